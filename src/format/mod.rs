@@ -1,0 +1,193 @@
+//! The input formats, and the contract between them and the pipeline.
+//!
+//! A format is a folder here and a line in [`FORMATS`]. Its work is cut in stages so that the pipeline can run the expensive
+//! ones on any thread:
+//!
+//! 1. **split**: [`Scan::cut`] says where the input may be cut ([`crate::frame`] states the contract).
+//! 2. **scan**: [`Scan::scan`] collects from each part, in parallel, the facts that hold for the whole trace (names, clock).
+//! 3. **decode**: [`Decode::decode`] turns each part into records, in parallel, without state.
+//! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
+
+pub mod tonbandgeraet;
+
+use std::any::Any;
+use std::ops::Range;
+
+use crate::model::{Entities, EventBatch, Ledger, Rate};
+
+/// All formats, in the order in which they are listed to users.
+pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet];
+
+/// One input format.
+pub trait Format: Sync {
+    /// The name for `--format`.
+    fn name(&self) -> &'static str;
+
+    /// The name for people.
+    fn title(&self) -> &'static str;
+
+    /// Whether a sample from the start of an input (at most [`SAMPLE_BYTES`], the whole of a smaller input) looks like this
+    /// format, how sure that is, and why. `whole` says whether the sample is the whole input.
+    fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe>;
+
+    /// Starts reading an input of this format.
+    fn open(&self, options: &FormatOptions) -> Box<dyn Scan>;
+}
+
+/// How much of an input [`Format::probe`] is shown, in bytes.
+pub const SAMPLE_BYTES: usize = 1 << 20;
+
+/// The answer of a format that recognises an input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// From 0 (cannot be) to 100 (certain). Below 50 an input is not taken for this format without being asked to.
+    pub score: u8,
+    /// What speaks for it, as a sentence without a final stop.
+    pub reason: String,
+}
+
+/// What the user said about the input. A format takes what concerns it.
+#[derive(Clone, Debug, Default)]
+pub struct FormatOptions {
+    /// The tick rate, instead of the one that the capture states.
+    pub clock: Option<Rate>,
+    /// Whether the target ran an RTOS; `None`: find out.
+    pub mode: Option<Mode>,
+    /// The number of cores; `None`: find out.
+    pub cores: Option<u16>,
+    /// The core that a split recording belongs to; `None`: what the stream says, else core 0.
+    pub core: Option<u16>,
+}
+
+/// What ran on the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// No operating system.
+    BareMetal,
+    /// FreeRTOS.
+    FreeRtos,
+}
+
+/// A part of the input, between two cuts.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// The whole input.
+    pub input: &'a [u8],
+    /// Where the part starts.
+    pub start: usize,
+    /// Where it ends (exclusive).
+    pub end: usize,
+}
+
+impl<'a> Part<'a> {
+    /// A part from its range; held within the input.
+    #[must_use]
+    pub fn new(input: &'a [u8], range: Range<usize>) -> Part<'a> {
+        let end = range.end.min(input.len());
+        Part { input, start: range.start.min(end), end }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.input.get(self.start..self.end).unwrap_or(&[])
+    }
+}
+
+/// What a stage hands to the next one; only the format knows what is inside.
+pub type Parcel = Box<dyn Any + Send>;
+
+/// The first pass.
+pub trait Scan: Send + Sync {
+    /// The first safe cut at or after `at`. See [`crate::frame`] for the contract.
+    fn cut(&self, input: &[u8], at: usize) -> usize;
+
+    /// Collects the facts of one part that hold for the whole trace.
+    fn scan(&self, part: Part<'_>) -> Parcel;
+
+    /// Takes the facts of all parts, in file order, and goes on to the second pass.
+    fn finish(self: Box<Self>, facts: Vec<Parcel>) -> Stages;
+}
+
+/// The stages of the second pass.
+pub struct Stages {
+    /// Makes records of bytes.
+    pub decode: Box<dyn Decode>,
+    /// Makes events of records.
+    pub resolve: Box<dyn Resolve>,
+}
+
+/// The parallel stage of the second pass.
+pub trait Decode: Send + Sync {
+    /// Turns one part into records. Pure: the same part gives the same records, whatever was decoded before.
+    fn decode(&self, part: Part<'_>) -> Parcel;
+}
+
+/// The sequential stage of the second pass.
+pub trait Resolve: Send {
+    /// Turns the records of the next part (parts come in file order) into events, appended to `out.batch`. Events may be held
+    /// back until more is known; they then come with a later part or with [`Resolve::finish`].
+    fn resolve(&mut self, records: Parcel, out: &mut Resolved<'_>);
+
+    /// No more parts: what was held back.
+    fn finish(&mut self, out: &mut Resolved<'_>);
+
+    /// Lists the records of the next part, in file order, without making events of them.
+    fn dump(&mut self, records: Parcel, out: &mut dyn FnMut(&RecordView<'_>));
+
+    /// What is known about the recording once it has been read.
+    fn facts(&self) -> Facts;
+}
+
+/// Where a resolver puts its results.
+pub struct Resolved<'a> {
+    /// The entities that events refer to. Shared by all inputs of one conversion.
+    pub entities: &'a mut Entities,
+    /// The events. Those of one core are in order of time.
+    pub batch: &'a mut EventBatch,
+    /// The account of this input.
+    pub ledger: &'a mut Ledger,
+}
+
+/// What is known about a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The tick rate and where it comes from, e.g. `told by the capture`.
+    pub clock: Option<(Rate, &'static str)>,
+    /// The operating system, for people, e.g. `FreeRTOS`.
+    pub system: Option<&'static str>,
+    /// The number of cores.
+    pub cores: u16,
+    /// The number of target sessions (resets + 1).
+    pub sessions: u32,
+}
+
+/// One record, for `traceconv dump`.
+#[derive(Clone, Debug)]
+pub struct RecordView<'a> {
+    /// Offset of its frame in the input, in bytes.
+    pub offset: u64,
+    /// Its name in the format's notes; `invalid` for a frame that is none.
+    pub record: &'a str,
+    /// The core it belongs to.
+    pub core: Option<u16>,
+    /// Its time stamp, in ticks.
+    pub ticks: Option<u64>,
+    /// Its time stamp in nanoseconds, if it can be told.
+    pub nanos: Option<u64>,
+    /// Its other fields, in the order of the wire.
+    pub fields: &'a [(&'a str, FieldValue<'a>)],
+}
+
+/// A field of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FieldValue<'a> {
+    /// An unsigned number.
+    Uint(u64),
+    /// A signed number.
+    Int(i64),
+    /// A text (bytes that were not UTF-8 replaced).
+    Text(&'a str),
+    /// Raw bytes, shown in hex.
+    Bytes(&'a [u8]),
+}

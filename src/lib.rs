@@ -1,0 +1,14 @@
+//! Converts embedded binary traces to Perfetto traces.
+//!
+//! bytes → frames → records → events → tracks → packets; each arrow is one module, and each module ignores those after it:
+//! [`frame`] and [`format`] read, [`model`] is the common language, [`timeline`] draws, [`perfetto`] writes.
+
+#![forbid(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+
+pub mod format;
+pub mod frame;
+pub mod model;
+pub mod perfetto;
+pub mod pipeline;
+pub mod timeline;

@@ -1,0 +1,229 @@
+//! The things a firmware consists of: tasks, interrupts, objects and lanes, each behind a small handle.
+//!
+//! Handles are dense indexes, so every later stage keeps its state in plain vectors. Resolvers make them from whatever ids
+//! their wire format uses.
+
+use std::sync::Arc;
+
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The handle as a vector index.
+            #[inline]
+            #[must_use]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+handle!(
+    /// One life of a task: a task id used again after a deletion, or after a reset, is another `TaskId`.
+    TaskId
+);
+handle!(
+    /// An interrupt on one core.
+    IsrId
+);
+handle!(
+    /// A kernel object: queue, semaphore, mutex, …
+    ObjectId
+);
+handle!(
+    /// A place that spans, instants or values of one kind belong to: an event marker, a value marker.
+    LaneId
+);
+
+/// A processor core of the target, counted from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub u16);
+
+impl CoreId {
+    /// The core number as a vector index.
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// What a task is to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskKind {
+    /// An application task.
+    Normal,
+    /// The idle task of a core: drawn as "nothing runs".
+    Idle,
+    /// The kernel's timer service task.
+    TimerService,
+}
+
+/// One life of a task.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// The id the target uses.
+    pub number: u32,
+    /// Its name, if the capture told one.
+    pub name: Option<Arc<str>>,
+    /// Its role.
+    pub kind: TaskKind,
+    /// The target session (counted from 0) it lived in.
+    pub session: u32,
+}
+
+/// An interrupt on one core.
+#[derive(Clone, Debug)]
+pub struct Isr {
+    /// The id the target uses (often the exception number).
+    pub number: u32,
+    /// Its name, if the capture told one.
+    pub name: Option<Arc<str>>,
+    /// The core it runs on.
+    pub core: CoreId,
+    /// The target session it belongs to.
+    pub session: u32,
+}
+
+/// What kind of kernel object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// Not told by the capture; drawn as a queue.
+    Unknown,
+    /// A message queue (also a mailbox).
+    Queue,
+    /// A semaphore that counts.
+    CountingSemaphore,
+    /// A semaphore that is free or taken.
+    BinarySemaphore,
+    /// A mutex.
+    Mutex,
+    /// A mutex that its holder may take again.
+    RecursiveMutex,
+    /// A set of queues and semaphores.
+    QueueSet,
+}
+
+impl ObjectKind {
+    /// Whether a task *holds* this object between take and give.
+    #[must_use]
+    pub fn is_mutex(self) -> bool {
+        matches!(self, ObjectKind::Mutex | ObjectKind::RecursiveMutex)
+    }
+
+    /// Whether operations on it are called take and give, not receive and send.
+    #[must_use]
+    pub fn is_taken(self) -> bool {
+        self.is_mutex() || matches!(self, ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore)
+    }
+
+    /// The field's word for it, in lower case.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            ObjectKind::Unknown | ObjectKind::Queue => "queue",
+            ObjectKind::CountingSemaphore => "counting semaphore",
+            ObjectKind::BinarySemaphore => "binary semaphore",
+            ObjectKind::Mutex => "mutex",
+            ObjectKind::RecursiveMutex => "recursive mutex",
+            ObjectKind::QueueSet => "queue set",
+        }
+    }
+}
+
+/// A kernel object.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// The id the target uses.
+    pub number: u32,
+    /// Its name, if the capture told one.
+    pub name: Option<Arc<str>>,
+    /// Its kind.
+    pub kind: ObjectKind,
+    /// The target session it belongs to.
+    pub session: u32,
+}
+
+/// Whose lane it is: decides where it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneOwner {
+    /// The firmware as a whole.
+    Firmware,
+    /// One task: its spans nest on the task's own track.
+    Task(TaskId),
+}
+
+/// What a lane holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneKind {
+    /// Spans and instants.
+    Events,
+    /// Values over time.
+    Values,
+}
+
+/// A place for spans and instants, or for the values of one quantity.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// The id the target uses.
+    pub number: u32,
+    /// Its name, if the capture told one.
+    pub name: Option<Arc<str>>,
+    /// Whose it is.
+    pub owner: LaneOwner,
+    /// What it holds.
+    pub kind: LaneKind,
+    /// The target session it belongs to.
+    pub session: u32,
+}
+
+/// Every entity met so far. Grows with the firmware, not with the length of the capture.
+#[derive(Debug, Default)]
+pub struct Entities {
+    /// By [`TaskId`].
+    pub tasks: Vec<Task>,
+    /// By [`IsrId`].
+    pub isrs: Vec<Isr>,
+    /// By [`ObjectId`].
+    pub objects: Vec<Object>,
+    /// By [`LaneId`].
+    pub lanes: Vec<Lane>,
+}
+
+impl Entities {
+    /// How many entities of one kind a capture may have. A healthy firmware has hundreds; a damaged or hostile capture can
+    /// name a new one in every frame, and must not eat the memory of the machine.
+    pub const LIMIT_PER_KIND: usize = 1 << 16;
+
+    /// Adds a task; `None` at the limit.
+    pub fn add_task(&mut self, task: Task) -> Option<TaskId> {
+        add(&mut self.tasks, task).map(TaskId)
+    }
+
+    /// Adds an interrupt; `None` at the limit.
+    pub fn add_isr(&mut self, isr: Isr) -> Option<IsrId> {
+        add(&mut self.isrs, isr).map(IsrId)
+    }
+
+    /// Adds an object; `None` at the limit.
+    pub fn add_object(&mut self, object: Object) -> Option<ObjectId> {
+        add(&mut self.objects, object).map(ObjectId)
+    }
+
+    /// Adds a lane; `None` at the limit.
+    pub fn add_lane(&mut self, lane: Lane) -> Option<LaneId> {
+        add(&mut self.lanes, lane).map(LaneId)
+    }
+}
+
+fn add<T>(list: &mut Vec<T>, item: T) -> Option<u32> {
+    if list.len() >= Entities::LIMIT_PER_KIND {
+        return None;
+    }
+    list.push(item);
+    u32::try_from(list.len() - 1).ok()
+}

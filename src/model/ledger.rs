@@ -1,0 +1,122 @@
+//! The loss ledger: what could not be converted, what was repaired, and the account of every input byte.
+
+/// A way in which something of the capture was lost or had to be put right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LossKind {
+    /// A stable `snake_case` code for scripts.
+    pub code: &'static str,
+    /// One line for people, without a final stop.
+    pub text: &'static str,
+    /// Whether information is gone, or was only put right.
+    pub severity: Severity,
+}
+
+/// Whether information is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// Bytes, frames or events are missing from the trace.
+    Loss,
+    /// Everything is there, but something was corrected or assumed.
+    Repair,
+}
+
+/// One line of the ledger: all cases of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// The kind.
+    pub kind: LossKind,
+    /// How often it happened.
+    pub count: u64,
+    /// The input offset, in bytes, of the first case.
+    pub first_offset: u64,
+    /// How many events are lost by it, at least.
+    pub at_least_lost: u64,
+}
+
+/// A loss to be drawn on the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossNote {
+    /// What happened.
+    pub kind: LossKind,
+    /// Where in the input, in bytes.
+    pub offset: u64,
+    /// How many bytes were skipped.
+    pub bytes: u64,
+    /// How many events are lost, at least.
+    pub at_least_lost: u64,
+}
+
+/// The account of one input: `decoded_bytes + skipped_bytes` is the input's length once it has been read to its end.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// Bytes that became records, delimiters included.
+    pub decoded_bytes: u64,
+    /// Bytes that did not.
+    pub skipped_bytes: u64,
+    /// Frames that became records.
+    pub frames_ok: u64,
+    /// Frames that did not.
+    pub frames_bad: u64,
+    entries: Vec<LedgerEntry>,
+}
+
+impl Ledger {
+    /// Enters one case of `kind`.
+    pub fn enter(&mut self, kind: LossKind, offset: u64, at_least_lost: u64) {
+        match self.entries.iter_mut().find(|entry| entry.kind == kind) {
+            Some(entry) => {
+                entry.count += 1;
+                entry.first_offset = entry.first_offset.min(offset);
+                entry.at_least_lost = entry.at_least_lost.saturating_add(at_least_lost);
+            }
+            None => self.entries.push(LedgerEntry { kind, count: 1, first_offset: offset, at_least_lost }),
+        }
+    }
+
+    /// Enters a bad frame of `bytes` bytes.
+    pub fn bad_frame(&mut self, kind: LossKind, offset: u64, bytes: u64, at_least_lost: u64) {
+        self.frames_bad += 1;
+        self.skipped_bytes += bytes;
+        self.enter(kind, offset, at_least_lost);
+    }
+
+    /// All lines, in the order in which their kinds were first met.
+    #[must_use]
+    pub fn entries(&self) -> &[LedgerEntry] {
+        &self.entries
+    }
+
+    /// How many events are lost, at least.
+    #[must_use]
+    pub fn at_least_lost(&self) -> u64 {
+        let losses = self.entries.iter().filter(|entry| entry.kind.severity == Severity::Loss);
+        losses.fold(0, |sum, entry| sum.saturating_add(entry.at_least_lost))
+    }
+
+    /// Whether anything is lost.
+    #[must_use]
+    pub fn has_losses(&self) -> bool {
+        self.entries.iter().any(|entry| entry.kind.severity == Severity::Loss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAP: LossKind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
+    const FIX: LossKind = LossKind { code: "fix", text: "a fix", severity: Severity::Repair };
+
+    #[test]
+    fn cases_of_one_kind_share_a_line() {
+        let mut ledger = Ledger::default();
+        ledger.enter(FIX, 3, 0);
+        assert!(!ledger.has_losses());
+        ledger.bad_frame(GAP, 90, 7, 1);
+        ledger.bad_frame(GAP, 40, 2, 5);
+        assert_eq!(ledger.entries().len(), 2);
+        assert_eq!(ledger.entries()[1], LedgerEntry { kind: GAP, count: 2, first_offset: 40, at_least_lost: 6 });
+        assert_eq!((ledger.frames_bad, ledger.skipped_bytes, ledger.at_least_lost()), (2, 9, 6));
+        assert!(ledger.has_losses());
+    }
+}

@@ -1,0 +1,19 @@
+//! The common event model. It names no other part of the program; every other part may name it.
+//!
+//! - [`Event`]: what happened, when, on which core.
+//! - [`Entities`]: the tasks, interrupts, objects and lanes that events are about.
+//! - [`Ledger`]: what is missing, and the account of every byte.
+
+mod batch;
+mod entity;
+mod event;
+mod ledger;
+mod time;
+
+pub use batch::{EventBatch, TextArena, TextRef};
+pub use entity::{
+    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind,
+};
+pub use event::{Event, EventKind, Level, ObjectOp, Packed, PriorityChange, Wait, WaitReason};
+pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
+pub use time::{Nanos, Rate, Ticks};

@@ -1,0 +1,1 @@
+//! Track operations → Perfetto packets. Knows no input format.

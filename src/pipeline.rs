@@ -1,0 +1,142 @@
+//! The windows: split ∥ scan, then split ∥ decode ∥ → resolve → timeline → encode ∥ → write.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use crate::format::{Facts, Format, FormatOptions, RecordView};
+use crate::model::{Ledger, Nanos};
+
+/// One input of a conversion.
+pub struct Source<'a> {
+    /// All its bytes. May be a memory map.
+    pub bytes: &'a [u8],
+    /// Its format.
+    pub format: &'static dyn Format,
+    /// What the user said about it.
+    pub options: FormatOptions,
+    /// Called with ranges of `bytes` that will not be read again soon, so that a memory map can give its pages back.
+    pub release: &'a (dyn Fn(Range<usize>) + Sync),
+}
+
+/// How to convert.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the firmware's group is called in the trace.
+    pub firmware_name: String,
+    /// Which raw events become instants.
+    pub events: EventDetail,
+    /// Nothing before this time is written.
+    pub from: Option<TimeBound>,
+    /// Nothing after this time is written.
+    pub to: Option<TimeBound>,
+    /// The size of a window of input, in bytes. No influence on the output.
+    pub window_bytes: usize,
+    /// The number of threads; 0: one per processor. No influence on the output.
+    pub threads: usize,
+    /// Facts to put into the trace's attributes, beside those of the conversion.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            firmware_name: "firmware".into(),
+            events: EventDetail::Default,
+            from: None,
+            to: None,
+            window_bytes: 4 << 20,
+            threads: 0,
+            attributes: Vec::new(),
+        }
+    }
+}
+
+/// Which operations become instants of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EventDetail {
+    /// None: scheduling, interrupts, levels and spans only.
+    None,
+    /// Operations that carry a flow (send → receive, give → take) and rare ones.
+    #[default]
+    Default,
+    /// Also every event as an instant on a track of its core.
+    All,
+}
+
+/// A point in time on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeBound {
+    /// On the trace's own time axis.
+    Absolute(Nanos),
+    /// After the first event.
+    AfterStart(Nanos),
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default)]
+pub struct Converted {
+    /// One per source, in their order.
+    pub inputs: Vec<InputSummary>,
+    /// The length of the trace in bytes.
+    pub output_bytes: u64,
+}
+
+/// What became of one source.
+#[derive(Clone, Debug, Default)]
+pub struct InputSummary {
+    /// The account of its bytes, its losses and repairs.
+    pub ledger: Ledger,
+    /// The number of events of the common model that it gave.
+    pub events: u64,
+    /// The time of its first event.
+    pub first: Option<Nanos>,
+    /// The time of its last event.
+    pub last: Option<Nanos>,
+    /// What is known about the recording.
+    pub facts: Facts,
+}
+
+/// Where a conversion stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Work done, in bytes of input (both passes counted).
+    pub done_bytes: u64,
+    /// Work in all, in the same unit.
+    pub total_bytes: u64,
+}
+
+/// Why a conversion failed. Damaged input is no reason: that is in the ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// The trace could not be written.
+    #[error("cannot write the trace")]
+    Write(#[source] io::Error),
+    /// Stopped by the progress callback.
+    #[error("stopped")]
+    Stopped,
+    /// The sources are of formats that cannot be one recording.
+    #[error("{0}")]
+    Mismatch(String),
+}
+
+/// Converts the sources, as one recording, into one trace.
+///
+/// `progress` is called now and then and stops the conversion by returning false.
+///
+/// # Errors
+/// Only when the trace cannot be written or the conversion is stopped.
+pub fn convert(
+    _sources: &[Source<'_>],
+    _options: &Options,
+    _trace: &mut dyn Write,
+    _progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Converted, ConvertError> {
+    todo!()
+}
+
+/// Lists the records of one source in file order, without converting them.
+///
+/// `record` stops the listing by returning false.
+pub fn dump(_source: &Source<'_>, _options: &Options, _record: &mut dyn FnMut(&RecordView<'_>) -> bool) -> InputSummary {
+    todo!()
+}

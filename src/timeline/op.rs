@@ -1,0 +1,246 @@
+//! Track operations: what the timeline says, and all that the packet writer has to understand.
+//!
+//! Operations are gathered in [`Block`]s. A block is self-contained: every name that its operations use stands in its own
+//! tables, so blocks can be encoded on any thread and in any order, and are written in the order of their numbers. Where a
+//! block ends is decided by the number of its operations alone, never by windows or threads.
+
+use std::sync::Arc;
+
+use crate::model::{TextArena, TextRef};
+
+/// A track of the trace. Also its uuid there; small, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrackId(pub u32);
+
+/// One operation on a track.
+#[derive(Clone, Copy, Debug)]
+pub struct Op {
+    /// When, in nanoseconds. Operations come in order of time but for the few that are known late.
+    pub time_ns: u64,
+    /// The counter's value for [`OpKind::Counter`], else the flow (see [`Op::flow`]), 0 for none.
+    pub value: i64,
+    /// On which track.
+    pub track: TrackId,
+    /// The slice's or instant's name.
+    pub name: NameRef,
+    /// Where its annotations start in [`Block::args`].
+    pub args_start: u32,
+    /// How many annotations it has.
+    pub args_len: u8,
+    /// What to do.
+    pub kind: OpKind,
+    /// What `value` is, if it is a flow.
+    pub flow: Flow,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// A slice begins. Has a name.
+    Begin,
+    /// The innermost open slice of the track ends. Has no name.
+    End,
+    /// An instant. Has a name.
+    Instant,
+    /// A counter takes a value.
+    Counter,
+    /// A track comes into being: `value` is an index into [`Block::tracks`].
+    Describe,
+}
+
+/// The role of a slice or instant in a flow whose id is in `value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// No flow.
+    None,
+    /// The flow starts or goes on here.
+    Out,
+    /// The flow ends here.
+    In,
+}
+
+/// A name: none, one of [`Block::names`], or one of [`Block::texts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRef {
+    /// None.
+    None,
+    /// An index into [`Block::names`].
+    Interned(u32),
+    /// A text of the capture itself: an index into [`Block::text_refs`].
+    Text(u32),
+}
+
+/// A typed annotation on a slice or instant.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg {
+    /// Its name, an index into [`Block::names`].
+    pub name: u32,
+    /// Its value.
+    pub value: ArgValue,
+}
+
+/// The value of an annotation.
+#[derive(Clone, Copy, Debug)]
+pub enum ArgValue {
+    /// An unsigned number.
+    Uint(u64),
+    /// A signed number.
+    Int(i64),
+    /// True or false.
+    Bool(bool),
+    /// One of [`Block::names`].
+    Name(u32),
+    /// One of [`Block::text_refs`].
+    Text(u32),
+}
+
+/// A track, as the viewer is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// Its uuid.
+    pub id: TrackId,
+    /// The track it hangs under.
+    pub parent: Option<TrackId>,
+    /// What it is.
+    pub kind: TrackKind,
+    /// The name to show.
+    pub name: Arc<str>,
+    /// A text for the viewer's help popup.
+    pub description: Option<Arc<str>>,
+    /// Its place among its siblings, lowest first. Not negative.
+    pub rank: i32,
+}
+
+/// What a track is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackKind {
+    /// A process: the group that a task, or the firmware as a whole, is drawn as.
+    Process {
+        /// Process id.
+        pid: i32,
+    },
+    /// A thread; its slices are strictly nested.
+    Thread {
+        /// Process id.
+        pid: i32,
+        /// Thread id, 0 for idle tasks.
+        tid: i32,
+    },
+    /// A group whose children are ordered by rank.
+    Group,
+    /// Slices and instants. Never merged with a sibling of the same name.
+    Slices,
+    /// A counter.
+    Counter {
+        /// Its unit.
+        unit: Unit,
+    },
+}
+
+/// The unit of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// None known.
+    None,
+    /// A number of things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Any other, by name.
+    Named(&'static str),
+}
+
+/// One context switch on a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchRow {
+    /// When, in nanoseconds.
+    pub time_ns: u64,
+    /// The state in which the previous thread left.
+    pub prev_state: PrevState,
+    /// The thread that runs from now on.
+    pub next_tid: i32,
+    /// Its priority in the viewer's terms: 100 + the RTOS priority.
+    pub next_prio: i32,
+    /// Its name, an index into [`Block::names`].
+    pub next_comm: u32,
+}
+
+/// The state in which a thread leaves its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrevState {
+    /// Pre-empted, or gave way: still ready ("R").
+    Ready,
+    /// Waits ("S").
+    Waiting,
+    /// Suspended ("T").
+    Suspended,
+    /// Deleted ("X").
+    Deleted,
+}
+
+/// A thread made ready by what runs on a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakingRow {
+    /// When, in nanoseconds.
+    pub time_ns: u64,
+    /// The thread made ready.
+    pub tid: i32,
+    /// Its priority in the viewer's terms.
+    pub prio: i32,
+    /// The core it will probably run on: where it ran last, else the waker's.
+    pub target_core: u16,
+    /// Whether an interrupt handler did it.
+    pub from_isr: bool,
+    /// Its name, an index into [`Block::names`].
+    pub comm: u32,
+}
+
+/// The scheduling of one core, in order of time.
+#[derive(Clone, Debug, Default)]
+pub struct SchedRows {
+    /// The core.
+    pub core: u16,
+    /// Its context switches.
+    pub switches: Vec<SwitchRow>,
+    /// The threads made ready from it.
+    pub wakings: Vec<WakingRow>,
+}
+
+/// A self-contained run of operations.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// Counted from 0.
+    pub number: u64,
+    /// The operations.
+    pub ops: Vec<Op>,
+    /// Annotations of the operations.
+    pub args: Vec<Arg>,
+    /// The names used in this block, in order of first use. All different.
+    pub names: Vec<Arc<str>>,
+    /// Tracks that come into being in this block.
+    pub tracks: Vec<Track>,
+    /// Scheduling rows that became certain during this block.
+    pub sched: Vec<SchedRows>,
+    /// Texts of the capture that are used as names or annotations; not unique.
+    pub text_refs: Vec<TextRef>,
+    /// Where `text_refs` point.
+    pub texts: TextArena,
+}
+
+impl Block {
+    /// Forgets the content and keeps the memory, for the next use under another number.
+    pub fn reset(&mut self, number: u64) {
+        self.number = number;
+        self.ops.clear();
+        self.args.clear();
+        self.names.clear();
+        self.tracks.clear();
+        self.sched.clear();
+        self.text_refs.clear();
+        self.texts.clear();
+    }
+}
+
+const _: () = assert!(std::mem::size_of::<Op>() <= 40);
