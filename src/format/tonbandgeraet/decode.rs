@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use crate::format::{Decode, Mode, Parcel, Part};
-use crate::frame::split::{self, Edges, MAX_FRAME_BYTES};
 use crate::frame::cobs;
+use crate::frame::split::{self, Edges, MAX_FRAME_BYTES};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};

@@ -207,8 +207,7 @@ static CLASSES: [u8; 256] = {
     while index < EVENTS.len() {
         let event = EVENTS[index];
         let wanted = event.is_metadata || event.id == CORE_ID;
-        classes[event.id as usize] =
-            if wanted { WANTED } else { 0 } | if event.id >= FIRST_FREERTOS_ID { FREERTOS } else { 0 };
+        classes[event.id as usize] = if wanted { WANTED } else { 0 } | if event.id >= FIRST_FREERTOS_ID { FREERTOS } else { 0 };
         index += 1;
     }
     classes
