@@ -81,11 +81,11 @@ impl ScanFacts {
         let (mut frames, mut freertos_frames) = (0, 0);
         let mut at = edges.head_fragment;
         while let Some(delimiter) = split::find_delimiter::<DELIMITER>(whole_frames, at) {
-            let class = class_of(whole_frames.get(at..).unwrap_or(&[]));
+            let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
+            let class = class_of(frame);
             frames += 1;
             freertos_frames += u64::from(class & FREERTOS);
             if class & WANTED != 0
-                && let Some(frame) = whole_frames.get(at..=delimiter)
                 && let Ok(record) = decoder.record(frame, &mut payload)
             {
                 collector.add((range.start + at) as u64, record);
