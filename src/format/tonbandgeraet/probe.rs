@@ -1,0 +1,7 @@
+//! Recognising a capture.
+
+use crate::format::Probe;
+
+pub(super) fn probe(_sample: &[u8], _whole: bool) -> Option<Probe> {
+    None
+}
