@@ -144,7 +144,7 @@ pub struct Decoder {
 }
 
 impl Decode for Decoder {
-    fn decode(&self, part: Part<'_>) -> Parcel {
+    fn decode(&self, _input: usize, part: Part<'_>) -> Parcel {
         Box::new(self.records(part.input, part.start..part.end))
     }
 }
