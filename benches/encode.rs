@@ -3,7 +3,6 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use traceconv::model::TextArena;
 use traceconv::perfetto::Encoder;
 use traceconv::timeline::{
     Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow,
@@ -25,44 +24,73 @@ fn op(time_ns: u64, track: u32, kind: OpKind, name: NameRef) -> Op {
     Op { time_ns, value: 0, track: TrackId(track), name, args_start: 0, args_len: 0, kind, flow: Flow::None }
 }
 
-/// Slices on 24 tracks under 300 names, a fifth counters, one operation in 16 with a flow; `args_in_16` of 16 slices have two
-/// annotations.
-fn block(args_in_16: u64) -> Block {
+/// How the operations of a block follow each other.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// As firmware does: interrupts, and tasks that wake up, work, talk to a queue and wait again.
+    Firmware,
+    /// Without any pattern: what no branch predictor can learn.
+    Random,
+}
+
+/// What one activity of the firmware does: on which track, what, and whether a flow goes with it.
+const ACTIVITIES: [&[(u32, OpKind, bool)]; 5] = {
+    use OpKind::{Begin, Counter, End, Instant};
+    [
+        &[(1, Begin, false), (1, End, false)],
+        &[(2, Begin, false), (30, Counter, false), (2, End, false)],
+        &[(3, Begin, false), (4, Begin, false), (4, End, false), (31, Counter, false), (3, Instant, true), (3, End, false)],
+        &[(10, End, false), (10, Begin, false), (32, Counter, false), (10, Instant, true), (10, End, false), (10, Begin, false)],
+        &[(11, End, false), (11, Begin, false), (11, Begin, false), (11, End, false), (11, End, false), (33, Counter, false), (11, Begin, false)],
+    ]
+};
+
+/// Operations on some 30 tracks under 300 names, microseconds apart; `args_in_16` of 16 that are no counters have two annotations.
+fn block(order: Order, args_in_16: u64) -> Block {
     let mut random = Random(1);
-    let mut block = Block { number: 3, texts: TextArena::default(), ..Block::default() };
+    let mut block = Block { number: 3, ..Block::default() };
     block.names = (0..300).map(|n| format!("name of slice {n}").into()).collect();
-    let mut depth = [0u32; 24];
     let mut time_ns = 5_000_000_000;
     while block.ops.len() < OPS {
         // Mostly microseconds apart, now and then milliseconds.
-        time_ns += if random.below(20) == 0 { random.below(5_000_000) } else { 200 + random.below(20_000) };
-        if random.below(5) == 0 {
-            let mut counter = op(time_ns, 100 + random.below(40) as u32, OpKind::Counter, NameRef::None);
-            counter.value = random.below(50) as i64;
-            block.ops.push(counter);
-            continue;
+        time_ns += if random.below(20) == 0 { random.below(5_000_000) } else { random.below(50_000) };
+        let shift = random.below(4) as u32;
+        match order {
+            Order::Firmware => {
+                let activity = random.below(5).min(random.below(5)) as usize;
+                for &(track, kind, has_flow) in ACTIVITIES[activity] {
+                    time_ns += 300 + random.below(5000);
+                    push(&mut block, &mut random, time_ns, track + 4 * shift, kind, has_flow, args_in_16);
+                }
+            }
+            Order::Random => {
+                let kind = [OpKind::Begin, OpKind::Begin, OpKind::End, OpKind::End, OpKind::Counter][random.below(5) as usize];
+                let (track, has_flow) = (1 + random.below(30) as u32, random.below(16) == 0);
+                push(&mut block, &mut random, time_ns, track, kind, has_flow, args_in_16);
+            }
         }
-        // Few tracks and few names are most of a trace.
-        let track = random.below(24).min(random.below(24)) as usize;
-        let ends = depth[track] > 0 && (depth[track] > 3 || random.below(2) == 0);
-        depth[track] = if ends { depth[track] - 1 } else { depth[track] + 1 };
-        let name = random.below(300).min(random.below(300)).min(random.below(300)) as u32;
-        let mut slice = match ends {
-            true => op(time_ns, track as u32 + 1, OpKind::End, NameRef::None),
-            false => op(time_ns, track as u32 + 1, OpKind::Begin, NameRef::Interned(name)),
-        };
-        if random.below(16) == 0 {
-            (slice.flow, slice.value) = (Flow::Out, time_ns as i64);
-        }
-        if random.below(16) < args_in_16 {
-            slice.args_start = block.args.len() as u32;
-            slice.args_len = 2;
-            block.args.push(Arg { name: 0, value: ArgValue::Uint(random.below(1000)) });
-            block.args.push(Arg { name: 1, value: ArgValue::Name(random.below(20) as u32) });
-        }
-        block.ops.push(slice);
     }
     block
+}
+
+fn push(block: &mut Block, random: &mut Random, time_ns: u64, track: u32, kind: OpKind, has_flow: bool, args_in_16: u64) {
+    let mut op = op(time_ns, track, kind, NameRef::None);
+    if matches!(kind, OpKind::Begin | OpKind::Instant) {
+        // Few names are most of a trace.
+        op.name = NameRef::Interned(random.below(300).min(random.below(300)).min(random.below(300)) as u32);
+    }
+    if kind == OpKind::Counter {
+        op.value = random.below(50) as i64;
+    } else if has_flow {
+        (op.flow, op.value) = (Flow::Out, time_ns as i64);
+    }
+    if kind != OpKind::Counter && random.below(16) < args_in_16 {
+        op.args_start = block.args.len() as u32;
+        op.args_len = 2;
+        block.args.push(Arg { name: 0, value: ArgValue::Uint(random.below(1000)) });
+        block.args.push(Arg { name: 1, value: ArgValue::Name(random.below(20) as u32) });
+    }
+    block.ops.push(op);
 }
 
 fn sched_block() -> Block {
@@ -84,8 +112,13 @@ fn sched_block() -> Block {
 fn encode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Elements(OPS as u64));
-    let blocks =
-        [("events", block(0)), ("events, 1 in 16 with arguments", block(1)), ("events with arguments", block(16)), ("sched rows", sched_block())];
+    let blocks = [
+        ("events", block(Order::Firmware, 0)),
+        ("events, no pattern", block(Order::Random, 0)),
+        ("events, 1 in 16 with arguments", block(Order::Firmware, 1)),
+        ("events, all with arguments", block(Order::Firmware, 16)),
+        ("sched rows", sched_block()),
+    ];
     for (name, block) in &blocks {
         let mut encoder = Encoder::new();
         let mut out = Vec::new();

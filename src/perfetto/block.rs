@@ -1,17 +1,16 @@
 //! One block of track operations → its packets.
 
-use std::cmp::Reverse;
-
 use prost::Message;
 
 use super::describe::append_descriptor;
-use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventType, EventWriter};
+use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter};
 use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
 use super::strings::Strings;
+use super::tracks::Tracks;
 use super::wire::{bytes_field_len, put_bytes, put_length};
 use super::{SEQUENCE_ID, TRACE_PACKET};
-use crate::timeline::{Block, TrackId};
+use crate::timeline::{Block, OpKind, TrackId};
 
 /// `SEQ_INCREMENTAL_STATE_CLEARED`.
 const INCREMENTAL_STATE_CLEARED: u32 = 1;
@@ -23,7 +22,9 @@ const INTERNED_DATA: u32 = 12;
 pub struct Encoder {
     strings: Strings,
     interned_data: Vec<u8>,
-    track_uses: Vec<u32>,
+    tracks: Tracks,
+    /// The slot of each operation's name: to find it takes a branch that is often mispredicted, so it is done only once.
+    name_slots: Vec<u32>,
     events: EventScratch,
     sched: SchedEncoder,
 }
@@ -40,48 +41,53 @@ impl Encoder {
     /// References of the block to names, texts, tracks or annotations that it does not have are left out.
     pub fn encode_block(&mut self, block: &Block, out: &mut Vec<u8>) {
         self.interned_data.clear();
-        self.strings.collect(block, &mut self.interned_data);
-        let default_track = most_used_track(block, &mut self.track_uses);
-        append_opening(block.number, default_track, &self.interned_data, out);
-
-        let mut events = EventWriter::new(block, &self.strings, default_track, &mut self.events);
-        for op in &block.ops {
-            match EventType::of(op.kind) {
-                Some(event) => events.write(op, event, out),
-                None => {
-                    events.flush(out);
-                    if let Some(track) = usize::try_from(op.value).ok().and_then(|index| block.tracks.get(index)) {
-                        append_descriptor(track, out);
-                    }
-                }
-            }
-        }
-        events.flush(out);
+        self.count_uses(block);
+        self.strings.number_all(block, &mut self.interned_data);
+        self.tracks.choose_default();
+        append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
+        self.append_operations(block, out);
         for rows in &block.sched {
             self.sched.append(block, rows, out);
         }
     }
 }
 
+impl Encoder {
+    /// Finds out what is used most. Not inlined, nor is the next: both loops need all registers for themselves.
+    #[inline(never)]
+    fn count_uses(&mut self, block: &Block) {
+        self.strings.start(block);
+        self.tracks.start();
+        self.name_slots.clear();
+        self.name_slots.extend(block.ops.iter().map(|op| {
+            if op.kind == OpKind::Describe {
+                return 0;
+            }
+            self.tracks.count(op.track);
+            self.strings.count_event_name(op.name)
+        }));
+    }
+
+    #[inline(never)]
+    fn append_operations(&mut self, block: &Block, out: &mut Vec<u8>) {
+        let mut events = EventWriter::new(block, &self.strings, &self.tracks, &mut self.events);
+        for (op, &name_slot) in block.ops.iter().zip(&self.name_slots) {
+            if op.kind == OpKind::Describe {
+                events.flush(out);
+                if let Some(track) = usize::try_from(op.value).ok().and_then(|index| block.tracks.get(index)) {
+                    append_descriptor(track, out);
+                }
+            } else {
+                events.write(op, name_slot, out);
+            }
+        }
+        events.flush(out);
+    }
+}
+
 /// Appends the packets of a block, with memory of its own. See [`Encoder::encode_block`].
 pub fn encode_block(block: &Block, out: &mut Vec<u8>) {
     Encoder::new().encode_block(block, out);
-}
-
-/// The track that events are on unless they say otherwise: the one with most events; of several, the first.
-fn most_used_track(block: &Block, uses: &mut Vec<u32>) -> Option<TrackId> {
-    /// Bounds the memory. With so many tracks in a trace, which one is spared the few bytes hardly matters.
-    const MAX_TRACK: u32 = 1 << 16;
-    uses.clear();
-    for op in block.ops.iter().filter(|op| op.track.0 < MAX_TRACK && EventType::of(op.kind).is_some()) {
-        let index = op.track.0 as usize;
-        if index >= uses.len() {
-            uses.resize(index + 1, 0);
-        }
-        uses[index] = uses[index].saturating_add(1);
-    }
-    let (track, uses) = (0..).zip(uses.iter()).min_by_key(|&(_, uses)| Reverse(uses))?;
-    (*uses > 0).then_some(TrackId(track))
 }
 
 /// The first packet of a block: forgets the blocks before it and states all that its events build on.

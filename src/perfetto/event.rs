@@ -1,7 +1,7 @@
 //! Operations → `TrackEvent` packets. This is the hot path.
 //!
 //! A packet without annotations is at most 43 bytes long, so all lengths take one byte. It is put
-//! together in registers and stored with four overlapping writes:
+//! together from ready pieces with overlapping stores of 8 bytes:
 //!
 //! ```text
 //! 0A len | 50 01 sequence | 68 02 flags | 08 time | 5A len { 48 type | 58 track | 50 name | F0 01 counter, or flow }
@@ -11,10 +11,11 @@
 
 use prost::encoding::encoded_len_varint;
 
-use super::strings::{Strings, Text, has_name};
-use super::wire::{bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint56};
+use super::strings::{NAME_IID, Strings, Text};
+use super::tracks::{TRACK_UUID, Tracks};
+use super::wire::{bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint28, varint56};
 use super::{SEQUENCE_ID, TRACE_PACKET};
-use crate::timeline::{Arg, ArgValue, Block, Flow, Op, OpKind, TrackId};
+use crate::timeline::{Arg, ArgValue, Block, Flow, Op, OpKind};
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -29,8 +30,6 @@ mod packet {
 mod track_event {
     pub(super) const DEBUG_ANNOTATIONS: u32 = 4;
     pub(super) const TYPE: u32 = 9;
-    pub(super) const NAME_IID: u32 = 10;
-    pub(super) const TRACK_UUID: u32 = 11;
     pub(super) const NAME: u32 = 23;
     pub(super) const COUNTER_VALUE: u32 = 30;
     pub(super) const FLOW_IDS: u32 = 47;
@@ -71,7 +70,7 @@ pub(super) struct EventScratch {
 pub(super) struct EventWriter<'a> {
     block: &'a Block,
     strings: &'a Strings,
-    default_track: Option<TrackId>,
+    tracks: &'a Tracks,
     scratch: &'a mut EventScratch,
     /// Where the incremental clock stands.
     clock_ns: u64,
@@ -83,18 +82,18 @@ impl<'a> EventWriter<'a> {
     pub(super) fn new(
         block: &'a Block,
         strings: &'a Strings,
-        default_track: Option<TrackId>,
+        tracks: &'a Tracks,
         scratch: &'a mut EventScratch,
     ) -> EventWriter<'a> {
         let stage = [0; STAGE_BYTES + PACKET_ROOM];
-        EventWriter { block, strings, default_track, scratch, clock_ns: 0, staged: 0, stage }
+        EventWriter { block, strings, tracks, scratch, clock_ns: 0, staged: 0, stage }
     }
 
-    /// Writes an operation that is an event.
+    /// Writes an operation that is an event, whose name has the given slot.
     #[inline]
-    pub(super) fn write(&mut self, op: &Op, event: EventType, out: &mut Vec<u8>) {
-        if self.write_short(op, event).is_none() {
-            self.write_general(op, event, out);
+    pub(super) fn write(&mut self, op: &Op, name_slot: u32, out: &mut Vec<u8>) {
+        if self.write_short(op, name_slot).is_none() {
+            self.write_general(op, out);
         } else if self.staged >= STAGE_BYTES {
             self.flush(out);
         }
@@ -106,56 +105,46 @@ impl<'a> EventWriter<'a> {
         self.staged = 0;
     }
 
-    /// Writes an event in order of time, without annotations, with an interned name and a value of at most 8 bytes as a varint.
-    /// None: it is not such an event, and nothing has been written.
+    /// Writes an event without annotations, with an interned name, less than 2^28 ns after the one before, and a value of at
+    /// most 8 bytes as a varint. None: it is not such an event, and nothing has been written.
+    ///
+    /// The kinds of events and the lengths of fields follow each other without a pattern that a processor could learn, so
+    /// nothing here branches on them.
     #[inline]
-    fn write_short(&mut self, op: &Op, event: EventType) -> Option<()> {
-        const VARINT56_END: u64 = 1 << 56;
-        let delta_ns = op.time_ns.checked_sub(self.clock_ns)?;
-        if op.args_len != 0 || delta_ns >= VARINT56_END {
+    fn write_short(&mut self, op: &Op, name_slot: u32) -> Option<()> {
+        let shape = &SHAPES[op.kind as usize][op.flow as usize];
+        let name = self.strings.name_field(name_slot);
+        let track = self.tracks.field(op.track);
+        let value = op.value.cast_unsigned();
+        let is_long_value = shape.is_counter & (value >= 1 << 56);
+        // Wraps to something long if the event is late.
+        let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
+        if (delta_ns >= 1 << 28) | is_long_value | (op.args_len != 0) | name.is_too_long() | track.is_too_long() {
             return None;
         }
-        let (name, name_len) = if has_name(op) { self.strings.name_field(op.name).parts()? } else { (0, 0) };
-        let (track, track_len) = if Some(op.track) == self.default_track {
-            (0, 0)
-        } else {
-            let (uuid, len) = varint56(u64::from(op.track.0));
-            (uuid << 8 | u64::from(track_event::TRACK_UUID << 3), len + 1)
-        };
-        let value = op.value.cast_unsigned();
-        let (value, value_len) = match (event, op.flow) {
-            (EventType::Counter, _) if value >= VARINT56_END => return None,
-            (EventType::Counter, _) => {
-                const COUNTER: u128 = key_of_two_bytes(track_event::COUNTER_VALUE, 0);
-                let (value, len) = varint56(value);
-                (u128::from(value) << 16 | COUNTER, len + 2)
-            }
-            (_, Flow::None) => (0, 0),
-            _ if value == 0 => (0, 0),
-            (_, Flow::Out) => (u128::from(value) << 16 | const { key_of_two_bytes(track_event::FLOW_IDS, 1) }, 10),
-            (_, Flow::In) => (u128::from(value) << 16 | const { key_of_two_bytes(track_event::TERMINATING_FLOW_IDS, 1) }, 10),
-        };
+        let (delta, delta_len) = varint28(delta_ns as u32);
+        let (varint, varint_len) = varint56(value & ((1 << 56) - 1));
+        let (value, value_len) = if shape.is_counter { (varint, varint_len) } else { (value, 0) };
 
-        // At most 2 + 2 + 6 + 6 = 16 bytes, and 10 more of value.
-        let event_len = 2 + track_len + name_len + value_len;
-        let event_bits = u128::from(packet::TRACK_EVENT << 3 | 2)
-            | u128::from(event_len) << 8
-            | u128::from(track_event::TYPE << 3) << 16
-            | u128::from(event as u8) << 24
-            | u128::from(track) << 32
-            | u128::from(name) << (32 + 8 * track_len);
-        let (delta, delta_len) = varint56(delta_ns);
-        let packet_len = 5 + delta_len + 2 + event_len;
-        let head = HEAD | u64::from(packet_len) << 8;
+        let track_len = track.len();
+        let name_len = name.len();
+        let event_len = 2 + track_len + name_len + shape.value_len + value_len;
+        let packet_len = 7 + delta_len + event_len;
 
         let at = self.staged;
         let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(at..)?.first_chunk_mut()?;
         let event_at = HEAD_LEN + delta_len as usize;
-        let value_at = event_at + (4 + track_len + name_len) as usize;
-        room[0..8].copy_from_slice(&head.to_le_bytes());
-        room[HEAD_LEN..HEAD_LEN + 8].copy_from_slice(&delta.to_le_bytes());
-        room[event_at..event_at + 16].copy_from_slice(&event_bits.to_le_bytes());
-        room[value_at..value_at + 16].copy_from_slice(&value.to_le_bytes());
+        let track_at = event_at + 4;
+        let name_at = track_at + track_len as usize;
+        let value_at = name_at + name_len as usize;
+        // Each store may leave something behind its bytes, which the next one overwrites.
+        store(room, 0, HEAD | u64::from(packet_len) << 8);
+        store(room, HEAD_LEN, u64::from(delta));
+        store(room, event_at, u64::from(shape.event_head | event_len << 8));
+        store(room, track_at, track.bytes());
+        store(room, name_at, name.bytes());
+        store(room, value_at, u64::from(shape.value_key));
+        store(room, value_at + 2, value);
         self.staged = at + 2 + packet_len as usize;
         self.clock_ns = op.time_ns;
         Some(())
@@ -163,9 +152,9 @@ impl<'a> EventWriter<'a> {
 
     /// Writes any event.
     #[inline(never)]
-    fn write_general(&mut self, op: &Op, event: EventType, out: &mut Vec<u8>) {
+    fn write_general(&mut self, op: &Op, out: &mut Vec<u8>) {
         self.flush(out);
-        self.fill_event(op, event);
+        self.fill_event(op);
         // An event of the past, known late: in absolute time, so that the incremental clock stays where it is.
         let (time, is_late) = match op.time_ns.checked_sub(self.clock_ns) {
             Some(delta_ns) => (delta_ns, false),
@@ -186,21 +175,18 @@ impl<'a> EventWriter<'a> {
         put_bytes(out, packet::TRACK_EVENT, &self.scratch.event);
     }
 
-    fn fill_event(&mut self, op: &Op, event: EventType) {
+    fn fill_event(&mut self, op: &Op) {
         let EventScratch { event: bytes, annotation } = &mut *self.scratch;
         bytes.clear();
-        put_varint(bytes, track_event::TYPE, event as u64);
-        if Some(op.track) != self.default_track {
-            put_varint(bytes, track_event::TRACK_UUID, u64::from(op.track.0));
+        put_varint(bytes, track_event::TYPE, u64::from(EVENT_TYPES[op.kind as usize]));
+        if Some(op.track) != self.tracks.default_track() {
+            put_varint(bytes, TRACK_UUID, u64::from(op.track.0));
         }
-        if has_name(op) {
-            put_text(bytes, self.strings.event_name(self.block, op.name), track_event::NAME_IID, track_event::NAME);
-        }
+        put_text(bytes, self.strings.event_name(self.block, op.name), NAME_IID, track_event::NAME);
         let value = op.value.cast_unsigned();
-        match (event, op.flow) {
-            (EventType::Counter, _) => put_varint(bytes, track_event::COUNTER_VALUE, value),
+        match (op.kind, op.flow) {
+            (OpKind::Counter, _) => put_varint(bytes, track_event::COUNTER_VALUE, value),
             (_, Flow::None) => {}
-            _ if value == 0 => {}
             (_, Flow::Out) => put_fixed64(bytes, track_event::FLOW_IDS, value),
             (_, Flow::In) => put_fixed64(bytes, track_event::TERMINATING_FLOW_IDS, value),
         }
@@ -213,28 +199,15 @@ impl<'a> EventWriter<'a> {
     }
 }
 
-/// `TrackEvent.Type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventType {
-    SliceBegin = 1,
-    SliceEnd = 2,
-    Instant = 3,
-    Counter = 4,
-}
-
-impl EventType {
-    /// None for what is no event.
-    #[inline]
-    pub(super) fn of(kind: OpKind) -> Option<EventType> {
-        match kind {
-            OpKind::Begin => Some(EventType::SliceBegin),
-            OpKind::End => Some(EventType::SliceEnd),
-            OpKind::Instant => Some(EventType::Instant),
-            OpKind::Counter => Some(EventType::Counter),
-            OpKind::Describe => None,
-        }
-    }
-}
+/// `TrackEvent.Type` by [`OpKind`]: slice begin, slice end, instant, counter. Descriptions are no events.
+const EVENT_TYPES: [u8; 5] = {
+    let mut types = [0; 5];
+    types[OpKind::Begin as usize] = 1;
+    types[OpKind::End as usize] = 2;
+    types[OpKind::Instant as usize] = 3;
+    types[OpKind::Counter as usize] = 4;
+    types
+};
 
 /// What all short packets begin with; the second byte is the length.
 const HEAD: u64 = u64::from_le_bytes([
@@ -249,11 +222,55 @@ const HEAD: u64 = u64::from_le_bytes([
 ]);
 const HEAD_LEN: usize = 7;
 
+/// What is the same in all short events of one kind and flow.
+struct Shape {
+    /// The event up to its type; the second byte is the length.
+    event_head: u32,
+    /// The length of the value and its key; of a counter, of the key alone.
+    value_len: u32,
+    /// The key of the value, if it has one.
+    value_key: u16,
+    is_counter: bool,
+}
+
+/// By [`OpKind`] and [`Flow`].
+static SHAPES: [[Shape; 3]; 5] = {
+    const fn shape(kind: usize, is_counter: bool, value_key: u16) -> Shape {
+        let head = [(packet::TRACK_EVENT << 3 | 2) as u8, 0, (track_event::TYPE << 3) as u8, EVENT_TYPES[kind]];
+        let value_len = match (is_counter, value_key) {
+            (true, _) => 2,
+            (false, 0) => 0,
+            (false, _) => 2 + 8,
+        };
+        Shape { event_head: u32::from_le_bytes(head), value_len, value_key, is_counter }
+    }
+    const fn shapes(kind: usize) -> [Shape; 3] {
+        const { assert!(Flow::None as usize == 0 && Flow::Out as usize == 1 && Flow::In as usize == 2) };
+        const COUNTER_KEY: u16 = key_of_two_bytes(track_event::COUNTER_VALUE, 0);
+        if kind == OpKind::Counter as usize {
+            return [shape(kind, true, COUNTER_KEY), shape(kind, true, COUNTER_KEY), shape(kind, true, COUNTER_KEY)];
+        }
+        [
+            shape(kind, false, 0),
+            shape(kind, false, key_of_two_bytes(track_event::FLOW_IDS, 1)),
+            shape(kind, false, key_of_two_bytes(track_event::TERMINATING_FLOW_IDS, 1)),
+        ]
+    }
+    [shapes(0), shapes(1), shapes(2), shapes(3), shapes(4)]
+};
+
 /// The key of a field from 16 to 2047, as a varint.
-const fn key_of_two_bytes(field: u32, wire_type: u32) -> u128 {
+const fn key_of_two_bytes(field: u32, wire_type: u32) -> u16 {
     let key = field << 3 | wire_type;
     assert!(key >= 1 << 7 && key < 1 << 14);
-    (key & 0x7f | 0x80 | (key >> 7) << 8) as u128
+    (key & 0x7f | 0x80 | (key >> 7) << 8) as u16
+}
+
+#[inline]
+fn store(room: &mut [u8; PACKET_ROOM], at: usize, bytes: u64) {
+    if let Some(place) = room.get_mut(at..at + 8) {
+        place.copy_from_slice(&bytes.to_le_bytes());
+    }
 }
 
 fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_field: u32) {

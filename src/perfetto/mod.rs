@@ -13,6 +13,7 @@ mod event;
 mod sched;
 mod schema;
 mod strings;
+mod tracks;
 mod wire;
 
 pub use block::{Encoder, encode_block};

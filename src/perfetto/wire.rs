@@ -12,10 +12,76 @@ pub(super) fn varint56(value: u64) -> (u64, u32) {
     let halves = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
     let quarters = (halves & 0x0000_3fff_0000_3fff) | ((halves & 0x0fff_c000_0fff_c000) << 2);
     let bytes = (quarters & 0x007f_007f_007f_007f) | ((quarters & 0x3f80_3f80_3f80_3f80) << 1);
-    let len = (70 - (value | 1).leading_zeros()) / 7;
+    let len = VARINT_LENS[(value | 1).ilog2() as usize];
     // Every byte but the last one says that another follows.
-    let more = 0x8080_8080_8080_8080 & ((1u64 << (8 * (len - 1))) - 1);
-    (bytes | more, len)
+    (bytes | MORE_FLAGS[len as usize & 15], len)
+}
+
+/// The same for a value below 2^28 (1 to 4 bytes).
+#[inline]
+pub(super) fn varint28(value: u32) -> (u32, u32) {
+    debug_assert!(value < 1 << 28);
+    let halves = (value & 0x3fff) | ((value & 0x0fff_c000) << 2);
+    let bytes = (halves & 0x007f_007f) | ((halves & 0x3f80_3f80) << 1);
+    let len = VARINT_LENS[(value | 1).ilog2() as usize];
+    (bytes | MORE_FLAGS[len as usize & 15] as u32, len)
+}
+
+/// The length of a varint by the number of its value's highest bit.
+const VARINT_LENS: [u32; 64] = {
+    let mut lens = [0; 64];
+    let mut bit = 0;
+    while bit < 64 {
+        lens[bit] = bit as u32 / 7 + 1;
+        bit += 1;
+    }
+    lens
+};
+
+/// The highest bits of all bytes but the last, by the length of the varint.
+const MORE_FLAGS: [u64; 16] = {
+    let mut flags = [0; 16];
+    let mut len = 1;
+    while len <= 8 {
+        flags[len] = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+        len += 1;
+    }
+    flags
+};
+
+/// A varint field with a key of one byte, ready to be copied: its bytes (at most 6), and their number in the highest byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ShortField(u64);
+
+impl ShortField {
+    /// No field: no bytes.
+    pub(super) const EMPTY: ShortField = ShortField(0);
+    /// A field that is longer than this type can hold.
+    pub(super) const TOO_LONG: ShortField = ShortField(u64::MAX);
+
+    /// The field (1 to 15) with the value.
+    pub(super) fn new(field: u32, value: u32) -> ShortField {
+        debug_assert!(field < 16);
+        let (bytes, len) = varint56(u64::from(value));
+        ShortField(u64::from(len + 1) << 56 | bytes << 8 | u64::from(field << 3))
+    }
+
+    #[inline]
+    pub(super) fn is_too_long(self) -> bool {
+        self == Self::TOO_LONG
+    }
+
+    /// The bytes, the first one lowest.
+    #[inline]
+    pub(super) fn bytes(self) -> u64 {
+        self.0 & ((1 << 56) - 1)
+    }
+
+    /// The number of bytes.
+    #[inline]
+    pub(super) fn len(self) -> u32 {
+        (self.0 >> 56) as u32
+    }
 }
 
 /// Appends a varint field.
@@ -62,6 +128,9 @@ mod tests {
             encode_varint(value, &mut expected);
             let (bytes, len) = varint56(value);
             prop_assert_eq!(&bytes.to_le_bytes()[..len as usize], &expected[..]);
+            if bits <= 28 {
+                prop_assert_eq!(varint28(value as u32), (bytes as u32, len));
+            }
             // What lies above the varint is overwritten or merged with a shift, so it has to be zero.
             prop_assert_eq!(bytes.to_le_bytes()[len as usize..].iter().max().copied().unwrap_or(0), 0);
         }
