@@ -123,15 +123,17 @@ pub struct Stages {
 
 /// The parallel stage of the second pass.
 pub trait Decode: Send + Sync {
-    /// Turns one part into records. Pure: the same part gives the same records, whatever was decoded before.
-    fn decode(&self, input: usize, part: Part<'_>) -> Parcel;
+    /// Turns one part into records. Pure: the same part gives the same records, whatever was decoded before. `spare` is a used
+    /// parcel whose memory may be taken.
+    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel;
 }
 
 /// The sequential stage of the second pass.
 pub trait Resolve: Send {
     /// Turns the records of the next part of an input (its parts come in file order) into events, appended to `out.batch`.
-    /// Events may be held back until more is known; they then come with a later part or with [`Resolve::finish`].
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>);
+    /// Events may be held back until more is known; they then come with a later part or with [`Resolve::finish`]. The parcel may
+    /// be given back for its memory.
+    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel>;
 
     /// No more parts of an input: what was held back.
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>);

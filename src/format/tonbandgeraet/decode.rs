@@ -144,8 +144,11 @@ pub struct Decoder {
 }
 
 impl Decode for Decoder {
-    fn decode(&self, _input: usize, part: Part<'_>) -> Parcel {
-        Box::new(self.records(part.input, part.start..part.end))
+    fn decode(&self, _input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
+        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
+        let mut records = spare.unwrap_or_default();
+        self.records_into(part.input, part.start..part.end, &mut records);
+        records
     }
 }
 

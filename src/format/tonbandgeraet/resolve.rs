@@ -84,7 +84,6 @@ struct Input {
     gap: Option<LossNote>,
     joiner: FragmentJoiner,
     carry: Records,
-    dump_index: u64,
 }
 
 /// One core of an input.
@@ -182,7 +181,6 @@ impl Input {
             gap: None,
             joiner: FragmentJoiner::default(),
             carry: Records::default(),
-            dump_index: 0,
         }
     }
 
@@ -344,14 +342,7 @@ impl Resolver {
 
     /// A time for a record, in nanoseconds. May start a session.
     #[inline]
-    fn time(
-        &mut self,
-        at: At<'_>,
-        record: &Record<TextRef>,
-        ticks: u64,
-        next: Option<u64>,
-        out: &mut Resolved<'_>,
-    ) -> Nanos {
+    fn time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, next: Option<u64>, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
         let state = input.state();
         if state.clock.fits(ticks, next) {
