@@ -6,6 +6,7 @@
 pub mod decode;
 pub mod encode;
 mod field;
+pub mod generate;
 mod probe;
 pub mod record;
 mod resolve;
