@@ -9,7 +9,8 @@ use traceconv::format::Mode;
 use traceconv::format::tonbandgeraet::decode::{DELIMITER, Decoder};
 use traceconv::format::tonbandgeraet::generate::{Damage, GenerateOptions, generate};
 use traceconv::format::tonbandgeraet::scan::ScanFacts;
-use traceconv::frame::{cobs as own, split};
+use traceconv::frame::cobs as own;
+use traceconv::frame::split::Delimiters;
 
 fn capture(damage: Damage) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -20,7 +21,7 @@ fn capture(damage: Damage) -> Vec<u8> {
 
 fn frames(capture: &[u8], mut each: impl FnMut(usize, usize)) {
     let mut at = 0;
-    while let Some(delimiter) = split::find_delimiter::<DELIMITER>(capture, at) {
+    for delimiter in Delimiters::<DELIMITER>::new(capture, at) {
         each(at, delimiter + 1 - at);
         at = delimiter + 1;
     }
@@ -49,7 +50,10 @@ fn unstuffing(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("cobs");
     group.throughput(Throughput::Bytes(input.len() as u64));
     group.bench_function("delimiters only", |bencher| {
-        bencher.iter(|| frames(&input, |at, len| drop(black_box((at, len)))));
+        bencher.iter(|| frames(&input, |at, len| _ = black_box((at, len))));
+    });
+    group.bench_function("delimiters with memchr", |bencher| {
+        bencher.iter(|| memchr::memchr_iter(DELIMITER, &input).for_each(|at| _ = black_box((at, at))));
     });
     group.bench_function("unstuff_short", |bencher| {
         bencher.iter(|| {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::format::{Decode, Mode, Parcel, Part};
 use crate::frame::cobs;
-use crate::frame::split::{self, Edges, MAX_FRAME_BYTES};
+use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
@@ -168,7 +168,7 @@ impl Decoder {
         let beyond = input.get(range.start..).unwrap_or(&[]);
         let mut payload = Vec::new();
         let mut at = frames_start;
-        while let Some(delimiter) = split::find_delimiter::<DELIMITER>(frames, at) {
+        for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
             let len = delimiter + 1 - at;
             match self.frame(beyond, at, len, &mut payload, &mut records.text) {
                 Ok(record) => {
