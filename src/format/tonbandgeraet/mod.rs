@@ -14,7 +14,7 @@ pub mod scan;
 #[cfg(test)]
 mod tests;
 
-use super::{Format, FormatOptions, Parcel, Part, Probe, Scan, Stages};
+use super::{Format, FormatOptions, Mode, Parcel, Part, Probe, Scan, Stages};
 use crate::frame::split;
 use decode::{DELIMITER, Decoder};
 use resolve::Resolver;
@@ -57,8 +57,12 @@ impl Scan for Scanner {
 
     fn finish(self: Box<Self>, facts: Vec<Parcel>) -> Stages {
         let parts = facts.into_iter().filter_map(|parcel| parcel.downcast::<ScanFacts>().ok());
-        let facts = ScanFacts::merge(parts.map(|facts| *facts));
-        let decoder = Decoder { mode: self.options.mode.unwrap_or_else(|| facts.mode()) };
+        let mut facts = ScanFacts::merge(parts.map(|facts| *facts));
+        let mode = self.options.mode.unwrap_or_else(|| facts.mode());
+        if mode == Mode::BareMetal {
+            facts.metadata.retain(|metadata| metadata.record.id() < record::FIRST_FREERTOS_ID);
+        }
+        let decoder = Decoder { mode };
         Stages { decode: Box::new(decoder), resolve: Box::new(Resolver::new(&self.options, facts)) }
     }
 }

@@ -218,7 +218,7 @@ impl Random {
 
     /// A number below `limit` (0 if that is 0).
     fn below(&mut self, limit: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(limit) >> 32) as u32
+        (((self.next() >> 32) * u64::from(limit)) >> 32) as u32
     }
 
     fn one_in(&mut self, count: u32) -> bool {
