@@ -44,7 +44,8 @@ pub fn unstuff(frame: &[u8], payload: &mut Vec<u8>) -> Result<(), BadChain> {
 /// it is in `scratch`. `None` when the frame is not short, or damaged, or too near to the end of `bytes`: the general
 /// [`unstuff`] then tells which.
 ///
-/// On frames of 9 bytes this takes about 2 ns, the `cobs` crate about 15 (measured by `benches/decode.rs`).
+/// On generated captures (10 bytes per frame) a frame takes 2 ns here, 5 ns in [`unstuff`] and 13 ns in the `cobs` crate, on a
+/// 2020s x86-64 server core (`benches/decode.rs`).
 #[inline]
 pub fn unstuff_short<'a>(
     bytes: &'a [u8],

@@ -66,38 +66,78 @@ pub fn edges<const DELIMITER: u8>(input: &[u8], range: Range<usize>) -> Edges {
     edges
 }
 
-/// The position of the first delimiter at or after `from`.
+/// The positions of all delimiters from a position on.
 ///
-/// Frames are short (9 bytes on average), so the first 16 bytes are searched with two words, which costs less than the start-up of
-/// the vector search that looks through the rest.
-#[inline]
-#[must_use]
-pub fn find_delimiter<const DELIMITER: u8>(bytes: &[u8], from: usize) -> Option<usize> {
-    let rest = bytes.get(from..)?;
-    if let Some((low, high)) = first_words(rest) {
-        let (low, high) = (matching_bytes::<DELIMITER>(low), matching_bytes::<DELIMITER>(high));
-        if low | high != 0 {
-            let bit = if low != 0 { low.trailing_zeros() } else { 64 + high.trailing_zeros() };
-            return Some(from + (bit / 8) as usize);
-        }
+/// Frames are short (9 bytes on average), so looking for one delimiter after the other spends its time on starting: 64 bytes are
+/// compared at once, and their delimiters taken from a bit mask. On generated captures this is about twice as fast as the search
+/// of `memchr`, begun anew behind each delimiter.
+#[derive(Clone, Debug)]
+pub struct Delimiters<'a, const DELIMITER: u8> {
+    bytes: &'a [u8],
+    /// Where the block of `mask` starts.
+    block: usize,
+    /// Which bytes of the block are delimiters that have not been given yet.
+    mask: u64,
+    /// Where the next block starts.
+    next: usize,
+}
+
+const BLOCK_BYTES: usize = 64;
+
+impl<'a, const DELIMITER: u8> Delimiters<'a, DELIMITER> {
+    /// The delimiters of `bytes` at or after `from`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], from: usize) -> Self {
+        Delimiters { bytes, block: from, mask: 0, next: from }
     }
-    memchr(DELIMITER, rest).map(|index| from + index)
+
+    /// Goes on to the next block. False at the end.
+    #[inline]
+    fn load(&mut self) -> bool {
+        let Some(rest) = self.bytes.get(self.next..) else { return false };
+        self.block = self.next;
+        self.next += BLOCK_BYTES;
+        if let Some(block) = rest.first_chunk::<BLOCK_BYTES>() {
+            self.mask = mask_of::<DELIMITER>(block);
+        } else {
+            let mut block = [!DELIMITER; BLOCK_BYTES];
+            block.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
+            self.mask = mask_of::<DELIMITER>(&block);
+        }
+        true
+    }
 }
 
-#[inline]
-fn first_words(bytes: &[u8]) -> Option<(u64, u64)> {
-    let (low, rest) = bytes.split_first_chunk::<8>()?;
-    let (high, _) = rest.split_first_chunk::<8>()?;
-    Some((u64::from_le_bytes(*low), u64::from_le_bytes(*high)))
+impl<const DELIMITER: u8> Iterator for Delimiters<'_, DELIMITER> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            if !self.load() {
+                return None;
+            }
+        }
+        let index = self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        Some(self.block + index)
+    }
 }
 
-/// A word whose lowest set bit is the top bit of the first (lowest) byte of `word` that equals the delimiter; 0 if none does.
+/// Bit `n` is set if byte `n` is a delimiter.
 #[inline]
-fn matching_bytes<const DELIMITER: u8>(word: u64) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
-    let zero_where_equal = word ^ u64::from_ne_bytes([DELIMITER; 8]);
-    zero_where_equal.wrapping_sub(ONES) & !zero_where_equal & TOPS
+fn mask_of<const DELIMITER: u8>(block: &[u8; BLOCK_BYTES]) -> u64 {
+    const LOWS: u64 = u64::from_ne_bytes([0x7F; 8]);
+    let mut mask = 0;
+    for (index, word) in block.as_chunks::<8>().0.iter().enumerate() {
+        let zero_where_equal = u64::from_le_bytes(*word) ^ u64::from_ne_bytes([DELIMITER; 8]);
+        // The top bit of each byte that is 0, without a carry from one byte to the next.
+        let tops = !((zero_where_equal & LOWS).wrapping_add(LOWS) | zero_where_equal | LOWS);
+        // Gathers the eight top bits, lowest byte first.
+        let bits = (tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        mask |= bits << (8 * index);
+    }
+    mask
 }
 
 #[cfg(test)]
@@ -140,16 +180,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_delimiter_is_found_like_memchr_finds_it(bytes in prop::collection::vec(0u8..4, 0..80), from in 0usize..90) {
-            let expected = bytes.get(from..).and_then(|rest| rest.iter().position(|&byte| byte == 0)).map(|index| from + index);
-            prop_assert_eq!(find_delimiter::<0>(&bytes, from), expected);
-            let three = bytes.get(from..).and_then(|rest| rest.iter().position(|&byte| byte == 3)).map(|index| from + index);
-            prop_assert_eq!(find_delimiter::<3>(&bytes, from), three);
-        }
-
-        #[test]
-        fn bytes_just_above_the_delimiter_are_not_taken_for_it(bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80, 0x81, 0xFF]), 16..40)) {
-            prop_assert_eq!(find_delimiter::<0>(&bytes, 0), bytes.iter().position(|&byte| byte == 0));
+        fn delimiters_are_found_like_memchr_finds_them(
+            bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x7E, 0x7F, 0x80, 0x81, 0xFF]), 0..300),
+            from in 0usize..90,
+        ) {
+            let rest = bytes.get(from..).unwrap_or(&[]);
+            let zeros: Vec<usize> = Delimiters::<0>::new(&bytes, from).collect();
+            prop_assert_eq!(zeros, memchr::memchr_iter(0, rest).map(|index| from + index).collect::<Vec<_>>());
+            let flags: Vec<usize> = Delimiters::<0x7E>::new(&bytes, from).collect();
+            prop_assert_eq!(flags, memchr::memchr_iter(0x7E, rest).map(|index| from + index).collect::<Vec<_>>());
         }
     }
 }

@@ -53,6 +53,7 @@ pub fn convert(
     let mut to_encode: Vec<Block> = Vec::new();
     let mut to_write: Vec<Vec<u8>> = Vec::new();
     let mut spare_bytes: Vec<Vec<u8>> = Vec::new();
+    let mut spare_parcels: Vec<Parcel> = Vec::new();
     let encoders: Mutex<Vec<Encoder>> = Mutex::new(Vec::new());
     loop {
         let windows: Vec<(usize, Range<usize>)> = feeds
@@ -69,7 +70,8 @@ pub fn convert(
         let mut jobs: Vec<Box<dyn FnOnce() + Send + '_>> = Vec::new();
         for ((index, window), result) in windows.iter().zip(&decoded) {
             let part = Part::new(sources[*index].bytes, window.clone());
-            jobs.push(Box::new(move || put(result, decode.decode(*index, part))));
+            let spare = spare_parcels.pop();
+            jobs.push(Box::new(move || put(result, decode.decode(*index, part, spare))));
         }
         for (block, result) in to_encode.iter().zip(&encoded) {
             let mut bytes = spare_bytes.pop().unwrap_or_default();
@@ -97,6 +99,7 @@ pub fn convert(
             ordered.recycle(block);
         }
         to_encode = ordered.take_blocks();
+        spare_parcels.append(&mut ordered.spare_parcels);
         for ((index, window), parcel) in windows.into_iter().zip(decoded) {
             feeds[index].put(take(parcel));
             (sources[index].release)(window);
@@ -177,6 +180,8 @@ struct Ordered {
     /// At the start of a round the feeds hold what the round before decoded; this is how many inputs have ended.
     ended: usize,
     is_finished: bool,
+    /// Used parcels, for their memory.
+    spare_parcels: Vec<Parcel>,
 }
 
 impl Ordered {
@@ -203,6 +208,7 @@ impl Ordered {
             merged: EventBatch::default(),
             ended: 0,
             is_finished: false,
+            spare_parcels: Vec::new(),
         }
     }
 
@@ -222,7 +228,7 @@ impl Ordered {
             self.batch.clear();
             let mut out = Resolved { entities: &mut self.entities, batch: &mut self.batch, ledger: &mut self.ledgers[index] };
             if let Some(parcel) = feed.decoded.pop_front() {
-                self.resolve.resolve(index, parcel, &mut out);
+                self.spare_parcels.extend(self.resolve.resolve(index, parcel, &mut out));
             } else if feed.is_drained() {
                 self.resolve.finish(index, &mut out);
                 feed.ended = true;
@@ -245,9 +251,9 @@ impl Ordered {
 
     fn count(&mut self, index: usize) {
         let summary = &mut self.summaries[index];
-        let real =
-            self.batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Loss(_) | EventKind::SessionStart(_)));
-        summary.events += real.count() as u64;
+        // Each loss note has one event, which is none of the firmware.
+        let losses = self.batch.losses.len() as u64;
+        summary.events += (self.batch.events.len() as u64).saturating_sub(losses);
         if summary.first.is_none() {
             summary.first = self.batch.first_time();
         }
@@ -388,7 +394,7 @@ pub fn dump(
         let decode = &*stages.decode;
         let jobs = windows.iter().zip(&decoded).map(|(window, result)| {
             let part = Part::new(source.bytes, window.clone());
-            let job: Box<dyn FnOnce() + Send + '_> = Box::new(move || put(result, decode.decode(0, part)));
+            let job: Box<dyn FnOnce() + Send + '_> = Box::new(move || put(result, decode.decode(0, part, None)));
             job
         });
         let (waiting, resolve) = (std::mem::take(&mut feed.decoded), &mut stages.resolve);

@@ -3,25 +3,32 @@
 use super::layout::{Group, lane_name, object_name, task_name};
 use super::writer::{Label, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind};
-use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, ObjectOp, PriorityChange, TaskId, TextRef, WaitReason};
+use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, ObjectOp, PriorityChange, TextRef, WaitReason};
 
 impl Timeline {
     pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, entities: &Entities) {
-        let mut subject = None;
+        let mut subject = match event.kind {
+            EventKind::TaskCreated(task)
+            | EventKind::TaskDeleted(task)
+            | EventKind::SwitchedIn(task)
+            | EventKind::Ready { task, .. }
+            | EventKind::Suspended(task)
+            | EventKind::Resumed { task, .. }
+            | EventKind::Priority { task, .. } => Some(("task", task_name(&entities.tasks[task.index()]))),
+            _ => None,
+        };
         let mut number = None;
         let mut text = TextRef::NONE;
-        let task_of = |task: TaskId| Some(("task", task_name(&entities.tasks[task.index()])));
         let word = match event.kind {
             // Drawn on the losses track.
             EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } => return,
-            EventKind::TaskCreated(task) => (subject = task_of(task), "task created").1,
-            EventKind::TaskDeleted(task) => (subject = task_of(task), "task deleted").1,
-            EventKind::SwitchedIn(task) => (subject = task_of(task), "switched in").1,
-            EventKind::Ready { task, .. } => (subject = task_of(task), "ready").1,
-            EventKind::Suspended(task) => (subject = task_of(task), "suspended").1,
-            EventKind::Resumed { task, .. } => (subject = task_of(task), "resumed").1,
-            EventKind::Priority { task, priority, change } => {
-                subject = task_of(task);
+            EventKind::TaskCreated(_) => "task created",
+            EventKind::TaskDeleted(_) => "task deleted",
+            EventKind::SwitchedIn(_) => "switched in",
+            EventKind::Ready { .. } => "ready",
+            EventKind::Suspended(_) => "suspended",
+            EventKind::Resumed { .. } => "resumed",
+            EventKind::Priority { priority, change, .. } => {
                 number = Some(("priority", u64::from(priority)));
                 match change {
                     PriorityChange::Set => "priority set",

@@ -6,6 +6,7 @@
 pub mod decode;
 pub mod encode;
 mod field;
+pub mod generate;
 mod probe;
 pub mod record;
 mod resolve;
@@ -60,10 +61,15 @@ impl Scan for Scanner {
             let parts = parts.into_iter().filter_map(|parcel| parcel.downcast::<ScanFacts>().ok());
             ScanFacts::merge(parts.map(|facts| *facts))
         };
-        let facts: Vec<ScanFacts> = facts.into_iter().map(merge).collect();
+        let mut facts: Vec<ScanFacts> = facts.into_iter().map(merge).collect();
         let told = self.inputs.iter().find_map(|options| options.mode);
         let found = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
         let mode = told.unwrap_or(found);
+        if mode == Mode::BareMetal {
+            for facts in &mut facts {
+                facts.metadata.retain(|metadata| metadata.record.id() < record::FIRST_FREERTOS_ID);
+            }
+        }
         let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
         Stages { cores: resolver.cores(), decode: Box::new(Decoder { mode }), resolve: Box::new(resolver) }
     }

@@ -220,14 +220,14 @@ impl<'a> Ahead<'a> {
 }
 
 impl Resolve for Resolver {
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) {
-        if let Ok(records) = records.downcast::<Records>() {
-            self.take_part(input, *records, false, out);
-        }
+    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+        let mut records = records.downcast::<Records>().ok()?;
+        self.take_part(input, &mut records, false, out);
+        Some(records)
     }
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        self.take_part(input, Records::default(), true, out);
+        self.take_part(input, &mut Records::default(), true, out);
         self.end_input(input, out);
     }
 
@@ -246,11 +246,11 @@ impl Resolve for Resolver {
 
 impl Resolver {
     /// Resolves what was held back and the next part, but for the records that must wait for more.
-    fn take_part(&mut self, index: usize, mut records: Records, is_last: bool, out: &mut Resolved<'_>) {
+    fn take_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         out.ledger.decoded_bytes += records.ok_bytes;
         out.ledger.frames_ok += records.frames.len() as u64;
-        if let Some(frame) = input.joiner.join(&records) {
+        if let Some(frame) = input.joiner.join(records) {
             let len = u32::try_from(frame.len).unwrap_or(u32::MAX);
             // It starts before the part, but stands before everything in it; its own offset is entered here.
             out.ledger.bad_frame(BadFrame::Oversize.loss_kind(), frame.offset, frame.len, 1);
@@ -269,9 +269,9 @@ impl Resolver {
         if ready_fresh > 0 || is_last {
             self.note_bad(index, &carry, &mut bad_held, usize::MAX, out);
         }
-        self.run(index, &records, 0..ready_fresh, carry.frames.len(), ahead, &mut bad_fresh, out);
+        self.run(index, records, 0..ready_fresh, carry.frames.len(), ahead, &mut bad_fresh, out);
         if is_last {
-            self.note_bad(index, &records, &mut bad_fresh, usize::MAX, out);
+            self.note_bad(index, records, &mut bad_fresh, usize::MAX, out);
             return;
         }
         // Keep the rest, as if it were the start of the next part.
@@ -282,7 +282,7 @@ impl Resolver {
             kept.base = kept.base.min(first_bad);
         }
         keep(&mut kept, &carry, ready_held, bad_held);
-        keep(&mut kept, &records, ready_fresh, bad_fresh);
+        keep(&mut kept, records, ready_fresh, bad_fresh);
         self.inputs[index].carry = kept;
     }
 

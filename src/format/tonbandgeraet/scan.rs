@@ -11,7 +11,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use crate::format::Mode;
-use crate::frame::split;
+use crate::frame::split::{self, Delimiters};
 use crate::model::TextRef;
 
 use super::decode::{DELIMITER, Decoder};
@@ -80,7 +80,7 @@ impl ScanFacts {
         let mut payload = Vec::new();
         let (mut frames, mut freertos_frames) = (0, 0);
         let mut at = edges.head_fragment;
-        while let Some(delimiter) = split::find_delimiter::<DELIMITER>(whole_frames, at) {
+        for delimiter in Delimiters::<DELIMITER>::new(whole_frames, at) {
             let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
             let class = class_of(frame);
             frames += 1;

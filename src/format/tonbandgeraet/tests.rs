@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::decode::{BadFrame, DELIMITER, Decoder, FragmentJoiner, Records};
 use super::encode::encode;
 use super::field::Reader;
+use super::generate::{GenerateOptions, generate};
 use super::record::{EVENTS, QueueKind as Kind, Record};
 use super::scan::ScanFacts;
 use crate::format::Mode;
@@ -163,9 +164,10 @@ fn all_vectors_both_ways() {
         let frame = bytes_of(hex);
         assert_eq!(encoded(&record), frame, "{record:?}");
         let expected = Item::Record(0, record.map_text(<[u8]>::to_vec));
-        assert_eq!(Item::list(&[decode_whole(&frame)]), [expected.clone()], "{hex}");
+        let expected = [expected];
+        assert_eq!(Item::list(&[decode_whole(&frame)]), expected, "{hex}");
         let followed = [&frame[..], &behind].concat();
-        assert_eq!(Item::list(&[FREERTOS.records(&followed, 0..frame.len())]), [expected], "{hex}");
+        assert_eq!(Item::list(&[FREERTOS.records(&followed, 0..frame.len())]), expected, "{hex}");
         seen.push(record.id());
     }
     seen.dedup();
@@ -269,6 +271,21 @@ fn an_oversize_run_is_one_bad_frame_wherever_it_is_cut() {
                 assert_eq!(Item::list(&decode_cut(&input, wanted)), whole, "{run_len} {wanted:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_two_frames_at_most() {
+    let mut input = Vec::new();
+    generate(&GenerateOptions { bytes: 6_000, ..GenerateOptions::default() }, &mut input).unwrap();
+    let good = Item::list(&[decode_whole(&input)]);
+    for bit in (0..input.len() * 8).step_by(7) {
+        input[bit / 8] ^= 1 << (bit % 8);
+        let damaged = Item::list(&[decode_whole(&input)]);
+        let before = good.iter().zip(&damaged).take_while(|(a, b)| a == b).count();
+        let after = good[before..].iter().rev().zip(damaged[before..].iter().rev()).take_while(|(a, b)| a == b).count();
+        assert!(good.len() - before - after <= 2, "bit {bit}");
+        input[bit / 8] ^= 1 << (bit % 8);
     }
 }
 
