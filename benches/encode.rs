@@ -4,9 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::perfetto::Encoder;
-use traceconv::timeline::{
-    Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow,
-};
+use traceconv::timeline::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow};
 
 const OPS: usize = 64 << 10;
 
@@ -41,7 +39,15 @@ const ACTIVITIES: [&[(u32, OpKind, bool)]; 5] = {
         &[(2, Begin, false), (30, Counter, false), (2, End, false)],
         &[(3, Begin, false), (4, Begin, false), (4, End, false), (31, Counter, false), (3, Instant, true), (3, End, false)],
         &[(10, End, false), (10, Begin, false), (32, Counter, false), (10, Instant, true), (10, End, false), (10, Begin, false)],
-        &[(11, End, false), (11, Begin, false), (11, Begin, false), (11, End, false), (11, End, false), (33, Counter, false), (11, Begin, false)],
+        &[
+            (11, End, false),
+            (11, Begin, false),
+            (11, Begin, false),
+            (11, End, false),
+            (11, End, false),
+            (33, Counter, false),
+            (11, Begin, false),
+        ],
     ]
 };
 

@@ -2,7 +2,8 @@
 
 use super::SEQUENCE_ID;
 use super::schema::{
-    CHILD_ORDERING_EXPLICIT, CounterDescriptor, ProcessDescriptor, SIBLING_MERGE_NONE, ThreadDescriptor, TracePacket, TrackDescriptor,
+    CHILD_ORDERING_EXPLICIT, CounterDescriptor, ProcessDescriptor, SIBLING_MERGE_NONE, ThreadDescriptor, TracePacket,
+    TrackDescriptor,
 };
 use crate::timeline::{Track, TrackKind, Unit};
 
@@ -76,7 +77,10 @@ mod tests {
 
     #[test]
     fn processes_and_threads_carry_their_ids_even_if_zero() {
-        assert_eq!(bytes(TrackKind::Process { pid: 5 }, None), b"\x0a\x11\x50\x01\xe2\x03\x0c\x08\x09\x1a\x06\x08\x05\x32\x02ab\x60\x03");
+        assert_eq!(
+            bytes(TrackKind::Process { pid: 5 }, None),
+            b"\x0a\x11\x50\x01\xe2\x03\x0c\x08\x09\x1a\x06\x08\x05\x32\x02ab\x60\x03"
+        );
         assert_eq!(
             bytes(TrackKind::Thread { pid: 5, tid: 0 }, None),
             b"\x0a\x13\x50\x01\xe2\x03\x0e\x08\x09\x22\x08\x08\x05\x10\x00\x2a\x02ab\x60\x03"
