@@ -227,7 +227,7 @@ impl Scene {
             let switch = Switch { ts, prev_state: number, next_tid: tid, next_prio: 100, next_comm: comm_text };
             self.expected.sched.entry(u32::from(core)).or_default().push(switch);
         } else {
-            let from_isr = step.flow % 2 == 0;
+            let from_isr = step.flow.is_multiple_of(2);
             rows.wakings.push(WakingRow { time_ns: ts, tid, prio: -1, target_core: 2, from_isr, comm });
             let waking = Waking { ts, tid, prio: -1, comm: comm_text, target_cpu: 2, in_irq: from_isr };
             self.expected.wakings.entry(u32::from(core)).or_default().push(waking);

@@ -248,7 +248,11 @@ mod tests {
         block.ops = vec![
             Op { value: 3, ..op(0, 4, OpKind::Describe, NameRef::None) },
             Op { args_start: 9, args_len: 1, ..op(0, 1, OpKind::Instant, NameRef::Text(5)) },
+            op(0, 1, OpKind::Instant, NameRef::Interned(0)),
         ];
-        assert_eq!(events(&block), b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x03");
+        let reference = block.texts.add("a text is no name");
+        block.text_refs.push(reference);
+        let nameless = b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x03";
+        assert_eq!(events(&block), nameless.repeat(2));
     }
 }
