@@ -118,3 +118,141 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
         put_bytes(out, INTERNED_DATA, interned_data);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{Arg, ArgValue, Flow, NameRef, Op, Track, TrackKind};
+
+    /// What a block without events and texts begins with.
+    const OPENING: &[u8] =
+        b"\x0a\x1a\x32\x0e\x0a\x06\x08\x40\x10\x00\x18\x01\x0a\x04\x08\x06\x10\x00\x50\x01\x68\x01\xda\x03\x03\xd0\x03\x40";
+
+    fn op(time_ns: u64, track: u32, kind: OpKind, name: NameRef) -> Op {
+        Op { time_ns, value: 0, track: TrackId(track), name, args_start: 0, args_len: 0, kind, flow: Flow::None }
+    }
+
+    fn encode(block: &Block) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_block(block, &mut out);
+        out
+    }
+
+    /// The packets after the opening one.
+    fn events(block: &Block) -> Vec<u8> {
+        let bytes = encode(block);
+        let opening_len = usize::from(bytes[1]);
+        assert!(opening_len < 128, "the test takes the length for one byte");
+        bytes[2 + opening_len..].to_vec()
+    }
+
+    #[test]
+    fn every_block_opens_alike_and_the_first_says_so() {
+        assert_eq!(encode(&Block { number: 1, ..Block::default() }), OPENING);
+        let mut first = OPENING.to_vec();
+        first[1] += 3;
+        first.extend(b"\xb8\x05\x01");
+        assert_eq!(encode(&Block::default()), first);
+    }
+
+    #[test]
+    fn texts_used_twice_are_interned_by_use_and_the_busiest_track_is_the_default() {
+        let names = ["once", "twice", "thrice"].map(Into::into).to_vec();
+        let mut block = Block { number: 1, names, ..Block::default() };
+        for (time_ns, (track, name)) in [(1, 0), (7, 1), (7, 1), (1, 2), (7, 2), (1, 2), (7, 1)].into_iter().enumerate() {
+            block.ops.push(op(time_ns as u64, track, OpKind::Instant, NameRef::Interned(name)));
+        }
+        block.ops.pop();
+        let bytes = encode(&block);
+        let defaults = b"\xda\x03\x07\x5a\x02\x58\x01\xd0\x03\x40";
+        assert!(bytes.windows(defaults.len()).any(|window| window == defaults), "of two equally busy tracks the first");
+        let interned = b"\x62\x17\x12\x0a\x08\x01\x12\x06thrice\x12\x09\x08\x02\x12\x05twice";
+        assert!(bytes.windows(interned.len()).any(|window| window == interned), "{bytes:x?}");
+        let in_place = b"\x5a\x09\x48\x03\xba\x01\x04once";
+        assert!(bytes.windows(in_place.len()).any(|window| window == in_place), "{bytes:x?}");
+    }
+
+    #[test]
+    fn times_are_differences_and_late_events_are_absolute() {
+        let mut block = Block { number: 1, ..Block::default() };
+        for time_ns in [5, 3, 305] {
+            block.ops.push(op(time_ns, 1, OpKind::End, NameRef::None));
+        }
+        let expected = [
+            &b"\x0a\x0a\x50\x01\x68\x02\x40\x05\x5a\x02\x48\x02"[..],
+            b"\x0a\x0d\x50\x01\x68\x02\x40\x03\xd0\x03\x06\x5a\x02\x48\x02",
+            b"\x0a\x0b\x50\x01\x68\x02\x40\xac\x02\x5a\x02\x48\x02",
+        ];
+        assert_eq!(events(&block), expected.concat());
+    }
+
+    #[test]
+    fn events_of_each_kind() {
+        let mut block = Block { number: 1, names: vec!["n".into()], ..Block::default() };
+        let name = NameRef::Interned(0);
+        block.ops = vec![
+            op(0, 1, OpKind::Begin, name),
+            Op { value: 0x0102_0304_0506_0708, flow: Flow::Out, ..op(0, 2, OpKind::Instant, name) },
+            Op { value: 9, flow: Flow::In, ..op(0, 1, OpKind::End, NameRef::None) },
+            Op { value: 300, ..op(0, 200, OpKind::Counter, NameRef::None) },
+            Op { value: -1, ..op(0, 1, OpKind::Counter, NameRef::None) },
+        ];
+        let expected = [
+            &b"\x0a\x0c\x50\x01\x68\x02\x40\x00\x5a\x04\x48\x01\x50\x01"[..],
+            b"\x0a\x18\x50\x01\x68\x02\x40\x00\x5a\x10\x48\x03\x58\x02\x50\x01\xf9\x02\x08\x07\x06\x05\x04\x03\x02\x01",
+            b"\x0a\x14\x50\x01\x68\x02\x40\x00\x5a\x0c\x48\x02\x81\x03\x09\x00\x00\x00\x00\x00\x00\x00",
+            b"\x0a\x11\x50\x01\x68\x02\x40\x00\x5a\x09\x48\x04\x58\xc8\x01\xf0\x01\xac\x02",
+            b"\x0a\x16\x50\x01\x68\x02\x40\x00\x5a\x0e\x48\x04\xf0\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        ];
+        assert_eq!(events(&block), expected.concat());
+    }
+
+    #[test]
+    fn annotations_of_each_type() {
+        let mut block = Block { number: 1, names: vec!["n".into(), "v".into()], ..Block::default() };
+        let reference = block.texts.add("t");
+        block.text_refs.push(reference);
+        let values = [
+            ArgValue::Uint(300),
+            ArgValue::Int(2),
+            ArgValue::Bool(true),
+            ArgValue::Name(1),
+            ArgValue::Name(1),
+            ArgValue::Text(0),
+        ];
+        block.args = values.map(|value| Arg { name: 0, value }).to_vec();
+        block.ops = vec![Op { args_len: 6, ..op(0, 1, OpKind::End, NameRef::None) }];
+        let expected = b"\x0a\x32\x50\x01\x68\x02\x40\x00\x5a\x2a\x48\x02\x22\x05\x08\x01\x18\xac\x02\x22\x04\x08\x01\x20\x02\
+            \x22\x04\x08\x01\x10\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x32\x01t";
+        assert_eq!(events(&block), expected);
+    }
+
+    #[test]
+    fn tracks_are_described_where_they_come_into_being() {
+        let mut block = Block { number: 1, ..Block::default() };
+        let name = "q".into();
+        block.tracks.push(Track { id: TrackId(4), parent: None, kind: TrackKind::Slices, name, description: None, rank: 0 });
+        block.ops = vec![
+            op(0, 1, OpKind::End, NameRef::None),
+            op(0, 4, OpKind::Describe, NameRef::None),
+            op(0, 1, OpKind::End, NameRef::None),
+        ];
+        let end = b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x02";
+        let descriptor = b"\x0a\x0e\x50\x01\xe2\x03\x09\x08\x04\x12\x01q\x60\x00\x78\x02";
+        assert_eq!(events(&block), [&end[..], descriptor, end].concat());
+    }
+
+    #[test]
+    fn what_a_block_does_not_have_is_left_out() {
+        let mut block = Block { number: 1, ..Block::default() };
+        block.ops = vec![
+            Op { value: 3, ..op(0, 4, OpKind::Describe, NameRef::None) },
+            Op { args_start: 9, args_len: 1, ..op(0, 1, OpKind::Instant, NameRef::Text(5)) },
+            op(0, 1, OpKind::Instant, NameRef::Interned(0)),
+        ];
+        let reference = block.texts.add("a text is no name");
+        block.text_refs.push(reference);
+        let nameless = b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x03";
+        assert_eq!(events(&block), nameless.repeat(2));
+    }
+}

@@ -4,7 +4,7 @@
 //! together from ready pieces with overlapping stores of 8 bytes:
 //!
 //! ```text
-//! 0A len | 50 01 sequence | 68 02 flags | 08 time | 5A len { 48 type | 58 track | 50 name | F0 01 counter, or flow }
+//! 0A len | 50 01 sequence | 68 02 flags | 40 time | 5A len { 48 type | 58 track | 50 name | F0 01 counter, or flow }
 //! ```
 //!
 //! The order of fields is free in protobuf; this one puts all that has a fixed length first.

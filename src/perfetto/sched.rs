@@ -3,10 +3,10 @@
 //! The viewer draws its CPU tracks and thread states, and who woke whom, from these alone. The rows need no order relative to
 //! the events, and the packet no timestamp.
 
-use prost::encoding::{encode_varint, encoded_len_varint};
+use prost::encoding::encoded_len_varint;
 
 use super::TRACE_PACKET;
-use super::wire::{bytes_field_len, put_bytes, put_length, put_varint};
+use super::wire::{bytes_field_len, push_varint, put_bytes, put_length, put_varint};
 use crate::timeline::{Block, PrevState, SchedRows};
 
 /// `TracePacket.ftrace_events`.
@@ -75,24 +75,24 @@ impl SchedEncoder {
         let [time, prev_state, tid, prio, comm] = &mut self.switches;
         let mut last_ns = 0;
         for row in &rows.switches {
-            encode_varint(row.time_ns.wrapping_sub(last_ns), time);
+            push_varint(time, row.time_ns.wrapping_sub(last_ns));
             last_ns = row.time_ns;
-            encode_varint(prev_state_number(row.prev_state), prev_state);
-            encode_varint(sign_extended(row.next_tid), tid);
-            encode_varint(sign_extended(row.next_prio), prio);
-            encode_varint(self.names.place_of(row.next_comm), comm);
+            push_varint(prev_state, prev_state_number(row.prev_state));
+            push_varint(tid, sign_extended(row.next_tid));
+            push_varint(prio, sign_extended(row.next_prio));
+            push_varint(comm, self.names.place_of(row.next_comm));
         }
 
         let [time, tid, core, prio, comm, flags] = &mut self.wakings;
         let mut last_ns = 0;
         for row in &rows.wakings {
-            encode_varint(row.time_ns.wrapping_sub(last_ns), time);
+            push_varint(time, row.time_ns.wrapping_sub(last_ns));
             last_ns = row.time_ns;
-            encode_varint(sign_extended(row.tid), tid);
-            encode_varint(u64::from(row.target_core), core);
-            encode_varint(sign_extended(row.prio), prio);
-            encode_varint(self.names.place_of(row.comm), comm);
-            encode_varint(if row.from_isr { IN_HARD_IRQ } else { 0 }, flags);
+            push_varint(tid, sign_extended(row.tid));
+            push_varint(core, u64::from(row.target_core));
+            push_varint(prio, sign_extended(row.prio));
+            push_varint(comm, self.names.place_of(row.comm));
+            push_varint(flags, if row.from_isr { IN_HARD_IRQ } else { 0 });
         }
     }
 }

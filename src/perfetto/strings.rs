@@ -164,7 +164,8 @@ impl Strings {
     fn name_slot(&self, name: NameRef) -> usize {
         match name {
             NameRef::None => 0,
-            NameRef::Interned(index) => 1 + index as usize,
+            NameRef::Interned(index) if 1 + (index as usize) < self.texts_start => 1 + index as usize,
+            NameRef::Interned(_) => usize::MAX,
             NameRef::Text(index) => self.texts_start + index as usize,
         }
     }

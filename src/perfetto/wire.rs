@@ -84,16 +84,30 @@ impl ShortField {
     }
 }
 
+/// Appends a bare varint.
+#[inline]
+pub(super) fn push_varint(out: &mut Vec<u8>, value: u64) {
+    if value < 1 << 56 {
+        // Most are short. A copy of fixed length that is cut off costs less than one of variable length.
+        let (bytes, len) = varint56(value);
+        let end = out.len() + len as usize;
+        out.extend_from_slice(&bytes.to_le_bytes());
+        out.truncate(end);
+    } else {
+        encode_varint(value, out);
+    }
+}
+
 /// Appends a varint field.
 #[inline]
 pub(super) fn put_varint(out: &mut Vec<u8>, field: u32, value: u64) {
-    encode_varint(u64::from(field << 3), out);
-    encode_varint(value, out);
+    push_varint(out, u64::from(field << 3));
+    push_varint(out, value);
 }
 
 /// Appends a field of 8 bytes.
 pub(super) fn put_fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
-    encode_varint(u64::from(field << 3 | 1), out);
+    push_varint(out, u64::from(field << 3 | 1));
     out.extend_from_slice(&value.to_le_bytes());
 }
 
@@ -105,8 +119,8 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
 
 /// Appends the key and length of a field whose bytes the caller appends next.
 pub(super) fn put_length(out: &mut Vec<u8>, field: u32, len: usize) {
-    encode_varint(u64::from(field << 3 | 2), out);
-    encode_varint(len as u64, out);
+    push_varint(out, u64::from(field << 3 | 2));
+    push_varint(out, len as u64);
 }
 
 /// The length of a field of bytes, with its key.
@@ -126,6 +140,9 @@ mod tests {
             let value = value & ((1 << bits) - 1);
             let mut expected = Vec::new();
             encode_varint(value, &mut expected);
+            let mut pushed = Vec::new();
+            push_varint(&mut pushed, value);
+            prop_assert_eq!(&pushed, &expected);
             let (bytes, len) = varint56(value);
             prop_assert_eq!(&bytes.to_le_bytes()[..len as usize], &expected[..]);
             if bits <= 28 {
