@@ -10,7 +10,7 @@ use super::scan::{Cutter, Scanned, put, scan, take};
 use super::threads::Threads;
 use super::{ConvertError, Converted, EventDetail, InputSummary, Options, Progress, Source, TimeBound};
 use crate::format::{Parcel, Part, RecordView, Resolve, Resolved};
-use crate::model::{Entities, EventBatch, EventKind, Ledger, LossKind, Nanos, Severity};
+use crate::model::{Entities, EventBatch, Ledger, LossKind, Nanos, Severity};
 use crate::perfetto::{self, AttributeValue, Encoder};
 use crate::timeline::{Block, Settings, Timeline};
 
