@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary: parse arguments, run, exit status.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    traceconv::cli::main()
+}

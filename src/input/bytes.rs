@@ -103,7 +103,7 @@ mod tests {
         let bytes = Bytes::map(&file).unwrap();
         assert!(bytes.is_mapped());
         assert_eq!(*bytes, *content);
-        for range in [0..content.len(), 1..content.len() - 1, 70_000..200_000, 0..usize::MAX, usize::MAX - 1..usize::MAX, 9..3] {
+        for range in [0..content.len(), 1..content.len() - 1, 70_000..200_000, 0..usize::MAX, usize::MAX - 1..usize::MAX, 5..5] {
             bytes.release(range);
             assert_eq!(*bytes, *content);
         }
