@@ -1,1 +1,25 @@
-fn main() {}
+//! Developer tasks. `cargo xtask help` lists them.
+
+mod generate;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer tasks of traceconv")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Write a realistic capture of any size
+    #[command(subcommand)]
+    Gen(generate::Capture),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Gen(capture) => generate::run(&capture),
+    }
+}

@@ -1,0 +1,322 @@
+//! Frames → records. Strict, and without state: what a frame means here depends on the frame alone.
+//!
+//! A frame that is not exactly one event as the format defines it costs that frame, with a reason, and nothing else: the next
+//! delimiter starts afresh. Every byte of a part is accounted for: it belongs to a record, to a bad frame, or to a fragment of
+//! an oversize frame that lies in several parts.
+
+use std::ops::Range;
+
+use crate::format::{Decode, Mode, Parcel, Part};
+use crate::frame::cobs;
+use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
+use crate::model::{LossKind, Severity, TextRef};
+
+use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
+use super::record::{FIRST_FREERTOS_ID, Record};
+
+/// What ends every frame and occurs nowhere else.
+pub const DELIMITER: u8 = 0;
+
+/// How many bytes of a bad frame are kept for people to look at.
+pub const KEPT_RAW_BYTES: usize = 256;
+
+/// Why a frame is no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BadFrame {
+    /// Nothing in it, not even an id.
+    Empty,
+    /// The chain of COBS codes does not end at the delimiter.
+    MalformedCobs,
+    /// An id that no event has, or none in bare-metal mode.
+    UnknownEvent,
+    /// It ends before its last field.
+    MissingField,
+    /// It ends within a number.
+    UnterminatedVarint,
+    /// A number that its field cannot hold.
+    VarintTooLong,
+    /// It goes on behind its last field.
+    LooseBytes,
+    /// A kind of queue that does not exist.
+    UnknownEnum,
+    /// Longer than [`MAX_FRAME_BYTES`].
+    Oversize,
+    /// The input ends before the frame does.
+    Truncated,
+}
+
+impl BadFrame {
+    /// The line of the ledger that it belongs to.
+    #[must_use]
+    pub fn loss_kind(self) -> LossKind {
+        let (code, text) = match self {
+            BadFrame::Empty => ("empty_frame", "a frame is empty"),
+            BadFrame::MalformedCobs => ("malformed_cobs", "a frame is not valid COBS"),
+            BadFrame::UnknownEvent => ("unknown_event", "a frame holds an event of unknown id"),
+            BadFrame::MissingField => ("missing_field", "an event lacks a field"),
+            BadFrame::UnterminatedVarint => ("unterminated_varint", "an event ends within a number"),
+            BadFrame::VarintTooLong => ("varint_too_long", "an event holds a number too large for its field"),
+            BadFrame::LooseBytes => ("loose_bytes", "an event is followed by bytes that belong to no field"),
+            BadFrame::UnknownEnum => ("unknown_enum", "an event names a kind of queue that does not exist"),
+            BadFrame::Oversize => ("oversize_frame", "a run of bytes without a delimiter is too long to be a frame"),
+            BadFrame::Truncated => ("truncated_frame", "the input ends within a frame"),
+        };
+        LossKind { code, text, severity: Severity::Loss }
+    }
+
+    /// How many events are lost with it, at least.
+    #[must_use]
+    pub fn at_least_lost(self) -> u64 {
+        u64::from(self != BadFrame::Empty)
+    }
+}
+
+/// A record and where its frame starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The record; its text is in [`Records::text`].
+    pub record: Record<TextRef>,
+    /// Where its frame starts, in bytes from [`Records::base`].
+    pub offset: u32,
+}
+
+const _: () = assert!(size_of::<Stored>() <= 32);
+
+/// A frame that is no record. A run of empty frames of one byte is one entry, so that a stretch of zeros stays cheap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// How many of [`Records::frames`] come before it.
+    pub index: u32,
+    /// Where it starts, in bytes from [`Records::base`].
+    pub offset: u32,
+    /// Its length in bytes, delimiter included.
+    pub len: u32,
+    /// How many frames it stands for; more than one only if each is a lone delimiter.
+    pub frames: u32,
+    /// What is wrong with it.
+    pub reason: BadFrame,
+    /// Its first bytes (see [`KEPT_RAW_BYTES`]), in [`Records::text`].
+    pub raw: TextRef,
+}
+
+/// The records of one part.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// Where the part starts in the input, in bytes.
+    pub base: u64,
+    /// The records, in file order.
+    pub frames: Vec<Stored>,
+    /// The frames that are none, in file order.
+    pub bad: Vec<Bad>,
+    /// Texts and raw bytes that the above refer to. Not necessarily UTF-8.
+    pub text: Vec<u8>,
+    /// Bytes that became records, delimiters included.
+    pub ok_bytes: u64,
+    /// What of the part belongs to oversize frames that lie in several parts. See [`FragmentJoiner`].
+    pub edges: Edges,
+    /// The first bytes of the head fragment.
+    pub head_raw: TextRef,
+    /// The first bytes of the tail fragment.
+    pub tail_raw: TextRef,
+}
+
+impl Records {
+    /// The length of all whole frames, good and bad, in bytes. With the fragments of [`Records::edges`] it is the length of the part.
+    #[must_use]
+    pub fn frames_bytes(&self) -> u64 {
+        self.bad.iter().fold(self.ok_bytes, |sum, bad| sum + u64::from(bad.len))
+    }
+
+    /// The bytes behind a reference into [`Records::text`]; empty for a foreign one.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, text: TextRef) -> &[u8] {
+        let start = text.start as usize;
+        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+    }
+}
+
+/// The decoder stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    /// What ran on the target: without FreeRTOS, its events are unknown.
+    pub mode: Mode,
+}
+
+impl Decode for Decoder {
+    fn decode(&self, part: Part<'_>) -> Parcel {
+        Box::new(self.records(part.input, part.start..part.end))
+    }
+}
+
+impl Decoder {
+    /// Decodes the part `range` of `input`.
+    #[must_use]
+    pub fn records(&self, input: &[u8], range: Range<usize>) -> Records {
+        let part = input.get(range.clone()).unwrap_or(&[]);
+        let edges = split::edges::<DELIMITER>(input, range.clone());
+        let mut records = Records { base: range.start as u64, edges, ..Records::default() };
+        let tail_at = part.len() - edges.tail_fragment;
+        let frames_end = tail_at - edges.unfinished;
+        let frames_start = edges.head_fragment.min(frames_end);
+        records.head_raw = keep_raw(part.get(..edges.head_fragment), &mut records.text);
+        // Frames are 8 to 10 bytes on average, seldom less.
+        records.frames.reserve((frames_end - frames_start) / 8);
+
+        let frames = part.get(..frames_end).unwrap_or(&[]);
+        // What follows the part may be loaded with it, but has no influence.
+        let beyond = input.get(range.start..).unwrap_or(&[]);
+        let mut payload = Vec::new();
+        let mut at = frames_start;
+        for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
+            let len = delimiter + 1 - at;
+            match self.frame(beyond, at, len, &mut payload, &mut records.text) {
+                Ok(record) => {
+                    records.ok_bytes += len as u64;
+                    records.frames.push(Stored { record, offset: saturate(at) });
+                }
+                Err(reason) => add_bad(&mut records, part, at, len, reason),
+            }
+            at += len;
+        }
+
+        if edges.unfinished > 0 {
+            let reason = if edges.unfinished < MAX_FRAME_BYTES { BadFrame::Truncated } else { BadFrame::Oversize };
+            add_bad(&mut records, part, frames_end, edges.unfinished, reason);
+        }
+        records.tail_raw = keep_raw(part.get(tail_at..), &mut records.text);
+        records
+    }
+
+    #[inline]
+    fn frame(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        len: usize,
+        payload: &mut Vec<u8>,
+        texts: &mut Vec<u8>,
+    ) -> Result<Record<TextRef>, BadFrame> {
+        let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
+        let rest = bytes.get(at..).unwrap_or(&[]);
+        if let Some(window) = cobs::unstuff_short(rest, len, &mut scratch) {
+            let mut reader = WindowReader::new(window, len - 2, texts);
+            if let Ok(record) = self.event(&mut reader)
+                && reader.is_at_end()
+            {
+                return Ok(record);
+            }
+        }
+        self.frame_in_full(rest.get(..len).unwrap_or(rest), payload, texts)
+    }
+
+    /// Any frame, and what is wrong with it.
+    #[cold]
+    fn frame_in_full(&self, frame: &[u8], payload: &mut Vec<u8>, texts: &mut Vec<u8>) -> Result<Record<TextRef>, BadFrame> {
+        unstuff_frame(frame, payload)?;
+        self.payload(payload, texts)
+    }
+
+    /// The record in one frame, given with its delimiter. `payload` is where the frame is unstuffed to.
+    ///
+    /// # Errors
+    /// The reason why it is no record.
+    pub fn record<'a>(&self, frame: &[u8], payload: &'a mut Vec<u8>) -> Result<Record<&'a [u8]>, BadFrame> {
+        unstuff_frame(frame, payload)?;
+        self.payload(payload, &mut Borrow)
+    }
+
+    fn payload<'a, K: KeepText<'a>>(&self, payload: &'a [u8], texts: &mut K) -> Result<Record<K::Text>, BadFrame> {
+        let mut reader = SliceReader::new(payload, texts);
+        let record = self.event(&mut reader)?;
+        if reader.is_at_end() { Ok(record) } else { Err(BadFrame::LooseBytes) }
+    }
+
+    #[inline(always)]
+    fn event<R: Reader>(&self, reader: &mut R) -> Result<Record<R::Text>, BadFrame> {
+        let id = reader.u8()?;
+        if id >= FIRST_FREERTOS_ID && self.mode == Mode::BareMetal {
+            return Err(BadFrame::UnknownEvent);
+        }
+        Record::read(id, reader)
+    }
+}
+
+fn unstuff_frame(frame: &[u8], payload: &mut Vec<u8>) -> Result<(), BadFrame> {
+    payload.clear();
+    if frame.len() > MAX_FRAME_BYTES {
+        return Err(BadFrame::Oversize);
+    }
+    match frame.split_last() {
+        Some((&DELIMITER, [])) | None => return Err(BadFrame::Empty),
+        Some((&DELIMITER, body)) => cobs::unstuff(body, payload).map_err(|cobs::BadChain| BadFrame::MalformedCobs)?,
+        Some(_) => return Err(BadFrame::Truncated),
+    }
+    if payload.is_empty() { Err(BadFrame::Empty) } else { Ok(()) }
+}
+
+#[cold]
+fn add_bad(records: &mut Records, part: &[u8], at: usize, len: usize, reason: BadFrame) {
+    let index = saturate(records.frames.len());
+    if len == 1
+        && let Some(last) = records.bad.last_mut()
+        && (last.reason, last.len, last.index) == (BadFrame::Empty, last.frames, index)
+        && last.offset as usize + last.len as usize == at
+    {
+        last.len += 1;
+        last.frames += 1;
+        return;
+    }
+    let raw = keep_raw(part.get(at..at + len), &mut records.text);
+    records.bad.push(Bad { index, offset: saturate(at), len: saturate(len), frames: 1, reason, raw });
+}
+
+fn keep_raw(bytes: Option<&[u8]>, arena: &mut Vec<u8>) -> TextRef {
+    let bytes = bytes.unwrap_or(&[]);
+    arena.keep(bytes.get(..KEPT_RAW_BYTES).unwrap_or(bytes))
+}
+
+/// Offsets within a part. Parts are a few MiB; beyond 4 GiB offsets would only stand still.
+#[inline]
+fn saturate(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// An oversize frame that was cut into fragments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinedFrame {
+    /// Where it starts in the input, in bytes.
+    pub offset: u64,
+    /// Its length in bytes, delimiter included.
+    pub len: u64,
+    /// Its first bytes, at most [`KEPT_RAW_BYTES`].
+    pub raw: Vec<u8>,
+}
+
+/// Joins the fragments of oversize frames again, so that each is one bad frame whatever the cuts.
+#[derive(Clone, Debug, Default)]
+pub struct FragmentJoiner {
+    open: Option<JoinedFrame>,
+}
+
+impl FragmentJoiner {
+    /// Takes the fragments of the next part (parts come in file order). A frame that it returns ends in this part: its reason is
+    /// [`BadFrame::Oversize`], and it stands before everything else in the part.
+    pub fn join(&mut self, records: &Records) -> Option<JoinedFrame> {
+        let edges = records.edges;
+        if edges.head_fragment > 0 {
+            let open = self.open.get_or_insert_with(|| JoinedFrame { offset: records.base, len: 0, raw: Vec::new() });
+            open.len += edges.head_fragment as u64;
+            let room = KEPT_RAW_BYTES.saturating_sub(open.raw.len());
+            open.raw.extend(records.bytes(records.head_raw).iter().take(room));
+        }
+        let ended = if edges.head_ends { self.open.take() } else { None };
+        if edges.tail_fragment > 0 {
+            let tail = edges.tail_fragment as u64;
+            let behind_frames = records.frames_bytes() + edges.head_fragment as u64;
+            let raw = records.bytes(records.tail_raw).to_vec();
+            self.open = Some(JoinedFrame { offset: records.base + behind_frames, len: tail, raw });
+        }
+        ended
+    }
+}

@@ -1,0 +1,230 @@
+//! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
+//!
+//! A small FreeRTOS is simulated ([`kernel`]) with an application on it ([`firmware`]): scheduling, levels, ownership of mutexes and
+//! waking follow the rules of the real kernel, and events come in the order in which the real tracer writes them. Everything
+//! depends on the options alone, and memory does not grow with the size.
+
+mod firmware;
+mod kernel;
+
+use std::io::{self, Write};
+
+use self::kernel::Kernel;
+use super::encode::encode;
+use super::record::Record;
+
+/// What to generate.
+#[derive(Clone, Copy, Debug)]
+pub struct GenerateOptions {
+    /// The capture ends with the frame that reaches this size, in bytes. (Cut-outs may leave it a little smaller.)
+    pub bytes: u64,
+    /// Another seed is another run of the same firmware.
+    pub seed: u64,
+    /// Cores of the target, at least 1. Each runs a kernel and an application of its own; `core_id` records switch between them.
+    pub cores: u16,
+    /// What goes wrong on the way.
+    pub damage: Damage,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> Self {
+        GenerateOptions { bytes: 1 << 20, seed: 1, cores: 1, damage: Damage::None }
+    }
+}
+
+/// What goes wrong between the target and the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing.
+    #[default]
+    None,
+    /// About one bit in 8 KiB is flipped.
+    Flips,
+    /// About once in 16 KiB, up to 200 bytes are missing.
+    Cuts,
+    /// About once in 4096 events, up to 64 events are lost on the target, which counts them.
+    Drops,
+}
+
+/// How long a core's records go on, in ticks of the timer, before those of the next core follow.
+const BLOCK_TICKS: u64 = 40_000;
+
+/// Writes a capture.
+///
+/// # Errors
+/// Those of `out`.
+pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()> {
+    let mut stream = Stream::new(options, out);
+    let cores = options.cores.max(1);
+    let mut kernels: Vec<Kernel> = (0..cores).map(|core| Kernel::new(core, options.seed, &mut stream)).collect();
+    for kernel in &kernels {
+        stream.put(&Record::CoreId { ts: 0, core_id: kernel.core() });
+        kernel.describe(&mut stream);
+    }
+    stream.put(&Record::CoreId { ts: 0, core_id: 0 });
+
+    let mut block_end = 0;
+    while !stream.is_full() {
+        block_end += BLOCK_TICKS;
+        for kernel in &mut kernels {
+            if cores > 1 {
+                stream.put(&Record::CoreId { ts: kernel.now(), core_id: kernel.core() });
+            }
+            kernel.run(block_end, &mut stream);
+        }
+        stream.flush_large()?;
+    }
+    stream.flush()
+}
+
+/// The capture as it is written: frames, the drop counter, damage.
+pub(super) struct Stream<'w> {
+    out: &'w mut dyn Write,
+    buffer: Vec<u8>,
+    written: u64,
+    bytes: u64,
+    damage: Damage,
+    random: Random,
+    /// Timed events since the drop counter was last told.
+    since_counter: u32,
+    dropped: u32,
+    drops_ahead: u32,
+    /// The last task id and queue id given, for all cores.
+    last_task_id: u32,
+    last_queue_id: u32,
+}
+
+/// The target tells its drop counter before every so many events.
+const EVENTS_PER_COUNTER: u32 = 50;
+
+impl<'w> Stream<'w> {
+    fn new(options: &GenerateOptions, out: &'w mut dyn Write) -> Stream<'w> {
+        Stream {
+            out,
+            buffer: Vec::new(),
+            written: 0,
+            bytes: options.bytes,
+            damage: options.damage,
+            random: Random::new(options.seed ^ 0xDA3A_6ED0),
+            since_counter: EVENTS_PER_COUNTER - 1,
+            dropped: 0,
+            drops_ahead: 0,
+            last_task_id: 0,
+            last_queue_id: 0,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.written + self.buffer.len() as u64 >= self.bytes
+    }
+
+    /// Writes a record that neither counts nor gets lost.
+    fn put(&mut self, record: &Record<&[u8]>) {
+        encode(record, &mut self.buffer);
+    }
+
+    /// Writes an event, and the drop counter before it when that is due.
+    fn event(&mut self, ts: u64, record: &Record<&[u8]>) {
+        if self.is_dropped() {
+            self.dropped = self.dropped.wrapping_add(1);
+            self.since_counter = EVENTS_PER_COUNTER - 1;
+            return;
+        }
+        self.since_counter += 1;
+        if self.since_counter == EVENTS_PER_COUNTER {
+            self.since_counter = 0;
+            self.put(&Record::DroppedEvtCnt { ts, cnt: self.dropped });
+        }
+        self.put(record);
+    }
+
+    fn is_dropped(&mut self) -> bool {
+        if self.damage != Damage::Drops {
+            return false;
+        }
+        if self.drops_ahead == 0 && self.random.one_in(4096) {
+            self.drops_ahead = 1 + self.random.below(64);
+        } else {
+            self.drops_ahead = self.drops_ahead.saturating_sub(1);
+        }
+        self.drops_ahead > 0
+    }
+
+    fn next_task_id(&mut self) -> u32 {
+        self.last_task_id += 1;
+        self.last_task_id
+    }
+
+    fn next_queue_id(&mut self) -> u32 {
+        self.last_queue_id += 1;
+        self.last_queue_id
+    }
+
+    fn flush_large(&mut self) -> io::Result<()> {
+        if self.buffer.len() < 64 << 10 && !self.is_full() {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.damage {
+            Damage::Flips => self.flip_bits(),
+            Damage::Cuts => self.cut_out(),
+            Damage::None | Damage::Drops => {}
+        }
+        self.out.write_all(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn flip_bits(&mut self) {
+        let mut at = self.random.below(16 << 10) as usize;
+        while let Some(byte) = self.buffer.get_mut(at) {
+            *byte ^= 1 << self.random.below(8);
+            at += 1 + self.random.below(16 << 10) as usize;
+        }
+    }
+
+    fn cut_out(&mut self) {
+        let mut at = self.random.below(32 << 10) as usize;
+        while at < self.buffer.len() {
+            let end = (at + 1 + self.random.below(200) as usize).min(self.buffer.len());
+            self.buffer.drain(at..end);
+            at += 1 + self.random.below(32 << 10) as usize;
+        }
+    }
+}
+
+/// SplitMix64: small, fast, and the same everywhere.
+#[derive(Clone, Debug)]
+pub(super) struct Random {
+    state: u64,
+}
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random { state: seed }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `limit` (0 if that is 0).
+    fn below(&mut self, limit: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(limit)) >> 32) as u32
+    }
+
+    fn one_in(&mut self, count: u32) -> bool {
+        self.below(count) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

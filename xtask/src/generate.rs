@@ -1,0 +1,81 @@
+//! `cargo xtask gen`: realistic captures of any size.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
+
+/// A capture, by format.
+#[derive(Subcommand)]
+pub enum Capture {
+    /// FreeRTOS tasks, interrupts, queues and markers
+    Tonbandgeraet(Tonbandgeraet),
+}
+
+/// What to generate.
+#[derive(Args)]
+pub struct Tonbandgeraet {
+    /// Size in bytes; k, M and G stand for powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Cores of the target, merged into one stream
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    cores: u16,
+    /// What goes wrong between the target and the file
+    #[arg(long, value_enum, default_value_t = Damage::None)]
+    damage: Damage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Damage {
+    /// Nothing
+    None,
+    /// Flipped bits
+    Flips,
+    /// Missing bytes
+    Cuts,
+    /// Events lost on the target, and counted by it
+    Drops,
+}
+
+/// Writes the capture.
+pub fn run(capture: &Capture) -> anyhow::Result<()> {
+    let Capture::Tonbandgeraet(arguments) = capture;
+    let damage = match arguments.damage {
+        Damage::None => generate::Damage::None,
+        Damage::Flips => generate::Damage::Flips,
+        Damage::Cuts => generate::Damage::Cuts,
+        Damage::Drops => generate::Damage::Drops,
+    };
+    let options = GenerateOptions { bytes: arguments.bytes, seed: arguments.seed, cores: arguments.cores, damage };
+    let mut out: Box<dyn Write> = match &arguments.output {
+        Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
+        None if io::stdout().is_terminal() => bail!("a capture is binary: give a file with -o, or a pipe"),
+        None => Box::new(io::stdout().lock()),
+    };
+    // The generator writes in large pieces already, but in small ones for small captures.
+    let mut out = BufWriter::new(&mut out);
+    generate::generate(&options, &mut out).and_then(|()| out.flush()).context("cannot write the capture")
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['k', 'M', 'G']);
+    let factor: u64 = match text.get(digits.len()..) {
+        Some("k") => 1_000,
+        Some("M") => 1_000_000,
+        Some("G") => 1_000_000_000,
+        Some("") => 1,
+        _ => return Err("expected a number with at most one of k, M, G".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a number of bytes"))?;
+    number.checked_mul(factor).ok_or_else(|| "too large".into())
+}
