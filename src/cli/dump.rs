@@ -66,7 +66,7 @@ fn list(plan: &DumpPlan, opened: &Opened) -> anyhow::Result<u64> {
     });
     let written = failed.map_or_else(|| output.finish(), Err);
     written.with_context(|| format!("cannot write the list to {}", plan.output.as_typed()))?;
-    Ok(summary.ledger.frames_ok)
+    Ok(summary?.ledger.frames_ok)
 }
 
 /// One record as a line of JSON. Written by hand: building a value per line would be most of the time of a dump.

@@ -13,7 +13,7 @@ pub mod tonbandgeraet;
 use std::any::Any;
 use std::ops::Range;
 
-use crate::model::{Entities, EventBatch, Ledger, Rate};
+use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
 pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet];
@@ -30,8 +30,9 @@ pub trait Format: Sync {
     /// format, how sure that is, and why. `whole` says whether the sample is the whole input.
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe>;
 
-    /// Starts reading an input of this format.
-    fn open(&self, options: &FormatOptions) -> Box<dyn Scan>;
+    /// Starts reading a recording of this format: one input, or several that are parts of one recording (one per core). There
+    /// is one set of options for each; inputs are known by their place in this list from here on.
+    fn open(&self, inputs: &[FormatOptions]) -> Box<dyn Scan>;
 }
 
 /// How much of an input [`Format::probe`] is shown, in bytes.
@@ -103,14 +104,17 @@ pub trait Scan: Send + Sync {
     fn cut(&self, input: &[u8], at: usize) -> usize;
 
     /// Collects the facts of one part that hold for the whole trace.
-    fn scan(&self, part: Part<'_>) -> Parcel;
+    fn scan(&self, input: usize, part: Part<'_>) -> Parcel;
 
-    /// Takes the facts of all parts, in file order, and goes on to the second pass.
-    fn finish(self: Box<Self>, facts: Vec<Parcel>) -> Stages;
+    /// Takes the facts of all parts of all inputs, in file order, and goes on to the second pass. There is one ledger for each
+    /// input.
+    fn finish(self: Box<Self>, facts: Vec<Vec<Parcel>>, ledgers: &mut [Ledger]) -> Stages;
 }
 
 /// The stages of the second pass.
 pub struct Stages {
+    /// The cores that may have events, of each input.
+    pub cores: Vec<Vec<CoreId>>,
     /// Makes records of bytes.
     pub decode: Box<dyn Decode>,
     /// Makes events of records.
@@ -119,21 +123,27 @@ pub struct Stages {
 
 /// The parallel stage of the second pass.
 pub trait Decode: Send + Sync {
-    /// Turns one part into records. Pure: the same part gives the same records, whatever was decoded before.
-    fn decode(&self, part: Part<'_>) -> Parcel;
+    /// Turns one part into records. Pure: the same part gives the same records, whatever was decoded before. `spare` is a used
+    /// parcel whose memory may be taken.
+    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel;
 }
 
 /// The sequential stage of the second pass.
 pub trait Resolve: Send {
-    /// Turns the records of the next part (parts come in file order) into events, appended to `out.batch`. Events may be held
-    /// back until more is known; they then come with a later part or with [`Resolve::finish`].
-    fn resolve(&mut self, records: Parcel, out: &mut Resolved<'_>);
+    /// Turns the records of the next part of an input (its parts come in file order) into events, appended to `out.batch`.
+    /// Events may be held back until more is known; they then come with a later part or with [`Resolve::finish`]. The parcel may
+    /// be given back for its memory.
+    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel>;
 
-    /// No more parts: what was held back.
-    fn finish(&mut self, out: &mut Resolved<'_>);
+    /// No more parts of an input: what was held back.
+    fn finish(&mut self, input: usize, out: &mut Resolved<'_>);
 
-    /// Lists the records of the next part, in file order, without making events of them.
-    fn dump(&mut self, records: Parcel, out: &mut dyn FnMut(&RecordView<'_>));
+    /// Lists the records of the next part of an input, in file order, without making events of them. The ledger is kept as for
+    /// [`Resolve::resolve`], as far as bytes and frames go.
+    fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool);
+
+    /// The end of an input being dumped.
+    fn finish_dump(&mut self, input: usize, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool);
 
     /// What is known about the recording once it has been read.
     fn facts(&self) -> Facts;

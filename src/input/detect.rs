@@ -182,7 +182,7 @@ mod tests {
             found.then(|| Probe { score: self.score, reason: format!("says {}", self.name) })
         }
 
-        fn open(&self, _options: &FormatOptions) -> Box<dyn Scan> {
+        fn open(&self, _inputs: &[FormatOptions]) -> Box<dyn Scan> {
             unreachable!("detection opens nothing")
         }
     }

@@ -158,7 +158,7 @@ pub enum LaneOwner {
 }
 
 /// What a lane holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaneKind {
     /// Spans and instants.
     Events,

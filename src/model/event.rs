@@ -20,8 +20,8 @@ pub struct Event {
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
-    /// The target began (again). Nothing of before holds any more.
-    SessionStart,
+    /// The target began again: the number of the session, from 1. Nothing of before holds any more.
+    SessionStart(u32),
     /// Something is missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
 

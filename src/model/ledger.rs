@@ -73,6 +73,16 @@ impl Ledger {
         }
     }
 
+    /// Enters `count` cases at once; nothing if there are none.
+    pub fn enter_many(&mut self, kind: LossKind, first_offset: u64, count: u64) {
+        if count > 0 {
+            self.enter(kind, first_offset, 0);
+            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.kind == kind) {
+                entry.count += count - 1;
+            }
+        }
+    }
+
     /// Enters a bad frame of `bytes` bytes.
     pub fn bad_frame(&mut self, kind: LossKind, offset: u64, bytes: u64, at_least_lost: u64) {
         self.frames_bad += 1;

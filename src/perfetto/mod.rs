@@ -1,1 +1,98 @@
 //! Track operations → Perfetto packets. Knows no input format.
+//!
+//! A trace is a run of packets without header or footer: [`prelude`], then every [`Block`](crate::timeline::Block) in the
+//! order of the numbers as [`Encoder`] writes it, then [`epilogue`]. Blocks are encoded on any thread and in any order: all
+//! of them use one packet sequence, and each begins with a packet that clears what the reader knows of the sequence (interned
+//! texts, defaults, the incremental clock) and states it anew.
+//!
+//! What is frequent (events, scheduling rows, interned texts) is written byte by byte; what is rare goes through `prost`.
+
+mod block;
+mod describe;
+mod event;
+mod sched;
+mod schema;
+mod strings;
+mod tracks;
+mod wire;
+
+pub use block::{Encoder, encode_block};
+
+use self::schema::{Attribute, ORDERING_EXPLICIT, TraceAttributes, TracePacket, TraceUuid, TrackDescriptor};
+use crate::timeline::Track;
+
+/// `Trace.packet`, the only field of a trace.
+const TRACE_PACKET: u32 = 1;
+/// The packet sequence of all events. Below 128, so that it costs one byte.
+const SEQUENCE_ID: u32 = 1;
+
+/// The value of a trace attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttributeValue {
+    /// A text.
+    Text(String),
+    /// A number.
+    Int(i64),
+}
+
+/// The packets before the first block: the trace's identity (high half first), and that processes and threads stand in the
+/// order of their ranks.
+#[must_use]
+pub fn prelude(uuid: (u64, u64)) -> Vec<u8> {
+    let mut out = Vec::new();
+    let trace_uuid = TraceUuid { msb: Some(uuid.0.cast_signed()), lsb: Some(uuid.1.cast_signed()) };
+    TracePacket { trace_uuid: Some(trace_uuid), ..TracePacket::default() }.append_to(&mut out);
+    // The track of uuid 0 is the trace as a whole. No sequence id: the first packet on the sequence is that of block 0.
+    let root = TrackDescriptor {
+        uuid: Some(0),
+        process_ordering: Some(ORDERING_EXPLICIT),
+        thread_ordering: Some(ORDERING_EXPLICIT),
+        ..TrackDescriptor::default()
+    };
+    TracePacket { track_descriptor: Some(root), ..TracePacket::default() }.append_to(&mut out);
+    out
+}
+
+/// The packets after the last block: tracks of which all is known only now, and what to note about the trace as a whole.
+///
+/// Counters must not wait for this: their events would be dropped by the viewer. A track that a block has described already
+/// must not come again with other facts.
+#[must_use]
+pub fn epilogue(tracks: &[Track], attributes: &[(String, AttributeValue)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for track in tracks {
+        describe::append_descriptor(track, &mut out);
+    }
+    if !attributes.is_empty() {
+        let attribute = attributes.iter().map(|(key, value)| attribute(key, value)).collect();
+        TracePacket { trace_attributes: Some(TraceAttributes { attribute }), ..TracePacket::default() }.append_to(&mut out);
+    }
+    out
+}
+
+fn attribute(key: &str, value: &AttributeValue) -> Attribute {
+    let key = Some(key.to_owned());
+    match value {
+        AttributeValue::Text(text) => Attribute { key, string_value: Some(text.clone()), long_value: None },
+        AttributeValue::Int(number) => Attribute { key, long_value: Some(*number), string_value: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prelude_is_the_identity_and_the_order() {
+        let identity = b"\x0a\x10\xca\x05\x0d\x08\x01\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+        let order = b"\x0a\x0b\xe2\x03\x08\x08\x00\x98\x01\x01\xa0\x01\x01";
+        assert_eq!(prelude((1, u64::MAX)), [&identity[..], order].concat());
+    }
+
+    #[test]
+    fn the_epilogue_ends_with_attributes() {
+        assert_eq!(epilogue(&[], &[]), b"");
+        let attributes = [("a".to_owned(), AttributeValue::Int(5)), ("b".to_owned(), AttributeValue::Text("x".to_owned()))];
+        assert_eq!(epilogue(&[], &attributes), b"\x0a\x12\xf2\x07\x0f\x0a\x05\x0a\x01a\x10\x05\x0a\x06\x0a\x01b\x1a\x01x");
+    }
+}

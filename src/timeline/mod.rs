@@ -1,7 +1,296 @@
 //! Events → track operations. All state machines are here, once, shared by every format.
+//!
+//! - [`tasks`]: who runs, is ready, waits, and who woke whom;
+//! - [`isrs`]: interrupts, nested and re-entered;
+//! - [`objects`]: levels, holders, and the flows from send to receive;
+//! - [`lanes`]: spans, instants and values of markers;
+//! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
+//! - [`layout`]: which tracks there are and how they are grouped.
+//!
+//! What is not known is not drawn: before the first event, and after a gap, a task has no state until an event tells it.
 
+mod clip;
+mod detail;
+mod gaps;
+mod isrs;
+mod lanes;
+mod layout;
+mod objects;
 mod op;
+mod sched;
+mod tasks;
+mod writer;
+
+#[cfg(test)]
+mod tests;
 
 pub use op::{
     Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
 };
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
+use clip::Clip;
+use isrs::IsrState;
+use lanes::LaneState;
+use layout::Layout;
+use objects::ObjectState;
+use sched::CoreRows;
+use tasks::TaskState;
+use writer::{Name, Writer};
+
+/// What to draw.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of the firmware's group.
+    pub firmware_name: String,
+    /// The number of cores: with one, tracks need not name it.
+    pub cores: u16,
+    /// Whether operations on objects are drawn as instants, with their flows.
+    pub operations: bool,
+    /// Whether every event is also drawn as an instant on a track of its core.
+    pub raw_events: bool,
+    /// The time range to write (both ends belong to it), in nanoseconds.
+    pub range_ns: Option<(u64, u64)>,
+}
+
+/// Turns events into blocks of track operations.
+pub struct Timeline {
+    settings: Settings,
+    writer: Writer,
+    words: Words,
+    layout: Layout,
+    /// The time of the last event.
+    now_ns: u64,
+    session: u32,
+    cores: Vec<CoreState>,
+    tasks: Vec<TaskState>,
+    isrs: Vec<IsrState>,
+    objects: Vec<ObjectState>,
+    lanes: Vec<LaneState>,
+    /// What may be open: visited, and emptied, at a gap.
+    touched: Touched,
+    wait_names: FxHashMap<(WaitReason, Option<ObjectId>), Name>,
+    /// Tasks off their core for no stated reason.
+    undecided: Vec<TaskId>,
+    counts: Counts,
+}
+
+/// What could not be matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Interrupt exits without an enter.
+    pub unmatched_isr_exits: u64,
+    /// Interrupts whose exit is missing, told by the exit of one below.
+    pub missing_isr_exits: u64,
+    /// Ends of spans that never began.
+    pub unmatched_span_ends: u64,
+    /// Events about "the running task" while it was unknown who runs.
+    pub without_task: u64,
+}
+
+/// Entities with something open.
+#[derive(Default)]
+struct Touched {
+    tasks: Vec<TaskId>,
+    objects: Vec<ObjectId>,
+    lanes: Vec<crate::model::LaneId>,
+}
+
+/// One core.
+#[derive(Default)]
+struct CoreState {
+    current: Option<TaskId>,
+    isr_stack: Vec<crate::model::IsrId>,
+    rows: CoreRows,
+    /// The last event was an operation from an interrupt that is not traced itself.
+    untraced_isr: bool,
+    untraced_isr_track: Option<TrackId>,
+    raw_track: Option<TrackId>,
+}
+
+/// The fixed words of the timeline.
+struct Words {
+    closed: Name,
+    end_of_trace: Name,
+    loss: Name,
+    reset: Name,
+    continued: Name,
+    offset: Name,
+    bytes: Name,
+    at_least_lost: Name,
+    ticks: Name,
+    until_tick: Name,
+    timeout_ticks: Name,
+    priority: Name,
+    marker: Name,
+    from: Name,
+    wait_ns: Name,
+    by: Name,
+    wait: Name,
+    suspended: Name,
+    created: Name,
+    deleted: Name,
+    inherits_priority: Name,
+    priority_restored: Name,
+    exit_without_enter: Name,
+    idle: Name,
+    unknown: Name,
+}
+
+impl Words {
+    fn new(writer: &mut Writer) -> Words {
+        Words {
+            closed: writer.name("closed_by"),
+            end_of_trace: writer.name("end of trace"),
+            loss: writer.name("loss"),
+            reset: writer.name("target reset"),
+            continued: writer.name("continued"),
+            offset: writer.name("offset"),
+            bytes: writer.name("bytes"),
+            at_least_lost: writer.name("at_least_lost"),
+            ticks: writer.name("ticks"),
+            until_tick: writer.name("until_tick"),
+            timeout_ticks: writer.name("timeout_ticks"),
+            priority: writer.name("priority"),
+            marker: writer.name("marker"),
+            from: writer.name("from"),
+            wait_ns: writer.name("wait_ns"),
+            by: writer.name("by"),
+            wait: writer.name("wait"),
+            suspended: writer.name("suspended"),
+            created: writer.name("created"),
+            deleted: writer.name("deleted"),
+            inherits_priority: writer.name("inherits priority"),
+            priority_restored: writer.name("priority restored"),
+            exit_without_enter: writer.name("exit without enter"),
+            idle: writer.name("idle"),
+            unknown: writer.name("unknown"),
+        }
+    }
+}
+
+impl Timeline {
+    /// An empty timeline.
+    #[must_use]
+    pub fn new(settings: Settings) -> Timeline {
+        let mut writer = Writer::new(settings.range_ns.map(|(from_ns, to_ns)| Clip::new(from_ns, to_ns)));
+        let words = Words::new(&mut writer);
+        Timeline {
+            settings,
+            writer,
+            words,
+            layout: Layout::default(),
+            now_ns: 0,
+            session: 0,
+            cores: Vec::new(),
+            tasks: Vec::new(),
+            isrs: Vec::new(),
+            objects: Vec::new(),
+            lanes: Vec::new(),
+            touched: Touched::default(),
+            wait_names: FxHashMap::default(),
+            undecided: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Draws a batch. Its events come after those of the batches before.
+    pub fn consume(&mut self, batch: &EventBatch, entities: &Entities) {
+        self.tasks.resize_with(entities.tasks.len(), TaskState::default);
+        self.isrs.resize_with(entities.isrs.len(), IsrState::default);
+        self.objects.resize_with(entities.objects.len(), ObjectState::default);
+        self.lanes.resize_with(entities.lanes.len(), LaneState::default);
+        for event in &batch.events {
+            let time_ns = event.time.0;
+            let core = event.core;
+            if core.index() >= self.cores.len() {
+                self.cores.resize_with(core.index() + 1, CoreState::default);
+            }
+            if self.settings.raw_events {
+                self.raw_event(event, batch, entities);
+            }
+            match event.kind {
+                EventKind::SwitchedIn(task) => self.switched_in(task, core, time_ns, entities),
+                EventKind::Ready { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
+                EventKind::Object { object, op, from_isr, level } => {
+                    self.object_op(object, op, level, from_isr, core, time_ns, entities);
+                }
+                EventKind::Waiting(wait) => self.waiting(wait, core),
+                EventKind::IsrEnter(isr) => self.isr_enter(isr, core, time_ns, entities),
+                EventKind::IsrExit(isr) => self.isr_exit(isr, core, time_ns, entities),
+                EventKind::SpanBegin { lane, text } => self.span_begin(lane, batch.texts.get(text), time_ns, entities),
+                EventKind::SpanEnd { lane } => self.span_end(lane, time_ns, entities),
+                EventKind::Instant { lane, text } => self.lane_instant(lane, batch.texts.get(text), time_ns, entities),
+                EventKind::Value { lane, value } => self.lane_value(lane, value.get(), time_ns, entities),
+                EventKind::Priority { task, priority, change } => self.priority(task, priority, change, time_ns, entities),
+                EventKind::Suspended(task) => self.suspended(task, core, time_ns, entities),
+                EventKind::Resumed { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
+                EventKind::TaskCreated(task) => self.task_created(task, core, time_ns, entities),
+                EventKind::TaskDeleted(task) => self.task_deleted(task, core, time_ns, entities),
+                EventKind::ObjectLevel { object, level } => self.object_level(object, level, time_ns, entities),
+                EventKind::LateObjectLevel { object, level, since } => {
+                    self.late_object_level(object, level, since.get(), entities);
+                }
+                EventKind::SessionStart(session) => self.session_start(session, time_ns, entities),
+                EventKind::Loss(index) => {
+                    if let Some(note) = batch.losses.get(index as usize) {
+                        self.gap(note, time_ns, entities);
+                    }
+                }
+            }
+            self.now_ns = self.now_ns.max(time_ns);
+            if self.writer.is_full() {
+                self.seal();
+            }
+        }
+    }
+
+    /// The end of the capture: closes and marks everything that is open. Nothing may be consumed after it.
+    pub fn finish(&mut self, entities: &Entities) {
+        self.end(entities);
+        self.writer.finish_clip();
+        self.seal();
+    }
+
+    fn seal(&mut self) {
+        for (core, state) in self.cores.iter_mut().enumerate() {
+            state.rows.flush(core as u16, &mut self.writer);
+        }
+        self.writer.seal();
+    }
+
+    /// The blocks finished since the last call, in order.
+    pub fn take_blocks(&mut self) -> Vec<Block> {
+        self.writer.take_sealed()
+    }
+
+    /// Gives back a block, for its memory.
+    pub fn recycle(&mut self, block: Block) {
+        self.writer.recycle(block);
+    }
+
+    /// The tracks that can be described only now: processes and threads, ranked by priority.
+    #[must_use]
+    pub fn late_tracks(&mut self, entities: &Entities) -> Vec<Track> {
+        self.describe_tasks(entities)
+    }
+
+    /// What could not be matched so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The time of the last event.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now_ns)
+    }
+
+    #[inline]
+    fn core(&mut self, core: CoreId) -> &mut CoreState {
+        &mut self.cores[core.index()]
+    }
+}

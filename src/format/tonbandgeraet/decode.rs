@@ -121,6 +121,16 @@ pub struct Records {
 }
 
 impl Records {
+    /// Forgets the content and keeps the memory, for another part.
+    fn reset(&mut self, base: u64, edges: Edges) {
+        self.frames.clear();
+        self.bad.clear();
+        self.text.clear();
+        let (frames, bad, text) =
+            (std::mem::take(&mut self.frames), std::mem::take(&mut self.bad), std::mem::take(&mut self.text));
+        *self = Records { base, edges, frames, bad, text, ..Records::default() };
+    }
+
     /// The length of all whole frames, good and bad, in bytes. With the fragments of [`Records::edges`] it is the length of the part.
     #[must_use]
     pub fn frames_bytes(&self) -> u64 {
@@ -144,8 +154,11 @@ pub struct Decoder {
 }
 
 impl Decode for Decoder {
-    fn decode(&self, part: Part<'_>) -> Parcel {
-        Box::new(self.records(part.input, part.start..part.end))
+    fn decode(&self, _input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
+        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
+        let mut records = spare.unwrap_or_default();
+        self.records_into(part.input, part.start..part.end, &mut records);
+        records
     }
 }
 
@@ -153,9 +166,16 @@ impl Decoder {
     /// Decodes the part `range` of `input`.
     #[must_use]
     pub fn records(&self, input: &[u8], range: Range<usize>) -> Records {
+        let mut records = Records::default();
+        self.records_into(input, range, &mut records);
+        records
+    }
+
+    /// Decodes the part `range` of `input` into `records`, whose memory is used again and whose content is forgotten.
+    pub fn records_into(&self, input: &[u8], range: Range<usize>, records: &mut Records) {
         let part = input.get(range.clone()).unwrap_or(&[]);
         let edges = split::edges::<DELIMITER>(input, range.clone());
-        let mut records = Records { base: range.start as u64, edges, ..Records::default() };
+        records.reset(range.start as u64, edges);
         let tail_at = part.len() - edges.tail_fragment;
         let frames_end = tail_at - edges.unfinished;
         let frames_start = edges.head_fragment.min(frames_end);
@@ -175,17 +195,16 @@ impl Decoder {
                     records.ok_bytes += len as u64;
                     records.frames.push(Stored { record, offset: saturate(at) });
                 }
-                Err(reason) => add_bad(&mut records, part, at, len, reason),
+                Err(reason) => add_bad(records, part, at, len, reason),
             }
             at += len;
         }
 
         if edges.unfinished > 0 {
             let reason = if edges.unfinished < MAX_FRAME_BYTES { BadFrame::Truncated } else { BadFrame::Oversize };
-            add_bad(&mut records, part, frames_end, edges.unfinished, reason);
+            add_bad(records, part, frames_end, edges.unfinished, reason);
         }
         records.tail_raw = keep_raw(part.get(tail_at..), &mut records.text);
-        records
     }
 
     #[inline]

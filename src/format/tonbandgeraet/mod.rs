@@ -16,6 +16,7 @@ mod tests;
 
 use super::{Format, FormatOptions, Mode, Parcel, Part, Probe, Scan, Stages};
 use crate::frame::split;
+use crate::model::Ledger;
 use decode::{DELIMITER, Decoder};
 use resolve::Resolver;
 use scan::ScanFacts;
@@ -36,14 +37,14 @@ impl Format for Tonbandgeraet {
         probe::probe(sample, whole)
     }
 
-    fn open(&self, options: &FormatOptions) -> Box<dyn Scan> {
-        Box::new(Scanner { options: options.clone() })
+    fn open(&self, inputs: &[FormatOptions]) -> Box<dyn Scan> {
+        Box::new(Scanner { inputs: inputs.to_vec() })
     }
 }
 
-/// The first pass over one input.
+/// The first pass over a recording.
 struct Scanner {
-    options: FormatOptions,
+    inputs: Vec<FormatOptions>,
 }
 
 impl Scan for Scanner {
@@ -51,18 +52,25 @@ impl Scan for Scanner {
         split::cut::<DELIMITER>(input, at)
     }
 
-    fn scan(&self, part: Part<'_>) -> Parcel {
+    fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
         Box::new(ScanFacts::scan(part.input, part.start..part.end))
     }
 
-    fn finish(self: Box<Self>, facts: Vec<Parcel>) -> Stages {
-        let parts = facts.into_iter().filter_map(|parcel| parcel.downcast::<ScanFacts>().ok());
-        let mut facts = ScanFacts::merge(parts.map(|facts| *facts));
-        let mode = self.options.mode.unwrap_or_else(|| facts.mode());
+    fn finish(self: Box<Self>, facts: Vec<Vec<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
+        let merge = |parts: Vec<Parcel>| {
+            let parts = parts.into_iter().filter_map(|parcel| parcel.downcast::<ScanFacts>().ok());
+            ScanFacts::merge(parts.map(|facts| *facts))
+        };
+        let mut facts: Vec<ScanFacts> = facts.into_iter().map(merge).collect();
+        let told = self.inputs.iter().find_map(|options| options.mode);
+        let found = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
+        let mode = told.unwrap_or(found);
         if mode == Mode::BareMetal {
-            facts.metadata.retain(|metadata| metadata.record.id() < record::FIRST_FREERTOS_ID);
+            for facts in &mut facts {
+                facts.metadata.retain(|metadata| metadata.record.id() < record::FIRST_FREERTOS_ID);
+            }
         }
-        let decoder = Decoder { mode };
-        Stages { decode: Box::new(decoder), resolve: Box::new(Resolver::new(&self.options, facts)) }
+        let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
+        Stages { cores: resolver.cores(), decode: Box::new(Decoder { mode }), resolve: Box::new(resolver) }
     }
 }

@@ -56,9 +56,13 @@ pub(super) struct Kernel {
     ready_count: u64,
     must_schedule: bool,
     value: i64,
+    jobs: u32,
     random: Random,
     is_booted: bool,
 }
+
+/// How many jobs are spawned at most: a long capture shall be long, not full of tasks.
+const JOBS_LIMIT: u32 = 100;
 
 impl Kernel {
     pub(super) fn new(core: u16, seed: u64, stream: &mut Stream<'_>) -> Kernel {
@@ -89,6 +93,7 @@ impl Kernel {
             ready_count: 0,
             must_schedule: true,
             value: 0,
+            jobs: 0,
             random,
             is_booted: false,
         }
@@ -424,9 +429,10 @@ impl Kernel {
     }
 
     fn spawn_job(&mut self, stream: &mut Stream<'_>) {
-        if self.tasks[plan::JOB].state != State::Absent {
+        if self.tasks[plan::JOB].state != State::Absent || self.jobs == JOBS_LIMIT {
             return;
         }
+        self.jobs += 1;
         let (task_id, priority) = (stream.next_task_id(), self.tasks[plan::JOB].priority);
         self.tasks[plan::JOB].id = task_id;
         self.event(stream, |ts| Record::TaskCreated { ts, task_id });

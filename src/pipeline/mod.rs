@@ -1,9 +1,13 @@
 //! The windows: split ∥ scan, then split ∥ decode ∥ → resolve → timeline → encode ∥ → write.
+//!
+//! Two passes over the input. The first collects what holds for the whole trace. The second works in rounds: while the records of
+//! one window are resolved and drawn (in file order, on one thread), the next windows are decoded, the blocks of the round
+//! before are encoded, and those of the round before that are written. Only what is in a round is in memory.
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 
-use crate::format::{Facts, Format, FormatOptions, RecordView};
+use crate::format::{Facts, Format, FormatOptions};
 use crate::model::{Ledger, Nanos};
 
 /// One input of a conversion.
@@ -44,7 +48,7 @@ impl Default for Options {
             events: EventDetail::Default,
             from: None,
             to: None,
-            window_bytes: 4 << 20,
+            window_bytes: 1 << 20,
             threads: 0,
             attributes: Vec::new(),
         }
@@ -119,24 +123,9 @@ pub enum ConvertError {
     Mismatch(String),
 }
 
-/// Converts the sources, as one recording, into one trace.
-///
-/// `progress` is called now and then and stops the conversion by returning false.
-///
-/// # Errors
-/// Only when the trace cannot be written or the conversion is stopped.
-pub fn convert(
-    _sources: &[Source<'_>],
-    _options: &Options,
-    _trace: &mut dyn Write,
-    _progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Converted, ConvertError> {
-    todo!()
-}
+mod convert;
+mod merge;
+mod scan;
+mod threads;
 
-/// Lists the records of one source in file order, without converting them.
-///
-/// `record` stops the listing by returning false.
-pub fn dump(_source: &Source<'_>, _options: &Options, _record: &mut dyn FnMut(&RecordView<'_>) -> bool) -> InputSummary {
-    todo!()
-}
+pub use convert::{convert, dump};

@@ -1,0 +1,337 @@
+//! One record → its events.
+
+use crate::format::Resolved;
+use crate::model::{
+    Event, EventKind, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectOp, Packed, PriorityChange, TaskId, TextRef, Wait,
+    WaitReason,
+};
+
+use super::super::decode::Records;
+use super::super::record::Record;
+use super::ids::Place;
+use super::mailbox::{Judged, QueueLevel};
+use super::{At, DROP_COUNTER_EVERY, Resolver, losses, push_gap};
+
+impl Resolver {
+    /// A timed record.
+    pub(super) fn event(&mut self, at: At<'_>, chunk: &Records, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+        let Resolver { names, inputs, starts, sessions, .. } = self;
+        let input = &mut inputs[at.index];
+        input.restart_sign = None;
+        input.timed_before = true;
+        let core = input.core;
+        if let Some(gap) = input.gap.take() {
+            push_gap(gap, time, core, out);
+            input.states.iter_mut().for_each(|state| state.running = None);
+        }
+        let place = Place { names, input: at.index, starts, session: input.session };
+        let session = &mut sessions[input.session as usize];
+        let ids = &mut session.ids;
+        let running = input.state().running;
+        let entities = &mut *out.entities;
+        let limit = |ledger: &mut crate::model::Ledger| ledger.enter(losses::ENTITY_LIMIT, at.offset, 1);
+        macro_rules! entity {
+            ($lookup:expr) => {
+                match $lookup {
+                    Some(handle) => handle,
+                    None => return limit(out.ledger),
+                }
+            };
+        }
+        macro_rules! text {
+            ($bytes:expr) => {{
+                let (text, lossy) = out.batch.texts.add_lossy(chunk.bytes($bytes));
+                if lossy {
+                    out.ledger.enter(losses::LOSSY_UTF8, at.offset, 0);
+                }
+                text
+            }};
+        }
+        let is_drop_counter = matches!(record, Record::DroppedEvtCnt { .. });
+        if !is_drop_counter {
+            input.since_drop_counter += 1;
+        }
+        let kind = match *record {
+            Record::DroppedEvtCnt { cnt, .. } => return self.drop_counter(at, cnt, time, out),
+            Record::IsrEnter { isr_id, .. } => EventKind::IsrEnter(entity!(ids.isr(isr_id, core, place, entities))),
+            Record::IsrExit { isr_id, .. } => EventKind::IsrExit(entity!(ids.isr(isr_id, core, place, entities))),
+            Record::Evtmarker { evtmarker_id, msg, .. } => {
+                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities));
+                EventKind::Instant { lane, text: text!(msg) }
+            }
+            Record::EvtmarkerBegin { evtmarker_id, msg, .. } => {
+                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities));
+                EventKind::SpanBegin { lane, text: text!(msg) }
+            }
+            Record::EvtmarkerEnd { evtmarker_id, .. } => {
+                EventKind::SpanEnd { lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities)) }
+            }
+            Record::Valmarker { valmarker_id, val, .. } => {
+                let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, place, entities));
+                EventKind::Value { lane, value: Packed(val) }
+            }
+            Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
+                note_running(running, at.offset, out.ledger);
+                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities));
+                EventKind::Instant { lane, text: text!(msg) }
+            }
+            Record::TaskEvtmarkerBegin { evtmarker_id, msg, .. } => {
+                note_running(running, at.offset, out.ledger);
+                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities));
+                EventKind::SpanBegin { lane, text: text!(msg) }
+            }
+            Record::TaskEvtmarkerEnd { evtmarker_id, .. } => {
+                note_running(running, at.offset, out.ledger);
+                EventKind::SpanEnd { lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities)) }
+            }
+            Record::TaskValmarker { valmarker_id, val, .. } => {
+                note_running(running, at.offset, out.ledger);
+                let lane = entity!(ids.task_marker(LaneKind::Values, running, valmarker_id, place, entities));
+                EventKind::Value { lane, value: Packed(val) }
+            }
+            Record::TaskSwitchedIn { task_id, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                input.state().running = Some(task);
+                EventKind::SwitchedIn(task)
+            }
+            Record::TaskToRdyState { task_id, .. } => {
+                EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+            }
+            Record::TaskResumed { task_id, .. } => {
+                EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+            }
+            Record::TaskResumedFromIsr { task_id, .. } => {
+                EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: true }
+            }
+            Record::TaskSuspended { task_id, .. } => EventKind::Suspended(entity!(ids.task(task_id, place, entities))),
+            Record::TaskPrioritySet { task_id, priority, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                EventKind::Priority { task, priority, change: PriorityChange::Set }
+            }
+            Record::TaskPriorityInherit { task_id, priority, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                EventKind::Priority { task, priority, change: PriorityChange::Inherit }
+            }
+            Record::TaskPriorityDisinherit { task_id, priority, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                EventKind::Priority { task, priority, change: PriorityChange::Disinherit }
+            }
+            Record::TaskCreated { task_id, .. } => {
+                // An id that comes again after a deletion is another task.
+                let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
+                let task = if again { ids.new_task(task_id, place, entities) } else { ids.task(task_id, place, entities) };
+                EventKind::TaskCreated(entity!(task))
+            }
+            Record::TaskDeleted { task_id, .. } => {
+                session.deleted.insert(task_id);
+                EventKind::TaskDeleted(entity!(ids.task(task_id, place, entities)))
+            }
+            Record::CurtaskDelay { ticks, .. } => wait(WaitReason::Delay, None, ticks),
+            Record::CurtaskDelayUntil { time_to_wake, .. } => wait(WaitReason::DelayUntil, None, time_to_wake),
+            Record::CurtaskBlockOnQueuePeek { queue_id, ticks_to_wait, .. } => {
+                wait(WaitReason::Peek, Some(entity!(ids.queue(queue_id, place, entities))), ticks_to_wait)
+            }
+            Record::CurtaskBlockOnQueueSend { queue_id, ticks_to_wait, .. } => {
+                wait(WaitReason::Send, Some(entity!(ids.queue(queue_id, place, entities))), ticks_to_wait)
+            }
+            Record::CurtaskBlockOnQueueReceive { queue_id, ticks_to_wait, .. } => {
+                wait(WaitReason::Receive, Some(entity!(ids.queue(queue_id, place, entities))), ticks_to_wait)
+            }
+            Record::QueueCreated { queue_id, .. } => {
+                let object = entity!(ids.queue(queue_id, place, entities));
+                EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::UNKNOWN }
+            }
+            Record::QueueCurLength { queue_id, length, .. } => {
+                let object = entity!(ids.queue(queue_id, place, entities));
+                let since = session.levels.entry(object.0).or_default().told(length);
+                push_late(since, object, time, core, out);
+                EventKind::ObjectLevel { object, level: length }
+            }
+            Record::QueueReset { queue_id, .. } => {
+                let object = entity!(ids.queue(queue_id, place, entities));
+                let since = session.levels.entry(object.0).or_default().told(0);
+                push_late(since, object, time, core, out);
+                EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
+            }
+            Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
+                let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
+                let object = entity!(ids.queue(queue_id, place, entities));
+                let judged = if entities.objects[object.index()].kind.is_taken() {
+                    Judged { level: Some(len_after), ..Judged::default() }
+                } else {
+                    session.levels.entry(object.0).or_default().sent(len_after, time)
+                };
+                push_late(judged.two_since, object, time, core, out);
+                for _ in 0..judged.repaired {
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
+                }
+                let op = if judged.is_overwrite { ObjectOp::Overwrite } else { ObjectOp::Send };
+                EventKind::Object { object, op, from_isr, level: judged.level.map_or(Level::UNKNOWN, Level::known) }
+            }
+            Record::QueueOverwrite { queue_id, len_after, .. } | Record::QueueOverwriteFromIsr { queue_id, len_after, .. } => {
+                let from_isr = matches!(record, Record::QueueOverwriteFromIsr { .. });
+                let object = entity!(ids.queue(queue_id, place, entities));
+                // A mailbox holds one item, whatever the hook computed.
+                if len_after > 1 {
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
+                }
+                let level = len_after.min(1);
+                let since = session.levels.entry(object.0).or_default().told(level);
+                push_late(since, object, time, core, out);
+                EventKind::Object { object, op: ObjectOp::Overwrite, from_isr, level: Level::known(level) }
+            }
+            Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
+                let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
+                let object = entity!(ids.queue(queue_id, place, entities));
+                let judged = if entities.objects[object.index()].kind.is_taken() {
+                    Judged { level: Some(len_after), ..Judged::default() }
+                } else {
+                    session.levels.entry(object.0).or_default().received(len_after)
+                };
+                push_late(judged.two_since, object, time, core, out);
+                for _ in 0..judged.repaired {
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
+                }
+                EventKind::Object {
+                    object,
+                    op: ObjectOp::Receive,
+                    from_isr,
+                    level: judged.level.map_or(Level::UNKNOWN, Level::known),
+                }
+            }
+            // Not timed, or not an event: see `untimed`.
+            Record::CoreId { .. }
+            | Record::TsResolutionNs { .. }
+            | Record::IsrName { .. }
+            | Record::EvtmarkerName { .. }
+            | Record::ValmarkerName { .. }
+            | Record::TaskName { .. }
+            | Record::TaskIsIdleTask { .. }
+            | Record::TaskIsTimerTask { .. }
+            | Record::QueueName { .. }
+            | Record::QueueKind { .. }
+            | Record::TaskEvtmarkerName { .. }
+            | Record::TaskValmarkerName { .. } => return,
+        };
+        if matches!(kind, EventKind::Waiting(_)) && running.is_none() {
+            out.ledger.enter(losses::NO_CURRENT_TASK, at.offset, 0);
+        }
+        out.batch.events.push(Event { time, core, kind });
+    }
+
+    /// The target says how many events it has dropped so far.
+    fn drop_counter(&mut self, at: At<'_>, count: u32, time: Nanos, out: &mut Resolved<'_>) {
+        let input = &mut self.inputs[at.index];
+        let before = input.dropped;
+        if before == Some(count) || (before.is_none() && count == 0) {
+            if before.is_some() && input.since_drop_counter < DROP_COUNTER_EVERY {
+                out.ledger.enter(losses::DROP_COUNTER_REPEATED, at.offset, 0);
+            }
+            input.since_drop_counter = 0;
+            input.dropped = Some(count);
+            return;
+        }
+        input.since_drop_counter = 0;
+        let next = at.ahead.after(at.number).find_map(|record| match record {
+            Record::DroppedEvtCnt { cnt, .. } => Some(*cnt),
+            _ => None,
+        });
+        let grew = count > before.unwrap_or(0);
+        // One flipped bit: the next counter is where the last one was.
+        if !grew || next.is_some_and(|next| next < count) {
+            out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset, 0);
+            if !grew && next == Some(count) {
+                input.dropped = Some(count);
+            }
+            return;
+        }
+        input.dropped = Some(count);
+        let lost = u64::from(count - before.unwrap_or(0));
+        let kind = losses::DROPPED_BY_TARGET;
+        out.ledger.enter(kind, at.offset, lost);
+        push_gap(LossNote { kind, offset: at.offset, bytes: 0, at_least_lost: lost }, time, input.core, out);
+        input.states.iter_mut().for_each(|state| state.running = None);
+    }
+
+    /// A record without a time of its own.
+    pub(super) fn untimed(
+        &mut self,
+        index: usize,
+        offset: u64,
+        chunk: &Records,
+        record: &Record<TextRef>,
+        out: &mut Resolved<'_>,
+    ) {
+        let input = &mut self.inputs[index];
+        let sign = match record {
+            Record::CoreId { ts, core_id } => {
+                match input.core_of(*core_id) {
+                    Some(core) => input.core = core,
+                    None => out.ledger.enter(losses::IMPLAUSIBLE_CORE, offset, 0),
+                }
+                if *ts == 0 && input.timed_before {
+                    out.ledger.enter(losses::CORE_ID_AT_ZERO, offset, 0);
+                }
+                *ts == 0
+            }
+            Record::TaskEvtmarkerName { task_id: 0, evtmarker_id: id, name } => {
+                self.name_of_running(index, offset, LaneKind::Events, *id, chunk.bytes(*name), out);
+                true
+            }
+            Record::TaskValmarkerName { task_id: 0, valmarker_id: id, name } => {
+                self.name_of_running(index, offset, LaneKind::Values, *id, chunk.bytes(*name), out);
+                true
+            }
+            _ => true,
+        };
+        let input = &mut self.inputs[index];
+        if sign && input.timed_before {
+            input.restart_sign.get_or_insert(offset);
+        }
+    }
+
+    /// The name of a task-local marker without its task: it belongs to the one that runs.
+    fn name_of_running(&mut self, index: usize, offset: u64, kind: LaneKind, id: u32, name: &[u8], out: &mut Resolved<'_>) {
+        out.ledger.enter(losses::MARKER_WITHOUT_TASK, offset, 0);
+        let input = &mut self.inputs[index];
+        if let Some(task) = input.state().running {
+            let name = String::from_utf8_lossy(name).as_ref().into();
+            self.sessions[input.session as usize].ids.running_names.entry((task, kind, id)).or_insert(name);
+        }
+    }
+
+    /// Levels that were withheld and stay open are told as reported.
+    pub(super) fn forget_levels(&mut self, index: usize, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get(index) else { return };
+        let (time, core) = (input.last_ns, input.core);
+        let session = &mut self.sessions[input.session as usize];
+        // In the order of the objects, not of the hash.
+        let mut open: Vec<(u32, Nanos)> = session
+            .levels
+            .iter_mut()
+            .filter_map(|(&object, level)| QueueLevel::forget(level).map(|since| (object, since)))
+            .collect();
+        open.sort_unstable();
+        for (object, since) in open {
+            push_late(Some(since), ObjectId(object), time, core, out);
+        }
+    }
+}
+
+fn wait(reason: WaitReason, object: Option<ObjectId>, kernel_ticks: u32) -> EventKind {
+    EventKind::Waiting(Wait { reason, object, kernel_ticks })
+}
+
+fn note_running(running: Option<TaskId>, offset: u64, ledger: &mut crate::model::Ledger) {
+    if running.is_none() {
+        ledger.enter(losses::NO_CURRENT_TASK, offset, 0);
+    }
+}
+
+/// A level of two that was withheld was right.
+fn push_late(since: Option<Nanos>, object: ObjectId, time: Nanos, core: crate::model::CoreId, out: &mut Resolved<'_>) {
+    if let Some(since) = since {
+        let kind = EventKind::LateObjectLevel { object, level: 2, since: Packed(since.0) };
+        out.batch.events.push(Event { time, core, kind });
+    }
+}

@@ -1,0 +1,50 @@
+//! What can be lost or put right in a Tonbandgerät capture, beside bad frames.
+
+use crate::model::{LossKind, Severity};
+
+const fn loss(code: &'static str, text: &'static str) -> LossKind {
+    LossKind { code, text, severity: Severity::Loss }
+}
+
+const fn repair(code: &'static str, text: &'static str) -> LossKind {
+    LossKind { code, text, severity: Severity::Repair }
+}
+
+/// The drop counter grew.
+pub const DROPPED_BY_TARGET: LossKind = loss("dropped_by_target", "the target dropped events");
+/// More entities of one kind than [`Entities::LIMIT_PER_KIND`](crate::model::Entities::LIMIT_PER_KIND).
+pub const ENTITY_LIMIT: LossKind = loss("entity_limit", "there are more tasks, queues, interrupts or markers than can be real");
+/// More metadata than is kept.
+pub const METADATA_LIMIT: LossKind = loss("metadata_limit", "there is more metadata than can be real");
+
+/// A drop counter that contradicts those around it.
+pub const DROP_COUNTER_OUTLIER: LossKind = repair("drop_counter_outlier", "a drop counter contradicts its neighbours");
+/// A drop counter although nothing was dropped and few events passed since the last.
+pub const DROP_COUNTER_REPEATED: LossKind = repair("drop_counter_repeated", "the drop counter was repeated without need");
+/// A time stamp below its predecessor's.
+pub const TIME_CLAMPED: LossKind = repair("time_clamped", "a time stamp went backwards and was held");
+/// A time stamp that its neighbours rule out.
+pub const TIME_OUTLIER: LossKind = repair("time_outlier", "a time stamp contradicts its neighbours and was replaced");
+/// A time stamp beyond what a trace can hold.
+pub const TIME_OVERFLOW: LossKind = repair("time_overflow", "a time stamp is beyond what a trace can hold and was replaced");
+/// A reset of the target.
+pub const SESSION_RESTART: LossKind = repair("session_restart", "the target was reset, a new session begins");
+/// A `core_id` with time 0 in mid-stream.
+pub const CORE_ID_AT_ZERO: LossKind = repair("core_id_at_zero", "a core_id in mid-stream carries time 0");
+/// A `core_id` of a core that nothing else speaks of.
+pub const IMPLAUSIBLE_CORE: LossKind = repair("implausible_core_id", "a core_id names a core that nothing else speaks of");
+/// A task-local marker's name with task id 0.
+pub const MARKER_WITHOUT_TASK: LossKind =
+    repair("task_marker_without_task", "the name of a task-local marker names no task; it was given to the running one");
+/// A mailbox reported as fuller than it can be.
+pub const MAILBOX_OVERWRITTEN: LossKind =
+    repair("mailbox_overwritten", "an overwritten mailbox was reported as holding two items");
+/// Text that is not UTF-8.
+pub const LOSSY_UTF8: LossKind = repair("lossy_utf8", "a text is not UTF-8 (often cut by the target)");
+/// A tick of 0 ns.
+pub const ZERO_RESOLUTION: LossKind = repair("zero_resolution", "the capture states a tick of 0 ns, which was ignored");
+/// More than one tick length.
+pub const CONFLICTING_RESOLUTION: LossKind = repair("conflicting_resolution", "the capture states different tick lengths");
+/// An event of "the running task" while nobody knows which that is.
+pub const NO_CURRENT_TASK: LossKind =
+    repair("no_current_task", "an event belongs to the running task while it is unknown which that is");

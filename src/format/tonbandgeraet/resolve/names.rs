@@ -1,0 +1,124 @@
+//! Metadata by subject: names, kinds and the tick rate, as told anywhere in the capture.
+//!
+//! Metadata holds for the whole session that it stands in, also for events before it. After a reset another firmware may run,
+//! with other names for the same ids: a session uses what was told first after its start, else what was told last before it.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Ledger, ObjectKind};
+
+use super::super::record::{QueueKind, Record};
+use super::super::scan::ScanFacts;
+use super::losses;
+
+/// What a metadata record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    Resolution,
+    Isr { core: u32, isr: u32 },
+    EventMarker(u32),
+    ValueMarker(u32),
+    Task(u32),
+    IdleTask(u32),
+    TimerTask(u32),
+    Queue(u32),
+    QueueKind(u32),
+    TaskEventMarker { task: u32, marker: u32 },
+    TaskValueMarker { task: u32, marker: u32 },
+}
+
+/// What it says.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    Name(Arc<str>),
+    NsPerTick(u64),
+    Kind(ObjectKind),
+    True,
+}
+
+/// All metadata of a recording.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// By input; of each subject what it was told, and where, in file order.
+    inputs: Vec<FxHashMap<Subject, Vec<(u64, Fact)>>>,
+}
+
+impl Names {
+    /// Takes the metadata of the next input. `core` is the core of everything before the first `core_id`.
+    pub fn add_input(&mut self, facts: &ScanFacts, core: u32, ledger: &mut Ledger) {
+        let mut told: FxHashMap<Subject, Vec<(u64, Fact)>> = FxHashMap::default();
+        for entry in &facts.metadata {
+            let mut name = |text| {
+                let (name, lossy) = match std::str::from_utf8(facts.bytes(text)) {
+                    Ok(name) => (Arc::from(name), false),
+                    Err(_) => (Arc::from(&*String::from_utf8_lossy(facts.bytes(text))), true),
+                };
+                if lossy {
+                    ledger.enter(losses::LOSSY_UTF8, entry.offset, 0);
+                }
+                Fact::Name(name)
+            };
+            let (subject, fact) = match entry.record {
+                Record::TsResolutionNs { ns_per_ts: 0 } => {
+                    ledger.enter(losses::ZERO_RESOLUTION, entry.offset, 0);
+                    continue;
+                }
+                Record::TsResolutionNs { ns_per_ts } => (Subject::Resolution, Fact::NsPerTick(ns_per_ts)),
+                Record::IsrName { isr_id: isr, name: text } => {
+                    (Subject::Isr { core: entry.core.unwrap_or(core), isr }, name(text))
+                }
+                Record::EvtmarkerName { evtmarker_id, name: text } => (Subject::EventMarker(evtmarker_id), name(text)),
+                Record::ValmarkerName { valmarker_id, name: text } => (Subject::ValueMarker(valmarker_id), name(text)),
+                Record::TaskName { task_id, name: text } => (Subject::Task(task_id), name(text)),
+                Record::TaskIsIdleTask { task_id, .. } => (Subject::IdleTask(task_id), Fact::True),
+                Record::TaskIsTimerTask { task_id } => (Subject::TimerTask(task_id), Fact::True),
+                Record::QueueName { queue_id, name: text } => (Subject::Queue(queue_id), name(text)),
+                Record::QueueKind { queue_id, kind } => (Subject::QueueKind(queue_id), Fact::Kind(kind_of(kind))),
+                Record::TaskEvtmarkerName { evtmarker_id: marker, task_id: task, name: text } => {
+                    (Subject::TaskEventMarker { task, marker }, name(text))
+                }
+                Record::TaskValmarkerName { valmarker_id: marker, task_id: task, name: text } => {
+                    (Subject::TaskValueMarker { task, marker }, name(text))
+                }
+                _ => continue,
+            };
+            told.entry(subject).or_default().push((entry.offset, fact));
+        }
+        if told.get(&Subject::Resolution).is_some_and(|facts| facts.len() > 1) {
+            let offset = told[&Subject::Resolution][1].0;
+            ledger.enter(losses::CONFLICTING_RESOLUTION, offset, 0);
+        }
+        self.inputs.push(told);
+    }
+
+    /// What is told of `subject` in the session that starts at `starts[i]` in input `i`. Input `own` is asked first.
+    pub fn fact(&self, subject: Subject, own: usize, starts: &[u64]) -> Option<&Fact> {
+        let others = (0..self.inputs.len()).filter(|&input| input != own);
+        std::iter::once(own).chain(others).find_map(|input| {
+            let told = self.inputs.get(input)?.get(&subject)?;
+            let start = starts.get(input).copied().unwrap_or(0);
+            told.iter().find(|(offset, _)| *offset >= start).or(told.last()).map(|(_, fact)| fact)
+        })
+    }
+
+    /// The name told of `subject`.
+    pub fn name(&self, subject: Subject, own: usize, starts: &[u64]) -> Option<Arc<str>> {
+        match self.fact(subject, own, starts)? {
+            Fact::Name(name) => Some(name.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn kind_of(kind: QueueKind) -> ObjectKind {
+    match kind {
+        QueueKind::Queue => ObjectKind::Queue,
+        QueueKind::CountingSemaphore => ObjectKind::CountingSemaphore,
+        QueueKind::BinarySemaphore => ObjectKind::BinarySemaphore,
+        QueueKind::Mutex => ObjectKind::Mutex,
+        QueueKind::RecursiveMutex => ObjectKind::RecursiveMutex,
+        QueueKind::QueueSet => ObjectKind::QueueSet,
+    }
+}

@@ -1,0 +1,93 @@
+//! Records as `dump` lists them: as they are, in file order, without judging or repairing anything.
+
+use crate::format::{FieldValue, RecordView};
+use crate::model::{Ledger, TextRef, Ticks};
+
+use super::super::decode::{Bad, BadFrame, Records, Stored};
+use super::super::record::Record;
+use super::Resolver;
+
+impl Resolver {
+    pub(super) fn dump_part(
+        &mut self,
+        index: usize,
+        records: &Records,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        ledger.decoded_bytes += records.ok_bytes;
+        ledger.frames_ok += records.frames.len() as u64;
+        if let Some(frame) = input.joiner.join(records) {
+            ledger.bad_frame(BadFrame::Oversize.loss_kind(), frame.offset, frame.len, 1);
+            if !show_invalid(frame.offset, &frame.raw, BadFrame::Oversize, out) {
+                return;
+            }
+        }
+        let mut bad = records.bad.as_slice();
+        for (number, stored) in records.frames.iter().enumerate() {
+            if !self.dump_bad(records, &mut bad, number, ledger, out) || !self.dump_record(index, records, stored, out) {
+                return;
+            }
+        }
+        self.dump_bad(records, &mut bad, usize::MAX, ledger, out);
+    }
+
+    fn dump_bad(
+        &self,
+        records: &Records,
+        bad: &mut &[Bad],
+        before: usize,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) -> bool {
+        while let Some((first, rest)) = bad.split_first().filter(|(first, _)| first.index as usize <= before) {
+            *bad = rest;
+            let offset = records.base + u64::from(first.offset);
+            let (kind, lost) = (first.reason.loss_kind(), first.reason.at_least_lost());
+            ledger.bad_frame(kind, offset, u64::from(first.len), lost);
+            ledger.frames_bad += u64::from(first.frames.saturating_sub(1));
+            // Of a run of empty frames each is shown.
+            for frame in 0..u64::from(first.frames) {
+                let at = if first.frames > 1 { offset + frame } else { offset };
+                let raw = if first.frames > 1 { &[0][..] } else { records.bytes(first.raw) };
+                if !show_invalid(at, raw, first.reason, out) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn dump_record(
+        &mut self,
+        index: usize,
+        records: &Records,
+        stored: &Stored,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) -> bool {
+        let input = &mut self.inputs[index];
+        let record: Record<TextRef> = stored.record;
+        if let Record::CoreId { core_id, .. } = record {
+            input.core = input.core_of(core_id).unwrap_or(input.core);
+        }
+        let text = record.text().map(|text| String::from_utf8_lossy(records.bytes(text)));
+        let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(4);
+        record.list_fields(text.as_deref().unwrap_or(""), &mut fields);
+        let ticks = record.ts();
+        let of_a_core = ticks.is_some() || matches!(record, Record::IsrName { .. });
+        out(&RecordView {
+            offset: records.base + u64::from(stored.offset),
+            record: record.name(),
+            core: of_a_core.then_some(input.core.0),
+            ticks,
+            nanos: ticks.and_then(|ticks| input.rate.to_nanos(Ticks(ticks))).map(|time| time.0),
+            fields: &fields,
+        })
+    }
+}
+
+fn show_invalid(offset: u64, raw: &[u8], reason: BadFrame, out: &mut dyn FnMut(&RecordView<'_>) -> bool) -> bool {
+    let fields = [("bytes", FieldValue::Bytes(raw)), ("reason", FieldValue::Text(reason.loss_kind().text))];
+    out(&RecordView { offset, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields })
+}

@@ -1,0 +1,258 @@
+//! One block of track operations → its packets.
+
+use prost::Message;
+
+use super::describe::append_descriptor;
+use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter};
+use super::sched::SchedEncoder;
+use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
+use super::strings::Strings;
+use super::tracks::Tracks;
+use super::wire::{bytes_field_len, put_bytes, put_length};
+use super::{SEQUENCE_ID, TRACE_PACKET};
+use crate::timeline::{Block, OpKind, TrackId};
+
+/// `SEQ_INCREMENTAL_STATE_CLEARED`.
+const INCREMENTAL_STATE_CLEARED: u32 = 1;
+/// `TracePacket.interned_data`.
+const INTERNED_DATA: u32 = 12;
+
+/// Encodes blocks. Holds nothing but memory that is used again: the packets depend on the block alone.
+#[derive(Default)]
+pub struct Encoder {
+    strings: Strings,
+    interned_data: Vec<u8>,
+    tracks: Tracks,
+    /// The slot of each operation's name: to find it takes a branch that is often mispredicted, so it is done only once.
+    name_slots: Vec<u32>,
+    events: EventScratch,
+    sched: SchedEncoder,
+}
+
+impl Encoder {
+    /// An encoder without memory yet.
+    #[must_use]
+    pub fn new() -> Encoder {
+        Encoder::default()
+    }
+
+    /// Appends the packets of a block.
+    ///
+    /// References of the block to names, texts, tracks or annotations that it does not have are left out.
+    pub fn encode_block(&mut self, block: &Block, out: &mut Vec<u8>) {
+        self.interned_data.clear();
+        self.count_uses(block);
+        self.strings.number_all(block, &mut self.interned_data);
+        self.tracks.choose_default();
+        append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
+        self.append_operations(block, out);
+        for rows in &block.sched {
+            self.sched.append(block, rows, out);
+        }
+    }
+}
+
+impl Encoder {
+    /// Finds out what is used most. Not inlined, nor is the next: both loops need all registers for themselves.
+    #[inline(never)]
+    fn count_uses(&mut self, block: &Block) {
+        self.strings.start(block);
+        self.tracks.start();
+        self.name_slots.clear();
+        self.name_slots.extend(block.ops.iter().map(|op| {
+            if op.kind == OpKind::Describe {
+                return 0;
+            }
+            self.tracks.count(op.track);
+            self.strings.count_event_name(op.name)
+        }));
+    }
+
+    #[inline(never)]
+    fn append_operations(&mut self, block: &Block, out: &mut Vec<u8>) {
+        let mut events = EventWriter::new(block, &self.strings, &self.tracks, &mut self.events);
+        for (op, &name_slot) in block.ops.iter().zip(&self.name_slots) {
+            if op.kind == OpKind::Describe {
+                events.flush(out);
+                if let Some(track) = usize::try_from(op.value).ok().and_then(|index| block.tracks.get(index)) {
+                    append_descriptor(track, out);
+                }
+            } else {
+                events.write(op, name_slot, out);
+            }
+        }
+        events.flush(out);
+    }
+}
+
+/// Appends the packets of a block, with memory of its own. See [`Encoder::encode_block`].
+pub fn encode_block(block: &Block, out: &mut Vec<u8>) {
+    Encoder::new().encode_block(block, out);
+}
+
+/// The first packet of a block: forgets the blocks before it and states all that its events build on.
+fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[u8], out: &mut Vec<u8>) {
+    // The incremental clock starts at 0 in every block. It could as well start at the block's first event, but snapshots of
+    // the trace's clock must not go backwards from block to block, and a block may begin with an event that is known late.
+    let clocks = vec![
+        Clock { clock_id: Some(CLOCK_INCREMENTAL), timestamp: Some(0), is_incremental: Some(true) },
+        Clock { clock_id: Some(CLOCK_ABSOLUTE), timestamp: Some(0), is_incremental: None },
+    ];
+    let packet = TracePacket {
+        clock_snapshot: Some(ClockSnapshot { clocks }),
+        trusted_packet_sequence_id: Some(SEQUENCE_ID),
+        sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
+        trace_packet_defaults: Some(TracePacketDefaults {
+            track_event_defaults: default_track.map(|track| TrackEventDefaults { track_uuid: Some(u64::from(track.0)) }),
+            timestamp_clock_id: Some(CLOCK_INCREMENTAL),
+        }),
+        first_packet_on_sequence: (number == 0).then_some(true),
+        ..TracePacket::default()
+    };
+    // Messages written one after the other are one message. This spares the copy of each text that a `prost` message owns.
+    let packet = packet.encode_to_vec();
+    let interned_len = if interned_data.is_empty() { 0 } else { bytes_field_len(INTERNED_DATA, interned_data.len()) };
+    put_length(out, TRACE_PACKET, packet.len() + interned_len);
+    out.extend_from_slice(&packet);
+    if interned_len > 0 {
+        put_bytes(out, INTERNED_DATA, interned_data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{Arg, ArgValue, Flow, NameRef, Op, Track, TrackKind};
+
+    /// What a block without events and texts begins with.
+    const OPENING: &[u8] =
+        b"\x0a\x1a\x32\x0e\x0a\x06\x08\x40\x10\x00\x18\x01\x0a\x04\x08\x06\x10\x00\x50\x01\x68\x01\xda\x03\x03\xd0\x03\x40";
+
+    fn op(time_ns: u64, track: u32, kind: OpKind, name: NameRef) -> Op {
+        Op { time_ns, value: 0, track: TrackId(track), name, args_start: 0, args_len: 0, kind, flow: Flow::None }
+    }
+
+    fn encode(block: &Block) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode_block(block, &mut out);
+        out
+    }
+
+    /// The packets after the opening one.
+    fn events(block: &Block) -> Vec<u8> {
+        let bytes = encode(block);
+        let opening_len = usize::from(bytes[1]);
+        assert!(opening_len < 128, "the test takes the length for one byte");
+        bytes[2 + opening_len..].to_vec()
+    }
+
+    #[test]
+    fn every_block_opens_alike_and_the_first_says_so() {
+        assert_eq!(encode(&Block { number: 1, ..Block::default() }), OPENING);
+        let mut first = OPENING.to_vec();
+        first[1] += 3;
+        first.extend(b"\xb8\x05\x01");
+        assert_eq!(encode(&Block::default()), first);
+    }
+
+    #[test]
+    fn texts_used_twice_are_interned_by_use_and_the_busiest_track_is_the_default() {
+        let names = ["once", "twice", "thrice"].map(Into::into).to_vec();
+        let mut block = Block { number: 1, names, ..Block::default() };
+        for (time_ns, (track, name)) in [(1, 0), (7, 1), (7, 1), (1, 2), (7, 2), (1, 2), (7, 1)].into_iter().enumerate() {
+            block.ops.push(op(time_ns as u64, track, OpKind::Instant, NameRef::Interned(name)));
+        }
+        block.ops.pop();
+        let bytes = encode(&block);
+        let defaults = b"\xda\x03\x07\x5a\x02\x58\x01\xd0\x03\x40";
+        assert!(bytes.windows(defaults.len()).any(|window| window == defaults), "of two equally busy tracks the first");
+        let interned = b"\x62\x17\x12\x0a\x08\x01\x12\x06thrice\x12\x09\x08\x02\x12\x05twice";
+        assert!(bytes.windows(interned.len()).any(|window| window == interned), "{bytes:x?}");
+        let in_place = b"\x5a\x09\x48\x03\xba\x01\x04once";
+        assert!(bytes.windows(in_place.len()).any(|window| window == in_place), "{bytes:x?}");
+    }
+
+    #[test]
+    fn times_are_differences_and_late_events_are_absolute() {
+        let mut block = Block { number: 1, ..Block::default() };
+        for time_ns in [5, 3, 305] {
+            block.ops.push(op(time_ns, 1, OpKind::End, NameRef::None));
+        }
+        let expected = [
+            &b"\x0a\x0a\x50\x01\x68\x02\x40\x05\x5a\x02\x48\x02"[..],
+            b"\x0a\x0d\x50\x01\x68\x02\x40\x03\xd0\x03\x06\x5a\x02\x48\x02",
+            b"\x0a\x0b\x50\x01\x68\x02\x40\xac\x02\x5a\x02\x48\x02",
+        ];
+        assert_eq!(events(&block), expected.concat());
+    }
+
+    #[test]
+    fn events_of_each_kind() {
+        let mut block = Block { number: 1, names: vec!["n".into()], ..Block::default() };
+        let name = NameRef::Interned(0);
+        block.ops = vec![
+            op(0, 1, OpKind::Begin, name),
+            Op { value: 0x0102_0304_0506_0708, flow: Flow::Out, ..op(0, 2, OpKind::Instant, name) },
+            Op { value: 9, flow: Flow::In, ..op(0, 1, OpKind::End, NameRef::None) },
+            Op { value: 300, ..op(0, 200, OpKind::Counter, NameRef::None) },
+            Op { value: -1, ..op(0, 1, OpKind::Counter, NameRef::None) },
+        ];
+        let expected = [
+            &b"\x0a\x0c\x50\x01\x68\x02\x40\x00\x5a\x04\x48\x01\x50\x01"[..],
+            b"\x0a\x18\x50\x01\x68\x02\x40\x00\x5a\x10\x48\x03\x58\x02\x50\x01\xf9\x02\x08\x07\x06\x05\x04\x03\x02\x01",
+            b"\x0a\x14\x50\x01\x68\x02\x40\x00\x5a\x0c\x48\x02\x81\x03\x09\x00\x00\x00\x00\x00\x00\x00",
+            b"\x0a\x11\x50\x01\x68\x02\x40\x00\x5a\x09\x48\x04\x58\xc8\x01\xf0\x01\xac\x02",
+            b"\x0a\x16\x50\x01\x68\x02\x40\x00\x5a\x0e\x48\x04\xf0\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        ];
+        assert_eq!(events(&block), expected.concat());
+    }
+
+    #[test]
+    fn annotations_of_each_type() {
+        let mut block = Block { number: 1, names: vec!["n".into(), "v".into()], ..Block::default() };
+        let reference = block.texts.add("t");
+        block.text_refs.push(reference);
+        let values = [
+            ArgValue::Uint(300),
+            ArgValue::Int(2),
+            ArgValue::Bool(true),
+            ArgValue::Name(1),
+            ArgValue::Name(1),
+            ArgValue::Text(0),
+        ];
+        block.args = values.map(|value| Arg { name: 0, value }).to_vec();
+        block.ops = vec![Op { args_len: 6, ..op(0, 1, OpKind::End, NameRef::None) }];
+        let expected = b"\x0a\x32\x50\x01\x68\x02\x40\x00\x5a\x2a\x48\x02\x22\x05\x08\x01\x18\xac\x02\x22\x04\x08\x01\x20\x02\
+            \x22\x04\x08\x01\x10\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x32\x01t";
+        assert_eq!(events(&block), expected);
+    }
+
+    #[test]
+    fn tracks_are_described_where_they_come_into_being() {
+        let mut block = Block { number: 1, ..Block::default() };
+        let name = "q".into();
+        block.tracks.push(Track { id: TrackId(4), parent: None, kind: TrackKind::Slices, name, description: None, rank: 0 });
+        block.ops = vec![
+            op(0, 1, OpKind::End, NameRef::None),
+            op(0, 4, OpKind::Describe, NameRef::None),
+            op(0, 1, OpKind::End, NameRef::None),
+        ];
+        let end = b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x02";
+        let descriptor = b"\x0a\x0e\x50\x01\xe2\x03\x09\x08\x04\x12\x01q\x60\x00\x78\x02";
+        assert_eq!(events(&block), [&end[..], descriptor, end].concat());
+    }
+
+    #[test]
+    fn what_a_block_does_not_have_is_left_out() {
+        let mut block = Block { number: 1, ..Block::default() };
+        block.ops = vec![
+            Op { value: 3, ..op(0, 4, OpKind::Describe, NameRef::None) },
+            Op { args_start: 9, args_len: 1, ..op(0, 1, OpKind::Instant, NameRef::Text(5)) },
+            op(0, 1, OpKind::Instant, NameRef::Interned(0)),
+        ];
+        let reference = block.texts.add("a text is no name");
+        block.text_refs.push(reference);
+        let nameless = b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x03";
+        assert_eq!(events(&block), nameless.repeat(2));
+    }
+}

@@ -1,0 +1,181 @@
+//! Scheduling rows → `FtraceEventBundle.compact_sched`: columns, packed, one bundle per core.
+//!
+//! The viewer draws its CPU tracks and thread states, and who woke whom, from these alone. The rows need no order relative to
+//! the events, and the packet no timestamp.
+
+use prost::encoding::encoded_len_varint;
+
+use super::TRACE_PACKET;
+use super::wire::{bytes_field_len, push_varint, put_bytes, put_length, put_varint};
+use crate::timeline::{Block, PrevState, SchedRows};
+
+/// `TracePacket.ftrace_events`.
+const FTRACE_EVENTS: u32 = 1;
+/// `FtraceEventBundle.cpu`.
+const CPU: u32 = 1;
+/// `FtraceEventBundle.compact_sched`.
+const COMPACT_SCHED: u32 = 4;
+/// `CompactSched.intern_table`: the thread names, known by their places.
+const INTERN_TABLE: u32 = 5;
+/// The columns of context switches: timestamp, previous state, next thread, its priority, its name.
+const SWITCH_COLUMNS: [u32; 5] = [1, 2, 3, 4, 6];
+/// The columns of wakings: timestamp, thread, target core, priority, name, flags.
+const WAKING_COLUMNS: [u32; 6] = [7, 8, 9, 10, 11, 12];
+/// Ftrace's flag for "in a hardware interrupt".
+const IN_HARD_IRQ: u64 = 0x08;
+
+/// Reusable memory for one bundle.
+#[derive(Default)]
+pub(super) struct SchedEncoder {
+    switches: [Vec<u8>; 5],
+    wakings: [Vec<u8>; 6],
+    names: BundleNames,
+    bundle: Vec<u8>,
+}
+
+/// Thread names by their places in the bundle's table.
+#[derive(Default)]
+struct BundleNames {
+    /// For each of [`Block::names`], its place + 1, or 0.
+    place: Vec<u32>,
+    /// The table.
+    table: Vec<u32>,
+}
+
+impl SchedEncoder {
+    /// Appends a packet with the rows of one core, if there are any.
+    pub(super) fn append(&mut self, block: &Block, rows: &SchedRows, out: &mut Vec<u8>) {
+        if rows.switches.is_empty() && rows.wakings.is_empty() {
+            return;
+        }
+        self.fill_columns(block.names.len(), rows);
+        self.bundle.clear();
+        for &name in &self.names.table {
+            let name = block.names.get(name as usize).map_or("", |name| name);
+            put_bytes(&mut self.bundle, INTERN_TABLE, name.as_bytes());
+        }
+        let switches = SWITCH_COLUMNS.iter().zip(&self.switches);
+        for (&field, column) in switches.chain(WAKING_COLUMNS.iter().zip(&self.wakings)) {
+            if !column.is_empty() {
+                put_bytes(&mut self.bundle, field, column);
+            }
+        }
+        let core = u64::from(rows.core);
+        let events_len = 1 + encoded_len_varint(core) + bytes_field_len(COMPACT_SCHED, self.bundle.len());
+        put_length(out, TRACE_PACKET, bytes_field_len(FTRACE_EVENTS, events_len));
+        put_length(out, FTRACE_EVENTS, events_len);
+        put_varint(out, CPU, core);
+        put_bytes(out, COMPACT_SCHED, &self.bundle);
+    }
+
+    fn fill_columns(&mut self, names: usize, rows: &SchedRows) {
+        self.names.reset(names);
+        self.switches.iter_mut().chain(&mut self.wakings).for_each(Vec::clear);
+
+        let [time, prev_state, tid, prio, comm] = &mut self.switches;
+        let mut last_ns = 0;
+        for row in &rows.switches {
+            push_varint(time, row.time_ns.wrapping_sub(last_ns));
+            last_ns = row.time_ns;
+            push_varint(prev_state, prev_state_number(row.prev_state));
+            push_varint(tid, sign_extended(row.next_tid));
+            push_varint(prio, sign_extended(row.next_prio));
+            push_varint(comm, self.names.place_of(row.next_comm));
+        }
+
+        let [time, tid, core, prio, comm, flags] = &mut self.wakings;
+        let mut last_ns = 0;
+        for row in &rows.wakings {
+            push_varint(time, row.time_ns.wrapping_sub(last_ns));
+            last_ns = row.time_ns;
+            push_varint(tid, sign_extended(row.tid));
+            push_varint(core, u64::from(row.target_core));
+            push_varint(prio, sign_extended(row.prio));
+            push_varint(comm, self.names.place_of(row.comm));
+            push_varint(flags, if row.from_isr { IN_HARD_IRQ } else { 0 });
+        }
+    }
+}
+
+impl BundleNames {
+    fn reset(&mut self, names: usize) {
+        self.table.clear();
+        self.place.clear();
+        // One more for all references to nothing.
+        self.place.resize(names + 1, 0);
+    }
+
+    fn place_of(&mut self, name: u32) -> u64 {
+        let last = self.place.len() - 1;
+        let place = &mut self.place[last.min(name as usize)];
+        if *place == 0 {
+            self.table.push(name);
+            *place = u32::try_from(self.table.len()).unwrap_or(u32::MAX);
+        }
+        u64::from(*place - 1)
+    }
+}
+
+/// The kernel's numbers (of 4.4, which the viewer assumes).
+fn prev_state_number(state: PrevState) -> u64 {
+    match state {
+        PrevState::Ready => 0,
+        PrevState::Waiting => 1,
+        PrevState::Suspended => 4,
+        PrevState::Deleted => 16,
+    }
+}
+
+/// As protobuf writes an `int32`.
+fn sign_extended(value: i32) -> u64 {
+    i64::from(value).cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{SwitchRow, WakingRow};
+
+    fn block() -> Block {
+        Block { names: vec!["unused".into(), "A".into(), "IDLE".into()], ..Block::default() }
+    }
+
+    fn switch(time_ns: u64, prev_state: PrevState, next_tid: i32, next_comm: u32) -> SwitchRow {
+        SwitchRow { time_ns, prev_state, next_tid, next_prio: 101, next_comm }
+    }
+
+    #[test]
+    fn columns_are_packed_and_times_are_differences() {
+        let rows = SchedRows {
+            core: 1,
+            switches: vec![
+                switch(300, PrevState::Ready, 0, 2),
+                switch(301, PrevState::Deleted, 7, 1),
+                switch(301, PrevState::Waiting, 0, 2),
+                switch(305, PrevState::Suspended, 7, 1),
+            ],
+            wakings: vec![WakingRow { time_ns: 300, tid: 7, prio: 101, target_core: 1, from_isr: true, comm: 1 }],
+        };
+        let mut encoder = SchedEncoder::default();
+        let mut out = Vec::new();
+        // Twice: the second bundle must not see the first one's names.
+        for _ in 0..2 {
+            out.clear();
+            encoder.append(&block(), &rows, &mut out);
+            let table = b"\x2a\x04IDLE\x2a\x01A";
+            let switches = b"\x0a\x05\xac\x02\x01\x00\x04\x12\x04\x00\x10\x01\x04\x1a\x04\x00\x07\x00\x07\x22\x04eeee\x32\x04\x00\x01\x00\x01";
+            let wakings = b"\x3a\x02\xac\x02\x42\x01\x07\x4a\x01\x01\x52\x01e\x5a\x01\x01\x62\x01\x08";
+            let columns = [&table[..], switches, wakings].concat();
+            let len = u8::try_from(columns.len()).unwrap();
+            let expected = [&[0x0a, len + 6, 0x0a, len + 4, 0x08, 0x01, 0x22, len][..], &columns].concat();
+            assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn no_rows_give_no_packet() {
+        let mut out = Vec::new();
+        SchedEncoder::default().append(&block(), &SchedRows::default(), &mut out);
+        assert_eq!(out, b"");
+    }
+}

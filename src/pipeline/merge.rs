@@ -1,0 +1,187 @@
+//! Cores → one order of time.
+//!
+//! Each core of each input is a lane, in order of time by itself. The lanes are merged in bounded memory: an event is let go when
+//! every lane that may still bring an earlier one has something to show. A core that is silent for [`HELD_EVENTS`] events of the
+//! others is no longer waited for; should it speak later, its events that come too late are held at the time reached and
+//! counted. No lane cuts off another: one that has ended is not waited for.
+
+use std::collections::VecDeque;
+
+use crate::model::{CoreId, Event, EventBatch, EventKind, LossKind, LossNote, Nanos, Severity, TextRef};
+
+/// How many events of one input may be held while one of its cores is silent.
+pub const HELD_EVENTS: usize = 1 << 18;
+
+/// An event of a core came after later ones of other cores had been let go.
+pub const LATE_ON_CORE: LossKind =
+    LossKind { code: "late_on_core", text: "events of a core came too late to be put in order", severity: Severity::Repair };
+
+struct Lane {
+    input: usize,
+    core: CoreId,
+    queue: VecDeque<(Event, Extra)>,
+}
+
+/// What an event refers to in its batch.
+enum Extra {
+    None,
+    Text(Box<str>),
+    Loss(Box<LossNote>),
+}
+
+/// Merges the lanes of a recording.
+pub struct Merger {
+    lanes: Vec<Lane>,
+    /// By input: whether it has ended.
+    ended: Vec<bool>,
+    /// By input: how many of its events are held.
+    held: Vec<usize>,
+    last: Nanos,
+    /// By input: how many events came too late.
+    pub late: Vec<u64>,
+}
+
+impl Merger {
+    /// A merger for the cores of each input; `None` if there is nothing to merge.
+    pub fn new(cores: &[Vec<CoreId>]) -> Option<Merger> {
+        let lanes = cores.iter().enumerate().flat_map(|(input, cores)| cores.iter().map(move |&core| (input, core)));
+        let lanes: Vec<Lane> = lanes.map(|(input, core)| Lane { input, core, queue: VecDeque::new() }).collect();
+        let inputs = cores.len();
+        (lanes.len() > 1).then(|| Merger {
+            lanes,
+            ended: vec![false; inputs],
+            held: vec![0; inputs],
+            last: Nanos(0),
+            late: vec![0; inputs],
+        })
+    }
+
+    /// Takes events of an input, in file order, and appends what can be let go to `merged`.
+    pub fn push(&mut self, input: usize, batch: &EventBatch, merged: &mut EventBatch) {
+        for event in &batch.events {
+            let extra = match event.kind {
+                EventKind::SpanBegin { text, .. } | EventKind::Instant { text, .. } if !text.is_empty() => {
+                    Extra::Text(batch.texts.get(text).into())
+                }
+                EventKind::Loss(index) => match batch.losses.get(index as usize) {
+                    Some(&note) => Extra::Loss(Box::new(note)),
+                    None => continue,
+                },
+                _ => Extra::None,
+            };
+            let own = self.lanes.iter().position(|lane| lane.input == input && lane.core == event.core);
+            // A resolver names its cores beforehand; one that it forgot shares its input's first lane.
+            let lane = own.or_else(|| self.lanes.iter().position(|lane| lane.input == input));
+            let Some(lane) = lane.and_then(|lane| self.lanes.get_mut(lane)) else { continue };
+            lane.queue.push_back((*event, extra));
+            self.held[input] += 1;
+            self.let_go(merged);
+        }
+    }
+
+    /// An input has ended.
+    pub fn end(&mut self, input: usize, merged: &mut EventBatch) {
+        self.ended[input] = true;
+        self.let_go(merged);
+    }
+
+    /// The input that must bring something before anything can be let go.
+    pub fn wants(&self) -> Option<usize> {
+        self.lanes.iter().find(|lane| self.blocks(lane)).map(|lane| lane.input)
+    }
+
+    fn blocks(&self, lane: &Lane) -> bool {
+        lane.queue.is_empty() && !self.ended[lane.input] && self.held[lane.input] <= HELD_EVENTS
+    }
+
+    fn let_go(&mut self, merged: &mut EventBatch) {
+        while self.wants().is_none() {
+            let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| Some((lane.queue.front()?.0.time, index)));
+            let Some((_, index)) = heads.min() else { return };
+            let lane = &mut self.lanes[index];
+            let Some((mut event, extra)) = lane.queue.pop_front() else { return };
+            self.held[lane.input] -= 1;
+            if event.time < self.last {
+                self.late[lane.input] += 1;
+                event.time = self.last;
+            }
+            self.last = event.time;
+            match extra {
+                Extra::None => {}
+                Extra::Text(text) => set_text(&mut event, merged.texts.add(&text)),
+                Extra::Loss(note) => {
+                    event.kind = EventKind::Loss(u32::try_from(merged.losses.len()).unwrap_or(u32::MAX));
+                    merged.losses.push(*note);
+                }
+            }
+            merged.events.push(event);
+        }
+    }
+}
+
+fn set_text(event: &mut Event, new: TextRef) {
+    if let EventKind::SpanBegin { text, .. } | EventKind::Instant { text, .. } = &mut event.kind {
+        *text = new;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::TaskId;
+
+    fn batch(events: &[(u64, u16, u32)]) -> EventBatch {
+        let event =
+            |&(time, core, task)| Event { time: Nanos(time), core: CoreId(core), kind: EventKind::SwitchedIn(TaskId(task)) };
+        EventBatch { events: events.iter().map(event).collect(), ..EventBatch::default() }
+    }
+
+    fn times(batch: &EventBatch) -> Vec<(u64, u16)> {
+        batch.events.iter().map(|event| (event.time.0, event.core.0)).collect()
+    }
+
+    #[test]
+    fn blocks_of_cores_interleave() {
+        let mut merger = Merger::new(&[vec![CoreId(0), CoreId(1)]]).unwrap();
+        let mut merged = EventBatch::default();
+        merger.push(0, &batch(&[(10, 0, 1), (30, 0, 1), (50, 0, 1)]), &mut merged);
+        assert!(merged.events.is_empty());
+        merger.push(0, &batch(&[(20, 1, 2), (40, 1, 2)]), &mut merged);
+        assert_eq!(times(&merged), [(10, 0), (20, 1), (30, 0), (40, 1)]);
+        merger.end(0, &mut merged);
+        assert_eq!(times(&merged).last(), Some(&(50, 0)));
+        assert_eq!(merger.late, [0]);
+    }
+
+    #[test]
+    fn an_input_that_ends_early_cuts_nothing_off() {
+        let mut merger = Merger::new(&[vec![CoreId(0)], vec![CoreId(1)]]).unwrap();
+        let mut merged = EventBatch::default();
+        assert_eq!(merger.wants(), Some(0));
+        merger.push(0, &batch(&[(10, 0, 1), (90, 0, 1)]), &mut merged);
+        assert_eq!(merger.wants(), Some(1));
+        merger.push(1, &batch(&[(20, 1, 1)]), &mut merged);
+        merger.end(1, &mut merged);
+        merger.end(0, &mut merged);
+        assert_eq!(times(&merged), [(10, 0), (20, 1), (90, 0)]);
+    }
+
+    #[test]
+    fn a_silent_core_is_not_waited_for_for_ever() {
+        let mut merger = Merger::new(&[vec![CoreId(0), CoreId(1)]]).unwrap();
+        let mut merged = EventBatch::default();
+        let many: Vec<(u64, u16, u32)> = (0..HELD_EVENTS as u64 + 10).map(|time| (time, 0, 1)).collect();
+        merger.push(0, &batch(&many), &mut merged);
+        assert_eq!(merged.events.len(), 10);
+        merger.push(0, &batch(&[(3, 1, 2)]), &mut merged);
+        merger.end(0, &mut merged);
+        assert_eq!(merged.events.len(), HELD_EVENTS + 11);
+        assert_eq!(merger.late, [1]);
+        assert!(merged.events.is_sorted_by_key(|event| event.time));
+    }
+
+    #[test]
+    fn one_lane_needs_no_merger() {
+        assert!(Merger::new(&[vec![CoreId(3)]]).is_none());
+    }
+}

@@ -1,0 +1,104 @@
+//! The first pass: the facts that hold for the whole trace, and the hash of the input.
+
+use std::sync::Mutex;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::threads::Threads;
+use super::{ConvertError, Options, Progress, Source};
+use crate::format::{Parcel, Part, Scan, Stages};
+use crate::model::Ledger;
+
+/// How many windows one round of this pass scans.
+const WINDOWS_PER_ROUND: usize = 8;
+
+/// What the first pass gives.
+pub struct Scanned {
+    pub scan: Cutter,
+    pub stages: Stages,
+    /// By source.
+    pub ledgers: Vec<Ledger>,
+    /// Of all bytes of all sources.
+    pub hash: u128,
+}
+
+/// Cuts inputs, also after the first pass has ended.
+pub struct Cutter {
+    scan: Box<dyn Scan>,
+}
+
+impl Cutter {
+    /// The window that starts at `start`, which is a cut.
+    pub fn window(&self, input: &[u8], start: usize, window_bytes: usize) -> std::ops::Range<usize> {
+        let end = self.scan.cut(input, start.saturating_add(window_bytes.max(1))).clamp(start, input.len());
+        // A cut that does not go forward would never end.
+        if end == start { start..input.len() } else { start..end }
+    }
+}
+
+/// Runs the first pass.
+pub fn scan(
+    sources: &[Source<'_>],
+    options: &Options,
+    threads: &Threads,
+    total_bytes: u64,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Scanned, ConvertError> {
+    let Some(first) = sources.first() else { return Err(ConvertError::Mismatch("there is no input".into())) };
+    if let Some(other) = sources.iter().find(|source| source.format.name() != first.format.name()) {
+        let (one, two) = (first.format.title(), other.format.title());
+        return Err(ConvertError::Mismatch(format!(
+            "inputs of different formats ({one} and {two}) cannot be parts of one recording; convert them one by one"
+        )));
+    }
+    let per_input: Vec<_> = sources.iter().map(|source| source.options.clone()).collect();
+    let cutter = Cutter { scan: first.format.open(&per_input) };
+    let mut hash = Xxh3::new();
+    let mut facts: Vec<Vec<Parcel>> = Vec::new();
+    let mut done_bytes = 0;
+    for (index, source) in sources.iter().enumerate() {
+        let mut of_input = Vec::new();
+        let mut start = 0;
+        while start < source.bytes.len() {
+            let round_start = start;
+            let mut windows = Vec::with_capacity(WINDOWS_PER_ROUND);
+            while windows.len() < WINDOWS_PER_ROUND && start < source.bytes.len() {
+                let window = cutter.window(source.bytes, start, options.window_bytes);
+                start = window.end;
+                windows.push(window);
+            }
+            let results: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
+            let scan = &cutter.scan;
+            let jobs = windows.iter().zip(&results).map(|(window, result)| {
+                let part = Part::new(source.bytes, window.clone());
+                let job: Box<dyn FnOnce() + Send + '_> = Box::new(move || put(result, scan.scan(index, part)));
+                job
+            });
+            let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);
+            threads.run(|| hash.update(hashed), jobs.collect());
+            of_input.extend(results.into_iter().filter_map(take));
+            (source.release)(round_start..start);
+            done_bytes += (start - round_start) as u64;
+            if !progress(Progress { done_bytes, total_bytes }) {
+                return Err(ConvertError::Stopped);
+            }
+        }
+        facts.push(of_input);
+    }
+    let mut ledgers = vec![Ledger::default(); sources.len()];
+    // The second pass cuts as the first did.
+    let Cutter { scan } = cutter;
+    let stages = scan.finish(facts, &mut ledgers);
+    let scan = Cutter { scan: first.format.open(&per_input) };
+    Ok(Scanned { scan, stages, ledgers, hash: hash.digest128() })
+}
+
+/// Puts a job's result in its place.
+pub fn put<T>(place: &Mutex<Option<T>>, value: T) {
+    *place.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value);
+}
+
+/// Takes a job's result from its place.
+pub fn take<T>(place: Mutex<Option<T>>) -> Option<T> {
+    place.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,141 @@
+//! The time range of `--from` and `--to`: the whole capture is followed, so that states are right, but only the range is
+//! written. Slices that are open at its borders are cut there; counters begin with the value that holds.
+
+use std::collections::BTreeMap;
+
+use super::{Block, NameRef, Op, OpKind, TrackId};
+
+/// Follows what is open while nothing is written.
+pub struct Clip {
+    from_ns: u64,
+    to_ns: u64,
+    before: bool,
+    /// The open slices of each track, outermost first. Ordered, so that the output does not depend on a hash.
+    open: BTreeMap<TrackId, Vec<Open>>,
+    counters: BTreeMap<TrackId, i64>,
+}
+
+/// An open slice.
+enum Open {
+    /// Begun before the range: its name.
+    Before(Box<str>),
+    /// Written.
+    Written,
+    /// Begun after the range: remembered, so that its end does not close an older one.
+    After,
+}
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Write it.
+    Write,
+    /// Do not.
+    Drop,
+    /// First write what is open at the start of the range, then ask again.
+    Enter,
+}
+
+impl Clip {
+    /// A range; both ends belong to it.
+    pub fn new(from_ns: u64, to_ns: u64) -> Clip {
+        Clip { from_ns, to_ns: to_ns.max(from_ns), before: from_ns > 0, open: BTreeMap::new(), counters: BTreeMap::new() }
+    }
+
+    pub fn from_ns(&self) -> u64 {
+        self.from_ns
+    }
+
+    pub fn to_ns(&self) -> u64 {
+        self.to_ns
+    }
+
+    /// Whether the range has not begun.
+    pub fn is_before(&self) -> bool {
+        self.before
+    }
+
+    /// Judges one operation and may move it to the border of the range.
+    pub fn judge(&mut self, op: &mut Op, block: &Block) -> Verdict {
+        if op.kind == OpKind::Describe {
+            return Verdict::Write;
+        }
+        if self.before {
+            if op.time_ns < self.from_ns {
+                self.follow(op, block);
+                return Verdict::Drop;
+            }
+            self.before = false;
+            return Verdict::Enter;
+        }
+        let after = op.time_ns > self.to_ns;
+        // Known late: it belongs before the range, and reaches into it.
+        op.time_ns = op.time_ns.clamp(self.from_ns, self.to_ns);
+        match op.kind {
+            OpKind::Begin => {
+                self.open.entry(op.track).or_default().push(if after { Open::After } else { Open::Written });
+            }
+            OpKind::End => {
+                return match self.pop(op.track) {
+                    Some(Open::Written) => Verdict::Write,
+                    _ => Verdict::Drop,
+                };
+            }
+            _ => {}
+        }
+        if after { Verdict::Drop } else { Verdict::Write }
+    }
+
+    /// Keeps the state before the range.
+    fn follow(&mut self, op: &Op, block: &Block) {
+        match op.kind {
+            OpKind::Begin => self.open.entry(op.track).or_default().push(Open::Before(name_of(op, block).into())),
+            OpKind::End => drop(self.pop(op.track)),
+            OpKind::Counter => drop(self.counters.insert(op.track, op.value)),
+            OpKind::Instant | OpKind::Describe => {}
+        }
+    }
+
+    fn pop(&mut self, track: TrackId) -> Option<Open> {
+        let stack = self.open.get_mut(&track)?;
+        let open = stack.pop();
+        if stack.is_empty() {
+            self.open.remove(&track);
+        }
+        open
+    }
+
+    /// The slices that are open at the start of the range, outermost first on each track. From now on they count as written.
+    pub fn enter(&mut self) -> Vec<(TrackId, Box<str>)> {
+        let mut entered = Vec::new();
+        for (&track, stack) in &mut self.open {
+            for open in stack {
+                if let Open::Before(name) = std::mem::replace(open, Open::Written) {
+                    entered.push((track, name));
+                }
+            }
+        }
+        entered
+    }
+
+    /// The values of the counters at the start of the range.
+    pub fn take_counters(&mut self) -> Vec<(TrackId, i64)> {
+        std::mem::take(&mut self.counters).into_iter().collect()
+    }
+
+    /// The tracks of the slices that are still to be ended, once for each.
+    pub fn leave(&mut self) -> Vec<TrackId> {
+        let stacks = std::mem::take(&mut self.open).into_iter();
+        stacks
+            .flat_map(|(track, stack)| stack.into_iter().filter(|open| matches!(open, Open::Written)).map(move |_| track))
+            .collect()
+    }
+}
+
+fn name_of<'a>(op: &Op, block: &'a Block) -> &'a str {
+    match op.name {
+        NameRef::None => "",
+        NameRef::Interned(index) => block.names.get(index as usize).map_or("", |name| name),
+        NameRef::Text(index) => block.text_refs.get(index as usize).map_or("", |&text| block.texts.get(text)),
+    }
+}

@@ -1,0 +1,116 @@
+//! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the drawn picture.
+
+use super::layout::{Group, lane_name, object_name, task_name};
+use super::writer::{Label, Note, NoteValue};
+use super::{Timeline, TrackId, TrackKind};
+use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, ObjectOp, PriorityChange, TextRef, WaitReason};
+
+impl Timeline {
+    pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, entities: &Entities) {
+        let mut subject = match event.kind {
+            EventKind::TaskCreated(task)
+            | EventKind::TaskDeleted(task)
+            | EventKind::SwitchedIn(task)
+            | EventKind::Ready { task, .. }
+            | EventKind::Suspended(task)
+            | EventKind::Resumed { task, .. }
+            | EventKind::Priority { task, .. } => Some(("task", task_name(&entities.tasks[task.index()]))),
+            _ => None,
+        };
+        let mut number = None;
+        let mut text = TextRef::NONE;
+        let word = match event.kind {
+            // Drawn on the losses track.
+            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } => return,
+            EventKind::TaskCreated(_) => "task created",
+            EventKind::TaskDeleted(_) => "task deleted",
+            EventKind::SwitchedIn(_) => "switched in",
+            EventKind::Ready { .. } => "ready",
+            EventKind::Suspended(_) => "suspended",
+            EventKind::Resumed { .. } => "resumed",
+            EventKind::Priority { priority, change, .. } => {
+                number = Some(("priority", u64::from(priority)));
+                match change {
+                    PriorityChange::Set => "priority set",
+                    PriorityChange::Inherit => "priority inherited",
+                    PriorityChange::Disinherit => "priority disinherited",
+                }
+            }
+            EventKind::Waiting(wait) => {
+                subject = wait.object.map(|object| ("object", object_name(&entities.objects[object.index()])));
+                number = Some(("kernel_ticks", u64::from(wait.kernel_ticks)));
+                match wait.reason {
+                    WaitReason::Delay => "delay",
+                    WaitReason::DelayUntil => "delay until",
+                    WaitReason::Receive => "wait to receive",
+                    WaitReason::Send => "wait to send",
+                    WaitReason::Peek => "wait to peek",
+                }
+            }
+            EventKind::IsrEnter(isr) | EventKind::IsrExit(isr) => {
+                let entity = &entities.isrs[isr.index()];
+                subject = entity.name.as_ref().map(|name| ("isr", name.to_string()));
+                number = Some(("isr_number", u64::from(entity.number)));
+                if matches!(event.kind, EventKind::IsrEnter(_)) { "ISR enter" } else { "ISR exit" }
+            }
+            EventKind::Object { object, op, level, .. } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = level.get().map(|level| ("level", u64::from(level)));
+                match op {
+                    ObjectOp::Create => "create",
+                    ObjectOp::Send => "send",
+                    ObjectOp::Overwrite => "overwrite",
+                    ObjectOp::Receive => "receive",
+                    ObjectOp::Reset => "reset",
+                }
+            }
+            EventKind::ObjectLevel { object, level } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("level", u64::from(level)));
+                "level"
+            }
+            EventKind::SpanBegin { lane, text: label } | EventKind::Instant { lane, text: label } => {
+                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                text = label;
+                if matches!(event.kind, EventKind::Instant { .. }) { "instant" } else { "span begin" }
+            }
+            EventKind::SpanEnd { lane } => {
+                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                "span end"
+            }
+            EventKind::Value { lane, value } => {
+                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                number = Some(("value", value.get().cast_unsigned()));
+                "value"
+            }
+        };
+        let mut notes: Vec<Note> = Vec::with_capacity(3);
+        if let Some((key, value)) = subject {
+            let value = NoteValue::Name(self.writer.name(&value));
+            notes.push(Note { name: self.writer.name(key), value });
+        }
+        if let Some((key, value)) = number {
+            let name = self.writer.name(key);
+            let value = if key == "value" { NoteValue::Int(value.cast_signed()) } else { NoteValue::Uint(value) };
+            notes.push(Note { name, value });
+        }
+        if !text.is_empty() {
+            let value = NoteValue::Text(self.writer.add_text(batch.texts.get(text)));
+            notes.push(Note { name: self.writer.name("text"), value });
+        }
+        let track = self.raw_track(event.core);
+        let name = self.writer.name(word);
+        self.writer.instant(track, event.time.0, Label::Name(name), &notes, None);
+    }
+
+    fn raw_track(&mut self, core: CoreId) -> TrackId {
+        if let Some(track) = self.cores[core.index()].raw_track {
+            return track;
+        }
+        let group = self.group(Group::Events);
+        let name = format!("core {}", core.0);
+        let track = self.writer.track(Some(group), TrackKind::Slices, name.into(), None, u32::from(core.0));
+        self.core(core).raw_track = Some(track);
+        track
+    }
+}

@@ -1,0 +1,98 @@
+//! Losses, resets and the end of the capture. Everything open is closed there and marked; nothing pairs across.
+
+use super::layout::Layout;
+use super::sched::Switch;
+use super::writer::{Label, Name, Note, NoteValue};
+use super::{PrevState, Timeline, TrackId, TrackKind};
+use crate::model::{CoreId, Entities, LossNote};
+
+impl Timeline {
+    /// Something is missing between the event before and `time_ns`.
+    pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64, _entities: &Entities) {
+        let since_ns = self.now_ns.min(time_ns);
+        self.close_all(since_ns, self.words.loss);
+        for core in 0..self.cores.len() {
+            self.leave_unknown(CoreId(core as u16), since_ns);
+        }
+        let track = self.losses_track();
+        let name = self.writer.name(note.kind.text);
+        let number = |name, value| Note { name, value: NoteValue::Uint(value) };
+        let notes = [
+            number(self.words.offset, note.offset),
+            number(self.words.bytes, note.bytes),
+            number(self.words.at_least_lost, note.at_least_lost),
+        ];
+        if since_ns < time_ns && self.has_begun() {
+            self.writer.begin(track, since_ns, Label::Name(name), &notes, None);
+            self.writer.end(track, time_ns);
+        } else {
+            self.writer.instant(track, time_ns, Label::Name(name), &notes, None);
+        }
+    }
+
+    /// The target began again: session `session`.
+    pub(super) fn session_start(&mut self, session: u32, time_ns: u64, _entities: &Entities) {
+        if session <= self.session {
+            // Another core of the same recording told it before.
+            return;
+        }
+        let end_ns = self.now_ns;
+        self.close_all(end_ns, self.words.reset);
+        for core in 0..self.cores.len() {
+            self.leave_unknown(CoreId(core as u16), end_ns);
+            self.cores[core].untraced_isr_track = None;
+            self.cores[core].raw_track = None;
+        }
+        self.session = session;
+        self.layout = Layout::of_session(session, &mut self.layout);
+        let track = self.losses_track();
+        self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);
+    }
+
+    pub(super) fn end(&mut self, _entities: &Entities) {
+        let end_ns = self.now_ns;
+        self.close_all(end_ns, self.words.end_of_trace);
+        let next_comm = self.words.idle;
+        for core in &mut self.cores {
+            if core.current.take().is_some() {
+                let state = Some(PrevState::Ready);
+                core.rows.switch(Switch { time_ns: end_ns, prev_state: state, next_tid: 0, next_prio: 0, next_comm });
+            }
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.cores.iter().any(|core| core.rows.started()) || !self.touched.is_empty() || self.now_ns > 0
+    }
+
+    fn close_all(&mut self, time_ns: u64, why: Name) {
+        for core in 0..self.cores.len() {
+            self.close_isrs(CoreId(core as u16), time_ns, why);
+        }
+        for task in std::mem::take(&mut self.touched.tasks) {
+            self.forget(task, time_ns, why);
+        }
+        for object in std::mem::take(&mut self.touched.objects) {
+            self.forget_object(object, time_ns, why);
+        }
+        for lane in std::mem::take(&mut self.touched.lanes) {
+            self.close_lane(lane, time_ns, why);
+        }
+    }
+
+    fn losses_track(&mut self) -> TrackId {
+        if let Some(track) = self.layout.losses {
+            return track;
+        }
+        let text = "What is missing from the capture, with its place in the input file. Open slices end at a loss.";
+        let track = self.writer.track(None, TrackKind::Slices, "Losses".into(), Some(text), 0);
+        self.layout.losses = Some(track);
+        track
+    }
+}
+
+impl super::Touched {
+    fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.objects.is_empty() && self.lanes.is_empty()
+    }
+}

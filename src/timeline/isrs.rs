@@ -1,0 +1,72 @@
+//! Interrupts: a stack per core, a track per interrupt and core, so that nested and re-entered handlers stay visible.
+
+use super::layout::Group;
+use super::writer::{Label, Name, Note, NoteValue};
+use super::{Timeline, TrackId, TrackKind};
+use crate::model::{CoreId, Entities, IsrId};
+
+/// An interrupt, as drawn.
+#[derive(Default)]
+pub struct IsrState {
+    drawn: Option<(TrackId, Name)>,
+}
+
+impl Timeline {
+    pub(super) fn isr_enter(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
+        let (track, name) = self.isr_track(isr, entities);
+        self.core(core).isr_stack.push(isr);
+        self.writer.begin(track, time_ns, Label::Name(name), &[], None);
+    }
+
+    pub(super) fn isr_exit(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
+        let (track, _) = self.isr_track(isr, entities);
+        let state = &mut self.cores[core.index()];
+        let Some(position) = state.isr_stack.iter().rposition(|&active| active == isr) else {
+            // It was active before the capture began, or its enter was lost: since when, nobody knows.
+            self.counts.unmatched_isr_exits += 1;
+            self.writer.instant(track, time_ns, Label::Name(self.words.exit_without_enter), &[], None);
+            return;
+        };
+        // Handlers above it must have ended: their exits are missing.
+        for above in state.isr_stack.split_off(position + 1).into_iter().rev() {
+            self.counts.missing_isr_exits += 1;
+            self.close_isr(above, time_ns, self.words.loss);
+        }
+        self.core(core).isr_stack.pop();
+        self.writer.end(track, time_ns);
+    }
+
+    fn close_isr(&mut self, isr: IsrId, time_ns: u64, why: Name) {
+        if let Some((track, _)) = self.isrs[isr.index()].drawn {
+            let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
+            self.writer.end_with(track, time_ns, &[note], None);
+        }
+    }
+
+    /// Ends all active handlers of a core.
+    pub(super) fn close_isrs(&mut self, core: CoreId, time_ns: u64, why: Name) {
+        while let Some(isr) = self.core(core).isr_stack.pop() {
+            self.close_isr(isr, time_ns, why);
+        }
+        self.core(core).untraced_isr = false;
+    }
+
+    pub(super) fn isr_track(&mut self, isr: IsrId, entities: &Entities) -> (TrackId, Name) {
+        if let Some(drawn) = self.isrs[isr.index()].drawn {
+            return drawn;
+        }
+        let entity = &entities.isrs[isr.index()];
+        let name = match &entity.name {
+            Some(name) => name.to_string(),
+            None => format!("ISR #{}", entity.number),
+        };
+        let label = if self.settings.cores > 1 { format!("{name} (core {})", entity.core.0) } else { name.clone() };
+        let group = self.group(Group::Interrupts);
+        // Cores stay together; within a core by number.
+        let rank = u32::from(entity.core.0) * 4096 + entity.number.min(4095);
+        let track = self.writer.track(Some(group), TrackKind::Slices, label.into(), None, rank);
+        let drawn = (track, self.writer.name(&name));
+        self.isrs[isr.index()].drawn = Some(drawn);
+        drawn
+    }
+}

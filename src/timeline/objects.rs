@@ -1,0 +1,303 @@
+//! Kernel objects: the level of queues and semaphores, the holder of mutexes, and the flow of each item from the one who sent
+//! it to the one who received it.
+
+use std::collections::VecDeque;
+
+use super::layout::{Group, object_name};
+use super::writer::{Label, Name, Note, NoteValue};
+use super::{Flow, Timeline, TrackId, TrackKind, Unit};
+use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId};
+
+/// How many items of one object are followed. Of longer queues only the newest have a flow.
+const FOLLOWED_ITEMS: usize = 1024;
+
+/// An object, as drawn.
+#[derive(Default)]
+pub struct ObjectState {
+    level: Option<u32>,
+    track: Option<TrackId>,
+    verbs: Option<Verbs>,
+    /// Items put in before the capture began, or too many to follow. They come out first.
+    unknown_items: u32,
+    /// The flows of the items inside, oldest first.
+    flows: VecDeque<u64>,
+    held: Option<Held>,
+    /// Given back while somebody waited: the flow to the next holder.
+    handed_over: Option<(u64, Option<TaskId>)>,
+    /// How many tasks wait for it.
+    pub(super) waiters: u32,
+    touched: bool,
+}
+
+/// A mutex being held.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    by: Option<TaskId>,
+}
+
+/// What its operations are called.
+#[derive(Clone, Copy, Debug)]
+struct Verbs {
+    create: Name,
+    send: Name,
+    receive: Name,
+    reset: Name,
+}
+
+impl Timeline {
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn object_op(
+        &mut self,
+        object: ObjectId,
+        op: ObjectOp,
+        level: Level,
+        from_isr: bool,
+        core: CoreId,
+        time_ns: u64,
+        entities: &Entities,
+    ) {
+        let state = &mut self.cores[core.index()];
+        state.untraced_isr = from_isr && state.isr_stack.is_empty();
+        self.touch_object(object);
+        if entities.objects[object.index()].kind.is_mutex() {
+            return self.mutex_op(object, op, level, core, time_ns, entities);
+        }
+        let verbs = self.verbs(object, entities);
+        let (verb, flow) = match op {
+            ObjectOp::Create => (verbs.create, None),
+            ObjectOp::Send | ObjectOp::Overwrite => {
+                let flow = self.settings.operations.then(|| self.writer.flow());
+                self.objects[object.index()].put(flow.unwrap_or(0), op, level);
+                (verbs.send, flow.map(|flow| (flow, Flow::Out)))
+            }
+            ObjectOp::Receive => {
+                let flow = self.objects[object.index()].get(level);
+                (verbs.receive, flow.filter(|&flow| flow != 0).map(|flow| (flow, Flow::In)))
+            }
+            ObjectOp::Reset => {
+                self.objects[object.index()].forget_items(0);
+                (verbs.reset, None)
+            }
+        };
+        if self.settings.operations
+            && let Some(track) = self.context(core, from_isr, entities)
+        {
+            self.writer.instant(track, time_ns, Label::Name(verb), &[], flow);
+        }
+        if let Some(level) = level.get() {
+            self.set_level(object, level, time_ns, entities);
+        }
+    }
+
+    fn mutex_op(&mut self, object: ObjectId, op: ObjectOp, level: Level, core: CoreId, time_ns: u64, entities: &Entities) {
+        match op {
+            ObjectOp::Receive => self.mutex_taken(object, core, time_ns, entities),
+            ObjectOp::Send | ObjectOp::Overwrite => self.mutex_given(object, time_ns),
+            ObjectOp::Reset => self.close_held(object, time_ns, self.words.loss),
+            ObjectOp::Create => {
+                let verb = self.verbs(object, entities).create;
+                if self.settings.operations
+                    && let Some(track) = self.context(core, false, entities)
+                {
+                    self.writer.instant(track, time_ns, Label::Name(verb), &[], None);
+                }
+            }
+        }
+        self.objects[object.index()].level = level.get();
+    }
+
+    fn mutex_taken(&mut self, object: ObjectId, core: CoreId, time_ns: u64, entities: &Entities) {
+        // Still held by somebody: that one's giving is missing.
+        self.close_held(object, time_ns, self.words.loss);
+        let track = self.object_track(object, entities);
+        let by = self.cores[core.index()].current;
+        let drawn = by.and_then(|by| self.tasks[by.index()].drawn);
+        let label = match drawn {
+            Some(drawn) => {
+                let phrase = format!("held by {}", self.writer.text_of(drawn.comm));
+                self.writer.name(&phrase)
+            }
+            None => self.writer.name("held"),
+        };
+        let mut notes: Vec<Note> = Vec::new();
+        let mut flow = None;
+        if let Some((id, from)) = self.objects[object.index()].handed_over.take()
+            && from != by
+        {
+            flow = Some(id);
+            if let Some(from) = from.and_then(|from| self.tasks[from.index()].drawn) {
+                notes.push(Note { name: self.words.from, value: NoteValue::Name(from.comm) });
+            }
+        }
+        let waited = by.and_then(|by| self.tasks[by.index()].last_wait.take());
+        if let Some((waited_for, since_ns)) = waited
+            && waited_for == object
+        {
+            notes.push(Note { name: self.words.wait_ns, value: NoteValue::Uint(time_ns.saturating_sub(since_ns)) });
+        }
+        self.writer.begin(track, time_ns, Label::Name(label), &notes, flow);
+        self.objects[object.index()].held = Some(Held { by });
+    }
+
+    fn mutex_given(&mut self, object: ObjectId, time_ns: u64) {
+        let state = &mut self.objects[object.index()];
+        let (Some(held), Some(track)) = (state.held.take(), state.track) else { return };
+        if state.waiters == 0 {
+            state.handed_over = None;
+            return self.writer.end(track, time_ns);
+        }
+        let flow = self.writer.flow();
+        self.objects[object.index()].handed_over = Some((flow, held.by));
+        self.writer.end_with(track, time_ns, &[], Some(flow));
+    }
+
+    fn close_held(&mut self, object: ObjectId, time_ns: u64, why: Name) {
+        let state = &mut self.objects[object.index()];
+        if let (Some(_), Some(track)) = (state.held.take(), state.track) {
+            let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
+            self.writer.end_with(track, time_ns, &[note], None);
+        }
+    }
+
+    /// The track of what runs on a core: an interrupt, or a task.
+    pub(super) fn context(&mut self, core: CoreId, from_isr: bool, entities: &Entities) -> Option<TrackId> {
+        if let Some(&isr) = self.cores[core.index()].isr_stack.last() {
+            return Some(self.isr_track(isr, entities).0);
+        }
+        if from_isr {
+            if let Some(track) = self.cores[core.index()].untraced_isr_track {
+                return Some(track);
+            }
+            let group = self.group(Group::Interrupts);
+            let name = if self.settings.cores > 1 { format!("untraced (core {})", core.0) } else { "untraced".to_owned() };
+            let text = "Operations from interrupts that are not traced themselves.";
+            let rank = u32::from(core.0) * 4096 + 4095;
+            let track = self.writer.track(Some(group), TrackKind::Slices, name.into(), Some(text), rank);
+            self.core(core).untraced_isr_track = Some(track);
+            return Some(track);
+        }
+        let task = self.cores[core.index()].current?;
+        self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle).map(|drawn| drawn.thread)
+    }
+
+    /// A level told without an operation.
+    pub(super) fn object_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
+        self.touch_object(object);
+        if entities.objects[object.index()].kind.is_mutex() {
+            self.objects[object.index()].level = Some(level);
+            return;
+        }
+        self.objects[object.index()].forget_items(level);
+        self.set_level(object, level, time_ns, entities);
+    }
+
+    /// A level that an object had since an earlier time.
+    pub(super) fn late_object_level(&mut self, object: ObjectId, level: u32, since_ns: u64, entities: &Entities) {
+        self.touch_object(object);
+        self.set_level(object, level, since_ns, entities);
+    }
+
+    fn set_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
+        if self.objects[object.index()].level == Some(level) {
+            return;
+        }
+        let track = self.object_track(object, entities);
+        self.objects[object.index()].level = Some(level);
+        self.writer.counter(track, time_ns, i64::from(level));
+    }
+
+    fn touch_object(&mut self, object: ObjectId) {
+        let state = &mut self.objects[object.index()];
+        if !state.touched {
+            state.touched = true;
+            self.touched.objects.push(object);
+        }
+    }
+
+    /// Forgets an object's state: what is open ends here, marked with `why`.
+    pub(super) fn forget_object(&mut self, object: ObjectId, time_ns: u64, why: Name) {
+        self.close_held(object, time_ns, why);
+        let state = &mut self.objects[object.index()];
+        state.forget_items(0);
+        state.level = None;
+        state.handed_over = None;
+        state.waiters = 0;
+        state.touched = false;
+    }
+
+    fn object_track(&mut self, object: ObjectId, entities: &Entities) -> TrackId {
+        if let Some(track) = self.objects[object.index()].track {
+            return track;
+        }
+        let entity = &entities.objects[object.index()];
+        let kind = match entity.kind {
+            kind if kind.is_mutex() => TrackKind::Slices,
+            ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore => TrackKind::Counter { unit: Unit::Count },
+            _ => TrackKind::Counter { unit: Unit::Named("items") },
+        };
+        let description = format!("{} #{}", entity.kind.noun(), entity.number);
+        let group = self.group(Group::Objects);
+        let name = object_name(entity).into();
+        let track = self.writer.track(Some(group), kind, name, Some(&description), entity.number);
+        self.objects[object.index()].track = Some(track);
+        track
+    }
+
+    fn verbs(&mut self, object: ObjectId, entities: &Entities) -> Verbs {
+        if let Some(verbs) = self.objects[object.index()].verbs {
+            return verbs;
+        }
+        let entity = &entities.objects[object.index()];
+        let name = object_name(entity);
+        let (send, receive) = if entity.kind.is_taken() { ("give", "take") } else { ("send", "receive") };
+        let mut phrase = |verb: &str| self.writer.name(&format!("{verb} {name}"));
+        let verbs = Verbs { create: phrase("create"), send: phrase(send), receive: phrase(receive), reset: phrase("reset") };
+        self.objects[object.index()].verbs = Some(verbs);
+        verbs
+    }
+}
+
+impl ObjectState {
+    /// An item goes in. `level` is the fill after it.
+    fn put(&mut self, flow: u64, op: ObjectOp, level: Level) {
+        if op == ObjectOp::Overwrite {
+            self.forget_items(0);
+        } else if let Some(after) = level.get() {
+            self.expect_items(after.saturating_sub(1));
+        }
+        if self.flows.len() >= FOLLOWED_ITEMS {
+            self.flows.pop_front();
+            self.unknown_items = self.unknown_items.saturating_add(1);
+        }
+        self.flows.push_back(flow);
+    }
+
+    /// The oldest item comes out: its flow, if known. `level` is the fill after it.
+    fn get(&mut self, level: Level) -> Option<u64> {
+        if let Some(after) = level.get() {
+            self.expect_items(after.saturating_add(1));
+        }
+        if self.unknown_items > 0 {
+            self.unknown_items -= 1;
+            return None;
+        }
+        self.flows.pop_front()
+    }
+
+    /// The capture says how many items are inside: what was not seen going in is older, what was not seen coming out is gone.
+    fn expect_items(&mut self, items: u32) {
+        let followed = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
+        if items >= followed {
+            self.unknown_items = items - followed;
+        } else {
+            self.unknown_items = 0;
+            self.flows.drain(..(followed - items) as usize);
+        }
+    }
+
+    /// Forgets which items are inside.
+    fn forget_items(&mut self, level: u32) {
+        self.flows.clear();
+        self.unknown_items = level;
+    }
+}

@@ -1,0 +1,184 @@
+//! The scheduling rows of one core: context switches and wakings, in order of time.
+//!
+//! A switch row says in which state the previous task left. For a task that gave no reason this is known only later: made
+//! ready again before it runs means that it waited, running again without that means that it was pre-empted. Rows therefore
+//! queue up behind the first undecided one, up to [`PENDING_ROWS`].
+
+use std::collections::VecDeque;
+
+use super::writer::{Name, Writer};
+use super::{PrevState, SchedRows, SwitchRow, WakingRow};
+
+/// How many rows may wait for a decision. Beyond that the oldest question is answered with what is known.
+pub const PENDING_ROWS: usize = 1 << 14;
+
+/// A context switch, not yet in a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    pub time_ns: u64,
+    /// `None`: undecided.
+    pub prev_state: Option<PrevState>,
+    pub next_tid: i32,
+    pub next_prio: i32,
+    pub next_comm: Name,
+}
+
+/// A waking, not yet in a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Waking {
+    pub time_ns: u64,
+    pub tid: i32,
+    pub prio: i32,
+    pub target_core: u16,
+    pub from_isr: bool,
+    pub comm: Name,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Row {
+    Switch(Switch),
+    Waking(Waking),
+}
+
+/// Names a row, as long as it is undecided.
+pub type RowNumber = u64;
+
+/// The rows of one core.
+#[derive(Default)]
+pub struct CoreRows {
+    rows: VecDeque<Row>,
+    /// The number of the first row in `rows`.
+    first: RowNumber,
+    started: bool,
+    /// With a time range: the last switch before it, which goes on into it.
+    before_range: Option<Switch>,
+    /// With a time range: its end has been written.
+    ended: bool,
+}
+
+impl CoreRows {
+    /// Whether any switch was recorded. A waking before that would have no waker, and the viewer would drop it.
+    pub fn started(&self) -> bool {
+        self.started
+    }
+
+    /// Adds a switch and gives its number.
+    pub fn switch(&mut self, switch: Switch) -> RowNumber {
+        if !self.started {
+            self.started = true;
+            self.rows.push_back(Row::Switch(swallowed(switch)));
+        }
+        self.rows.push_back(Row::Switch(switch));
+        self.first + self.rows.len() as u64 - 1
+    }
+
+    /// Adds a waking.
+    pub fn wake(&mut self, waking: Waking) {
+        self.rows.push_back(Row::Waking(waking));
+    }
+
+    /// Answers an undecided row.
+    pub fn decide(&mut self, row: RowNumber, state: PrevState) {
+        let index = row.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        if let Some(Row::Switch(switch)) = index.and_then(|index| self.rows.get_mut(index)) {
+            switch.prev_state = Some(state);
+        }
+    }
+
+    /// Whether more rows wait for a decision than should.
+    #[inline]
+    pub fn is_overdue(&self) -> bool {
+        self.rows.len() >= PENDING_ROWS
+    }
+
+    /// Moves all rows before the first undecided one into the present block. `core` is this core's number.
+    pub fn flush(&mut self, core: u16, writer: &mut Writer) {
+        let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.from_ns(), clip.to_ns()));
+        let mut bundles = Bundles::new(core);
+        while let Some(&row) = self.rows.front() {
+            match row {
+                Row::Switch(Switch { prev_state: None, .. }) => break,
+                Row::Switch(switch) if switch.time_ns < from_ns => self.before_range = Some(switch),
+                Row::Switch(switch) if switch.time_ns > to_ns => self.end_range(to_ns, &mut bundles, writer),
+                Row::Waking(waking) if waking.time_ns < from_ns || waking.time_ns > to_ns => {}
+                Row::Switch(switch) => {
+                    self.enter_range(from_ns, &mut bundles, writer);
+                    bundles.switch(switch, writer);
+                }
+                Row::Waking(waking) => {
+                    self.enter_range(from_ns, &mut bundles, writer);
+                    bundles.wake(waking, writer);
+                }
+            }
+            self.rows.pop_front();
+            self.first += 1;
+        }
+        bundles.finish(writer);
+    }
+
+    fn enter_range(&mut self, from_ns: u64, bundles: &mut Bundles, writer: &mut Writer) {
+        if let Some(switch) = self.before_range.take() {
+            let switch = Switch { time_ns: from_ns, ..switch };
+            bundles.switch(swallowed(switch), writer);
+            bundles.switch(switch, writer);
+        }
+    }
+
+    fn end_range(&mut self, to_ns: u64, bundles: &mut Bundles, writer: &mut Writer) {
+        self.enter_range(writer.clip().map_or(0, super::clip::Clip::from_ns), bundles, writer);
+        if !self.ended {
+            self.ended = true;
+            let next_comm = writer.name("idle");
+            let state = Some(PrevState::Ready);
+            bundles.switch(Switch { time_ns: to_ns, prev_state: state, next_tid: 0, next_prio: 0, next_comm }, writer);
+        }
+    }
+}
+
+/// The viewer swallows the first switch of each CPU: it only learns from it who runs. So the first one is said twice.
+fn swallowed(switch: Switch) -> Switch {
+    Switch { prev_state: Some(PrevState::Ready), ..switch }
+}
+
+/// Rows on their way into a block. A reader takes the switches of a bundle first, then its wakings, and sorts stably by time. So
+/// a new bundle begins wherever a switch follows a waking of the same time.
+struct Bundles {
+    open: SchedRows,
+}
+
+impl Bundles {
+    fn new(core: u16) -> Bundles {
+        Bundles { open: SchedRows { core, ..SchedRows::default() } }
+    }
+
+    fn switch(&mut self, switch: Switch, writer: &mut Writer) {
+        if self.open.wakings.last().is_some_and(|waking| waking.time_ns == switch.time_ns) {
+            let core = self.open.core;
+            writer.sched(std::mem::replace(self, Bundles::new(core)).open);
+        }
+        self.open.switches.push(SwitchRow {
+            time_ns: switch.time_ns,
+            prev_state: switch.prev_state.unwrap_or(PrevState::Ready),
+            next_tid: switch.next_tid,
+            next_prio: switch.next_prio,
+            next_comm: writer.local(switch.next_comm),
+        });
+    }
+
+    fn wake(&mut self, waking: Waking, writer: &mut Writer) {
+        self.open.wakings.push(WakingRow {
+            time_ns: waking.time_ns,
+            tid: waking.tid,
+            prio: waking.prio,
+            target_core: waking.target_core,
+            from_isr: waking.from_isr,
+            comm: writer.local(waking.comm),
+        });
+    }
+
+    fn finish(self, writer: &mut Writer) {
+        if !self.open.switches.is_empty() || !self.open.wakings.is_empty() {
+            writer.sched(self.open);
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! Tasks: who runs, who is ready, who waits and for what, and who woke whom.
+//!
+//! One state machine, in one place. A task that leaves its core without having said why is *undecided*: if it is made ready
+//! again before it runs, it waited ("unknown"); if it just runs again, it had been pre-empted.
+
+use super::sched::{RowNumber, Switch, Waking};
+use super::writer::{Label, Name, Note, NoteValue};
+use super::{PrevState, Timeline, TrackId};
+use crate::model::{CoreId, Entities, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Status {
+    /// Nothing known.
+    #[default]
+    Unknown,
+    /// On a core.
+    Running(CoreId),
+    /// Ready to run.
+    Ready,
+    /// Off its core for no stated reason.
+    Undecided,
+    /// Waits; a slice says for what.
+    Waiting,
+    /// Suspended; a slice says so.
+    Suspended,
+    /// Gone.
+    Deleted,
+}
+
+/// Why a running task is about to leave its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    Wait(Wait),
+    Suspended,
+    Deleted,
+}
+
+/// One life of a task, as drawn.
+#[derive(Default)]
+pub struct TaskState {
+    status: Status,
+    leaving: Option<Leaving>,
+    /// What it waits for, while it waits on an object.
+    pub(super) waits_on: Option<Wait>,
+    /// When it left its core.
+    pub(super) left_ns: u64,
+    /// The object it waited for last, and since when.
+    pub(super) last_wait: Option<(ObjectId, u64)>,
+    /// The switch row that waits for the answer.
+    row: Option<(CoreId, RowNumber)>,
+    /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
+    outrun: bool,
+    priority: Option<u32>,
+    last_core: Option<CoreId>,
+    pub(super) drawn: Option<Drawn>,
+    pub(super) priority_track: Option<TrackId>,
+    /// The lanes of the open spans on its thread track, outermost first.
+    pub(super) spans: Vec<super::lanes::OpenSpan>,
+    /// The highest priority it was given (not inherited), for the order of the processes.
+    pub(super) top_priority: Option<u32>,
+}
+
+/// A task's place in the trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn {
+    pub pid: i32,
+    pub tid: i32,
+    pub comm: Name,
+    pub process: TrackId,
+    pub thread: TrackId,
+    pub idle: bool,
+}
+
+impl TaskState {
+    /// Whether a slice on its thread track says that it waits or is suspended.
+    pub(super) fn is_parked(&self) -> bool {
+        matches!(self.status, Status::Waiting | Status::Suspended)
+    }
+}
+
+impl Timeline {
+    fn touch(&mut self, task: TaskId) {
+        if self.tasks[task.index()].status == Status::Unknown {
+            self.touched.tasks.push(task);
+        }
+    }
+
+    fn viewer_priority(&self, task: TaskId) -> i32 {
+        // Below 100 the viewer hatches every slice as real-time.
+        100 + i32::try_from(self.tasks[task.index()].priority.unwrap_or(0).min(1 << 20)).unwrap_or(0)
+    }
+
+    /// Spans are open on its thread track: a gap must find it.
+    pub(super) fn touch_spans(&mut self, task: TaskId) {
+        if self.tasks[task.index()].status == Status::Unknown && self.tasks[task.index()].spans.len() == 1 {
+            self.touched.tasks.push(task);
+        }
+    }
+
+    pub(super) fn switched_in(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        let previous = self.cores[core.index()].current;
+        if previous == Some(task) {
+            // Some ports report a switch to the task that runs anyway: it did not wait.
+            self.tasks[task.index()].leaving = None;
+            return;
+        }
+        if let Status::Running(other) = self.tasks[task.index()].status {
+            // It moved from another core whose own switch is missing.
+            self.leave_unknown(other, time_ns);
+        }
+        self.touch(task);
+        let drawn = self.drawn(task, entities);
+        let (prev_state, row_owner) = match previous {
+            Some(previous) => self.leave(previous, core, time_ns, entities),
+            None => (Some(PrevState::Ready), None),
+        };
+        let number = {
+            let next_prio = self.viewer_priority(task);
+            let switch = Switch { time_ns, prev_state, next_tid: drawn.tid, next_prio, next_comm: drawn.comm };
+            self.core(core).rows.switch(switch)
+        };
+        if let Some(previous) = row_owner {
+            self.tasks[previous.index()].row = Some((core, number));
+        }
+        self.enter(task, core, time_ns, entities);
+        if self.cores[core.index()].rows.is_overdue() {
+            self.decide_overdue(core, time_ns);
+        }
+    }
+
+    /// The present task of a core leaves it. Gives the state in which it does, and the task if that is not known yet.
+    fn leave(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) -> (Option<PrevState>, Option<TaskId>) {
+        let state = &mut self.tasks[task.index()];
+        state.left_ns = time_ns;
+        state.last_core = Some(core);
+        match state.leaving.take() {
+            Some(Leaving::Wait(wait)) => {
+                self.begin_wait(task, wait, time_ns, entities);
+                (Some(PrevState::Waiting), None)
+            }
+            Some(Leaving::Suspended) => {
+                self.begin_suspended(task, core, time_ns);
+                (Some(PrevState::Suspended), None)
+            }
+            Some(Leaving::Deleted) => {
+                state.status = Status::Deleted;
+                self.close_spans_of(task, time_ns, self.words.deleted);
+                (Some(PrevState::Deleted), None)
+            }
+            None if entities.tasks[task.index()].kind == TaskKind::Idle => {
+                state.status = Status::Ready;
+                (Some(PrevState::Ready), None)
+            }
+            None => {
+                state.status = Status::Undecided;
+                state.outrun = false;
+                self.undecided.push(task);
+                (None, Some(task))
+            }
+        }
+    }
+
+    fn enter(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        self.stop_waiting(task, time_ns);
+        self.decide(task, PrevState::Ready);
+        self.tasks[task.index()].status = Status::Running(core);
+        self.tasks[task.index()].leaving = None;
+        let state = self.core(core);
+        state.current = Some(task);
+        state.untraced_isr = false;
+        if !self.undecided.is_empty() && self.settings.cores <= 1 {
+            self.note_outrun(task, entities);
+        }
+    }
+
+    /// With one core and fixed priorities, a task of lower priority runs only when none of higher priority is ready.
+    fn note_outrun(&mut self, running: TaskId, entities: &Entities) {
+        let idle = entities.tasks[running.index()].kind == TaskKind::Idle;
+        let running_priority = self.tasks[running.index()].priority;
+        for task in &self.undecided {
+            let state = &mut self.tasks[task.index()];
+            let lower = match (running_priority, state.priority) {
+                (Some(running), Some(own)) => running < own,
+                _ => false,
+            };
+            state.outrun |= lower || idle;
+        }
+    }
+
+    /// Answers why an undecided task left its core. No effect on any other.
+    fn decide(&mut self, task: TaskId, state: PrevState) {
+        if let Some((core, row)) = self.tasks[task.index()].row.take() {
+            self.core(core).rows.decide(row, state);
+        }
+        if let Some(position) = self.undecided.iter().position(|&other| other == task) {
+            self.undecided.swap_remove(position);
+        }
+    }
+
+    /// Too many rows wait for an answer: the oldest question is answered with what is known.
+    fn decide_overdue(&mut self, core: CoreId, time_ns: u64) {
+        self.cores[core.index()].rows.flush(core.0, &mut self.writer);
+        while self.cores[core.index()].rows.is_overdue() {
+            let oldest = self
+                .undecided
+                .iter()
+                .copied()
+                .filter(|task| self.tasks[task.index()].row.is_some_and(|(row_core, _)| row_core == core));
+            let Some(task) = oldest.min_by_key(|task| self.tasks[task.index()].row.map(|(_, row)| row)) else { return };
+            self.give_up(task, time_ns);
+            self.cores[core.index()].rows.flush(core.0, &mut self.writer);
+        }
+    }
+
+    /// Decides for an undecided task without having seen how it went on.
+    fn give_up(&mut self, task: TaskId, _time_ns: u64) {
+        if self.tasks[task.index()].outrun {
+            let left_ns = self.tasks[task.index()].left_ns;
+            self.decide(task, PrevState::Waiting);
+            self.begin_unknown_wait(task, left_ns);
+        } else {
+            self.decide(task, PrevState::Ready);
+        }
+    }
+
+    fn begin_unknown_wait(&mut self, task: TaskId, left_ns: u64) {
+        self.tasks[task.index()].status = Status::Waiting;
+        if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
+            self.writer.begin(drawn.thread, left_ns, Label::Name(self.words.wait), &[], None);
+        }
+    }
+
+    fn begin_wait(&mut self, task: TaskId, wait: Wait, time_ns: u64, entities: &Entities) {
+        let name = self.wait_name(wait, entities);
+        let state = &mut self.tasks[task.index()];
+        state.status = Status::Waiting;
+        state.waits_on = Some(wait);
+        if let Some(object) = wait.object {
+            state.last_wait = Some((object, time_ns));
+            self.objects[object.index()].waiters += 1;
+        }
+        let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) else { return };
+        let ticks = |name| Note { name, value: NoteValue::Uint(u64::from(wait.kernel_ticks)) };
+        let note = match wait.reason {
+            WaitReason::Delay => Some(ticks(self.words.ticks)),
+            WaitReason::DelayUntil => Some(ticks(self.words.until_tick)),
+            _ => Some(ticks(self.words.timeout_ticks)),
+        };
+        let note = note.filter(|_| wait.kernel_ticks != u32::MAX);
+        self.writer.begin(drawn.thread, time_ns, Label::Name(name), note.as_slice(), None);
+    }
+
+    fn begin_suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
+        let by = self.cores[core.index()].current.filter(|&by| by != task);
+        let by = by.and_then(|by| self.tasks[by.index()].drawn).map(|by| by.comm);
+        let state = &mut self.tasks[task.index()];
+        state.status = Status::Suspended;
+        if let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) {
+            let note = by.map(|by| Note { name: self.words.by, value: NoteValue::Name(by) });
+            self.writer.begin(drawn.thread, time_ns, Label::Name(self.words.suspended), note.as_slice(), None);
+        }
+    }
+
+    /// Ends the slice of a waiting or suspended task, if there is one.
+    pub(super) fn stop_waiting(&mut self, task: TaskId, time_ns: u64) -> bool {
+        let state = &mut self.tasks[task.index()];
+        if let Some(object) = state.waits_on.take().and_then(|wait| wait.object) {
+            let waiters = &mut self.objects[object.index()].waiters;
+            *waiters = waiters.saturating_sub(1);
+        }
+        if !matches!(state.status, Status::Waiting | Status::Suspended) {
+            return false;
+        }
+        if let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) {
+            self.writer.end(drawn.thread, time_ns);
+        }
+        true
+    }
+
+    fn wait_name(&mut self, wait: Wait, entities: &Entities) -> Name {
+        if let Some(&name) = self.wait_names.get(&(wait.reason, wait.object)) {
+            return name;
+        }
+        let phrase = match wait.object {
+            Some(object) => {
+                let object_name = super::layout::object_name(&entities.objects[object.index()]);
+                let verb = match wait.reason {
+                    WaitReason::Receive if entities.objects[object.index()].kind.is_taken() => "take",
+                    WaitReason::Send if entities.objects[object.index()].kind.is_taken() => "give",
+                    WaitReason::Receive => "receive",
+                    WaitReason::Send => "send",
+                    WaitReason::Peek => "peek",
+                    WaitReason::Delay | WaitReason::DelayUntil => "delay",
+                };
+                format!("{verb} {object_name}")
+            }
+            None => match wait.reason {
+                WaitReason::Delay => "delay".to_owned(),
+                WaitReason::DelayUntil => "delay until".to_owned(),
+                WaitReason::Receive => "receive".to_owned(),
+                WaitReason::Send => "send".to_owned(),
+                WaitReason::Peek => "peek".to_owned(),
+            },
+        };
+        let name = self.writer.name(&phrase);
+        self.wait_names.insert((wait.reason, wait.object), name);
+        name
+    }
+
+    /// The running task says what it is about to wait for.
+    pub(super) fn waiting(&mut self, wait: Wait, core: CoreId) {
+        match self.cores[core.index()].current {
+            Some(task) => self.tasks[task.index()].leaving = Some(Leaving::Wait(wait)),
+            None => self.counts.without_task += 1,
+        }
+    }
+
+    /// A task was made ready, or resumed, by what runs on `core`.
+    pub(super) fn ready(&mut self, task: TaskId, core: CoreId, from_isr: bool, time_ns: u64, entities: &Entities) {
+        let status = self.tasks[task.index()].status;
+        match status {
+            Status::Running(_) => {
+                // Made ready before it had left its core: it leaves as ready, if it leaves at all.
+                if !matches!(self.tasks[task.index()].leaving, Some(Leaving::Deleted)) {
+                    self.tasks[task.index()].leaving = None;
+                }
+                return;
+            }
+            // Resuming is reported twice: as such, and as becoming ready.
+            Status::Ready => return,
+            _ => {}
+        }
+        self.touch(task);
+        let drawn = self.drawn(task, entities);
+        if status == Status::Undecided {
+            let left_ns = self.tasks[task.index()].left_ns;
+            self.decide(task, PrevState::Waiting);
+            self.begin_unknown_wait(task, left_ns);
+        }
+        self.stop_waiting(task, time_ns);
+        self.tasks[task.index()].status = Status::Ready;
+        let prio = self.viewer_priority(task);
+        let target_core = self.tasks[task.index()].last_core.unwrap_or(core).0;
+        let waker = self.core(core);
+        if waker.rows.started() && !drawn.idle {
+            let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
+            waker.rows.wake(Waking { time_ns, tid: drawn.tid, prio, target_core, from_isr, comm: drawn.comm });
+        }
+    }
+
+    pub(super) fn suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        match self.tasks[task.index()].status {
+            Status::Running(_) => self.tasks[task.index()].leaving = Some(Leaving::Suspended),
+            Status::Suspended | Status::Deleted => {}
+            _ => {
+                self.touch(task);
+                self.drawn(task, entities);
+                // It was ready, or it waited, when it was suspended.
+                self.decide(task, PrevState::Ready);
+                self.stop_waiting(task, time_ns);
+                self.begin_suspended(task, core, time_ns);
+            }
+        }
+    }
+
+    pub(super) fn task_created(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        let drawn = self.drawn(task, entities);
+        self.task_instant(drawn, self.words.created, core, time_ns);
+    }
+
+    pub(super) fn task_deleted(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        let drawn = self.drawn(task, entities);
+        self.task_instant(drawn, self.words.deleted, core, time_ns);
+        if let Status::Running(_) = self.tasks[task.index()].status {
+            self.tasks[task.index()].leaving = Some(Leaving::Deleted);
+            return;
+        }
+        self.decide(task, PrevState::Ready);
+        self.stop_waiting(task, time_ns);
+        self.close_spans_of(task, time_ns, self.words.deleted);
+        self.touch(task);
+        self.tasks[task.index()].status = Status::Deleted;
+    }
+
+    /// An instant in a task's life, with the task that caused it if that is another one.
+    fn task_instant(&mut self, drawn: Drawn, what: Name, core: CoreId, time_ns: u64) {
+        if drawn.idle {
+            return;
+        }
+        let by = self.cores[core.index()].current.and_then(|by| self.tasks[by.index()].drawn);
+        let by = by.filter(|by| by.tid != drawn.tid).map(|by| Note { name: self.words.by, value: NoteValue::Name(by.comm) });
+        self.writer.instant(drawn.thread, time_ns, Label::Name(what), by.as_slice(), None);
+    }
+
+    pub(super) fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange, time_ns: u64, entities: &Entities) {
+        let drawn = self.drawn(task, entities);
+        let state = &mut self.tasks[task.index()];
+        let before = state.priority.replace(priority);
+        if change == PriorityChange::Set {
+            state.top_priority = Some(state.top_priority.map_or(priority, |top| top.max(priority)));
+        }
+        if drawn.idle {
+            return;
+        }
+        if before != Some(priority) {
+            let track = self.priority_track(task, drawn);
+            self.writer.counter(track, time_ns, i64::from(priority));
+        }
+        let what = match change {
+            PriorityChange::Set => return,
+            PriorityChange::Inherit => self.words.inherits_priority,
+            PriorityChange::Disinherit => self.words.priority_restored,
+        };
+        let note = Note { name: self.words.priority, value: NoteValue::Uint(u64::from(priority)) };
+        self.writer.instant(drawn.thread, time_ns, Label::Name(what), &[note], None);
+    }
+
+    /// The core's task leaves it for the unknown: nothing tells who runs from here on.
+    pub(super) fn leave_unknown(&mut self, core: CoreId, time_ns: u64) {
+        let Some(task) = self.core(core).current.take() else { return };
+        self.tasks[task.index()].status = Status::Unknown;
+        self.tasks[task.index()].leaving = None;
+        let next_comm = self.words.unknown;
+        let next_tid = self.layout.unknown_tid();
+        let state = Some(PrevState::Ready);
+        self.core(core).rows.switch(Switch { time_ns, prev_state: state, next_tid, next_prio: 100, next_comm });
+    }
+
+    /// Forgets a task's state: its slices end here, marked with `why`.
+    pub(super) fn forget(&mut self, task: TaskId, time_ns: u64, why: Name) {
+        if self.tasks[task.index()].status == Status::Undecided {
+            self.give_up(task, time_ns);
+        }
+        let waits = matches!(self.tasks[task.index()].status, Status::Waiting | Status::Suspended);
+        if let Some(object) = self.tasks[task.index()].waits_on.take().and_then(|wait| wait.object) {
+            let waiters = &mut self.objects[object.index()].waiters;
+            *waiters = waiters.saturating_sub(1);
+        }
+        if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| waits && !drawn.idle) {
+            let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
+            self.writer.end_with(drawn.thread, time_ns, &[note], None);
+        }
+        self.close_spans_of(task, time_ns, why);
+        let state = &mut self.tasks[task.index()];
+        state.status = Status::Unknown;
+        state.leaving = None;
+    }
+}

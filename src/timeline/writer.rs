@@ -1,0 +1,328 @@
+//! Gathers operations into [`Block`]s: interns names, numbers tracks, and seals a block when it is full.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::clip::{Clip, Verdict};
+use super::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
+use crate::model::TextRef;
+
+/// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes.
+pub const BLOCK_OPS: usize = 1 << 15;
+
+/// A name known for the whole conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Name(u32);
+
+struct NameEntry {
+    text: Arc<str>,
+    /// The number of the block that used it last, plus one.
+    block: u64,
+    /// Its index there.
+    local: u32,
+}
+
+/// Whatever may name a slice: a name known before, or a text of the capture.
+#[derive(Clone, Copy, Debug)]
+pub enum Label<'a> {
+    /// A name.
+    Name(Name),
+    /// A text.
+    Text(&'a str),
+}
+
+/// An annotation, before it is put into a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    pub name: Name,
+    pub value: NoteValue,
+}
+
+/// The value of an annotation.
+#[derive(Clone, Copy, Debug)]
+pub enum NoteValue {
+    Uint(u64),
+    Int(i64),
+    Name(Name),
+    /// A text put into the present block with [`Writer::add_text`].
+    Text(u32),
+}
+
+/// Builds blocks. Operations come in order of time, except those that are known late.
+pub struct Writer {
+    block: Block,
+    sealed: Vec<Block>,
+    spare: Vec<Block>,
+    names: Vec<NameEntry>,
+    by_text: FxHashMap<Arc<str>, Name>,
+    next_track: u32,
+    next_flow: u64,
+    clip: Option<Clip>,
+}
+
+impl Writer {
+    pub fn new(clip: Option<Clip>) -> Writer {
+        Writer {
+            block: Block::default(),
+            sealed: Vec::new(),
+            spare: Vec::new(),
+            names: Vec::new(),
+            by_text: FxHashMap::default(),
+            next_track: 1,
+            next_flow: 1,
+            clip,
+        }
+    }
+
+    /// Interns a name. Names are those of entities and phrases made of them: their number does not grow with the input.
+    pub fn name(&mut self, text: &str) -> Name {
+        if let Some(&name) = self.by_text.get(text) {
+            return name;
+        }
+        let text: Arc<str> = text.into();
+        let name = Name(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(NameEntry { text: text.clone(), block: 0, local: 0 });
+        self.by_text.insert(text, name);
+        name
+    }
+
+    pub fn text_of(&self, name: Name) -> Arc<str> {
+        self.names[name.0 as usize].text.clone()
+    }
+
+    /// The index of a name in the present block.
+    #[inline]
+    pub fn local(&mut self, name: Name) -> u32 {
+        let entry = &mut self.names[name.0 as usize];
+        if entry.block != self.block.number + 1 {
+            entry.block = self.block.number + 1;
+            entry.local = self.block.names.len() as u32;
+            self.block.names.push(entry.text.clone());
+        }
+        entry.local
+    }
+
+    /// A number for a track that will be described at the end.
+    pub fn reserve_track(&mut self) -> TrackId {
+        let id = TrackId(self.next_track);
+        self.next_track += 1;
+        id
+    }
+
+    /// Describes a new track, before its first use.
+    pub fn track(
+        &mut self,
+        parent: Option<TrackId>,
+        kind: TrackKind,
+        name: Arc<str>,
+        description: Option<&str>,
+        rank: u32,
+    ) -> TrackId {
+        let id = self.reserve_track();
+        self.describe(Track {
+            id,
+            parent,
+            kind,
+            name,
+            description: description.map(Arc::from),
+            rank: i32::try_from(rank).unwrap_or(i32::MAX),
+        });
+        id
+    }
+
+    fn describe(&mut self, track: Track) {
+        let value = self.block.tracks.len() as i64;
+        let id = track.id;
+        self.block.tracks.push(track);
+        let time_ns = self.block.ops.last().map_or(0, |op| op.time_ns);
+        self.block.ops.push(Op {
+            time_ns,
+            value,
+            track: id,
+            name: NameRef::None,
+            args_start: 0,
+            args_len: 0,
+            kind: OpKind::Describe,
+            flow: Flow::None,
+        });
+    }
+
+    /// A number for a new flow.
+    pub fn flow(&mut self) -> u64 {
+        let flow = self.next_flow;
+        self.next_flow += 1;
+        flow
+    }
+
+    #[inline]
+    fn push(&mut self, mut op: Op) {
+        if let Some(clip) = &mut self.clip {
+            match clip.judge(&mut op, &self.block) {
+                Verdict::Write => {}
+                Verdict::Drop => return,
+                Verdict::Enter => {
+                    self.enter_clip();
+                    return self.push(op);
+                }
+            }
+        }
+        self.block.ops.push(op);
+    }
+
+    /// The present reached the start of the time range: what is open goes on from there.
+    fn enter_clip(&mut self) {
+        let Some(mut clip) = self.clip.take() else { return };
+        let from_ns = clip.from_ns();
+        for (track, text) in clip.enter() {
+            let name = self.label(Label::Text(&text));
+            self.block.ops.push(plain(OpKind::Begin, track, from_ns, name, 0));
+        }
+        for (track, value) in clip.take_counters() {
+            self.block.ops.push(plain(OpKind::Counter, track, from_ns, NameRef::None, value));
+        }
+        self.clip = Some(clip);
+    }
+
+    #[inline]
+    fn label(&mut self, label: Label<'_>) -> NameRef {
+        match label {
+            Label::Name(name) => NameRef::Interned(self.local(name)),
+            Label::Text(text) => NameRef::Text(self.add_text(text)),
+        }
+    }
+
+    /// Puts a text of the capture into the present block.
+    pub fn add_text(&mut self, text: &str) -> u32 {
+        let text: TextRef = self.block.texts.add(text);
+        self.block.text_refs.push(text);
+        (self.block.text_refs.len() - 1) as u32
+    }
+
+    fn notes(&mut self, notes: &[Note]) -> (u32, u8) {
+        let start = self.block.args.len() as u32;
+        for note in notes.iter().take(usize::from(u8::MAX)) {
+            let name = self.local(note.name);
+            let value = match note.value {
+                NoteValue::Uint(value) => ArgValue::Uint(value),
+                NoteValue::Int(value) => ArgValue::Int(value),
+                NoteValue::Text(index) => ArgValue::Text(index),
+                NoteValue::Name(value) => ArgValue::Name(self.local(value)),
+            };
+            self.block.args.push(Arg { name, value });
+        }
+        (start, (self.block.args.len() as u32 - start) as u8)
+    }
+
+    /// A slice begins.
+    #[inline]
+    pub fn begin(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow_in: Option<u64>) {
+        let name = self.label(label);
+        self.annotated(OpKind::Begin, track, time_ns, name, notes, flow_in, Flow::In);
+    }
+
+    /// The innermost slice of a track ends.
+    #[inline]
+    pub fn end(&mut self, track: TrackId, time_ns: u64) {
+        self.push(plain(OpKind::End, track, time_ns, NameRef::None, 0));
+    }
+
+    /// The innermost slice of a track ends, and something is to be said of that.
+    pub fn end_with(&mut self, track: TrackId, time_ns: u64, notes: &[Note], flow_out: Option<u64>) {
+        self.annotated(OpKind::End, track, time_ns, NameRef::None, notes, flow_out, Flow::Out);
+    }
+
+    /// An instant.
+    #[inline]
+    pub fn instant(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow: Option<(u64, Flow)>) {
+        let name = self.label(label);
+        let (id, direction) = flow.unwrap_or((0, Flow::None));
+        self.annotated(OpKind::Instant, track, time_ns, name, notes, Some(id), direction);
+    }
+
+    /// A counter takes a value.
+    #[inline]
+    pub fn counter(&mut self, track: TrackId, time_ns: u64, value: i64) {
+        self.push(plain(OpKind::Counter, track, time_ns, NameRef::None, value));
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn annotated(
+        &mut self,
+        kind: OpKind,
+        track: TrackId,
+        time_ns: u64,
+        name: NameRef,
+        notes: &[Note],
+        flow_id: Option<u64>,
+        flow: Flow,
+    ) {
+        let mut op = plain(kind, track, time_ns, name, 0);
+        if !notes.is_empty() {
+            (op.args_start, op.args_len) = self.notes(notes);
+        }
+        if let Some(id) = flow_id
+            && flow != Flow::None
+        {
+            op.value = id as i64;
+            op.flow = flow;
+        }
+        self.push(op);
+    }
+
+    /// Adds scheduling rows to the present block. Their names are indexes into it.
+    pub fn sched(&mut self, rows: SchedRows) {
+        self.block.sched.push(rows);
+    }
+
+    /// The time range to write, if not all.
+    pub fn clip(&self) -> Option<&Clip> {
+        self.clip.as_ref()
+    }
+
+    /// Whether the block should be sealed now.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        // Texts and annotations can pile up without operations while a time range drops them.
+        let block = &self.block;
+        block.ops.len() >= BLOCK_OPS || block.text_refs.len() >= BLOCK_OPS || block.args.len() >= 4 * BLOCK_OPS
+    }
+
+    /// Seals the present block, full or not.
+    pub fn seal(&mut self) {
+        let mut next = self.spare.pop().unwrap_or_default();
+        next.reset(self.block.number + 1);
+        self.sealed.push(std::mem::replace(&mut self.block, next));
+    }
+
+    /// The blocks sealed since the last call.
+    pub fn take_sealed(&mut self) -> Vec<Block> {
+        std::mem::take(&mut self.sealed)
+    }
+
+    /// Gives back a block for its memory.
+    pub fn recycle(&mut self, block: Block) {
+        if self.spare.len() < 8 {
+            self.spare.push(block);
+        }
+    }
+
+    /// Ends the clip: what is still open at the end of the time range is closed there.
+    pub fn finish_clip(&mut self) {
+        if self.clip.as_ref().is_some_and(Clip::is_before) {
+            // The range begins after the last operation: show at least what holds there.
+            self.enter_clip();
+        }
+        let Some(mut clip) = self.clip.take() else { return };
+        let to_ns = clip.to_ns();
+        for track in clip.leave() {
+            self.block.ops.push(plain(OpKind::End, track, to_ns, NameRef::None, 0));
+        }
+    }
+}
+
+#[inline]
+fn plain(kind: OpKind, track: TrackId, time_ns: u64, name: NameRef, value: i64) -> Op {
+    Op { time_ns, value, track, name, args_start: 0, args_len: 0, kind, flow: Flow::None }
+}
