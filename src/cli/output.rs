@@ -126,7 +126,7 @@ fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Resul
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = builder.tempfile_in(directory_of(&target))?;
+    let file = builder.tempfile_in(directory_of(&target)).map_err(without_path)?;
     *temporary = Some(file.path().to_path_buf());
     drop(temporary);
     if let Some(permissions) = permissions {
@@ -134,4 +134,10 @@ fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Resul
         let _ = file.as_file().set_permissions(permissions);
     }
     Ok(Sink::Temporary { file, target })
+}
+
+/// The system's own error. What `tempfile` gives also has the temporary name, which says nothing to people.
+fn without_path(error: io::Error) -> io::Error {
+    let source = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref::<io::Error>());
+    source.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }

@@ -5,6 +5,7 @@ use super::{Bytes, InputError, ReadOptions};
 
 /// Collects data.
 pub(super) struct Spool<'a> {
+    #[cfg_attr(not(feature = "mmap"), expect(dead_code, reason = "without mappings everything stays in memory"))]
     options: &'a ReadOptions,
     memory: Vec<u8>,
     #[cfg(feature = "mmap")]
