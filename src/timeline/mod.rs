@@ -252,15 +252,21 @@ impl Timeline {
     /// The end of the capture: closes and marks everything that is open. Nothing may be consumed after it.
     pub fn finish(&mut self, entities: &Entities) {
         self.end(entities);
+        // While the time range still holds: rows that come after it must not be written.
+        self.flush_rows();
         self.writer.finish_clip();
-        self.seal();
+        self.writer.seal();
     }
 
     fn seal(&mut self) {
+        self.flush_rows();
+        self.writer.seal();
+    }
+
+    fn flush_rows(&mut self) {
         for (core, state) in self.cores.iter_mut().enumerate() {
             state.rows.flush(core as u16, &mut self.writer);
         }
-        self.writer.seal();
     }
 
     /// The blocks finished since the last call, in order.
