@@ -129,6 +129,7 @@ struct Words {
     wait_ns: Name,
     by: Name,
     wait: Name,
+    held: Name,
     suspended: Name,
     created: Name,
     deleted: Name,
@@ -159,6 +160,7 @@ impl Words {
             wait_ns: writer.name("wait_ns"),
             by: writer.name("by"),
             wait: writer.name("wait"),
+            held: writer.name("held"),
             suspended: writer.name("suspended"),
             created: writer.name("created"),
             deleted: writer.name("deleted"),
@@ -250,15 +252,21 @@ impl Timeline {
     /// The end of the capture: closes and marks everything that is open. Nothing may be consumed after it.
     pub fn finish(&mut self, entities: &Entities) {
         self.end(entities);
+        // While the time range still holds: rows that come after it must not be written.
+        self.flush_rows();
         self.writer.finish_clip();
-        self.seal();
+        self.writer.seal();
     }
 
     fn seal(&mut self) {
+        self.flush_rows();
+        self.writer.seal();
+    }
+
+    fn flush_rows(&mut self) {
         for (core, state) in self.cores.iter_mut().enumerate() {
             state.rows.flush(core as u16, &mut self.writer);
         }
-        self.writer.seal();
     }
 
     /// The blocks finished since the last call, in order.

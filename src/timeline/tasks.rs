@@ -54,6 +54,8 @@ pub struct TaskState {
     priority: Option<u32>,
     last_core: Option<CoreId>,
     pub(super) drawn: Option<Drawn>,
+    /// What a mutex's slice is called while it holds one.
+    pub(super) held_by: Option<Name>,
     pub(super) priority_track: Option<TrackId>,
     /// The lanes of the open spans on its thread track, outermost first.
     pub(super) spans: Vec<super::lanes::OpenSpan>,

@@ -195,6 +195,16 @@ impl Input {
         self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
     }
 
+    /// Whether times from `first` to `last`, all of the present core, would be taken as they are.
+    fn takes_all(&self, first: u64, last: u64) -> bool {
+        let state = self.states.get(self.core.index());
+        let follows = |state: &CoreState| {
+            state.clock.last.is_some_and(|before| before <= first)
+                && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
+        };
+        state.is_some_and(follows) && self.nanos(last).is_some()
+    }
+
     /// The time of a tick of the present session. `None` beyond what a trace can hold.
     fn nanos(&self, ticks: u64) -> Option<Nanos> {
         let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
@@ -269,7 +279,12 @@ impl Resolver {
         if ready_fresh > 0 || is_last {
             self.note_bad(index, &carry, &mut bad_held, usize::MAX, out);
         }
-        self.run(index, records, 0..ready_fresh, carry.frames.len(), ahead, &mut bad_fresh, out);
+        let is_ordered = records.ordered.is_some_and(|(first, last)| self.inputs[index].takes_all(first, last));
+        if is_ordered {
+            self.run_ordered(index, records, 0..ready_fresh, carry.frames.len(), ahead, &mut bad_fresh, out);
+        } else {
+            self.run(index, records, 0..ready_fresh, carry.frames.len(), ahead, &mut bad_fresh, out);
+        }
         if is_last {
             self.note_bad(index, records, &mut bad_fresh, usize::MAX, out);
             return;
@@ -316,6 +331,40 @@ impl Resolver {
                 }
                 _ => self.untimed(index, offset, chunk, &stored.record, out),
             }
+        }
+    }
+
+    /// Like [`Resolver::run`], for a chunk whose times need no judging: they never decrease, neither in it nor after what came
+    /// before, and none overflows.
+    #[allow(clippy::too_many_arguments)]
+    fn run_ordered(
+        &mut self,
+        index: usize,
+        chunk: &Records,
+        range: std::ops::Range<usize>,
+        before: usize,
+        ahead: Ahead<'_>,
+        bad: &mut &[Bad],
+        out: &mut Resolved<'_>,
+    ) {
+        let frames = chunk.frames.get(range.clone()).unwrap_or(&[]);
+        for (number, stored) in range.zip(frames) {
+            if bad.first().is_some_and(|bad| bad.index as usize <= number) {
+                self.note_bad(index, chunk, bad, number, out);
+            }
+            let offset = chunk.base + u64::from(stored.offset);
+            let Some(ticks) = stored.record.ts() else {
+                self.untimed(index, offset, chunk, &stored.record, out);
+                continue;
+            };
+            let input = &mut self.inputs[index];
+            let (last_ticks, last_time) = input.state().converted;
+            let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
+            input.last_ns = time;
+            let state = input.state();
+            state.clock.take(ticks);
+            state.converted = (ticks, time);
+            self.event(At { index, offset, ahead, number: before + number }, chunk, &stored.record, time, out);
         }
     }
 
