@@ -269,7 +269,10 @@ fn the_library_does_not_reach_outside() {
     for (file, code) in [
         ("src/cli/mod.rs", "use std::{env, time::Instant}; use anyhow::Context; fn f() { eprintln!(); std::process::exit(1) }"),
         ("src/pipeline/mod.rs", "const VERSION: &str = env!(\"CARGO_PKG_VERSION\"); fn f(x: Instant) { x.time.env }"),
-        ("src/model/event.rs", "/// `println!(\"{}\", std::time::now())`\nconst A: (&str, char) = (\"println!()\", '\"'); // println!()"),
+        (
+            "src/model/event.rs",
+            "/// `println!(\"{}\", std::time::now())`\nconst A: (&str, char) = (\"println!()\", '\"'); // println!()",
+        ),
         ("tests/cli.rs", "use std::env; fn f() { println!() }"),
     ] {
         assert_eq!(wrong_with(file, code), "", "{file}: {code}");

@@ -318,9 +318,8 @@ fn comments_and_literals_are_told_from_code() {
 
 #[test]
 fn paths_are_multiplied_out_and_made_absolute() {
-    let paths = |file, text| -> Vec<String> {
-        Source::parse(file, text).paths().into_iter().map(|path| path.names.join("::")).collect()
-    };
+    let paths =
+        |file, text| -> Vec<String> { Source::parse(file, text).paths().into_iter().map(|path| path.names.join("::")).collect() };
     assert_eq!(paths("src/a/b.rs", "use x::{y, z::{self, w}};"), ["x::y", "x::z::self", "x::z::w"]);
     assert_eq!(paths("src/a/b.rs", "use {x, y::z};"), ["x", "y::z"]);
     assert_eq!(paths("src/a/b.rs", "use super::c; fn f() { super::super::d::e() }"), ["crate::a::c", "crate::d::e"]);
