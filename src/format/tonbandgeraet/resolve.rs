@@ -16,7 +16,7 @@ mod names;
 mod view;
 
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, Rate, TaskId, TextRef, Ticks};
+use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TaskId, TextRef, Ticks};
 
 use super::decode::{Bad, BadFrame, FragmentJoiner, Records, Stored};
 use super::record::Record;
@@ -53,10 +53,22 @@ pub(crate) struct Resolver {
 #[derive(Default)]
 struct Session {
     ids: Ids,
-    /// By [`crate::model::ObjectId`].
-    levels: rustc_hash::FxHashMap<u32, QueueLevel>,
+    /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
+    levels: Vec<QueueLevel>,
     /// Tasks that were deleted: their id may come again, with another task.
     deleted: rustc_hash::FxHashSet<u32>,
+}
+
+impl Session {
+    /// What is known about the level of a queue.
+    #[inline]
+    fn level(&mut self, object: ObjectId) -> &mut QueueLevel {
+        let index = object.index();
+        if index >= self.levels.len() {
+            self.levels.resize(index + 1, QueueLevel::default());
+        }
+        &mut self.levels[index]
+    }
 }
 
 /// One input.
