@@ -28,7 +28,7 @@ pub use op::{
     Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
 };
 
-use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, TaskId, WaitReason};
+use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
 use clip::Clip;
 use isrs::IsrState;
 use lanes::LaneState;

@@ -305,15 +305,8 @@ impl Resolver {
         let Some(input) = self.inputs.get(index) else { return };
         let (time, core) = (input.last_ns, input.core);
         let session = &mut self.sessions[input.session as usize];
-        // In the order of the objects, not of the hash.
-        let mut open: Vec<(u32, Nanos)> = session
-            .levels
-            .iter_mut()
-            .filter_map(|(&object, level)| QueueLevel::forget(level).map(|since| (object, since)))
-            .collect();
-        open.sort_unstable();
-        for (object, since) in open {
-            push_late(Some(since), ObjectId(object), time, core, out);
+        for (object, level) in (0..).zip(&mut session.levels) {
+            push_late(level.forget(), ObjectId(object), time, core, out);
         }
     }
 }
