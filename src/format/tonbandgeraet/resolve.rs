@@ -15,6 +15,8 @@ mod mailbox;
 mod names;
 mod view;
 
+use std::collections::VecDeque;
+
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, Rate, TaskId, TextRef, Ticks};
 
@@ -83,6 +85,8 @@ struct Input {
     /// Bad frames since the last event.
     gap: Option<LossNote>,
     joiner: FragmentJoiner,
+    /// Where the oversize frames that were joined start, and their lengths, as long as they are not entered.
+    joined: VecDeque<(u64, u64)>,
     carry: Records,
 }
 
@@ -180,6 +184,7 @@ impl Input {
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
+            joined: VecDeque::new(),
             carry: Records::default(),
         }
     }
@@ -251,11 +256,10 @@ impl Resolver {
         out.ledger.decoded_bytes += records.ok_bytes;
         out.ledger.frames_ok += records.frames.len() as u64;
         if let Some(frame) = input.joiner.join(records) {
-            let len = u32::try_from(frame.len).unwrap_or(u32::MAX);
-            // It starts before the part, but stands before everything in it; its own offset is entered here.
-            out.ledger.bad_frame(BadFrame::Oversize.loss_kind(), frame.offset, frame.len, 1);
+            // It stands before everything in the part, but starts before it: where is kept apart.
+            input.joined.push_back((frame.offset, frame.len));
             let raw = TextRef::NONE;
-            records.bad.insert(0, Bad { index: 0, offset: 0, len, frames: 0, reason: BadFrame::Oversize, raw });
+            records.bad.insert(0, Bad { index: 0, offset: 0, len: 0, frames: 0, reason: BadFrame::Oversize, raw });
         }
         let carry = std::mem::take(&mut input.carry);
         let total = carry.frames.len() + records.frames.len();
@@ -323,19 +327,19 @@ impl Resolver {
     fn note_bad(&mut self, index: usize, chunk: &Records, bad: &mut &[Bad], before: usize, out: &mut Resolved<'_>) {
         while let Some((first, rest)) = bad.split_first().filter(|(first, _)| first.index as usize <= before) {
             *bad = rest;
-            let offset = chunk.base + u64::from(first.offset);
+            let own_place = (chunk.base + u64::from(first.offset), u64::from(first.len));
+            let joined = if first.frames == 0 { self.inputs[index].joined.pop_front() } else { None };
+            let (offset, len) = joined.unwrap_or(own_place);
             let (kind, lost) = (first.reason.loss_kind(), first.reason.at_least_lost());
-            if first.frames > 0 {
-                out.ledger.bad_frame(kind, offset, u64::from(first.len), lost);
-                // A run of lone delimiters is many frames.
-                out.ledger.frames_bad += u64::from(first.frames - 1);
-            }
+            out.ledger.bad_frame(kind, offset, len, lost);
+            // A run of lone delimiters is many frames.
+            out.ledger.frames_bad += u64::from(first.frames.saturating_sub(1));
             // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
             if matches!(first.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
                 continue;
             }
             let gap = self.inputs[index].gap.get_or_insert(LossNote { kind, offset, bytes: 0, at_least_lost: 0 });
-            gap.bytes += u64::from(first.len);
+            gap.bytes += len;
             gap.at_least_lost += lost;
         }
     }
