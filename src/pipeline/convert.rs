@@ -98,6 +98,7 @@ pub fn convert(
     }
     let mut inputs = resolving.finish();
     let tracks = drawing.finish(inputs.first_mut().map(|summary| &mut summary.ledger));
+    inputs.iter_mut().for_each(|summary| summary.ledger.sort());
     let epilogue = perfetto::epilogue(&tracks, &attributes(sources, &inputs, options, hash));
     trace.write_all(&epilogue).map_err(ConvertError::Write)?;
     trace.flush().map_err(ConvertError::Write)?;
@@ -206,5 +207,6 @@ pub fn dump(
     if !goes_on {
         return Err(ConvertError::Stopped);
     }
+    ledger.sort();
     Ok(InputSummary { ledger, facts: stages.resolve.facts(), ..InputSummary::default() })
 }

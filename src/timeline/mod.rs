@@ -28,8 +28,6 @@ pub use op::{
     Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
 };
 
-use rustc_hash::FxHashMap;
-
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
 use clip::Clip;
 use isrs::IsrState;
@@ -71,7 +69,8 @@ pub struct Timeline {
     lanes: Vec<LaneState>,
     /// What may be open: visited, and emptied, at a gap.
     touched: Touched,
-    wait_names: FxHashMap<(WaitReason, Option<ObjectId>), Name>,
+    /// What a slice of a task that waits for no object is called, by reason.
+    wait_names: [Option<Name>; WaitReason::COUNT],
     /// Tasks off their core for no stated reason.
     undecided: Vec<TaskId>,
     counts: Counts,
@@ -192,7 +191,7 @@ impl Timeline {
             objects: Vec::new(),
             lanes: Vec::new(),
             touched: Touched::default(),
-            wait_names: FxHashMap::default(),
+            wait_names: [None; WaitReason::COUNT],
             undecided: Vec::new(),
             counts: Counts::default(),
         }

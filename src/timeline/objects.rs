@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::layout::{Group, object_name};
 use super::writer::{Label, Name, Note, NoteValue};
 use super::{Flow, Timeline, TrackId, TrackKind, Unit};
-use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId};
+use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
 
 /// How many items of one object are followed. Of longer queues only the newest have a flow.
 const FOLLOWED_ITEMS: usize = 1024;
@@ -24,6 +24,8 @@ pub struct ObjectState {
     held: Option<Held>,
     /// Given back while somebody waited: the flow to the next holder.
     handed_over: Option<(u64, Option<TaskId>)>,
+    /// What a slice of a task that waits for it is called, by reason.
+    pub(super) wait_names: [Option<Name>; WaitReason::COUNT],
     /// How many tasks wait for it.
     pub(super) waiters: u32,
     touched: bool,

@@ -281,7 +281,11 @@ impl Timeline {
     }
 
     fn wait_name(&mut self, wait: Wait, entities: &Entities) -> Name {
-        if let Some(&name) = self.wait_names.get(&(wait.reason, wait.object)) {
+        let known = match wait.object {
+            Some(object) => self.objects[object.index()].wait_names,
+            None => self.wait_names,
+        };
+        if let Some(name) = known[wait.reason as usize] {
             return name;
         }
         let phrase = match wait.object {
@@ -306,7 +310,11 @@ impl Timeline {
             },
         };
         let name = self.writer.name(&phrase);
-        self.wait_names.insert((wait.reason, wait.object), name);
+        let known = match wait.object {
+            Some(object) => &mut self.objects[object.index()].wait_names,
+            None => &mut self.wait_names,
+        };
+        known[wait.reason as usize] = Some(name);
         name
     }
 
