@@ -1,7 +1,8 @@
 //! The commands in README.md do what README.md says: each `console` block is a session with the built program, line by line.
 //!
-//! A block starts in a directory with the captures of `testdata/tonbandgeraet`, and so do the examples in tables. `...` stands for any number of lines of output. After a change of what
-//! the program prints, `BLESS=1 cargo test --test readme` writes what it prints now, and the diff shows what changed.
+//! A block starts in a directory with the captures of `testdata/demo`, and so do the examples in tables. `...` stands for any
+//! number of lines of output. After a change of what the program prints, `TRACECONV_BLESS=1 cargo test --test readme` writes
+//! what it prints now, and the diff shows what changed.
 #![cfg(unix)]
 
 use std::fs;
@@ -14,7 +15,7 @@ fn the_sessions_in_the_readme_are_real() {
     let text = fs::read_to_string(&path).unwrap();
     let (real, sessions) = played(&text);
     assert!(sessions > 0, "there is no `console` block");
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("TRACECONV_BLESS").is_some() {
         return fs::write(&path, &real).unwrap();
     }
     let differs = text.lines().zip(real.lines()).enumerate().find(|(_, (said, is))| said != is);
@@ -109,7 +110,7 @@ struct Session {
 impl Session {
     fn new() -> Session {
         let dir = tempfile::tempdir().unwrap();
-        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet");
+        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
         for entry in fs::read_dir(testdata).unwrap().map(Result::unwrap) {
             if entry.path().extension().is_some_and(|extension| extension == "bin") {
                 fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
