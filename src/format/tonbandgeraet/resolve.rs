@@ -1,6 +1,6 @@
 //! Records in file order → events of the common model.
 //!
-//! One state machine, with everything that has a memory: the present core and its running task, the clock and its sessions, the drop counter, and
+//! Here is everything that has a memory: the present core and its running task, the clock and its sessions, the drop counter, and
 //! the repair of known faults of target libraries. One [`Resolver`] serves all inputs of a recording, because tasks and queues are
 //! the same on all cores; each input has its own clock.
 //!
