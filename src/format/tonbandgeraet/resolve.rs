@@ -95,8 +95,19 @@ struct Input {
 struct CoreState {
     clock: CoreClock,
     running: Option<TaskId>,
+    /// The task, by the target's id, that the last event created or gave a priority.
+    touched: Touched,
     /// The last tick that was converted, and its time.
     converted: (u64, Nanos),
+}
+
+/// What the last event of a core did to a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Touched {
+    #[default]
+    Otherwise,
+    Created(u32),
+    Prioritised(u32),
 }
 
 impl Resolver {
