@@ -6,9 +6,14 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod format;
 pub mod frame;
+pub mod input;
 pub mod model;
 pub mod perfetto;
 pub mod pipeline;
+pub mod report;
 pub mod timeline;

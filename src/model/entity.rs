@@ -220,6 +220,20 @@ impl Entities {
     }
 }
 
+impl Entities {
+    /// Takes over those entities of `newer` that are not here yet. Entities never change once added, so afterwards both are equal.
+    pub fn extend_from(&mut self, newer: &Entities) {
+        extend(&mut self.tasks, &newer.tasks);
+        extend(&mut self.isrs, &newer.isrs);
+        extend(&mut self.objects, &newer.objects);
+        extend(&mut self.lanes, &newer.lanes);
+    }
+}
+
+fn extend<T: Clone>(list: &mut Vec<T>, newer: &[T]) {
+    list.extend_from_slice(newer.get(list.len()..).unwrap_or(&[]));
+}
+
 fn add<T>(list: &mut Vec<T>, item: T) -> Option<u32> {
     if list.len() >= Entities::LIMIT_PER_KIND {
         return None;

@@ -91,6 +91,11 @@ pub enum WaitReason {
     Peek,
 }
 
+impl WaitReason {
+    /// How many reasons there are.
+    pub const COUNT: usize = 5;
+}
+
 /// How a priority changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityChange {

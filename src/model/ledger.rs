@@ -90,7 +90,12 @@ impl Ledger {
         self.enter(kind, offset, at_least_lost);
     }
 
-    /// All lines, in the order in which their kinds were first met.
+    /// Sorts the lines by the place of their first case: the order in which they were entered depends on how the input was cut.
+    pub fn sort(&mut self) {
+        self.entries.sort_by_key(|entry| (entry.first_offset, entry.kind.code));
+    }
+
+    /// All lines, in the order in which they were entered or, after [`Ledger::sort`], by place.
     #[must_use]
     pub fn entries(&self) -> &[LedgerEntry] {
         &self.entries

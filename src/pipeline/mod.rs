@@ -124,7 +124,9 @@ pub enum ConvertError {
 }
 
 mod convert;
+mod drawing;
 mod merge;
+mod resolving;
 mod scan;
 mod threads;
 

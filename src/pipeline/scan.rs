@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::threads::Threads;
+use super::threads::{Job, Threads};
 use super::{ConvertError, Options, Progress, Source};
 use crate::format::{Parcel, Part, Scan, Stages};
 use crate::model::Ledger;
@@ -71,7 +71,7 @@ pub fn scan(
             let scan = &cutter.scan;
             let jobs = windows.iter().zip(&results).map(|(window, result)| {
                 let part = Part::new(source.bytes, window.clone());
-                let job: Box<dyn FnOnce() + Send + '_> = Box::new(move || put(result, scan.scan(index, part)));
+                let job: Job<'_> = Box::new(move || put(result, scan.scan(index, part)));
                 job
             });
             let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);

@@ -1,5 +1,8 @@
 //! Where work runs: on a thread pool with the feature `parallel`, else here and now.
 
+/// A piece of work.
+pub type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
+
 /// A place to run work.
 pub struct Threads {
     #[cfg(feature = "parallel")]
@@ -23,7 +26,7 @@ impl Threads {
 
     /// Runs `ordered` and all `jobs`, at the same time if there are threads for it. Jobs begin in their order, but for where they
     /// run nothing depends on it.
-    pub fn run(&self, ordered: impl FnOnce() + Send, jobs: Vec<Box<dyn FnOnce() + Send + '_>>) {
+    pub fn run(&self, ordered: impl FnOnce() + Send, jobs: Vec<Job<'_>>) {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool {
             pool.scope_fifo(|scope| {

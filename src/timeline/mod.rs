@@ -28,8 +28,6 @@ pub use op::{
     Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
 };
 
-use rustc_hash::FxHashMap;
-
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
 use clip::Clip;
 use isrs::IsrState;
@@ -71,7 +69,8 @@ pub struct Timeline {
     lanes: Vec<LaneState>,
     /// What may be open: visited, and emptied, at a gap.
     touched: Touched,
-    wait_names: FxHashMap<(WaitReason, Option<ObjectId>), Name>,
+    /// What a slice of a task that waits for no object is called, by reason.
+    wait_names: [Option<Name>; WaitReason::COUNT],
     /// Tasks off their core for no stated reason.
     undecided: Vec<TaskId>,
     counts: Counts,
@@ -129,6 +128,7 @@ struct Words {
     wait_ns: Name,
     by: Name,
     wait: Name,
+    held: Name,
     suspended: Name,
     created: Name,
     deleted: Name,
@@ -159,6 +159,7 @@ impl Words {
             wait_ns: writer.name("wait_ns"),
             by: writer.name("by"),
             wait: writer.name("wait"),
+            held: writer.name("held"),
             suspended: writer.name("suspended"),
             created: writer.name("created"),
             deleted: writer.name("deleted"),
@@ -190,7 +191,7 @@ impl Timeline {
             objects: Vec::new(),
             lanes: Vec::new(),
             touched: Touched::default(),
-            wait_names: FxHashMap::default(),
+            wait_names: [None; WaitReason::COUNT],
             undecided: Vec::new(),
             counts: Counts::default(),
         }
@@ -250,15 +251,21 @@ impl Timeline {
     /// The end of the capture: closes and marks everything that is open. Nothing may be consumed after it.
     pub fn finish(&mut self, entities: &Entities) {
         self.end(entities);
+        // While the time range still holds: rows that come after it must not be written.
+        self.flush_rows();
         self.writer.finish_clip();
-        self.seal();
+        self.writer.seal();
     }
 
     fn seal(&mut self) {
+        self.flush_rows();
+        self.writer.seal();
+    }
+
+    fn flush_rows(&mut self) {
         for (core, state) in self.cores.iter_mut().enumerate() {
             state.rows.flush(core as u16, &mut self.writer);
         }
-        self.writer.seal();
     }
 
     /// The blocks finished since the last call, in order.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::layout::{Group, object_name};
 use super::writer::{Label, Name, Note, NoteValue};
 use super::{Flow, Timeline, TrackId, TrackKind, Unit};
-use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId};
+use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
 
 /// How many items of one object are followed. Of longer queues only the newest have a flow.
 const FOLLOWED_ITEMS: usize = 1024;
@@ -24,6 +24,8 @@ pub struct ObjectState {
     held: Option<Held>,
     /// Given back while somebody waited: the flow to the next holder.
     handed_over: Option<(u64, Option<TaskId>)>,
+    /// What a slice of a task that waits for it is called, by reason.
+    pub(super) wait_names: [Option<Name>; WaitReason::COUNT],
     /// How many tasks wait for it.
     pub(super) waiters: u32,
     touched: bool,
@@ -111,14 +113,7 @@ impl Timeline {
         self.close_held(object, time_ns, self.words.loss);
         let track = self.object_track(object, entities);
         let by = self.cores[core.index()].current;
-        let drawn = by.and_then(|by| self.tasks[by.index()].drawn);
-        let label = match drawn {
-            Some(drawn) => {
-                let phrase = format!("held by {}", self.writer.text_of(drawn.comm));
-                self.writer.name(&phrase)
-            }
-            None => self.writer.name("held"),
-        };
+        let label = self.held_by(by);
         let mut notes: Vec<Note> = Vec::new();
         let mut flow = None;
         if let Some((id, from)) = self.objects[object.index()].handed_over.take()
@@ -137,6 +132,19 @@ impl Timeline {
         }
         self.writer.begin(track, time_ns, Label::Name(label), &notes, flow);
         self.objects[object.index()].held = Some(Held { by });
+    }
+
+    /// What a mutex's slice is called while `task` holds it.
+    fn held_by(&mut self, task: Option<TaskId>) -> Name {
+        let state = task.map(|task| &mut self.tasks[task.index()]);
+        let Some((state, drawn)) = state.and_then(|state| state.drawn.map(|drawn| (state, drawn))) else {
+            return self.words.held;
+        };
+        let writer = &mut self.writer;
+        *state.held_by.get_or_insert_with(|| {
+            let phrase = format!("held by {}", writer.text_of(drawn.comm));
+            writer.name(&phrase)
+        })
     }
 
     fn mutex_given(&mut self, object: ObjectId, time_ns: u64) {

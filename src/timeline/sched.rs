@@ -4,8 +4,6 @@
 //! ready again before it runs means that it waited, running again without that means that it was pre-empted. Rows therefore
 //! queue up behind the first undecided one, up to [`PENDING_ROWS`].
 
-use std::collections::VecDeque;
-
 use super::writer::{Name, Writer};
 use super::{PrevState, SchedRows, SwitchRow, WakingRow};
 
@@ -46,7 +44,7 @@ pub type RowNumber = u64;
 /// The rows of one core.
 #[derive(Default)]
 pub struct CoreRows {
-    rows: VecDeque<Row>,
+    rows: Vec<Row>,
     /// The number of the first row in `rows`.
     first: RowNumber,
     started: bool,
@@ -66,15 +64,15 @@ impl CoreRows {
     pub fn switch(&mut self, switch: Switch) -> RowNumber {
         if !self.started {
             self.started = true;
-            self.rows.push_back(Row::Switch(swallowed(switch)));
+            self.rows.push(Row::Switch(swallowed(switch)));
         }
-        self.rows.push_back(Row::Switch(switch));
+        self.rows.push(Row::Switch(switch));
         self.first + self.rows.len() as u64 - 1
     }
 
     /// Adds a waking.
     pub fn wake(&mut self, waking: Waking) {
-        self.rows.push_back(Row::Waking(waking));
+        self.rows.push(Row::Waking(waking));
     }
 
     /// Answers an undecided row.
@@ -94,25 +92,31 @@ impl CoreRows {
     /// Moves all rows before the first undecided one into the present block. `core` is this core's number.
     pub fn flush(&mut self, core: u16, writer: &mut Writer) {
         let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.from_ns(), clip.to_ns()));
+        let undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
+        let decided = self.rows.iter().position(undecided).unwrap_or(self.rows.len());
+        if decided == 0 {
+            return;
+        }
+        let mut rows = std::mem::take(&mut self.rows);
         let mut bundles = Bundles::new(core);
-        while let Some(&row) = self.rows.front() {
+        let in_range = |time_ns: u64| from_ns <= time_ns && time_ns <= to_ns;
+        for row in rows.drain(..decided) {
             match row {
-                Row::Switch(Switch { prev_state: None, .. }) => break,
-                Row::Switch(switch) if switch.time_ns < from_ns => self.before_range = Some(switch),
-                Row::Switch(switch) if switch.time_ns > to_ns => self.end_range(to_ns, &mut bundles, writer),
-                Row::Waking(waking) if waking.time_ns < from_ns || waking.time_ns > to_ns => {}
-                Row::Switch(switch) => {
+                Row::Switch(switch) if in_range(switch.time_ns) => {
                     self.enter_range(from_ns, &mut bundles, writer);
                     bundles.switch(switch, writer);
                 }
-                Row::Waking(waking) => {
+                Row::Waking(waking) if in_range(waking.time_ns) => {
                     self.enter_range(from_ns, &mut bundles, writer);
                     bundles.wake(waking, writer);
                 }
+                Row::Switch(switch) if switch.time_ns < from_ns => self.before_range = Some(switch),
+                Row::Switch(_) => self.end_range(to_ns, &mut bundles, writer),
+                Row::Waking(_) => {}
             }
-            self.rows.pop_front();
-            self.first += 1;
         }
+        self.rows = rows;
+        self.first += decided as u64;
         bundles.finish(writer);
     }
 

@@ -54,6 +54,8 @@ pub struct TaskState {
     priority: Option<u32>,
     last_core: Option<CoreId>,
     pub(super) drawn: Option<Drawn>,
+    /// What a mutex's slice is called while it holds one.
+    pub(super) held_by: Option<Name>,
     pub(super) priority_track: Option<TrackId>,
     /// The lanes of the open spans on its thread track, outermost first.
     pub(super) spans: Vec<super::lanes::OpenSpan>,
@@ -279,7 +281,11 @@ impl Timeline {
     }
 
     fn wait_name(&mut self, wait: Wait, entities: &Entities) -> Name {
-        if let Some(&name) = self.wait_names.get(&(wait.reason, wait.object)) {
+        let known = match wait.object {
+            Some(object) => self.objects[object.index()].wait_names,
+            None => self.wait_names,
+        };
+        if let Some(name) = known[wait.reason as usize] {
             return name;
         }
         let phrase = match wait.object {
@@ -304,7 +310,11 @@ impl Timeline {
             },
         };
         let name = self.writer.name(&phrase);
-        self.wait_names.insert((wait.reason, wait.object), name);
+        let known = match wait.object {
+            Some(object) => &mut self.objects[object.index()].wait_names,
+            None => &mut self.wait_names,
+        };
+        known[wait.reason as usize] = Some(name);
         name
     }
 

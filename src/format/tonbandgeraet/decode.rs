@@ -112,6 +112,8 @@ pub struct Records {
     pub text: Vec<u8>,
     /// Bytes that became records, delimiters included.
     pub ok_bytes: u64,
+    /// The lowest and highest time, if the part names no core and its times never decrease: then none of them needs judging.
+    pub ordered: Option<(u64, u64)>,
     /// What of the part belongs to oversize frames that lie in several parts. See [`FragmentJoiner`].
     pub edges: Edges,
     /// The first bytes of the head fragment.
@@ -188,10 +190,12 @@ impl Decoder {
         let beyond = input.get(range.start..).unwrap_or(&[]);
         let mut payload = Vec::new();
         let mut at = frames_start;
+        let mut order = Order::default();
         for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
             let len = delimiter + 1 - at;
             match self.frame(beyond, at, len, &mut payload, &mut records.text) {
                 Ok(record) => {
+                    order.note(&record);
                     records.ok_bytes += len as u64;
                     records.frames.push(Stored { record, offset: saturate(at) });
                 }
@@ -200,6 +204,7 @@ impl Decoder {
             at += len;
         }
 
+        records.ordered = order.range();
         if edges.unfinished > 0 {
             let reason = if edges.unfinished < MAX_FRAME_BYTES { BadFrame::Truncated } else { BadFrame::Oversize };
             add_bad(records, part, frames_end, edges.unfinished, reason);
@@ -258,6 +263,28 @@ impl Decoder {
             return Err(BadFrame::UnknownEvent);
         }
         Record::read(id, reader)
+    }
+}
+
+/// Whether the times of a part never decrease.
+#[derive(Default)]
+struct Order {
+    first: Option<u64>,
+    last: u64,
+    is_broken: bool,
+}
+
+impl Order {
+    #[inline]
+    fn note(&mut self, record: &Record<TextRef>) {
+        let Some(ticks) = record.ts() else { return };
+        self.is_broken |= ticks < self.last || matches!(record, Record::CoreId { .. });
+        self.first.get_or_insert(ticks);
+        self.last = ticks;
+    }
+
+    fn range(&self) -> Option<(u64, u64)> {
+        self.first.filter(|_| !self.is_broken).map(|first| (first, self.last))
     }
 }
 

@@ -15,12 +15,10 @@ mod mailbox;
 mod names;
 mod view;
 
-use std::collections::VecDeque;
-
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, Rate, TaskId, TextRef, Ticks};
+use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TaskId, TextRef, Ticks};
 
-use super::decode::{Bad, BadFrame, FragmentJoiner, Records, Stored};
+use super::decode::{BadFrame, FragmentJoiner, Records, Stored};
 use super::record::Record;
 use super::scan::ScanFacts;
 use clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
@@ -55,10 +53,22 @@ pub(crate) struct Resolver {
 #[derive(Default)]
 struct Session {
     ids: Ids,
-    /// By [`crate::model::ObjectId`].
-    levels: rustc_hash::FxHashMap<u32, QueueLevel>,
+    /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
+    levels: Vec<QueueLevel>,
     /// Tasks that were deleted: their id may come again, with another task.
     deleted: rustc_hash::FxHashSet<u32>,
+}
+
+impl Session {
+    /// What is known about the level of a queue.
+    #[inline]
+    fn level(&mut self, object: ObjectId) -> &mut QueueLevel {
+        let index = object.index();
+        if index >= self.levels.len() {
+            self.levels.resize(index + 1, QueueLevel::default());
+        }
+        &mut self.levels[index]
+    }
 }
 
 /// One input.
@@ -85,9 +95,7 @@ struct Input {
     /// Bad frames since the last event.
     gap: Option<LossNote>,
     joiner: FragmentJoiner,
-    /// Where the oversize frames that were joined start, and their lengths, as long as they are not entered.
-    joined: VecDeque<(u64, u64)>,
-    carry: Records,
+    carry: Carry,
 }
 
 /// One core of an input.
@@ -195,8 +203,7 @@ impl Input {
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
-            joined: VecDeque::new(),
-            carry: Records::default(),
+            carry: Carry::default(),
         }
     }
 
@@ -209,6 +216,16 @@ impl Input {
     fn core_of(&self, core_id: u32) -> Option<CoreId> {
         let core = CoreId(u16::try_from(core_id).ok()?);
         self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
+    }
+
+    /// Whether times from `first` to `last`, all of the present core, would be taken as they are.
+    fn takes_all(&self, first: u64, last: u64) -> bool {
+        let state = self.states.get(self.core.index());
+        let follows = |state: &CoreState| {
+            state.clock.last.is_some_and(|before| before <= first)
+                && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
+        };
+        state.is_some_and(follows) && self.nanos(last).is_some()
     }
 
     /// The time of a tick of the present session. `None` beyond what a trace can hold.
@@ -237,13 +254,13 @@ impl<'a> Ahead<'a> {
 
 impl Resolve for Resolver {
     fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
-        let mut records = records.downcast::<Records>().ok()?;
-        self.take_part(input, &mut records, false, out);
+        let records = records.downcast::<Records>().ok()?;
+        self.take_part(input, &records, false, out);
         Some(records)
     }
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        self.take_part(input, &mut Records::default(), true, out);
+        self.take_part(input, &Records::default(), true, out);
         self.end_input(input, out);
     }
 
@@ -262,96 +279,87 @@ impl Resolve for Resolver {
 
 impl Resolver {
     /// Resolves what was held back and the next part, but for the records that must wait for more.
-    fn take_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+    fn take_part(&mut self, index: usize, records: &Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
-        out.ledger.decoded_bytes += records.ok_bytes;
-        out.ledger.frames_ok += records.frames.len() as u64;
-        if let Some(frame) = input.joiner.join(records) {
-            // It stands before everything in the part, but starts before it: where is kept apart.
-            input.joined.push_back((frame.offset, frame.len));
-            let raw = TextRef::NONE;
-            records.bad.insert(0, Bad { index: 0, offset: 0, len: 0, frames: 0, reason: BadFrame::Oversize, raw });
-        }
+        let gaps = enter_part(records, &mut input.joiner, out.ledger);
         let carry = std::mem::take(&mut input.carry);
-        let total = carry.frames.len() + records.frames.len();
+        let ahead = Ahead { held: &carry.records.frames, fresh: &records.frames };
+        let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, ahead };
+        let fresh = Chunk { records, gaps: &gaps, before: ahead.held.len(), ahead };
+        let total = ahead.held.len() + ahead.fresh.len();
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
-        let ready_held = ready.min(carry.frames.len());
+        let ready_held = ready.min(ahead.held.len());
         let ready_fresh = ready - ready_held;
-        let ahead = Ahead { held: &carry.frames, fresh: &records.frames };
-        let mut bad_held = carry.bad.as_slice();
-        let mut bad_fresh = records.bad.as_slice();
-        self.run(index, &carry, 0..ready_held, 0, ahead, &mut bad_held, out);
-        if ready_fresh > 0 || is_last {
-            self.note_bad(index, &carry, &mut bad_held, usize::MAX, out);
+        self.run(index, held, 0..ready_held, out);
+        if ready_held == ahead.held.len() {
+            self.note_gaps(index, held, ready_held, usize::MAX);
+            if records.ordered.is_some_and(|(first, last)| self.inputs[index].takes_all(first, last)) {
+                self.run_ordered(index, fresh, 0..ready_fresh, out);
+            } else {
+                self.run(index, fresh, 0..ready_fresh, out);
+            }
         }
-        self.run(index, records, 0..ready_fresh, carry.frames.len(), ahead, &mut bad_fresh, out);
         if is_last {
-            self.note_bad(index, records, &mut bad_fresh, usize::MAX, out);
+            self.note_gaps(index, fresh, ready_fresh, usize::MAX);
             return;
         }
         // Keep the rest, as if it were the start of the next part.
-        let mut kept = Records { base: carry.base, ..Records::default() };
-        if carry.frames.len() == ready_held && bad_held.is_empty() {
-            kept.base = records.base + records.frames.get(ready_fresh).map_or(0, |stored| u64::from(stored.offset));
-            let first_bad = bad_fresh.first().map_or(kept.base, |bad| records.base + u64::from(bad.offset));
-            kept.base = kept.base.min(first_bad);
+        let mut kept = Carry::default();
+        if ready_held < ahead.held.len() {
+            kept.add(held, ready_held);
         }
-        keep(&mut kept, &carry, ready_held, bad_held);
-        keep(&mut kept, records, ready_fresh, bad_fresh);
+        kept.add(fresh, ready_fresh);
         self.inputs[index].carry = kept;
     }
 
-    /// Resolves some records of a chunk. `before` is how many records precede the chunk in `ahead`.
-    #[allow(clippy::too_many_arguments)]
-    fn run(
-        &mut self,
-        index: usize,
-        chunk: &Records,
-        range: std::ops::Range<usize>,
-        before: usize,
-        ahead: Ahead<'_>,
-        bad: &mut &[Bad],
-        out: &mut Resolved<'_>,
-    ) {
-        let end = range.end;
-        for number in range {
-            let Some(stored) = chunk.frames.get(number) else { return };
-            if bad.first().is_some_and(|bad| bad.index as usize <= number) {
-                self.note_bad(index, chunk, bad, number, out);
-            }
-            let next = chunk.frames.get(number + 1).filter(|_| number + 1 < end);
-            let offset = chunk.base + u64::from(stored.offset);
+    /// Resolves some records of a chunk.
+    fn run(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
+        let frames = chunk.records.frames.as_slice();
+        for (number, stored) in range.clone().zip(frames.get(range).unwrap_or(&[])) {
+            self.note_gaps(index, chunk, number, number + 1);
+            let at = chunk.at(index, number, stored);
             match stored.record.ts() {
                 Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => {
-                    let next = next.filter(|next| !matches!(next.record, Record::CoreId { .. }));
-                    let next = next.and_then(|next| next.record.ts());
-                    let place = At { index, offset, ahead, number: before + number };
-                    let time = self.time(place, &stored.record, ticks, next, out);
-                    self.event(place, chunk, &stored.record, time, out);
+                    let next = frames.get(number + 1).filter(|next| !matches!(next.record, Record::CoreId { .. }));
+                    let time = self.time(at, &stored.record, ticks, next.and_then(|next| next.record.ts()), out);
+                    self.event(at, chunk.records, &stored.record, time, out);
                 }
-                _ => self.untimed(index, offset, chunk, &stored.record, out),
+                _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
             }
         }
     }
 
-    /// Enters bad frames that come before record number `before` of their chunk.
-    fn note_bad(&mut self, index: usize, chunk: &Records, bad: &mut &[Bad], before: usize, out: &mut Resolved<'_>) {
-        while let Some((first, rest)) = bad.split_first().filter(|(first, _)| first.index as usize <= before) {
-            *bad = rest;
-            let own_place = (chunk.base + u64::from(first.offset), u64::from(first.len));
-            let joined = if first.frames == 0 { self.inputs[index].joined.pop_front() } else { None };
-            let (offset, len) = joined.unwrap_or(own_place);
-            let (kind, lost) = (first.reason.loss_kind(), first.reason.at_least_lost());
-            out.ledger.bad_frame(kind, offset, len, lost);
-            // A run of lone delimiters is many frames.
-            out.ledger.frames_bad += u64::from(first.frames.saturating_sub(1));
-            // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
-            if matches!(first.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
+    /// Like [`Resolver::run`], for a chunk whose times need no judging: they never decrease, neither in it nor after what came
+    /// before, and none overflows.
+    fn run_ordered(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
+        let frames = chunk.records.frames.get(range.clone()).unwrap_or(&[]);
+        for (number, stored) in range.zip(frames) {
+            self.note_gaps(index, chunk, number, number + 1);
+            let at = chunk.at(index, number, stored);
+            let Some(ticks) = stored.record.ts() else {
+                self.untimed(index, at.offset, chunk.records, &stored.record, out);
                 continue;
-            }
-            let gap = self.inputs[index].gap.get_or_insert(LossNote { kind, offset, bytes: 0, at_least_lost: 0 });
-            gap.bytes += len;
-            gap.at_least_lost += lost;
+            };
+            let input = &mut self.inputs[index];
+            let (last_ticks, last_time) = input.state().converted;
+            let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
+            input.last_ns = time;
+            let state = input.state();
+            state.clock.take(ticks);
+            state.converted = (ticks, time);
+            self.event(at, chunk.records, &stored.record, time, out);
+        }
+    }
+
+    /// Remembers the gaps of a chunk that lie before the records `from..to`, for the next event.
+    #[inline]
+    fn note_gaps(&mut self, index: usize, chunk: Chunk<'_>, from: usize, to: usize) {
+        if chunk.gaps.last().is_none_or(|last| last.0 < from) {
+            return;
+        }
+        let start = chunk.gaps.partition_point(|gap| gap.0 < from);
+        for &(_, note) in chunk.gaps.get(start..).unwrap_or(&[]).iter().take_while(|gap| gap.0 < to) {
+            add_gap(&mut self.inputs[index].gap, note);
         }
     }
 
@@ -513,29 +521,96 @@ impl<'a, I: Iterator<Item = &'a Record<TextRef>>> Iterator for SameCore<'a, I> {
     }
 }
 
-/// Appends what remains of a chunk to the records that are held back.
-fn keep(kept: &mut Records, chunk: &Records, from: usize, bad: &[Bad]) {
-    let rebase = |offset: u32| {
-        let offset = chunk.base + u64::from(offset);
-        u32::try_from(offset.saturating_sub(kept.base)).unwrap_or(u32::MAX)
-    };
-    let index_before = kept.frames.len();
-    let frames = chunk.frames.get(from..).unwrap_or(&[]);
-    let mut rebased: Vec<Stored> = Vec::with_capacity(frames.len());
-    for stored in frames {
-        let offset = rebase(stored.offset);
-        let record = stored.record.map_text(|text| {
-            let start = u32::try_from(kept.text.len()).unwrap_or(u32::MAX);
-            kept.text.extend_from_slice(chunk.bytes(text));
-            TextRef { start, len: text.len }
-        });
-        rebased.push(Stored { record, offset });
+/// Records at hand, with the gaps between them and what follows them.
+#[derive(Clone, Copy)]
+struct Chunk<'a> {
+    records: &'a Records,
+    /// What is missing, and before which record; in order.
+    gaps: &'a [(usize, LossNote)],
+    /// How many records precede it in `ahead`.
+    before: usize,
+    ahead: Ahead<'a>,
+}
+
+impl<'a> Chunk<'a> {
+    fn at(self, index: usize, number: usize, stored: &Stored) -> At<'a> {
+        let offset = self.records.base + u64::from(stored.offset);
+        At { index, offset, ahead: self.ahead, number: self.before + number }
     }
-    kept.bad.extend(bad.iter().map(|bad| Bad {
-        index: u32::try_from((bad.index as usize).saturating_sub(from) + index_before).unwrap_or(u32::MAX),
-        offset: rebase(bad.offset),
-        raw: TextRef::NONE,
-        ..*bad
-    }));
-    kept.frames.extend(rebased);
+}
+
+/// Records that are held back. Never more than [`LOOKAHEAD_RECORDS`], and at most one gap before each and one at the end.
+#[derive(Default)]
+struct Carry {
+    records: Records,
+    gaps: Vec<(usize, LossNote)>,
+}
+
+impl Carry {
+    /// Appends a chunk's records from number `from` on.
+    fn add(&mut self, chunk: Chunk<'_>, from: usize) {
+        let frames = chunk.records.frames.get(from..).unwrap_or(&[]);
+        let kept = &mut self.records;
+        let before = kept.frames.len();
+        if let Some(first) = frames.first().filter(|_| before == 0) {
+            kept.base = chunk.records.base + u64::from(first.offset);
+        }
+        for stored in frames {
+            let offset = (chunk.records.base + u64::from(stored.offset)).saturating_sub(kept.base);
+            let record = stored.record.map_text(|text| {
+                let start = u32::try_from(kept.text.len()).unwrap_or(u32::MAX);
+                kept.text.extend_from_slice(chunk.records.bytes(text));
+                TextRef { start, len: text.len }
+            });
+            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX) });
+        }
+        for &(number, note) in chunk.gaps.iter().filter(|gap| gap.0 >= from) {
+            push_gap_before(&mut self.gaps, number - from + before, note);
+        }
+    }
+}
+
+/// Enters a part into the account: its records, and its bad frames. Gives the gaps that these leave.
+fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
+    ledger.decoded_bytes += records.ok_bytes;
+    ledger.frames_ok += records.frames.len() as u64;
+    let mut gaps = Vec::new();
+    if let Some(frame) = joiner.join(records) {
+        // It starts before the part, and stands before everything in it.
+        let kind = BadFrame::Oversize.loss_kind();
+        ledger.bad_frame(kind, frame.offset, frame.len, 1);
+        push_gap_before(&mut gaps, 0, LossNote { kind, offset: frame.offset, bytes: frame.len, at_least_lost: 1 });
+    }
+    for bad in &records.bad {
+        let offset = records.base + u64::from(bad.offset);
+        let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
+        ledger.bad_frame(kind, offset, bytes, at_least_lost);
+        // A run of lone delimiters is many frames.
+        ledger.frames_bad += u64::from(bad.frames.saturating_sub(1));
+        // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
+        if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
+            push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
+        }
+    }
+    gaps
+}
+
+/// Adds a gap before a record; bad frames without a record between them are one gap.
+fn push_gap_before(gaps: &mut Vec<(usize, LossNote)>, number: usize, note: LossNote) {
+    match gaps.last_mut().filter(|last| last.0 == number) {
+        Some((_, last)) => extend_gap(last, note),
+        None => gaps.push((number, note)),
+    }
+}
+
+fn add_gap(gap: &mut Option<LossNote>, note: LossNote) {
+    match gap {
+        Some(gap) => extend_gap(gap, note),
+        None => *gap = Some(note),
+    }
+}
+
+fn extend_gap(gap: &mut LossNote, more: LossNote) {
+    gap.bytes = gap.bytes.saturating_add(more.bytes);
+    gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
 }

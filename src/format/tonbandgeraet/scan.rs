@@ -126,10 +126,12 @@ impl ScanFacts {
         self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
     }
 
-    /// What ran on the target, judged by the ids: FreeRTOS, unless its events are as rare as damage makes them.
+    /// What ran on the target: FreeRTOS, if it names its tasks or queues, or if its events are not as rare as damage makes them.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        if self.freertos_frames > self.frames / 1000 { Mode::FreeRtos } else { Mode::BareMetal }
+        let of_freertos = |entry: &&Metadata| entry.record.id() >= FIRST_FREERTOS_ID;
+        let is_told = self.metadata.iter().filter(of_freertos).nth(1).is_some();
+        if is_told || self.freertos_frames > self.frames / 1000 { Mode::FreeRtos } else { Mode::BareMetal }
     }
 
     fn add_core(&mut self, added: CoreFacts) {

@@ -9,7 +9,7 @@ use crate::model::{
 use super::super::decode::Records;
 use super::super::record::Record;
 use super::ids::Place;
-use super::mailbox::{Judged, QueueLevel};
+use super::mailbox::Judged;
 use super::{At, DROP_COUNTER_EVERY, Resolver, Touched, losses, push_gap};
 
 impl Resolver {
@@ -155,13 +155,13 @@ impl Resolver {
             }
             Record::QueueCurLength { queue_id, length, .. } => {
                 let object = entity!(ids.queue(queue_id, place, entities));
-                let since = session.levels.entry(object.0).or_default().told(length);
+                let since = session.level(object).told(length);
                 push_late(since, object, time, core, out);
                 EventKind::ObjectLevel { object, level: length }
             }
             Record::QueueReset { queue_id, .. } => {
                 let object = entity!(ids.queue(queue_id, place, entities));
-                let since = session.levels.entry(object.0).or_default().told(0);
+                let since = session.level(object).told(0);
                 push_late(since, object, time, core, out);
                 EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
             }
@@ -171,7 +171,7 @@ impl Resolver {
                 let judged = if entities.objects[object.index()].kind.is_taken() {
                     Judged { level: Some(len_after), ..Judged::default() }
                 } else {
-                    session.levels.entry(object.0).or_default().sent(len_after, time)
+                    session.level(object).sent(len_after, time)
                 };
                 push_late(judged.two_since, object, time, core, out);
                 for _ in 0..judged.repaired {
@@ -188,7 +188,7 @@ impl Resolver {
                     out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
                 }
                 let level = len_after.min(1);
-                let since = session.levels.entry(object.0).or_default().told(level);
+                let since = session.level(object).told(level);
                 push_late(since, object, time, core, out);
                 EventKind::Object { object, op: ObjectOp::Overwrite, from_isr, level: Level::known(level) }
             }
@@ -198,7 +198,7 @@ impl Resolver {
                 let judged = if entities.objects[object.index()].kind.is_taken() {
                     Judged { level: Some(len_after), ..Judged::default() }
                 } else {
-                    session.levels.entry(object.0).or_default().received(len_after)
+                    session.level(object).received(len_after)
                 };
                 push_late(judged.two_since, object, time, core, out);
                 for _ in 0..judged.repaired {
@@ -317,15 +317,8 @@ impl Resolver {
         let Some(input) = self.inputs.get(index) else { return };
         let (time, core) = (input.last_ns, input.core);
         let session = &mut self.sessions[input.session as usize];
-        // In the order of the objects, not of the hash.
-        let mut open: Vec<(u32, Nanos)> = session
-            .levels
-            .iter_mut()
-            .filter_map(|(&object, level)| QueueLevel::forget(level).map(|since| (object, since)))
-            .collect();
-        open.sort_unstable();
-        for (object, since) in open {
-            push_late(Some(since), ObjectId(object), time, core, out);
+        for (object, level) in (0..).zip(&mut session.levels) {
+            push_late(level.forget(), ObjectId(object), time, core, out);
         }
     }
 }

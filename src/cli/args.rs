@@ -1,0 +1,202 @@
+//! The arguments as they are typed, and the help.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use super::values::{MaxLost, parse_clock_hz, parse_max_lost, parse_time};
+use crate::format::{FORMATS, Mode};
+use crate::model::Rate;
+use crate::pipeline::{EventDetail, TimeBound};
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 converted; 1 an input could not be converted; 2 wrong usage; 3 converted, but more was lost than --strict or \
+--max-lost allow; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
+
+/// Converts binary traces of embedded systems to Perfetto traces (open them at https://ui.perfetto.dev).
+#[derive(Debug, Parser)]
+#[command(name = "traceconv", version, after_help = EXIT_STATUS, args_conflicts_with_subcommands = true)]
+#[command(subcommand_negates_reqs = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) convert: ConvertArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List every record of a recording, in file order
+    Dump(DumpArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ConvertArgs {
+    /// The recordings; `-` is standard input
+    ///
+    /// Binary, hex text or base64 text, also compressed with gzip or zstd: told by content.
+    ///
+    /// Each is converted on its own. But FILE@0 FILE@1 … are the cores of one recording and become one trace. The number after
+    /// the last `@` names a core only if there is no file of the whole name; to name the core of a file that ends like that, add
+    /// another: `file@1@0`. A file called like a command is given as ./dump.
+    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    pub(super) inputs: Vec<PathBuf>,
+
+    /// Where to write the trace; a directory that exists gets one trace per input; `-` is standard output
+    ///
+    /// Without it: beside the (first) input, with its name up to the last dot and `.perfetto-trace`.
+    #[arg(short, long, value_name = "OUT")]
+    pub(super) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+
+    /// Leave out what was before this time
+    ///
+    /// A number with a unit (ns, us, ms, s), e.g. `1.5ms`: the trace's own time, as `dump` shows it in `ns`. With a plus sign,
+    /// e.g. `+2s`: after the first event.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) from: Option<TimeBound>,
+
+    /// Leave out what was after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) to: Option<TimeBound>,
+
+    /// Which raw events become instants of their own
+    #[arg(long, value_name = "WHICH", default_value = "default")]
+    pub(super) events: EventsArg,
+
+    /// Write what was converted and what was lost as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
+
+    /// Exit with 3 if anything at all was lost
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    /// Exit with 3 if more events than this were lost in one trace, e.g. `10`, or `0.5%` of all events
+    #[arg(long, value_name = "N|N%", value_parser = parse_max_lost)]
+    pub(super) max_lost: Option<MaxLost>,
+
+    /// What the firmware is called in the trace [default: the input's name]
+    #[arg(long)]
+    pub(super) name: Option<String>,
+}
+
+/// What concerns the reading of inputs, for every command.
+#[derive(Debug, ClapArgs)]
+pub(super) struct ReadArgs {
+    /// The format, if it is not to be told by content
+    #[arg(long, value_name = "NAME", value_parser = format_names())]
+    pub(super) format: Option<String>,
+
+    /// What ran on the target, if it is not to be found out
+    #[arg(long)]
+    pub(super) mode: Option<ModeArg>,
+
+    /// The number of the target's cores, if it is not to be found out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) cores: Option<u16>,
+
+    /// The frequency of the time stamps, instead of the one that the recording states
+    ///
+    /// In Hz: whole numbers, also as a fraction, with k, M or G: `168M`, `32768`, `72M/7`.
+    #[arg(long, value_name = "N[/D]", value_parser = parse_clock_hz)]
+    pub(super) clock_hz: Option<Rate>,
+
+    /// The number of threads; 0 is one per processor. Has no influence on the trace
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
+    pub(super) threads: usize,
+
+    /// Read inputs into memory instead of mapping them (for files that are cut short while they are read)
+    #[arg(long)]
+    pub(super) no_mmap: bool,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+
+    /// Also tell what was repaired, and the account of the bytes
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(super) verbose: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DumpArgs {
+    /// The recording; `-` is standard input
+    #[arg(value_name = "INPUT[@CORE]")]
+    pub(super) input: PathBuf,
+
+    /// Where to write the list [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(super) output: Option<PathBuf>,
+
+    /// For people, instead of JSON lines
+    #[arg(long)]
+    pub(super) text: bool,
+
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ModeArg {
+    /// No operating system
+    BareMetal,
+    /// FreeRTOS
+    FreeRtos,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Mode {
+        match mode {
+            ModeArg::BareMetal => Mode::BareMetal,
+            ModeArg::FreeRtos => Mode::FreeRtos,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum EventsArg {
+    /// Scheduling, interrupts, levels and spans only
+    None,
+    /// Also operations that carry a flow (send to receive, give to take), and rare ones
+    Default,
+    /// Also every event as an instant on a track of its core
+    All,
+}
+
+impl From<EventsArg> for EventDetail {
+    fn from(events: EventsArg) -> EventDetail {
+        match events {
+            EventsArg::None => EventDetail::None,
+            EventsArg::Default => EventDetail::Default,
+            EventsArg::All => EventDetail::All,
+        }
+    }
+}
+
+fn format_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(FORMATS.iter().map(|format| PossibleValue::new(format.name()).help(format.title())))
+}
+
+/// More threads than this are a slip of the finger.
+const THREADS_MAX: usize = 1024;
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|&threads| threads <= THREADS_MAX);
+    threads.ok_or_else(|| format!("a number from 0 to {THREADS_MAX} is expected"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Args::command().debug_assert();
+    }
+}

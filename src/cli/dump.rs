@@ -1,0 +1,163 @@
+//! `traceconv dump INPUT`: every record, in file order, as JSON lines or as text.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use data_encoding::HEXLOWER;
+
+use super::output::Output;
+use super::plan::{DumpPlan, Verbosity};
+use super::source::Opened;
+use super::{Status, say};
+use crate::format::{FieldValue, RecordView};
+use crate::model::Nanos;
+use crate::pipeline::{self, Options};
+use crate::report::InputReport;
+
+/// Lists all records.
+pub(super) fn run(plan: &DumpPlan) -> Status {
+    let mut report = InputReport::named(plan.source.place.as_typed(), plan.source.core);
+    let read_options = plan.reading.read_options(&plan.output);
+    let Some(opened) = Opened::open(&plan.source, &plan.reading, &read_options, &mut report) else {
+        say(&format!("error: {}\n", report.error.unwrap_or_default()));
+        return Status::Failed;
+    };
+    if plan.reading.verbosity > Verbosity::Quiet {
+        for damage in opened.input.damages() {
+            say(&format!("warning: {}: {}\n", plan.source.for_people(), damage.detail));
+        }
+    }
+    match list(plan, &opened) {
+        Ok(0) => {
+            let (name, format) = (plan.source.for_people(), opened.format_title());
+            eprintln!(
+                "error: {name} has no valid {format} record. Check the format (--format) and that the recording is complete"
+            );
+            Status::Failed
+        }
+        Ok(_) => Status::Done,
+        // The reader had enough (`| head`): nothing to complain about.
+        Err(error) if is_broken_pipe(&error) => Status::Done,
+        Err(error) => {
+            say(&format!("error: {error:#}\n"));
+            Status::Failed
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Lists all records; returns the number of valid ones.
+fn list(plan: &DumpPlan, opened: &Opened) -> anyhow::Result<u64> {
+    let releaser = opened.releaser();
+    let source = opened.source(&releaser);
+    let options = Options { threads: plan.reading.threads, ..Options::default() };
+    let write_line = if plan.text { write_text } else { write_json };
+    let mut output = Output::create(&plan.output)?;
+    let mut line = Vec::new();
+    let mut failed = None;
+    let summary = pipeline::dump(&source, &options, &mut |record| {
+        line.clear();
+        let written = write_line(&mut line, record).and_then(|()| output.write_all(&line));
+        failed = written.err();
+        failed.is_none()
+    });
+    let written = failed.map_or_else(|| output.finish(), Err);
+    written.with_context(|| format!("cannot write the list to {}", plan.output.as_typed()))?;
+    Ok(summary?.ledger.frames_ok)
+}
+
+/// One record as a line of JSON. Written by hand: building a value per line would be most of the time of a dump.
+fn write_json(line: &mut Vec<u8>, view: &RecordView<'_>) -> io::Result<()> {
+    line.extend_from_slice(b"{\"offset\":");
+    serde_json::to_writer(&mut *line, &view.offset)?;
+    line.extend_from_slice(b",\"record\":");
+    serde_json::to_writer(&mut *line, view.record)?;
+    if let Some(core) = view.core {
+        line.extend_from_slice(b",\"core\":");
+        serde_json::to_writer(&mut *line, &core)?;
+    }
+    if let Some(ticks) = view.ticks {
+        line.extend_from_slice(b",\"ts\":");
+        serde_json::to_writer(&mut *line, &ticks)?;
+    }
+    if let Some(nanos) = view.nanos {
+        line.extend_from_slice(b",\"ns\":");
+        serde_json::to_writer(&mut *line, &nanos)?;
+    }
+    for (name, value) in view.fields {
+        line.push(b',');
+        serde_json::to_writer(&mut *line, name)?;
+        line.push(b':');
+        match value {
+            FieldValue::Uint(number) => serde_json::to_writer(&mut *line, number)?,
+            FieldValue::Int(number) => serde_json::to_writer(&mut *line, number)?,
+            FieldValue::Text(text) => serde_json::to_writer(&mut *line, text)?,
+            FieldValue::Bytes(bytes) => serde_json::to_writer(&mut *line, &HEXLOWER.encode(bytes))?,
+        }
+    }
+    line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// One record as a line for people: offset, time, core, name, fields.
+fn write_text(line: &mut Vec<u8>, view: &RecordView<'_>) -> io::Result<()> {
+    let time = match (view.nanos, view.ticks) {
+        (Some(nanos), _) => Nanos(nanos).to_string(),
+        (None, Some(ticks)) => format!("tick {ticks}"),
+        (None, None) => String::new(),
+    };
+    let core = view.core.map_or_else(String::new, |core| format!("core {core}"));
+    write!(line, "{:>10}  {time:>22}  {core:<7}  {}", view.offset, view.record)?;
+    for (name, value) in view.fields {
+        match value {
+            FieldValue::Uint(number) => write!(line, "  {name}={number}")?,
+            FieldValue::Int(number) => write!(line, "  {name}={number}")?,
+            FieldValue::Text(text) => write!(line, "  {name}={text:?}")?,
+            FieldValue::Bytes(bytes) => write!(line, "  {name}={}", HEXLOWER.encode(bytes))?,
+        }
+    }
+    line.push(b'\n');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(view: &RecordView<'_>) -> [String; 2] {
+        [write_json, write_text].map(|write: fn(&mut Vec<u8>, &RecordView<'_>) -> io::Result<()>| {
+            let mut line = Vec::new();
+            write(&mut line, view).unwrap();
+            String::from_utf8(line).unwrap()
+        })
+    }
+
+    #[test]
+    fn records_as_json_and_text() {
+        let view = RecordView {
+            offset: 17,
+            record: "task_valmarker",
+            core: Some(1),
+            ticks: Some(u64::MAX),
+            nanos: Some(1_393_525),
+            fields: &[("id", FieldValue::Uint(7)), ("val", FieldValue::Int(i64::MIN)), ("msg", FieldValue::Text("a\"\n\u{1}é"))],
+        };
+        let [json, text] = lines(&view);
+        let expected = r#"{"offset":17,"record":"task_valmarker","core":1,"ts":18446744073709551615,"ns":1393525,"id":7,"val":-9223372036854775808,"msg":"a\"\n\u0001é"}"#;
+        assert_eq!(json, format!("{expected}\n"));
+        let expected =
+            r#"        17           0.001393525 s  core 1   task_valmarker  id=7  val=-9223372036854775808  msg="a\"\n\u{1}é""#;
+        assert_eq!(text, format!("{expected}\n"));
+    }
+
+    #[test]
+    fn invalid_and_metadata_records_have_no_time() {
+        let fields = [("bytes", FieldValue::Bytes(&[0x05, 0xff])), ("reason", FieldValue::Text("cut"))];
+        let invalid = RecordView { offset: 3, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields };
+        assert_eq!(lines(&invalid)[0], "{\"offset\":3,\"record\":\"invalid\",\"bytes\":\"05ff\",\"reason\":\"cut\"}\n");
+        assert_eq!(lines(&invalid)[1], format!("{:>10}{:35}invalid  bytes=05ff  reason=\"cut\"\n", 3, ""));
+    }
+}

@@ -1,0 +1,73 @@
+//! The command line: [`args`] as typed → a [`plan`] → the work. The only part of the program that prints.
+//!
+//! Exit status: 0 converted; 1 could not convert; 2 wrong usage; 3 converted, but beyond the asked loss limit; 130 stopped by a
+//! signal. In a batch the worst one counts: 1 over 3 over 0.
+
+mod args;
+mod convert;
+mod dump;
+mod output;
+mod plan;
+mod progress;
+mod source;
+mod values;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// How a run ended, the better before the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Status {
+    Done,
+    /// Converted, but more was lost than `--strict` or `--max-lost` allow.
+    TooMuchLost,
+    Failed,
+    WrongUsage,
+    Stopped,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(match status {
+            Status::Done => 0,
+            Status::Failed => 1,
+            Status::WrongUsage => 2,
+            Status::TooMuchLost => 3,
+            // As shells tell a program that was ended by SIGINT.
+            Status::Stopped => STATUS_STOPPED,
+        })
+    }
+}
+
+const STATUS_STOPPED: u8 = 130;
+
+/// Parses the arguments of this process and does what they say. Wrong usage found by the parser exits with status 2.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    output::clean_up_on_signals();
+    let status = match args.command {
+        Some(Command::Dump(args)) => match plan::plan_dump(&args) {
+            Ok(plan) => dump::run(&plan),
+            Err(error) => wrong_usage(&error),
+        },
+        None => match plan::plan_convert(&args.convert, io::stdout().is_terminal()) {
+            Ok(plan) => convert::run(&plan),
+            Err(error) => wrong_usage(&error),
+        },
+    };
+    status.into()
+}
+
+fn wrong_usage(error: &plan::UsageError) -> Status {
+    say(&format!("error: {error}\n\nFor more information, try '--help'.\n"));
+    Status::WrongUsage
+}
+
+/// Tells people on standard error. That it is closed or full is no reason to fail.
+fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,164 @@
+//! Values of options: times, frequencies, limits. Parsed exactly, without floating point where a rounding would show.
+
+use crate::model::{Nanos, Rate};
+use crate::pipeline::TimeBound;
+
+/// The limit of `--max-lost`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum MaxLost {
+    /// So many events.
+    Events(u64),
+    /// So many of a hundred events (lost ones counted).
+    Percent(f64),
+}
+
+impl MaxLost {
+    /// Whether `lost` events beside `events` good ones are too many.
+    pub(super) fn is_exceeded(self, lost: u64, events: u64) -> bool {
+        match self {
+            MaxLost::Events(limit) => lost > limit,
+            MaxLost::Percent(limit) => lost as f64 * 100.0 > limit * (events as f64 + lost as f64),
+        }
+    }
+}
+
+/// `10` or `0.5%`.
+pub(super) fn parse_max_lost(text: &str) -> Result<MaxLost, String> {
+    let expected = || "a number of events (10) or a share of them (0.5%) is expected".to_string();
+    match text.strip_suffix('%') {
+        Some(percent) => {
+            let percent = percent.trim_end().parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+            percent.map(MaxLost::Percent).ok_or_else(|| "a share from 0% to 100% is expected".into())
+        }
+        None => text.parse().map(MaxLost::Events).map_err(|_| expected()),
+    }
+}
+
+/// `1.5ms`, `+2s`, `0`.
+pub(super) fn parse_time(text: &str) -> Result<TimeBound, String> {
+    let (relative, amount) = match text.strip_prefix('+') {
+        Some(amount) => (true, amount),
+        None => (false, text),
+    };
+    let unit_start = amount.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(amount.len());
+    let (number, unit) = amount.split_at(unit_start);
+    let decimals = match unit.trim_start() {
+        "ns" => 0,
+        "us" | "µs" | "μs" => 3,
+        "ms" => 6,
+        "s" => 9,
+        "" if number == "0" => 0,
+        "" => return Err(format!("the unit is missing: `{text}ns`, `{text}us`, `{text}ms` or `{text}s`?")),
+        unit => return Err(format!("`{unit}` is no unit; ns, us, ms or s is expected")),
+    };
+    let time = decimal(number, decimals)?;
+    Ok(if relative { TimeBound::AfterStart(time) } else { TimeBound::Absolute(time) })
+}
+
+/// A decimal number times 10 to the power of `decimals`, in nanoseconds.
+fn decimal(number: &str, decimals: usize) -> Result<Nanos, String> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        return Err("a number with a unit is expected, e.g. 1.5ms or +2s".into());
+    }
+    if fraction.trim_end_matches('0').len() > decimals {
+        return Err("times are whole nanoseconds; this is finer".into());
+    }
+    let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
+    let scaled = || {
+        let scale = 10u64.checked_pow(u32::try_from(decimals).ok()?)?;
+        let fraction: String = fraction.chars().chain(std::iter::repeat('0')).take(decimals).collect();
+        digits(whole)?.checked_mul(scale)?.checked_add(digits(&fraction)?).filter(|&ns| ns <= Nanos::MAX.0)
+    };
+    scaled().map(Nanos).ok_or_else(|| "this is beyond the 292 years that a trace can hold".into())
+}
+
+/// `168M`, `32768`, `72M/7`.
+pub(super) fn parse_clock_hz(text: &str) -> Result<Rate, String> {
+    let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+    if text.contains('.') {
+        return Err("whole numbers are expected; write 32.768k as 32768, and a third as 1/3".into());
+    }
+    let (numerator, denominator) = (whole_number(numerator)?, whole_number(denominator)?);
+    if numerator == 0 || denominator == 0 {
+        return Err("a clock does not have 0 Hz".into());
+    }
+    Rate::from_hz(numerator, denominator).ok_or_else(|| "this frequency cannot be counted in 64 bits".into())
+}
+
+fn whole_number(text: &str) -> Result<u64, String> {
+    let (digits, scale) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (text.get(..text.len() - 1), 1_000),
+        Some(b'M') => (text.get(..text.len() - 1), 1_000_000),
+        Some(b'G') => (text.get(..text.len() - 1), 1_000_000_000),
+        _ => (Some(text), 1),
+    };
+    let digits = digits.filter(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(scale));
+    number.ok_or_else(|| format!("`{text}` is no whole number (k, M and G may follow), e.g. 168M, 32768 or 72M/7"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        let absolute = |text| match parse_time(text) {
+            Ok(TimeBound::Absolute(time)) => time.0,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(absolute("0"), 0);
+        assert_eq!(absolute("17ns"), 17);
+        assert_eq!(absolute("1.5ms"), 1_500_000);
+        assert_eq!(absolute("2 s"), 2_000_000_000);
+        assert_eq!(absolute(".5us"), 500);
+        assert_eq!(absolute("3.µs"), 3_000);
+        assert_eq!(absolute("0.100000001s"), 100_000_001);
+        assert_eq!(absolute("1.50000000000s"), 1_500_000_000);
+        assert_eq!(absolute("9223372036854775807ns"), Nanos::MAX.0);
+        assert_eq!(parse_time("+2s"), Ok(TimeBound::AfterStart(Nanos(2_000_000_000))));
+        assert_eq!(parse_time("+0"), Ok(TimeBound::AfterStart(Nanos(0))));
+    }
+
+    #[test]
+    fn times_that_are_none_say_why() {
+        let error = |text| parse_time(text).unwrap_err();
+        assert_eq!(error("5"), "the unit is missing: `5ns`, `5us`, `5ms` or `5s`?");
+        assert_eq!(error("5h"), "`h` is no unit; ns, us, ms or s is expected");
+        assert_eq!(error("1.5ns"), "times are whole nanoseconds; this is finer");
+        assert_eq!(error("9223372036854775808ns"), "this is beyond the 292 years that a trace can hold");
+        assert_eq!(error("99999999999999999999s"), "this is beyond the 292 years that a trace can hold");
+        for text in ["s", ".s", "1.2.3s", "+ms"] {
+            assert_eq!(error(text), "a number with a unit is expected, e.g. 1.5ms or +2s", "{text}");
+        }
+        assert!(parse_time("-5ms").is_err() && parse_time("").is_err() && parse_time("++1s").is_err());
+    }
+
+    #[test]
+    fn clocks_are_fractions() {
+        assert_eq!(parse_clock_hz("168M"), Ok(Rate::from_hz(168_000_000, 1).unwrap()));
+        assert_eq!(parse_clock_hz("168000000"), parse_clock_hz("168000k"));
+        assert_eq!(parse_clock_hz("32768"), Ok(Rate::from_hz(32_768, 1).unwrap()));
+        assert_eq!(parse_clock_hz("72M/7"), Ok(Rate::from_hz(72_000_000, 7).unwrap()));
+        assert_eq!(parse_clock_hz("1G"), Ok(Rate::NANOSECOND));
+        assert!(parse_clock_hz("0").unwrap_err().contains("0 Hz") && parse_clock_hz("1/0").unwrap_err().contains("0 Hz"));
+        assert!(parse_clock_hz("32.768k").unwrap_err().contains("32768"));
+        for text in ["", "M", "-1", "1/", "/1", "1/2/3", "10Hz", "99999999999G", "µ"] {
+            assert!(parse_clock_hz(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn loss_limits() {
+        let events = parse_max_lost("3").unwrap();
+        assert!(!events.is_exceeded(3, 0) && events.is_exceeded(4, 1_000_000));
+        let percent = parse_max_lost("0.5%").unwrap();
+        assert!(!percent.is_exceeded(5, 995) && percent.is_exceeded(6, 994) && !percent.is_exceeded(0, 0));
+        let none = parse_max_lost("0%").unwrap();
+        assert!(none.is_exceeded(1, u64::MAX) && !none.is_exceeded(0, 5));
+        for text in ["", "%", "-1", "101%", "NaN%", "1.5", "ten"] {
+            assert!(parse_max_lost(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Why an input cannot be used at all. Each message is the end of a sentence that begins with the input's name.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::Layer;
+
+/// Why an input cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The file cannot be opened.
+    #[error("cannot be opened: {0}")]
+    Open(#[source] io::Error),
+    /// It is a directory.
+    #[error("is a directory, not a recording; name the files in it, e.g. DIR/*.bin")]
+    Directory,
+    /// There is not one byte.
+    #[error("is empty (0 bytes); check that the recording was started and written out on the target's side")]
+    Empty,
+    /// Reading failed half-way.
+    #[error("cannot be read to its end: {0}")]
+    Read(#[source] io::Error),
+    /// Too much for the memory.
+    #[error("does not fit into memory ({0} bytes were read); let it be mapped (without --no-mmap) or convert it from a file")]
+    Memory(u64),
+    /// No room for a temporary file.
+    #[error(
+        "is too large for memory, and a temporary file in {dir} cannot take it: {source}; make room there, or name another \
+         directory with -o or TMPDIR"
+    )]
+    Spool {
+        /// Where the temporary file was.
+        dir: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// A layer was recognised, but nothing could be read from it.
+    #[error("starts like {layer} data, but nothing can be decoded from it: {detail}; check that it was copied completely")]
+    Undecodable {
+        /// The layer.
+        layer: Layer,
+        /// What the decoder said.
+        detail: String,
+    },
+    /// A layer with nothing in it.
+    #[error("is {0} data with nothing in it (0 bytes once decoded); check that the recording was written before it was packed")]
+    NothingInside(Layer),
+    /// This build cannot read that layer.
+    #[error("is {0} data, which this build cannot read (feature `compress` is off); decompress it first")]
+    NotBuiltIn(Layer),
+}

@@ -1,0 +1,158 @@
+//! Where bytes come from: files, pipes and memory, compressed or written as text, and which format they are in.
+//!
+//! An [`Input`] is the bytes that a format's decoder is given. What is wrapped around them on disk is told by content, never by
+//! a file's name, and taken off here: **layers** are gzip, zstd, hex text and base64 text, also one inside the other. A layer
+//! that is damaged gives what could be read of it; the rest is reported as [`Damage`], and conversion goes on.
+//!
+//! Memory stays bounded: regular files are mapped, and what cannot be mapped (a pipe, the content of a layer) is spooled to
+//! memory and, when it grows, to a temporary file that is then mapped.
+
+mod bytes;
+pub mod detect;
+mod error;
+mod layer;
+mod signature;
+mod spool;
+mod text;
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+pub use bytes::Bytes;
+pub use error::InputError;
+pub use layer::{COMPRESSED_STREAM_DAMAGED, Damage, Layer, TEXT_ENCODING_DAMAGED};
+pub use signature::Signature;
+
+use spool::Spool;
+
+/// How many layers are taken off one input. More is no recording but an attack or a mistake.
+pub const LAYERS_MAX: usize = 4;
+
+/// How inputs are read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// Map files into memory instead of reading them. Without it everything is read into memory, however large.
+    pub mmap: bool,
+    /// Where a temporary file may be made for data that cannot be mapped; `None`: such data stay in memory.
+    pub spool_dir: Option<PathBuf>,
+    /// How much of such data is kept in memory, in bytes, before a temporary file is made.
+    pub spool_after_bytes: usize,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        ReadOptions { mmap: true, spool_dir: None, spool_after_bytes: 64 << 20 }
+    }
+}
+
+/// The bytes of one input, ready for a decoder.
+#[derive(Debug)]
+pub struct Input {
+    bytes: Bytes,
+    layers: Vec<Layer>,
+    file_bytes: u64,
+    damages: Vec<Damage>,
+}
+
+impl Input {
+    /// Opens a file (or whatever can be read under that name: a FIFO, a device).
+    ///
+    /// # Errors
+    /// When it is no file, cannot be read, is empty, or when a layer gives nothing at all.
+    pub fn open(path: &Path, options: &ReadOptions) -> Result<Input, InputError> {
+        let metadata = fs::metadata(path).map_err(InputError::Open)?;
+        if metadata.is_dir() {
+            return Err(InputError::Directory);
+        }
+        let mut file = File::open(path).map_err(InputError::Open)?;
+        // Files of /proc are regular and have length 0 but content all the same, so an empty file is only known after reading.
+        if metadata.is_file()
+            && metadata.len() > 0
+            && options.mmap
+            && let Some(bytes) = Bytes::map(&file)
+        {
+            return Input::take_off_layers(bytes, options);
+        }
+        Input::read(&mut file, options)
+    }
+
+    /// Reads a stream to its end.
+    ///
+    /// # Errors
+    /// When it cannot be read, is empty, or when a layer gives nothing at all.
+    pub fn read(stream: &mut dyn Read, options: &ReadOptions) -> Result<Input, InputError> {
+        let mut spool = Spool::new(options);
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(len) => spool.push(buffer.get(..len).unwrap_or_default())?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(InputError::Read(error)),
+            }
+        }
+        drop(buffer);
+        Input::take_off_layers(spool.finish()?, options)
+    }
+
+    /// Takes bytes that are in memory already.
+    ///
+    /// # Errors
+    /// When they are empty, or when a layer gives nothing at all.
+    pub fn from_vec(bytes: Vec<u8>, options: &ReadOptions) -> Result<Input, InputError> {
+        Input::take_off_layers(Bytes::from(bytes), options)
+    }
+
+    fn take_off_layers(mut bytes: Bytes, options: &ReadOptions) -> Result<Input, InputError> {
+        if bytes.is_empty() {
+            return Err(InputError::Empty);
+        }
+        let file_bytes = bytes.len() as u64;
+        let mut layers = Vec::new();
+        let mut damages: Vec<Damage> = Vec::new();
+        while layers.len() < LAYERS_MAX
+            && let Some(layer) = Layer::sniff(&bytes)
+        {
+            let unwrapped = layer.take_off(&bytes, options)?;
+            layers.push(layer);
+            bytes = unwrapped.bytes;
+            // An offset in a layer means nothing within the next one; what is known is that the content ends too early.
+            for damage in &mut damages {
+                damage.offset = bytes.len() as u64;
+            }
+            damages.extend(unwrapped.damage);
+        }
+        Ok(Input { bytes, layers, file_bytes, damages })
+    }
+
+    /// The bytes for the decoder.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives back the memory behind a range that will not be read again soon. It may be read again all the same.
+    pub fn release(&self, range: Range<usize>) {
+        self.bytes.release(range);
+    }
+
+    /// The layers that were around the bytes, outermost first.
+    #[must_use]
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// The length of the file or stream itself, in bytes, with its layers.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// What was wrong with the layers.
+    #[must_use]
+    pub fn damages(&self) -> &[Damage] {
+        &self.damages
+    }
+}

@@ -1,0 +1,99 @@
+//! The second ordered stage: events → blocks of track operations.
+
+use super::{EventDetail, Options, TimeBound};
+use crate::format::Facts;
+use crate::model::{Entities, EventBatch, Ledger, LossKind, Nanos, Severity};
+use crate::timeline::{Block, Settings, Timeline, Track};
+
+const fn repair(code: &'static str, text: &'static str) -> LossKind {
+    LossKind { code, text, severity: Severity::Repair }
+}
+
+const UNMATCHED_ISR_EXIT: LossKind = repair("isr_exit_without_enter", "an interrupt ended that was not seen to begin");
+const MISSING_ISR_EXIT: LossKind =
+    repair("isr_exit_missing", "the end of an interrupt is missing, told by the end of one below it");
+const UNMATCHED_SPAN_END: LossKind = repair("span_end_without_begin", "a span ended that was not seen to begin");
+
+/// Draws.
+pub struct Drawing {
+    timeline: Option<Timeline>,
+    settings: Settings,
+    from: Option<TimeBound>,
+    to: Option<TimeBound>,
+    /// A copy of the entities, as of the events at hand: the stage before adds to its own meanwhile.
+    entities: Entities,
+    is_done: bool,
+}
+
+impl Drawing {
+    pub fn new(options: &Options, facts: &Facts) -> Drawing {
+        let settings = Settings {
+            firmware_name: options.firmware_name.clone(),
+            cores: facts.cores,
+            operations: options.events != EventDetail::None,
+            raw_events: options.events == EventDetail::All,
+            range_ns: None,
+        };
+        Drawing { timeline: None, settings, from: options.from, to: options.to, entities: Entities::default(), is_done: false }
+    }
+
+    /// Takes over the entities that are new.
+    pub fn learn(&mut self, entities: &Entities) {
+        self.entities.extend_from(entities);
+    }
+
+    /// Draws batches; `is_last`: there will be no more.
+    pub fn advance(&mut self, batches: &[EventBatch], is_last: bool) {
+        for batch in batches {
+            let Some(first) = batch.first_time() else { continue };
+            let (settings, from, to) = (&self.settings, self.from, self.to);
+            let timeline = self.timeline.get_or_insert_with(|| Timeline::new(with_range(settings, from, to, first)));
+            timeline.consume(batch, &self.entities);
+        }
+        if is_last && !self.is_done {
+            self.is_done = true;
+            if let Some(timeline) = &mut self.timeline {
+                timeline.finish(&self.entities);
+            }
+        }
+    }
+
+    /// Whether everything is drawn.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// The blocks that are complete.
+    pub fn take_blocks(&mut self) -> Vec<Block> {
+        self.timeline.as_mut().map(Timeline::take_blocks).unwrap_or_default()
+    }
+
+    /// Gives back a block for its memory.
+    pub fn recycle(&mut self, block: Block) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.recycle(block);
+        }
+    }
+
+    /// The tracks that can be described only now. What could not be matched goes to the ledger.
+    pub fn finish(mut self, ledger: Option<&mut Ledger>) -> Vec<Track> {
+        let Some(timeline) = &mut self.timeline else { return Vec::new() };
+        if let Some(ledger) = ledger {
+            let counts = timeline.counts();
+            ledger.enter_many(UNMATCHED_ISR_EXIT, 0, counts.unmatched_isr_exits);
+            ledger.enter_many(MISSING_ISR_EXIT, 0, counts.missing_isr_exits);
+            ledger.enter_many(UNMATCHED_SPAN_END, 0, counts.unmatched_span_ends);
+        }
+        timeline.late_tracks(&self.entities)
+    }
+}
+
+fn with_range(settings: &Settings, from: Option<TimeBound>, to: Option<TimeBound>, first: Nanos) -> Settings {
+    let bound = |bound: Option<TimeBound>| match bound? {
+        TimeBound::Absolute(time) => Some(time.0),
+        TimeBound::AfterStart(after) => Some(first.saturating_add(after.0).0),
+    };
+    let (from, to) = (bound(from), bound(to));
+    let range_ns = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(0), to.unwrap_or(Nanos::MAX.0)));
+    Settings { range_ns, ..settings.clone() }
+}

@@ -1,0 +1,188 @@
+//! The first ordered stage: records → events, in file order, and the cores into one order of time.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::merge::{LATE_ON_CORE, Merger};
+use super::scan::Cutter;
+use super::{InputSummary, Source};
+use crate::format::{Facts, Parcel, Resolve, Resolved};
+use crate::model::{CoreId, Entities, EventBatch, Ledger};
+
+/// How many windows of an input are decoded ahead.
+const WINDOWS_AHEAD: usize = 4;
+
+/// An input on its way through the windows.
+pub struct Feed<'a> {
+    bytes: &'a [u8],
+    planned: usize,
+    /// Windows being decoded.
+    in_work: usize,
+    decoded: VecDeque<Parcel>,
+    ended: bool,
+}
+
+impl<'a> Feed<'a> {
+    pub fn new(source: &Source<'a>) -> Feed<'a> {
+        Feed { bytes: source.bytes, planned: 0, in_work: 0, decoded: VecDeque::new(), ended: false }
+    }
+
+    /// The windows to decode next: none while enough are waiting.
+    pub fn plan(&mut self, cutter: &Cutter, window_bytes: usize) -> Vec<Range<usize>> {
+        let mut windows = Vec::new();
+        // Those that wait now are resolved while these are decoded.
+        while windows.len() < WINDOWS_AHEAD && self.decoded.len() <= WINDOWS_AHEAD && self.planned < self.bytes.len() {
+            let window = cutter.window(self.bytes, self.planned, window_bytes);
+            self.planned = window.end;
+            windows.push(window);
+        }
+        self.in_work = windows.len();
+        windows
+    }
+
+    /// The result of a planned window.
+    pub fn put(&mut self, parcel: Option<Parcel>) {
+        self.in_work = self.in_work.saturating_sub(1);
+        self.decoded.extend(parcel);
+    }
+
+    /// Takes what is decoded.
+    pub fn take_decoded(&mut self) -> VecDeque<Parcel> {
+        std::mem::take(&mut self.decoded)
+    }
+
+    /// How many bytes have been given out as windows.
+    pub fn planned_bytes(&self) -> u64 {
+        self.planned as u64
+    }
+
+    /// Whether all of it has been decoded and taken.
+    pub fn is_drained(&self) -> bool {
+        self.planned >= self.bytes.len() && self.in_work == 0 && self.decoded.is_empty()
+    }
+}
+
+/// Resolves and merges.
+pub struct Resolving {
+    resolve: Box<dyn Resolve>,
+    merger: Option<Merger>,
+    pub entities: Entities,
+    ledgers: Vec<Ledger>,
+    summaries: Vec<InputSummary>,
+    /// Events in order of time, for the next stage.
+    batches: Vec<EventBatch>,
+    spare_batches: Vec<EventBatch>,
+    /// Used parcels, for their memory.
+    pub spare_parcels: Vec<Parcel>,
+    is_done: bool,
+}
+
+impl Resolving {
+    pub fn new(resolve: Box<dyn Resolve>, cores: &[Vec<CoreId>], ledgers: Vec<Ledger>) -> Resolving {
+        Resolving {
+            resolve,
+            merger: Merger::new(cores),
+            entities: Entities::default(),
+            summaries: vec![InputSummary::default(); ledgers.len()],
+            ledgers,
+            batches: Vec::new(),
+            spare_batches: Vec::new(),
+            spare_parcels: Vec::new(),
+            is_done: false,
+        }
+    }
+
+    /// What is known about the recording.
+    pub fn facts(&self) -> Facts {
+        self.resolve.facts()
+    }
+
+    /// Whether all inputs have ended.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Takes what is decoded, as far as the order of time allows.
+    pub fn advance(&mut self, feeds: &mut [Feed<'_>]) {
+        while let Some(index) = self.wanted(feeds) {
+            let Some(feed) = feeds.get_mut(index) else { return };
+            let mut batch = self.spare_batches.pop().unwrap_or_default();
+            batch.clear();
+            let mut out = Resolved { entities: &mut self.entities, batch: &mut batch, ledger: &mut self.ledgers[index] };
+            if let Some(parcel) = feed.decoded.pop_front() {
+                self.spare_parcels.extend(self.resolve.resolve(index, parcel, &mut out));
+            } else if feed.is_drained() {
+                self.resolve.finish(index, &mut out);
+                feed.ended = true;
+            } else {
+                // The next windows of this input are being decoded.
+                self.spare_batches.push(batch);
+                return;
+            }
+            self.count(index, &batch);
+            let batch = match &mut self.merger {
+                None => batch,
+                Some(merger) => {
+                    let mut merged = self.spare_batches.pop().unwrap_or_default();
+                    merged.clear();
+                    merger.push(index, &batch, &mut merged);
+                    if feed.ended {
+                        merger.end(index, &mut merged);
+                    }
+                    self.spare_batches.push(batch);
+                    merged
+                }
+            };
+            self.batches.push(batch);
+        }
+        self.is_done = feeds.iter().all(|feed| feed.ended);
+    }
+
+    /// The input that should go on. With cores to merge that is the one that holds up the others.
+    fn wanted(&self, feeds: &[Feed<'_>]) -> Option<usize> {
+        let held_up =
+            self.merger.as_ref().and_then(Merger::wants).filter(|&input| feeds.get(input).is_some_and(|feed| !feed.ended));
+        held_up.or_else(|| feeds.iter().position(|feed| !feed.ended))
+    }
+
+    fn count(&mut self, index: usize, batch: &EventBatch) {
+        let summary = &mut self.summaries[index];
+        // Each loss note has one event, which is none of the firmware.
+        summary.events += (batch.events.len() as u64).saturating_sub(batch.losses.len() as u64);
+        if summary.first.is_none() {
+            summary.first = batch.first_time();
+        }
+        // Those of one core are in order of time, those of several nearly so: the last of each core is enough, but who they are
+        // is not known here.
+        let last = match self.merger {
+            None => batch.events.last().map(|event| event.time),
+            Some(_) => batch.events.iter().map(|event| event.time).max(),
+        };
+        summary.last = summary.last.max(last);
+    }
+
+    /// The events that are ready, in order of time.
+    pub fn take_batches(&mut self) -> Vec<EventBatch> {
+        std::mem::take(&mut self.batches)
+    }
+
+    /// Gives back a batch for its memory.
+    pub fn recycle(&mut self, batch: EventBatch) {
+        self.spare_batches.push(batch);
+    }
+
+    /// What became of each source.
+    pub fn finish(mut self) -> Vec<InputSummary> {
+        if let Some(merger) = &self.merger {
+            for (ledger, &late) in self.ledgers.iter_mut().zip(&merger.late) {
+                ledger.enter_many(LATE_ON_CORE, 0, late);
+            }
+        }
+        let facts = self.resolve.facts();
+        for (summary, ledger) in self.summaries.iter_mut().zip(self.ledgers) {
+            summary.ledger = ledger;
+            summary.facts = facts.clone();
+        }
+        self.summaries
+    }
+}

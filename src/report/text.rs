@@ -1,0 +1,159 @@
+//! The report for people: a few lines per input.
+
+use std::fmt::Write;
+
+use super::{ClockReport, InputReport, LossReport};
+use crate::format::Format;
+use crate::input::detect;
+
+/// What became of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
+#[must_use]
+pub fn summary(input: &InputReport, verbose: bool) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_summary(&mut text, input, verbose);
+    text
+}
+
+fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::fmt::Result {
+    if let Some(error) = &input.error {
+        return writeln!(text, "error: {error}");
+    }
+    let core = input.core.map_or_else(String::new, |core| format!(" (core {core})"));
+    write!(text, "{}{core}: ", input.path)?;
+    if let Some(name) = input.format {
+        write!(text, "{}", detect::by_name(name).map_or(name, Format::title))?;
+        if !input.layers.is_empty() {
+            write!(text, " in {}", input.layers.join(" around "))?;
+        }
+        let because = input.detected_because.as_deref().unwrap_or_default();
+        writeln!(text, ", because {because}")?;
+    }
+
+    write!(text, "  {}", count(input.events, "event"))?;
+    if let (Some(first_ns), Some(last_ns)) = (input.first_ns, input.last_ns) {
+        write!(text, " in {}", duration(last_ns.saturating_sub(first_ns)))?;
+    }
+    if let Some(system) = input.system {
+        write!(text, ", {system}")?;
+    }
+    if input.cores > 1 {
+        write!(text, ", {} cores", input.cores)?;
+    }
+    if input.sessions > 1 {
+        write!(text, ", {} sessions (the target was reset)", input.sessions)?;
+    }
+    if let Some(ClockReport { hz, because, .. }) = &input.clock {
+        write!(text, ", clock {} ({because})", frequency(*hz))?;
+    }
+    text.push('\n');
+
+    if verbose {
+        let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
+        writeln!(
+            text,
+            "  {input_bytes} bytes: {decoded_bytes} decoded, {skipped_bytes} skipped; {frames_ok} good frames, {frames_bad} bad"
+        )?;
+    }
+    for loss in &input.losses {
+        write_case(text, "lost", loss)?;
+    }
+    if verbose {
+        input.repairs.iter().try_for_each(|repair| write_case(text, "repaired", repair))?;
+    } else if !input.repairs.is_empty() {
+        let cases = input.repairs.iter().fold(0u64, |sum, repair| sum.saturating_add(repair.count));
+        writeln!(text, "  repaired: {} (-v lists them)", count(cases, "case"))?;
+    }
+    if input.losses.is_empty() {
+        writeln!(text, "  nothing lost")?;
+    }
+    Ok(())
+}
+
+fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Result {
+    let LossReport { kind, text: what, count, first_offset, at_least_lost } = case;
+    let place = if *count == 1 { "at" } else { "first at" };
+    write!(text, "  {verb}: {count} x {what} [{kind}], {place} byte {first_offset}")?;
+    if *at_least_lost > 0 {
+        write!(text, ", at least {}", self::count(*at_least_lost, "event"))?;
+    }
+    text.push('\n');
+    Ok(())
+}
+
+fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A duration with the unit that suits it, to four digits or so.
+fn duration(ns: u64) -> String {
+    let ns_f = ns as f64;
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.3} µs", ns_f / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.3} ms", ns_f / 1e6),
+        1_000_000_000..600_000_000_000 => format!("{:.3} s", ns_f / 1e9),
+        _ => {
+            let seconds = ns / 1_000_000_000;
+            format!("{} h {:02} min {:02} s", seconds / 3600, seconds / 60 % 60, seconds % 60)
+        }
+    }
+}
+
+fn frequency(hz: f64) -> String {
+    let (value, unit) = match hz {
+        1e9.. => (hz / 1e9, "GHz"),
+        1e6.. => (hz / 1e6, "MHz"),
+        1e5.. => (hz / 1e3, "kHz"),
+        _ => (hz, "Hz"),
+    };
+    // Without zeros at the end: 168 MHz, 32.768 kHz, 0.333 Hz.
+    let digits = format!("{value:.6}");
+    format!("{} {unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    #[test]
+    fn losses_are_told_and_repairs_are_counted() {
+        let expected = "\
+a.bin (core 1): Tonbandgerät, because it looks so
+  98 events in 2.500 s, FreeRTOS, 2 cores, clock 168 MHz (told by --clock-hz)
+  lost: 1 x a gap [gap], at byte 40, at least 1 event
+  repaired: 1 case (-v lists them)
+";
+        assert_eq!(summary(&example(), false), expected);
+    }
+
+    #[test]
+    fn verbose_lists_repairs_and_bytes() {
+        let input = InputReport { core: None, layers: vec!["base64 text", "gzip"], sessions: 3, ..example() };
+        let expected = "\
+a.bin: Tonbandgerät in base64 text around gzip, because it looks so
+  98 events in 2.500 s, FreeRTOS, 2 cores, 3 sessions (the target was reset), clock 168 MHz (told by --clock-hz)
+  1000 bytes: 990 decoded, 10 skipped; 100 good frames, 1 bad
+  lost: 1 x a gap [gap], at byte 40, at least 1 event
+  repaired: 1 x a fix [fix], at byte 90
+";
+        assert_eq!(summary(&input, true), expected);
+    }
+
+    #[test]
+    fn a_failure_is_one_line() {
+        let failed = InputReport { path: "b".into(), error: Some("b is empty".into()), ..InputReport::default() };
+        assert_eq!(summary(&failed, false), "error: b is empty\n");
+    }
+
+    #[test]
+    fn quantities_read_well() {
+        assert_eq!(
+            [7, 1_500, 2_000_000, 3_250_000_000, 3_725_000_000_000].map(duration),
+            ["7 ns", "1.500 µs", "2.000 ms", "3.250 s", "1 h 02 min 05 s"]
+        );
+        assert_eq!([32_768.0, 168e6, 1e9, 1.0 / 3.0].map(frequency), ["32768 Hz", "168 MHz", "1 GHz", "0.333333 Hz"]);
+        assert_eq!([count(1, "event"), count(2, "event")], ["1 event", "2 events"]);
+    }
+}

@@ -1,0 +1,617 @@
+//! The command line as scripts see it: files, standard streams, messages and exit status of the built program.
+//!
+//! Long, because it is a table of cases: one for each message, option and exit status.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory to work in.
+struct Desk {
+    dir: TempDir,
+}
+
+/// What a run of the program gave.
+struct Ran {
+    status: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        Ran { status: output.status.code().expect("ended by itself"), stdout: output.stdout, stderr }
+    }
+}
+
+impl Ran {
+    /// Checks the exit status.
+    #[track_caller]
+    fn ends(self, status: i32) -> Ran {
+        assert_eq!(self.status, status, "{}", self.stderr);
+        self
+    }
+
+    /// Checks that standard error says all of this.
+    #[track_caller]
+    fn says(self, parts: &[&str]) -> Ran {
+        parts.iter().for_each(|part| assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr));
+        self
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let text = std::str::from_utf8(&self.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Desk {
+    fn new() -> Desk {
+        Desk { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn with(name: &str, content: &[u8]) -> Desk {
+        let desk = Desk::new();
+        desk.put(name, content);
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn put(&self, name: &str, content: &[u8]) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    fn get(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}; there are {:?}", self.names()))
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.get(name)).unwrap()
+    }
+
+    /// Everything in the directory, also what is hidden.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program, with its arguments divided by blanks.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
+        command.args(line.split_whitespace()).current_dir(self.dir.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        self.command(line).output().unwrap().into()
+    }
+
+    fn run_with_stdin(&self, line: &str, input: &[u8]) -> Ran {
+        let mut command = self.command(line);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // The program may refuse without reading; then the pipe breaks.
+            scope.spawn(move || drop(stdin.write_all(input)));
+            child.wait_with_output().unwrap().into()
+        })
+    }
+}
+
+/// COBS with its delimiter.
+fn frame(payload: &[u8]) -> Vec<u8> {
+    assert!(payload.len() < 254);
+    let mut framed = Vec::new();
+    for block in payload.split(|&byte| byte == 0) {
+        framed.push(u8::try_from(block.len() + 1).unwrap());
+        framed.extend_from_slice(block);
+    }
+    framed.push(0);
+    framed
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+/// An event with a time and one number.
+fn event(id: u8, ts: u64, number: u64) -> Vec<u8> {
+    frame(&[&[id][..], &varint(ts), &varint(number)].concat())
+}
+
+const SWITCHED_IN: u8 = 0x54;
+
+/// Two tasks that take turns every 1000 ticks, from tick 1000 on.
+fn capture(turns: u64) -> Vec<u8> {
+    let name = |task: u8, name: &str| frame(&[&[0x5f, task], name.as_bytes()].concat());
+    let mut bytes = [frame(&[0x02, 1]), name(1, "blink"), name(2, "radio")].concat();
+    for turn in 1..=turns {
+        bytes.extend(event(SWITCHED_IN, turn * 1000, 1 + turn % 2));
+    }
+    bytes
+}
+
+/// A capture of 40 turns with a frame in its middle that is none.
+fn damaged_capture() -> Vec<u8> {
+    let mut bytes = capture(20);
+    bytes.extend_from_slice(&[0x09, 0x54, 0x00]);
+    (21..=40).for_each(|turn| bytes.extend(event(SWITCHED_IN, turn * 1000, 1 + turn % 2)));
+    bytes
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn hex(data: &[u8]) -> String {
+    data.iter().map(|byte| format!("{byte:02x} ")).collect()
+}
+
+#[test]
+fn a_capture_becomes_a_trace_beside_it() {
+    let desk = Desk::with("run.bin", &capture(50));
+    let ran = desk.run("run.bin").ends(0);
+    assert_eq!(desk.names(), ["run.bin", "run.perfetto-trace"]);
+    assert!(desk.get("run.perfetto-trace").starts_with(&[0x0a]));
+    assert!(ran.stdout.is_empty());
+    ran.says(&["run.bin: Tonbandgerät, because ", "FreeRTOS", "nothing lost", "-> run.perfetto-trace ("]);
+}
+
+#[test]
+fn quiet_is_silent_and_verbose_accounts_for_the_bytes() {
+    let bytes = damaged_capture();
+    let desk = Desk::with("run.bin", &bytes);
+    assert_eq!(desk.run("-q run.bin").ends(0).stderr, "");
+    let account = format!("{} bytes: {} decoded, 3 skipped; 43 good frames, 1 bad", bytes.len(), bytes.len() - 3);
+    let quiet = desk.run("run.bin").ends(0).says(&["  lost: 1 x "]);
+    assert!(!quiet.stderr.contains("decoded,"));
+    desk.run("-v run.bin").ends(0).says(&[&account]);
+    assert!(desk.run("-q nothing.bin").ends(1).stderr.starts_with("error: nothing.bin cannot be opened"));
+    desk.run("-q -v run.bin").ends(2);
+}
+
+#[test]
+fn help_version_and_wrong_usage() {
+    let desk = Desk::new();
+    let help = desk.run("--help").ends(0);
+    let help = String::from_utf8(help.stdout).unwrap();
+    for word in ["INPUT[@CORE]", "--clock-hz", "--from", "--max-lost", "tonbandgeraet", "bare-metal", "Exit status", "dump"] {
+        assert!(help.contains(word), "{word}");
+    }
+    assert!(desk.run("--version").ends(0).stdout.starts_with(b"traceconv "));
+    desk.run("").ends(2).says(&["INPUT"]);
+    desk.run("x --fast").ends(2).says(&["--fast"]);
+    desk.run("x --format wav").ends(2).says(&["tonbandgeraet"]);
+    desk.run("x --mode linux").ends(2).says(&["bare-metal", "free-rtos"]);
+    desk.run("x --cores 0").ends(2);
+    desk.run("x --threads many").ends(2).says(&["a number from 0 to 1024"]);
+    desk.run("x --clock-hz 0").ends(2).says(&["a clock does not have 0 Hz"]);
+    desk.run("x --from 5").ends(2).says(&["the unit is missing"]);
+    desk.run("x --max-lost few").ends(2).says(&["0.5%"]);
+    desk.run("x --events some").ends(2).says(&["none", "default", "all"]);
+    desk.run("dump").ends(2);
+}
+
+#[test]
+fn wrong_combinations_name_the_way_out() {
+    let desk = Desk::with("a.bin", &capture(9));
+    desk.put("b.bin", &capture(9));
+    desk.run("a.bin b.bin -o one").ends(2).says(&["name a directory that exists with -o"]);
+    desk.run("a.bin@0 b.bin").ends(2).says(&["name the cores of all"]);
+    desk.run("a.bin -o a.bin").ends(2).says(&["is an input itself"]);
+    desk.run("a.bin -o - --report -").ends(2).says(&["cannot share standard output"]);
+    desk.run("-").ends(2).says(&["name the output with -o"]);
+    assert_eq!(desk.names(), ["a.bin", "b.bin"]);
+    assert_eq!(desk.get("a.bin"), capture(9));
+}
+
+#[test]
+fn outputs_go_where_they_are_sent() {
+    let desk = Desk::with("run.bin", &capture(50));
+    desk.run("run.bin -o trace").ends(0);
+    let trace = desk.get("trace");
+    assert_eq!(desk.run("run.bin -q -o -").ends(0).stdout, trace);
+    fs::create_dir(desk.path("out")).unwrap();
+    desk.put("more.bin", &capture(60));
+    desk.run("run.bin more.bin -o out").ends(0);
+    assert_eq!(desk.get("out/run.perfetto-trace"), trace);
+    assert_ne!(desk.get("out/more.perfetto-trace"), trace);
+    desk.run_with_stdin("- -o piped --name run", &capture(50)).ends(0);
+    assert_eq!(desk.get("piped"), trace);
+    desk.run("run.bin -o missing/trace").ends(1).says(&["error: run.bin was not converted: cannot write missing/trace"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn outputs_are_ordinary_files() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    let desk = Desk::with("run.bin", &capture(50));
+    desk.run("run.bin").ends(0);
+    let mode = |name| fs::metadata(desk.path(name)).unwrap().mode() & 0o7777;
+    // The input was made by this process in the ordinary way.
+    assert_eq!(mode("run.perfetto-trace"), mode("run.bin"));
+
+    // An existing file keeps its permissions, and a link stays a link.
+    fs::set_permissions(desk.path("run.perfetto-trace"), fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("run.perfetto-trace", desk.path("link")).unwrap();
+    fs::write(desk.path("run.perfetto-trace"), "old").unwrap();
+    desk.run("run.bin -o link").ends(0);
+    assert!(fs::symlink_metadata(desk.path("link")).unwrap().is_symlink());
+    assert_eq!(mode("run.perfetto-trace"), 0o640);
+    assert!(desk.get("run.perfetto-trace").starts_with(&[0x0a]));
+    assert_eq!(desk.names(), ["link", "run.bin", "run.perfetto-trace"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_written_not_replaced() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let desk = Desk::with("run.bin", &capture(50));
+    desk.run("run.bin -o /dev/null").ends(0);
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    desk.run("run.bin -o /dev/full").ends(1).says(&["cannot write /dev/full", "No space left on device"]);
+    desk.run("dump run.bin -o /dev/full").ends(1).says(&["cannot write", "No space left on device"]);
+}
+
+#[test]
+fn a_failed_conversion_leaves_the_old_trace() {
+    let desk = Desk::with("run.bin", b"no recording");
+    desk.put("run.perfetto-trace", b"the old one");
+    desk.run("run.bin").ends(1);
+    desk.run("run.bin --format tonbandgeraet").ends(1).says(&["run.bin gives no event, so no trace was written"]);
+    assert_eq!(desk.get("run.perfetto-trace"), b"the old one");
+    assert_eq!(desk.names(), ["run.bin", "run.perfetto-trace"]);
+}
+
+#[test]
+fn every_dress_of_a_capture_gives_the_same_trace() {
+    let bytes = capture(500);
+    let desk = Desk::with("run.bin", &bytes);
+    desk.run("run.bin -o expected").ends(0);
+    let expected = desk.get("expected");
+    let base64 = data_encoding::BASE64.encode(&bytes);
+    let wrapped: Vec<&[u8]> = base64.as_bytes().chunks(76).collect();
+    for (content, name) in [
+        (gzip(&bytes), "gzip"),
+        (zstd::encode_all(&bytes[..], 3).unwrap(), "zstd"),
+        (hex(&bytes).into_bytes(), "hex text"),
+        (wrapped.join(&b'\n'), "base64 text"),
+        (data_encoding::BASE64.encode(&gzip(&bytes)).into_bytes(), "base64 text around gzip"),
+    ] {
+        desk.put("dressed", &content);
+        desk.run("dressed -o trace --name run --report report").ends(0).says(&[&format!("Tonbandgerät in {name}, because")]);
+        assert!(desk.get("trace") == expected, "{name}");
+        let input = &desk.json("report")["inputs"][0];
+        assert_eq!(
+            (input["input_bytes"].as_u64(), input["file_bytes"].as_u64()),
+            (Some(bytes.len() as u64), Some(content.len() as u64))
+        );
+        assert_eq!(desk.run("dump dressed").ends(0).lines(), desk.run("dump run.bin").ends(0).lines());
+    }
+}
+
+#[test]
+fn threads_and_mappings_have_no_influence() {
+    let desk = Desk::with("run.bin", &capture(30_000));
+    desk.run("run.bin -o expected --threads 1").ends(0);
+    for options in ["--threads 2", "--threads 3", "--no-mmap", ""] {
+        desk.run(&format!("run.bin -o trace {options}")).ends(0);
+        assert!(desk.get("trace") == desk.get("expected"), "{options}");
+    }
+}
+
+#[test]
+fn the_report_accounts_for_everything() {
+    let bytes = damaged_capture();
+    let desk = Desk::with("run.bin", &bytes);
+    desk.run("run.bin --report report.json").ends(0);
+    let report = desk.json("report.json");
+    assert_eq!((&report["schema_version"], &report["tool_version"]), (&1.into(), &env!("CARGO_PKG_VERSION").into()));
+    assert_eq!(report["output_bytes"].as_u64(), Some(desk.get("run.perfetto-trace").len() as u64));
+    assert!(report["wall_seconds"].as_f64().unwrap() > 0.0);
+    let input = &report["inputs"][0];
+    for (field, expected) in [
+        ("path", Value::from("run.bin")),
+        ("format", "tonbandgeraet".into()),
+        ("input_bytes", bytes.len().into()),
+        ("decoded_bytes", (bytes.len() - 3).into()),
+        ("skipped_bytes", 3.into()),
+        ("frames_ok", 43.into()),
+        ("frames_bad", 1.into()),
+        ("first_ns", 1000.into()),
+        ("last_ns", 40_000.into()),
+        ("cores", 1.into()),
+        ("output", "run.perfetto-trace".into()),
+        ("error", Value::Null),
+    ] {
+        assert_eq!(input[field], expected, "{field}");
+    }
+    assert!(input["detected_because"].as_str().unwrap().contains("frames"));
+    assert!(input["events"].as_u64().unwrap() >= 40);
+    let losses = input["losses"].as_array().unwrap();
+    assert_eq!((losses.len(), &losses[0]["count"]), (1, &1.into()));
+    assert_eq!(losses[0]["first_offset"], capture(20).len());
+    assert!(losses[0]["kind"].is_string() && losses[0]["at_least_lost"].is_u64());
+
+    let ran = desk.run("run.bin -q --report -").ends(0);
+    let printed: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(printed["inputs"], report["inputs"]);
+    desk.run("run.bin --report missing/report.json").ends(1).says(&["error: cannot write missing/report.json: No such file"]);
+}
+
+#[test]
+fn a_batch_goes_on_after_a_failure() {
+    let desk = Desk::with("a.bin", &capture(50));
+    desk.put("b.bin", b"");
+    desk.put("c.bin", &damaged_capture());
+    let ran = desk.run("a.bin b.bin c.bin gone.bin --report report --strict").ends(1);
+    ran.says(&[
+        "error: b.bin is empty (0 bytes)",
+        "error: gone.bin cannot be opened",
+        "error: c.bin was converted, but with losses",
+    ]);
+    assert_eq!(desk.names(), ["a.bin", "a.perfetto-trace", "b.bin", "c.bin", "c.perfetto-trace", "report"]);
+    let report = desk.json("report");
+    let inputs = report["inputs"].as_array().unwrap();
+    let paths: Vec<_> = inputs.iter().map(|input| input["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["a.bin", "b.bin", "c.bin", "gone.bin"]);
+    assert!(inputs[0]["error"].is_null() && inputs[1]["error"].as_str().unwrap().starts_with("b.bin is empty"));
+    for input in inputs {
+        let bytes = |field: &str| input[field].as_u64().unwrap();
+        assert_eq!(bytes("input_bytes"), bytes("decoded_bytes") + bytes("skipped_bytes"));
+    }
+}
+
+#[test]
+fn loss_limits_give_status_3_and_a_trace() {
+    let desk = Desk::with("run.bin", &damaged_capture());
+    desk.put("good.bin", &capture(50));
+    desk.run("run.bin").ends(0);
+    desk.run("run.bin -q --strict").ends(3).says(&["beyond the limit set by --strict"]);
+    desk.run("run.bin --max-lost 0").ends(3).says(&["beyond the limit set by --max-lost"]);
+    desk.run("run.bin --max-lost 0.1%").ends(3);
+    desk.run("run.bin --max-lost 1").ends(0);
+    desk.run("run.bin --max-lost 5%").ends(0);
+    desk.run("good.bin --strict --max-lost 0").ends(0);
+    desk.run("good.bin run.bin --strict").ends(3);
+    assert!(desk.get("run.perfetto-trace").starts_with(&[0x0a]));
+}
+
+#[test]
+fn what_is_no_recording_is_told_in_a_sentence() {
+    let desk = Desk::with("empty", b"");
+    desk.put("text", b"Dear reader, this is no recording.\n");
+    desk.put("photo", b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00H\x00H\x00\x00");
+    desk.put("program", b"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00");
+    desk.put("erased", &[0xff; 5000]);
+    desk.put("noise", &[0x81, 0xfe, 0x93, 0xa7, 0xc5, 0xe1, 0x99, 0x8d, 0xbb]);
+    desk.put("broken.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff\xff");
+    desk.put("photo.gz", &gzip(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00H\x00H\x00\x00"));
+    fs::create_dir(desk.path("folder")).unwrap();
+    desk.put("run.bin", &capture(50));
+    desk.run("run.bin -o trace").ends(0);
+    let before = desk.names();
+    for (name, part) in [
+        ("empty", "empty is empty (0 bytes); check that"),
+        ("folder", "folder is a directory, not a recording"),
+        ("gone", "gone cannot be opened: No such file"),
+        ("text", "text is a text file (it starts with \"Dear reader, this is no recording.\"), not a recording"),
+        ("photo", "photo is a JPEG picture, not a recording"),
+        ("photo.gz", "photo.gz is a JPEG picture (once decoded from gzip), not a recording"),
+        ("program", "program is an ELF program, not a recording"),
+        ("erased", "erased is 0xFF in every byte, as erased or never written memory has it"),
+        ("trace", "trace is a Perfetto trace already, not a recording"),
+        ("noise", "noise is in no format known here: its first bytes are 81 fe 93 a7 c5 e1 99 8d bb."),
+        ("broken.gz", "broken.gz starts like gzip data, but nothing can be decoded from it"),
+    ] {
+        desk.run(name).ends(1).says(&[&format!("error: {part}")]);
+        desk.run(&format!("dump {name}")).ends(1).says(&[&format!("error: {part}")]);
+    }
+    desk.run("noise").says(&["--format NAME (tonbandgeraet"]);
+    assert_eq!(desk.names(), before);
+}
+
+#[test]
+fn a_named_format_is_not_questioned() {
+    let desk = Desk::with("odd", &[b"\x7fELF\x00".to_vec(), capture(3)].concat());
+    desk.run("odd").ends(1).says(&["is an ELF program"]);
+    desk.run("odd --format tonbandgeraet").ends(0).says(&["because --format tonbandgeraet says so"]);
+}
+
+#[test]
+fn a_cut_gzip_file_gives_what_is_in_it_and_counts_as_a_loss() {
+    let packed = gzip(&capture(20_000));
+    let desk = Desk::with("run.bin.gz", &packed[..packed.len() / 2]);
+    desk.run("run.bin.gz --report report").ends(0).says(&["the compressed stream is damaged", "[compressed_stream_damaged]"]);
+    let input = &desk.json("report")["inputs"][0];
+    assert!(input["events"].as_u64().unwrap() > 1000);
+    let losses = input["losses"].as_array().unwrap();
+    let loss = losses.iter().find(|loss| loss["kind"] == "compressed_stream_damaged").unwrap();
+    assert_eq!((&loss["count"], &loss["first_offset"]), (&1.into(), &input["input_bytes"]));
+    desk.run("run.bin.gz --strict").ends(3);
+    desk.run("dump run.bin.gz").ends(0).says(&["warning: run.bin.gz: the gzip stream breaks off at byte"]);
+}
+
+#[test]
+fn split_recordings_become_one_trace() {
+    let desk = Desk::with("left.bin", &capture(50));
+    desk.put("right.bin", &capture(70));
+    desk.put("odd@1", &capture(9));
+    desk.run("left.bin@0 right.bin@1 --report report").ends(0);
+    assert!(
+        desk.names().contains(&"left.perfetto-trace".to_string()) && !desk.names().contains(&"right.perfetto-trace".to_string())
+    );
+    let report = desk.json("report");
+    let cores: Vec<_> = report["inputs"].as_array().unwrap().iter().map(|input| input["core"].as_u64()).collect();
+    assert_eq!(cores, [Some(0), Some(1)]);
+
+    // A file that has the whole name wins.
+    desk.run("odd@1 --report report").ends(0);
+    assert_eq!(
+        (&desk.json("report")["inputs"][0]["core"], desk.names().contains(&"odd@1.perfetto-trace".into())),
+        (&Value::Null, true)
+    );
+    desk.run("odd@1@1 -o trace --report report").ends(0);
+    assert_eq!(desk.json("report")["inputs"][0]["core"], 1);
+    assert!(desk.run("dump odd@1@1").ends(0).lines().iter().any(|line| line["core"] == 1));
+
+    desk.run("left.bin@0 gone.bin@1 -o other --report report")
+        .ends(1)
+        .says(&["error: gone.bin cannot be opened", "error: left.bin is one recording with an input that cannot be used"]);
+    assert!(!desk.names().contains(&"other".to_string()));
+}
+
+#[test]
+fn the_clock_can_be_named() {
+    let desk = Desk::with("run.bin", &capture(42));
+    let last_ns = |options: &str| {
+        desk.run(&format!("run.bin --report report {options}")).ends(0);
+        desk.json("report")["inputs"][0]["last_ns"].as_u64().unwrap()
+    };
+    assert_eq!(last_ns(""), 42_000);
+    assert_eq!(last_ns("--clock-hz 168M"), 250_000);
+    assert_eq!(last_ns("--clock-hz 32768"), 1_281_738_281);
+    assert_eq!(last_ns("--clock-hz 1/3"), 126_000_000_000_000);
+    let clock = &desk.json("report")["inputs"][0]["clock"];
+    assert_eq!((&clock["ns_numerator"], &clock["ns_denominator"]), (&3_000_000_000u64.into(), &1.into()));
+}
+
+#[test]
+fn options_reach_the_trace() {
+    let desk = Desk::with("run.bin", &capture(1000));
+    let trace = |options: &str| {
+        desk.run(&format!("run.bin -o trace {options}")).ends(0);
+        desk.get("trace")
+    };
+    let whole = trace("");
+    assert!(trace("--from +100us --to +200us").len() < whole.len() / 2);
+    assert!(trace("--from 900us").len() < whole.len() / 2);
+    assert!(trace("--to 100us").len() < whole.len() / 2);
+    assert_ne!(trace("--events all"), whole);
+    let named = trace("--name pump-controller");
+    assert!(named.windows(15).any(|window| window == b"pump-controller"));
+    assert!(!whole.windows(15).any(|window| window == b"pump-controller"));
+    trace("--cores 2");
+    trace("--mode free-rtos");
+    // Bare metal has no tasks: nothing of this capture is left.
+    desk.run("run.bin -o none --mode bare-metal").ends(1).says(&["gives no event"]);
+}
+
+#[test]
+fn dump_lists_every_record_in_file_order() {
+    let bytes = damaged_capture();
+    let desk = Desk::with("run.bin", &bytes);
+    let ran = desk.run("dump run.bin").ends(0);
+    assert_eq!(ran.stderr, "");
+    let lines = ran.lines();
+    assert_eq!(lines.len(), 44);
+    let first = std::str::from_utf8(&ran.stdout).unwrap().lines().next().unwrap();
+    assert!(first.starts_with("{\"offset\":0,\"record\":\"ts_resolution_ns\""), "{first}");
+    assert!(lines[1]["ts"].is_null() && lines[1]["ns"].is_null() && lines[1]["name"] == "blink");
+    let third = &lines[3];
+    assert_eq!(
+        (&third["record"], &third["ts"], &third["ns"], &third["task_id"]),
+        (&"task_switched_in".into(), &1000.into(), &1000.into(), &2.into())
+    );
+    let invalid: Vec<_> = lines.iter().filter(|line| line["record"] == "invalid").collect();
+    assert_eq!(invalid.len(), 1);
+    assert_eq!(invalid[0]["offset"], capture(20).len());
+    assert!(invalid[0]["bytes"].as_str().unwrap().starts_with("0954") && invalid[0]["reason"].is_string());
+    let offsets: Vec<_> = lines.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
+    assert!(offsets.is_sorted());
+
+    desk.run("dump run.bin -o list").ends(0);
+    assert_eq!(desk.get("list"), ran.stdout);
+    assert_eq!(desk.run_with_stdin("dump -", &bytes).ends(0).stdout, ran.stdout);
+    let text = desk.run("dump --text run.bin").ends(0).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(text.lines().count(), 44);
+    assert!(text.lines().any(|line| line.ends_with("task_switched_in  task_id=2")), "{text}");
+    let slower = desk.run("dump --clock-hz 1M run.bin").ends(0).lines();
+    assert_eq!(slower[3]["ns"], 1_000_000);
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_a_dump_quietly() {
+    let desk = Desk::with("run.bin", &capture(100_000));
+    let mut child = desk.command("dump run.bin").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = Ran::from(child.wait_with_output().unwrap()).ends(0);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_reader_of_a_trace_that_goes_away_is_told() {
+    let desk = Desk::with("run.bin", &capture(100_000));
+    let mut child = desk.command("run.bin -o -").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    Ran::from(child.wait_with_output().unwrap()).ends(1).says(&["cannot write the trace to standard output"]);
+}
+
+#[cfg(unix)]
+fn send(signal: &str, child: &std::process::Child) {
+    // It may be over already.
+    Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_wait_for_input() {
+    for signal in ["-INT", "-TERM"] {
+        let desk = Desk::new();
+        let mut child = desk.command("- -o trace").stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // More than any pipe holds: when this is done, the program is reading.
+        stdin.write_all(&vec![1; 4 << 20]).unwrap();
+        send(signal, &child);
+        Ran::from(child.wait_with_output().unwrap()).ends(130);
+        drop(stdin);
+        assert_eq!(desk.names(), [""; 0]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_no_half_file() {
+    let desk = Desk::with("run.bin", &capture(2_000_000));
+    let has_temporary = |desk: &Desk| desk.names().iter().any(|name| name.starts_with(".traceconv-"));
+    let mut child = desk.command("-q run.bin -o trace").spawn().unwrap();
+    while !has_temporary(&desk) && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    send("-TERM", &child);
+    // On a fast machine it may be done before the signal comes; then the trace is whole.
+    let expected: &[&str] = match child.wait().unwrap().code() {
+        Some(130) => &["run.bin"],
+        Some(0) => &["run.bin", "trace"],
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(desk.names(), expected);
+}
+
+#[test]
+fn a_file_called_like_a_command_is_given_with_its_directory() {
+    let desk = Desk::with("dump", &capture(50));
+    desk.run("./dump").ends(0);
+    assert!(Path::new(&desk.path("dump.perfetto-trace")).exists());
+}
