@@ -25,7 +25,8 @@ mod writer;
 mod tests;
 
 pub use op::{
-    Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
+    Arg, ArgValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit,
+    WakingRow,
 };
 
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
@@ -215,6 +216,7 @@ impl Timeline {
             match event.kind {
                 EventKind::SwitchedIn(task) => self.switched_in(task, core, time_ns, entities),
                 EventKind::Ready { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
+                EventKind::Relisted(task) => self.relisted(task, core, time_ns, entities),
                 EventKind::Object { object, op, from_isr, level } => {
                     self.object_op(object, op, level, from_isr, core, time_ns, entities);
                 }

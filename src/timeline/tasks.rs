@@ -359,6 +359,14 @@ impl Timeline {
         }
     }
 
+    /// A task was put on the list of its new priority: it was ready, or runs. But a task that waits cannot be on any such list, so
+    /// for that one it is the end of its wait.
+    pub(super) fn relisted(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        if self.tasks[task.index()].is_parked() {
+            self.ready(task, core, false, time_ns, entities);
+        }
+    }
+
     pub(super) fn suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
         match self.tasks[task.index()].status {
             Status::Running(_) => self.tasks[task.index()].leaving = Some(Leaving::Suspended),

@@ -26,7 +26,7 @@ use super::scan::ScanFacts;
 use clock::{LOOKAHEAD_RECORDS, Verdict};
 use held::{Ahead, At, Carry, Chunk, add_gap, enter_part};
 use ids::Ids;
-use input::{CoreState, Input};
+use input::{CoreState, Input, Touched};
 use mailbox::QueueLevel;
 use names::{Fact, Names, Subject};
 

@@ -10,7 +10,7 @@ use super::super::decode::Records;
 use super::super::record::Record;
 use super::ids::Place;
 use super::mailbox::Judged;
-use super::{At, DROP_COUNTER_EVERY, Resolver, losses, push_gap};
+use super::{At, DROP_COUNTER_EVERY, Resolver, Touched, losses, push_gap};
 
 impl Resolver {
     /// A timed record.
@@ -48,8 +48,10 @@ impl Resolver {
             }};
         }
         let is_drop_counter = matches!(record, Record::DroppedEvtCnt { .. });
+        let mut touched = Touched::Otherwise;
         if !is_drop_counter {
             input.since_drop_counter += 1;
+            touched = std::mem::take(&mut input.state().touched);
         }
         let kind = match *record {
             Record::DroppedEvtCnt { cnt, .. } => return self.drop_counter(at, cnt, time, out),
@@ -95,7 +97,11 @@ impl Resolver {
                 EventKind::SwitchedIn(task)
             }
             Record::TaskToRdyState { task_id, .. } => {
-                EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+                if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
+                    EventKind::Relisted(entity!(ids.task(task_id, place, entities)))
+                } else {
+                    EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+                }
             }
             Record::TaskResumed { task_id, .. } => {
                 EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
@@ -105,6 +111,10 @@ impl Resolver {
             }
             Record::TaskSuspended { task_id, .. } => EventKind::Suspended(entity!(ids.task(task_id, place, entities))),
             Record::TaskPrioritySet { task_id, priority, .. } => {
+                // A new task gets its priority before it becomes ready for the first time.
+                if touched != Touched::Created(task_id) {
+                    input.state().touched = Touched::Prioritised(task_id);
+                }
                 let task = entity!(ids.task(task_id, place, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Set }
             }
@@ -113,10 +123,12 @@ impl Resolver {
                 EventKind::Priority { task, priority, change: PriorityChange::Inherit }
             }
             Record::TaskPriorityDisinherit { task_id, priority, .. } => {
+                input.state().touched = Touched::Prioritised(task_id);
                 let task = entity!(ids.task(task_id, place, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Disinherit }
             }
             Record::TaskCreated { task_id, .. } => {
+                input.state().touched = Touched::Created(task_id);
                 // An id that comes again after a deletion is another task.
                 let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
                 let task = if again { ids.new_task(task_id, place, entities) } else { ids.task(task_id, place, entities) };
@@ -309,6 +321,12 @@ impl Resolver {
             push_late(level.forget(), ObjectId(object), time, core, out);
         }
     }
+}
+
+/// Whether what comes next is that this task inherits a priority.
+fn is_inherited_next(at: At<'_>, task: u32) -> bool {
+    let mut following = at.ahead.after(at.number).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
+    matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
 }
 
 fn wait(reason: WaitReason, object: Option<ObjectId>, kernel_ticks: u32) -> EventKind {

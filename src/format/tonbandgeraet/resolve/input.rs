@@ -42,8 +42,19 @@ pub struct Input {
 pub struct CoreState {
     pub clock: CoreClock,
     pub running: Option<TaskId>,
+    /// What the last event did to a task.
+    pub touched: Touched,
     /// The last tick that was converted, and its time.
     pub converted: (u64, Nanos),
+}
+
+/// What the last event of a core did to a task, by the target's id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Touched {
+    #[default]
+    Otherwise,
+    Created(u32),
+    Prioritised(u32),
 }
 
 impl Input {
