@@ -73,10 +73,10 @@ impl Ledger {
         }
     }
 
-    /// Enters `count` cases at once; nothing if there are none.
+    /// Enters `count` cases at once, each of one event; nothing if there are none.
     pub fn enter_many(&mut self, kind: LossKind, first_offset: u64, count: u64) {
         if count > 0 {
-            self.enter(kind, first_offset, 0);
+            self.enter(kind, first_offset, if kind.severity == Severity::Loss { count } else { 0 });
             if let Some(entry) = self.entries.iter_mut().find(|entry| entry.kind == kind) {
                 entry.count += count - 1;
             }

@@ -55,6 +55,8 @@ struct Session {
     ids: Ids,
     /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
     levels: Vec<QueueLevel>,
+    /// How many gaps there were.
+    gaps: u32,
     /// Tasks that were deleted: their id may come again, with another task.
     deleted: rustc_hash::FxHashSet<u32>,
 }
@@ -67,7 +69,9 @@ impl Session {
         if index >= self.levels.len() {
             self.levels.resize(index + 1, QueueLevel::default());
         }
-        &mut self.levels[index]
+        let level = &mut self.levels[index];
+        level.cross(self.gaps);
+        level
     }
 }
 
@@ -205,6 +209,18 @@ impl Input {
     fn core_of(&self, core_id: u32) -> Option<CoreId> {
         let core = CoreId(u16::try_from(core_id).ok()?);
         self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
+    }
+
+    /// Judges a time of the present core.
+    fn verdict(&self, at: At<'_>, ticks: u64, is_reset: bool) -> Verdict {
+        let Some(state) = self.states.get(self.core.index()) else { return Verdict::Take };
+        let records = at.ahead.after(at.number);
+        let mut following = SameCore { records: records.clone(), core: self.core, input: self };
+        match state.clock.judge(ticks, following.clone(), is_reset) {
+            // More follows, but nothing of this core as far as can be seen: that this is its last time is not known.
+            Verdict::Outlier(_) if following.next().is_none() && records.count() >= LOOKAHEAD_RECORDS => Verdict::Take,
+            verdict => verdict,
+        }
     }
 
     /// Whether times from `first` to `last`, all of the present core, would be taken as they are.
@@ -376,12 +392,9 @@ impl Resolver {
     #[cold]
     fn judged_time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
-        let core = input.core;
         let sign =
             input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, at.ahead.after(at.number), at.offset));
-        let following = SameCore { records: at.ahead.after(at.number), core, input };
-        let verdict = input.states[core.index().min(input.states.len() - 1)].clock.judge(ticks, following, sign.is_some());
-        let ticks = match verdict {
+        let ticks = match input.verdict(at, ticks, sign.is_some()) {
             Verdict::Take => ticks,
             Verdict::Clamp => {
                 out.ledger.enter(losses::TIME_CLAMPED, at.offset, 0);
@@ -407,11 +420,14 @@ impl Resolver {
             input.state().converted.1
         });
         // An overflowing tick must not hold up those that follow.
-        if input.nanos(ticks).is_some() {
-            input.state().clock.take(ticks);
+        let fits = input.nanos(ticks).is_some();
+        let state = input.state();
+        let time = time.max(state.converted.1);
+        state.converted.1 = time;
+        if fits {
+            state.clock.take(ticks);
+            state.converted.0 = ticks;
         }
-        let time = time.max(input.state().converted.1);
-        input.state().converted = (ticks, time);
         input.last_ns = input.last_ns.max(time);
         time
     }
@@ -426,6 +442,12 @@ impl Resolver {
         if self.sessions.len() <= input.session as usize {
             self.sessions.push(Session::default());
         }
+        // Sessions that all inputs have left will not be asked again.
+        let oldest = self.inputs.iter().map(|input| input.session).min().unwrap_or(0);
+        if let Some(left) = oldest.checked_sub(1).and_then(|left| self.sessions.get_mut(left as usize)) {
+            *left = Session::default();
+        }
+        let input = &mut self.inputs[index];
         if let Some(start) = self.starts.get_mut(index) {
             *start = offset;
         }
