@@ -22,6 +22,8 @@ mod tasks;
 mod writer;
 
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod tests;
 
 pub use op::{

@@ -2,8 +2,8 @@
 
 use crate::format::Resolved;
 use crate::model::{
-    Entities, Event, EventKind, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectOp, Packed, PriorityChange, TaskId, TextRef, Wait,
-    WaitReason,
+    Entities, Event, EventKind, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectOp, Packed, PriorityChange, TaskId, TextRef,
+    Wait, WaitReason,
 };
 
 use super::super::decode::Records;
