@@ -22,6 +22,8 @@ mod tasks;
 mod writer;
 
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod tests;
 
 pub use op::{
@@ -86,6 +88,8 @@ pub struct Counts {
     pub missing_isr_exits: u64,
     /// Ends of spans that never began.
     pub unmatched_span_ends: u64,
+    /// Spans nested deeper than the viewer shows; they are not drawn.
+    pub too_deep_spans: u64,
     /// Events about "the running task" while it was unknown who runs.
     pub without_task: u64,
 }

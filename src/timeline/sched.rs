@@ -89,6 +89,11 @@ impl CoreRows {
         self.rows.len() >= PENDING_ROWS
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Moves all rows before the first undecided one into the present block. `core` is this core's number.
     pub fn flush(&mut self, core: u16, writer: &mut Writer) {
         let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.start_ns(), clip.end_ns()));

@@ -59,6 +59,8 @@ struct Session {
     ids: Ids,
     /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
     levels: Vec<QueueLevel>,
+    /// How many gaps there were.
+    gaps: u32,
     /// Tasks that were deleted: their id may come again, with another task.
     deleted: rustc_hash::FxHashSet<u32>,
 }
@@ -71,7 +73,9 @@ impl Session {
         if index >= self.levels.len() {
             self.levels.resize(index + 1, QueueLevel::default());
         }
-        &mut self.levels[index]
+        let level = &mut self.levels[index];
+        level.cross(self.gaps);
+        level
     }
 }
 
@@ -256,12 +260,9 @@ impl Resolver {
     #[cold]
     fn judged_time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
-        let core = input.core;
         let sign =
             input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, at.ahead.after(at.number), at.offset));
-        let following = SameCore { records: at.ahead.after(at.number), core, input };
-        let verdict = input.states[core.index().min(input.states.len() - 1)].clock.judge(ticks, following, sign.is_some());
-        let ticks = match verdict {
+        let ticks = match input.verdict(at, ticks, sign.is_some()) {
             Verdict::Take => ticks,
             Verdict::Clamp => {
                 out.ledger.enter(losses::TIME_CLAMPED, at.offset, 0);
@@ -287,11 +288,14 @@ impl Resolver {
             input.state().converted.1
         });
         // An overflowing tick must not hold up those that follow.
-        if input.nanos(ticks).is_some() {
-            input.state().clock.take(ticks);
+        let fits = input.nanos(ticks).is_some();
+        let state = input.state();
+        let time = time.max(state.converted.1);
+        state.converted.1 = time;
+        if fits {
+            state.clock.take(ticks);
+            state.converted.0 = ticks;
         }
-        let time = time.max(input.state().converted.1);
-        input.state().converted = (ticks, time);
         input.last_ns = input.last_ns.max(time);
         time
     }
@@ -306,6 +310,12 @@ impl Resolver {
         if self.sessions.len() <= input.session as usize {
             self.sessions.push(Session::default());
         }
+        // Sessions that all inputs have left will not be asked again.
+        let oldest = self.inputs.iter().map(|input| input.session).min().unwrap_or(0);
+        if let Some(left) = oldest.checked_sub(1).and_then(|left| self.sessions.get_mut(left as usize)) {
+            *left = Session::default();
+        }
+        let input = &mut self.inputs[index];
         if let Some(start) = self.starts.get_mut(index) {
             *start = offset;
         }
@@ -352,31 +362,4 @@ fn drop_counter_restarts<'a>(
         _ => None,
     });
     counters.next().filter(|&next| next < dropped).map(|_| offset)
-}
-
-/// The time stamps of one core among the records that follow.
-#[derive(Clone)]
-struct SameCore<'a, I> {
-    records: I,
-    core: CoreId,
-    input: &'a Input,
-}
-
-impl<'a, I: Iterator<Item = &'a Record<TextRef>>> Iterator for SameCore<'a, I> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        let wanted = self.input.core;
-        loop {
-            match self.records.next()? {
-                Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
-                record if self.core == wanted => {
-                    if let Some(ticks) = record.ts() {
-                        return Some(ticks);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! What is held back until more has come: the last records, and the gaps that bad frames left between records.
 
-use crate::model::{Ledger, LossNote, TextRef};
+use crate::model::{CoreId, Ledger, LossNote, TextRef};
 
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stored};
 use super::super::record::Record;
 use super::clock::LOOKAHEAD_RECORDS;
+use super::input::Input;
 
 /// Records in file order: those held back, then those of the part at hand.
 #[derive(Clone, Copy)]
@@ -95,9 +96,8 @@ pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut L
     for bad in &records.bad {
         let offset = records.base + u64::from(bad.offset);
         let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
-        ledger.bad_frame(kind, offset, bytes, at_least_lost);
-        // A run of lone delimiters is many frames.
-        ledger.frames_bad += u64::from(bad.frames.saturating_sub(1));
+        // A run of lone delimiters is many frames, however it is cut.
+        ledger.bad_frames(kind, offset, bytes, u64::from(bad.frames), at_least_lost);
         // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
         if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
             push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
@@ -124,4 +124,31 @@ pub fn add_gap(gap: &mut Option<LossNote>, note: LossNote) {
 fn extend_gap(gap: &mut LossNote, more: LossNote) {
     gap.bytes = gap.bytes.saturating_add(more.bytes);
     gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
+}
+
+/// The time stamps of one core among the records that follow.
+#[derive(Clone)]
+pub struct SameCore<'a, I> {
+    pub records: I,
+    pub core: CoreId,
+    pub input: &'a Input,
+}
+
+impl<'a, I: Iterator<Item = &'a Record<TextRef>>> Iterator for SameCore<'a, I> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let wanted = self.input.core;
+        loop {
+            match self.records.next()? {
+                Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
+                record if self.core == wanted => {
+                    if let Some(ticks) = record.ts() {
+                        return Some(ticks);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }

@@ -5,8 +5,8 @@ use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
 
 use super::super::decode::FragmentJoiner;
 use super::super::scan::ScanFacts;
-use super::clock::CoreClock;
-use super::held::Carry;
+use super::clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
+use super::held::{At, Carry, SameCore};
 use super::names::Names;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
@@ -109,6 +109,18 @@ impl Input {
     pub fn core_of(&self, core_id: u32) -> Option<CoreId> {
         let core = CoreId(u16::try_from(core_id).ok()?);
         self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
+    }
+
+    /// Judges a time of the present core.
+    pub fn verdict(&self, at: At<'_>, ticks: u64, is_reset: bool) -> Verdict {
+        let Some(state) = self.states.get(self.core.index()) else { return Verdict::Take };
+        let records = at.ahead.after(at.number);
+        let mut following = SameCore { records: records.clone(), core: self.core, input: self };
+        match state.clock.judge(ticks, following.clone(), is_reset) {
+            // More follows, but nothing of this core as far as can be seen: that this is its last time is not known.
+            Verdict::Outlier(_) if following.next().is_none() && records.count() >= LOOKAHEAD_RECORDS => Verdict::Take,
+            verdict => verdict,
+        }
     }
 
     /// Whether times from `first` to `last`, all of the present core, would be taken as they are.

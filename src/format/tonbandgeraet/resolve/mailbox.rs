@@ -12,6 +12,10 @@ pub struct QueueLevel {
     last: Option<u32>,
     /// When "two" was reported, while it is open whether it was.
     doubtful_since: Option<Nanos>,
+    /// The same, before a gap: what came of it is lost, so what was reported stands.
+    before_gap: Option<Nanos>,
+    /// How many gaps this queue has seen.
+    gaps: u32,
     kind: Capacity,
 }
 
@@ -43,7 +47,7 @@ impl QueueLevel {
     pub fn sent(&mut self, level: u32, time: Nanos) -> Judged {
         let plain = Judged { level: Some(level), ..Judged::default() };
         match self.kind {
-            Capacity::Mailbox if level >= 2 => {
+            Capacity::Mailbox if level == 2 => {
                 self.last = Some(1);
                 return Judged { level: Some(1), is_overwrite: true, repaired: 1, ..Judged::default() };
             }
@@ -59,9 +63,11 @@ impl QueueLevel {
             }
             _ => {}
         }
-        let two_since = self.settle(level > 2);
+        if level > 2 {
+            self.kind = Capacity::Deep;
+        }
         self.last = Some(level);
-        Judged { two_since, ..plain }
+        Judged { two_since: self.settle(), ..plain }
     }
 
     /// A receive was reported.
@@ -72,7 +78,10 @@ impl QueueLevel {
             self.doubtful_since = None;
             judged.repaired = 1;
         } else {
-            judged.two_since = self.settle(level >= 2);
+            if level > 0 {
+                self.kind = Capacity::Deep;
+            }
+            judged.two_since = self.settle();
         }
         self.last = Some(level);
         judged
@@ -80,23 +89,31 @@ impl QueueLevel {
 
     /// The level was told, or the queue emptied.
     pub fn told(&mut self, level: u32) -> Option<Nanos> {
-        let two_since = self.settle(level >= 2);
+        if level > 1 {
+            self.kind = Capacity::Deep;
+        }
         self.last = Some(level);
-        two_since
+        self.settle()
     }
 
     /// Nothing more comes, or something was lost: what was reported stands.
     pub fn forget(&mut self) -> Option<Nanos> {
         self.last = None;
-        self.doubtful_since.take()
+        self.settle()
     }
 
-    fn settle(&mut self, is_deep: bool) -> Option<Nanos> {
-        let two_since = self.doubtful_since.take();
-        if is_deep || two_since.is_some() {
-            self.kind = Capacity::Deep;
+    /// There were `gaps` gaps so far. Nothing is concluded across a new one.
+    #[inline]
+    pub fn cross(&mut self, gaps: u32) {
+        if self.gaps != gaps {
+            self.gaps = gaps;
+            self.last = None;
+            self.before_gap = self.settle();
         }
-        two_since
+    }
+
+    fn settle(&mut self) -> Option<Nanos> {
+        self.doubtful_since.take().or_else(|| self.before_gap.take())
     }
 }
 
@@ -141,6 +158,41 @@ mod tests {
         queue.received(0);
         queue.sent(1, Nanos(3));
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
+    }
+
+    #[test]
+    fn a_gap_proves_nothing() {
+        let mut queue = QueueLevel::default();
+        queue.sent(1, Nanos(1));
+        queue.sent(2, Nanos(2));
+        queue.cross(1);
+        // The receive that left one is lost.
+        assert_eq!(queue.received(0), Judged { level: Some(0), two_since: Some(Nanos(2)), ..Judged::default() });
+        queue.sent(1, Nanos(3));
+        queue.sent(2, Nanos(4));
+        assert_eq!(queue.received(1).two_since, Some(Nanos(4)));
+    }
+
+    #[test]
+    fn a_mailbox_that_holds_more_is_none() {
+        let mut mailbox = QueueLevel::default();
+        mailbox.sent(1, Nanos(1));
+        mailbox.sent(2, Nanos(2));
+        mailbox.received(0);
+        assert_eq!(mailbox.sent(3, Nanos(3)).level, Some(3));
+        assert_eq!(mailbox.received(2).level, Some(2));
+        assert_eq!(mailbox.sent(2, Nanos(4)).level, Some(2));
+    }
+
+    #[test]
+    fn emptying_a_doubtful_queue_leaves_it_open_what_it_is() {
+        let mut mailbox = QueueLevel::default();
+        mailbox.sent(1, Nanos(1));
+        mailbox.sent(2, Nanos(2));
+        mailbox.told(0);
+        mailbox.sent(1, Nanos(3));
+        mailbox.sent(2, Nanos(4));
+        assert_eq!(mailbox.received(0).repaired, 1);
     }
 
     #[test]
