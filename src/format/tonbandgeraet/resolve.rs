@@ -585,8 +585,10 @@ fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut Ledge
         let offset = records.base + u64::from(bad.offset);
         let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
         ledger.bad_frame(kind, offset, bytes, at_least_lost);
-        // A run of lone delimiters is many frames.
-        ledger.frames_bad += u64::from(bad.frames.saturating_sub(1));
+        // A run of lone delimiters is many frames, and one entry or two depending on where windows end.
+        let further = u64::from(bad.frames.saturating_sub(1));
+        ledger.frames_bad += further;
+        ledger.enter_many(kind, offset, further);
         // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
         if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
             push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
