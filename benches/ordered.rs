@@ -78,10 +78,7 @@ fn ordered(criterion: &mut Criterion) {
         let entities = resolve(decoded(&input), &mut batches);
         let events: usize = batches.iter().map(|batch| batch.events.len()).sum();
         let ops = draw(&batches, &entities);
-        println!(
-            "{events} events, {ops} operations: 1 ns per event is {:.0} MB/s",
-            1e3 * input.len() as f64 / events as f64
-        );
+        println!("{events} events, {ops} operations: 1 ns per event is {:.0} MB/s", 1e3 * input.len() as f64 / events as f64);
         group.bench_function(format!("resolve{name}"), |bencher| {
             bencher.iter_batched(
                 || decoded(&input),

@@ -27,8 +27,8 @@ pub struct LedgerEntry {
     pub kind: LossKind,
     /// How often it happened.
     pub count: u64,
-    /// The input offset, in bytes, of the first case.
-    pub first_offset: u64,
+    /// The input offset, in bytes, of the first case. `None` for what is noticed only between events, far from their bytes.
+    pub first_offset: Option<u64>,
     /// How many events are lost by it, at least.
     pub at_least_lost: u64,
 }
@@ -63,36 +63,46 @@ pub struct Ledger {
 impl Ledger {
     /// Enters one case of `kind`.
     pub fn enter(&mut self, kind: LossKind, offset: u64, at_least_lost: u64) {
-        match self.entries.iter_mut().find(|entry| entry.kind == kind) {
-            Some(entry) => {
-                entry.count += 1;
-                entry.first_offset = entry.first_offset.min(offset);
-                entry.at_least_lost = entry.at_least_lost.saturating_add(at_least_lost);
-            }
-            None => self.entries.push(LedgerEntry { kind, count: 1, first_offset: offset, at_least_lost }),
-        }
+        self.enter_cases(kind, Some(offset), 1, at_least_lost);
     }
 
-    /// Enters `count` cases at once; nothing if there are none.
-    pub fn enter_many(&mut self, kind: LossKind, first_offset: u64, count: u64) {
-        if count > 0 {
-            self.enter(kind, first_offset, 0);
-            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.kind == kind) {
-                entry.count += count - 1;
+    /// Enters `count` cases whose place is not known, each of one event if it is a loss; nothing if there are none.
+    pub fn enter_unplaced(&mut self, kind: LossKind, count: u64) {
+        self.enter_cases(kind, None, count, if kind.severity == Severity::Loss { count } else { 0 });
+    }
+
+    fn enter_cases(&mut self, kind: LossKind, first_offset: Option<u64>, count: u64, at_least_lost: u64) {
+        if count == 0 {
+            return;
+        }
+        match self.entries.iter_mut().find(|entry| entry.kind == kind) {
+            Some(entry) => {
+                entry.count += count;
+                entry.first_offset = match (entry.first_offset, first_offset) {
+                    (Some(one), Some(other)) => Some(one.min(other)),
+                    (one, other) => one.or(other),
+                };
+                entry.at_least_lost = entry.at_least_lost.saturating_add(at_least_lost);
             }
+            None => self.entries.push(LedgerEntry { kind, count, first_offset, at_least_lost }),
         }
     }
 
     /// Enters a bad frame of `bytes` bytes.
     pub fn bad_frame(&mut self, kind: LossKind, offset: u64, bytes: u64, at_least_lost: u64) {
-        self.frames_bad += 1;
+        self.bad_frames(kind, offset, bytes, 1, at_least_lost);
+    }
+
+    /// Enters `frames` bad frames of `bytes` bytes in all, of which `at_least_lost` events are lost. Nothing if there are none.
+    pub fn bad_frames(&mut self, kind: LossKind, offset: u64, bytes: u64, frames: u64, at_least_lost: u64) {
+        self.frames_bad += frames;
         self.skipped_bytes += bytes;
-        self.enter(kind, offset, at_least_lost);
+        self.enter_cases(kind, Some(offset), frames, at_least_lost);
     }
 
     /// Sorts the lines by the place of their first case: the order in which they were entered depends on how the input was cut.
     pub fn sort(&mut self) {
-        self.entries.sort_by_key(|entry| (entry.first_offset, entry.kind.code));
+        self.entries.sort_by_key(|entry| (entry.first_offset.is_none(), entry.first_offset, entry.kind.code));
     }
 
     /// All lines, in the order in which they were entered or, after [`Ledger::sort`], by place.
@@ -130,7 +140,7 @@ mod tests {
         ledger.bad_frame(GAP, 90, 7, 1);
         ledger.bad_frame(GAP, 40, 2, 5);
         assert_eq!(ledger.entries().len(), 2);
-        assert_eq!(ledger.entries()[1], LedgerEntry { kind: GAP, count: 2, first_offset: 40, at_least_lost: 6 });
+        assert_eq!(ledger.entries()[1], LedgerEntry { kind: GAP, count: 2, first_offset: Some(40), at_least_lost: 6 });
         assert_eq!((ledger.frames_bad, ledger.skipped_bytes, ledger.at_least_lost()), (2, 9, 6));
         assert!(ledger.has_losses());
     }

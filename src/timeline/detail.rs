@@ -12,6 +12,7 @@ impl Timeline {
             | EventKind::TaskDeleted(task)
             | EventKind::SwitchedIn(task)
             | EventKind::Ready { task, .. }
+            | EventKind::Relisted(task)
             | EventKind::Suspended(task)
             | EventKind::Resumed { task, .. }
             | EventKind::Priority { task, .. } => Some(("task", task_name(&entities.tasks[task.index()]))),
@@ -26,6 +27,7 @@ impl Timeline {
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",
             EventKind::Ready { .. } => "ready",
+            EventKind::Relisted(_) => "relisted",
             EventKind::Suspended(_) => "suspended",
             EventKind::Resumed { .. } => "resumed",
             EventKind::Priority { priority, change, .. } => {

@@ -5,6 +5,9 @@ use super::writer::{Label, Name, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind};
 use crate::model::{CoreId, Entities, IsrId};
 
+/// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
+const NESTING_LIMIT: usize = 256;
+
 /// An interrupt, as drawn.
 #[derive(Default)]
 pub struct IsrState {
@@ -14,6 +17,10 @@ pub struct IsrState {
 impl Timeline {
     pub(super) fn isr_enter(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
         let (track, name) = self.isr_track(isr, entities);
+        if self.core(core).isr_stack.len() >= NESTING_LIMIT {
+            self.counts.missing_isr_exits += NESTING_LIMIT as u64;
+            self.close_isrs(core, time_ns, self.words.loss);
+        }
         self.core(core).isr_stack.push(isr);
         self.writer.begin(track, time_ns, Label::Name(name), &[], None);
     }
@@ -66,8 +73,8 @@ impl Timeline {
         }
         let entity = &entities.isrs[isr.index()];
         let name = match &entity.name {
-            Some(name) => name.to_string(),
-            None => format!("ISR #{}", entity.number),
+            Some(name) if !name.is_empty() => name.to_string(),
+            _ => format!("ISR #{}", entity.number),
         };
         let label = if self.settings.cores > 1 { format!("{name} (core {})", entity.core.0) } else { name.clone() };
         let group = self.group(Group::Interrupts);

@@ -22,10 +22,13 @@ mod tasks;
 mod writer;
 
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod tests;
 
 pub use op::{
-    Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
+    Arg, ArgValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit,
+    WakingRow,
 };
 
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
@@ -85,6 +88,8 @@ pub struct Counts {
     pub missing_isr_exits: u64,
     /// Ends of spans that never began.
     pub unmatched_span_ends: u64,
+    /// Spans nested deeper than the viewer shows; they are not drawn.
+    pub too_deep_spans: u64,
     /// Events about "the running task" while it was unknown who runs.
     pub without_task: u64,
 }
@@ -215,6 +220,7 @@ impl Timeline {
             match event.kind {
                 EventKind::SwitchedIn(task) => self.switched_in(task, core, time_ns, entities),
                 EventKind::Ready { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
+                EventKind::Relisted(task) => self.relisted(task, core, time_ns, entities),
                 EventKind::Object { object, op, from_isr, level } => {
                     self.object_op(object, op, level, from_isr, core, time_ns, entities);
                 }

@@ -19,7 +19,10 @@ use super::field::KeepText;
 use super::record::{EVENTS, FIRST_FREERTOS_ID, Record};
 
 /// How many metadata records are kept of one input. A healthy one has some hundreds.
-pub const METADATA_LIMIT: usize = 1 << 20;
+pub const METADATA_LIMIT: usize = 1 << 17;
+
+/// How many bytes of their texts are kept.
+const METADATA_TEXT_BYTES: usize = 16 << 20;
 
 /// How many different core numbers are counted.
 const CORES_LIMIT: usize = 1 << 10;
@@ -55,7 +58,7 @@ pub struct ScanFacts {
     pub metadata: Vec<Metadata>,
     /// The texts of the metadata, not necessarily UTF-8.
     pub text: Vec<u8>,
-    /// Whether there was more metadata than [`METADATA_LIMIT`], and what came later was left out.
+    /// Whether there was more metadata than is kept (see [`METADATA_LIMIT`]), and what came later was left out.
     pub metadata_cut: bool,
     /// The cores that `core_id` records name, in order of first appearance.
     pub cores: Vec<CoreFacts>,
@@ -101,21 +104,7 @@ impl ScanFacts {
     #[must_use]
     pub fn merge(parts: impl IntoIterator<Item = ScanFacts>) -> ScanFacts {
         let mut collector = Collector::default();
-        for part in parts {
-            let core_before = collector.facts.last_core;
-            for entry in &part.metadata {
-                let record = entry.record.map_text(|text| part.bytes(text));
-                collector.add_metadata(entry.offset, entry.core.or(core_before), record);
-            }
-            let facts = &mut collector.facts;
-            facts.metadata_cut |= part.metadata_cut;
-            facts.last_core = part.last_core.or(core_before);
-            facts.frames += part.frames;
-            facts.freertos_frames += part.freertos_frames;
-            for core in part.cores {
-                facts.add_core(core);
-            }
-        }
+        parts.into_iter().for_each(|part| collector.add_part(part));
         collector.facts
     }
 
@@ -147,14 +136,38 @@ impl ScanFacts {
 /// What a record is about: its id, its own ids, and the core.
 type Subject = (u8, u32, u32, Option<u32>);
 
-#[derive(Default)]
-struct Collector {
+/// Gathers facts, of frames or of whole parts.
+#[derive(Debug, Default)]
+pub struct Collector {
     facts: ScanFacts,
     /// The last record of each subject, as an index into [`ScanFacts::metadata`].
     last: FxHashMap<Subject, usize>,
 }
 
 impl Collector {
+    /// Adds the facts of the next part.
+    pub fn add_part(&mut self, part: ScanFacts) {
+        let core_before = self.facts.last_core;
+        for entry in &part.metadata {
+            let record = entry.record.map_text(|text| part.bytes(text));
+            self.add_metadata(entry.offset, entry.core.or(core_before), record);
+        }
+        let facts = &mut self.facts;
+        facts.metadata_cut |= part.metadata_cut;
+        facts.last_core = part.last_core.or(core_before);
+        facts.frames += part.frames;
+        facts.freertos_frames += part.freertos_frames;
+        for core in part.cores {
+            facts.add_core(core);
+        }
+    }
+
+    /// All facts.
+    #[must_use]
+    pub fn finish(self) -> ScanFacts {
+        self.facts
+    }
+
     fn add(&mut self, offset: u64, record: Record<&[u8]>) {
         match record {
             Record::CoreId { ts, core_id } => {
@@ -173,7 +186,7 @@ impl Collector {
         if told.is_some_and(|told| told.record.map_text(|text| facts.bytes(text)) == record) {
             return;
         }
-        if facts.metadata.len() >= METADATA_LIMIT {
+        if facts.metadata.len() >= METADATA_LIMIT || facts.text.len() >= METADATA_TEXT_BYTES {
             facts.metadata_cut = true;
             return;
         }

@@ -61,10 +61,11 @@ pub fn ledger(summary: &InputSummary) -> String {
             Severity::Loss => "loss",
             Severity::Repair => "repair",
         };
+        let place = entry.first_offset.map_or("nowhere in particular".to_owned(), |offset| format!("first at offset {offset}"));
         writeln!(
             text,
-            "{kind} {}: {} times, first at offset {}, at least {} events lost",
-            entry.kind.code, entry.count, entry.first_offset, entry.at_least_lost
+            "{kind} {}: {} times, {place}, at least {} events lost",
+            entry.kind.code, entry.count, entry.at_least_lost
         )
         .expect("memory does not fail");
     }

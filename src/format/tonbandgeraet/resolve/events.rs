@@ -2,8 +2,8 @@
 
 use crate::format::Resolved;
 use crate::model::{
-    Event, EventKind, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectOp, Packed, PriorityChange, TaskId, TextRef, Wait,
-    WaitReason,
+    Entities, Event, EventKind, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectOp, Packed, PriorityChange, TaskId, TextRef,
+    Wait, WaitReason,
 };
 
 use super::super::decode::Records;
@@ -23,6 +23,7 @@ impl Resolver {
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
+            sessions[input.session as usize].gaps += 1;
         }
         let place = Place { names, input: at.index, starts, session: input.session };
         let session = &mut sessions[input.session as usize];
@@ -98,10 +99,10 @@ impl Resolver {
             }
             Record::TaskToRdyState { task_id, .. } => {
                 if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
-                    // The kernel moves a task that is ready, or runs, to the list of its new priority. It woke nobody.
-                    return;
+                    EventKind::Relisted(entity!(ids.task(task_id, place, entities)))
+                } else {
+                    EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
                 }
-                EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
             }
             Record::TaskResumed { task_id, .. } => {
                 EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
@@ -135,8 +136,9 @@ impl Resolver {
                 EventKind::TaskCreated(entity!(task))
             }
             Record::TaskDeleted { task_id, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
                 session.deleted.insert(task_id);
-                EventKind::TaskDeleted(entity!(ids.task(task_id, place, entities)))
+                EventKind::TaskDeleted(task)
             }
             Record::CurtaskDelay { ticks, .. } => wait(WaitReason::Delay, None, ticks),
             Record::CurtaskDelayUntil { time_to_wake, .. } => wait(WaitReason::DelayUntil, None, time_to_wake),
@@ -263,6 +265,7 @@ impl Resolver {
         out.ledger.enter(kind, at.offset, lost);
         push_gap(LossNote { kind, offset: at.offset, bytes: 0, at_least_lost: lost }, time, input.core, out);
         input.states.iter_mut().for_each(|state| state.running = None);
+        self.sessions[input.session as usize].gaps += 1;
     }
 
     /// A record without a time of its own.
@@ -308,7 +311,11 @@ impl Resolver {
         let input = &mut self.inputs[index];
         if let Some(task) = input.state().running {
             let name = String::from_utf8_lossy(name).as_ref().into();
-            self.sessions[input.session as usize].ids.running_names.entry((task, kind, id)).or_insert(name);
+            let names = &mut self.sessions[input.session as usize].ids.running_names;
+            // More names than markers can be are of no use.
+            if names.len() < Entities::LIMIT_PER_KIND {
+                names.entry((task, kind, id)).or_insert(name);
+            }
         }
     }
 

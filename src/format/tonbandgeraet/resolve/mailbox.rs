@@ -15,6 +15,10 @@ pub struct QueueLevel {
     last: Option<u32>,
     /// When "two" was reported, while it is open whether it was.
     doubtful_since: Option<Nanos>,
+    /// The same, before a gap: what came of it is lost, so what was reported stands.
+    before_gap: Option<Nanos>,
+    /// How many gaps this queue has seen.
+    gaps: u32,
     /// How much speaks for a queue that holds several items (above 0) or for one that holds one (below), within [`SURE`].
     evidence: i8,
 }
@@ -53,7 +57,7 @@ impl QueueLevel {
             _ => {}
         }
         self.last = Some(level);
-        Judged { level: Some(level), two_since: self.doubtful_since.take(), ..Judged::default() }
+        Judged { level: Some(level), two_since: self.settle(), ..Judged::default() }
     }
 
     /// A receive was reported.
@@ -65,11 +69,13 @@ impl QueueLevel {
                 self.speaks_for_one();
                 judged.repaired = 1;
             }
-            0 if before == Some(2) => self.speaks_for_one(),
-            0 => {}
             _ => {
-                self.speaks_for_several();
-                judged.two_since = self.doubtful_since.take();
+                match level {
+                    0 if before == Some(2) => self.speaks_for_one(),
+                    0 => {}
+                    _ => self.speaks_for_several(),
+                }
+                judged.two_since = self.settle();
             }
         }
         judged
@@ -81,13 +87,23 @@ impl QueueLevel {
             self.speaks_for_several();
         }
         self.last = Some(level);
-        self.doubtful_since.take()
+        self.settle()
     }
 
     /// Nothing more comes, or something was lost: what was reported stands.
     pub fn forget(&mut self) -> Option<Nanos> {
         self.last = None;
-        self.doubtful_since.take()
+        self.settle()
+    }
+
+    /// There were `gaps` gaps so far. Nothing is concluded across a new one.
+    #[inline]
+    pub fn cross(&mut self, gaps: u32) {
+        if self.gaps != gaps {
+            self.gaps = gaps;
+            self.last = None;
+            self.before_gap = self.settle();
+        }
     }
 
     fn speaks_for_several(&mut self) {
@@ -96,6 +112,10 @@ impl QueueLevel {
 
     fn speaks_for_one(&mut self) {
         self.evidence = (self.evidence - 1).max(-SURE);
+    }
+
+    fn settle(&mut self) -> Option<Nanos> {
+        self.doubtful_since.take().or_else(|| self.before_gap.take())
     }
 }
 
@@ -165,6 +185,41 @@ mod tests {
         }
         queue.sent(1, Nanos(3));
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
+    }
+
+    #[test]
+    fn a_gap_proves_nothing() {
+        let mut queue = QueueLevel::default();
+        queue.sent(1, Nanos(1));
+        queue.sent(2, Nanos(2));
+        queue.cross(1);
+        // The receive that left one is lost.
+        assert_eq!(queue.received(0), Judged { level: Some(0), two_since: Some(Nanos(2)), ..Judged::default() });
+        queue.sent(1, Nanos(3));
+        queue.sent(2, Nanos(4));
+        assert_eq!(queue.received(1).two_since, Some(Nanos(4)));
+    }
+
+    #[test]
+    fn a_mailbox_that_holds_more_is_none() {
+        let mut mailbox = QueueLevel::default();
+        mailbox.sent(1, Nanos(1));
+        mailbox.sent(2, Nanos(2));
+        mailbox.received(0);
+        assert_eq!(mailbox.sent(3, Nanos(3)).level, Some(3));
+        assert_eq!(mailbox.received(2).level, Some(2));
+        assert_eq!(mailbox.sent(2, Nanos(4)).level, Some(2));
+    }
+
+    #[test]
+    fn emptying_a_doubtful_queue_leaves_it_open_what_it_is() {
+        let mut mailbox = QueueLevel::default();
+        mailbox.sent(1, Nanos(1));
+        mailbox.sent(2, Nanos(2));
+        mailbox.told(0);
+        mailbox.sent(1, Nanos(3));
+        mailbox.sent(2, Nanos(4));
+        assert_eq!(mailbox.received(0).repaired, 1);
     }
 
     #[test]
