@@ -43,6 +43,15 @@ impl Timeline {
         self.writer.end(track, time_ns);
     }
 
+    /// A task says that it waits: no interrupt can be active on its core. If one seems to be, its exit is missing.
+    #[inline]
+    pub(super) fn isrs_must_have_ended(&mut self, core: CoreId, time_ns: u64) {
+        if !self.cores[core.index()].isr_stack.is_empty() {
+            self.counts.missing_isr_exits += self.cores[core.index()].isr_stack.len() as u64;
+            self.close_isrs(core, time_ns, self.words.loss);
+        }
+    }
+
     fn close_isr(&mut self, isr: IsrId, time_ns: u64, why: Name) {
         if let Some((track, _)) = self.isrs[isr.index()].drawn {
             let note = Note { name: self.words.closed, value: NoteValue::Name(why) };

@@ -224,7 +224,7 @@ impl Timeline {
                 EventKind::Object { object, op, from_isr, level } => {
                     self.object_op(object, op, level, from_isr, core, time_ns, entities);
                 }
-                EventKind::Waiting(wait) => self.waiting(wait, core),
+                EventKind::Waiting(wait) => self.waiting(wait, core, time_ns),
                 EventKind::IsrEnter(isr) => self.isr_enter(isr, core, time_ns, entities),
                 EventKind::IsrExit(isr) => self.isr_exit(isr, core, time_ns, entities),
                 EventKind::SpanBegin { lane, text } => self.span_begin(lane, batch.texts.get(text), time_ns, entities),

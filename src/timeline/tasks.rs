@@ -327,7 +327,8 @@ impl Timeline {
     }
 
     /// The running task says what it is about to wait for.
-    pub(super) fn waiting(&mut self, wait: Wait, core: CoreId) {
+    pub(super) fn waiting(&mut self, wait: Wait, core: CoreId, time_ns: u64) {
+        self.isrs_must_have_ended(core, time_ns);
         match self.cores[core.index()].current {
             Some(task) => self.tasks[task.index()].leaving = Some(Leaving::Wait(wait)),
             None => self.counts.without_task += 1,

@@ -1,5 +1,7 @@
 //! Developer tasks. `cargo xtask help` lists them.
 
+mod bench;
+mod bless;
 mod generate;
 
 use clap::{Parser, Subcommand};
@@ -16,10 +18,16 @@ enum Task {
     /// Write a realistic capture of any size
     #[command(subcommand)]
     Gen(generate::Capture),
+    /// Write the captures and views under testdata/ anew
+    Bless,
+    /// Measure the converter as a whole process
+    Bench(bench::Bench),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Gen(capture) => generate::run(&capture),
+        Task::Bless => bless::run(),
+        Task::Bench(options) => bench::run(&options),
     }
 }

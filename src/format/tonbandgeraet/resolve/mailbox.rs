@@ -6,6 +6,9 @@
 
 use crate::model::Nanos;
 
+/// So many reports more for one view than for the other decide it. One alone may be damaged.
+const SURE: i8 = 2;
+
 /// What is known about the level of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueLevel {
@@ -16,17 +19,8 @@ pub struct QueueLevel {
     before_gap: Option<Nanos>,
     /// How many gaps this queue has seen.
     gaps: u32,
-    kind: Capacity,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Capacity {
-    #[default]
-    Unknown,
-    /// It held two items at least.
-    Deep,
-    /// It holds one.
-    Mailbox,
+    /// How much speaks for a queue that holds several items (above 0) or for one that holds one (below), within [`SURE`].
+    evidence: i8,
 }
 
 /// What an operation comes to.
@@ -45,52 +39,52 @@ pub struct Judged {
 impl QueueLevel {
     /// A send was reported.
     pub fn sent(&mut self, level: u32, time: Nanos) -> Judged {
-        let plain = Judged { level: Some(level), ..Judged::default() };
-        match self.kind {
-            Capacity::Mailbox if level == 2 => {
-                self.last = Some(1);
-                return Judged { level: Some(1), is_overwrite: true, repaired: 1, ..Judged::default() };
-            }
-            Capacity::Unknown if level == 2 && self.doubtful_since.is_some() => {
-                self.kind = Capacity::Mailbox;
-                self.doubtful_since = None;
-                self.last = Some(1);
-                return Judged { level: Some(1), is_overwrite: true, repaired: 2, ..Judged::default() };
-            }
-            Capacity::Unknown if level == 2 && self.last == Some(1) => {
-                self.doubtful_since = Some(time);
-                return Judged::default();
-            }
+        if level == 2 && self.evidence <= -SURE {
+            self.last = Some(1);
+            return Judged { level: Some(1), is_overwrite: true, repaired: 1, ..Judged::default() };
+        }
+        if level == 2 && self.doubtful_since.take_if(|_| self.last == Some(1)).is_some() {
+            self.speaks_for_one();
+            return Judged { level: Some(1), is_overwrite: true, repaired: 2, ..Judged::default() };
+        }
+        if level == 2 && self.last == Some(1) && self.evidence < SURE {
+            self.doubtful_since = Some(time);
+            return Judged::default();
+        }
+        match level {
+            3.. => self.speaks_for_several(),
+            2 if self.last == Some(2) => self.speaks_for_one(),
             _ => {}
         }
-        if level > 2 {
-            self.kind = Capacity::Deep;
-        }
         self.last = Some(level);
-        Judged { two_since: self.settle(), ..plain }
+        Judged { level: Some(level), two_since: self.settle(), ..Judged::default() }
     }
 
     /// A receive was reported.
     pub fn received(&mut self, level: u32) -> Judged {
+        let before = self.last.replace(level);
         let mut judged = Judged { level: Some(level), ..Judged::default() };
-        if self.doubtful_since.is_some() && level == 0 {
-            self.kind = Capacity::Mailbox;
-            self.doubtful_since = None;
-            judged.repaired = 1;
-        } else {
-            if level > 0 {
-                self.kind = Capacity::Deep;
+        match level {
+            0 if self.doubtful_since.take().is_some() => {
+                self.speaks_for_one();
+                judged.repaired = 1;
             }
-            judged.two_since = self.settle();
+            _ => {
+                match level {
+                    0 if before == Some(2) => self.speaks_for_one(),
+                    0 => {}
+                    _ => self.speaks_for_several(),
+                }
+                judged.two_since = self.settle();
+            }
         }
-        self.last = Some(level);
         judged
     }
 
     /// The level was told, or the queue emptied.
     pub fn told(&mut self, level: u32) -> Option<Nanos> {
-        if level > 1 {
-            self.kind = Capacity::Deep;
+        if level >= 2 {
+            self.speaks_for_several();
         }
         self.last = Some(level);
         self.settle()
@@ -112,6 +106,14 @@ impl QueueLevel {
         }
     }
 
+    fn speaks_for_several(&mut self) {
+        self.evidence = (self.evidence + 1).min(SURE);
+    }
+
+    fn speaks_for_one(&mut self) {
+        self.evidence = (self.evidence - 1).max(-SURE);
+    }
+
     fn settle(&mut self) -> Option<Nanos> {
         self.doubtful_since.take().or_else(|| self.before_gap.take())
     }
@@ -124,12 +126,35 @@ mod tests {
     #[test]
     fn a_mailbox_is_told_by_the_receive_after_an_overwrite() {
         let mut queue = QueueLevel::default();
-        assert_eq!(queue.sent(1, Nanos(1)).level, Some(1));
-        assert_eq!(queue.sent(2, Nanos(2)), Judged::default());
-        assert_eq!(queue.received(0), Judged { level: Some(0), repaired: 1, ..Judged::default() });
+        for _ in 0..2 {
+            assert_eq!(queue.sent(1, Nanos(1)).level, Some(1));
+            assert_eq!(queue.sent(2, Nanos(2)), Judged::default());
+            assert_eq!(queue.received(0), Judged { level: Some(0), repaired: 1, ..Judged::default() });
+        }
         assert_eq!(queue.sent(1, Nanos(3)).level, Some(1));
         let again = queue.sent(2, Nanos(4));
         assert_eq!((again.level, again.is_overwrite, again.repaired), (Some(1), true, 1));
+    }
+
+    #[test]
+    fn one_damaged_report_decides_nothing() {
+        // A queue of several items, "0" instead of "1".
+        let mut queue = QueueLevel::default();
+        queue.sent(1, Nanos(1));
+        queue.sent(2, Nanos(2));
+        assert_eq!(queue.received(0).repaired, 1);
+        queue.sent(1, Nanos(3));
+        queue.sent(2, Nanos(4));
+        assert_eq!(queue.received(1).two_since, Some(Nanos(4)));
+        // A mailbox, "6" instead of "2".
+        let mut queue = QueueLevel::default();
+        for report in [2, 2, 2, 6, 2] {
+            queue.sent(1, Nanos(1));
+            queue.sent(report, Nanos(2));
+            queue.received(0);
+        }
+        queue.sent(1, Nanos(3));
+        assert_eq!(queue.sent(2, Nanos(4)).level, Some(1));
     }
 
     #[test]
@@ -152,10 +177,12 @@ mod tests {
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
 
         let mut queue = QueueLevel::default();
-        queue.sent(1, Nanos(1));
-        queue.sent(2, Nanos(2));
-        assert_eq!(queue.received(1).two_since, Some(Nanos(2)));
-        queue.received(0);
+        for _ in 0..2 {
+            queue.sent(1, Nanos(1));
+            assert_eq!(queue.sent(2, Nanos(2)).level, None);
+            assert_eq!(queue.received(1).two_since, Some(Nanos(2)));
+            queue.received(0);
+        }
         queue.sent(1, Nanos(3));
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
     }
