@@ -68,8 +68,10 @@ impl CoreClock {
             if following.next().is_none() {
                 return self.judge_last(ticks, last);
             }
+            // Times before the last one say nothing of this one (a reset may follow it), unless it is far from all that was.
+            let lowest = if ticks - last > last.saturating_sub(self.first) { 0 } else { last };
             let (above, between) = voters.fold((0, 0), |(above, between), voter| {
-                (above + usize::from(voter >= ticks), between + usize::from(last <= voter && voter < ticks))
+                (above + usize::from(voter >= ticks), between + usize::from(lowest <= voter && voter < ticks))
             });
             return if between > above { Verdict::Outlier(last) } else { Verdict::Take };
         }
@@ -143,6 +145,15 @@ mod tests {
         assert!(!running.fits(1 << 40, Some(1 << 41)));
         assert_eq!(judge(running, 1 << 40, &[1 << 41, 120, 130]), Verdict::Outlier(110));
         assert_eq!(judge(running, 1 << 40, &[1 << 41, 1 << 42, 120]), Verdict::Take);
+    }
+
+    #[test]
+    fn a_small_peak_does_not_open_the_way_for_a_large_one() {
+        // 140 was a peak that was taken.
+        let running = clock(&[100, 110, 120, 140]);
+        assert_eq!(judge(running, 1 << 40, &[125, 130, 135]), Verdict::Outlier(140));
+        // The last before a reset.
+        assert_eq!(judge(running, 150, &[5, 6, 7]), Verdict::Take);
     }
 
     #[test]
