@@ -59,8 +59,10 @@
 /* Nanoseconds per tick as a fraction: exact where an integer is not. */
 #ifndef tband_portTIMESTAMP_NS_NUM
 #ifdef tband_portTIMESTAMP_HZ
-#define tband_portTIMESTAMP_NS_NUM 1000000000u
-#define tband_portTIMESTAMP_NS_DEN (tband_portTIMESTAMP_HZ)
+/* In lower terms where that is easy: the fraction stands in every sync. */
+#define TBAND_HZ_UNIT                                                                                                            ((tband_portTIMESTAMP_HZ) % 1000000u == 0 ? 1000000u : (tband_portTIMESTAMP_HZ) % 1000u == 0 ? 1000u : 1u)
+#define tband_portTIMESTAMP_NS_NUM (1000000000u / TBAND_HZ_UNIT)
+#define tband_portTIMESTAMP_NS_DEN ((tband_portTIMESTAMP_HZ) / TBAND_HZ_UNIT)
 #else
 #define tband_portTIMESTAMP_NS_NUM (tband_portTIMESTAMP_RESOLUTION_NS)
 #define tband_portTIMESTAMP_NS_DEN 1u
