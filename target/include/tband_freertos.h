@@ -177,6 +177,14 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceEVENT_GROUP_SET_BITS(xGroup, uxBits)                                                                            \
     tband_emit(TBAND_EVT_EVENT_GROUP_SET, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                        \
                (uint32_t)((xGroup)->uxEventBits | (uxBits)))
+/* Waiting tasks may have had bits cleared: then say what is left. */
+#define traceRETURN_xEventGroupSetBits(uxReturn_)                                                                            \
+    do {                                                                                                                     \
+        if (uxBitsToClear != 0u) {                                                                                           \
+            tband_emit(TBAND_EVT_EVENT_GROUP_BITS, (uint32_t)pxEventBits->uxEventGroupNumber,                                \
+                       (uint32_t)pxEventBits->uxEventBits, 0);                                                               \
+        }                                                                                                                    \
+    } while (0)
 #define traceEVENT_GROUP_CLEAR_BITS(xGroup, uxBits)                                                                          \
     tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                      \
                (uint32_t)((xGroup)->uxEventBits & ~(EventBits_t)(uxBits)))

@@ -122,7 +122,7 @@ static bool decode(struct decoder *d, const uint8_t *payload, size_t len, struct
         if (e->field[0] != 0x54 || e->field[1] != 1) {
             return false;
         }
-        if ((e->field[2] & 2) != 0) {
+        if ((e->field[2] & 2) != 0 || !d->synced) {
             d->seq = (uint32_t)e->field[5];
         }
         d->lost_frames += (uint32_t)e->field[5] - d->seq;
