@@ -27,6 +27,7 @@
 #define TBAND_EVT_MUTEX_DEPTH                     0x0213u
 #define TBAND_EVT_QUEUE_DELETED                   0x0114u
 #define TBAND_EVT_TASK_BASE_PRIORITY              0x0215u
+#define TBAND_EVT_TASK_RUNNING                    0x0116u
 #define TBAND_EVT_STREAM_CREATED                  0x0320u
 #define TBAND_EVT_STREAM_NAME                     0x1121u
 #define TBAND_EVT_STREAM_SEND                     0x0322u

@@ -96,11 +96,14 @@ static struct span close_untimed(uint32_t event, uint8_t *frame, struct tband_cu
 
 /* ---- Time ---------------------------------------------------------------------------------------------------------------- */
 
+static uint64_t now(void) {
 #if tband_portTIMESTAMP_BITS == 32
-static uint64_t ticks_since(uint64_t last) { return (uint32_t)((uint32_t)tband_portTIMESTAMP() - (uint32_t)last); }
+    tband.clock += (uint32_t)((uint32_t)tband_portTIMESTAMP() - (uint32_t)tband.clock);
+    return tband.clock;
 #else
-static uint64_t ticks_since(uint64_t last) { return tband_portTIMESTAMP() - last; }
+    return tband_portTIMESTAMP();
 #endif
+}
 
 /* Counts a lost event and has the loss reported before the next one. */
 static void lost(struct tband_channel *channel) {
@@ -162,7 +165,7 @@ static bool prepare(struct tband_channel *channel, uint32_t core) {
 }
 
 static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    channel->last += ticks_since(channel->last);
+    channel->last = now();
     if (!prepare(channel, core) || (channel->sync_in == 0 && !sync_plain(channel, core)) ||
         !send_at(core, channel->last, event, frame, end)) {
         return false;
@@ -230,12 +233,12 @@ static bool prepare(struct tband_channel *channel, uint32_t core) {
 static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, struct tband_cursor end) {
     const uint32_t gap = end_fields(frame, &end);
     uint8_t *const fields = frame + TBAND_HEAD;
-    uint64_t delta = ticks_since(channel->last);
-    const uint64_t now = channel->last + delta;
+    const uint64_t time = now();
+    uint64_t delta = time - channel->last;
     if (channel->sync_in == 0 || delta > DELTA_MAX) {
         /* Also when the clock went backwards: the sync says so. */
         const uint64_t before = channel->last;
-        channel->last = now;
+        channel->last = time;
         if (!send_sync(channel, core, 0)) {
             channel->last = before;
             return false;
@@ -257,7 +260,7 @@ static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event,
     if (!send(core, close_frame((event & 0x7fu) | 0x80u, payload, fields, end.at, gap), false)) {
         return false;
     }
-    channel->last = now;
+    channel->last = time;
     channel->seq++;
     channel->sync_in--;
     return true;
@@ -267,11 +270,27 @@ static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event,
 
 /* ---- The beginning and the end of a recording ------------------------------------------------------------------------------ */
 
+#if tband_configCOMPAT == 1
+/* In the superset every sync tells it. */
+static void tell_clock(void) {
+    uint8_t frame[TBAND_FRAME_SIZE(10u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u64(&at, (uint64_t)(tband_portTIMESTAMP_RESOLUTION_NS));
+    tband.told_clock = true;
+    tband_commit_locked(TBAND_EVT_TS_RESOLUTION_NS, frame, at);
+}
+#endif
+
 void tband_start_channels(void) {
-    const uint64_t now = tband_portTIMESTAMP();
+#if tband_configCOMPAT == 1
+    if (!tband.told_clock) {
+        tell_clock();
+    }
+#endif
+    const uint64_t time = now();
     for (uint32_t i = 0; i < TBAND_CHANNELS; i++) {
         struct tband_channel *const channel = &tband.channel[i];
-        channel->last = now;
+        channel->last = time;
         channel->seq = 0;
         channel->sync_in = 0;
 #if tband_configCOMPAT == 1
@@ -292,13 +311,42 @@ void tband_end_channels(void) {
     for (uint32_t i = 0; i < TBAND_CHANNELS; i++) {
         struct tband_channel *const channel = &tband.channel[i];
         const uint32_t core = TBAND_CHANNELS > 1 ? i : tband_core();
-        channel->last += ticks_since(channel->last);
+        channel->last = now();
         (void)send_sync(channel, core, TBAND_SYNC_STOP);
     }
 #else
     if (tband.channel[0].sync_in == 0) {
         (void)sync_plain(&tband.channel[0], tband_core());
     }
+#endif
+}
+
+/* ---- Room in the post-mortem ring -------------------------------------------------------------------------------------------- */
+
+/* Before a frame of up to `len` bytes. Each segment can be decoded by itself. */
+static void make_room(struct tband_channel *channel, size_t len) {
+#if tband_configUSE_BACKEND_POST_MORTEM == 1
+    if (!tband_post_mortem_reserve(len)) {
+        return;
+    }
+#if tband_configCOMPAT == 1
+    channel->core = UINT32_MAX;
+#else
+    channel->sync_in = 0;
+#if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+    for (uint32_t core = 0; core < TBAND_CORES; core++) {
+        if (tband_freertos_current[core] != 0) {
+            uint8_t frame[TBAND_FRAME_SIZE(5u)];
+            struct tband_cursor at = tband_begin(frame);
+            tband_put_u32(&at, tband_freertos_current[core]);
+            (void)submit(channel, core, TBAND_EVT_TASK_RUNNING, frame, at);
+        }
+    }
+#endif
+#endif
+#else
+    (void)channel;
+    (void)len;
 #endif
 }
 
@@ -383,11 +431,7 @@ static void commit_metadata(struct tband_channel *channel, uint32_t core, struct
         return;
     }
     if (TBAND_RECORDS()) {
-#if tband_configUSE_BACKEND_POST_MORTEM == 1
-        if (tband_post_mortem_reserve((size_t)(frame.end - frame.start))) {
-            channel->sync_in = 0;
-        }
-#endif
+        make_room(channel, (size_t)(frame.end - frame.start));
         if (!send_metadata(channel, core, frame)) {
             lost(channel);
         }
@@ -402,11 +446,7 @@ void tband_commit_locked(uint32_t event, uint8_t *frame, struct tband_cursor end
     if ((event & TBAND_METADATA) != 0) {
         commit_metadata(channel, core, close_untimed(event, frame, end));
     } else if (TBAND_RECORDS()) {
-#if tband_configUSE_BACKEND_POST_MORTEM == 1
-        if (tband_post_mortem_reserve((size_t)(end.at - frame) + 2u)) {
-            channel->sync_in = 0;
-        }
-#endif
+        make_room(channel, (size_t)(end.at - frame) + 2u);
         if (!submit(channel, core, event, frame, end)) {
             lost(channel);
         }
@@ -494,13 +534,10 @@ void tband_valmarker(uint32_t id, int64_t val) { tband_emit_value(TBAND_EVT_VALM
 #endif
 
 void tband_gather_system_metadata(void) {
-    tband.told_clock = true;
-    /* In the superset every sync tells it. */
 #if tband_configCOMPAT == 1
-    uint8_t frame[TBAND_FRAME_SIZE(10u)];
-    struct tband_cursor at = tband_begin(frame);
-    tband_put_u64(&at, (uint64_t)(tband_portTIMESTAMP_RESOLUTION_NS));
-    tband_commit(TBAND_EVT_TS_RESOLUTION_NS, frame, at);
+    TBAND_LOCK();
+    tell_clock();
+    TBAND_UNLOCK();
 #endif
 }
 

@@ -201,23 +201,44 @@ size_t tband_post_mortem_size(void) {
 
 #if tband_configUSE_BACKEND_EXTERNAL == 0
 
-/* From idle to starting: no events are recorded yet. False: not idle. */
-static bool claim(void) {
+/* Sends what is true now, so that a recording begun in mid-run is complete. */
+static void dump_state(void) {
+#if tband_configCOMPAT == 0
+    if (tband.metadata_dropped != 0) {
+        tband_emit(TBAND_EVT_METADATA_DROPPED, tband.metadata_dropped, 0, 0);
+    }
+#endif
+#if tband_configFREERTOS_TRACE_ENABLE == 1
+    tband_freertos_dump_state();
+#endif
+}
+
+static int start(bool with_metadata) {
     bool idle;
     TBAND_LOCK();
     idle = tband_is(TBAND_IDLE);
     if (idle) {
         tband_enter_phase(TBAND_STARTING);
+        tband_start_channels();
+#if tband_configUSE_BACKEND_POST_MORTEM == 1
+        clear_ring();
+#endif
     }
     TBAND_UNLOCK();
-    return idle;
-}
-
-static void record(void) {
-    TBAND_LOCK();
+    if (!idle) {
+        return -1;
+    }
+#if tband_configUSE_BACKEND_STREAMING == 1
+    if (with_metadata && !tband_send_kept_metadata()) {
+        tband_enter_phase(TBAND_IDLE);
+        return -2;
+    }
+#else
+    (void)with_metadata;
+#endif
     tband_enter_phase(TBAND_RECORDING);
-    TBAND_UNLOCK();
-    tband_dump_state();
+    dump_state();
+    return 0;
 }
 
 static int stop(void) {
@@ -232,55 +253,19 @@ static int stop(void) {
     return recorded ? 0 : -1;
 }
 
-static void begin(void) {
-    if (tband_configCOMPAT == 1 && !tband.told_clock) {
-        tband_gather_system_metadata();
-    }
-    TBAND_LOCK();
-    tband_start_channels();
-    TBAND_UNLOCK();
-}
-
 #endif
 
 #if tband_configUSE_BACKEND_STREAMING == 1
 
-int tband_start_streaming(void) {
-    if (!claim()) {
-        return -1;
-    }
-    begin();
-    if (!tband_send_kept_metadata()) {
-        TBAND_LOCK();
-        tband_enter_phase(TBAND_IDLE);
-        TBAND_UNLOCK();
-        return -2;
-    }
-    record();
-    return 0;
-}
+int tband_start_streaming(void) { return start(true); }
 
-int tband_restart_streaming(void) {
-    if (!claim()) {
-        return -1;
-    }
-    begin();
-    record();
-    return 0;
-}
+int tband_restart_streaming(void) { return start(false); }
 
 int tband_stop_streaming(void) { return stop(); }
 
 #elif tband_configUSE_BACKEND_SNAPSHOT == 1
 
-int tband_trigger_snapshot(void) {
-    if (!claim()) {
-        return -1;
-    }
-    begin();
-    record();
-    return 0;
-}
+int tband_trigger_snapshot(void) { return start(false); }
 
 int tband_stop_snapshot(void) { return stop(); }
 
@@ -311,15 +296,7 @@ size_t tband_get_core_snapshot_buf_amnt(unsigned int core_id) {
 
 #elif tband_configUSE_BACKEND_POST_MORTEM == 1
 
-int tband_start_post_mortem(void) {
-    if (!claim()) {
-        return -1;
-    }
-    begin();
-    clear_ring();
-    record();
-    return 0;
-}
+int tband_start_post_mortem(void) { return start(false); }
 
 int tband_stop_post_mortem(void) { return stop(); }
 
@@ -332,18 +309,5 @@ int tband_clear_post_mortem(void) {
 }
 
 #endif
-
-/* ---- What is true when a recording starts --------------------------------------------------------------------------------- */
-
-void tband_dump_state(void) {
-#if tband_configCOMPAT == 0
-    if (tband.metadata_dropped != 0) {
-        tband_emit(TBAND_EVT_METADATA_DROPPED, tband.metadata_dropped, 0, 0);
-    }
-#endif
-#if tband_configFREERTOS_TRACE_ENABLE == 1
-    tband_freertos_dump_state();
-#endif
-}
 
 #endif /* tband_configENABLE */

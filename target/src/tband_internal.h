@@ -217,13 +217,18 @@ enum tband_phase { TBAND_IDLE, TBAND_STARTING, TBAND_RECORDING };
 
 struct tband_state {
     struct tband_channel channel[TBAND_CHANNELS];
+#if tband_portTIMESTAMP_BITS == 32
+    uint64_t clock; /* the port's clock, extended */
+#endif
     uint32_t dropped;
     uint32_t metadata_dropped;
     atomic_uint phase; /* enum tband_phase; changed under the lock, also looked at without it */
 #if tband_configUSE_METADATA_BUF == 1
     uint32_t metadata_used[TBAND_CORES];
 #endif
+#if tband_configCOMPAT == 1
     bool told_clock;
+#endif
 };
 
 extern struct tband_state tband;
@@ -255,13 +260,12 @@ void tband_end_channels(void);
 /* Sends the metadata buffers into a recording that starts. False: not all was taken. */
 bool tband_send_kept_metadata(void);
 
-/* Sends what is true now, so that a recording begun in mid-run is complete. */
 #if tband_configFREERTOS_TRACE_ENABLE == 1
+/* Sends the state of every known object. */
 void tband_freertos_dump_state(void);
 /* Id of the task that runs on each core; 0 before the first. */
 extern uint32_t tband_freertos_current[TBAND_CORES];
 #endif
-void tband_dump_state(void);
 
 /* ---- Backends ------------------------------------------------------------------------------------------------------------ */
 

@@ -121,7 +121,7 @@ static void apply(const struct event *e) {
     case 0x21: set_name(stream_name, e); break;
     case 0x39: set_name(group_name, e); break;
     case 0x65: kind[a] = e->field[1]; break;
-    case 0x54: current = a; break;
+    case 0x54: case 0x16: current = a; break;
     case 0x10:
         if (e->field[1] == 0) {
             current = a;
@@ -171,7 +171,7 @@ static void gather_names(const uint8_t *data, size_t len) {
 static unsigned int missing_events(void) {
     /* Not from this application: other cores, the plain format, losses, calls it does not make, and (because the recording starts
      * in mid-run) the names of timers, which are metadata anyway. */
-    static const uint8_t spared[] = {0x00, 0x01, 0x02, 0x0d, 0x0f, 0x15, 0x25, 0x28, 0x3d, 0x4d, 0x57, 0x69, 0x6b, 0x6e};
+    static const uint8_t spared[] = {0x00, 0x01, 0x02, 0x0d, 0x0f, 0x15, 0x16, 0x25, 0x28, 0x3d, 0x4d, 0x57, 0x69, 0x6b, 0x6e};
     unsigned int missing = 0;
     for (unsigned int id = 0; id < 128; id++) {
         if (seen[id] == 0 && strcmp(event_name((uint8_t)id), "?") != 0 && memchr(spared, (int)id, sizeof spared) == NULL) {
