@@ -96,12 +96,17 @@ static struct span close_untimed(uint32_t event, uint8_t *frame, struct tband_cu
 
 /* ---- Time ---------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t now(void) {
-#if tband_portTIMESTAMP_BITS == 32
+/* Extended to 64 bits by what was recorded last: by any core, if each has a channel. */
+static uint64_t now(const struct tband_channel *channel) {
+#if tband_portTIMESTAMP_BITS == 64
+    (void)channel;
+    return tband_portTIMESTAMP();
+#elif TBAND_CHANNELS > 1
+    (void)channel;
     tband.clock += (uint32_t)((uint32_t)tband_portTIMESTAMP() - (uint32_t)tband.clock);
     return tband.clock;
 #else
-    return tband_portTIMESTAMP();
+    return channel->last + (uint32_t)((uint32_t)tband_portTIMESTAMP() - (uint32_t)channel->last);
 #endif
 }
 
@@ -165,7 +170,7 @@ static bool prepare(struct tband_channel *channel, uint32_t core) {
 }
 
 static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    channel->last = now();
+    channel->last = now(channel);
     if (!prepare(channel, core) || (channel->sync_in == 0 && !sync_plain(channel, core)) ||
         !send_at(core, channel->last, event, frame, end)) {
         return false;
@@ -233,14 +238,13 @@ static bool prepare(struct tband_channel *channel, uint32_t core) {
 static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, struct tband_cursor end) {
     const uint32_t gap = end_fields(frame, &end);
     uint8_t *const fields = frame + TBAND_HEAD;
-    const uint64_t time = now();
+    const uint64_t time = now(channel);
     uint64_t delta = time - channel->last;
+    /* Also if the frame gets lost: then a sync stands before the next one, and no delta counts from here. */
+    channel->last = time;
     if (channel->sync_in == 0 || delta > DELTA_MAX) {
         /* Also when the clock went backwards: the sync says so. */
-        const uint64_t before = channel->last;
-        channel->last = time;
         if (!send_sync(channel, core, 0)) {
-            channel->last = before;
             return false;
         }
         delta = 0;
@@ -260,7 +264,6 @@ static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event,
     if (!send(core, close_frame((event & 0x7fu) | 0x80u, payload, fields, end.at, gap), false)) {
         return false;
     }
-    channel->last = time;
     channel->seq++;
     channel->sync_in--;
     return true;
@@ -287,7 +290,7 @@ void tband_start_channels(void) {
         tell_clock();
     }
 #endif
-    const uint64_t time = now();
+    const uint64_t time = now(&tband.channel[0]);
     for (uint32_t i = 0; i < TBAND_CHANNELS; i++) {
         struct tband_channel *const channel = &tband.channel[i];
         channel->last = time;
@@ -311,7 +314,7 @@ void tband_end_channels(void) {
     for (uint32_t i = 0; i < TBAND_CHANNELS; i++) {
         struct tband_channel *const channel = &tband.channel[i];
         const uint32_t core = TBAND_CHANNELS > 1 ? i : tband_core();
-        channel->last = now();
+        channel->last = now(channel);
         (void)send_sync(channel, core, TBAND_SYNC_STOP);
     }
 #else

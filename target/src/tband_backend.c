@@ -35,8 +35,12 @@ bool tband_backend_write(uint32_t core, uint8_t *frame, size_t len, bool is_meta
 #else
 #define METADATA_BYTES 0
 #endif
-/* A sync and, of every core, the task that runs. */
-#define SEGMENT_HEAD_BYTES (60u + 12u * TBAND_CORES)
+/* The longest sync. A segment begins with one and, of every core, the task that runs. */
+#define SYNC_BYTES 60
+#if SEGMENT_BYTES < SYNC_BYTES + 12 * TBAND_CORES + tband_configMAX_STR_LEN + 40
+#error                                                                                                                       \
+    "tband_configBACKEND_POST_MORTEM_BUF_SIZE is too small for this many cores: raise it, or lower tband_configBACKEND_POST_MORTEM_SEGMENTS."
+#endif
 
 /* FORMAT.md, "The post-mortem ring", describes this layout for readers of a RAM dump. Counters are volatile and written after
  * what they count, so that a reset at any time leaves whole frames. */
@@ -68,7 +72,7 @@ static void begin_segment(void) {
 }
 
 bool tband_post_mortem_reserve(size_t len) {
-    if (len + SEGMENT_HEAD_BYTES <= SEGMENT_BYTES - ring.used[newest()]) {
+    if (len + SYNC_BYTES <= SEGMENT_BYTES - ring.used[newest()]) {
         return false;
     }
     begin_segment();

@@ -49,7 +49,7 @@
 #define tband_portNOINIT __attribute__((section(".noinit")))
 #endif
 /* How many low bits of tband_portTIMESTAMP() count. With 32 the library extends the clock itself, as long as an event is
- * recorded at least once per wrap. */
+ * recorded (or lost) at least once per wrap. */
 #ifndef tband_portTIMESTAMP_BITS
 #define tband_portTIMESTAMP_BITS 64
 #endif
@@ -193,7 +193,7 @@ void tband_commit(uint32_t event, uint8_t *frame, struct tband_cursor end);
 void tband_commit_locked(uint32_t event, uint8_t *frame, struct tband_cursor end);
 
 struct tband_channel {
-    uint64_t last;      /* time of the last frame, ticks */
+    uint64_t last;      /* time of the last event, ticks */
     uint32_t seq;       /* frames since the recording started */
     uint32_t sync_in;   /* frames until a sync (plain format: a drop counter) is due; 0: before the next frame */
 #if tband_configCOMPAT == 1
@@ -217,7 +217,7 @@ enum tband_phase { TBAND_IDLE, TBAND_STARTING, TBAND_RECORDING };
 
 struct tband_state {
     struct tband_channel channel[TBAND_CHANNELS];
-#if tband_portTIMESTAMP_BITS == 32
+#if tband_portTIMESTAMP_BITS == 32 && TBAND_CHANNELS > 1
     uint64_t clock; /* the port's clock, extended */
 #endif
     uint32_t dropped;

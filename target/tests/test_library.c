@@ -572,7 +572,7 @@ static void test_post_mortem(void) {
     const size_t before = calls;
     memset(&tband, 0, sizeof tband);
     const size_t size = tband_post_mortem_size();
-    CHECK(size > SEGMENT_BYTES && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof ring.metadata);
+    CHECK(size > SEGMENT_BYTES / 2 && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof ring.metadata);
     records = 0;
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), size);
     decode_all(capture, size);
