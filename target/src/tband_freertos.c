@@ -260,6 +260,7 @@ void tband_freertos_task_valmarker(uint32_t id, int64_t val) { tband_emit_value(
 
 #if REMEMBER
 
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 static void dump_task(TaskHandle_t task) {
     const uint32_t id = (uint32_t)uxTaskGetTaskNumber(task);
 #if INCLUDE_uxTaskPriorityGet == 1
@@ -275,6 +276,7 @@ static void dump_task(TaskHandle_t task) {
     }
 #endif
 }
+#endif
 
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
 static void dump_queue(QueueHandle_t queue) {

@@ -102,6 +102,21 @@ compile() {
             done
         done
     done
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    features="TASK QUEUE STREAM_BUFFER NOTIFY EVENT_GROUP TIMER HEAP"
+    for compiler in gcc clang; do
+        for format in 0 1; do
+            for off in NONE $features; do
+                for file in src/*.c; do
+                    $compiler $warnings -O1 -D_GNU_SOURCE $on -Dtband_configCOMPAT=$format \
+                        -Dtband_configFREERTOS_${off}_TRACE_ENABLE=0 -Iinclude -Itests/kernel -Itests/kernel/posix \
+                        -isystem "$kernel/include" -isystem "$kernel/portable/ThirdParty/GCC/Posix" \
+                        -isystem "$kernel/portable/ThirdParty/GCC/Posix/utils" -c "$file" -o "$build/compiled.o" ||
+                        fail "$compiler FreeRTOS without $off compat=$format $file"
+                done
+            done
+        done
+    done
     for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0; do
         for compiler in g++ clang++; do
             $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $on $options -Iinclude -Itests/host \
@@ -136,43 +151,57 @@ check() {
     "$build/check" "$2/capture.bin" "$2/log.txt" $all || fail "$1"
 }
 
-# The application on the real kernel: $1 is posix or qemu.
-kernel() {
-    kernel=$(kernel_source)/FreeRTOS-Kernel
-    [ -f "$kernel/tasks.c" ] || {
-        fail "no FreeRTOS kernel source at '$kernel'"
-        return
-    }
-    gcc $warnings -Wno-conversion -g tests/kernel/check.c tests/decode.c -o "$build/check" || fail "check"
-    sources="tests/kernel/app.c tests/kernel/$1/platform.c src/tband.c src/tband_backend.c src/tband_freertos.c \
+# build_and_run <posix|qemu> <name> <folder> <option>...: the application on the real kernel, then its capture against its log.
+build_and_run() {
+    platform=$1
+    name=$2
+    folder=$3
+    shift 3
+    mkdir -p "$folder"
+    rm -f "$folder/capture.bin" "$folder/log.txt"
+    options="-std=gnu11 -g -O2 -w -Iinclude -Itests/kernel -Itests/kernel/$platform -I$kernel/include $*"
+    sources="tests/kernel/app.c tests/kernel/$platform/platform.c src/tband.c src/tband_backend.c src/tband_freertos.c \
         $kernel/tasks.c $kernel/queue.c $kernel/list.c $kernel/timers.c $kernel/event_groups.c $kernel/stream_buffer.c \
         $kernel/portable/MemMang/heap_4.c"
+    echo "$platform $name:"
+    if [ "$platform" = posix ]; then
+        port="$kernel/portable/ThirdParty/GCC/Posix"
+        gcc $options -D_GNU_SOURCE -I"$port" -I"$port/utils" $sources "$port/port.c" "$port/utils/wait_for_event.c" \
+            -lpthread -o "$folder/app" && (cd "$folder" && ./app)
+    else
+        port="$kernel/portable/GCC/ARM_CM4F"
+        arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs \
+            --specs=nosys.specs -nostartfiles -T tests/kernel/qemu/mps2.ld -ffunction-sections -Wl,--gc-sections -I"$port" \
+            $sources tests/kernel/qemu/startup.c "$port/port.c" -o "$folder/app" 2>/dev/null &&
+            (cd "$folder" && qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
+                -semihosting-config enable=on,target=native -kernel app 2>&1)
+    fi || fail "$platform $name"
+    all=""
+    [ "$name" = "STREAMING round=4 compat=0" ] && all=all
+    "$build/check" "$folder/capture.bin" "$folder/log.txt" $all || fail "$platform $name"
+}
+
+kernel() {
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    if [ ! -f "$kernel/tasks.c" ]; then
+        fail "no FreeRTOS kernel source at '$kernel'"
+        return
+    fi
+    gcc $warnings -Wno-conversion -g tests/kernel/check.c tests/decode.c -o "$build/check" || fail "check"
     for backend in STREAMING SNAPSHOT POST_MORTEM; do
         for round in 0 4; do
             for compat in 0 1; do
-                name="$backend $round $compat"
-                folder="$build/$1-$backend-$round-$compat"
-                mkdir -p "$folder"
-                options="-std=gnu11 -g -O2 -w -Dtband_configUSE_BACKEND_$backend=1 -DAPP_START_ROUND=$round \
-                    -Dtband_configCOMPAT=$compat -Iinclude -Itests/kernel -Itests/kernel/$1 -I$kernel/include"
-                echo "$1 $name:"
-                if [ "$1" = posix ]; then
-                    port="$kernel/portable/ThirdParty/GCC/Posix"
-                    gcc $options -D_GNU_SOURCE -I"$port" -I"$port/utils" $sources "$port/port.c" \
-                        "$port/utils/wait_for_event.c" -lpthread -o "$folder/app" && (cd "$folder" && ./app)
-                else
-                    port="$kernel/portable/GCC/ARM_CM4F"
-                    arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 \
-                        --specs=nano.specs --specs=nosys.specs -nostartfiles -T tests/kernel/qemu/mps2.ld \
-                        -ffunction-sections -Wl,--gc-sections -I"$port" $sources tests/kernel/qemu/startup.c "$port/port.c" \
-                        -o "$folder/app" 2>/dev/null &&
-                        (cd "$folder" && qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
-                            -semihosting-config enable=on,target=native -kernel app 2>&1)
-                fi || fail "$1 $name"
-                check "$name" "$folder"
+                build_and_run "$1" "$backend round=$round compat=$compat" "$build/$1-$backend-$round-$compat" \
+                    -Dtband_configUSE_BACKEND_$backend=1 -DAPP_START_ROUND=$round -Dtband_configCOMPAT=$compat
             done
         done
     done
+    if [ "$1" = qemu ]; then
+        for compat in 0 1; do
+            build_and_run qemu "POST_MORTEM reset compat=$compat" "$build/qemu-reset-$compat" -DAPP_RESET \
+                -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configCOMPAT=$compat
+        done
+    fi
 }
 
 [ $# = 0 ] && set -- host two-cores compile kernel qemu

@@ -247,6 +247,12 @@ bool app_sink(const uint8_t *buf, size_t len) {
 }
 
 static void end_recording(void) {
+#ifdef APP_RESET
+    /* What a watchdog would do. The next boot saves what the ring holds. */
+    interrupts_on = false;
+    platform_write("log.txt", log_text, log_len);
+    platform_reset();
+#endif
 #if tband_configUSE_BACKEND_STREAMING == 1
     (void)tband_stop_streaming();
 #elif tband_configUSE_BACKEND_SNAPSHOT == 1

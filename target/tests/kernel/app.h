@@ -9,6 +9,7 @@
 /* Provided by the platform. */
 void platform_write(const char *name, const void *data, size_t len); /* a whole file */
 void platform_exit(int status);
+void platform_reset(void);
 void platform_start_interrupt(void); /* a second interrupt, if there is one */
 
 /* Runs the application; ends in platform_exit(). */

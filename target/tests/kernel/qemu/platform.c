@@ -56,7 +56,30 @@ void xPortSysTickHandler(void);
 void SysTick_Handler(void);
 void SysTick_Handler(void) { xPortSysTickHandler(); }
 
+void platform_reset(void) {
+    *(volatile uint32_t *)0xe000ed0cu = 0x05fa0004u;
+    for (;;) {
+    }
+}
+
+#ifdef APP_RESET
+/* Did the last run leave a recording? */
+static void save_last_words(void) {
+    static uint8_t capture[1 << 16];
+    const size_t len = tband_post_mortem_read(0, capture, sizeof capture);
+    if (len > 0) {
+        (void)printf("after a reset: %lu bytes\n", (unsigned long)len);
+        platform_write("capture.bin", capture, len);
+        (void)tband_clear_post_mortem();
+        platform_exit(tband_post_mortem_size() == 0 ? 0 : 1);
+    }
+}
+#endif
+
 int main(void) {
+#ifdef APP_RESET
+    save_last_words();
+#endif
     TIMER1->reload = TIMER1->value = UINT32_MAX;
     TIMER1->ctrl = 1;
     app_run();
