@@ -80,10 +80,10 @@ fn block(order: Order, args_in_16: u64) -> Block {
 }
 
 fn push(block: &mut Block, random: &mut Random, time_ns: u64, track: u32, kind: OpKind, has_flow: bool, args_in_16: u64) {
-    let mut op = op(time_ns, track, kind, NameRef::None);
+    let mut op = op(time_ns, track, kind, NameRef::NONE);
     if matches!(kind, OpKind::Begin | OpKind::Instant) {
         // Few names are most of a trace.
-        op.name = NameRef::Interned(random.below(300).min(random.below(300)).min(random.below(300)) as u32);
+        op.name = NameRef::interned(random.below(300).min(random.below(300)).min(random.below(300)) as u32);
     }
     if kind == OpKind::Counter {
         op.value = random.below(50) as i64;

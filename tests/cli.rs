@@ -1,4 +1,6 @@
 //! The command line as scripts see it: files, standard streams, messages and exit status of the built program.
+//!
+//! Long, because it is a table of cases: one for each message, option and exit status.
 
 use std::fs;
 use std::io::Write;

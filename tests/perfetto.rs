@@ -88,7 +88,7 @@ impl Scene {
 
     fn op(&self, time_ns: u64, track: u32, kind: OpKind) -> Op {
         let track = TrackId(track);
-        Op { time_ns, value: 0, track, name: NameRef::None, args_start: 0, args_len: 0, kind, flow: Flow::None }
+        Op { time_ns, value: 0, track, name: NameRef::NONE, args_start: 0, args_len: 0, kind, flow: Flow::None }
     }
 
     fn name(&mut self, name: u32) -> (u32, String) {
@@ -166,10 +166,10 @@ impl Scene {
         if kind != OpKind::End {
             (op.name, name) = if step.text {
                 let (index, text) = self.text(step.name);
-                (NameRef::Text(index), text)
+                (NameRef::text(index), text)
             } else {
                 let (index, text) = self.name(step.name);
-                (NameRef::Interned(index), text)
+                (NameRef::interned(index), text)
             };
         }
         let (mut flows_out, mut flows_in) = (vec![], vec![]);
@@ -308,7 +308,7 @@ fn many_names_are_all_found() {
     scene.block().names = (0..names).map(|name| format!("n{name}").into()).collect();
     for name in (0..names).chain(0..names) {
         let mut op = scene.op(name.into(), 2, OpKind::Instant);
-        op.name = NameRef::Interned(name);
+        op.name = NameRef::interned(name);
         scene.block().ops.push(op);
         let (track, ts, name) = (2, name.into(), format!("n{name}"));
         let instant = Instant { track, ts, name, args: BTreeMap::new(), flows_out: vec![], flows_in: vec![] };

@@ -92,8 +92,8 @@ fn failed(job: &Job, mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
 fn nothing_decoded(job: &Job, mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     for ((input, source), opened) in inputs.iter_mut().zip(&job.sources).zip(opened) {
         let InputReport { input_bytes, frames_ok, frames_bad, losses, .. } = input;
-        let first =
-            losses.first().map_or_else(String::new, |loss| format!("; first at byte {}: {}", loss.first_offset, loss.text));
+        let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
+        let first = first.unwrap_or_default();
         input.error = Some(format!(
             "{} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
              a time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete",

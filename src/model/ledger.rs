@@ -27,8 +27,8 @@ pub struct LedgerEntry {
     pub kind: LossKind,
     /// How often it happened.
     pub count: u64,
-    /// The input offset, in bytes, of the first case.
-    pub first_offset: u64,
+    /// The input offset, in bytes, of the first case. `None` for what is noticed only between events, far from their bytes.
+    pub first_offset: Option<u64>,
     /// How many events are lost by it, at least.
     pub at_least_lost: u64,
 }
@@ -66,20 +66,17 @@ impl Ledger {
         match self.entries.iter_mut().find(|entry| entry.kind == kind) {
             Some(entry) => {
                 entry.count += 1;
-                entry.first_offset = entry.first_offset.min(offset);
+                entry.first_offset = Some(entry.first_offset.map_or(offset, |first| first.min(offset)));
                 entry.at_least_lost = entry.at_least_lost.saturating_add(at_least_lost);
             }
-            None => self.entries.push(LedgerEntry { kind, count: 1, first_offset: offset, at_least_lost }),
+            None => self.entries.push(LedgerEntry { kind, count: 1, first_offset: Some(offset), at_least_lost }),
         }
     }
 
-    /// Enters `count` cases at once; nothing if there are none.
-    pub fn enter_many(&mut self, kind: LossKind, first_offset: u64, count: u64) {
+    /// Enters `count` cases whose place is not known; nothing if there are none.
+    pub fn enter_unplaced(&mut self, kind: LossKind, count: u64) {
         if count > 0 {
-            self.enter(kind, first_offset, 0);
-            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.kind == kind) {
-                entry.count += count - 1;
-            }
+            self.entries.push(LedgerEntry { kind, count, first_offset: None, at_least_lost: 0 });
         }
     }
 
@@ -92,7 +89,7 @@ impl Ledger {
 
     /// Sorts the lines by the place of their first case: the order in which they were entered depends on how the input was cut.
     pub fn sort(&mut self) {
-        self.entries.sort_by_key(|entry| (entry.first_offset, entry.kind.code));
+        self.entries.sort_by_key(|entry| (entry.first_offset.is_none(), entry.first_offset, entry.kind.code));
     }
 
     /// All lines, in the order in which they were entered or, after [`Ledger::sort`], by place.
@@ -130,7 +127,7 @@ mod tests {
         ledger.bad_frame(GAP, 90, 7, 1);
         ledger.bad_frame(GAP, 40, 2, 5);
         assert_eq!(ledger.entries().len(), 2);
-        assert_eq!(ledger.entries()[1], LedgerEntry { kind: GAP, count: 2, first_offset: 40, at_least_lost: 6 });
+        assert_eq!(ledger.entries()[1], LedgerEntry { kind: GAP, count: 2, first_offset: Some(40), at_least_lost: 6 });
         assert_eq!((ledger.frames_bad, ledger.skipped_bytes, ledger.at_least_lost()), (2, 9, 6));
         assert!(ledger.has_losses());
     }

@@ -23,8 +23,6 @@ pub struct Encoder {
     strings: Strings,
     interned_data: Vec<u8>,
     tracks: Tracks,
-    /// The slot of each operation's name: to find it takes a branch that is often mispredicted, so it is done only once.
-    name_slots: Vec<u32>,
     events: EventScratch,
     sched: SchedEncoder,
 }
@@ -41,6 +39,8 @@ impl Encoder {
     /// References of the block to names, texts, tracks or annotations that it does not have are left out.
     pub fn encode_block(&mut self, block: &Block, out: &mut Vec<u8>) {
         self.interned_data.clear();
+        self.strings.start(block);
+        self.tracks.start();
         self.count_uses(block);
         self.strings.number_all(block, &mut self.interned_data);
         self.tracks.choose_default();
@@ -56,29 +56,25 @@ impl Encoder {
     /// Finds out what is used most. Not inlined, nor is the next: both loops need all registers for themselves.
     #[inline(never)]
     fn count_uses(&mut self, block: &Block) {
-        self.strings.start(block);
-        self.tracks.start();
-        self.name_slots.clear();
-        self.name_slots.extend(block.ops.iter().map(|op| {
-            if op.kind == OpKind::Describe {
-                return 0;
+        for op in &block.ops {
+            if op.kind != OpKind::Describe {
+                self.tracks.count(op.track);
+                self.strings.count_event_name(op.name);
             }
-            self.tracks.count(op.track);
-            self.strings.count_event_name(op.name)
-        }));
+        }
     }
 
     #[inline(never)]
     fn append_operations(&mut self, block: &Block, out: &mut Vec<u8>) {
         let mut events = EventWriter::new(block, &self.strings, &self.tracks, &mut self.events);
-        for (op, &name_slot) in block.ops.iter().zip(&self.name_slots) {
+        for op in &block.ops {
             if op.kind == OpKind::Describe {
                 events.flush(out);
                 if let Some(track) = usize::try_from(op.value).ok().and_then(|index| block.tracks.get(index)) {
                     append_descriptor(track, out);
                 }
             } else {
-                events.write(op, name_slot, out);
+                events.write(op, out);
             }
         }
         events.flush(out);
@@ -160,7 +156,7 @@ mod tests {
         let names = ["once", "twice", "thrice"].map(Into::into).to_vec();
         let mut block = Block { number: 1, names, ..Block::default() };
         for (time_ns, (track, name)) in [(1, 0), (7, 1), (7, 1), (1, 2), (7, 2), (1, 2), (7, 1)].into_iter().enumerate() {
-            block.ops.push(op(time_ns as u64, track, OpKind::Instant, NameRef::Interned(name)));
+            block.ops.push(op(time_ns as u64, track, OpKind::Instant, NameRef::interned(name)));
         }
         block.ops.pop();
         let bytes = encode(&block);
@@ -176,7 +172,7 @@ mod tests {
     fn times_are_differences_and_late_events_are_absolute() {
         let mut block = Block { number: 1, ..Block::default() };
         for time_ns in [5, 3, 305] {
-            block.ops.push(op(time_ns, 1, OpKind::End, NameRef::None));
+            block.ops.push(op(time_ns, 1, OpKind::End, NameRef::NONE));
         }
         let expected = [
             &b"\x0a\x0a\x50\x01\x68\x02\x40\x05\x5a\x02\x48\x02"[..],
@@ -189,13 +185,13 @@ mod tests {
     #[test]
     fn events_of_each_kind() {
         let mut block = Block { number: 1, names: vec!["n".into()], ..Block::default() };
-        let name = NameRef::Interned(0);
+        let name = NameRef::interned(0);
         block.ops = vec![
             op(0, 1, OpKind::Begin, name),
             Op { value: 0x0102_0304_0506_0708, flow: Flow::Out, ..op(0, 2, OpKind::Instant, name) },
-            Op { value: 9, flow: Flow::In, ..op(0, 1, OpKind::End, NameRef::None) },
-            Op { value: 300, ..op(0, 200, OpKind::Counter, NameRef::None) },
-            Op { value: -1, ..op(0, 1, OpKind::Counter, NameRef::None) },
+            Op { value: 9, flow: Flow::In, ..op(0, 1, OpKind::End, NameRef::NONE) },
+            Op { value: 300, ..op(0, 200, OpKind::Counter, NameRef::NONE) },
+            Op { value: -1, ..op(0, 1, OpKind::Counter, NameRef::NONE) },
         ];
         let expected = [
             &b"\x0a\x0c\x50\x01\x68\x02\x40\x00\x5a\x04\x48\x01\x50\x01"[..],
@@ -221,7 +217,7 @@ mod tests {
             ArgValue::Text(0),
         ];
         block.args = values.map(|value| Arg { name: 0, value }).to_vec();
-        block.ops = vec![Op { args_len: 6, ..op(0, 1, OpKind::End, NameRef::None) }];
+        block.ops = vec![Op { args_len: 6, ..op(0, 1, OpKind::End, NameRef::NONE) }];
         let expected = b"\x0a\x32\x50\x01\x68\x02\x40\x00\x5a\x2a\x48\x02\x22\x05\x08\x01\x18\xac\x02\x22\x04\x08\x01\x20\x02\
             \x22\x04\x08\x01\x10\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x32\x01t";
         assert_eq!(events(&block), expected);
@@ -233,9 +229,9 @@ mod tests {
         let name = "q".into();
         block.tracks.push(Track { id: TrackId(4), parent: None, kind: TrackKind::Slices, name, description: None, rank: 0 });
         block.ops = vec![
-            op(0, 1, OpKind::End, NameRef::None),
-            op(0, 4, OpKind::Describe, NameRef::None),
-            op(0, 1, OpKind::End, NameRef::None),
+            op(0, 1, OpKind::End, NameRef::NONE),
+            op(0, 4, OpKind::Describe, NameRef::NONE),
+            op(0, 1, OpKind::End, NameRef::NONE),
         ];
         let end = b"\x0a\x0a\x50\x01\x68\x02\x40\x00\x5a\x02\x48\x02";
         let descriptor = b"\x0a\x0e\x50\x01\xe2\x03\x09\x08\x04\x12\x01q\x60\x00\x78\x02";
@@ -246,9 +242,9 @@ mod tests {
     fn what_a_block_does_not_have_is_left_out() {
         let mut block = Block { number: 1, ..Block::default() };
         block.ops = vec![
-            Op { value: 3, ..op(0, 4, OpKind::Describe, NameRef::None) },
-            Op { args_start: 9, args_len: 1, ..op(0, 1, OpKind::Instant, NameRef::Text(5)) },
-            op(0, 1, OpKind::Instant, NameRef::Interned(0)),
+            Op { value: 3, ..op(0, 4, OpKind::Describe, NameRef::NONE) },
+            Op { args_start: 9, args_len: 1, ..op(0, 1, OpKind::Instant, NameRef::text(5)) },
+            op(0, 1, OpKind::Instant, NameRef::interned(0)),
         ];
         let reference = block.texts.add("a text is no name");
         block.text_refs.push(reference);

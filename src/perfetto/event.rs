@@ -1,21 +1,22 @@
 //! Operations → `TrackEvent` packets. This is the hot path.
 //!
-//! A packet without annotations is at most 43 bytes long, so all lengths take one byte. It is put
-//! together from ready pieces with overlapping stores of 8 bytes:
+//! Nearly all packets are so short that all their lengths take one byte. Such a packet is put together from ready pieces
+//! with overlapping stores of 8 bytes:
 //!
 //! ```text
-//! 0A len | 50 01 sequence | 68 02 flags | 40 time | 5A len { 48 type | 58 track | 50 name | F0 01 counter, or flow }
+//! 0A len | 50 01 sequence | 68 02 flags | 40 time | 5A len { 48 type | 58 track | 50 name | F0 01 counter, or flow
+//!                                                            | for each annotation: 22 len { 08 name | 18 value } }
 //! ```
 //!
 //! The order of fields is free in protobuf; this one puts all that has a fixed length first.
 
 use prost::encoding::encoded_len_varint;
 
-use super::strings::{NAME_IID, Strings, Text};
+use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, NAME_IID, Role, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
-use super::wire::{bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint28, varint56};
+use super::wire::{MAX_VARINT_LEN, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28};
 use super::{SEQUENCE_ID, TRACE_PACKET};
-use crate::timeline::{Arg, ArgValue, Block, Flow, Op, OpKind};
+use crate::timeline::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind};
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -38,13 +39,11 @@ mod track_event {
 
 /// Fields of `DebugAnnotation`.
 mod annotation {
-    pub(super) const NAME_IID: u32 = 1;
     pub(super) const BOOL_VALUE: u32 = 2;
     pub(super) const UINT_VALUE: u32 = 3;
     pub(super) const INT_VALUE: u32 = 4;
     pub(super) const STRING_VALUE: u32 = 6;
     pub(super) const NAME: u32 = 10;
-    pub(super) const STRING_VALUE_IID: u32 = 17;
 }
 
 /// The sequence's own clock, in which timestamps are differences.
@@ -56,8 +55,14 @@ const NEEDS_INCREMENTAL_STATE: u64 = 2;
 
 /// Packets gather here before they are appended to the output: to grow a `Vec` by a few bytes at a time costs more than all else.
 const STAGE_BYTES: usize = 4096;
-/// Room that the stage has beyond that for one packet and the zeros that are stored behind it.
-const PACKET_ROOM: usize = 64;
+/// Room that the stage has beyond that for one packet and the zeros that are stored behind it. Packets that find place in it
+/// are shorter than 128 bytes, so their length takes one byte.
+const PACKET_ROOM: usize = 128;
+/// What a packet without annotations takes at most: head, time, event head, track, name, key of the value, value.
+const PLAIN_LEN: usize = HEAD_LEN + 4 + 4 + 3 + 3 + 2 + MAX_VARINT_LEN;
+/// What an annotation takes at most: its key and length, its name, its value with key; and the zeros behind it.
+const ANNOTATION_ROOM: usize = 2 + 3 + 1 + MAX_VARINT_LEN + 8;
+const _: () = assert!(PLAIN_LEN + 8 <= PACKET_ROOM && PACKET_ROOM <= 128);
 
 /// Memory for the writing of events with annotations.
 #[derive(Default)]
@@ -89,14 +94,21 @@ impl<'a> EventWriter<'a> {
         EventWriter { block, strings, tracks, scratch, clock_ns: 0, staged: 0, stage }
     }
 
-    /// Writes an operation that is an event, whose name has the given slot.
+    /// Writes an operation that is an event.
     #[inline]
-    pub(super) fn write(&mut self, op: &Op, name_slot: u32, out: &mut Vec<u8>) {
-        if self.write_short(op, name_slot).is_none() {
+    pub(super) fn write(&mut self, op: &Op, out: &mut Vec<u8>) {
+        let written = if op.args_len == 0 { self.write_short::<false>(op) } else { self.write_annotated(op) };
+        if written.is_none() {
             self.write_general(op, out);
         } else if self.staged >= STAGE_BYTES {
             self.flush(out);
         }
+    }
+
+    /// Apart, so that the loop over those without annotations has all registers for itself.
+    #[inline(never)]
+    fn write_annotated(&mut self, op: &Op) -> Option<()> {
+        self.write_short::<true>(op)
     }
 
     /// Appends what is staged to the output.
@@ -105,47 +117,54 @@ impl<'a> EventWriter<'a> {
         self.staged = 0;
     }
 
-    /// Writes an event without annotations, with an interned name, less than 2^28 ns after the one before, and a value of at
-    /// most 8 bytes as a varint. None: it is not such an event, and nothing has been written.
+    /// Writes an event with an interned name, less than 2^28 ns after the one before, whose annotations, if any, are few and
+    /// have interned texts. None: it is not such an event, and nothing has been written.
     ///
     /// The kinds of events and the lengths of fields follow each other without a pattern that a processor could learn, so
     /// nothing here branches on them.
-    #[inline]
-    fn write_short(&mut self, op: &Op, name_slot: u32) -> Option<()> {
+    #[inline(always)]
+    fn write_short<const ANNOTATED: bool>(&mut self, op: &Op) -> Option<()> {
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
-        let name = self.strings.name_field(name_slot);
+        let name = self.strings.field(op.name, Role::EventName);
         let track = self.tracks.field(op.track);
         let value = op.value.cast_unsigned();
-        let is_long_value = shape.is_counter & (value >= 1 << 56);
         // Wraps to something long if the event is late.
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
-        if (delta_ns >= 1 << 28) | is_long_value | (op.args_len != 0) | name.is_too_long() | track.is_too_long() {
+        if (delta_ns >= 1 << 28) | name.is_too_long() | track.is_too_long() {
             return None;
         }
         let (delta, delta_len) = varint28(delta_ns as u32);
-        let (varint, varint_len) = varint56(value & ((1 << 56) - 1));
-        let (value, value_len) = if shape.is_counter { (varint, varint_len) } else { (value, 0) };
+        let (varint, rest, varint_len) = varint(value);
+        // Masks, since a condition would become a branch around the varint.
+        let value = (varint & shape.counter_mask) | (value & !shape.counter_mask);
+        let value_len = (varint_len & shape.counter_mask as u32) | shape.flow_len;
+        // At most 3, 3 and 2 bytes.
+        let key_at = track.len() + name.len();
+        let fields = track.bytes() | name.bytes() << (8 * track.len()) | u64::from(shape.value_key) << (8 * key_at);
+        let fields_len = key_at + shape.key_len;
 
-        let track_len = track.len();
-        let name_len = name.len();
-        let event_len = 2 + track_len + name_len + shape.value_len + value_len;
-        let packet_len = 7 + delta_len + event_len;
-
-        let at = self.staged;
-        let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(at..)?.first_chunk_mut()?;
+        let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(self.staged..)?.first_chunk_mut()?;
         let event_at = HEAD_LEN + delta_len as usize;
-        let track_at = event_at + 4;
-        let name_at = track_at + track_len as usize;
-        let value_at = name_at + name_len as usize;
+        let fields_at = event_at + 4;
+        let value_at = fields_at + fields_len as usize;
+        let mut end = value_at + value_len as usize;
+        let event_len = 2 + fields_len + value_len;
+        let event_head = shape.event_head | event_len << 8;
         // Each store may leave something behind its bytes, which the next one overwrites.
-        store(room, 0, HEAD | u64::from(packet_len) << 8);
-        store(room, HEAD_LEN, u64::from(delta));
-        store(room, event_at, u64::from(shape.event_head | event_len << 8));
-        store(room, track_at, track.bytes());
-        store(room, name_at, name.bytes());
-        store(room, value_at, u64::from(shape.value_key));
-        store(room, value_at + 2, value);
-        self.staged = at + 2 + packet_len as usize;
+        store(room, 0, HEAD | (end as u64 - 2) << 8);
+        store(room, HEAD_LEN, u64::from(delta) | u64::from(event_head) << (8 * delta_len));
+        store(room, fields_at, fields);
+        store(room, value_at, value);
+        store(room, value_at + 8, u64::from(rest));
+        if ANNOTATED {
+            let args_start = op.args_start as usize;
+            for arg in self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
+                end += store_annotation(room.get_mut(end..)?.first_chunk_mut()?, self.strings, arg)?;
+            }
+            room[1] = (end - 2) as u8;
+            room[event_at + 1] = (end - event_at - 2) as u8;
+        }
+        self.staged += end;
         self.clock_ns = op.time_ns;
         Some(())
     }
@@ -226,23 +245,24 @@ const HEAD_LEN: usize = 7;
 struct Shape {
     /// The event up to its type; the second byte is the length.
     event_head: u32,
-    /// The length of the value and its key; of a counter, of the key alone.
-    value_len: u32,
     /// The key of the value, if it has one.
     value_key: u16,
-    is_counter: bool,
+    /// The length of that key.
+    key_len: u32,
+    /// The length of the value, if it is a flow.
+    flow_len: u32,
+    /// All ones for a counter, whose value is a varint; else 0.
+    counter_mask: u64,
 }
 
 /// By [`OpKind`] and [`Flow`].
 static SHAPES: [[Shape; 3]; 5] = {
     const fn shape(kind: usize, is_counter: bool, value_key: u16) -> Shape {
         let head = [(packet::TRACK_EVENT << 3 | 2) as u8, 0, (track_event::TYPE << 3) as u8, EVENT_TYPES[kind]];
-        let value_len = match (is_counter, value_key) {
-            (true, _) => 2,
-            (false, 0) => 0,
-            (false, _) => 2 + 8,
-        };
-        Shape { event_head: u32::from_le_bytes(head), value_len, value_key, is_counter }
+        let key_len = if value_key == 0 { 0 } else { 2 };
+        let flow_len = if value_key == 0 || is_counter { 0 } else { 8 };
+        let counter_mask = if is_counter { u64::MAX } else { 0 };
+        Shape { event_head: u32::from_le_bytes(head), value_key, key_len, flow_len, counter_mask }
     }
     const fn shapes(kind: usize) -> [Shape; 3] {
         const { assert!(Flow::None as usize == 0 && Flow::Out as usize == 1 && Flow::In as usize == 2) };
@@ -267,10 +287,42 @@ const fn key_of_two_bytes(field: u32, wire_type: u32) -> u16 {
 }
 
 #[inline]
-fn store(room: &mut [u8; PACKET_ROOM], at: usize, bytes: u64) {
+fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     if let Some(place) = room.get_mut(at..at + 8) {
         place.copy_from_slice(&bytes.to_le_bytes());
     }
+}
+
+/// Stores an annotation whose texts are interned and returns its length. None: it has other texts.
+#[inline]
+fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, arg: &Arg) -> Option<usize> {
+    const KEY: u64 = (track_event::DEBUG_ANNOTATIONS << 3 | 2) as u64;
+    let name = strings.field(NameRef::interned(arg.name), Role::ArgName);
+    let (key, value) = match arg.value {
+        ArgValue::Uint(value) => (annotation::UINT_VALUE << 3, value),
+        ArgValue::Int(value) => (annotation::INT_VALUE << 3, value.cast_unsigned()),
+        ArgValue::Bool(value) => (annotation::BOOL_VALUE << 3, u64::from(value)),
+        ArgValue::Name(_) | ArgValue::Text(_) => {
+            let text = strings.arg_value_field(arg.value);
+            if name.is_too_long() | text.is_too_long() {
+                return None;
+            }
+            let len = name.len() + text.len();
+            store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16);
+            store(room, 2 + name.len() as usize, text.bytes());
+            return Some(2 + len as usize);
+        }
+    };
+    if name.is_too_long() {
+        return None;
+    }
+    let (value, rest, value_len) = varint(value);
+    let len = name.len() + 1 + value_len;
+    let value_at = 2 + name.len() as usize + 1;
+    store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16 | u64::from(key) << (8 * (2 + name.len())));
+    store(room, value_at, value);
+    store(room, value_at + 8, u64::from(rest));
+    Some(2 + len as usize)
 }
 
 fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_field: u32) {
@@ -283,13 +335,13 @@ fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_fiel
 
 fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Arg) {
     out.clear();
-    put_text(out, strings.arg_name(block, arg.name), annotation::NAME_IID, annotation::NAME);
+    put_text(out, strings.arg_name(block, arg.name), ARG_NAME_IID, annotation::NAME);
     match arg.value {
         ArgValue::Uint(value) => put_varint(out, annotation::UINT_VALUE, value),
         ArgValue::Int(value) => put_varint(out, annotation::INT_VALUE, value.cast_unsigned()),
         ArgValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
         ArgValue::Name(_) | ArgValue::Text(_) => {
-            put_text(out, strings.arg_value(block, arg.value), annotation::STRING_VALUE_IID, annotation::STRING_VALUE);
+            put_text(out, strings.arg_value(block, arg.value), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
         }
     }
 }

@@ -6,7 +6,7 @@
 use prost::encoding::encoded_len_varint;
 
 use super::TRACE_PACKET;
-use super::wire::{bytes_field_len, push_varint, put_bytes, put_length, put_varint};
+use super::wire::{Column, bytes_field_len, put_bytes, put_length, put_varint};
 use crate::timeline::{Block, PrevState, SchedRows};
 
 /// `TracePacket.ftrace_events`.
@@ -17,18 +17,34 @@ const CPU: u32 = 1;
 const COMPACT_SCHED: u32 = 4;
 /// `CompactSched.intern_table`: the thread names, known by their places.
 const INTERN_TABLE: u32 = 5;
-/// The columns of context switches: timestamp, previous state, next thread, its priority, its name.
-const SWITCH_COLUMNS: [u32; 5] = [1, 2, 3, 4, 6];
-/// The columns of wakings: timestamp, thread, target core, priority, name, flags.
-const WAKING_COLUMNS: [u32; 6] = [7, 8, 9, 10, 11, 12];
+
+/// The columns of context switches.
+mod switch {
+    pub(super) const TIMESTAMP: u32 = 1;
+    pub(super) const PREV_STATE: u32 = 2;
+    pub(super) const NEXT_PID: u32 = 3;
+    pub(super) const NEXT_PRIO: u32 = 4;
+    pub(super) const NEXT_COMM_INDEX: u32 = 6;
+}
+
+/// The columns of wakings.
+mod waking {
+    pub(super) const TIMESTAMP: u32 = 7;
+    pub(super) const PID: u32 = 8;
+    pub(super) const TARGET_CPU: u32 = 9;
+    pub(super) const PRIO: u32 = 10;
+    pub(super) const COMM_INDEX: u32 = 11;
+    pub(super) const COMMON_FLAGS: u32 = 12;
+}
+
 /// Ftrace's flag for "in a hardware interrupt".
 const IN_HARD_IRQ: u64 = 0x08;
 
 /// Reusable memory for one bundle.
 #[derive(Default)]
 pub(super) struct SchedEncoder {
-    switches: [Vec<u8>; 5],
-    wakings: [Vec<u8>; 6],
+    column: Column,
+    columns: Vec<u8>,
     names: BundleNames,
     bundle: Vec<u8>,
 }
@@ -54,12 +70,7 @@ impl SchedEncoder {
             let name = block.names.get(name as usize).map_or("", |name| name);
             put_bytes(&mut self.bundle, INTERN_TABLE, name.as_bytes());
         }
-        let switches = SWITCH_COLUMNS.iter().zip(&self.switches);
-        for (&field, column) in switches.chain(WAKING_COLUMNS.iter().zip(&self.wakings)) {
-            if !column.is_empty() {
-                put_bytes(&mut self.bundle, field, column);
-            }
-        }
+        self.bundle.extend_from_slice(&self.columns);
         let core = u64::from(rows.core);
         let events_len = 1 + encoded_len_varint(core) + bytes_field_len(COMPACT_SCHED, self.bundle.len());
         put_length(out, TRACE_PACKET, bytes_field_len(FTRACE_EVENTS, events_len));
@@ -68,33 +79,40 @@ impl SchedEncoder {
         put_bytes(out, COMPACT_SCHED, &self.bundle);
     }
 
+    /// One column after the other: so each loop is short, and what it has to remember stays in registers.
     fn fill_columns(&mut self, names: usize, rows: &SchedRows) {
-        self.names.reset(names);
-        self.switches.iter_mut().chain(&mut self.wakings).for_each(Vec::clear);
-
-        let [time, prev_state, tid, prio, comm] = &mut self.switches;
-        let mut last_ns = 0;
-        for row in &rows.switches {
-            push_varint(time, row.time_ns.wrapping_sub(last_ns));
-            last_ns = row.time_ns;
-            push_varint(prev_state, prev_state_number(row.prev_state));
-            push_varint(tid, sign_extended(row.next_tid));
-            push_varint(prio, sign_extended(row.next_prio));
-            push_varint(comm, self.names.place_of(row.next_comm));
+        let SchedEncoder { column, columns, names: bundle_names, .. } = self;
+        bundle_names.reset(names);
+        columns.clear();
+        if !rows.switches.is_empty() {
+            let rows = rows.switches.iter();
+            let mut last_ns = 0;
+            let times = rows.clone().map(|row| difference(&mut last_ns, row.time_ns));
+            put_bytes(columns, switch::TIMESTAMP, column.pack(times));
+            put_bytes(columns, switch::PREV_STATE, column.pack(rows.clone().map(|row| prev_state_number(row.prev_state))));
+            put_bytes(columns, switch::NEXT_PID, column.pack(rows.clone().map(|row| sign_extended(row.next_tid))));
+            put_bytes(columns, switch::NEXT_PRIO, column.pack(rows.clone().map(|row| sign_extended(row.next_prio))));
+            let comms = rows.map(|row| bundle_names.place_of(row.next_comm));
+            put_bytes(columns, switch::NEXT_COMM_INDEX, column.pack(comms));
         }
-
-        let [time, tid, core, prio, comm, flags] = &mut self.wakings;
-        let mut last_ns = 0;
-        for row in &rows.wakings {
-            push_varint(time, row.time_ns.wrapping_sub(last_ns));
-            last_ns = row.time_ns;
-            push_varint(tid, sign_extended(row.tid));
-            push_varint(core, u64::from(row.target_core));
-            push_varint(prio, sign_extended(row.prio));
-            push_varint(comm, self.names.place_of(row.comm));
-            push_varint(flags, if row.from_isr { IN_HARD_IRQ } else { 0 });
+        if !rows.wakings.is_empty() {
+            let rows = rows.wakings.iter();
+            let mut last_ns = 0;
+            let times = rows.clone().map(|row| difference(&mut last_ns, row.time_ns));
+            put_bytes(columns, waking::TIMESTAMP, column.pack(times));
+            put_bytes(columns, waking::PID, column.pack(rows.clone().map(|row| sign_extended(row.tid))));
+            put_bytes(columns, waking::TARGET_CPU, column.pack(rows.clone().map(|row| u64::from(row.target_core))));
+            put_bytes(columns, waking::PRIO, column.pack(rows.clone().map(|row| sign_extended(row.prio))));
+            put_bytes(columns, waking::COMM_INDEX, column.pack(rows.clone().map(|row| bundle_names.place_of(row.comm))));
+            let flags = rows.map(|row| if row.from_isr { IN_HARD_IRQ } else { 0 });
+            put_bytes(columns, waking::COMMON_FLAGS, column.pack(flags));
         }
     }
+}
+
+/// How far a time is from the one before, which it then is itself.
+fn difference(last_ns: &mut u64, time_ns: u64) -> u64 {
+    time_ns.wrapping_sub(std::mem::replace(last_ns, time_ns))
 }
 
 impl BundleNames {

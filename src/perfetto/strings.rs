@@ -19,14 +19,19 @@ pub(super) enum Role {
     ArgValue = 2,
 }
 
-/// The roles with the field of `InternedData` that is their table.
-const TABLES: [(Role, u32); 3] = [(Role::EventName, 2), (Role::ArgName, 3), (Role::ArgValue, 29)];
+/// The roles with the field of `InternedData` that is their table, and the field by which they refer to it.
+const TABLES: [(Role, u32, u32); 3] =
+    [(Role::EventName, 2, NAME_IID), (Role::ArgName, 3, ARG_NAME_IID), (Role::ArgValue, 29, ARG_STRING_VALUE_IID)];
 
 /// The number of uses that pays for an entry in a table.
 const MIN_USES: u32 = 2;
 
 /// `TrackEvent.name_iid`.
 pub(super) const NAME_IID: u32 = 10;
+/// `DebugAnnotation.name_iid`.
+pub(super) const ARG_NAME_IID: u32 = 1;
+/// `DebugAnnotation.string_value_iid`.
+pub(super) const ARG_STRING_VALUE_IID: u32 = 17;
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +50,8 @@ pub(super) enum Text<'a> {
 pub(super) struct Strings {
     /// For each role and slot, how often it is used; once numbered, its number there (0: none).
     uses: [Vec<u32>; 3],
-    /// For each slot, the event name field: its number, or too long if the name is to be written in place.
-    name_fields: Vec<ShortField>,
+    /// For each role and slot, the field that refers to its number, or too long if the text is to be written in place.
+    fields: [Vec<ShortField>; 3],
     /// For each slot, the first one with the same text.
     first: Vec<usize>,
     /// The first slot of the texts of the capture.
@@ -71,49 +76,59 @@ impl Strings {
         }
     }
 
-    /// Counts the use of an event name and returns its slot.
+    /// Counts the use of an event name.
     #[inline]
-    pub(super) fn count_event_name(&mut self, name: NameRef) -> u32 {
+    pub(super) fn count_event_name(&mut self, name: NameRef) {
         // Equal texts are counted together later: this runs for each operation.
-        let slot = self.name_slot(name);
-        self.count(slot, Role::EventName);
-        slot as u32
+        self.count(self.slot(name), Role::EventName);
     }
 
     /// Numbers all texts by their uses (event names must have been counted), and writes the tables.
     pub(super) fn number_all(&mut self, block: &Block, interned_data: &mut Vec<u8>) {
         for arg in &block.args {
-            self.count(self.name_slot(NameRef::Interned(arg.name)), Role::ArgName);
+            self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName);
             if let Some(slot) = self.value_slot(arg.value) {
                 self.count(slot, Role::ArgValue);
             }
         }
-        for (role, table) in TABLES {
+        for (role, table, field) in TABLES {
             self.number(block, role, table, interned_data);
+            let iids = &self.uses[role as usize];
+            let fields = &mut self.fields[role as usize];
+            fields.clear();
+            fields.extend(self.first.iter().map(|&first| match iids.get(first) {
+                _ if first == 0 => ShortField::EMPTY,
+                None | Some(0) => ShortField::TOO_LONG,
+                Some(&iid) => ShortField::new(field, iid),
+            }));
         }
-        let event_iids = &self.uses[Role::EventName as usize];
-        self.name_fields.clear();
-        self.name_fields.extend(self.first.iter().map(|&first| match event_iids.get(first) {
-            _ if first == 0 => ShortField::EMPTY,
-            None | Some(0) => ShortField::TOO_LONG,
-            Some(&iid) => ShortField::new(NAME_IID, iid),
-        }));
     }
 
-    /// The name field of an event; empty if it has no name, too long if the name is to be written in place.
+    /// The name field of an event, or the name or text field of an annotation. Empty if it has no name, too long if the text
+    /// is to be written in place.
     #[inline]
-    pub(super) fn name_field(&self, slot: u32) -> ShortField {
-        self.name_fields.get(slot as usize).copied().unwrap_or(ShortField::TOO_LONG)
+    pub(super) fn field(&self, name: NameRef, role: Role) -> ShortField {
+        self.fields[role as usize].get(self.slot(name)).copied().unwrap_or(ShortField::TOO_LONG)
+    }
+
+    /// The field of an annotation's value that is a text; too long for all others.
+    #[inline]
+    pub(super) fn arg_value_field(&self, value: ArgValue) -> ShortField {
+        match value {
+            ArgValue::Name(index) => self.field(NameRef::interned(index), Role::ArgValue),
+            ArgValue::Text(index) => self.field(NameRef::text(index), Role::ArgValue),
+            ArgValue::Uint(_) | ArgValue::Int(_) | ArgValue::Bool(_) => ShortField::TOO_LONG,
+        }
     }
 
     /// The name of an event.
     pub(super) fn event_name<'a>(&self, block: &'a Block, name: NameRef) -> Option<Text<'a>> {
-        self.text(block, self.name_slot(name), Role::EventName)
+        self.text(block, self.slot(name), Role::EventName)
     }
 
     /// The name of an annotation.
     pub(super) fn arg_name<'a>(&self, block: &'a Block, name: u32) -> Option<Text<'a>> {
-        self.text(block, self.name_slot(NameRef::Interned(name)), Role::ArgName)
+        self.text(block, self.slot(NameRef::interned(name)), Role::ArgName)
     }
 
     /// The value of an annotation that is a text.
@@ -160,21 +175,20 @@ impl Strings {
         }
     }
 
+    /// The slot of a name; beyond all slots for one that the block does not have. Without branches: whether an event has a
+    /// name is not predictable.
     #[inline]
-    fn name_slot(&self, name: NameRef) -> usize {
-        match name {
-            NameRef::None => 0,
-            NameRef::Interned(index) if 1 + (index as usize) < self.texts_start => 1 + index as usize,
-            NameRef::Interned(_) => usize::MAX,
-            NameRef::Text(index) => self.texts_start + index as usize,
-        }
+    fn slot(&self, name: NameRef) -> usize {
+        let number = name.number() as usize;
+        let (start, end) = if name.is_text() { (self.texts_start, usize::MAX) } else { (0, self.texts_start) };
+        if number < end { start + number } else { usize::MAX }
     }
 
     /// None if the value is no text.
     fn value_slot(&self, value: ArgValue) -> Option<usize> {
         match value {
-            ArgValue::Name(index) => Some(self.name_slot(NameRef::Interned(index))),
-            ArgValue::Text(index) => Some(self.name_slot(NameRef::Text(index))),
+            ArgValue::Name(index) => Some(self.slot(NameRef::interned(index))),
+            ArgValue::Text(index) => Some(self.slot(NameRef::text(index))),
             ArgValue::Uint(_) | ArgValue::Int(_) | ArgValue::Bool(_) => None,
         }
     }

@@ -8,15 +8,16 @@ use crate::timeline::TrackId;
 /// `TrackEvent.track_uuid`.
 pub(super) const TRACK_UUID: u32 = 11;
 
-/// Bounds the memory: tracks from here on never are the default, and their events take the general path.
-const MAX_TRACKS: usize = 1 << 16;
+/// Bounds the memory: tracks from here on never are the default, and their events take the general path. All below have short
+/// fields.
+const MAX_TRACKS: usize = ShortField::END as usize;
 
 /// Reusable memory for the tracks of one block.
 #[derive(Default)]
 pub(super) struct Tracks {
     /// How many events each track has.
     uses: Vec<u32>,
-    /// The track field of each track's events.
+    /// The track field of each track's events. Stays from block to block, but for that of the default track.
     fields: Vec<ShortField>,
     default_track: Option<TrackId>,
 }
@@ -24,33 +25,39 @@ pub(super) struct Tracks {
 impl Tracks {
     /// Starts with a block.
     pub(super) fn start(&mut self) {
-        self.uses.clear();
-        self.default_track = None;
+        self.uses.fill(0);
+        if let Some(track) = self.default_track.take() {
+            self.fields[track.0 as usize] = ShortField::new(TRACK_UUID, track.0);
+        }
     }
 
     /// Counts an event on a track.
     #[inline]
     pub(super) fn count(&mut self, track: TrackId) {
-        let index = track.0 as usize;
-        if index >= self.uses.len() {
-            if index >= MAX_TRACKS {
-                return;
-            }
-            self.uses.resize(index + 1, 0);
+        match self.uses.get_mut(track.0 as usize) {
+            Some(uses) => *uses += 1,
+            None => self.count_new(track),
         }
-        self.uses[index] += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_new(&mut self, TrackId(track): TrackId) {
+        let index = track as usize;
+        if index < MAX_TRACKS {
+            self.uses.resize(index + 1, 0);
+            self.uses[index] = 1;
+            self.fields.extend((self.fields.len() as u32..=track).map(|track| ShortField::new(TRACK_UUID, track)));
+        }
     }
 
     /// Ends the counting: the track with most events (of several, the first) becomes the default.
     pub(super) fn choose_default(&mut self) {
         let most = (0..).zip(&self.uses).min_by_key(|&(_, uses)| Reverse(uses));
         self.default_track = most.filter(|&(_, &uses)| uses > 0).map(|(track, _)| TrackId(track));
-        let default_track = self.default_track;
-        self.fields.clear();
-        self.fields.extend((0..).zip(&self.uses).map(|(track, _)| match default_track {
-            Some(TrackId(default)) if track == default => ShortField::EMPTY,
-            _ => ShortField::new(TRACK_UUID, track),
-        }));
+        if let Some(track) = self.default_track {
+            self.fields[track.0 as usize] = ShortField::EMPTY;
+        }
     }
 
     /// The default track.
@@ -58,7 +65,7 @@ impl Tracks {
         self.default_track
     }
 
-    /// The track field of an event; too long for tracks that were not counted.
+    /// The track field of an event; too long for tracks beyond the bound.
     #[inline]
     pub(super) fn field(&self, track: TrackId) -> ShortField {
         self.fields.get(track.0 as usize).copied().unwrap_or(ShortField::TOO_LONG)

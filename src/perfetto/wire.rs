@@ -1,23 +1,27 @@
 //! Protobuf's wire format, as far as packets are written by hand.
 
-use prost::encoding::{encode_varint, encoded_len_varint};
+use prost::encoding::encoded_len_varint;
 
-/// A varint of a value below 2^56: its bytes, the first one lowest, and how many there are (1 to 8).
+/// The length of the longest varint.
+pub(super) const MAX_VARINT_LEN: usize = 10;
+
+/// A varint: its first 8 bytes, the first one lowest, the other 2, and how many there are (1 to 10). All behind it is 0.
 ///
 /// Without branches: the lengths of timestamps and values are not predictable.
 #[inline]
-pub(super) fn varint56(value: u64) -> (u64, u32) {
-    debug_assert!(value < 1 << 56);
+pub(super) fn varint(value: u64) -> (u64, u16, u32) {
     // Spread the groups of 7 bits to bytes: 28+28 bits, then 4 times 14, then 8 times 7.
     let halves = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
     let quarters = (halves & 0x0000_3fff_0000_3fff) | ((halves & 0x0fff_c000_0fff_c000) << 2);
     let bytes = (quarters & 0x007f_007f_007f_007f) | ((quarters & 0x3f80_3f80_3f80_3f80) << 1);
     let len = VARINT_LENS[(value | 1).ilog2() as usize];
+    // The last bit is a byte of its own. So it also says of the byte before that another follows, and is in its place there.
+    let rest = (value >> 56) | (value >> 63) << 8;
     // Every byte but the last one says that another follows.
-    (bytes | MORE_FLAGS[len as usize & 15], len)
+    (bytes | MORE_FLAGS[len as usize & 15], rest as u16, len)
 }
 
-/// The same for a value below 2^28 (1 to 4 bytes).
+/// The same for a value below 2^28 (1 to 4 bytes): its bytes and their number.
 #[inline]
 pub(super) fn varint28(value: u32) -> (u32, u32) {
     debug_assert!(value < 1 << 28);
@@ -38,7 +42,7 @@ const VARINT_LENS: [u32; 64] = {
     lens
 };
 
-/// The highest bits of all bytes but the last, by the length of the varint.
+/// The highest bits of all bytes but the last, as far as they are of the first 8, by the length of the varint.
 const MORE_FLAGS: [u64; 16] = {
     let mut flags = [0; 16];
     let mut len = 1;
@@ -46,10 +50,12 @@ const MORE_FLAGS: [u64; 16] = {
         flags[len] = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
         len += 1;
     }
+    flags[9] = 0x8080_8080_8080_8080;
+    flags[10] = flags[9];
     flags
 };
 
-/// A varint field with a key of one byte, ready to be copied: its bytes (at most 6), and their number in the highest byte.
+/// A varint field of few bytes, ready to be copied: its bytes (at most 4), and their number in the highest byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ShortField(u64);
 
@@ -58,12 +64,18 @@ impl ShortField {
     pub(super) const EMPTY: ShortField = ShortField(0);
     /// A field that is longer than this type can hold.
     pub(super) const TOO_LONG: ShortField = ShortField(u64::MAX);
+    /// Values from here on are too long.
+    pub(super) const END: u32 = 1 << 14;
 
-    /// The field (1 to 15) with the value.
+    /// The field with the value: at most 3 bytes for fields up to 15, at most 4 for fields up to 2047.
     pub(super) fn new(field: u32, value: u32) -> ShortField {
-        debug_assert!(field < 16);
-        let (bytes, len) = varint56(u64::from(value));
-        ShortField(u64::from(len + 1) << 56 | bytes << 8 | u64::from(field << 3))
+        if value >= Self::END {
+            return Self::TOO_LONG;
+        }
+        let (key, key_len) = varint28(field << 3);
+        let (value, value_len) = varint28(value);
+        debug_assert!(key_len <= 2);
+        ShortField(u64::from(key_len + value_len) << 56 | u64::from(value) << (8 * key_len) | u64::from(key))
     }
 
     #[inline]
@@ -84,18 +96,52 @@ impl ShortField {
     }
 }
 
+/// Memory for a column of varints.
+#[derive(Default)]
+pub(super) struct Column(Vec<u8>);
+
+impl Column {
+    /// The varints, one behind the other. Most are expected to be of one byte, or all to be longer.
+    #[inline]
+    pub(super) fn pack(&mut self, values: impl ExactSizeIterator<Item = u64>) -> &[u8] {
+        let most = values.len() * MAX_VARINT_LEN;
+        if self.0.len() < most {
+            self.0.resize(most, 0);
+        }
+        let mut len = 0;
+        for value in values {
+            let Some(room) = self.0.get_mut(len..).and_then(|room| room.first_chunk_mut::<MAX_VARINT_LEN>()) else { break };
+            if value < 0x80 {
+                room[0] = value as u8;
+                len += 1;
+            } else {
+                let varint_len;
+                (*room, varint_len) = varint_bytes(value);
+                len += varint_len;
+            }
+        }
+        &self.0[..len]
+    }
+}
+
 /// Appends a bare varint.
 #[inline]
 pub(super) fn push_varint(out: &mut Vec<u8>, value: u64) {
-    if value < 1 << 56 {
-        // Most are short. A copy of fixed length that is cut off costs less than one of variable length.
-        let (bytes, len) = varint56(value);
-        let end = out.len() + len as usize;
-        out.extend_from_slice(&bytes.to_le_bytes());
-        out.truncate(end);
-    } else {
-        encode_varint(value, out);
-    }
+    // A copy of fixed length that is cut off costs less than one of variable length.
+    let (bytes, len) = varint_bytes(value);
+    let end = out.len() + len;
+    out.extend_from_slice(&bytes);
+    out.truncate(end);
+}
+
+/// A varint and its length.
+#[inline]
+fn varint_bytes(value: u64) -> ([u8; MAX_VARINT_LEN], usize) {
+    let (bytes, rest, len) = varint(value);
+    let mut room = [0; MAX_VARINT_LEN];
+    room[..8].copy_from_slice(&bytes.to_le_bytes());
+    room[8..].copy_from_slice(&rest.to_le_bytes());
+    (room, len as usize)
 }
 
 /// Appends a varint field.
@@ -131,25 +177,51 @@ pub(super) fn bytes_field_len(field: u32, len: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use prost::encoding::encode_varint;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn short_varints_are_as_prost_writes_them(bits in 0u32..=56, value: u64) {
-            let value = value & ((1 << bits) - 1);
+        fn varints_are_as_prost_writes_them(shift in 0u32..64, bits: u64) {
+            let value = bits >> shift;
             let mut expected = Vec::new();
             encode_varint(value, &mut expected);
             let mut pushed = Vec::new();
             push_varint(&mut pushed, value);
             prop_assert_eq!(&pushed, &expected);
-            let (bytes, len) = varint56(value);
-            prop_assert_eq!(&bytes.to_le_bytes()[..len as usize], &expected[..]);
-            if bits <= 28 {
+            // What lies above the varint is merged with a shift, so it has to be zero.
+            expected.resize(MAX_VARINT_LEN, 0);
+            prop_assert_eq!(varint_bytes(value), (<[u8; MAX_VARINT_LEN]>::try_from(&expected[..]).unwrap(), pushed.len()));
+            if value < 1 << 28 {
+                let (bytes, _, len) = varint(value);
                 prop_assert_eq!(varint28(value as u32), (bytes as u32, len));
             }
-            // What lies above the varint is overwritten or merged with a shift, so it has to be zero.
-            prop_assert_eq!(bytes.to_le_bytes()[len as usize..].iter().max().copied().unwrap_or(0), 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn columns_are_varints_one_behind_the_other(columns in prop::collection::vec(prop::collection::vec((0u32..64, any::<u64>()), 0..30), 1..4)) {
+            let mut memory = Column::default();
+            for column in columns {
+                let values = column.into_iter().map(|(shift, bits)| bits >> shift);
+                let mut expected = Vec::new();
+                values.clone().for_each(|value| encode_varint(value, &mut expected));
+                prop_assert_eq!(memory.pack(values.collect::<Vec<_>>().into_iter()), &expected[..]);
+            }
+        }
+
+        #[test]
+        fn short_fields_are_as_prost_writes_them(field in 1u32..2048, value in 0u32..20_000) {
+            let short = ShortField::new(field, value);
+            prop_assert_eq!(short.is_too_long(), value >= ShortField::END);
+            if !short.is_too_long() {
+                let mut expected = Vec::new();
+                put_varint(&mut expected, field, value.into());
+                prop_assert_eq!(&short.bytes().to_le_bytes()[..short.len() as usize], &expected[..]);
+                prop_assert!(expected.len() <= 4);
+            }
         }
     }
 

@@ -80,9 +80,9 @@ impl Drawing {
         let Some(timeline) = &mut self.timeline else { return Vec::new() };
         if let Some(ledger) = ledger {
             let counts = timeline.counts();
-            ledger.enter_many(UNMATCHED_ISR_EXIT, 0, counts.unmatched_isr_exits);
-            ledger.enter_many(MISSING_ISR_EXIT, 0, counts.missing_isr_exits);
-            ledger.enter_many(UNMATCHED_SPAN_END, 0, counts.unmatched_span_ends);
+            ledger.enter_unplaced(UNMATCHED_ISR_EXIT, counts.unmatched_isr_exits);
+            ledger.enter_unplaced(MISSING_ISR_EXIT, counts.missing_isr_exits);
+            ledger.enter_unplaced(UNMATCHED_SPAN_END, counts.unmatched_span_ends);
         }
         timeline.late_tracks(&self.entities)
     }

@@ -175,7 +175,7 @@ impl Resolving {
     pub fn finish(mut self) -> Vec<InputSummary> {
         if let Some(merger) = &self.merger {
             for (ledger, &late) in self.ledgers.iter_mut().zip(&merger.late) {
-                ledger.enter_many(LATE_ON_CORE, 0, late);
+                ledger.enter_unplaced(LATE_ON_CORE, late);
             }
         }
         let facts = self.resolve.facts();

@@ -121,8 +121,8 @@ pub struct LossReport {
     pub text: &'static str,
     /// How often it happened.
     pub count: u64,
-    /// The offset of the first case in the decoder's input, in bytes.
-    pub first_offset: u64,
+    /// The offset of the first case in the decoder's input, in bytes; `null` for what is noticed only between events.
+    pub first_offset: Option<u64>,
     /// How many events are lost by it, at least.
     pub at_least_lost: u64,
 }
@@ -157,7 +157,7 @@ impl InputReport {
                 kind: damage.kind.code,
                 text: damage.kind.text,
                 count: damage.count,
-                first_offset: damage.offset,
+                first_offset: Some(damage.offset),
                 at_least_lost: damage.at_least_lost,
             })
             .collect();
@@ -319,6 +319,6 @@ mod tests {
         let mut report = InputReport::named("x".into(), None);
         report.enter_input(&input);
         assert_eq!((report.layers, report.file_bytes), (vec!["hex text"], 7));
-        assert_eq!((report.losses[0].kind, report.losses[0].first_offset), ("text_encoding_damaged", 2));
+        assert_eq!((report.losses[0].kind, report.losses[0].first_offset), ("text_encoding_damaged", Some(2)));
     }
 }

@@ -73,7 +73,10 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
 fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Result {
     let LossReport { kind, text: what, count, first_offset, at_least_lost } = case;
     let place = if *count == 1 { "at" } else { "first at" };
-    write!(text, "  {verb}: {count} x {what} [{kind}], {place} byte {first_offset}")?;
+    write!(text, "  {verb}: {count} x {what} [{kind}]")?;
+    if let Some(offset) = first_offset {
+        write!(text, ", {place} byte {offset}")?;
+    }
     if *at_least_lost > 0 {
         write!(text, ", at least {}", self::count(*at_least_lost, "event"))?;
     }

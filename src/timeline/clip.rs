@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Block, NameRef, Op, OpKind, TrackId};
+use super::{Block, NameKind, Op, OpKind, TrackId};
 
 /// Follows what is open while nothing is written.
 pub struct Clip {
@@ -133,9 +133,9 @@ impl Clip {
 }
 
 fn name_of<'a>(op: &Op, block: &'a Block) -> &'a str {
-    match op.name {
-        NameRef::None => "",
-        NameRef::Interned(index) => block.names.get(index as usize).map_or("", |name| name),
-        NameRef::Text(index) => block.text_refs.get(index as usize).map_or("", |&text| block.texts.get(text)),
+    match op.name.kind() {
+        NameKind::None => "",
+        NameKind::Interned(index) => block.names.get(index as usize).map_or("", |name| name),
+        NameKind::Text(index) => block.text_refs.get(index as usize).map_or("", |&text| block.texts.get(text)),
     }
 }

@@ -25,7 +25,8 @@ mod writer;
 mod tests;
 
 pub use op::{
-    Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit, WakingRow,
+    Arg, ArgValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit,
+    WakingRow,
 };
 
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};

@@ -59,15 +59,72 @@ pub enum Flow {
     In,
 }
 
-/// A name: none, one of [`Block::names`], or one of [`Block::texts`].
+/// A name: none, one of [`Block::names`], or one of [`Block::text_refs`]. Packed, for the sake of [`Op`]'s size.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NameRef(u32);
+
+/// What a [`NameRef`] refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRef {
-    /// None.
+pub enum NameKind {
+    /// Nothing.
     None,
     /// An index into [`Block::names`].
     Interned(u32),
     /// A text of the capture itself: an index into [`Block::text_refs`].
     Text(u32),
+}
+
+impl NameRef {
+    /// No name.
+    pub const NONE: NameRef = NameRef(0);
+    /// Tells texts from names.
+    const TEXT: u32 = 1 << 31;
+    /// Indexes from here on are those of nothing: no block has so many names.
+    const END: u32 = Self::TEXT - 1;
+
+    /// One of [`Block::names`].
+    #[must_use]
+    #[inline]
+    pub const fn interned(index: u32) -> NameRef {
+        NameRef(if index < Self::END { index + 1 } else { Self::END })
+    }
+
+    /// One of [`Block::text_refs`].
+    #[must_use]
+    #[inline]
+    pub const fn text(index: u32) -> NameRef {
+        NameRef(Self::TEXT | if index < Self::END { index } else { Self::END })
+    }
+
+    /// Whether it is one of [`Block::text_refs`].
+    #[must_use]
+    #[inline]
+    pub const fn is_text(self) -> bool {
+        self.0 >= Self::TEXT
+    }
+
+    /// The index of a text, or one more than that of a name; 0 for none. So it takes no branch to find its place in a table.
+    #[must_use]
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0 & !Self::TEXT
+    }
+
+    /// What it refers to.
+    #[must_use]
+    pub const fn kind(self) -> NameKind {
+        match (self.is_text(), self.number()) {
+            (true, index) => NameKind::Text(index),
+            (false, 0) => NameKind::None,
+            (false, number) => NameKind::Interned(number - 1),
+        }
+    }
+}
+
+impl std::fmt::Debug for NameRef {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.kind().fmt(formatter)
+    }
 }
 
 /// A typed annotation on a slice or instant.
@@ -243,4 +300,24 @@ impl Block {
     }
 }
 
-const _: () = assert!(std::mem::size_of::<Op>() <= 40);
+/// There are a hundred operations for each kilobyte of a capture, and all are written and read twice.
+const _: () = assert!(std::mem::size_of::<Op>() == 32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_what_it_was_made_of() {
+        assert_eq!(NameRef::NONE.kind(), NameKind::None);
+        for index in [0, 1, 300, NameRef::END - 1] {
+            assert_eq!(NameRef::interned(index).kind(), NameKind::Interned(index));
+            assert_eq!(NameRef::text(index).kind(), NameKind::Text(index));
+        }
+        // What cannot be packed refers to something that no block has, and never to something else.
+        for index in [NameRef::END, NameRef::END + 1, u32::MAX] {
+            assert!(matches!(NameRef::interned(index).kind(), NameKind::Interned(found) if found >= NameRef::END - 1));
+            assert!(matches!(NameRef::text(index).kind(), NameKind::Text(found) if found >= NameRef::END - 1));
+        }
+    }
+}

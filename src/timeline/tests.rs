@@ -1,1 +1,1 @@
-
+//! The timeline as a whole: events in, operations out.

@@ -140,7 +140,7 @@ impl Writer {
             time_ns,
             value,
             track: id,
-            name: NameRef::None,
+            name: NameRef::NONE,
             args_start: 0,
             args_len: 0,
             kind: OpKind::Describe,
@@ -156,18 +156,26 @@ impl Writer {
     }
 
     #[inline]
-    fn push(&mut self, mut op: Op) {
-        if let Some(clip) = &mut self.clip {
-            match clip.judge(&mut op, &self.block) {
-                Verdict::Write => {}
-                Verdict::Drop => return,
-                Verdict::Enter => {
-                    self.enter_clip();
-                    return self.push(op);
-                }
-            }
+    fn push(&mut self, op: Op) {
+        if self.clip.is_some() {
+            return self.push_clipped(op);
         }
         self.block.ops.push(op);
+    }
+
+    /// Apart, so that what remains of [`Writer::push`] is small enough to stand in its callers.
+    #[cold]
+    #[inline(never)]
+    fn push_clipped(&mut self, mut op: Op) {
+        let Some(clip) = &mut self.clip else { return };
+        match clip.judge(&mut op, &self.block) {
+            Verdict::Write => self.block.ops.push(op),
+            Verdict::Drop => {}
+            Verdict::Enter => {
+                self.enter_clip();
+                self.push(op);
+            }
+        }
     }
 
     /// The present reached the start of the time range: what is open goes on from there.
@@ -179,7 +187,7 @@ impl Writer {
             self.block.ops.push(plain(OpKind::Begin, track, from_ns, name, 0));
         }
         for (track, value) in clip.take_counters() {
-            self.block.ops.push(plain(OpKind::Counter, track, from_ns, NameRef::None, value));
+            self.block.ops.push(plain(OpKind::Counter, track, from_ns, NameRef::NONE, value));
         }
         self.clip = Some(clip);
     }
@@ -187,8 +195,8 @@ impl Writer {
     #[inline]
     fn label(&mut self, label: Label<'_>) -> NameRef {
         match label {
-            Label::Name(name) => NameRef::Interned(self.local(name)),
-            Label::Text(text) => NameRef::Text(self.add_text(text)),
+            Label::Name(name) => NameRef::interned(self.local(name)),
+            Label::Text(text) => NameRef::text(self.add_text(text)),
         }
     }
 
@@ -224,12 +232,12 @@ impl Writer {
     /// The innermost slice of a track ends.
     #[inline]
     pub fn end(&mut self, track: TrackId, time_ns: u64) {
-        self.push(plain(OpKind::End, track, time_ns, NameRef::None, 0));
+        self.push(plain(OpKind::End, track, time_ns, NameRef::NONE, 0));
     }
 
     /// The innermost slice of a track ends, and something is to be said of that.
     pub fn end_with(&mut self, track: TrackId, time_ns: u64, notes: &[Note], flow_out: Option<u64>) {
-        self.annotated(OpKind::End, track, time_ns, NameRef::None, notes, flow_out, Flow::Out);
+        self.annotated(OpKind::End, track, time_ns, NameRef::NONE, notes, flow_out, Flow::Out);
     }
 
     /// An instant.
@@ -243,7 +251,7 @@ impl Writer {
     /// A counter takes a value.
     #[inline]
     pub fn counter(&mut self, track: TrackId, time_ns: u64, value: i64) {
-        self.push(plain(OpKind::Counter, track, time_ns, NameRef::None, value));
+        self.push(plain(OpKind::Counter, track, time_ns, NameRef::NONE, value));
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -293,6 +301,8 @@ impl Writer {
     pub fn seal(&mut self) {
         let mut next = self.spare.pop().unwrap_or_default();
         next.reset(self.block.number + 1);
+        // The last event before the seal may bring a few more.
+        next.ops.reserve(BLOCK_OPS + BLOCK_OPS / 64);
         self.sealed.push(std::mem::replace(&mut self.block, next));
     }
 
@@ -317,7 +327,7 @@ impl Writer {
         let Some(mut clip) = self.clip.take() else { return };
         let to_ns = clip.to_ns();
         for track in clip.leave() {
-            self.block.ops.push(plain(OpKind::End, track, to_ns, NameRef::None, 0));
+            self.block.ops.push(plain(OpKind::End, track, to_ns, NameRef::NONE, 0));
         }
     }
 }

@@ -9,20 +9,24 @@
 
 mod clock;
 mod events;
+mod held;
 mod ids;
+mod input;
 mod losses;
 mod mailbox;
 mod names;
 mod view;
 
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TaskId, TextRef, Ticks};
+use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
 
-use super::decode::{BadFrame, FragmentJoiner, Records, Stored};
+use super::decode::Records;
 use super::record::Record;
 use super::scan::ScanFacts;
-use clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
+use clock::{LOOKAHEAD_RECORDS, Verdict};
+use held::{Ahead, At, Carry, Chunk, add_gap, enter_part};
 use ids::Ids;
+use input::{CoreState, Input};
 use mailbox::QueueLevel;
 use names::{Fact, Names, Subject};
 
@@ -71,42 +75,6 @@ impl Session {
     }
 }
 
-/// One input.
-struct Input {
-    /// The core that the user named, which overrules the stream.
-    forced_core: Option<CoreId>,
-    /// The cores that may have events.
-    cores: Vec<CoreId>,
-    core: CoreId,
-    rate: Rate,
-    /// By core.
-    states: Vec<CoreState>,
-    session: u32,
-    /// Added to a time in nanoseconds: sessions after the first start where the one before ended.
-    shift_ns: i64,
-    /// The session's first event lies here; times before it are held.
-    start_ns: Nanos,
-    last_ns: Nanos,
-    dropped: Option<u32>,
-    since_drop_counter: u64,
-    /// Where metadata or a `core_id` at time 0 stands since the last timed record: a sign of a restart.
-    restart_sign: Option<u64>,
-    timed_before: bool,
-    /// Bad frames since the last event.
-    gap: Option<LossNote>,
-    joiner: FragmentJoiner,
-    carry: Carry,
-}
-
-/// One core of an input.
-#[derive(Clone, Copy, Default)]
-struct CoreState {
-    clock: CoreClock,
-    running: Option<TaskId>,
-    /// The last tick that was converted, and its time.
-    converted: (u64, Nanos),
-}
-
 impl Resolver {
     pub(crate) fn new(options: &[FormatOptions], facts: Vec<ScanFacts>, mode: Mode, ledgers: &mut [Ledger]) -> Resolver {
         let mut names = Names::default();
@@ -150,94 +118,6 @@ fn resolution(names: &Names, input: usize, starts: &[u64]) -> Option<Rate> {
     match names.fact(Subject::Resolution, input, starts)? {
         Fact::NsPerTick(ns) => Rate::from_ns_per_tick(*ns),
         _ => None,
-    }
-}
-
-impl Input {
-    fn new(index: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
-        let forced_core = options.core.map(CoreId);
-        let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
-        let mut cores: Vec<CoreId> = match forced_core {
-            Some(core) => vec![core],
-            None => {
-                // A core_id that stands alone is more likely a damaged frame of another kind.
-                let plausible = facts.cores.iter().filter(|core| {
-                    core.core < limit
-                        && (options.cores.is_some() || core.at_time_zero > 0 || core.records > 1 || core.first_offset == 0)
-                });
-                plausible.map(|core| CoreId(core.core as u16)).collect()
-            }
-        };
-        let core = forced_core.unwrap_or_default();
-        // Events before the first core_id are those of core 0.
-        if !cores.contains(&core) {
-            cores.push(core);
-        }
-        cores.sort_unstable();
-        let states = cores.last().map_or(1, |core| core.index() + 1);
-        let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
-        Input {
-            forced_core,
-            cores,
-            core,
-            rate,
-            states: vec![CoreState::default(); states],
-            session: 0,
-            shift_ns: 0,
-            start_ns: Nanos(0),
-            last_ns: Nanos(0),
-            dropped: None,
-            since_drop_counter: DROP_COUNTER_EVERY,
-            restart_sign: None,
-            timed_before: false,
-            gap: None,
-            joiner: FragmentJoiner::default(),
-            carry: Carry::default(),
-        }
-    }
-
-    fn state(&mut self) -> &mut CoreState {
-        let index = self.core.index().min(self.states.len() - 1);
-        &mut self.states[index]
-    }
-
-    /// The core that a `core_id` record stands for; `None` if it is not to be believed.
-    fn core_of(&self, core_id: u32) -> Option<CoreId> {
-        let core = CoreId(u16::try_from(core_id).ok()?);
-        self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
-    }
-
-    /// Whether times from `first` to `last`, all of the present core, would be taken as they are.
-    fn takes_all(&self, first: u64, last: u64) -> bool {
-        let state = self.states.get(self.core.index());
-        let follows = |state: &CoreState| {
-            state.clock.last.is_some_and(|before| before <= first)
-                && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
-        };
-        state.is_some_and(follows) && self.nanos(last).is_some()
-    }
-
-    /// The time of a tick of the present session. `None` beyond what a trace can hold.
-    fn nanos(&self, ticks: u64) -> Option<Nanos> {
-        let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
-        (time <= Nanos::MAX.0).then_some(Nanos(time))
-    }
-}
-
-/// Records in file order: those held back, then those of the part at hand.
-#[derive(Clone, Copy)]
-struct Ahead<'a> {
-    held: &'a [Stored],
-    fresh: &'a [Stored],
-}
-
-impl<'a> Ahead<'a> {
-    /// The records after number `index`, as far as may be looked.
-    fn after(self, index: usize) -> impl Iterator<Item = &'a Record<TextRef>> + Clone {
-        let start = index + 1;
-        let held = self.held.get(start..).unwrap_or(&[]);
-        let fresh = self.fresh.get(start.saturating_sub(self.held.len())..).unwrap_or(&[]);
-        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS).map(|stored| &stored.record)
     }
 }
 
@@ -453,15 +333,6 @@ impl Resolver {
     }
 }
 
-/// Where a record stands.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    index: usize,
-    offset: u64,
-    ahead: Ahead<'a>,
-    number: usize,
-}
-
 fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
     let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
     out.batch.losses.push(gap);
@@ -508,98 +379,4 @@ impl<'a, I: Iterator<Item = &'a Record<TextRef>>> Iterator for SameCore<'a, I> {
             }
         }
     }
-}
-
-/// Records at hand, with the gaps between them and what follows them.
-#[derive(Clone, Copy)]
-struct Chunk<'a> {
-    records: &'a Records,
-    /// What is missing, and before which record; in order.
-    gaps: &'a [(usize, LossNote)],
-    /// How many records precede it in `ahead`.
-    before: usize,
-    ahead: Ahead<'a>,
-}
-
-impl<'a> Chunk<'a> {
-    fn at(self, index: usize, number: usize, stored: &Stored) -> At<'a> {
-        let offset = self.records.base + u64::from(stored.offset);
-        At { index, offset, ahead: self.ahead, number: self.before + number }
-    }
-}
-
-/// Records that are held back. Never more than [`LOOKAHEAD_RECORDS`], and at most one gap before each and one at the end.
-#[derive(Default)]
-struct Carry {
-    records: Records,
-    gaps: Vec<(usize, LossNote)>,
-}
-
-impl Carry {
-    /// Appends a chunk's records from number `from` on.
-    fn add(&mut self, chunk: Chunk<'_>, from: usize) {
-        let frames = chunk.records.frames.get(from..).unwrap_or(&[]);
-        let kept = &mut self.records;
-        let before = kept.frames.len();
-        if let Some(first) = frames.first().filter(|_| before == 0) {
-            kept.base = chunk.records.base + u64::from(first.offset);
-        }
-        for stored in frames {
-            let offset = (chunk.records.base + u64::from(stored.offset)).saturating_sub(kept.base);
-            let record = stored.record.map_text(|text| {
-                let start = u32::try_from(kept.text.len()).unwrap_or(u32::MAX);
-                kept.text.extend_from_slice(chunk.records.bytes(text));
-                TextRef { start, len: text.len }
-            });
-            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX) });
-        }
-        for &(number, note) in chunk.gaps.iter().filter(|gap| gap.0 >= from) {
-            push_gap_before(&mut self.gaps, number - from + before, note);
-        }
-    }
-}
-
-/// Enters a part into the account: its records, and its bad frames. Gives the gaps that these leave.
-fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
-    ledger.decoded_bytes += records.ok_bytes;
-    ledger.frames_ok += records.frames.len() as u64;
-    let mut gaps = Vec::new();
-    if let Some(frame) = joiner.join(records) {
-        // It starts before the part, and stands before everything in it.
-        let kind = BadFrame::Oversize.loss_kind();
-        ledger.bad_frame(kind, frame.offset, frame.len, 1);
-        push_gap_before(&mut gaps, 0, LossNote { kind, offset: frame.offset, bytes: frame.len, at_least_lost: 1 });
-    }
-    for bad in &records.bad {
-        let offset = records.base + u64::from(bad.offset);
-        let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
-        ledger.bad_frame(kind, offset, bytes, at_least_lost);
-        // A run of lone delimiters is many frames.
-        ledger.frames_bad += u64::from(bad.frames.saturating_sub(1));
-        // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
-        if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
-            push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
-        }
-    }
-    gaps
-}
-
-/// Adds a gap before a record; bad frames without a record between them are one gap.
-fn push_gap_before(gaps: &mut Vec<(usize, LossNote)>, number: usize, note: LossNote) {
-    match gaps.last_mut().filter(|last| last.0 == number) {
-        Some((_, last)) => extend_gap(last, note),
-        None => gaps.push((number, note)),
-    }
-}
-
-fn add_gap(gap: &mut Option<LossNote>, note: LossNote) {
-    match gap {
-        Some(gap) => extend_gap(gap, note),
-        None => *gap = Some(note),
-    }
-}
-
-fn extend_gap(gap: &mut LossNote, more: LossNote) {
-    gap.bytes = gap.bytes.saturating_add(more.bytes);
-    gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
 }

@@ -38,6 +38,12 @@ pub enum Fact {
     True,
 }
 
+impl Fact {
+    fn is_same_rate(&self, other: &Fact) -> bool {
+        matches!((self, other), (Fact::NsPerTick(one), Fact::NsPerTick(two)) if one == two)
+    }
+}
+
 /// All metadata of a recording.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -86,9 +92,10 @@ impl Names {
             };
             told.entry(subject).or_default().push((entry.offset, fact));
         }
-        if told.get(&Subject::Resolution).is_some_and(|facts| facts.len() > 1) {
-            let offset = told[&Subject::Resolution][1].0;
-            ledger.enter(losses::CONFLICTING_RESOLUTION, offset, 0);
+        let resolutions = told.get(&Subject::Resolution).map_or(&[][..], Vec::as_slice);
+        // Each core tells it: only another value is a contradiction.
+        if let Some([_, (offset, _)]) = resolutions.windows(2).find(|pair| !pair[0].1.is_same_rate(&pair[1].1)) {
+            ledger.enter(losses::CONFLICTING_RESOLUTION, *offset, 0);
         }
         self.inputs.push(told);
     }

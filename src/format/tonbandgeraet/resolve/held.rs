@@ -1,0 +1,127 @@
+//! What is held back until more has come: the last records, and the gaps that bad frames left between records.
+
+use crate::model::{Ledger, LossNote, TextRef};
+
+use super::super::decode::{BadFrame, FragmentJoiner, Records, Stored};
+use super::super::record::Record;
+use super::clock::LOOKAHEAD_RECORDS;
+
+/// Records in file order: those held back, then those of the part at hand.
+#[derive(Clone, Copy)]
+pub struct Ahead<'a> {
+    pub held: &'a [Stored],
+    pub fresh: &'a [Stored],
+}
+
+impl<'a> Ahead<'a> {
+    /// The records after number `index`, as far as may be looked.
+    pub fn after(self, index: usize) -> impl Iterator<Item = &'a Record<TextRef>> + Clone {
+        let start = index + 1;
+        let held = self.held.get(start..).unwrap_or(&[]);
+        let fresh = self.fresh.get(start.saturating_sub(self.held.len())..).unwrap_or(&[]);
+        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS).map(|stored| &stored.record)
+    }
+}
+
+/// Where a record stands.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    pub index: usize,
+    pub offset: u64,
+    pub ahead: Ahead<'a>,
+    pub number: usize,
+}
+
+/// Records at hand, with the gaps between them and what follows them.
+#[derive(Clone, Copy)]
+pub struct Chunk<'a> {
+    pub records: &'a Records,
+    /// What is missing, and before which record; in order.
+    pub gaps: &'a [(usize, LossNote)],
+    /// How many records precede it in `ahead`.
+    pub before: usize,
+    pub ahead: Ahead<'a>,
+}
+
+impl<'a> Chunk<'a> {
+    pub fn at(self, index: usize, number: usize, stored: &Stored) -> At<'a> {
+        let offset = self.records.base + u64::from(stored.offset);
+        At { index, offset, ahead: self.ahead, number: self.before + number }
+    }
+}
+
+/// Records that are held back. Never more than [`LOOKAHEAD_RECORDS`], and at most one gap before each and one at the end.
+#[derive(Default)]
+pub struct Carry {
+    pub records: Records,
+    pub gaps: Vec<(usize, LossNote)>,
+}
+
+impl Carry {
+    /// Appends a chunk's records from number `from` on.
+    pub fn add(&mut self, chunk: Chunk<'_>, from: usize) {
+        let frames = chunk.records.frames.get(from..).unwrap_or(&[]);
+        let kept = &mut self.records;
+        let before = kept.frames.len();
+        if let Some(first) = frames.first().filter(|_| before == 0) {
+            kept.base = chunk.records.base + u64::from(first.offset);
+        }
+        for stored in frames {
+            let offset = (chunk.records.base + u64::from(stored.offset)).saturating_sub(kept.base);
+            let record = stored.record.map_text(|text| {
+                let start = u32::try_from(kept.text.len()).unwrap_or(u32::MAX);
+                kept.text.extend_from_slice(chunk.records.bytes(text));
+                TextRef { start, len: text.len }
+            });
+            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX) });
+        }
+        for &(number, note) in chunk.gaps.iter().filter(|gap| gap.0 >= from) {
+            push_gap_before(&mut self.gaps, number - from + before, note);
+        }
+    }
+}
+
+/// Enters a part into the account: its records, and its bad frames. Gives the gaps that these leave.
+pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
+    ledger.decoded_bytes += records.ok_bytes;
+    ledger.frames_ok += records.frames.len() as u64;
+    let mut gaps = Vec::new();
+    if let Some(frame) = joiner.join(records) {
+        // It starts before the part, and stands before everything in it.
+        let kind = BadFrame::Oversize.loss_kind();
+        ledger.bad_frame(kind, frame.offset, frame.len, 1);
+        push_gap_before(&mut gaps, 0, LossNote { kind, offset: frame.offset, bytes: frame.len, at_least_lost: 1 });
+    }
+    for bad in &records.bad {
+        let offset = records.base + u64::from(bad.offset);
+        let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
+        ledger.bad_frame(kind, offset, bytes, at_least_lost);
+        // A run of lone delimiters is many frames.
+        ledger.frames_bad += u64::from(bad.frames.saturating_sub(1));
+        // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
+        if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
+            push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
+        }
+    }
+    gaps
+}
+
+/// Adds a gap before a record; bad frames without a record between them are one gap.
+fn push_gap_before(gaps: &mut Vec<(usize, LossNote)>, number: usize, note: LossNote) {
+    match gaps.last_mut().filter(|last| last.0 == number) {
+        Some((_, last)) => extend_gap(last, note),
+        None => gaps.push((number, note)),
+    }
+}
+
+pub fn add_gap(gap: &mut Option<LossNote>, note: LossNote) {
+    match gap {
+        Some(gap) => extend_gap(gap, note),
+        None => *gap = Some(note),
+    }
+}
+
+fn extend_gap(gap: &mut LossNote, more: LossNote) {
+    gap.bytes = gap.bytes.saturating_add(more.bytes);
+    gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
+}

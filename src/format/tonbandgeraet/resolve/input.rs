@@ -1,0 +1,118 @@
+//! One input of a recording: its present core, its clocks and sessions, and what is held back of it.
+
+use crate::format::FormatOptions;
+use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
+
+use super::super::decode::FragmentJoiner;
+use super::super::scan::ScanFacts;
+use super::clock::CoreClock;
+use super::held::Carry;
+use super::names::Names;
+use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
+
+/// One input.
+pub struct Input {
+    /// The core that the user named, which overrules the stream.
+    pub forced_core: Option<CoreId>,
+    /// The cores that may have events.
+    pub cores: Vec<CoreId>,
+    pub core: CoreId,
+    pub rate: Rate,
+    /// By core.
+    pub states: Vec<CoreState>,
+    pub session: u32,
+    /// Added to a time in nanoseconds: sessions after the first start where the one before ended.
+    pub shift_ns: i64,
+    /// The session's first event lies here; times before it are held.
+    pub start_ns: Nanos,
+    pub last_ns: Nanos,
+    pub dropped: Option<u32>,
+    pub since_drop_counter: u64,
+    /// Where metadata or a `core_id` at time 0 stands since the last timed record: a sign of a restart.
+    pub restart_sign: Option<u64>,
+    pub timed_before: bool,
+    /// Bad frames since the last event.
+    pub gap: Option<LossNote>,
+    pub joiner: FragmentJoiner,
+    pub carry: Carry,
+}
+
+/// One core of an input.
+#[derive(Clone, Copy, Default)]
+pub struct CoreState {
+    pub clock: CoreClock,
+    pub running: Option<TaskId>,
+    /// The last tick that was converted, and its time.
+    pub converted: (u64, Nanos),
+}
+
+impl Input {
+    pub fn new(index: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
+        let forced_core = options.core.map(CoreId);
+        let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
+        let mut cores: Vec<CoreId> = match forced_core {
+            Some(core) => vec![core],
+            None => {
+                // A core_id that stands alone is more likely a damaged frame of another kind.
+                let plausible = facts.cores.iter().filter(|core| {
+                    core.core < limit
+                        && (options.cores.is_some() || core.at_time_zero > 0 || core.records > 1 || core.first_offset == 0)
+                });
+                plausible.map(|core| CoreId(core.core as u16)).collect()
+            }
+        };
+        let core = forced_core.unwrap_or_default();
+        // Events before the first core_id are those of core 0.
+        if !cores.contains(&core) {
+            cores.push(core);
+        }
+        cores.sort_unstable();
+        let states = cores.last().map_or(1, |core| core.index() + 1);
+        let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
+        Input {
+            forced_core,
+            cores,
+            core,
+            rate,
+            states: vec![CoreState::default(); states],
+            session: 0,
+            shift_ns: 0,
+            start_ns: Nanos(0),
+            last_ns: Nanos(0),
+            dropped: None,
+            since_drop_counter: DROP_COUNTER_EVERY,
+            restart_sign: None,
+            timed_before: false,
+            gap: None,
+            joiner: FragmentJoiner::default(),
+            carry: Carry::default(),
+        }
+    }
+
+    pub fn state(&mut self) -> &mut CoreState {
+        let index = self.core.index().min(self.states.len() - 1);
+        &mut self.states[index]
+    }
+
+    /// The core that a `core_id` record stands for; `None` if it is not to be believed.
+    pub fn core_of(&self, core_id: u32) -> Option<CoreId> {
+        let core = CoreId(u16::try_from(core_id).ok()?);
+        self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
+    }
+
+    /// Whether times from `first` to `last`, all of the present core, would be taken as they are.
+    pub fn takes_all(&self, first: u64, last: u64) -> bool {
+        let state = self.states.get(self.core.index());
+        let follows = |state: &CoreState| {
+            state.clock.last.is_some_and(|before| before <= first)
+                && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
+        };
+        state.is_some_and(follows) && self.nanos(last).is_some()
+    }
+
+    /// The time of a tick of the present session. `None` beyond what a trace can hold.
+    pub fn nanos(&self, ticks: u64) -> Option<Nanos> {
+        let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
+        (time <= Nanos::MAX.0).then_some(Nanos(time))
+    }
+}

@@ -1,0 +1,18 @@
+//! Tonbandgerät captures, converted as a whole.
+//!
+//! - [`golden`]: captures under `testdata/` and the views that must come out of them;
+//! - [`meaning`]: what the trace shows, against what simple code computes straight from the records;
+//! - [`damage`]: flipped bits, missing bytes and cut-outs;
+//! - [`properties`]: contracts that hold for any input.
+//!
+//! All look at traces through [`reader`], which shares no code with the writer.
+
+mod captures;
+mod damage;
+mod golden;
+mod meaning;
+mod properties;
+#[path = "../reader/mod.rs"]
+mod reader;
+mod run;
+mod views;

@@ -1,0 +1,95 @@
+//! Model events as text, one a line: time in nanoseconds, core, what, about which entity.
+
+use traceconv::model::{
+    Entities, Event, EventBatch, EventKind, IsrId, LaneId, LaneOwner, Level, ObjectId, TaskId, TaskKind, Wait,
+};
+
+use crate::run;
+
+/// The events of a capture, as they come from the resolver, and the entities they are about.
+pub fn events(capture: &[u8], window_bytes: usize) -> String {
+    let mut lines = Vec::new();
+    let mut all = String::new();
+    run::resolve(capture, window_bytes, |batch, entities| {
+        lines.extend(batch.events.iter().map(|event| line(event, batch, entities)));
+        all = entity_list(entities);
+    });
+    format!("{all}{}\n", lines.join("\n"))
+}
+
+fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
+    let task = |task: TaskId| format!("{} (task {})", name_of(&entities.tasks[task.index()].name), task.0);
+    let isr = |isr: IsrId| format!("{} (isr {})", name_of(&entities.isrs[isr.index()].name), isr.0);
+    let object = |object: ObjectId| format!("{} (object {})", name_of(&entities.objects[object.index()].name), object.0);
+    let lane = |lane: LaneId| format!("{} (lane {})", name_of(&entities.lanes[lane.index()].name), lane.0);
+    let isr_mark = |from_isr| if from_isr { ", from an ISR" } else { "" };
+    let level_text = |level: Level| level.get().map_or("unknown".to_owned(), |level| level.to_string());
+    let what = match event.kind {
+        EventKind::SessionStart(number) => format!("session {number} starts"),
+        EventKind::Loss(index) => {
+            let note = &batch.losses[index as usize];
+            format!(
+                "loss {} at offset {}, {} bytes, at least {} events",
+                note.kind.code, note.offset, note.bytes, note.at_least_lost
+            )
+        }
+        EventKind::TaskCreated(id) => format!("created {}", task(id)),
+        EventKind::TaskDeleted(id) => format!("deleted {}", task(id)),
+        EventKind::SwitchedIn(id) => format!("switched in {}", task(id)),
+        EventKind::Ready { task: id, from_isr } => format!("ready {}{}", task(id), isr_mark(from_isr)),
+        EventKind::Waiting(Wait { reason, object: on, kernel_ticks }) => {
+            let on = on.map_or(String::new(), |on| format!(" on {}", object(on)));
+            format!("waiting for {reason:?}{on}, {kernel_ticks} kernel ticks")
+        }
+        EventKind::Suspended(id) => format!("suspended {}", task(id)),
+        EventKind::Resumed { task: id, from_isr } => format!("resumed {}{}", task(id), isr_mark(from_isr)),
+        EventKind::Priority { task: id, priority, change } => format!("priority {change:?} {} to {priority}", task(id)),
+        EventKind::IsrEnter(id) => format!("enter {}", isr(id)),
+        EventKind::IsrExit(id) => format!("exit {}", isr(id)),
+        EventKind::Object { object: id, op, from_isr, level } => {
+            format!("{op:?} {}{}, level {}", object(id), isr_mark(from_isr), level_text(level))
+        }
+        EventKind::ObjectLevel { object: id, level } => format!("level of {} is {level}", object(id)),
+        EventKind::LateObjectLevel { object: id, level, since } => {
+            format!("level of {} was {level} since {}", object(id), since.get())
+        }
+        EventKind::SpanBegin { lane: id, text } => format!("begin {} {:?}", lane(id), batch.texts.get(text)),
+        EventKind::SpanEnd { lane: id } => format!("end {}", lane(id)),
+        EventKind::Instant { lane: id, text } => format!("instant {} {:?}", lane(id), batch.texts.get(text)),
+        EventKind::Value { lane: id, value } => format!("value {} {}", lane(id), value.get()),
+    };
+    format!("{:>12} core {} {what}", event.time.0, event.core.0)
+}
+
+fn name_of(name: &Option<std::sync::Arc<str>>) -> String {
+    name.as_ref().map_or("unnamed".to_owned(), |name| format!("{name:?}"))
+}
+
+fn entity_list(entities: &Entities) -> String {
+    let mut text = String::new();
+    for (index, task) in entities.tasks.iter().enumerate() {
+        let kind = match task.kind {
+            TaskKind::Normal => "",
+            TaskKind::Idle => ", idle",
+            TaskKind::TimerService => ", timer service",
+        };
+        text += &format!("task {index}: number {}, {}, session {}{kind}\n", task.number, name_of(&task.name), task.session);
+    }
+    for (index, isr) in entities.isrs.iter().enumerate() {
+        let (number, core, session) = (isr.number, isr.core.0, isr.session);
+        text += &format!("isr {index}: number {number}, {}, core {core}, session {session}\n", name_of(&isr.name));
+    }
+    for (index, object) in entities.objects.iter().enumerate() {
+        let (number, kind, session) = (object.number, object.kind.noun(), object.session);
+        text += &format!("object {index}: number {number}, {}, {kind}, session {session}\n", name_of(&object.name));
+    }
+    for (index, lane) in entities.lanes.iter().enumerate() {
+        let owner = match lane.owner {
+            LaneOwner::Firmware => "the firmware".to_owned(),
+            LaneOwner::Task(task) => format!("task {}", task.0),
+        };
+        let (number, kind, session) = (lane.number, lane.kind, lane.session);
+        text += &format!("lane {index}: number {number}, {}, {kind:?} of {owner}, session {session}\n", name_of(&lane.name));
+    }
+    text
+}
