@@ -1,5 +1,6 @@
 //! Developer tasks. `cargo xtask help` lists them.
 
+mod codegen;
 mod generate;
 
 use clap::{Parser, Subcommand};
@@ -16,10 +17,13 @@ enum Task {
     /// Write a realistic capture of any size
     #[command(subcommand)]
     Gen(generate::Capture),
+    /// Write what is made of the table of events, target/events.toml
+    Codegen(codegen::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Gen(capture) => generate::run(&capture),
+        Task::Codegen(arguments) => codegen::run(&arguments),
     }
 }

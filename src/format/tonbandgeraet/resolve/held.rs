@@ -3,7 +3,6 @@
 use crate::model::{Ledger, LossNote, TextRef};
 
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stored};
-use super::super::record::Record;
 use super::clock::LOOKAHEAD_RECORDS;
 
 /// Records in file order: those held back, then those of the part at hand.
@@ -15,11 +14,11 @@ pub struct Ahead<'a> {
 
 impl<'a> Ahead<'a> {
     /// The records after number `index`, as far as may be looked.
-    pub fn after(self, index: usize) -> impl Iterator<Item = &'a Record<TextRef>> + Clone {
+    pub fn after(self, index: usize) -> impl Iterator<Item = &'a Stored> + Clone {
         let start = index + 1;
         let held = self.held.get(start..).unwrap_or(&[]);
         let fresh = self.fresh.get(start.saturating_sub(self.held.len())..).unwrap_or(&[]);
-        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS).map(|stored| &stored.record)
+        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS)
     }
 }
 
@@ -73,7 +72,7 @@ impl Carry {
                 kept.text.extend_from_slice(chunk.records.bytes(text));
                 TextRef { start, len: text.len }
             });
-            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX) });
+            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX), ..*stored });
         }
         for &(number, note) in chunk.gaps.iter().filter(|gap| gap.0 >= from) {
             push_gap_before(&mut self.gaps, number - from + before, note);
@@ -104,6 +103,20 @@ pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut L
         }
     }
     gaps
+}
+
+/// Two lists of gaps as one.
+pub fn merge_gaps(mut gaps: Vec<(usize, LossNote)>, more: Vec<(usize, LossNote)>) -> Vec<(usize, LossNote)> {
+    if more.is_empty() {
+        return gaps;
+    }
+    gaps.extend(more);
+    gaps.sort_by_key(|gap| gap.0);
+    let mut merged = Vec::with_capacity(gaps.len());
+    for (number, note) in gaps {
+        push_gap_before(&mut merged, number, note);
+    }
+    merged
 }
 
 /// Adds a gap before a record; bad frames without a record between them are one gap.
