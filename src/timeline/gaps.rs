@@ -44,6 +44,7 @@ impl Timeline {
             self.cores[core].raw_track = None;
         }
         self.session = session;
+        self.heap = super::memory::HeapState::default();
         self.layout = Layout::of_session(session, &mut self.layout);
         let track = self.losses_track();
         self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bless;
+mod codegen;
 mod generate;
 
 use clap::{Parser, Subcommand};
@@ -22,6 +23,8 @@ enum Task {
     Bless,
     /// Measure the converter as a whole process
     Bench(bench::Bench),
+    /// Write what is made of the table of events, target/events.toml
+    Codegen(codegen::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -29,5 +32,6 @@ fn main() -> anyhow::Result<()> {
         Task::Gen(capture) => generate::run(&capture),
         Task::Bless => bless::run(),
         Task::Bench(options) => bench::run(&options),
+        Task::Codegen(arguments) => codegen::run(&arguments),
     }
 }
