@@ -123,6 +123,25 @@ compile() {
                 -c tests/test_header.cpp -o "$build/header.o" || fail "$compiler header $options"
         done
     done
+    # The examples run; the ports compile for what they are for.
+    for compiler in gcc clang; do
+        mkdir -p "$build/quickstart" "$build/sensor"
+        $compiler $warnings -D_POSIX_C_SOURCE=200809L -Iinclude -Iexamples/quickstart -Iport/posix examples/quickstart/main.c \
+            src/*.c -o "$build/quickstart/app" && (cd "$build/quickstart" && ./app) || fail "quickstart, $compiler"
+        $compiler $warnings -Iinclude -Iexamples/sensor examples/sensor/main.c src/*.c -o "$build/sensor/app" &&
+            (cd "$build/sensor" && ./app) || fail "sensor, $compiler"
+        $compiler $warnings -c port/sinks/tband_sink_ring.c -o "$build/compiled.o" || fail "ring sink, $compiler"
+    done
+    for backend in STREAMING SNAPSHOT POST_MORTEM; do
+        for file in tband tband_backend; do
+            on_arm="$warnings -mthumb -Os -Dtband_configUSE_BACKEND_$backend=1 -Iinclude -Itests/host"
+            command -v arm-none-eabi-gcc >/dev/null || continue
+            arm-none-eabi-gcc $on_arm -mcpu=cortex-m4 -Iport/cortex_m_bare_metal -iquote port/cortex_m_bare_metal \
+                -c src/$file.c -o "$build/compiled.o" || fail "bare-metal port"
+            arm-none-eabi-gcc $on_arm -mcpu=cortex-m0plus -iquote port/rp2040 -c src/$file.c -o "$build/compiled.o" ||
+                fail "rp2040 port"
+        done
+    done
     refuses "exactly one of" -Dtband_configUSE_BACKEND_STREAMING=0
     refuses "exactly one of" $on -Dtband_configUSE_BACKEND_SNAPSHOT=1
     refuses "tband_configENABLE must be" $on -Dtband_configENABLE=2
