@@ -20,6 +20,19 @@ static struct tband_channel *channel_of(uint32_t core) {
 #endif
 }
 
+/* A counter, for the application. One core reads a word at once; several need the lock. */
+static uint32_t look(const uint32_t *counter) {
+#if TBAND_CORES > 1
+    uint32_t value;
+    TBAND_LOCK();
+    value = *counter;
+    TBAND_UNLOCK();
+    return value;
+#else
+    return *counter;
+#endif
+}
+
 /* ---- Framing ------------------------------------------------------------------------------------------------------------- */
 
 #if TBAND_LONG_FRAMES
@@ -338,10 +351,11 @@ static void make_room(struct tband_channel *channel, size_t len) {
     channel->sync_in = 0;
 #if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     for (uint32_t core = 0; core < TBAND_CORES; core++) {
-        if (tband_freertos_current[core] != 0) {
+        const uint32_t task = atomic_load_explicit(&tband_freertos_current[core], memory_order_relaxed);
+        if (task != 0) {
             uint8_t frame[TBAND_FRAME_SIZE(5u)];
             struct tband_cursor at = tband_begin(frame);
-            tband_put_u32(&at, tband_freertos_current[core]);
+            tband_put_u32(&at, task);
             (void)submit(channel, core, TBAND_EVT_TASK_RUNNING, frame, at);
         }
     }
@@ -417,9 +431,11 @@ const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id) {
     return core_id < TBAND_CORES ? metadata_buf[core_id] : NULL;
 }
 
-size_t tband_get_metadata_buf_amnt(unsigned int core_id) { return core_id < TBAND_CORES ? tband.metadata_used[core_id] : 0; }
+size_t tband_get_metadata_buf_amnt(unsigned int core_id) {
+    return core_id < TBAND_CORES ? look(&tband.metadata_used[core_id]) : 0;
+}
 
-uint32_t tband_metadata_dropped(void) { return tband.metadata_dropped; }
+uint32_t tband_metadata_dropped(void) { return look(&tband.metadata_dropped); }
 #else
 bool tband_send_kept_metadata(void) { return true; }
 #endif
@@ -553,6 +569,6 @@ bool tband_tracing_backend_finished(unsigned int core_id) {
     return tband_is(TBAND_IDLE);
 }
 
-uint32_t tband_dropped_events(void) { return tband.dropped; }
+uint32_t tband_dropped_events(void) { return look(&tband.dropped); }
 
 #endif /* tband_configENABLE */

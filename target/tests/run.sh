@@ -57,7 +57,7 @@ host() {
 two_cores() {
     for compat in 0 1; do
         for backend in STREAMING SNAPSHOT; do
-            for refuse in "" "-DTEST_REFUSE"; do
+            for refuse in "" "-DTEST_REFUSE" "-DTEST_RESTART"; do
                 name="two cores $backend compat=$compat $refuse"
                 gcc -std=c11 -Wall -Wextra -g -O1 -fsanitize=thread $refuse -DTEST_NAME="\"$name\"" \
                     -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=4000000 -Dtband_configMETADATA_BUF_SIZE=2048 \
@@ -116,6 +116,16 @@ compile() {
                 done
             done
         done
+    done
+    # The kernel's own files for two cores, with the hooks in them.
+    for file in src/tband.c src/tband_backend.c src/tband_freertos.c; do
+        gcc $warnings -O1 $on -DTEST_CORES=2 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -isystem "$kernel/include" \
+            -c $file -o "$build/compiled.o" -Dtband_configFREERTOS_TRACE_ENABLE=1 || fail "SMP $file"
+    done
+    for file in tasks queue timers event_groups stream_buffer; do
+        gcc -std=c11 -Wall -Wextra -Werror -Wno-unused-variable -Wno-unused-but-set-variable -O1 $on -DTEST_CORES=2 \
+            -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -I"$kernel/include" -c "$kernel/$file.c" -o "$build/compiled.o" ||
+            fail "SMP kernel $file"
     done
     for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0; do
         for compiler in g++ clang++; do
