@@ -226,7 +226,7 @@ static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event,
 static bool send_sync(struct tband_channel *channel, uint32_t core, uint32_t flags) {
     uint8_t frame[TBAND_FRAME_SIZE(3u + 7u * 5u + 10u)];
     struct tband_cursor c = tband_begin(frame);
-    if (channel->seq == 0) {
+    if (!channel->begun) {
         flags |= TBAND_SYNC_START;
     }
     flags |= (tband_configFREERTOS_TRACE_ENABLE == 1 ? TBAND_SYNC_FREERTOS : 0u) | (BACKEND_NUMBER << TBAND_SYNC_BACKEND_SHIFT);
@@ -239,6 +239,7 @@ static bool send_sync(struct tband_channel *channel, uint32_t core, uint32_t fla
     if (!send(core, close_untimed(TBAND_EVT_SYNC, frame, c), false)) {
         return false;
     }
+    channel->begun = true;
     channel->seq++;
     channel->sync_in = tband_configSYNC_EVERY;
     return true;
@@ -309,6 +310,7 @@ void tband_start_channels(void) {
         channel->last = time;
         channel->seq = 0;
         channel->sync_in = 0;
+        channel->begun = false;
 #if tband_configCOMPAT == 1
         /* No loss so far: nothing to report. */
         channel->sync_in = tband.dropped != 0 ? 0 : SYNC_PERIOD;
@@ -375,7 +377,10 @@ static bool send_metadata(struct tband_channel *channel, uint32_t core, struct s
         return false;
     }
     channel->seq++;
-    channel->sync_in--;
+    if (channel->sync_in != 0) {
+        /* In the plain format a loss may still be waiting for an event with a time to tell it. */
+        channel->sync_in--;
+    }
     return true;
 }
 

@@ -199,6 +199,7 @@ struct tband_channel {
 #if tband_configCOMPAT == 1
     uint32_t core;      /* the core that the last frame belongs to */
 #endif
+    bool begun;         /* the first sync of the recording was sent */
 };
 
 enum tband_phase { TBAND_IDLE, TBAND_STARTING, TBAND_RECORDING };
