@@ -22,6 +22,8 @@ pub struct Event {
 pub enum EventKind {
     /// The target began again: the number of the session, from 1. Nothing of before holds any more.
     SessionStart(u32),
+    /// The recording of this core ends here; other cores go on.
+    CoreEnd,
     /// Something is missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
 

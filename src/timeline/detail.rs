@@ -28,7 +28,7 @@ impl Timeline {
         let mut text = TextRef::NONE;
         let word = match event.kind {
             // Drawn on the losses track.
-            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } => return,
+            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => return,
             EventKind::TaskCreated(_) => "task created",
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",

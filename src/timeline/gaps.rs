@@ -50,6 +50,12 @@ impl Timeline {
         self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);
     }
 
+    /// The recording of a core ends while others go on: who runs there from now on is not known.
+    pub(super) fn core_end(&mut self, core: CoreId, time_ns: u64) {
+        self.close_isrs(core, time_ns, self.words.end_of_trace);
+        self.leave_unknown(core, time_ns);
+    }
+
     pub(super) fn end(&mut self, _entities: &Entities) {
         let end_ns = self.now_ns;
         self.close_all(end_ns, self.words.end_of_trace);

@@ -300,6 +300,7 @@ impl Timeline {
                 EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
+                EventKind::CoreEnd => self.core_end(core, time_ns),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns, entities),
                 EventKind::Loss(index) => {
                     if let Some(note) = batch.losses.get(index as usize) {

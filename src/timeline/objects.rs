@@ -9,7 +9,7 @@ use super::{Flow, Timeline, TrackId, TrackKind, Unit};
 use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
 
 /// How many items of one object are followed. Of longer queues only the newest have a flow.
-const FOLLOWED_ITEMS: usize = 1024;
+const FOLLOWED_ITEMS: usize = 256;
 
 /// An object, as drawn.
 #[derive(Default)]

@@ -26,6 +26,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
     let level_text = |level: Level| level.get().map_or("unknown".to_owned(), |level| level.to_string());
     let what = match event.kind {
         EventKind::SessionStart(number) => format!("session {number} starts"),
+        EventKind::CoreEnd => "the recording of this core ends".to_owned(),
         EventKind::Loss(index) => {
             let note = &batch.losses[index as usize];
             format!(
