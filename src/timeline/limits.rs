@@ -1,9 +1,9 @@
 //! What never matches must not pile up, and nothing may nest deeper than the viewer shows.
 
-use super::{OpKind, Settings, Timeline};
+use super::{Flow, OpKind, Settings, Timeline};
 use crate::model::{
-    CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Nanos, Task, TaskId, TaskKind,
-    TextRef,
+    CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Level, Nanos, Object,
+    ObjectKind, ObjectOp, Task, TaskId, TaskKind, TextRef,
 };
 
 /// A firmware of two tasks, an interrupt, and a lane of the firmware and of the first task each.
@@ -111,4 +111,25 @@ fn an_interrupt_with_an_empty_name_has_a_number() {
     timeline.finish(&entities);
     let blocks = timeline.take_blocks();
     assert!(blocks[0].tracks.iter().any(|track| &*track.name == "ISR #1"));
+}
+
+#[test]
+fn a_flow_that_ends_has_begun() {
+    let mut entities = entities(1);
+    let object = entities.add_object(Object { number: 1, name: None, kind: ObjectKind::Queue, session: 0 }).unwrap();
+    let operation = |op, level| EventKind::Object { object, op, from_isr: false, level: Level::known(level) };
+    // Nobody knows who sends the first item.
+    let kinds = [
+        operation(ObjectOp::Send, 1),
+        EventKind::SwitchedIn(TaskId(0)),
+        operation(ObjectOp::Send, 2),
+        operation(ObjectOp::Receive, 1),
+        operation(ObjectOp::Receive, 0),
+    ];
+    let mut timeline = timeline();
+    timeline.consume(&batch(kinds), &entities);
+    timeline.finish(&entities);
+    let blocks = timeline.take_blocks();
+    let flows: Vec<(Flow, i64)> = blocks[0].ops.iter().filter(|op| op.flow != Flow::None).map(|op| (op.flow, op.value)).collect();
+    assert_eq!(flows, [(Flow::Out, 1), (Flow::In, 1)]);
 }

@@ -332,8 +332,14 @@ impl Resolver {
 
 /// Whether what comes next is that this task inherits a priority.
 fn is_inherited_next(at: At<'_>, task: u32) -> bool {
-    let mut following = at.ahead.after(at.number).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
-    matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
+    match at.ahead.get(at.number + 1) {
+        Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
+        Some(Record::DroppedEvtCnt { .. }) => {
+            let mut following = at.ahead.after(at.number).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
+            matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
+        }
+        _ => false,
+    }
 }
 
 fn wait(reason: WaitReason, object: Option<ObjectId>, kernel_ticks: u32) -> EventKind {

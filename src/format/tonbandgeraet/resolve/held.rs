@@ -15,6 +15,16 @@ pub struct Ahead<'a> {
 }
 
 impl<'a> Ahead<'a> {
+    /// Record number `index`.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<&'a Record<TextRef>> {
+        let stored = match index.checked_sub(self.held.len()) {
+            None => self.held.get(index),
+            Some(index) => self.fresh.get(index),
+        };
+        stored.map(|stored| &stored.record)
+    }
+
     /// The records after number `index`, as far as may be looked.
     pub fn after(self, index: usize) -> impl Iterator<Item = &'a Record<TextRef>> + Clone {
         let start = index + 1;
