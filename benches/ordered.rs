@@ -29,7 +29,7 @@ fn decoded(input: &[u8]) -> (Stages, Vec<Parcel>) {
         parts.push(Part::new(input, start..end));
         start = end;
     }
-    let facts = parts.iter().map(|&part| scan.scan(0, part)).collect();
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
     let stages = scan.finish(vec![facts], &mut [Ledger::default()]);
     let parcels = parts.iter().map(|&part| stages.decode.decode(0, part, None)).collect();
     (stages, parcels)
