@@ -57,7 +57,9 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-const HAND_MADE: &[(&str, fn() -> Vec<u8>)] = &[
+type Make = fn() -> Vec<u8>;
+
+const HAND_MADE: &[(&str, Make)] = &[
     ("every_event", every_event),
     ("bad_frames", bad_frames),
     ("unfinished_frame", unfinished_frame),

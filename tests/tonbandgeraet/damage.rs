@@ -38,7 +38,7 @@ struct Original {
     ns_per_ts: u64,
 }
 
-/// A task, an object or a lane.
+/// The path of a track, a time, and what is there.
 type Item<T> = (String, u64, T);
 
 /// What a trace shows, by the path of the track.
@@ -146,7 +146,7 @@ impl Original {
             }
         };
         // Every other time in small pieces.
-        let cut = if at % 2 == 0 { Cut::WHOLE } else { Cut::SMALL };
+        let cut = if at.is_multiple_of(2) { Cut::WHOLE } else { Cut::SMALL };
         let conversion = run::convert(&bytes, cut);
         let damaged = shown(&conversion.trace, &what);
         let (changed, others) = self.changed(&run::records(&bytes));

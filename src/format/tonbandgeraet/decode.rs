@@ -386,7 +386,8 @@ fn unstuff_frame(frame: &[u8], payload: &mut Vec<u8>) -> Result<(), BadFrame> {
 #[cold]
 fn add_bad(records: &mut Records, part: &[u8], at: usize, len: usize, reason: BadFrame, delta: u32) {
     let index = saturate(records.frames.len());
-    if len == 1
+    // A run of lone delimiters, without the single byte of an unfinished frame behind it.
+    if (reason, len) == (BadFrame::Empty, 1)
         && let Some(last) = records.bad.last_mut()
         && (last.reason, last.len, last.index) == (BadFrame::Empty, last.frames, index)
         && last.offset as usize + last.len as usize == at

@@ -247,6 +247,11 @@ fn zeros_are_cheap_empty_frames() {
     let records = decode_whole(&[0; 100_000]);
     assert_eq!(records.bad.len(), 1);
     assert_eq!((records.bad[0].frames, records.bad[0].len), (100_000, 100_000));
+    let records = decode_whole(&[0, 0, 0xFE]);
+    assert_eq!(
+        records.bad.iter().map(|bad| (bad.reason, bad.len)).collect::<Vec<_>>(),
+        [(BadFrame::Empty, 2), (BadFrame::Truncated, 1)]
+    );
 }
 
 #[test]

@@ -206,14 +206,12 @@ fn names(list: &[Record<TextRef>], text: impl Fn(TextRef) -> String) -> Names {
             Record::QueueKind { queue_id, kind } => _ = names.kinds.entry(queue_id).or_insert(kind),
             // A queue that "holds two" and then none, or again two, holds one item that was overwritten.
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
-                if reported.insert(queue_id, len_after) == Some(2) && len_after == 2 {
-                    names.mailboxes.insert(queue_id);
-                }
+                let before = reported.insert(queue_id, len_after);
+                names.mailboxes.extend((before == Some(2) && len_after == 2).then_some(queue_id));
             }
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
-                if reported.insert(queue_id, len_after) == Some(2) && len_after == 0 {
-                    names.mailboxes.insert(queue_id);
-                }
+                let before = reported.insert(queue_id, len_after);
+                names.mailboxes.extend((before == Some(2) && len_after == 0).then_some(queue_id));
             }
             _ => {}
         }
