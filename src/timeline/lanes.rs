@@ -17,6 +17,8 @@ pub struct LaneState {
     depth: u32,
     /// Its spans overlapped another lane's on the thread track.
     apart: bool,
+    /// A span was seen to begin or end.
+    is_met: bool,
 }
 
 /// A span open on a thread track.
@@ -29,6 +31,7 @@ pub struct OpenSpan {
 impl Timeline {
     pub(super) fn span_begin(&mut self, lane: LaneId, text: &str, time_ns: u64, entities: &Entities) {
         let entity = &entities.lanes[lane.index()];
+        self.lanes[lane.index()].is_met = true;
         let name = self.lane_label(lane, entity);
         let label = if text.is_empty() { Label::Name(name) } else { Label::Text(text) };
         if let Some((task, thread)) = self.nests_on(lane, entity, entities) {
@@ -69,6 +72,7 @@ impl Timeline {
                 }
                 self.writer.end(track, time_ns);
             }
+            _ if self.settings.begins_midway && !state.is_met => state.is_met = true,
             _ => self.counts.unmatched_span_ends += 1,
         }
     }

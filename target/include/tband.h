@@ -229,4 +229,10 @@ void tband_freertos_task_valmarker(uint32_t id, int64_t val);
 }
 #endif
 
+/* Applications use tband_portNUMBER_OF_CORES. Not from within FreeRTOSConfig.h, where a port that needs the kernel's headers
+ * cannot be read yet. */
+#if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 0 && !defined(INC_FREERTOS_H) && !defined(__cplusplus)
+#include "tband_port.h"
+#endif
+
 #endif

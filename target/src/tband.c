@@ -20,6 +20,19 @@ static struct tband_channel *channel_of(uint32_t core) {
 #endif
 }
 
+/* A counter, for the application. One core reads a word at once; several need the lock. */
+static uint32_t look(const uint32_t *counter) {
+#if TBAND_CORES > 1
+    uint32_t value;
+    TBAND_LOCK();
+    value = *counter;
+    TBAND_UNLOCK();
+    return value;
+#else
+    return *counter;
+#endif
+}
+
 /* ---- Framing ------------------------------------------------------------------------------------------------------------- */
 
 #if TBAND_LONG_FRAMES
@@ -213,7 +226,7 @@ static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event,
 static bool send_sync(struct tband_channel *channel, uint32_t core, uint32_t flags) {
     uint8_t frame[TBAND_FRAME_SIZE(3u + 7u * 5u + 10u)];
     struct tband_cursor c = tband_begin(frame);
-    if (channel->seq == 0) {
+    if (!channel->begun) {
         flags |= TBAND_SYNC_START;
     }
     flags |= (tband_configFREERTOS_TRACE_ENABLE == 1 ? TBAND_SYNC_FREERTOS : 0u) | (BACKEND_NUMBER << TBAND_SYNC_BACKEND_SHIFT);
@@ -226,6 +239,7 @@ static bool send_sync(struct tband_channel *channel, uint32_t core, uint32_t fla
     if (!send(core, close_untimed(TBAND_EVT_SYNC, frame, c), false)) {
         return false;
     }
+    channel->begun = true;
     channel->seq++;
     channel->sync_in = tband_configSYNC_EVERY;
     return true;
@@ -296,6 +310,7 @@ void tband_start_channels(void) {
         channel->last = time;
         channel->seq = 0;
         channel->sync_in = 0;
+        channel->begun = false;
 #if tband_configCOMPAT == 1
         /* No loss so far: nothing to report. */
         channel->sync_in = tband.dropped != 0 ? 0 : SYNC_PERIOD;
@@ -338,10 +353,11 @@ static void make_room(struct tband_channel *channel, size_t len) {
     channel->sync_in = 0;
 #if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     for (uint32_t core = 0; core < TBAND_CORES; core++) {
-        if (tband_freertos_current[core] != 0) {
+        const uint32_t task = atomic_load_explicit(&tband_freertos_current[core], memory_order_relaxed);
+        if (task != 0) {
             uint8_t frame[TBAND_FRAME_SIZE(5u)];
             struct tband_cursor at = tband_begin(frame);
-            tband_put_u32(&at, tband_freertos_current[core]);
+            tband_put_u32(&at, task);
             (void)submit(channel, core, TBAND_EVT_TASK_RUNNING, frame, at);
         }
     }
@@ -361,7 +377,10 @@ static bool send_metadata(struct tband_channel *channel, uint32_t core, struct s
         return false;
     }
     channel->seq++;
-    channel->sync_in--;
+    if (channel->sync_in != 0) {
+        /* In the plain format a loss may still be waiting for an event with a time to tell it. */
+        channel->sync_in--;
+    }
     return true;
 }
 
@@ -417,9 +436,11 @@ const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id) {
     return core_id < TBAND_CORES ? metadata_buf[core_id] : NULL;
 }
 
-size_t tband_get_metadata_buf_amnt(unsigned int core_id) { return core_id < TBAND_CORES ? tband.metadata_used[core_id] : 0; }
+size_t tband_get_metadata_buf_amnt(unsigned int core_id) {
+    return core_id < TBAND_CORES ? look(&tband.metadata_used[core_id]) : 0;
+}
 
-uint32_t tband_metadata_dropped(void) { return tband.metadata_dropped; }
+uint32_t tband_metadata_dropped(void) { return look(&tband.metadata_dropped); }
 #else
 bool tband_send_kept_metadata(void) { return true; }
 #endif
@@ -553,6 +574,6 @@ bool tband_tracing_backend_finished(unsigned int core_id) {
     return tband_is(TBAND_IDLE);
 }
 
-uint32_t tband_dropped_events(void) { return tband.dropped; }
+uint32_t tband_dropped_events(void) { return look(&tband.dropped); }
 
 #endif /* tband_configENABLE */

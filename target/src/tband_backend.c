@@ -207,7 +207,11 @@ size_t tband_post_mortem_size(void) {
 
 /* Sends what is true now, so that a recording begun in mid-run is complete. */
 static void dump_state(void) {
-#if tband_configCOMPAT == 0
+#if tband_configCOMPAT == 1
+    if (tband_configUSE_METADATA_BUF == 0) {
+        tband_gather_system_metadata();
+    }
+#else
     if (tband.metadata_dropped != 0) {
         tband_emit(TBAND_EVT_METADATA_DROPPED, tband.metadata_dropped, 0, 0);
     }

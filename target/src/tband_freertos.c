@@ -23,7 +23,7 @@
 
 enum object_kind { TASK, QUEUE, STREAM, EVENT_GROUP, TIMER, KINDS };
 
-uint32_t tband_freertos_current[TBAND_CORES];
+atomic_uint tband_freertos_current[TBAND_CORES];
 /* Ids given so far, per kind: counted from 1 in order of creation, never used again. */
 static uint32_t last_id[KINDS];
 
@@ -32,14 +32,14 @@ static uint32_t last_id[KINDS];
 
 #if REMEMBER
 /* Kernel objects are aligned to words, so the kind fits into the two lowest bits. */
-static uintptr_t objects[tband_configFREERTOS_MAX_OBJECTS];
+static atomic_uintptr_t objects[tband_configFREERTOS_MAX_OBJECTS];
 /* Living objects that found no place. */
 static uint32_t objects_missing;
 
 static void remember(uintptr_t from, uintptr_t to) {
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        if (objects[i] == from) {
-            objects[i] = to;
+        if (atomic_load_explicit(&objects[i], memory_order_relaxed) == from) {
+            atomic_store_explicit(&objects[i], to, memory_order_relaxed);
             return;
         }
     }
@@ -97,7 +97,7 @@ void tband_hook_task_deleted(void *task, uint32_t task_id) {
 
 /* The kernel calls it with this core's interrupts masked, so the core cannot change in between. */
 void tband_hook_task_switched_in(uint32_t task_id) {
-    tband_freertos_current[tband_core()] = task_id;
+    atomic_store_explicit(&tband_freertos_current[tband_core()], task_id, memory_order_relaxed);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_TASK_SWITCHED_IN, task_id, 0, 0);
 #endif
@@ -235,7 +235,9 @@ void tband_hook_heap(uint32_t event, const void *address, size_t bytes) {
 /* ---- Task-local markers ------------------------------------------------------------------------------------------------------- */
 
 #if tband_configMARKER_TRACE_ENABLE == 1
-static uint32_t current_task(void) { return tband_freertos_current[tband_core()]; }
+static uint32_t current_task(void) {
+    return atomic_load_explicit(&tband_freertos_current[tband_core()], memory_order_relaxed);
+}
 
 void tband_freertos_task_evtmarker_name(uint32_t id, const char *name) {
     tband_emit_text(TBAND_EVT_TASK_EVTMARKER_NAME, id, current_task(), name);
@@ -331,27 +333,38 @@ static void dump_object(uintptr_t object) {
  * held off only for the time of one object. */
 void tband_freertos_dump_state(void) {
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        taskENTER_CRITICAL();
-        if (objects[i] != 0) {
-            dump_object(objects[i]);
+        if (atomic_load_explicit(&objects[i], memory_order_relaxed) != 0) {
+            taskENTER_CRITICAL();
+            const uintptr_t object = atomic_load_explicit(&objects[i], memory_order_relaxed);
+            if (object != 0) {
+                dump_object(object);
+            }
+            taskEXIT_CRITICAL();
         }
-        taskEXIT_CRITICAL();
     }
     tband_emit(TBAND_EVT_STATE_END, objects_missing, 0, 0);
 }
 
+#if INCLUDE_uxTaskGetStackHighWaterMark == 1
+static TaskHandle_t task_at(size_t i) {
+    const uintptr_t object = atomic_load_explicit(&objects[i], memory_order_relaxed);
+    return (object & 3u) == TASK ? (TaskHandle_t)object : NULL;
+}
+#endif
+
 void tband_freertos_sample_stacks(void) {
 #if INCLUDE_uxTaskGetStackHighWaterMark == 1
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        /* Not to be deleted while its stack is looked at; interrupts go on. */
-        vTaskSuspendAll();
-        const uintptr_t object = objects[i];
-        if (object != 0 && (object & 3u) == TASK) {
-            const TaskHandle_t task = (TaskHandle_t)object;
-            tband_emit(TBAND_EVT_TASK_STACK, (uint32_t)uxTaskGetTaskNumber(task),
-                       (uint32_t)uxTaskGetStackHighWaterMark(task) * (uint32_t)sizeof(StackType_t), 0);
+        if (task_at(i) != NULL) {
+            /* Not to be deleted while its stack is looked at; interrupts go on. */
+            vTaskSuspendAll();
+            const TaskHandle_t task = task_at(i);
+            if (task != NULL) {
+                tband_emit(TBAND_EVT_TASK_STACK, (uint32_t)uxTaskGetTaskNumber(task),
+                           (uint32_t)uxTaskGetStackHighWaterMark(task) * (uint32_t)sizeof(StackType_t), 0);
+            }
+            (void)xTaskResumeAll();
         }
-        (void)xTaskResumeAll();
     }
 #endif
 }

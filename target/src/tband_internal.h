@@ -199,6 +199,7 @@ struct tband_channel {
 #if tband_configCOMPAT == 1
     uint32_t core;      /* the core that the last frame belongs to */
 #endif
+    bool begun;         /* the first sync of the recording was sent */
 };
 
 enum tband_phase { TBAND_IDLE, TBAND_STARTING, TBAND_RECORDING };
@@ -263,8 +264,8 @@ bool tband_send_kept_metadata(void);
 #if tband_configFREERTOS_TRACE_ENABLE == 1
 /* Sends the state of every known object. */
 void tband_freertos_dump_state(void);
-/* Id of the task that runs on each core; 0 before the first. */
-extern uint32_t tband_freertos_current[TBAND_CORES];
+/* Id of the task that runs on each core; 0 before the first. Each core writes its own, any may look. */
+extern atomic_uint tband_freertos_current[TBAND_CORES];
 #endif
 
 /* ---- Backends ------------------------------------------------------------------------------------------------------------ */

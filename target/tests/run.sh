@@ -57,7 +57,7 @@ host() {
 two_cores() {
     for compat in 0 1; do
         for backend in STREAMING SNAPSHOT; do
-            for refuse in "" "-DTEST_REFUSE"; do
+            for refuse in "" "-DTEST_REFUSE" "-DTEST_RESTART"; do
                 name="two cores $backend compat=$compat $refuse"
                 gcc -std=c11 -Wall -Wextra -g -O1 -fsanitize=thread $refuse -DTEST_NAME="\"$name\"" \
                     -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=4000000 -Dtband_configMETADATA_BUF_SIZE=2048 \
@@ -117,10 +117,39 @@ compile() {
             done
         done
     done
+    # The kernel's own files for two cores, with the hooks in them.
+    for file in src/tband.c src/tband_backend.c src/tband_freertos.c; do
+        gcc $warnings -O1 $on -DTEST_CORES=2 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -isystem "$kernel/include" \
+            -c $file -o "$build/compiled.o" -Dtband_configFREERTOS_TRACE_ENABLE=1 || fail "SMP $file"
+    done
+    for file in tasks queue timers event_groups stream_buffer; do
+        gcc -std=c11 -Wall -Wextra -Werror -Wno-unused-variable -Wno-unused-but-set-variable -O1 $on -DTEST_CORES=2 \
+            -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -I"$kernel/include" -c "$kernel/$file.c" -o "$build/compiled.o" ||
+            fail "SMP kernel $file"
+    done
     for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0; do
         for compiler in g++ clang++; do
             $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $on $options -Iinclude -Itests/host \
                 -c tests/test_header.cpp -o "$build/header.o" || fail "$compiler header $options"
+        done
+    done
+    # The examples run; the ports compile for what they are for.
+    for compiler in gcc clang; do
+        mkdir -p "$build/quickstart" "$build/sensor"
+        $compiler $warnings -D_POSIX_C_SOURCE=200809L -Iinclude -Iexamples/quickstart -Iport/posix examples/quickstart/main.c \
+            src/*.c -o "$build/quickstart/app" && (cd "$build/quickstart" && ./app) || fail "quickstart, $compiler"
+        $compiler $warnings -Iinclude -Iexamples/sensor examples/sensor/main.c src/*.c -o "$build/sensor/app" &&
+            (cd "$build/sensor" && ./app) || fail "sensor, $compiler"
+        $compiler $warnings -c port/sinks/tband_sink_ring.c -o "$build/compiled.o" || fail "ring sink, $compiler"
+    done
+    for backend in STREAMING SNAPSHOT POST_MORTEM; do
+        for file in tband tband_backend; do
+            on_arm="$warnings -mthumb -Os -Dtband_configUSE_BACKEND_$backend=1 -Iinclude -Itests/host"
+            command -v arm-none-eabi-gcc >/dev/null || continue
+            arm-none-eabi-gcc $on_arm -mcpu=cortex-m4 -Iport/cortex_m_bare_metal -iquote port/cortex_m_bare_metal \
+                -c src/$file.c -o "$build/compiled.o" || fail "bare-metal port"
+            arm-none-eabi-gcc $on_arm -mcpu=cortex-m0plus -iquote port/rp2040 -c src/$file.c -o "$build/compiled.o" ||
+                fail "rp2040 port"
         done
     done
     refuses "exactly one of" -Dtband_configUSE_BACKEND_STREAMING=0

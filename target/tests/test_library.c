@@ -340,6 +340,26 @@ static void test_report_once(void) {
 #endif
 #endif
 
+#if STREAMS
+/* A name between a loss and the next event does not hide the loss. */
+static void test_name_after_loss(void) {
+    forget_everything();
+    start_backend();
+    any_event();
+    refuse = 1;
+    any_event();
+    tband_evtmarker_name(1, "n");
+    any_event();
+    struct decoder d = {0};
+    static struct event e;
+    size_t at = 0;
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+    }
+    CHECK_EQUAL(d.dropped, 1);
+    stop_backend();
+}
+#endif
+
 static void test_texts(void) {
     forget_everything();
     start_backend();
@@ -402,6 +422,27 @@ static void test_wraps(void) {
     CHECK_EQUAL(decoder.dropped, 0);
 #endif
 }
+
+#if tband_configCOMPAT == 0 && STREAMS
+/* Only the first sync says that a recording starts, also when its number comes round to 0 again. */
+static void test_start_flag(void) {
+    forget_everything();
+    start_backend();
+    any_event();
+    tband.channel[0].seq = 0;
+    tband.channel[0].sync_in = 0;
+    any_event();
+    stop_backend();
+    struct decoder d = {0};
+    static struct event e;
+    size_t at = 0;
+    unsigned int starts = 0;
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+        starts += e.id == 0x0c && (e.field[2] & TBAND_SYNC_START) != 0;
+    }
+    CHECK_EQUAL(starts, 1);
+}
+#endif
 
 #if tband_portTIMESTAMP_BITS == 64
 /* A clock that goes backwards is told as it is. */
@@ -625,11 +666,15 @@ int main(void) {
     test_texts();
 #if STREAMS
     test_losses();
+    test_name_after_loss();
 #if tband_configSYNC_EVERY > 50
     test_report_once();
 #endif
 #endif
     test_wraps();
+#if tband_configCOMPAT == 0 && STREAMS
+    test_start_flag();
+#endif
 #if tband_portTIMESTAMP_BITS == 64
     test_clock_backwards();
 #endif

@@ -2,6 +2,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "board.h"
+
 extern uint32_t data_begin[], data_end[], data_load[], bss_begin[], bss_end[], stack_top[];
 int main(void);
 void SVC_Handler(void);
@@ -10,6 +12,8 @@ void SysTick_Handler(void);
 void Timer0_Handler(void);
 
 static void Fault_Handler(void) {
+    board_print("fault\n");
+    board_exit(1);
     for (;;) {
     }
 }
