@@ -215,6 +215,7 @@ mod tests {
                 system: Some("FreeRTOS"),
                 cores: 2,
                 sessions: 1,
+                begins_midway: false,
             },
         };
         let mut report = InputReport::named("a.bin".into(), Some(1));
