@@ -1,7 +1,7 @@
 //! Converts embedded binary traces to Perfetto traces.
 //!
 //! bytes → frames → records → events → tracks → packets; each arrow is one module, and each module ignores those after it:
-//! [`frame`] and [`format`] read, [`model`] is the common language, [`timeline`] draws, [`perfetto`] writes.
+//! [`frame`] and [`mod@format`] read, [`model`] is the common language, [`timeline`] draws, [`perfetto`] writes.
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]

@@ -1,6 +1,6 @@
 //! The picture of a trace in README.md: drawn from the trace of the demo capture, as an independent reader sees it.
 //!
-//! `docs/trace.svg` must be what this test draws. After a change of what traces look like, `BLESS=1 cargo test --test picture`
+//! `docs/trace.svg` must be what this test draws. After a change of what traces look like, `TRACECONV_BLESS=1 cargo test --test picture`
 //! draws it anew.
 
 mod reader;
@@ -44,14 +44,14 @@ const COLOURS: [&str; 12] = [
 #[test]
 fn the_picture_in_the_readme_is_that_of_the_demo() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let capture = fs::read(root.join("testdata/tonbandgeraet/demo.bin")).unwrap();
+    let capture = fs::read(root.join("testdata/demo/demo.bin")).unwrap();
     let picture = Picture::of(&Trace::parse(&converted(&capture)).unwrap());
     let path = root.join("docs/trace.svg");
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("TRACECONV_BLESS").is_some() {
         fs::write(&path, &picture).unwrap();
     }
     let present = fs::read_to_string(&path).unwrap_or_default();
-    assert!(present == picture, "docs/trace.svg is out of date: `BLESS=1 cargo test --test picture` draws it anew");
+    assert!(present == picture, "docs/trace.svg is out of date: `TRACECONV_BLESS=1 cargo test --test picture` draws it anew");
 }
 
 fn converted(capture: &[u8]) -> Vec<u8> {
@@ -98,7 +98,7 @@ impl Picture<'_> {
         let Picture { svg, y, .. } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {y:.0}\" font-family=\"Roboto, Arial, sans-serif\" \
-             font-size=\"10\">\n<!-- Drawn from the trace of testdata/tonbandgeraet/demo.bin by tests/picture.rs. -->\n\
+             font-size=\"10\">\n<!-- Drawn from the trace of testdata/demo/demo.bin by tests/picture.rs. -->\n\
              <defs><clipPath id=\"time\"><rect x=\"{GUTTER}\" y=\"0\" width=\"{:.0}\" height=\"{y:.0}\"/></clipPath></defs>\n\
              <rect width=\"{WIDTH}\" height=\"{y:.0}\" fill=\"#ffffff\"/>\n{svg}</svg>\n",
             WIDTH - GUTTER

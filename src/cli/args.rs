@@ -14,8 +14,9 @@ const EXIT_STATUS: &str = "\
 Exit status: 0 converted; 1 an input could not be converted; 2 wrong usage; 3 converted, but more was lost than --strict or \
 --max-lost allow; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
 
-/// Converts binary traces of embedded systems to Perfetto traces (open them at https://ui.perfetto.dev).
+/// Converts binary traces of embedded systems to Perfetto traces.
 #[derive(Debug, Parser)]
+#[command(about = "Converts binary traces of embedded systems to Perfetto traces (open them at https://ui.perfetto.dev)")]
 #[command(name = "traceconv", version, after_help = EXIT_STATUS, args_conflicts_with_subcommands = true)]
 #[command(subcommand_negates_reqs = true)]
 pub(super) struct Args {

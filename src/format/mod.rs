@@ -106,9 +106,11 @@ pub trait Scan: Send + Sync {
     /// Collects the facts of one part that hold for the whole trace.
     fn scan(&self, input: usize, part: Part<'_>) -> Parcel;
 
-    /// Takes the facts of all parts of all inputs, in file order, and goes on to the second pass. There is one ledger for each
-    /// input.
-    fn finish(self: Box<Self>, facts: Vec<Vec<Parcel>>, ledgers: &mut [Ledger]) -> Stages;
+    /// Adds the facts of the next part of an input to those of all parts before it, if there were any.
+    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel;
+
+    /// Takes the facts of each input, `None` for an empty one, and goes on to the second pass. There is one ledger for each input.
+    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages;
 }
 
 /// The stages of the second pass.

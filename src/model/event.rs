@@ -34,6 +34,8 @@ pub enum EventKind {
     /// A task became ready; the waker is what runs on this core. `from_isr`: known to come from an interrupt even when no
     /// interrupt is being traced.
     Ready { task: TaskId, from_isr: bool },
+    /// The kernel put a task on the list of its new priority. It had been ready or running; if it had not, it is now.
+    Relisted(TaskId),
     /// The task running on this core is about to wait.
     Waiting(Wait),
     /// A task was suspended, by whatever ran on this core.

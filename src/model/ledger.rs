@@ -63,28 +63,41 @@ pub struct Ledger {
 impl Ledger {
     /// Enters one case of `kind`.
     pub fn enter(&mut self, kind: LossKind, offset: u64, at_least_lost: u64) {
-        match self.entries.iter_mut().find(|entry| entry.kind == kind) {
-            Some(entry) => {
-                entry.count += 1;
-                entry.first_offset = Some(entry.first_offset.map_or(offset, |first| first.min(offset)));
-                entry.at_least_lost = entry.at_least_lost.saturating_add(at_least_lost);
-            }
-            None => self.entries.push(LedgerEntry { kind, count: 1, first_offset: Some(offset), at_least_lost }),
-        }
+        self.enter_cases(kind, Some(offset), 1, at_least_lost);
     }
 
-    /// Enters `count` cases whose place is not known; nothing if there are none.
+    /// Enters `count` cases whose place is not known, each of one event if it is a loss; nothing if there are none.
     pub fn enter_unplaced(&mut self, kind: LossKind, count: u64) {
-        if count > 0 {
-            self.entries.push(LedgerEntry { kind, count, first_offset: None, at_least_lost: 0 });
+        self.enter_cases(kind, None, count, if kind.severity == Severity::Loss { count } else { 0 });
+    }
+
+    fn enter_cases(&mut self, kind: LossKind, first_offset: Option<u64>, count: u64, at_least_lost: u64) {
+        if count == 0 {
+            return;
+        }
+        match self.entries.iter_mut().find(|entry| entry.kind == kind) {
+            Some(entry) => {
+                entry.count += count;
+                entry.first_offset = match (entry.first_offset, first_offset) {
+                    (Some(one), Some(other)) => Some(one.min(other)),
+                    (one, other) => one.or(other),
+                };
+                entry.at_least_lost = entry.at_least_lost.saturating_add(at_least_lost);
+            }
+            None => self.entries.push(LedgerEntry { kind, count, first_offset, at_least_lost }),
         }
     }
 
     /// Enters a bad frame of `bytes` bytes.
     pub fn bad_frame(&mut self, kind: LossKind, offset: u64, bytes: u64, at_least_lost: u64) {
-        self.frames_bad += 1;
+        self.bad_frames(kind, offset, bytes, 1, at_least_lost);
+    }
+
+    /// Enters `frames` bad frames of `bytes` bytes in all, of which `at_least_lost` events are lost. Nothing if there are none.
+    pub fn bad_frames(&mut self, kind: LossKind, offset: u64, bytes: u64, frames: u64, at_least_lost: u64) {
+        self.frames_bad += frames;
         self.skipped_bytes += bytes;
-        self.enter(kind, offset, at_least_lost);
+        self.enter_cases(kind, Some(offset), frames, at_least_lost);
     }
 
     /// Sorts the lines by the place of their first case: the order in which they were entered depends on how the input was cut.

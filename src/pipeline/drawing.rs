@@ -12,6 +12,8 @@ const fn repair(code: &'static str, text: &'static str) -> LossKind {
 const UNMATCHED_ISR_EXIT: LossKind = repair("isr_exit_without_enter", "an interrupt ended that was not seen to begin");
 const MISSING_ISR_EXIT: LossKind =
     repair("isr_exit_missing", "the end of an interrupt is missing, told by the end of one below it");
+const TOO_DEEP_SPAN: LossKind =
+    LossKind { code: "span_too_deep", text: "spans nest deeper than the viewer shows", severity: Severity::Loss };
 const UNMATCHED_SPAN_END: LossKind = repair("span_end_without_begin", "a span ended that was not seen to begin");
 
 /// Draws.
@@ -84,6 +86,7 @@ impl Drawing {
             ledger.enter_unplaced(UNMATCHED_ISR_EXIT, counts.unmatched_isr_exits);
             ledger.enter_unplaced(MISSING_ISR_EXIT, counts.missing_isr_exits);
             ledger.enter_unplaced(UNMATCHED_SPAN_END, counts.unmatched_span_ends);
+            ledger.enter_unplaced(TOO_DEEP_SPAN, counts.too_deep_spans);
         }
         timeline.late_tracks(&self.entities)
     }

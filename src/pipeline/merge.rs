@@ -22,6 +22,9 @@ struct Lane {
     queue: VecDeque<(Event, Extra)>,
 }
 
+/// A text of so many bytes counts as one more event that is held.
+const TEXT_BYTES_PER_EVENT: usize = 64;
+
 /// What an event refers to in its batch.
 enum Extra {
     None,
@@ -29,12 +32,22 @@ enum Extra {
     Loss(Box<LossNote>),
 }
 
+impl Extra {
+    /// What the event weighs among those that are held.
+    fn weight(&self) -> usize {
+        match self {
+            Extra::Text(text) => 1 + text.len() / TEXT_BYTES_PER_EVENT,
+            Extra::None | Extra::Loss(_) => 1,
+        }
+    }
+}
+
 /// Merges the lanes of a recording.
 pub struct Merger {
     lanes: Vec<Lane>,
     /// By input: whether it has ended.
     ended: Vec<bool>,
-    /// By input: how many of its events are held.
+    /// By input: how many of its events are held, long texts counted as more.
     held: Vec<usize>,
     last: Nanos,
     /// By input: how many events came too late.
@@ -73,8 +86,8 @@ impl Merger {
             // A resolver names its cores beforehand; one that it forgot shares its input's first lane.
             let lane = own.or_else(|| self.lanes.iter().position(|lane| lane.input == input));
             let Some(lane) = lane.and_then(|lane| self.lanes.get_mut(lane)) else { continue };
+            self.held[input] += extra.weight();
             lane.queue.push_back((*event, extra));
-            self.held[input] += 1;
             self.let_go(merged);
         }
     }
@@ -100,7 +113,7 @@ impl Merger {
             let Some((_, index)) = heads.min() else { return };
             let lane = &mut self.lanes[index];
             let Some((mut event, extra)) = lane.queue.pop_front() else { return };
-            self.held[lane.input] -= 1;
+            self.held[lane.input] -= extra.weight();
             if event.time < self.last {
                 self.late[lane.input] += 1;
                 event.time = self.last;
@@ -178,6 +191,21 @@ mod tests {
         assert_eq!(merged.events.len(), HELD_EVENTS + 11);
         assert_eq!(merger.late, [1]);
         assert!(merged.events.is_sorted_by_key(|event| event.time));
+    }
+
+    #[test]
+    fn long_texts_are_not_held_without_bound() {
+        let mut merger = Merger::new(&[vec![CoreId(0), CoreId(1)]]).unwrap();
+        let mut batch = EventBatch::default();
+        let text = batch.texts.add(&"x".repeat(64 << 10));
+        let kind = EventKind::Instant { lane: crate::model::LaneId(0), text };
+        batch.events = vec![Event { time: Nanos(1), core: CoreId(0), kind }; 1000];
+        let mut merged = EventBatch::default();
+        merger.push(0, &batch, &mut merged);
+        assert_eq!(merged.events.len(), 1000 - HELD_EVENTS / 1025);
+        merger.end(0, &mut merged);
+        assert_eq!(merged.events.len(), 1000);
+        assert_eq!(merger.held, [0]);
     }
 
     #[test]

@@ -149,15 +149,13 @@ impl Resolving {
         let summary = &mut self.summaries[index];
         // Each loss note has one event, which is none of the firmware.
         summary.events += (batch.events.len() as u64).saturating_sub(batch.losses.len() as u64);
-        if summary.first.is_none() {
-            summary.first = batch.first_time();
-        }
-        // Those of one core are in order of time, those of several nearly so: the last of each core is enough, but who they are
-        // is not known here.
-        let last = match self.merger {
-            None => batch.events.last().map(|event| event.time),
-            Some(_) => batch.events.iter().map(|event| event.time).max(),
+        // Events of one core are in order of time, those of several nearly so.
+        let times = batch.events.iter().map(|event| event.time);
+        let (first, last) = match self.merger {
+            None => (batch.first_time(), batch.events.last().map(|event| event.time)),
+            Some(_) => (times.clone().min(), times.max()),
         };
+        summary.first = summary.first.into_iter().chain(first).min();
         summary.last = summary.last.max(last);
     }
 

@@ -54,10 +54,10 @@ pub fn scan(
     let per_input: Vec<_> = sources.iter().map(|source| source.options.clone()).collect();
     let cutter = Cutter { scan: first.format.open(&per_input) };
     let mut hash = Xxh3::new();
-    let mut facts: Vec<Vec<Parcel>> = Vec::new();
+    let mut facts: Vec<Option<Parcel>> = Vec::new();
     let mut done_bytes = 0;
     for (index, source) in sources.iter().enumerate() {
-        let mut of_input = Vec::new();
+        let mut of_input = None;
         let mut start = 0;
         while start < source.bytes.len() {
             let round_start = start;
@@ -76,7 +76,9 @@ pub fn scan(
             });
             let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);
             threads.run(|| hash.update(hashed), jobs.collect());
-            of_input.extend(results.into_iter().filter_map(take));
+            for part in results.into_iter().filter_map(take) {
+                of_input = Some(cutter.scan.add(of_input, part));
+            }
             (source.release)(round_start..start);
             done_bytes += (start - round_start) as u64;
             if !progress(Progress { done_bytes, total_bytes }) {

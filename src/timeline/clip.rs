@@ -42,11 +42,11 @@ impl Clip {
         Clip { from_ns, to_ns: to_ns.max(from_ns), before: from_ns > 0, open: BTreeMap::new(), counters: BTreeMap::new() }
     }
 
-    pub fn from_ns(&self) -> u64 {
+    pub fn start_ns(&self) -> u64 {
         self.from_ns
     }
 
-    pub fn to_ns(&self) -> u64 {
+    pub fn end_ns(&self) -> u64 {
         self.to_ns
     }
 

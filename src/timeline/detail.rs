@@ -15,6 +15,7 @@ impl Timeline {
             | EventKind::TaskDeleted(task)
             | EventKind::SwitchedIn(task)
             | EventKind::Ready { task, .. }
+            | EventKind::Relisted(task)
             | EventKind::Suspended(task)
             | EventKind::Resumed { task, .. }
             | EventKind::Priority { task, .. }
@@ -32,6 +33,7 @@ impl Timeline {
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",
             EventKind::Ready { .. } => "ready",
+            EventKind::Relisted(_) => "relisted",
             EventKind::Suspended(_) => "suspended",
             EventKind::Resumed { .. } => "resumed",
             EventKind::Priority { priority, change, .. } => {

@@ -5,6 +5,9 @@ use super::writer::{Label, Name, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind};
 use crate::model::{CoreId, Entities, IsrId};
 
+/// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
+const NESTING_LIMIT: usize = 256;
+
 /// An interrupt, as drawn.
 #[derive(Default)]
 pub struct IsrState {
@@ -17,6 +20,10 @@ impl Timeline {
     pub(super) fn isr_enter(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
         let (track, name) = self.isr_track(isr, entities);
         self.isrs[isr.index()].is_met = true;
+        if self.core(core).isr_stack.len() >= NESTING_LIMIT {
+            self.counts.missing_isr_exits += NESTING_LIMIT as u64;
+            self.close_isrs(core, time_ns, self.words.loss);
+        }
         self.core(core).isr_stack.push(isr);
         self.writer.begin(track, time_ns, Label::Name(name), &[], None);
     }
@@ -42,6 +49,15 @@ impl Timeline {
         self.writer.end(track, time_ns);
     }
 
+    /// A task says that it waits: no interrupt can be active on its core. If one seems to be, its exit is missing.
+    #[inline]
+    pub(super) fn isrs_must_have_ended(&mut self, core: CoreId, time_ns: u64) {
+        if !self.cores[core.index()].isr_stack.is_empty() {
+            self.counts.missing_isr_exits += self.cores[core.index()].isr_stack.len() as u64;
+            self.close_isrs(core, time_ns, self.words.loss);
+        }
+    }
+
     fn close_isr(&mut self, isr: IsrId, time_ns: u64, why: Name) {
         if let Some((track, _)) = self.isrs[isr.index()].drawn {
             let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
@@ -63,8 +79,8 @@ impl Timeline {
         }
         let entity = &entities.isrs[isr.index()];
         let name = match &entity.name {
-            Some(name) => name.to_string(),
-            None => format!("ISR #{}", entity.number),
+            Some(name) if !name.is_empty() => name.to_string(),
+            _ => format!("ISR #{}", entity.number),
         };
         let label = if self.settings.cores > 1 { format!("{name} (core {})", entity.core.0) } else { name.clone() };
         let group = self.group(Group::Interrupts);

@@ -8,6 +8,9 @@ use super::writer::{Label, Name, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind, Unit};
 use crate::model::{Entities, Lane, LaneId, LaneOwner, TaskId};
 
+/// How many spans may be open on one track. The viewer drops what is nested deeper than 512; a thread track also holds waits.
+const NESTING_LIMIT: u32 = 500;
+
 /// A lane, as drawn.
 #[derive(Default)]
 pub struct LaneState {
@@ -15,6 +18,8 @@ pub struct LaneState {
     name: Option<Name>,
     /// Open spans on its own track.
     depth: u32,
+    /// Listed among those that a gap visits.
+    touched: bool,
     /// Its spans overlapped another lane's on the thread track.
     apart: bool,
     /// A span was seen to begin or end.
@@ -41,21 +46,26 @@ impl Timeline {
             let spans = &mut self.tasks[task.index()].spans;
             let text = (!spans.is_empty() && !text.is_empty()).then(|| text.into());
             spans.push(OpenSpan { lane, text });
-            self.touch_spans(task);
+            self.touch(task);
             return;
         }
         let track = self.lane_track(lane, entities);
         let state = &mut self.lanes[lane.index()];
-        if state.depth == 0 {
+        if !state.touched {
+            state.touched = true;
             self.touched.lanes.push(lane);
         }
         state.depth = state.depth.saturating_add(1);
+        if state.depth > NESTING_LIMIT {
+            self.counts.too_deep_spans += 1;
+            return;
+        }
         self.writer.begin(track, time_ns, label, &[], None);
     }
 
     pub(super) fn span_end(&mut self, lane: LaneId, time_ns: u64, entities: &Entities) {
         let entity = &entities.lanes[lane.index()];
-        if let Some((task, thread)) = self.nests_on(lane, entity, entities) {
+        if let Some((task, thread)) = self.begun_on(lane, entity, entities) {
             let spans = &mut self.tasks[task.index()].spans;
             if let Some(position) = spans.iter().rposition(|span| span.lane == lane) {
                 let above = spans.split_off(position + 1);
@@ -67,10 +77,9 @@ impl Timeline {
         match (state.depth.checked_sub(1), state.track) {
             (Some(depth), Some(track)) => {
                 state.depth = depth;
-                if depth == 0 {
-                    self.untouch_lane(lane);
+                if depth < NESTING_LIMIT {
+                    self.writer.end(track, time_ns);
                 }
-                self.writer.end(track, time_ns);
             }
             _ if self.settings.begins_midway && !state.is_met => state.is_met = true,
             _ => self.counts.unmatched_span_ends += 1,
@@ -110,15 +119,30 @@ impl Timeline {
         self.writer.counter(track, time_ns, value);
     }
 
-    /// The thread track that the lane's spans nest on, if they do.
+    /// The thread track that the lane's next span nests on, if it does.
     fn nests_on(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
+        let (task, thread) = self.thread_of(lane, entity, entities)?;
+        let spans = &self.tasks[task.index()].spans;
+        let has_room = spans.len() < NESTING_LIMIT as usize;
+        let fits = has_room && (!self.lanes[lane.index()].apart || spans.iter().any(|span| span.lane == lane));
+        fits.then_some((task, thread))
+    }
+
+    /// The thread track that the lane's last span began on, if it did.
+    fn begun_on(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
+        let (task, thread) = self.thread_of(lane, entity, entities)?;
+        let begun_there = self.tasks[task.index()].spans.iter().any(|span| span.lane == lane);
+        begun_there.then_some((task, thread))
+    }
+
+    /// The thread track that the lane's spans may be on.
+    fn thread_of(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
         let LaneOwner::Task(task) = entity.owner else { return None };
         let drawn = self.drawn(task, entities);
-        let state = &self.tasks[task.index()];
-        // What is open on the thread track of a task that waits is its wait.
-        let fits = !drawn.idle && !state.is_parked();
-        let begun_there = state.spans.iter().any(|span| span.lane == lane);
-        (fits && (begun_there || !self.lanes[lane.index()].apart)).then_some((task, drawn.thread))
+        // What is open on the thread track of a task that waits is its wait. And spans end in reverse order: while one is open on
+        // the lane's own track, that is where the last one began.
+        let fits = !drawn.idle && !self.tasks[task.index()].is_parked() && self.lanes[lane.index()].depth == 0;
+        fits.then_some((task, drawn.thread))
     }
 
     fn lane_label(&mut self, lane: LaneId, entity: &Lane) -> Name {
@@ -152,18 +176,14 @@ impl Timeline {
         track
     }
 
-    fn untouch_lane(&mut self, lane: LaneId) {
-        if let Some(position) = self.touched.lanes.iter().rposition(|&open| open == lane) {
-            self.touched.lanes.swap_remove(position);
-        }
-    }
-
     /// Ends the open spans on a lane's own track.
     pub(super) fn close_lane(&mut self, lane: LaneId, time_ns: u64, why: Name) {
-        let depth = std::mem::take(&mut self.lanes[lane.index()].depth);
-        if let Some(track) = self.lanes[lane.index()].track {
+        let state = &mut self.lanes[lane.index()];
+        state.touched = false;
+        let depth = std::mem::take(&mut state.depth);
+        if let Some(track) = state.track {
             let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
-            for _ in 0..depth {
+            for _ in 0..depth.min(NESTING_LIMIT) {
                 self.writer.end_with(track, time_ns, &[note], None);
             }
         }

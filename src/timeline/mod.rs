@@ -32,6 +32,8 @@ mod timers;
 mod writer;
 
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod tests;
 
 pub use op::{
@@ -102,6 +104,8 @@ pub struct Counts {
     pub missing_isr_exits: u64,
     /// Ends of spans that never began.
     pub unmatched_span_ends: u64,
+    /// Spans nested deeper than the viewer shows; they are not drawn.
+    pub too_deep_spans: u64,
     /// Events about "the running task" while it was unknown who runs.
     pub without_task: u64,
 }
@@ -259,10 +263,11 @@ impl Timeline {
             match event.kind {
                 EventKind::SwitchedIn(task) => self.switched_in(task, core, time_ns, entities),
                 EventKind::Ready { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
+                EventKind::Relisted(task) => self.relisted(task, core, time_ns, entities),
                 EventKind::Object { object, op, from_isr, level } => {
                     self.object_op(object, op, level, from_isr, core, time_ns, entities);
                 }
-                EventKind::Waiting(wait) => self.waiting(wait, core),
+                EventKind::Waiting(wait) => self.waiting(wait, core, time_ns),
                 EventKind::IsrEnter(isr) => self.isr_enter(isr, core, time_ns, entities),
                 EventKind::IsrExit(isr) => self.isr_exit(isr, core, time_ns, entities),
                 EventKind::SpanBegin { lane, text } => self.span_begin(lane, batch.texts.get(text), time_ns, entities),
@@ -287,7 +292,7 @@ impl Timeline {
                 }
                 EventKind::Notified { index, value } => self.notified(index, value, core, time_ns),
                 EventKind::WaitingForBits { object, bits, kernel_ticks } => {
-                    self.waiting_for_bits(object, bits, kernel_ticks, core)
+                    self.waiting_for_bits(object, bits, kernel_ticks, core, time_ns)
                 }
                 EventKind::Bits { object, op, bits, after } => self.bits_op(object, op, bits, after, core, time_ns, entities),
                 EventKind::Timer { object, op, kernel_ticks } => self.timer_op(object, op, kernel_ticks, core, time_ns, entities),

@@ -71,10 +71,12 @@ impl Timeline {
             return self.mutex_op(object, op, level, core, time_ns, entities);
         }
         let verbs = self.verbs(object, entities);
+        let track = if self.settings.operations { self.context(core, from_isr, entities) } else { None };
         let (verb, flow) = match op {
             ObjectOp::Create => (verbs.create, None),
             ObjectOp::Send | ObjectOp::Overwrite => {
-                let flow = self.settings.operations.then(|| self.writer.flow());
+                // An item from nobody knows where is followed without a flow.
+                let flow = track.map(|_| self.writer.flow());
                 self.objects[object.index()].put(flow.unwrap_or(0), op, level);
                 (verbs.send, flow.map(|flow| (flow, Flow::Out)))
             }
@@ -93,9 +95,7 @@ impl Timeline {
                 (verbs.delete, None)
             }
         };
-        if self.settings.operations
-            && let Some(track) = self.context(core, from_isr, entities)
-        {
+        if let Some(track) = track {
             self.writer.instant(track, time_ns, Label::Name(verb), &[], flow);
         }
         if let Some(level) = level.get() {

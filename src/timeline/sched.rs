@@ -89,9 +89,14 @@ impl CoreRows {
         self.rows.len() >= PENDING_ROWS
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Moves all rows before the first undecided one into the present block. `core` is this core's number.
     pub fn flush(&mut self, core: u16, writer: &mut Writer) {
-        let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.from_ns(), clip.to_ns()));
+        let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.start_ns(), clip.end_ns()));
         let undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
         let decided = self.rows.iter().position(undecided).unwrap_or(self.rows.len());
         if decided == 0 {
@@ -129,7 +134,7 @@ impl CoreRows {
     }
 
     fn end_range(&mut self, to_ns: u64, bundles: &mut Bundles, writer: &mut Writer) {
-        self.enter_range(writer.clip().map_or(0, super::clip::Clip::from_ns), bundles, writer);
+        self.enter_range(writer.clip().map_or(0, super::clip::Clip::start_ns), bundles, writer);
         if !self.ended {
             self.ended = true;
             let next_comm = writer.name("idle");

@@ -3,10 +3,13 @@
 //! One state machine, in one place. A task that leaves its core without having said why is *undecided*: if it is made ready
 //! again before it runs, it waited ("unknown"); if it just runs again, it had been pre-empted.
 
-use super::sched::{RowNumber, Switch, Waking};
+use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
 use super::writer::{Label, Name, Note, NoteValue};
 use super::{PrevState, Timeline, TrackId};
 use crate::model::{CoreId, Entities, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
+
+/// How many tasks may be undecided at once. Beyond that the oldest question is answered with what is known.
+const UNDECIDED_TASKS: usize = 256;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub struct TaskState {
     row: Option<(CoreId, RowNumber)>,
     /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
     outrun: bool,
+    /// Listed among those that a gap visits.
+    touched: bool,
     priority: Option<u32>,
     last_core: Option<CoreId>,
     pub(super) drawn: Option<Drawn>,
@@ -86,8 +91,11 @@ impl TaskState {
 }
 
 impl Timeline {
+    /// The task has a state: a gap must find it.
     pub(super) fn touch(&mut self, task: TaskId) {
-        if self.tasks[task.index()].status == Status::Unknown {
+        let state = &mut self.tasks[task.index()];
+        if !state.touched {
+            state.touched = true;
             self.touched.tasks.push(task);
         }
     }
@@ -95,13 +103,6 @@ impl Timeline {
     fn viewer_priority(&self, task: TaskId) -> i32 {
         // Below 100 the viewer hatches every slice as real-time.
         100 + i32::try_from(self.tasks[task.index()].priority.unwrap_or(0).min(1 << 20)).unwrap_or(0)
-    }
-
-    /// Spans are open on its thread track: a gap must find it.
-    pub(super) fn touch_spans(&mut self, task: TaskId) {
-        if self.tasks[task.index()].status == Status::Unknown && self.tasks[task.index()].spans.len() == 1 {
-            self.touched.tasks.push(task);
-        }
     }
 
     pub(super) fn switched_in(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
@@ -130,9 +131,7 @@ impl Timeline {
             self.tasks[previous.index()].row = Some((core, number));
         }
         self.enter(task, core, time_ns, entities);
-        if self.cores[core.index()].rows.is_overdue() {
-            self.decide_overdue(core, time_ns);
-        }
+        self.decide_overdue(core);
     }
 
     /// The present task of a core leaves it. Gives the state in which it does, and the task if that is not known yet.
@@ -161,6 +160,10 @@ impl Timeline {
             None => {
                 state.status = Status::Undecided;
                 state.outrun = false;
+                if self.undecided.len() >= UNDECIDED_TASKS {
+                    let oldest = self.undecided.iter().copied().min_by_key(|&task| self.tasks[task.index()].left_ns);
+                    oldest.into_iter().for_each(|oldest| self.give_up(oldest));
+                }
                 self.undecided.push(task);
                 (None, Some(task))
             }
@@ -204,23 +207,28 @@ impl Timeline {
         }
     }
 
-    /// Too many rows wait for an answer: the oldest question is answered with what is known.
-    fn decide_overdue(&mut self, core: CoreId, time_ns: u64) {
+    /// If too many rows wait for an answer, the oldest questions are answered with what is known.
+    #[inline]
+    fn decide_overdue(&mut self, core: CoreId) {
+        if self.cores[core.index()].rows.is_overdue() {
+            self.decide_oldest(core);
+        }
+    }
+
+    #[cold]
+    fn decide_oldest(&mut self, core: CoreId) {
         self.cores[core.index()].rows.flush(core.0, &mut self.writer);
-        while self.cores[core.index()].rows.is_overdue() {
-            let oldest = self
-                .undecided
-                .iter()
-                .copied()
-                .filter(|task| self.tasks[task.index()].row.is_some_and(|(row_core, _)| row_core == core));
-            let Some(task) = oldest.min_by_key(|task| self.tasks[task.index()].row.map(|(_, row)| row)) else { return };
-            self.give_up(task, time_ns);
+        // Well below the limit, so that it is not reached again at once.
+        while self.cores[core.index()].rows.len() > PENDING_ROWS / 2 {
+            let rows = self.undecided.iter().filter_map(|&task| Some((self.tasks[task.index()].row?, task)));
+            let Some((_, oldest)) = rows.filter(|((row_core, _), _)| *row_core == core).min() else { return };
+            self.give_up(oldest);
             self.cores[core.index()].rows.flush(core.0, &mut self.writer);
         }
     }
 
     /// Decides for an undecided task without having seen how it went on.
-    fn give_up(&mut self, task: TaskId, _time_ns: u64) {
+    fn give_up(&mut self, task: TaskId) {
         if self.tasks[task.index()].outrun {
             let left_ns = self.tasks[task.index()].left_ns;
             self.decide(task, PrevState::Waiting);
@@ -337,7 +345,8 @@ impl Timeline {
     }
 
     /// The running task says what it is about to wait for.
-    pub(super) fn waiting(&mut self, wait: Wait, core: CoreId) {
+    pub(super) fn waiting(&mut self, wait: Wait, core: CoreId, time_ns: u64) {
+        self.isrs_must_have_ended(core, time_ns);
         match self.cores[core.index()].current {
             Some(task) => {
                 let leaving = &mut self.tasks[task.index()].leaving;
@@ -383,6 +392,15 @@ impl Timeline {
         if waker.rows.started() && !drawn.idle {
             let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
             waker.rows.wake(Waking { time_ns, tid: drawn.tid, prio, target_core, from_isr, comm: drawn.comm });
+            self.decide_overdue(core);
+        }
+    }
+
+    /// A task was put on the list of its new priority: it was ready, or runs. But a task that waits cannot be on any such list, so
+    /// for that one it is the end of its wait.
+    pub(super) fn relisted(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+        if self.tasks[task.index()].is_parked() {
+            self.ready(task, core, false, time_ns, entities);
         }
     }
 
@@ -476,7 +494,7 @@ impl Timeline {
     /// Forgets a task's state: its slices end here, marked with `why`.
     pub(super) fn forget(&mut self, task: TaskId, time_ns: u64, why: Name) {
         if self.tasks[task.index()].status == Status::Undecided {
-            self.give_up(task, time_ns);
+            self.give_up(task);
         }
         let waits = matches!(self.tasks[task.index()].status, Status::Waiting | Status::Suspended);
         if let Some(object) = self.tasks[task.index()].waits_on.take().and_then(|wait| wait.object) {
@@ -491,6 +509,7 @@ impl Timeline {
         let state = &mut self.tasks[task.index()];
         state.status = Status::Unknown;
         state.leaving = None;
+        state.touched = false;
         state.notified.forget();
     }
 }

@@ -181,7 +181,7 @@ impl Writer {
     /// The present reached the start of the time range: what is open goes on from there.
     fn enter_clip(&mut self) {
         let Some(mut clip) = self.clip.take() else { return };
-        let from_ns = clip.from_ns();
+        let from_ns = clip.start_ns();
         for (track, text) in clip.enter() {
             let name = self.label(Label::Text(&text));
             self.block.ops.push(plain(OpKind::Begin, track, from_ns, name, 0));
@@ -325,7 +325,7 @@ impl Writer {
             self.enter_clip();
         }
         let Some(mut clip) = self.clip.take() else { return };
-        let to_ns = clip.to_ns();
+        let to_ns = clip.end_ns();
         for track in clip.leave() {
             self.block.ops.push(plain(OpKind::End, track, to_ns, NameRef::NONE, 0));
         }

@@ -139,8 +139,7 @@ impl Source {
         if self.tokens.get(at).is_some_and(|token| token.kind == Kind::Path) {
             at += 1;
         }
-        loop {
-            let Some(token) = self.tokens.get(at) else { break };
+        while let Some(token) = self.tokens.get(at) {
             match &token.kind {
                 Kind::Word(name) => {
                     line = token.line;

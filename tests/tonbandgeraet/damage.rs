@@ -1,1 +1,323 @@
-//! .
+//! Damaged captures: a flipped bit, a missing byte and a missing piece change their neighbourhood and nothing else.
+//!
+//! The neighbourhood of a damage, in the trace: from some records before it (their times are judged by what follows) to where the
+//! records behind it have told again what it made unknown. For the CPU tracks, interrupts and objects that is the next context
+//! switch behind the next wait; for a task, the first time it is switched in after that; for a counter, the next value
+//! after that. What names or measures everything else (metadata, `core_id`) has the whole trace for neighbourhood.
+//!
+//! `TRACECONV_EXTRA_CAPTURES` names a folder with more captures to damage.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use traceconv::format::tonbandgeraet::decode::Records;
+use traceconv::format::tonbandgeraet::generate::Damage;
+use traceconv::format::tonbandgeraet::record::Record;
+use traceconv::model::TextRef;
+
+use crate::reader::{Trace, TrackKind};
+use crate::run::{self, Cut, Random};
+
+/// How many records on each side belong to the neighbourhood: as many as are asked about a time stamp, and some.
+const NEIGHBOURS: usize = 16;
+
+const SECOND: u64 = 1_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Flip,
+    Deletion,
+    CutOut,
+}
+
+/// A capture and what comes of it undamaged.
+struct Original {
+    bytes: Vec<u8>,
+    records: Records,
+    trace: Shown,
+    ns_per_ts: u64,
+}
+
+/// A task, an object or a lane.
+type Item<T> = (String, u64, T);
+
+/// What a trace shows, by the path of the track.
+struct Shown {
+    /// Begin, end and name.
+    slices: Vec<Item<(u64, String)>>,
+    instants: Vec<Item<String>>,
+    counters: BTreeMap<String, Vec<(u64, i64)>>,
+    /// Time, state of the task before, that task, the next one.
+    switches: Vec<(u64, i64, i32, i32)>,
+    wakings: Vec<(u64, i32, bool)>,
+    /// The paths of thread tracks, and their threads.
+    threads: BTreeMap<String, i32>,
+    bounds: Option<(u64, u64)>,
+}
+
+fn shown(bytes: &[u8], what: &str) -> Shown {
+    let trace = Trace::parse(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert!(trace.unclosed.is_empty(), "{what}: slices without end");
+    let path = |track| {
+        let thread = if matches!(trace.tracks[&track].kind, TrackKind::Thread { .. }) { "thread " } else { "" };
+        format!("{thread}{}", trace.path(track))
+    };
+    let mut switches = Vec::new();
+    for rows in trace.sched.values() {
+        let mut before = -1;
+        for row in rows {
+            switches.push((row.ts, row.prev_state, before, row.next_tid));
+            before = row.next_tid;
+        }
+    }
+    let wakings = trace.wakings.values().flatten().map(|waking| (waking.ts, waking.tid, waking.in_irq));
+    let threads = trace.tracks.iter().filter_map(|(&track, info)| match info.kind {
+        TrackKind::Thread { tid, .. } => Some((path(track), tid as i32)),
+        _ => None,
+    });
+    let mut counters: BTreeMap<String, Vec<(u64, i64)>> = BTreeMap::new();
+    for (&track, values) in &trace.counters {
+        counters.entry(path(track)).or_default().extend(values);
+    }
+    let mut slices: Vec<Item<(u64, String)>> = trace
+        .slices
+        .iter()
+        .map(|slice| (path(slice.track), slice.ts, (slice.end().unwrap_or(slice.ts), slice.name.clone())))
+        .collect();
+    let mut instants: Vec<Item<String>> =
+        trace.instants.iter().map(|instant| (path(instant.track), instant.ts, instant.name.clone())).collect();
+    slices.sort();
+    instants.sort();
+    let times = slices.iter().flat_map(|(_, begin, (end, _))| [*begin, *end]);
+    let times = times.chain(instants.iter().map(|instant| instant.1)).chain(switches.iter().map(|switch| switch.0));
+    let times = times.chain(counters.values().flatten().map(|value| value.0));
+    let bounds = times.fold(None, |bounds: Option<(u64, u64)>, time| {
+        let (first, last) = bounds.unwrap_or((time, time));
+        Some((first.min(time), last.max(time)))
+    });
+    Shown { slices, instants, counters, switches, wakings: wakings.collect(), threads: threads.collect(), bounds }
+}
+
+impl Original {
+    fn new(bytes: Vec<u8>) -> Original {
+        let records = run::records(&bytes);
+        let resolution = records.frames.iter().find_map(|stored| match stored.record {
+            Record::TsResolutionNs { ns_per_ts } => Some(ns_per_ts),
+            _ => None,
+        });
+        let trace = shown(&run::convert(&bytes, Cut::WHOLE).trace, "undamaged");
+        Original { bytes, records, trace, ns_per_ts: resolution.unwrap_or(1) }
+    }
+
+    fn record(&self, number: usize) -> &Record<TextRef> {
+        &self.records.frames[number].record
+    }
+
+    /// The time of the last timed record up to number `number`.
+    fn ns_until(&self, number: usize) -> Option<u64> {
+        let timed = |number: &usize| self.record(*number).ts().filter(|&ts| ts > 0);
+        (0..=number.min(self.records.frames.len() - 1)).rev().find_map(|number| timed(&number)).map(|ts| ts * self.ns_per_ts)
+    }
+
+    /// The first time from record `number` on at which `is_it` holds, and the record's number.
+    fn first(&self, number: usize, is_it: impl Fn(&Record<TextRef>) -> bool) -> Option<(usize, u64)> {
+        let found = (number..self.records.frames.len()).find(|&number| is_it(self.record(number)))?;
+        Some((found, self.record(found).ts()? * self.ns_per_ts))
+    }
+
+    /// Damages a copy, and checks what comes of it. Gives whether everything outside the neighbourhood was compared.
+    fn check(&self, kind: Kind, random: &mut Random) -> bool {
+        let at = random.below(self.bytes.len());
+        let mut bytes = self.bytes.clone();
+        let what = match kind {
+            Kind::Flip => {
+                let bit = random.below(8);
+                bytes[at] ^= 1 << bit;
+                format!("bit {bit} of byte {at} flipped")
+            }
+            Kind::Deletion => {
+                bytes.remove(at);
+                format!("byte {at} missing")
+            }
+            Kind::CutOut => {
+                let end = (at + 2 + random.below(400)).min(bytes.len());
+                bytes.drain(at..end);
+                format!("bytes {at} to {end} missing")
+            }
+        };
+        // Every other time in small pieces.
+        let cut = if at % 2 == 0 { Cut::WHOLE } else { Cut::SMALL };
+        let conversion = run::convert(&bytes, cut);
+        let damaged = shown(&conversion.trace, &what);
+        let (changed, others) = self.changed(&run::records(&bytes));
+        if kind == Kind::Flip {
+            assert!(changed.len() <= 2, "{what}: {} records are gone", changed.len());
+        }
+        let measures_all = |record: &Record<TextRef>| record.ts().is_none() || matches!(record, Record::CoreId { .. });
+        let records = self.records.frames[changed.clone()].iter().map(|stored| &stored.record).chain(&others);
+        let is_general = records.clone().any(measures_all);
+        if !records.clone().any(|record| matches!(record, Record::TsResolutionNs { .. })) {
+            let (first, last) = self.trace.bounds.unwrap_or_default();
+            let bounds = damaged.bounds.unwrap_or((first, last));
+            let allowed = first.saturating_sub(SECOND)..=last + SECOND;
+            assert!(allowed.contains(&bounds.0) && allowed.contains(&bounds.1), "{what}: from {} to {}", bounds.0, bounds.1);
+        }
+        if is_general {
+            return false;
+        }
+        self.compare_before(changed.start, &damaged, &what);
+        self.compare_after(changed.end, &damaged, &what);
+        true
+    }
+
+    /// Which records the damage has cost, and what came instead.
+    fn changed(&self, damaged: &Records) -> (Range<usize>, Vec<Record<TextRef>>) {
+        let same = |one: usize, two: usize| {
+            let own = |records: &Records, number: usize| {
+                let record = records.frames[number].record;
+                (record.map_text(|_| ()), record.text().map(|text| records.bytes(text).to_vec()))
+            };
+            own(&self.records, one) == own(damaged, two)
+        };
+        let (all, all_damaged) = (self.records.frames.len(), damaged.frames.len());
+        let shorter = all.min(all_damaged);
+        let before = (0..shorter).take_while(|&number| same(number, number)).count();
+        let after = (0..shorter - before).take_while(|&back| same(all - 1 - back, all_damaged - 1 - back)).count();
+        let others = damaged.frames[before..all_damaged - after].iter().map(|stored| stored.record).collect();
+        (before..all - after, others)
+    }
+
+    fn compare_before(&self, changed: usize, damaged: &Shown, what: &str) {
+        let Some(until) = changed.checked_sub(NEIGHBOURS).and_then(|number| self.ns_until(number)) else { return };
+        let what = format!("{what}, until {until}");
+        let slices = |shown: &Shown| filter(&shown.slices, |(_, _, (end, _))| *end < until);
+        equal(&slices(&self.trace), &slices(damaged), "slices", &what);
+        let instants = |shown: &Shown| filter(&shown.instants, |(_, ts, _)| *ts < until);
+        equal(&instants(&self.trace), &instants(damaged), "instants", &what);
+        let switches = |shown: &Shown| {
+            let rows = shown.switches.iter().filter(|row| row.0 < until);
+            rows.map(|&(ts, left, before, next)| {
+                let came_again = self.trace.switches.iter().any(|row| row.0 > ts && row.0 < until && row.3 == before);
+                (ts, came_again.then_some(left), next)
+            })
+            .collect::<Vec<_>>()
+        };
+        equal(&switches(&self.trace), &switches(damaged), "switches", &what);
+        let wakings = |shown: &Shown| filter(&shown.wakings, |waking| waking.0 < until);
+        equal(&wakings(&self.trace), &wakings(damaged), "wakings", &what);
+        for (path, values) in &self.trace.counters {
+            let found = damaged.counters.get(path).map_or(&[][..], Vec::as_slice);
+            let before = |values: &[(u64, i64)]| filter(values, |value| value.0 < until);
+            let (values, mut found) = (before(values), before(found));
+            // A queue that "holds two" may be a mailbox that was overwritten: what comes next on it decides, and may be lost.
+            if found.len() == values.len() + 1 && found.last().is_some_and(|last| last.1 == 2) {
+                found.pop();
+            }
+            equal(&values, &found, path, &what);
+        }
+    }
+
+    fn compare_after(&self, changed: usize, damaged: &Shown, what: &str) {
+        // Where nobody doubts any more who runs: behind a wait, which ends all interrupts, and a switch.
+        let is_wait = |record: &Record<TextRef>| {
+            matches!(
+                record,
+                Record::CurtaskDelay { .. } | Record::CurtaskDelayUntil { .. } | Record::CurtaskBlockOnQueueReceive { .. }
+            )
+        };
+        let is_switch = |record: &Record<TextRef>| matches!(record, Record::TaskSwitchedIn { .. });
+        let Some((switch, _)) = self.first(changed + NEIGHBOURS, is_switch) else { return };
+        let Some((wait, _)) = self.first(switch, is_wait) else { return };
+        let Some((start, since)) = self.first(wait, is_switch) else { return };
+        let what = format!("{what}, since {since}");
+        // Each thread, since it is known again.
+        let known = |tid: i32| {
+            let runs =
+                |record: &Record<TextRef>| matches!(record, Record::TaskSwitchedIn { task_id, .. } if *task_id == tid as u32);
+            self.first(start, runs).map_or(u64::MAX, |(_, since)| since)
+        };
+        let mut since_of: BTreeMap<i32, u64> = BTreeMap::new();
+        for &tid in self.trace.threads.values().chain(damaged.threads.values()) {
+            since_of.entry(tid).or_insert_with(|| known(tid));
+        }
+        let since_on = |path: &str| {
+            let thread = self.trace.threads.get(path).or(damaged.threads.get(path));
+            thread.map_or(since, |tid| since_of[tid])
+        };
+        let slices = |shown: &Shown| filter(&shown.slices, |(path, begin, _)| *begin > since_on(path));
+        equal(&slices(&self.trace), &slices(damaged), "slices", &what);
+        let instants = |shown: &Shown| filter(&shown.instants, |(path, ts, _)| *ts > since_on(path));
+        equal(&instants(&self.trace), &instants(damaged), "instants", &what);
+        let switches = |shown: &Shown| {
+            let rows = shown.switches.iter().filter(|row| row.0 > since);
+            rows.map(|&(ts, left, before, next)| {
+                let came_again = self.trace.switches.iter().any(|row| row.0 > ts && row.3 == before);
+                (ts, came_again.then_some(left), next)
+            })
+            .collect::<Vec<_>>()
+        };
+        equal(&switches(&self.trace), &switches(damaged), "switches", &what);
+        let wakings = |shown: &Shown| filter(&shown.wakings, |(ts, tid, _)| *ts > since_of.get(tid).copied().unwrap_or(since));
+        equal(&wakings(&self.trace), &wakings(damaged), "wakings", &what);
+        for (path, values) in &self.trace.counters {
+            let found = damaged.counters.get(path).map_or(&[][..], Vec::as_slice);
+            let Some(&(known, _)) = values.iter().find(|value| value.0 > since) else { continue };
+            let at = |values: &[(u64, i64)], ts: u64| values.iter().rev().find(|value| value.0 <= ts).map(|value| value.1);
+            for &(ts, _) in values.iter().chain(found).filter(|value| value.0 >= known) {
+                assert_eq!(at(values, ts), at(found, ts), "{what}: {path} at {ts}");
+            }
+        }
+    }
+}
+
+fn filter<T: Clone>(items: &[T], is_it: impl Fn(&T) -> bool) -> Vec<T> {
+    items.iter().filter(|item| is_it(item)).cloned().collect()
+}
+
+fn equal<T: std::fmt::Debug + PartialEq>(original: &[T], damaged: &[T], items: &str, what: &str) {
+    for (number, (one, two)) in original.iter().zip(damaged).enumerate() {
+        assert_eq!(one, two, "{what}: number {number} of the {items}: original, damaged");
+    }
+    let further = (original.get(damaged.len()..), damaged.get(original.len()..));
+    assert_eq!(original.len(), damaged.len(), "{what}: the number of {items}; further: {further:?}");
+}
+
+/// The generated capture, and those given from outside.
+fn originals() -> Vec<(String, Original)> {
+    let mut originals = vec![("generated".to_owned(), Original::new(run::generated(33_000, 4, 1, Damage::None)))];
+    if let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") {
+        for entry in std::fs::read_dir(folder).expect("TRACECONV_EXTRA_CAPTURES names a folder") {
+            let path = entry.expect("it can be listed").path();
+            if path.extension().is_some_and(|extension| extension == "bin") {
+                let bytes = std::fs::read(&path).expect("it can be read");
+                originals.push((path.display().to_string(), Original::new(bytes)));
+            }
+        }
+    }
+    originals
+}
+
+fn check_all(kind: Kind) {
+    const TIMES: usize = 1_000;
+    for (name, original) in originals() {
+        let mut random = Random(kind as u64 + 1);
+        let compared = (0..TIMES).filter(|_| original.check(kind, &mut random)).count();
+        println!("{name}: {TIMES} times {kind:?}, {compared} of them outside of metadata");
+        assert!(compared > TIMES / 2, "{name}: hardly anything was compared");
+    }
+}
+
+#[test]
+fn a_flipped_bit_changes_its_neighbourhood_alone() {
+    check_all(Kind::Flip);
+}
+
+#[test]
+fn a_missing_byte_changes_its_neighbourhood_alone() {
+    check_all(Kind::Deletion);
+}
+
+#[test]
+fn a_missing_piece_changes_its_neighbourhood_alone() {
+    check_all(Kind::CutOut);
+}

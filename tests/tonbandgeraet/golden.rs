@@ -15,6 +15,9 @@ use crate::views;
 /// Set to write what is instead of comparing with what shall be.
 const BLESS: &str = "TRACECONV_BLESS";
 
+/// What else lies in the folder: captures to try the program on.
+const OTHERS: [&str; 3] = ["README.md", "demo.bin", "damaged.bin"];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet")
 }
@@ -57,8 +60,7 @@ fn views_of(capture: &Capture) -> Vec<(&'static str, String)> {
 fn captures_give_their_views() {
     let folder = folder();
     let mut wrong = Vec::new();
-    // Beside the captures of the goldens lie those that the README is tried with.
-    let mut known = ["README.md", "demo.bin", "damaged.bin"].map(str::to_owned).to_vec();
+    let mut known: Vec<String> = OTHERS.map(str::to_owned).into();
     for capture in captures::all() {
         known.push(format!("{}.bin", capture.name));
         wrong.extend(check(&folder.join(format!("{}.bin", capture.name)), &capture.bytes));

@@ -86,7 +86,7 @@ pub fn resolve(capture: &[u8], window_bytes: usize, mut batch: impl FnMut(&Event
         parts.push(Part::new(capture, start..end));
         start = end;
     }
-    let facts = parts.iter().map(|&part| scan.scan(0, part)).collect();
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
     let mut ledgers = vec![Ledger::default()];
     let mut stages = scan.finish(vec![facts], &mut ledgers);
     let (mut entities, mut events) = (Entities::default(), EventBatch::default());

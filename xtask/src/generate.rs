@@ -67,7 +67,7 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
     generate::generate(&options, &mut out).and_then(|()| out.flush()).context("cannot write the capture")
 }
 
-fn parse_bytes(text: &str) -> Result<u64, String> {
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(['k', 'M', 'G']);
     let factor: u64 = match text.get(digits.len()..) {
         Some("k") => 1_000,

@@ -1,5 +1,7 @@
 //! Developer tasks. `cargo xtask help` lists them.
 
+mod bench;
+mod bless;
 mod codegen;
 mod generate;
 mod target;
@@ -18,6 +20,10 @@ enum Task {
     /// Write a realistic capture of any size
     #[command(subcommand)]
     Gen(generate::Capture),
+    /// Write the captures and views under testdata/ anew
+    Bless,
+    /// Measure the converter as a whole process
+    Bench(bench::Bench),
     /// Write what is made of the table of events, target/events.toml
     Codegen(codegen::Arguments),
     /// Record the tracer library on the real kernel with every backend, convert, and hold the result against the application's log
@@ -31,6 +37,8 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Gen(capture) => generate::run(&capture),
+        Task::Bless => bless::run(),
+        Task::Bench(options) => bench::run(&options),
         Task::Codegen(arguments) => codegen::run(&arguments),
         Task::TargetTest(arguments) => target::test(&arguments),
         Task::Size => target::size(),

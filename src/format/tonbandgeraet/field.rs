@@ -205,6 +205,13 @@ impl<'a, K: KeepText<'a>> Reader for WindowReader<'a, '_, K> {
 
     #[inline]
     fn u32(&mut self) -> Result<u32, BadFrame> {
+        // Ids and levels are nearly all below 128.
+        if let Some(&byte) = self.window.get(self.at)
+            && byte < 0x80
+        {
+            self.at += 1;
+            return Ok(u32::from(byte));
+        }
         let (value, len) = self.varint().ok_or(BadFrame::VarintTooLong)?;
         if len > 5 {
             return Err(BadFrame::VarintTooLong);

@@ -27,7 +27,7 @@ use crate::frame::split;
 use crate::model::Ledger;
 use decode::{DELIMITER, Decoder, Records, Wire};
 use resolve::Resolver;
-use scan::ScanFacts;
+use scan::{Collector, ScanFacts};
 
 /// The format's entry in the registry.
 pub struct Tonbandgeraet;
@@ -64,12 +64,19 @@ impl Scan for Scanner {
         Box::new(ScanFacts::scan(part.input, part.start..part.end))
     }
 
-    fn finish(self: Box<Self>, facts: Vec<Vec<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
-        let merge = |parts: Vec<Parcel>| {
-            let parts = parts.into_iter().filter_map(|parcel| parcel.downcast::<ScanFacts>().ok());
-            ScanFacts::merge(parts.map(|facts| *facts))
-        };
-        let mut facts: Vec<ScanFacts> = facts.into_iter().map(merge).collect();
+    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+        let before = before.and_then(|before| before.downcast::<Collector>().ok());
+        let mut collector = before.unwrap_or_default();
+        if let Ok(part) = part.downcast::<ScanFacts>() {
+            collector.add_part(*part);
+        }
+        collector
+    }
+
+    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
+        let collected = |facts: Option<Parcel>| facts.and_then(|facts| facts.downcast::<Collector>().ok());
+        let mut facts: Vec<ScanFacts> =
+            facts.into_iter().map(|facts| collected(facts).map(|collector| collector.finish()).unwrap_or_default()).collect();
         let told = self.inputs.iter().find_map(|options| options.mode);
         let found = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
         let mode = told.unwrap_or(found);

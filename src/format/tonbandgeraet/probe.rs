@@ -23,7 +23,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
         len => format!(" in the first {} KiB", len >> 10),
     };
     let verb = if counts.good_frames == 1 { "is" } else { "are" };
-    let start = counts.start.map_or(String::new(), |name| format!("; starts with a {name} frame"));
+    let start = counts.start.map_or(String::new(), |name| format!("; the first one is {name}"));
     let (good, all) = (counts.good_frames, counts.good_frames + counts.bad_frames + counts.empty_frames);
     Some(Probe { score, reason: format!("{good} of {all} frames{place} {verb} valid{start}") })
 }
@@ -112,7 +112,7 @@ mod tests {
         let good = capture(70_000, Damage::None);
         let answer = probe(&good, true).unwrap();
         assert_eq!(answer.score, 100);
-        assert!(answer.reason.ends_with("frames are valid; starts with a core_id frame"), "{}", answer.reason);
+        assert!(answer.reason.ends_with("frames are valid; the first one is core_id"), "{}", answer.reason);
         let answer = probe(&good[..64 << 10], false).unwrap();
         assert!(answer.reason.contains("in the first 64 KiB are valid"), "{}", answer.reason);
         assert!(score(&good[3..]) >= 98, "starts within a frame");

@@ -27,7 +27,7 @@ use super::scan::ScanFacts;
 use clock::{LOOKAHEAD_RECORDS, Verdict};
 use held::{Ahead, At, Carry, Chunk, add_gap, enter_part, merge_gaps};
 use ids::Ids;
-use input::{CoreState, Input};
+use input::{CoreState, Input, Touched};
 use mailbox::QueueLevel;
 use names::{Fact, Names, Subject};
 
@@ -60,6 +60,8 @@ struct Session {
     ids: Ids,
     /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
     levels: Vec<QueueLevel>,
+    /// How many gaps there were.
+    gaps: u32,
     /// Tasks that were deleted: their id may come again, with another task.
     deleted: rustc_hash::FxHashSet<u32>,
 }
@@ -72,7 +74,9 @@ impl Session {
         if index >= self.levels.len() {
             self.levels.resize(index + 1, QueueLevel::default());
         }
-        &mut self.levels[index]
+        let level = &mut self.levels[index];
+        level.cross(self.gaps);
+        level
     }
 }
 
@@ -274,17 +278,8 @@ impl Resolver {
     #[cold]
     fn judged_time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
-        let core = input.core;
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
-        let clock = input.states[core.index().min(input.states.len() - 1)].clock;
-        // Deltas only go forwards: what is ahead of those that follow was not put right by a sync.
-        let is_ahead = input.restorer.is_some() && clock.last.is_none_or(|last| last <= ticks);
-        let verdict = if is_ahead {
-            Verdict::Take
-        } else {
-            clock.judge(ticks, SameCore { records: at.ahead.after(at.number), core, input }, sign.is_some())
-        };
-        let ticks = match verdict {
+        let ticks = match input.verdict(at, ticks, sign.is_some()) {
             Verdict::Take => ticks,
             Verdict::Clamp => {
                 out.ledger.enter(losses::TIME_CLAMPED, at.offset, 0);
@@ -310,11 +305,14 @@ impl Resolver {
             input.state().converted.1
         });
         // An overflowing tick must not hold up those that follow.
-        if input.nanos(ticks).is_some() {
-            input.state().clock.take(ticks);
+        let fits = input.nanos(ticks).is_some();
+        let state = input.state();
+        let time = time.max(state.converted.1);
+        state.converted.1 = time;
+        if fits {
+            state.clock.take(ticks);
+            state.converted.0 = ticks;
         }
-        let time = time.max(input.state().converted.1);
-        input.state().converted = (ticks, time);
         input.last_ns = input.last_ns.max(time);
         time
     }
@@ -331,6 +329,12 @@ impl Resolver {
         if self.sessions.len() <= input.session as usize {
             self.sessions.push(Session::default());
         }
+        // Sessions that all inputs have left will not be asked again.
+        let oldest = self.inputs.iter().map(|input| input.session).min().unwrap_or(0);
+        if let Some(left) = oldest.checked_sub(1).and_then(|left| self.sessions.get_mut(left as usize)) {
+            *left = Session::default();
+        }
+        let input = &mut self.inputs[index];
         if let Some(start) = self.starts.get_mut(index) {
             *start = offset;
         }
@@ -382,36 +386,4 @@ fn drop_counter_restarts<'a>(
         _ => None,
     });
     counters.next().filter(|&next| next < dropped).map(|_| offset)
-}
-
-/// The time stamps of one core among the records that follow.
-#[derive(Clone)]
-struct SameCore<'a, I> {
-    records: I,
-    core: CoreId,
-    input: &'a Input,
-}
-
-impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        let wanted = self.input.core;
-        let is_superset = self.input.restorer.is_some();
-        loop {
-            let stored = self.records.next()?;
-            if is_superset {
-                self.core = self.input.told_core(stored.core);
-            }
-            match &stored.record {
-                Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
-                record if self.core == wanted && stored.stamp == Stamp::Absolute => {
-                    if let Some(ticks) = record.ts() {
-                        return Some(ticks);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
 }

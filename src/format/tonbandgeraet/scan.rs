@@ -19,7 +19,10 @@ use super::field::KeepText;
 use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
 
 /// How many metadata records are kept of one input. A healthy one has some hundreds.
-pub const METADATA_LIMIT: usize = 1 << 20;
+pub const METADATA_LIMIT: usize = 1 << 17;
+
+/// How many bytes of their texts are kept.
+const METADATA_TEXT_BYTES: usize = 16 << 20;
 
 /// How many different core numbers are counted.
 const CORES_LIMIT: usize = 1 << 10;
@@ -58,7 +61,7 @@ pub struct ScanFacts {
     pub metadata: Vec<Metadata>,
     /// The texts of the metadata, not necessarily UTF-8.
     pub text: Vec<u8>,
-    /// Whether there was more metadata than [`METADATA_LIMIT`], and what came later was left out.
+    /// Whether there was more metadata than is kept (see [`METADATA_LIMIT`]), and what came later was left out.
     pub metadata_cut: bool,
     /// The cores that `core_id` records name, in order of first appearance.
     pub cores: Vec<CoreFacts>,
@@ -111,26 +114,7 @@ impl ScanFacts {
     #[must_use]
     pub fn merge(parts: impl IntoIterator<Item = ScanFacts>) -> ScanFacts {
         let mut collector = Collector::default();
-        for part in parts {
-            let core_before = collector.facts.last_core;
-            for entry in &part.metadata {
-                let record = entry.record.map_text(|text| part.bytes(text));
-                collector.add_metadata(entry.offset, entry.core.or(core_before), record, entry.is_superset);
-            }
-            let facts = &mut collector.facts;
-            facts.metadata_cut |= part.metadata_cut;
-            facts.last_core = part.last_core.or(core_before);
-            facts.frames += part.frames;
-            facts.freertos_frames += part.freertos_frames;
-            facts.syncs += part.syncs;
-            facts.delta_frames += part.delta_frames;
-            facts.plain_frames += part.plain_frames;
-            facts.sync_cores = facts.sync_cores.max(part.sync_cores);
-            facts.sync_freertos |= part.sync_freertos;
-            for core in part.cores {
-                facts.add_core(core);
-            }
-        }
+        parts.into_iter().for_each(|part| collector.add_part(part));
         collector.facts
     }
 
@@ -180,8 +164,9 @@ impl ScanFacts {
 /// What a record is about: its id, its own ids, and the core.
 type Subject = (u8, u32, u32, Option<u32>, bool);
 
-#[derive(Default)]
-struct Collector {
+/// Gathers facts, of frames or of whole parts.
+#[derive(Debug, Default)]
+pub struct Collector {
     facts: ScanFacts,
     /// The last record of each subject, as an index into [`ScanFacts::metadata`].
     last: FxHashMap<Subject, usize>,
@@ -193,6 +178,34 @@ const PLAIN: Decoder = Decoder::plain(Mode::FreeRtos);
 const SUPERSET: Decoder = Decoder::new(Wire::Superset, Mode::FreeRtos);
 
 impl Collector {
+    /// Adds the facts of the next part.
+    pub fn add_part(&mut self, part: ScanFacts) {
+        let core_before = self.facts.last_core;
+        for entry in &part.metadata {
+            let record = entry.record.map_text(|text| part.bytes(text));
+            self.add_metadata(entry.offset, entry.core.or(core_before), record, entry.is_superset);
+        }
+        let facts = &mut self.facts;
+        facts.metadata_cut |= part.metadata_cut;
+        facts.last_core = part.last_core.or(core_before);
+        facts.frames += part.frames;
+        facts.freertos_frames += part.freertos_frames;
+        facts.syncs += part.syncs;
+        facts.delta_frames += part.delta_frames;
+        facts.plain_frames += part.plain_frames;
+        facts.sync_cores = facts.sync_cores.max(part.sync_cores);
+        facts.sync_freertos |= part.sync_freertos;
+        for core in part.cores {
+            facts.add_core(core);
+        }
+    }
+
+    /// All facts.
+    #[must_use]
+    pub fn finish(self) -> ScanFacts {
+        self.facts
+    }
+
     /// Takes a frame. Which of the two formats it is in, and whether the target ran FreeRTOS, is not known yet.
     fn add_frame(&mut self, offset: u64, frame: &[u8], payload: &mut Vec<u8>) {
         let is_superset = match PLAIN.record(frame, payload) {
@@ -239,7 +252,7 @@ impl Collector {
         if told.is_some_and(|told| told.record.map_text(|text| facts.bytes(text)) == record) {
             return;
         }
-        if facts.metadata.len() >= METADATA_LIMIT {
+        if facts.metadata.len() >= METADATA_LIMIT || facts.text.len() >= METADATA_TEXT_BYTES {
             facts.metadata_cut = true;
             return;
         }

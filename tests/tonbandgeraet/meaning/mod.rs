@@ -1,1 +1,221 @@
-//! .
+//! What a trace shows, against what simple code computes straight from the records.
+//!
+//! [`records::picture`] and [`shown::picture`] know nothing of each other: the one keeps to the notes on what the target means
+//! by its events, the other to what the viewer shows. Both give a [`Picture`], and the two must be the same: every slice,
+//! instant, counter value, context switch, waking and flow.
+//!
+//! `TRACECONV_EXTRA_CAPTURES` names a folder with more captures to compare; their figures are printed.
+
+mod records;
+mod shown;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use traceconv::format::tonbandgeraet::generate::Damage;
+
+use crate::run::{self, Cut};
+
+/// Where something is shown. Tasks and objects are known by the target's own numbers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    Thread(u32),
+    Priority(u32),
+    ValueOfTask(u32, String),
+    Interrupt(String),
+    Object(u32, String),
+    Marker(String),
+    Value(String),
+}
+
+/// The number that stands for all idle tasks.
+pub const IDLE: u32 = 0;
+
+/// A context switch.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Switch {
+    pub ns: u64,
+    /// The state in which the task before left: 0 ready, 1 waiting, 4 suspended, 16 deleted. None: the records leave it open.
+    pub left: Option<i64>,
+    pub next: u32,
+}
+
+/// A task made ready.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Waking {
+    pub ns: u64,
+    pub task: u32,
+    pub in_irq: bool,
+    pub target_core: u32,
+}
+
+/// All that a trace shows, in a form that does not depend on how it is stored.
+#[derive(Debug, Default)]
+pub struct Picture {
+    /// Begin, end and name.
+    pub slices: BTreeMap<Place, Vec<(u64, u64, String)>>,
+    pub instants: BTreeMap<Place, Vec<(u64, String)>>,
+    /// In the order of time.
+    pub counters: BTreeMap<Place, Vec<(u64, i64)>>,
+    pub switches: BTreeMap<u32, Vec<Switch>>,
+    pub wakings: BTreeMap<u32, Vec<Waking>>,
+    /// From, to, and the object between.
+    pub flows: Vec<(u64, u64, String)>,
+    /// Slices of tasks that left their core without a reason and never came again: the records leave open whether they wait.
+    pub open_questions: Vec<(Place, u64)>,
+}
+
+impl Picture {
+    fn sort(&mut self) {
+        self.slices.values_mut().for_each(|slices| slices.sort());
+        self.instants.values_mut().for_each(|instants| instants.sort());
+        self.flows.sort();
+    }
+
+    /// How long each task ran, in nanoseconds: from its switch to the next one of the core.
+    fn running(&self) -> BTreeMap<u32, u64> {
+        let mut running = BTreeMap::new();
+        for switches in self.switches.values() {
+            for pair in switches.windows(2) {
+                *running.entry(pair[0].next).or_default() += pair[1].ns - pair[0].ns;
+            }
+        }
+        running
+    }
+
+    /// How long the slices of each place last together, in nanoseconds. Nested ones count twice.
+    fn durations(&self, of: impl Fn(&Place) -> bool) -> BTreeMap<Place, u64> {
+        let places = self.slices.iter().filter(|(place, _)| of(place));
+        places.map(|(place, slices)| (place.clone(), slices.iter().map(|(begin, end, _)| end - begin).sum())).collect()
+    }
+
+    fn last_levels(&self) -> BTreeMap<&Place, i64> {
+        let objects = self.counters.iter().filter(|(place, _)| matches!(place, Place::Object(..)));
+        let objects = objects.filter_map(|(place, values)| Some((place, values.last()?.1)));
+        objects.collect()
+    }
+}
+
+fn compare<K: Debug + Ord, V: Debug + PartialEq>(what: &str, expected: &BTreeMap<K, Vec<V>>, shown: &BTreeMap<K, Vec<V>>) {
+    for (place, expected) in expected {
+        let shown = shown.get(place).map_or(&[][..], Vec::as_slice);
+        for (number, (one, two)) in expected.iter().zip(shown).enumerate() {
+            assert_eq!(one, two, "{what} {number} of {place:?}: expected, shown");
+        }
+        let further = (expected.get(shown.len()..), shown.get(expected.len()..));
+        assert_eq!(expected.len(), shown.len(), "number of {what}s of {place:?}; further: {further:?}");
+    }
+    let unexpected: Vec<&K> =
+        shown.iter().filter(|(place, all)| !all.is_empty() && !expected.contains_key(place)).map(|(place, _)| place).collect();
+    assert!(unexpected.is_empty(), "{what}s on {unexpected:?} out of nothing");
+}
+
+/// Compares the trace of a capture with its records. Gives the picture.
+fn check(capture: &[u8]) -> Picture {
+    let conversion = run::convert(capture, Cut::WHOLE);
+    let trace = conversion.read();
+    assert!(trace.unclosed.is_empty(), "slices without end");
+    let mut expected = records::picture(capture);
+    let mut shown = shown::picture(&trace);
+    for (place, begin) in &expected.open_questions {
+        if let Some(slices) = shown.slices.get_mut(place) {
+            slices.retain(|(at, _, name)| at != begin || name != "wait");
+        }
+    }
+    for (core, switches) in &mut shown.switches {
+        let open = expected.switches.get(core).into_iter().flatten();
+        for (switch, expected) in switches.iter_mut().zip(open) {
+            switch.left = switch.left.filter(|_| expected.left.is_some());
+        }
+    }
+    expected.sort();
+    shown.sort();
+    compare("switch", &expected.switches, &shown.switches);
+    compare("waking", &expected.wakings, &shown.wakings);
+    compare("slice", &expected.slices, &shown.slices);
+    compare("instant", &expected.instants, &shown.instants);
+    compare("value", &expected.counters, &shown.counters);
+    assert_eq!(expected.flows, shown.flows, "flows: expected, shown");
+
+    // Said once more with the sums that people look at.
+    assert_eq!(expected.running(), shown.running());
+    assert_eq!(expected.durations(|_| true), shown.durations(|_| true));
+    assert_eq!(expected.last_levels(), shown.last_levels());
+    shown
+}
+
+/// The capture must have had something of everything, else the comparison says little.
+fn assert_rich(picture: &Picture) {
+    assert!(picture.running().len() > 8);
+    assert!(picture.wakings.values().flatten().any(|waking| waking.in_irq));
+    assert!(picture.wakings.values().flatten().any(|waking| !waking.in_irq));
+    assert!(picture.flows.len() > 100);
+    for state in [0, 1, 4] {
+        assert!(picture.switches.values().flatten().any(|switch| switch.left == Some(state)), "nobody left with state {state}");
+    }
+    let kinds: [fn(&Place) -> bool; 4] = [
+        |place| matches!(place, Place::Thread(_)),
+        |place| matches!(place, Place::Interrupt(_)),
+        |place| matches!(place, Place::Object(..)),
+        |place| matches!(place, Place::Marker(_)),
+    ];
+    assert!(kinds.iter().all(|of| picture.durations(of).values().sum::<u64>() > 0));
+    assert!(picture.last_levels().len() > 4);
+}
+
+#[test]
+fn one_core_is_shown_as_recorded() {
+    let mut has_deleted = false;
+    for seed in 1..=6 {
+        let picture = check(&run::generated(200_000, seed, 1, Damage::None));
+        assert_rich(&picture);
+        has_deleted |= picture.switches.values().flatten().any(|switch| switch.left == Some(16));
+    }
+    assert!(has_deleted, "no task has deleted itself");
+}
+
+#[test]
+fn several_cores_are_shown_as_recorded() {
+    for (seed, cores) in [(1, 2), (2, 2), (3, 4)] {
+        let picture = check(&run::generated(300_000, seed, cores, Damage::None));
+        assert_rich(&picture);
+        assert_eq!(picture.switches.len(), usize::from(cores));
+    }
+}
+
+#[test]
+fn whole_hand_made_captures_are_shown_as_recorded() {
+    let whole = ["bare_metal", "mutex_handover", "mailbox", "resumed_from_isr", "left_without_reason", "marker_of_task_zero"];
+    for capture in crate::captures::all() {
+        if whole.contains(&capture.name) {
+            check(&capture.bytes);
+        }
+    }
+}
+
+#[test]
+fn extra_captures_are_shown_as_recorded() {
+    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
+    for entry in std::fs::read_dir(folder).expect("TRACECONV_EXTRA_CAPTURES names a folder") {
+        let path = entry.expect("it can be listed").path();
+        if path.extension().is_none_or(|extension| extension != "bin") {
+            continue;
+        }
+        let capture = std::fs::read(&path).expect("it can be read");
+        let picture = check(&capture);
+        println!("{}: all as recorded", path.display());
+        println!("  running, ns by task: {:?}", picture.running());
+        println!("  interrupts, ns: {:?}", picture.durations(|place| matches!(place, Place::Interrupt(_))));
+        println!("  mutexes held, ns: {:?}", picture.durations(|place| matches!(place, Place::Object(..))));
+        println!("  last levels: {:?}", picture.last_levels());
+        println!(
+            "  {} slices, {} instants, {} values, {} switches, {} wakings, {} flows",
+            picture.slices.values().map(Vec::len).sum::<usize>(),
+            picture.instants.values().map(Vec::len).sum::<usize>(),
+            picture.counters.values().map(Vec::len).sum::<usize>(),
+            picture.switches.values().map(Vec::len).sum::<usize>(),
+            picture.wakings.values().map(Vec::len).sum::<usize>(),
+            picture.flows.len(),
+        );
+    }
+}

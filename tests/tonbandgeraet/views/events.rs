@@ -36,6 +36,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::TaskCreated(id) => format!("created {}", task(id)),
         EventKind::TaskDeleted(id) => format!("deleted {}", task(id)),
         EventKind::SwitchedIn(id) => format!("switched in {}", task(id)),
+        EventKind::Relisted(id) => format!("relisted {}", task(id)),
         EventKind::Ready { task: id, from_isr } => format!("ready {}{}", task(id), isr_mark(from_isr)),
         EventKind::Waiting(Wait { reason, object: on, kernel_ticks }) => {
             let on = on.map_or(String::new(), |on| format!(" on {}", object(on)));

@@ -56,9 +56,9 @@ fn events(capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").context("the format is missing")?;
     let scan = format.open(&[FormatOptions::default()]);
     let part = Part::new(capture, 0..capture.len());
-    let facts = scan.scan(0, part);
+    let facts = Some(scan.add(None, scan.scan(0, part)));
     let mut ledgers = vec![Ledger::default()];
-    let mut stages = scan.finish(vec![vec![facts]], &mut ledgers);
+    let mut stages = scan.finish(vec![facts], &mut ledgers);
     let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
     let mut ledger = ledgers.pop().unwrap_or_default();
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };

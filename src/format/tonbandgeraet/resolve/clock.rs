@@ -51,10 +51,12 @@ impl CoreClock {
         self.count += 1;
     }
 
-    /// Whether a time needs no further look: not before its predecessor, and not after its successor.
+    /// Whether a time needs no further look: not before its predecessor, not after its successor (which may be damaged too), and
+    /// no leap further than all that was before.
     #[inline]
     pub fn fits(&self, ticks: u64, next: Option<u64>) -> bool {
-        matches!((self.last, next), (Some(last), Some(next)) if last <= ticks && ticks <= next)
+        let (Some(last), Some(next)) = (self.last, next) else { return false };
+        last <= ticks && ticks <= next && ticks - last <= last.saturating_sub(self.first)
     }
 
     /// Judges a time by the times that follow on the same core, in file order. `is_reset`: there are signs of a reset.
@@ -63,12 +65,13 @@ impl CoreClock {
         let voters = following.clone().take(VOTERS);
         let Some(last) = self.last else { return judge_first(ticks, following) };
         if ticks >= last {
-            let Some(next) = following.next() else { return self.judge_last(ticks, last) };
-            if next >= ticks {
-                return Verdict::Take;
+            if following.next().is_none() {
+                return self.judge_last(ticks, last);
             }
+            // Times before the last one say nothing of this one (a reset may follow it), unless it is far from all that was.
+            let lowest = if ticks - last > last.saturating_sub(self.first) { 0 } else { last };
             let (above, between) = voters.fold((0, 0), |(above, between), voter| {
-                (above + usize::from(voter >= ticks), between + usize::from(last <= voter && voter < ticks))
+                (above + usize::from(voter >= ticks), between + usize::from(lowest <= voter && voter < ticks))
             });
             return if between > above { Verdict::Outlier(last) } else { Verdict::Take };
         }
@@ -134,6 +137,23 @@ mod tests {
         assert_eq!(judge(running, 118, &[112, 114, 120]), Verdict::Outlier(110));
         assert_eq!(judge(running, 3, &[120, 130]), Verdict::Clamp);
         assert_eq!(judge(running, 105, &[]), Verdict::Clamp);
+    }
+
+    #[test]
+    fn two_peaks_do_not_speak_for_each_other() {
+        let running = clock(&[100, 110]);
+        assert!(!running.fits(1 << 40, Some(1 << 41)));
+        assert_eq!(judge(running, 1 << 40, &[1 << 41, 120, 130]), Verdict::Outlier(110));
+        assert_eq!(judge(running, 1 << 40, &[1 << 41, 1 << 42, 120]), Verdict::Take);
+    }
+
+    #[test]
+    fn a_small_peak_does_not_open_the_way_for_a_large_one() {
+        // 140 was a peak that was taken.
+        let running = clock(&[100, 110, 120, 140]);
+        assert_eq!(judge(running, 1 << 40, &[125, 130, 135]), Verdict::Outlier(140));
+        // The last before a reset.
+        assert_eq!(judge(running, 150, &[5, 6, 7]), Verdict::Take);
     }
 
     #[test]

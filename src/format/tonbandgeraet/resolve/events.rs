@@ -2,15 +2,15 @@
 
 use crate::format::Resolved;
 use crate::model::{
-    BitsOp, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed, PriorityChange,
-    Standing, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
+    BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed,
+    PriorityChange, Standing, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
 };
 
 use super::super::decode::Records;
 use super::super::record::{Record, StreamKind, SyncFields, TaskState};
 use super::ids::Place;
 use super::mailbox::Judged;
-use super::{At, DROP_COUNTER_EVERY, Resolver, losses, push_gap};
+use super::{At, DROP_COUNTER_EVERY, Resolver, Touched, losses, push_gap};
 
 impl Resolver {
     /// A timed record.
@@ -23,6 +23,7 @@ impl Resolver {
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
+            sessions[input.session as usize].gaps += 1;
         }
         let place = Place { names, input: at.index, starts, session: input.session };
         let session = &mut sessions[input.session as usize];
@@ -49,8 +50,10 @@ impl Resolver {
             }};
         }
         let is_drop_counter = matches!(record, Record::DroppedEvtCnt { .. });
+        let mut touched = Touched::Otherwise;
         if !is_drop_counter {
             input.since_drop_counter += 1;
+            touched = std::mem::take(&mut input.state().touched);
         }
         let kind = match *record {
             Record::DroppedEvtCnt { cnt, .. } => return self.drop_counter(at, cnt, time, out),
@@ -96,7 +99,11 @@ impl Resolver {
                 EventKind::SwitchedIn(task)
             }
             Record::TaskToRdyState { task_id, .. } => {
-                EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+                if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
+                    EventKind::Relisted(entity!(ids.task(task_id, place, entities)))
+                } else {
+                    EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+                }
             }
             Record::TaskResumed { task_id, .. } => {
                 EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
@@ -106,6 +113,10 @@ impl Resolver {
             }
             Record::TaskSuspended { task_id, .. } => EventKind::Suspended(entity!(ids.task(task_id, place, entities))),
             Record::TaskPrioritySet { task_id, priority, .. } => {
+                // A new task gets its priority before it becomes ready for the first time.
+                if touched != Touched::Created(task_id) {
+                    input.state().touched = Touched::Prioritised(task_id);
+                }
                 let task = entity!(ids.task(task_id, place, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Set }
             }
@@ -114,18 +125,21 @@ impl Resolver {
                 EventKind::Priority { task, priority, change: PriorityChange::Inherit }
             }
             Record::TaskPriorityDisinherit { task_id, priority, .. } => {
+                input.state().touched = Touched::Prioritised(task_id);
                 let task = entity!(ids.task(task_id, place, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Disinherit }
             }
             Record::TaskCreated { task_id, .. } => {
+                input.state().touched = Touched::Created(task_id);
                 // An id that comes again after a deletion is another task.
                 let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
                 let task = if again { ids.new_task(task_id, place, entities) } else { ids.task(task_id, place, entities) };
                 EventKind::TaskCreated(entity!(task))
             }
             Record::TaskDeleted { task_id, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
                 session.deleted.insert(task_id);
-                EventKind::TaskDeleted(entity!(ids.task(task_id, place, entities)))
+                EventKind::TaskDeleted(task)
             }
             Record::CurtaskDelay { ticks, .. } => wait(WaitReason::Delay, None, ticks),
             Record::CurtaskDelayUntil { time_to_wake, .. } => wait(WaitReason::DelayUntil, None, time_to_wake),
@@ -421,6 +435,7 @@ impl Resolver {
         out.ledger.enter(kind, at.offset, lost);
         push_gap(LossNote { kind, offset: at.offset, bytes: 0, at_least_lost: lost }, time, input.core, out);
         input.states.iter_mut().for_each(|state| state.running = None);
+        self.sessions[input.session as usize].gaps += 1;
     }
 
     /// A record without a time of its own.
@@ -468,7 +483,11 @@ impl Resolver {
         let input = &mut self.inputs[index];
         if let Some(task) = input.state().running {
             let name = String::from_utf8_lossy(name).as_ref().into();
-            self.sessions[input.session as usize].ids.running_names.entry((task, kind, id)).or_insert(name);
+            let names = &mut self.sessions[input.session as usize].ids.running_names;
+            // More names than markers can be are of no use.
+            if names.len() < Entities::LIMIT_PER_KIND {
+                names.entry((task, kind, id)).or_insert(name);
+            }
         }
     }
 
@@ -480,6 +499,18 @@ impl Resolver {
         for (object, level) in (0..).zip(&mut session.levels) {
             push_late(level.forget(), ObjectId(object), time, core, out);
         }
+    }
+}
+
+/// Whether what comes next is that this task inherits a priority.
+fn is_inherited_next(at: At<'_>, task: u32) -> bool {
+    match at.ahead.get(at.number + 1) {
+        Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
+        Some(Record::DroppedEvtCnt { .. }) => {
+            let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
+            matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
+        }
+        _ => false,
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is held back until more has come: the last records, and the gaps that bad frames left between records.
 
-use crate::model::{Ledger, LossNote, TextRef};
+use crate::model::{CoreId, Ledger, LossNote, TextRef};
 
-use super::super::decode::{BadFrame, FragmentJoiner, Records, Stored};
+use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
+use super::super::record::Record;
 use super::clock::LOOKAHEAD_RECORDS;
+use super::input::Input;
 
 /// Records in file order: those held back, then those of the part at hand.
 #[derive(Clone, Copy)]
@@ -13,6 +15,16 @@ pub struct Ahead<'a> {
 }
 
 impl<'a> Ahead<'a> {
+    /// Record number `index`.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<&'a Record<TextRef>> {
+        let stored = match index.checked_sub(self.held.len()) {
+            None => self.held.get(index),
+            Some(index) => self.fresh.get(index),
+        };
+        stored.map(|stored| &stored.record)
+    }
+
     /// The records after number `index`, as far as may be looked.
     pub fn after(self, index: usize) -> impl Iterator<Item = &'a Stored> + Clone {
         let start = index + 1;
@@ -94,9 +106,8 @@ pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut L
     for bad in &records.bad {
         let offset = records.base + u64::from(bad.offset);
         let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
-        ledger.bad_frame(kind, offset, bytes, at_least_lost);
-        // A run of lone delimiters is many frames.
-        ledger.frames_bad += u64::from(bad.frames.saturating_sub(1));
+        // A run of lone delimiters is many frames, however it is cut.
+        ledger.bad_frames(kind, offset, bytes, u64::from(bad.frames), at_least_lost);
         // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
         if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
             push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
@@ -137,4 +148,36 @@ pub fn add_gap(gap: &mut Option<LossNote>, note: LossNote) {
 fn extend_gap(gap: &mut LossNote, more: LossNote) {
     gap.bytes = gap.bytes.saturating_add(more.bytes);
     gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
+}
+
+/// The time stamps of one core among the records that follow.
+#[derive(Clone)]
+pub struct SameCore<'a, I> {
+    pub records: I,
+    pub core: CoreId,
+    pub input: &'a Input,
+}
+
+impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let wanted = self.input.core;
+        let is_superset = self.input.restorer.is_some();
+        loop {
+            let stored = self.records.next()?;
+            if is_superset {
+                self.core = self.input.told_core(stored.core);
+            }
+            match &stored.record {
+                Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
+                record if self.core == wanted && stored.stamp == Stamp::Absolute => {
+                    if let Some(ticks) = record.ts() {
+                        return Some(ticks);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
 }

@@ -5,8 +5,8 @@ use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
 
 use super::super::decode::{FragmentJoiner, Wire};
 use super::super::scan::ScanFacts;
-use super::clock::CoreClock;
-use super::held::Carry;
+use super::clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
+use super::held::{At, Carry, SameCore};
 use super::names::Names;
 use super::restore::Restorer;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
@@ -45,8 +45,19 @@ pub struct Input {
 pub struct CoreState {
     pub clock: CoreClock,
     pub running: Option<TaskId>,
+    /// What the last event did to a task.
+    pub touched: Touched,
     /// The last tick that was converted, and its time.
     pub converted: (u64, Nanos),
+}
+
+/// What the last event of a core did to a task, by the target's id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Touched {
+    #[default]
+    Otherwise,
+    Created(u32),
+    Prioritised(u32),
 }
 
 impl Input {
@@ -109,6 +120,22 @@ impl Input {
     /// The core of a record of the superset.
     pub fn told_core(&self, core: u16) -> CoreId {
         self.forced_core.unwrap_or_else(|| self.core_of(u32::from(core)).unwrap_or_default())
+    }
+
+    /// Judges a time of the present core.
+    pub fn verdict(&self, at: At<'_>, ticks: u64, is_reset: bool) -> Verdict {
+        let Some(state) = self.states.get(self.core.index()) else { return Verdict::Take };
+        // Deltas only go forwards: what is ahead of those that follow was not put right by a sync.
+        if self.restorer.is_some() && state.clock.last.is_none_or(|last| last <= ticks) {
+            return Verdict::Take;
+        }
+        let records = at.ahead.after(at.number);
+        let mut following = SameCore { records: records.clone(), core: self.core, input: self };
+        match state.clock.judge(ticks, following.clone(), is_reset) {
+            // More follows, but nothing of this core as far as can be seen: that this is its last time is not known.
+            Verdict::Outlier(_) if following.next().is_none() && records.count() >= LOOKAHEAD_RECORDS => Verdict::Take,
+            verdict => verdict,
+        }
     }
 
     /// Whether times from `first` to `last`, all of the present core, would be taken as they are.

@@ -115,7 +115,9 @@ impl Names {
         std::iter::once(own).chain(others).find_map(|input| {
             let told = self.inputs.get(input)?.get(&subject)?;
             let start = starts.get(input).copied().unwrap_or(0);
-            told.iter().find(|(offset, _)| *offset >= start).or(told.last()).map(|(_, fact)| fact)
+            // In file order: what was told first after the start, else last before it.
+            let first = told.partition_point(|(offset, _)| *offset < start);
+            told.get(first).or(told.last()).map(|(_, fact)| fact)
         })
     }
 

@@ -49,8 +49,7 @@ impl Resolver {
             *bad = rest;
             let offset = records.base + u64::from(first.offset);
             let (kind, lost) = (first.reason.loss_kind(), first.reason.at_least_lost());
-            ledger.bad_frame(kind, offset, u64::from(first.len), lost);
-            ledger.frames_bad += u64::from(first.frames.saturating_sub(1));
+            ledger.bad_frames(kind, offset, u64::from(first.len), u64::from(first.frames), lost);
             // Of a run of empty frames each is shown.
             for frame in 0..u64::from(first.frames) {
                 let at = if first.frames > 1 { offset + frame } else { offset };
