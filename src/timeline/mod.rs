@@ -65,6 +65,8 @@ pub struct Settings {
     pub operations: bool,
     /// Whether every event is also drawn as an instant on a track of its core.
     pub raw_events: bool,
+    /// Whether spans and interrupts may be open when the capture begins: the first end of each then needs no begin.
+    pub begins_midway: bool,
     /// The time range to write (both ends belong to it), in nanoseconds.
     pub range_ns: Option<(u64, u64)>,
 }

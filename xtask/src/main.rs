@@ -4,6 +4,7 @@ mod bench;
 mod bless;
 mod codegen;
 mod generate;
+mod target;
 
 use clap::{Parser, Subcommand};
 
@@ -25,6 +26,12 @@ enum Task {
     Bench(bench::Bench),
     /// Write what is made of the table of events, target/events.toml
     Codegen(codegen::Arguments),
+    /// Record the tracer library on the real kernel with every backend, convert, and hold the result against the application's log
+    TargetTest(target::TestArguments),
+    /// Print the size of the tracer library next to the budgets; fail beyond them. Needs arm-none-eabi-gcc
+    Size,
+    /// Print the instructions per event next to the budgets; fail beyond them. Needs arm-none-eabi-gcc and qemu-system-arm
+    Cycles,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -33,5 +40,8 @@ fn main() -> anyhow::Result<()> {
         Task::Bless => bless::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Codegen(arguments) => codegen::run(&arguments),
+        Task::TargetTest(arguments) => target::test(&arguments),
+        Task::Size => target::size(),
+        Task::Cycles => target::cycles(),
     }
 }

@@ -109,7 +109,8 @@ impl Resolver {
             Mode::FreeRtos => "FreeRTOS",
             Mode::BareMetal => "bare metal",
         };
-        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1 };
+        let begins_midway = inputs.iter().any(|input| input.restorer.is_some());
+        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway };
         Resolver { names, inputs, starts, sessions: vec![Session::default()], facts }
     }
 
