@@ -241,15 +241,19 @@ impl Decoder {
         let mut order = Order::default();
         for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
             let len = delimiter + 1 - at;
-            match self.frame(beyond, at, len, &mut payload, &mut records.text) {
-                Ok((record, stamp)) => {
-                    order.note(&record);
-                    records.ok_bytes += len as u64;
-                    records.frames.push(Stored { record, offset: saturate(at), core: 0, stamp });
-                }
-                Err(reason) => {
-                    let delta = self.delta_of_unknown(reason, &payload);
-                    add_bad(records, part, at, len, reason, delta);
+            if self.short_frame(beyond, at, len, records, &mut order) {
+                records.ok_bytes += len as u64;
+            } else {
+                match self.frame_in_full(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text) {
+                    Ok((record, stamp)) => {
+                        order.note(&record);
+                        records.ok_bytes += len as u64;
+                        records.frames.push(Stored { record, offset: saturate(at), core: 0, stamp });
+                    }
+                    Err(reason) => {
+                        let delta = self.delta_of_unknown(reason, &payload);
+                        add_bad(records, part, at, len, reason, delta);
+                    }
                 }
             }
             at += len;
@@ -264,26 +268,24 @@ impl Decoder {
         records.tail_raw = keep_raw(part.get(tail_at..), &mut records.text);
     }
 
+    /// Stores the record of a short and sound frame. False for any other frame.
     #[inline]
-    fn frame(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        len: usize,
-        payload: &mut Vec<u8>,
-        texts: &mut Vec<u8>,
-    ) -> Result<(Record<TextRef>, Stamp), BadFrame> {
+    fn short_frame(&self, bytes: &[u8], at: usize, len: usize, records: &mut Records, order: &mut Order) -> bool {
         let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
         let rest = bytes.get(at..).unwrap_or(&[]);
-        if let Some(window) = cobs::unstuff_short(rest, len, &mut scratch) {
-            let mut reader = WindowReader::new(window, len - 2, texts);
-            if let Ok(event) = self.event(&mut reader)
-                && (reader.is_at_end() || self.allows_more() && reader.is_within())
-            {
-                return Ok(event);
+        let Some(window) = cobs::unstuff_short(rest, len, &mut scratch) else { return false };
+        let Records { frames, text, .. } = records;
+        let mut reader = WindowReader::new(window, len - 2, text);
+        let offset = saturate(at);
+        let stored = self.event(&mut reader, |reader, record, stamp| {
+            if !(reader.is_at_end() || self.allows_more() && reader.is_within()) {
+                return Err(BadFrame::LooseBytes);
             }
-        }
-        self.frame_in_full(rest.get(..len).unwrap_or(rest), payload, texts)
+            order.note(&record);
+            frames.push(Stored { record, offset, core: 0, stamp });
+            Ok(())
+        });
+        stored.is_ok()
     }
 
     /// Any frame, and what is wrong with it.
@@ -309,7 +311,7 @@ impl Decoder {
 
     fn payload<'a, K: KeepText<'a>>(&self, payload: &'a [u8], texts: &mut K) -> Result<(Record<K::Text>, Stamp), BadFrame> {
         let mut reader = SliceReader::new(payload, texts);
-        let event = self.event(&mut reader)?;
+        let event = self.event(&mut reader, |_, record, stamp| Ok((record, stamp)))?;
         if reader.is_at_end() || self.allows_more() { Ok(event) } else { Err(BadFrame::LooseBytes) }
     }
 
@@ -320,19 +322,24 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn event<R: Reader>(&self, reader: &mut R) -> Result<(Record<R::Text>, Stamp), BadFrame> {
+    fn event<R: Reader, O>(
+        &self,
+        reader: &mut R,
+        mut take: impl FnMut(&mut R, Record<R::Text>, Stamp) -> Result<O, BadFrame>,
+    ) -> Result<O, BadFrame> {
         let id = reader.u8()?;
         if self.known[usize::from(id >> 6)] >> (id & 63) & 1 == 0 {
             return Err(BadFrame::UnknownEvent);
         }
-        let record = Record::read(id & !DELTA, reader)?;
-        if id & DELTA == 0 {
-            return Ok((record, Stamp::Absolute));
-        }
-        match record.ts() {
-            Some(1..=0xFFFF_FFFF) => Ok((record, Stamp::Delta)),
-            _ => Err(BadFrame::VarintTooLong),
-        }
+        Record::read(id & !DELTA, reader, |reader, record| {
+            if id & DELTA == 0 {
+                return take(reader, record, Stamp::Absolute);
+            }
+            match record.ts() {
+                Some(1..=0xFFFF_FFFF) => take(reader, record, Stamp::Delta),
+                _ => Err(BadFrame::VarintTooLong),
+            }
+        })
     }
 
     /// The delta time stamp of a frame, given its payload, that is sound but for an id that is not known here: an event of a later

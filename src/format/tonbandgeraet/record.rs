@@ -120,16 +120,27 @@ macro_rules! records {
                 }
             }
 
-            /// Reads the fields of the event `id`.
+            /// Reads the fields of the event `id`, and hands the record over.
+            ///
+            /// `take` becomes part of every arm, so that it can put the fields where they belong one by one. Gathered first, a
+            /// record would be written in small pieces and at once read again in large ones, which the processor has to wait for:
+            /// that was half of the time of decoding.
             #[inline(always)]
-            pub(super) fn read<R: Reader<Text = T>>(id: u8, reader: &mut R) -> Result<Record<T>, BadFrame> {
-                Ok(match id {
-                    $($id => Record::$variant {
-                        $($ts: reader.$ts_type()?,)?
-                        $($field: read_field!(reader, $field $type)),*
-                    },)*
-                    _ => return Err(BadFrame::UnknownEvent),
-                })
+            pub(super) fn read<R: Reader<Text = T>, O>(
+                id: u8,
+                reader: &mut R,
+                mut take: impl FnMut(&mut R, Record<T>) -> Result<O, BadFrame>,
+            ) -> Result<O, BadFrame> {
+                match id {
+                    $($id => {
+                        let record = Record::$variant {
+                            $($ts: reader.$ts_type()?,)?
+                            $($field: read_field!(reader, $field $type)),*
+                        };
+                        take(reader, record)
+                    })*
+                    _ => Err(BadFrame::UnknownEvent),
+                }
             }
         }
 
