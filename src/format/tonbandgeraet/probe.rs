@@ -13,6 +13,9 @@ use super::scan::ScanFacts;
 /// A capture may start and end within a frame: damage at the edges up to this size, in bytes, does not count.
 const EDGE_BYTES: u32 = 512;
 
+/// Which of the two formats it is shows in the first frames.
+const WIRE_SAMPLE_BYTES: usize = 64 << 10;
+
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
 pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let counts = Counts::of(sample);
@@ -45,7 +48,8 @@ struct Counts {
 
 impl Counts {
     fn of(sample: &[u8]) -> Counts {
-        let wire = ScanFacts::scan(sample, 0..sample.len()).wire();
+        let head = sample.len().min(WIRE_SAMPLE_BYTES);
+        let wire = ScanFacts::scan(sample, 0..head).wire();
         let records = Decoder::new(wire, Mode::FreeRtos).records(sample, 0..sample.len());
         let mut counts = Counts { good_frames: records.frames.len() as u64, good_bytes: records.ok_bytes, ..Counts::default() };
         for bad in &records.bad {
