@@ -158,18 +158,30 @@ impl Writer {
         flow
     }
 
-    #[inline]
+    /// Adds an operation. It is taken apart and put together in its place: an operation that is built elsewhere in small pieces
+    /// and then copied in large ones makes the processor wait.
+    #[inline(always)]
     fn push(&mut self, op: Op) {
+        let Op { time_ns, value, track, name, args_start, args_len, kind, flow } = op;
         if self.clip.is_some() {
-            return self.push_clipped(op);
+            return self.push_clipped(time_ns, value, track, name, args_start, (args_len, kind, flow));
         }
-        self.block.ops.push(op);
+        self.block.ops.push(Op { time_ns, value, track, name, args_start, args_len, kind, flow });
     }
 
     /// Apart, so that what remains of [`Writer::push`] is small enough to stand in its callers.
     #[cold]
     #[inline(never)]
-    fn push_clipped(&mut self, mut op: Op) {
+    fn push_clipped(
+        &mut self,
+        time_ns: u64,
+        value: i64,
+        track: TrackId,
+        name: NameRef,
+        args_start: u32,
+        (args_len, kind, flow): (u8, OpKind, Flow),
+    ) {
+        let mut op = Op { time_ns, value, track, name, args_start, args_len, kind, flow };
         let Some(clip) = &mut self.clip else { return };
         match clip.judge(&mut op, &self.block) {
             Verdict::Write => self.block.ops.push(op),
@@ -269,17 +281,12 @@ impl Writer {
         flow_id: Option<u64>,
         flow: Flow,
     ) {
-        let mut op = plain(kind, track, time_ns, name, 0);
-        if !notes.is_empty() {
-            (op.args_start, op.args_len) = self.notes(notes);
-        }
-        if let Some(id) = flow_id
-            && flow != Flow::None
-        {
-            op.value = id as i64;
-            op.flow = flow;
-        }
-        self.push(op);
+        let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
+        let (value, flow) = match flow_id {
+            Some(id) if flow != Flow::None => (id.cast_signed(), flow),
+            _ => (0, Flow::None),
+        };
+        self.push(Op { time_ns, value, track, name, args_start, args_len, kind, flow });
     }
 
     /// Adds scheduling rows to the present block. Their names are indexes into it.

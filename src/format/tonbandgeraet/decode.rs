@@ -12,7 +12,7 @@ use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
-use super::record::{DELTA, EVENTS, Record};
+use super::record::{DELTA, EVENTS, Record, Take};
 
 /// What ends every frame and occurs nowhere else.
 pub const DELIMITER: u8 = 0;
@@ -276,16 +276,9 @@ impl Decoder {
         let Some(window) = cobs::unstuff_short(rest, len, &mut scratch) else { return false };
         let Records { frames, text, .. } = records;
         let mut reader = WindowReader::new(window, len - 2, text);
-        let offset = saturate(at);
-        let stored = self.event(&mut reader, |reader, record, stamp| {
-            if !(reader.is_at_end() || self.allows_more() && reader.is_within()) {
-                return Err(BadFrame::LooseBytes);
-            }
-            order.note(&record);
-            frames.push(Stored { record, offset, core: 0, stamp });
-            Ok(())
-        });
-        stored.is_ok()
+        let mut store =
+            Store { frames, order, offset: saturate(at), allows_more: self.allows_more(), is_delta: is_delta(window[0]) };
+        self.event(&mut reader, &mut store).is_ok()
     }
 
     /// Any frame, and what is wrong with it.
@@ -311,7 +304,8 @@ impl Decoder {
 
     fn payload<'a, K: KeepText<'a>>(&self, payload: &'a [u8], texts: &mut K) -> Result<(Record<K::Text>, Stamp), BadFrame> {
         let mut reader = SliceReader::new(payload, texts);
-        let event = self.event(&mut reader, |_, record, stamp| Ok((record, stamp)))?;
+        let is_delta = payload.first().is_some_and(|&id| is_delta(id));
+        let event = self.event(&mut reader, &mut Hand { is_delta })?;
         if reader.is_at_end() || self.allows_more() { Ok(event) } else { Err(BadFrame::LooseBytes) }
     }
 
@@ -322,24 +316,12 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn event<R: Reader, O>(
-        &self,
-        reader: &mut R,
-        mut take: impl FnMut(&mut R, Record<R::Text>, Stamp) -> Result<O, BadFrame>,
-    ) -> Result<O, BadFrame> {
+    fn event<R: Reader, K: Take<R>>(&self, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
         let id = reader.u8()?;
         if self.known[usize::from(id >> 6)] >> (id & 63) & 1 == 0 {
             return Err(BadFrame::UnknownEvent);
         }
-        Record::read(id & !DELTA, reader, |reader, record| {
-            if id & DELTA == 0 {
-                return take(reader, record, Stamp::Absolute);
-            }
-            match record.ts() {
-                Some(1..=0xFFFF_FFFF) => take(reader, record, Stamp::Delta),
-                _ => Err(BadFrame::VarintTooLong),
-            }
-        })
+        Record::read(id & !DELTA, reader, to)
     }
 
     /// The delta time stamp of a frame, given its payload, that is sound but for an id that is not known here: an event of a later
@@ -355,6 +337,58 @@ impl Decoder {
     }
 }
 
+fn is_delta(id: u8) -> bool {
+    id & DELTA != 0
+}
+
+/// What the time of a record is. A delta is never 0, and has 32 bits.
+#[inline(always)]
+fn stamp_of<T: Copy>(record: &Record<T>, is_delta: bool) -> Result<Stamp, BadFrame> {
+    match record.ts() {
+        _ if !is_delta => Ok(Stamp::Absolute),
+        Some(1..=0xFFFF_FFFF) => Ok(Stamp::Delta),
+        _ => Err(BadFrame::VarintTooLong),
+    }
+}
+
+/// Hands a record to the caller.
+struct Hand {
+    is_delta: bool,
+}
+
+impl<R: Reader> Take<R> for Hand {
+    type Out = (Record<R::Text>, Stamp);
+
+    #[inline(always)]
+    fn take(&mut self, _: &mut R, record: Record<R::Text>) -> Result<Self::Out, BadFrame> {
+        stamp_of(&record, self.is_delta).map(|stamp| (record, stamp))
+    }
+}
+
+/// Stores a record of a short frame, if the frame ends with it.
+struct Store<'a> {
+    frames: &'a mut Vec<Stored>,
+    order: &'a mut Order,
+    offset: u32,
+    allows_more: bool,
+    is_delta: bool,
+}
+
+impl<'t> Take<WindowReader<'_, '_, Vec<u8>>> for Store<'t> {
+    type Out = ();
+
+    #[inline(always)]
+    fn take(&mut self, reader: &mut WindowReader<'_, '_, Vec<u8>>, record: Record<TextRef>) -> Result<(), BadFrame> {
+        if !(reader.is_at_end() || self.allows_more && reader.is_within()) {
+            return Err(BadFrame::LooseBytes);
+        }
+        let stamp = stamp_of(&record, self.is_delta)?;
+        self.order.note(&record);
+        self.frames.push(Stored { record, offset: self.offset, core: 0, stamp });
+        Ok(())
+    }
+}
+
 /// Whether the times of a part never decrease.
 #[derive(Default)]
 struct Order {
@@ -364,7 +398,7 @@ struct Order {
 }
 
 impl Order {
-    #[inline]
+    #[inline(always)]
     fn note(&mut self, record: &Record<TextRef>) {
         let Some(ticks) = record.ts() else { return };
         self.is_broken |= ticks < self.last || matches!(record, Record::CoreId { .. });

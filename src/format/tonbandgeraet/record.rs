@@ -14,6 +14,15 @@ use super::field::{Borrow, Reader, SliceReader, Writer};
 /// The bit of the first byte that tells a delta time stamp from an absolute one.
 pub const DELTA: u8 = 0x80;
 
+/// Where a record goes that was just read. Implement it with `#[inline(always)]`.
+pub(super) trait Take<R: Reader> {
+    /// What the reading gives.
+    type Out;
+
+    /// Takes the record; the reader stands behind its last field.
+    fn take(&mut self, reader: &mut R, record: Record<R::Text>) -> Result<Self::Out, BadFrame>;
+}
+
 /// What is known about an event beside its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventInfo {
@@ -75,7 +84,7 @@ macro_rules! records {
             }
 
             /// The time in ticks; `None` for metadata.
-            #[inline]
+            #[inline(always)]
             #[must_use]
             pub fn ts(&self) -> Option<u64> {
                 match *self {
@@ -122,22 +131,18 @@ macro_rules! records {
 
             /// Reads the fields of the event `id`, and hands the record over.
             ///
-            /// `take` becomes part of every arm, so that it can put the fields where they belong one by one. Gathered first, a
-            /// record would be written in small pieces and at once read again in large ones, which the processor has to wait for:
-            /// that was half of the time of decoding.
+            /// [`Take::take`] becomes part of every arm, so that it can put the fields where they belong one by one. Gathered
+            /// first, a record would be written in small pieces and at once read again in large ones, which the processor has to
+            /// wait for: that was half of the time of decoding.
             #[inline(always)]
-            pub(super) fn read<R: Reader<Text = T>, O>(
-                id: u8,
-                reader: &mut R,
-                mut take: impl FnMut(&mut R, Record<T>) -> Result<O, BadFrame>,
-            ) -> Result<O, BadFrame> {
+            pub(super) fn read<R: Reader<Text = T>, K: Take<R>>(id: u8, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
                 match id {
                     $($id => {
                         let record = Record::$variant {
                             $($ts: reader.$ts_type()?,)?
                             $($field: read_field!(reader, $field $type)),*
                         };
-                        take(reader, record)
+                        to.take(reader, record)
                     })*
                     _ => Err(BadFrame::UnknownEvent),
                 }
