@@ -28,7 +28,7 @@ fn frames(capture: &[u8], mut each: impl FnMut(usize, usize)) {
 }
 
 fn stages(criterion: &mut Criterion) {
-    let decoder = Decoder { mode: Mode::FreeRtos };
+    let decoder = Decoder::plain(Mode::FreeRtos);
     let mut group = criterion.benchmark_group("tonbandgeraet");
     for (name, damage) in [("", Damage::None), (" damaged", Damage::Flips)] {
         let input = capture(damage);

@@ -55,6 +55,7 @@ fn draw(batches: &[EventBatch], entities: &Entities) -> usize {
         cores: 1,
         operations: true,
         raw_events: false,
+        begins_midway: false,
         range_ns: None,
     });
     let mut ops = 0;

@@ -11,7 +11,7 @@ use traceconv::frame::split;
 
 fuzz_target!(|input: &[u8]| {
     for mode in [Mode::BareMetal, Mode::FreeRtos] {
-        let decoder = Decoder { mode };
+        let decoder = Decoder::plain(mode);
         let whole = decoder.records(input, 0..input.len());
         assert_eq!(whole.frames_bytes(), input.len() as u64);
 

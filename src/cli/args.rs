@@ -97,7 +97,7 @@ pub(super) struct ReadArgs {
     pub(super) mode: Option<ModeArg>,
 
     /// The number of the target's cores, if it is not to be found out
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) cores: Option<u16>,
 
     /// The frequency of the time stamps, instead of the one that the recording states

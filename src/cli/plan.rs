@@ -12,6 +12,9 @@ use crate::format::{Format, FormatOptions};
 use crate::input::{ReadOptions, detect};
 use crate::pipeline::{Options, TimeBound};
 
+/// The highest core number: the viewer knows 1024 CPUs.
+const CORE_MAX: u16 = 1023;
+
 /// What the names of outputs end with.
 const EXTENSION: &str = "perfetto-trace";
 
@@ -119,11 +122,11 @@ impl SourceName {
             return Ok(whole());
         }
         let Some((path, digits)) = split_core(arg.as_os_str()) else { return Ok(whole()) };
-        let core = digits.parse().map_err(|_| {
+        let core = digits.parse().ok().filter(|&core| core <= CORE_MAX).ok_or_else(|| {
             UsageError(format!(
                 "{}: {digits} is no core number (0 to {}), and no file has the whole name",
                 arg.display(),
-                u16::MAX
+                CORE_MAX
             ))
         })?;
         Ok(SourceName { place: Place::from_arg(path), core: Some(core) })
@@ -430,7 +433,7 @@ mod tests {
             ("./a.bin ./b.bin -o -", "several inputs cannot go into one output"),
             ("./a.bin@0 ./b.bin", "name the cores of all"),
             ("./a.bin@1 ./b.bin@1", "are both named as core 1"),
-            ("./a.bin@65536", "65536 is no core number (0 to 65535)"),
+            ("./a.bin@65536", "65536 is no core number (0 to 1023)"),
             ("-", "name the output with -o"),
             ("- - -o ./", "standard input (-) can be read only once"),
             ("./c.perfetto-trace", "is an input itself"),

@@ -172,6 +172,8 @@ pub struct Facts {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
+    /// Whether recordings of this kind begin while the firmware runs: then spans may be open, and nothing says so.
+    pub begins_midway: bool,
 }
 
 /// One record, for `traceconv dump`.

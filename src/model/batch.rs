@@ -55,6 +55,13 @@ impl TextArena {
         self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
     }
 
+    /// The length of all texts together, in bytes.
+    #[inline]
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Forgets all texts and keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();

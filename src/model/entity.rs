@@ -106,6 +106,18 @@ pub enum ObjectKind {
     RecursiveMutex,
     /// A set of queues and semaphores.
     QueueSet,
+    /// A stream or message buffer, not told which.
+    Stream,
+    /// A buffer of bytes without boundaries.
+    StreamBuffer,
+    /// A buffer of messages of any length.
+    MessageBuffer,
+    /// A stream buffer whose reader waits for a whole batch.
+    BatchingBuffer,
+    /// A set of bits that tasks wait for.
+    EventGroup,
+    /// A software timer.
+    Timer,
 }
 
 impl ObjectKind {
@@ -121,6 +133,13 @@ impl ObjectKind {
         self.is_mutex() || matches!(self, ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore)
     }
 
+    /// Whether it holds bytes, not items.
+    #[must_use]
+    pub fn is_stream(self) -> bool {
+        use ObjectKind::{BatchingBuffer, MessageBuffer, Stream, StreamBuffer};
+        matches!(self, Stream | StreamBuffer | MessageBuffer | BatchingBuffer)
+    }
+
     /// The field's word for it, in lower case.
     #[must_use]
     pub fn noun(self) -> &'static str {
@@ -131,6 +150,12 @@ impl ObjectKind {
             ObjectKind::Mutex => "mutex",
             ObjectKind::RecursiveMutex => "recursive mutex",
             ObjectKind::QueueSet => "queue set",
+            ObjectKind::Stream => "stream or message buffer",
+            ObjectKind::StreamBuffer => "stream buffer",
+            ObjectKind::MessageBuffer => "message buffer",
+            ObjectKind::BatchingBuffer => "batching buffer",
+            ObjectKind::EventGroup => "event group",
+            ObjectKind::Timer => "timer",
         }
     }
 }

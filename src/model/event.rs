@@ -22,6 +22,8 @@ pub struct Event {
 pub enum EventKind {
     /// The target began again: the number of the session, from 1. Nothing of before holds any more.
     SessionStart(u32),
+    /// The recording of this core ends here; other cores go on.
+    CoreEnd,
     /// Something is missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
 
@@ -42,8 +44,18 @@ pub enum EventKind {
     Suspended(TaskId),
     /// A suspended task was resumed.
     Resumed { task: TaskId, from_isr: bool },
+    /// The task running on this core is about to wait for bits of an event group, for so many kernel ticks at most.
+    WaitingForBits { object: ObjectId, bits: u32, kernel_ticks: u32 },
     /// A task's priority changed.
     Priority { task: TaskId, priority: u32, change: PriorityChange },
+    /// Where a task stands that does not run, told without a change.
+    TaskStanding { task: TaskId, standing: Standing },
+    /// The least free stack that a task has had so far, in bytes.
+    StackFree { task: TaskId, bytes: u32 },
+    /// A task's notification was sent; its value after that.
+    Notify { task: TaskId, index: u32, value: u32, from_isr: bool },
+    /// The task running on this core has waited for its notification, or found it; the value it sees.
+    Notified { index: u32, value: u32 },
 
     /// An interrupt handler began.
     IsrEnter(IsrId),
@@ -56,6 +68,21 @@ pub enum EventKind {
     ObjectLevel { object: ObjectId, level: u32 },
     /// The level an object had since an earlier time, known only now.
     LateObjectLevel { object: ObjectId, level: u32, since: Packed<u64> },
+
+    /// How many items an object can hold, and their size in bytes. Of a stream: bytes.
+    Capacity { object: ObjectId, items: u32, item_bytes: u32 },
+    /// Who holds a mutex, told without an operation.
+    Holder { object: ObjectId, task: Option<TaskId> },
+    /// How often the holder of a recursive mutex has taken it by now, more than once before or after.
+    Depth { object: ObjectId, depth: u32 },
+    /// Bytes put into a stream, or taken out of it; the fill in bytes after that.
+    Stream { object: ObjectId, op: StreamOp, from_isr: bool, bytes: u32, level: u32 },
+    /// An operation on the bits of an event group; all bits after it.
+    Bits { object: ObjectId, op: BitsOp, bits: u32, after: u32 },
+    /// Something happened to a software timer.
+    Timer { object: ObjectId, op: TimerOp, kernel_ticks: u32 },
+    /// Memory was taken from the heap or given back. Address 0: there was not enough.
+    Heap { op: HeapOp, address: Packed<u64>, bytes: u32 },
 
     /// A span begins on a lane. The text, if not empty, is its name.
     SpanBegin { lane: LaneId, text: TextRef },
@@ -91,11 +118,15 @@ pub enum WaitReason {
     Send,
     /// Something to look at without taking it.
     Peek,
+    /// A notification sent to the task itself.
+    Notification,
+    /// Bits of an event group.
+    Bits,
 }
 
 impl WaitReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 7;
 }
 
 /// How a priority changed.
@@ -107,6 +138,98 @@ pub enum PriorityChange {
     Inherit,
     /// Restored after giving the mutex back.
     Disinherit,
+    /// Not changed, only told.
+    Told,
+    /// The one that it has without inheritance, told.
+    Base,
+}
+
+/// Where a task stands while it does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Ready to run.
+    Ready,
+    /// Waits, not told for what.
+    Waiting,
+    /// Suspended.
+    Suspended,
+    /// Deleted.
+    Deleted,
+}
+
+/// What was done with a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamOp {
+    /// Bytes were put in.
+    Send,
+    /// Bytes were taken out.
+    Receive,
+}
+
+/// What was done with an event group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BitsOp {
+    /// Bits were set.
+    Set,
+    /// Bits were cleared.
+    Clear,
+    /// An interrupt asked the timer task to set bits. Nothing has changed yet.
+    RequestSet,
+    /// An interrupt asked the timer task to clear bits. Nothing has changed yet.
+    RequestClear,
+    /// Nothing: the bits are told.
+    Told,
+    /// The running task got what it had waited for, and cleared some of it.
+    WaitEnded,
+    /// The running task waited in vain.
+    WaitTimedOut,
+}
+
+/// What happened to a timer. Commands are queued by tasks and interrupts, and carried out by the timer task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerOp {
+    /// Came into being. The event's ticks are its period.
+    Create {
+        /// Whether it starts anew whenever it expires.
+        auto_reload: bool,
+    },
+    /// A command was queued.
+    Queued(TimerCommand, FromIsr),
+    /// There was no room for a command.
+    NotQueued(TimerCommand, FromIsr),
+    /// A command is carried out.
+    Done(TimerCommand),
+    /// Its callback is called.
+    Expired,
+}
+
+/// Whether an interrupt did it.
+pub type FromIsr = bool;
+
+/// What a timer shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerCommand {
+    /// Run from now on.
+    Start,
+    /// Run from now on, anew if it runs.
+    Reset,
+    /// Run no longer.
+    Stop,
+    /// Run from now on with another period.
+    ChangePeriod,
+    /// Go.
+    Delete,
+    /// One that is not known here.
+    Other,
+}
+
+/// What was done with the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapOp {
+    /// Memory was taken.
+    Allocate,
+    /// Memory was given back.
+    Free,
 }
 
 /// An operation on an object.
@@ -122,6 +245,8 @@ pub enum ObjectOp {
     Receive,
     /// Emptied.
     Reset,
+    /// Gone.
+    Delete,
 }
 
 /// The fill of an object after an operation, or unknown.

@@ -14,6 +14,9 @@ pub use batch::{EventBatch, TextArena, TextRef};
 pub use entity::{
     CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind,
 };
-pub use event::{Event, EventKind, Level, ObjectOp, Packed, PriorityChange, Wait, WaitReason};
+pub use event::{
+    BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
+    TimerOp, Wait, WaitReason,
+};
 pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
 pub use time::{Nanos, Rate, Ticks};

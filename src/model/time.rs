@@ -54,6 +54,16 @@ impl Rate {
         (ns != 0).then_some(Rate { numerator: ns, denominator: 1 })
     }
 
+    /// A tick of `numerator / denominator` nanoseconds, in lowest terms. `None` if either is 0.
+    #[must_use]
+    pub fn from_ns_fraction(numerator: u64, denominator: u64) -> Option<Rate> {
+        if numerator == 0 || denominator == 0 {
+            return None;
+        }
+        let divisor = u64::try_from(gcd(u128::from(numerator), u128::from(denominator))).ok()?;
+        Some(Rate { numerator: numerator / divisor, denominator: denominator / divisor })
+    }
+
     /// A clock of `numerator / denominator` ticks per second. `None` if either is 0.
     #[must_use]
     pub fn from_hz(numerator: u64, denominator: u64) -> Option<Rate> {
@@ -128,6 +138,9 @@ mod tests {
     #[test]
     fn zero_is_no_rate() {
         assert_eq!(Rate::from_ns_per_tick(0), None);
+        assert_eq!(Rate::from_ns_fraction(0, 1), None);
+        assert_eq!(Rate::from_ns_fraction(1, 0), None);
+        assert_eq!(Rate::from_ns_fraction(1000, 168).map(Rate::ns_per_tick), Some((125, 21)));
         assert_eq!(Rate::from_hz(0, 1), None);
         assert_eq!(Rate::from_hz(1, 0), None);
     }

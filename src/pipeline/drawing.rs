@@ -34,6 +34,7 @@ impl Drawing {
             cores: facts.cores,
             operations: options.events != EventDetail::None,
             raw_events: options.events == EventDetail::All,
+            begins_midway: facts.begins_midway,
             range_ns: None,
         };
         Drawing { timeline: None, settings, from: options.from, to: options.to, entities: Entities::default(), is_done: false }

@@ -7,7 +7,7 @@ use super::merge::{LATE_ON_CORE, Merger};
 use super::scan::Cutter;
 use super::{InputSummary, Source};
 use crate::format::{Facts, Parcel, Resolve, Resolved};
-use crate::model::{CoreId, Entities, EventBatch, Ledger};
+use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
 
 /// How many windows of an input are decoded ahead.
 const WINDOWS_AHEAD: usize = 4;
@@ -66,6 +66,8 @@ impl<'a> Feed<'a> {
 pub struct Resolving {
     resolve: Box<dyn Resolve>,
     merger: Option<Merger>,
+    /// The cores of each input.
+    cores: Vec<Vec<CoreId>>,
     pub entities: Entities,
     ledgers: Vec<Ledger>,
     summaries: Vec<InputSummary>,
@@ -82,6 +84,7 @@ impl Resolving {
         Resolving {
             resolve,
             merger: Merger::new(cores),
+            cores: cores.to_vec(),
             entities: Entities::default(),
             summaries: vec![InputSummary::default(); ledgers.len()],
             ledgers,
@@ -120,13 +123,16 @@ impl Resolving {
                 return;
             }
             self.count(index, &batch);
+            if feeds.len() > 1 && feeds.get(index).is_some_and(|feed| feed.ended) {
+                self.end_cores(index, &mut batch);
+            }
             let batch = match &mut self.merger {
                 None => batch,
                 Some(merger) => {
                     let mut merged = self.spare_batches.pop().unwrap_or_default();
                     merged.clear();
                     merger.push(index, &batch, &mut merged);
-                    if feed.ended {
+                    if feeds.get(index).is_some_and(|feed| feed.ended) {
                         merger.end(index, &mut merged);
                     }
                     self.spare_batches.push(batch);
@@ -143,6 +149,13 @@ impl Resolving {
         let held_up =
             self.merger.as_ref().and_then(Merger::wants).filter(|&input| feeds.get(input).is_some_and(|feed| !feed.ended));
         held_up.or_else(|| feeds.iter().position(|feed| !feed.ended))
+    }
+
+    /// Says that the cores of an input end where it does, though others go on.
+    fn end_cores(&self, index: usize, batch: &mut EventBatch) {
+        let Some(time) = self.summaries[index].last else { return };
+        let ends = self.cores.get(index).into_iter().flatten().map(|&core| Event { time, core, kind: EventKind::CoreEnd });
+        batch.events.extend(ends);
     }
 
     fn count(&mut self, index: usize, batch: &EventBatch) {

@@ -176,7 +176,7 @@ impl InputReport {
         let of = |severity| ledger.entries().iter().filter(move |entry| entry.kind.severity == severity).map(LossReport::from);
         self.losses.extend(of(Severity::Loss));
         self.repairs.extend(of(Severity::Repair));
-        let Facts { clock, system, cores, sessions } = facts;
+        let Facts { clock, system, cores, sessions, .. } = facts;
         self.clock = clock.map(|(rate, because)| {
             let (ns_numerator, ns_denominator) = rate.ns_per_tick();
             ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because }
@@ -215,6 +215,7 @@ mod tests {
                 system: Some("FreeRTOS"),
                 cores: 2,
                 sessions: 1,
+                begins_midway: false,
             },
         };
         let mut report = InputReport::named("a.bin".into(), Some(1));

@@ -3,7 +3,10 @@
 use super::layout::{Group, lane_name, object_name, task_name};
 use super::writer::{Label, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind};
-use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, ObjectOp, PriorityChange, TextRef, WaitReason};
+use crate::model::{
+    BitsOp, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, ObjectOp, PriorityChange, Standing, StreamOp, TextRef,
+    TimerOp, WaitReason,
+};
 
 impl Timeline {
     pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, entities: &Entities) {
@@ -15,14 +18,17 @@ impl Timeline {
             | EventKind::Relisted(task)
             | EventKind::Suspended(task)
             | EventKind::Resumed { task, .. }
-            | EventKind::Priority { task, .. } => Some(("task", task_name(&entities.tasks[task.index()]))),
+            | EventKind::Priority { task, .. }
+            | EventKind::TaskStanding { task, .. }
+            | EventKind::StackFree { task, .. }
+            | EventKind::Notify { task, .. } => Some(("task", task_name(&entities.tasks[task.index()]))),
             _ => None,
         };
         let mut number = None;
         let mut text = TextRef::NONE;
         let word = match event.kind {
             // Drawn on the losses track.
-            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } => return,
+            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => return,
             EventKind::TaskCreated(_) => "task created",
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",
@@ -36,6 +42,8 @@ impl Timeline {
                     PriorityChange::Set => "priority set",
                     PriorityChange::Inherit => "priority inherited",
                     PriorityChange::Disinherit => "priority disinherited",
+                    PriorityChange::Told => "priority",
+                    PriorityChange::Base => "base priority",
                 }
             }
             EventKind::Waiting(wait) => {
@@ -47,7 +55,79 @@ impl Timeline {
                     WaitReason::Receive => "wait to receive",
                     WaitReason::Send => "wait to send",
                     WaitReason::Peek => "wait to peek",
+                    WaitReason::Notification => "wait for notification",
+                    WaitReason::Bits => "wait for bits",
                 }
+            }
+            EventKind::WaitingForBits { object, bits, .. } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("bits", u64::from(bits)));
+                "wait for bits"
+            }
+            EventKind::TaskStanding { standing, .. } => match standing {
+                Standing::Ready => "is ready",
+                Standing::Waiting => "is waiting",
+                Standing::Suspended => "is suspended",
+                Standing::Deleted => "is deleted",
+            },
+            EventKind::StackFree { bytes, .. } => {
+                number = Some(("bytes", u64::from(bytes)));
+                "least free stack"
+            }
+            EventKind::Notify { value, .. } => {
+                number = Some(("value", u64::from(value)));
+                "notify"
+            }
+            EventKind::Notified { value, .. } => {
+                number = Some(("value", u64::from(value)));
+                "notified"
+            }
+            EventKind::Heap { op, bytes, .. } => {
+                number = Some(("bytes", u64::from(bytes)));
+                if op == HeapOp::Allocate { "malloc" } else { "free" }
+            }
+            EventKind::Stream { object, op, bytes, .. } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("bytes", u64::from(bytes)));
+                if op == StreamOp::Send { "send" } else { "receive" }
+            }
+            EventKind::Bits { object, op, bits, after } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("bits", u64::from(if bits == 0 { after } else { bits })));
+                match op {
+                    BitsOp::Set => "set bits",
+                    BitsOp::Clear => "clear bits",
+                    BitsOp::RequestSet => "ask to set bits",
+                    BitsOp::RequestClear => "ask to clear bits",
+                    BitsOp::Told => "bits",
+                    BitsOp::WaitEnded => "wait for bits ended",
+                    BitsOp::WaitTimedOut => "wait for bits timed out",
+                }
+            }
+            EventKind::Timer { object, op, kernel_ticks } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("kernel_ticks", u64::from(kernel_ticks)));
+                match op {
+                    TimerOp::Create { .. } => "create",
+                    TimerOp::Queued(..) => "queue timer command",
+                    TimerOp::NotQueued(..) => "timer command failed",
+                    TimerOp::Done(_) => "timer command",
+                    TimerOp::Expired => "timer expired",
+                }
+            }
+            EventKind::Holder { object, .. } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                "held"
+            }
+            EventKind::Depth { object, depth } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("depth", u64::from(depth)));
+                "nested"
+            }
+            EventKind::Capacity { object, items, .. } => {
+                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                number = Some(("items", u64::from(items)));
+                "capacity"
             }
             EventKind::IsrEnter(isr) | EventKind::IsrExit(isr) => {
                 let entity = &entities.isrs[isr.index()];
@@ -64,6 +144,7 @@ impl Timeline {
                     ObjectOp::Overwrite => "overwrite",
                     ObjectOp::Receive => "receive",
                     ObjectOp::Reset => "reset",
+                    ObjectOp::Delete => "delete",
                 }
             }
             EventKind::ObjectLevel { object, level } => {

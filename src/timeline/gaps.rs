@@ -44,9 +44,16 @@ impl Timeline {
             self.cores[core].raw_track = None;
         }
         self.session = session;
+        self.heap = super::memory::HeapState::default();
         self.layout = Layout::of_session(session, &mut self.layout);
         let track = self.losses_track();
         self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);
+    }
+
+    /// The recording of a core ends while others go on: who runs there from now on is not known.
+    pub(super) fn core_end(&mut self, core: CoreId, time_ns: u64) {
+        self.close_isrs(core, time_ns, self.words.end_of_trace);
+        self.leave_unknown(core, time_ns);
     }
 
     pub(super) fn end(&mut self, _entities: &Entities) {

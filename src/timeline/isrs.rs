@@ -12,11 +12,14 @@ const NESTING_LIMIT: usize = 256;
 #[derive(Default)]
 pub struct IsrState {
     drawn: Option<(TrackId, Name)>,
+    /// Whether it was seen to begin or end.
+    is_met: bool,
 }
 
 impl Timeline {
     pub(super) fn isr_enter(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
         let (track, name) = self.isr_track(isr, entities);
+        self.isrs[isr.index()].is_met = true;
         if self.core(core).isr_stack.len() >= NESTING_LIMIT {
             self.counts.missing_isr_exits += NESTING_LIMIT as u64;
             self.close_isrs(core, time_ns, self.words.loss);
@@ -30,7 +33,10 @@ impl Timeline {
         let state = &mut self.cores[core.index()];
         let Some(position) = state.isr_stack.iter().rposition(|&active| active == isr) else {
             // It was active before the capture began, or its enter was lost: since when, nobody knows.
-            self.counts.unmatched_isr_exits += 1;
+            let is_met = std::mem::replace(&mut self.isrs[isr.index()].is_met, true);
+            if is_met || !self.settings.begins_midway {
+                self.counts.unmatched_isr_exits += 1;
+            }
             self.writer.instant(track, time_ns, Label::Name(self.words.exit_without_enter), &[], None);
             return;
         };

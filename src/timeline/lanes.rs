@@ -22,6 +22,8 @@ pub struct LaneState {
     touched: bool,
     /// Its spans overlapped another lane's on the thread track.
     apart: bool,
+    /// A span was seen to begin or end.
+    is_met: bool,
 }
 
 /// A span open on a thread track.
@@ -34,6 +36,7 @@ pub struct OpenSpan {
 impl Timeline {
     pub(super) fn span_begin(&mut self, lane: LaneId, text: &str, time_ns: u64, entities: &Entities) {
         let entity = &entities.lanes[lane.index()];
+        self.lanes[lane.index()].is_met = true;
         let name = self.lane_label(lane, entity);
         let label = if text.is_empty() { Label::Name(name) } else { Label::Text(text) };
         if let Some((task, thread)) = self.nests_on(lane, entity, entities) {
@@ -78,6 +81,7 @@ impl Timeline {
                     self.writer.end(track, time_ns);
                 }
             }
+            _ if self.settings.begins_midway && !state.is_met => state.is_met = true,
             _ => self.counts.unmatched_span_ends += 1,
         }
     }

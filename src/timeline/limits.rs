@@ -20,7 +20,14 @@ fn entities(tasks: u32) -> Entities {
 }
 
 fn timeline() -> Timeline {
-    let settings = Settings { firmware_name: "test".into(), cores: 1, operations: true, raw_events: false, range_ns: None };
+    let settings = Settings {
+        firmware_name: "test".into(),
+        cores: 1,
+        operations: true,
+        raw_events: false,
+        begins_midway: false,
+        range_ns: None,
+    };
     Timeline::new(settings)
 }
 

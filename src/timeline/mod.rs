@@ -3,22 +3,32 @@
 //! - [`tasks`]: who runs, is ready, waits, and who woke whom;
 //! - [`isrs`]: interrupts, nested and re-entered;
 //! - [`objects`]: levels, holders, and the flows from send to receive;
+//! - [`streams`], [`bits`], [`timers`]: what is special about stream buffers, event groups and software timers;
+//! - [`notify`]: notifications from task to task;
+//! - [`memory`]: heap and stacks;
+//! - [`standing`]: what is told of a state that began before the capture did;
 //! - [`lanes`]: spans, instants and values of markers;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
 //! - [`layout`]: which tracks there are and how they are grouped.
 //!
 //! What is not known is not drawn: before the first event, and after a gap, a task has no state until an event tells it.
 
+mod bits;
 mod clip;
 mod detail;
 mod gaps;
 mod isrs;
 mod lanes;
 mod layout;
+mod memory;
+mod notify;
 mod objects;
 mod op;
 mod sched;
+mod standing;
+mod streams;
 mod tasks;
+mod timers;
 mod writer;
 
 #[cfg(test)]
@@ -36,8 +46,11 @@ use clip::Clip;
 use isrs::IsrState;
 use lanes::LaneState;
 use layout::Layout;
+use memory::HeapState;
+use notify::Notification;
 use objects::ObjectState;
 use sched::CoreRows;
+use streams::Moved;
 use tasks::TaskState;
 use writer::{Name, Writer};
 
@@ -52,6 +65,8 @@ pub struct Settings {
     pub operations: bool,
     /// Whether every event is also drawn as an instant on a track of its core.
     pub raw_events: bool,
+    /// Whether spans and interrupts may be open when the capture begins: the first end of each then needs no begin.
+    pub begins_midway: bool,
     /// The time range to write (both ends belong to it), in nanoseconds.
     pub range_ns: Option<(u64, u64)>,
 }
@@ -70,6 +85,7 @@ pub struct Timeline {
     isrs: Vec<IsrState>,
     objects: Vec<ObjectState>,
     lanes: Vec<LaneState>,
+    heap: HeapState,
     /// What may be open: visited, and emptied, at a gap.
     touched: Touched,
     /// What a slice of a task that waits for no object is called, by reason.
@@ -142,6 +158,19 @@ struct Words {
     exit_without_enter: Name,
     idle: Name,
     unknown: Name,
+    bits: Name,
+    value: Name,
+    index: Name,
+    notified: Name,
+    address: Name,
+    depth: Name,
+    malloc: Name,
+    malloc_failed: Name,
+    free: Name,
+    armed: Name,
+    restarted: Name,
+    expired: Name,
+    period_ticks: Name,
 }
 
 impl Words {
@@ -173,6 +202,19 @@ impl Words {
             exit_without_enter: writer.name("exit without enter"),
             idle: writer.name("idle"),
             unknown: writer.name("unknown"),
+            bits: writer.name("bits"),
+            value: writer.name("value"),
+            index: writer.name("index"),
+            notified: writer.name("notified"),
+            address: writer.name("address"),
+            depth: writer.name("depth"),
+            malloc: writer.name("malloc"),
+            malloc_failed: writer.name("malloc failed"),
+            free: writer.name("free"),
+            armed: writer.name("armed"),
+            restarted: writer.name("restarted"),
+            expired: writer.name("expired"),
+            period_ticks: writer.name("period_ticks"),
         }
     }
 }
@@ -195,6 +237,7 @@ impl Timeline {
             isrs: Vec::new(),
             objects: Vec::new(),
             lanes: Vec::new(),
+            heap: HeapState::default(),
             touched: Touched::default(),
             wait_names: [None; WaitReason::COUNT],
             undecided: Vec::new(),
@@ -240,6 +283,26 @@ impl Timeline {
                 EventKind::LateObjectLevel { object, level, since } => {
                     self.late_object_level(object, level, since.get(), entities);
                 }
+                EventKind::Stream { object, op, from_isr, bytes, level } => {
+                    let moved = Moved { object, op, bytes, level };
+                    self.stream_op(moved, from_isr, core, time_ns, entities);
+                }
+                EventKind::Notify { task, index, value, from_isr } => {
+                    self.notify(Notification { task, index, value }, from_isr, core, time_ns, entities);
+                }
+                EventKind::Notified { index, value } => self.notified(index, value, core, time_ns),
+                EventKind::WaitingForBits { object, bits, kernel_ticks } => {
+                    self.waiting_for_bits(object, bits, kernel_ticks, core, time_ns)
+                }
+                EventKind::Bits { object, op, bits, after } => self.bits_op(object, op, bits, after, core, time_ns, entities),
+                EventKind::Timer { object, op, kernel_ticks } => self.timer_op(object, op, kernel_ticks, core, time_ns, entities),
+                EventKind::Heap { op, address, bytes } => self.heap_op(op, address.get(), bytes, core, time_ns, entities),
+                EventKind::StackFree { task, bytes } => self.stack_free(task, bytes, time_ns, entities),
+                EventKind::TaskStanding { task, standing } => self.task_standing(task, standing, core, time_ns, entities),
+                EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
+                EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
+                EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
+                EventKind::CoreEnd => self.core_end(core, time_ns),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns, entities),
                 EventKind::Loss(index) => {
                     if let Some(note) = batch.losses.get(index as usize) {

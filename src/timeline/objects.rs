@@ -9,19 +9,24 @@ use super::{Flow, Timeline, TrackId, TrackKind, Unit};
 use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
 
 /// How many items of one object are followed. Of longer queues only the newest have a flow.
-const FOLLOWED_ITEMS: usize = 1024;
+const FOLLOWED_ITEMS: usize = 256;
 
 /// An object, as drawn.
 #[derive(Default)]
 pub struct ObjectState {
     level: Option<u32>,
-    track: Option<TrackId>,
+    pub(super) track: Option<TrackId>,
+    /// How many items it can hold, and their size in bytes.
+    pub(super) capacity: Option<(u32, u32)>,
+    pub(super) stream: super::streams::StreamState,
+    pub(super) bits: super::bits::BitsState,
+    pub(super) timer: super::timers::TimerState,
     verbs: Option<Verbs>,
     /// Items put in before the capture began, or too many to follow. They come out first.
     unknown_items: u32,
     /// The flows of the items inside, oldest first.
     flows: VecDeque<u64>,
-    held: Option<Held>,
+    pub(super) held: Option<Held>,
     /// Given back while somebody waited: the flow to the next holder.
     handed_over: Option<(u64, Option<TaskId>)>,
     /// What a slice of a task that waits for it is called, by reason.
@@ -33,17 +38,18 @@ pub struct ObjectState {
 
 /// A mutex being held.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    by: Option<TaskId>,
+pub(super) struct Held {
+    pub(super) by: Option<TaskId>,
 }
 
 /// What its operations are called.
 #[derive(Clone, Copy, Debug)]
-struct Verbs {
-    create: Name,
-    send: Name,
-    receive: Name,
+pub(super) struct Verbs {
+    pub(super) create: Name,
+    pub(super) send: Name,
+    pub(super) receive: Name,
     reset: Name,
+    delete: Name,
 }
 
 impl Timeline {
@@ -82,6 +88,12 @@ impl Timeline {
                 self.objects[object.index()].forget_items(0);
                 (verbs.reset, None)
             }
+            ObjectOp::Delete => {
+                let state = &mut self.objects[object.index()];
+                state.forget_items(0);
+                state.level = None;
+                (verbs.delete, None)
+            }
         };
         if let Some(track) = track {
             self.writer.instant(track, time_ns, Label::Name(verb), &[], flow);
@@ -96,8 +108,10 @@ impl Timeline {
             ObjectOp::Receive => self.mutex_taken(object, core, time_ns, entities),
             ObjectOp::Send | ObjectOp::Overwrite => self.mutex_given(object, time_ns),
             ObjectOp::Reset => self.close_held(object, time_ns, self.words.loss),
-            ObjectOp::Create => {
-                let verb = self.verbs(object, entities).create;
+            ObjectOp::Create | ObjectOp::Delete => {
+                self.close_held(object, time_ns, self.words.deleted);
+                let verbs = self.verbs(object, entities);
+                let verb = if op == ObjectOp::Create { verbs.create } else { verbs.delete };
                 if self.settings.operations
                     && let Some(track) = self.context(core, false, entities)
                 {
@@ -135,7 +149,7 @@ impl Timeline {
     }
 
     /// What a mutex's slice is called while `task` holds it.
-    fn held_by(&mut self, task: Option<TaskId>) -> Name {
+    pub(super) fn held_by(&mut self, task: Option<TaskId>) -> Name {
         let state = task.map(|task| &mut self.tasks[task.index()]);
         let Some((state, drawn)) = state.and_then(|state| state.drawn.map(|drawn| (state, drawn))) else {
             return self.words.held;
@@ -159,7 +173,7 @@ impl Timeline {
         self.writer.end_with(track, time_ns, &[], Some(flow));
     }
 
-    fn close_held(&mut self, object: ObjectId, time_ns: u64, why: Name) {
+    pub(super) fn close_held(&mut self, object: ObjectId, time_ns: u64, why: Name) {
         let state = &mut self.objects[object.index()];
         if let (Some(_), Some(track)) = (state.held.take(), state.track) {
             let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
@@ -196,6 +210,7 @@ impl Timeline {
             return;
         }
         self.objects[object.index()].forget_items(level);
+        self.objects[object.index()].stream.holds_unknown(level);
         self.set_level(object, level, time_ns, entities);
     }
 
@@ -205,7 +220,7 @@ impl Timeline {
         self.set_level(object, level, since_ns, entities);
     }
 
-    fn set_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
+    pub(super) fn set_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
         if self.objects[object.index()].level == Some(level) {
             return;
         }
@@ -214,7 +229,7 @@ impl Timeline {
         self.writer.counter(track, time_ns, i64::from(level));
     }
 
-    fn touch_object(&mut self, object: ObjectId) {
+    pub(super) fn touch_object(&mut self, object: ObjectId) {
         let state = &mut self.objects[object.index()];
         if !state.touched {
             state.touched = true;
@@ -225,33 +240,50 @@ impl Timeline {
     /// Forgets an object's state: what is open ends here, marked with `why`.
     pub(super) fn forget_object(&mut self, object: ObjectId, time_ns: u64, why: Name) {
         self.close_held(object, time_ns, why);
+        self.close_timer(object, time_ns, why);
         let state = &mut self.objects[object.index()];
         state.forget_items(0);
+        state.bits.forget();
         state.level = None;
         state.handed_over = None;
         state.waiters = 0;
         state.touched = false;
     }
 
-    fn object_track(&mut self, object: ObjectId, entities: &Entities) -> TrackId {
+    pub(super) fn object_track(&mut self, object: ObjectId, entities: &Entities) -> TrackId {
         if let Some(track) = self.objects[object.index()].track {
             return track;
         }
         let entity = &entities.objects[object.index()];
         let kind = match entity.kind {
-            kind if kind.is_mutex() => TrackKind::Slices,
+            kind if kind.is_mutex() || kind == ObjectKind::Timer => TrackKind::Slices,
+            kind if kind.is_stream() => TrackKind::Counter { unit: Unit::Bytes },
+            ObjectKind::EventGroup => TrackKind::Counter { unit: Unit::None },
             ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore => TrackKind::Counter { unit: Unit::Count },
             _ => TrackKind::Counter { unit: Unit::Named("items") },
         };
-        let description = format!("{} #{}", entity.kind.noun(), entity.number);
+        let mut description = format!("{} #{}", entity.kind.noun(), entity.number);
+        match self.objects[object.index()].capacity {
+            Some((bytes, _)) if entity.kind.is_stream() => description += &format!(" of {bytes} bytes"),
+            Some((items, item_bytes)) if item_bytes > 0 => description += &format!(" of {items} items of {item_bytes} bytes"),
+            Some((items, _)) if items > 1 => description += &format!(" of at most {items}"),
+            _ => {}
+        }
         let group = self.group(Group::Objects);
         let name = object_name(entity).into();
-        let track = self.writer.track(Some(group), kind, name, Some(&description), entity.number);
+        // Kinds that are numbered apart follow each other.
+        let first = match entity.kind {
+            kind if kind.is_stream() => 1 << 24,
+            ObjectKind::EventGroup => 2 << 24,
+            ObjectKind::Timer => 3 << 24,
+            _ => 0,
+        };
+        let track = self.writer.track(Some(group), kind, name, Some(&description), entity.number.saturating_add(first));
         self.objects[object.index()].track = Some(track);
         track
     }
 
-    fn verbs(&mut self, object: ObjectId, entities: &Entities) -> Verbs {
+    pub(super) fn verbs(&mut self, object: ObjectId, entities: &Entities) -> Verbs {
         if let Some(verbs) = self.objects[object.index()].verbs {
             return verbs;
         }
@@ -259,7 +291,13 @@ impl Timeline {
         let name = object_name(entity);
         let (send, receive) = if entity.kind.is_taken() { ("give", "take") } else { ("send", "receive") };
         let mut phrase = |verb: &str| self.writer.name(&format!("{verb} {name}"));
-        let verbs = Verbs { create: phrase("create"), send: phrase(send), receive: phrase(receive), reset: phrase("reset") };
+        let verbs = Verbs {
+            create: phrase("create"),
+            send: phrase(send),
+            receive: phrase(receive),
+            reset: phrase("reset"),
+            delete: phrase("delete"),
+        };
         self.objects[object.index()].verbs = Some(verbs);
         verbs
     }
@@ -306,6 +344,7 @@ impl ObjectState {
     /// Forgets which items are inside.
     fn forget_items(&mut self, level: u32) {
         self.flows.clear();
+        self.stream.forget();
         self.unknown_items = level;
     }
 }

@@ -13,7 +13,7 @@ const UNDECIDED_TASKS: usize = 256;
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Status {
+pub(super) enum Status {
     /// Nothing known.
     #[default]
     Unknown,
@@ -42,7 +42,7 @@ enum Leaving {
 /// One life of a task, as drawn.
 #[derive(Default)]
 pub struct TaskState {
-    status: Status,
+    pub(super) status: Status,
     leaving: Option<Leaving>,
     /// What it waits for, while it waits on an object.
     pub(super) waits_on: Option<Wait>,
@@ -64,6 +64,10 @@ pub struct TaskState {
     pub(super) priority_track: Option<TrackId>,
     /// The lanes of the open spans on its thread track, outermost first.
     pub(super) spans: Vec<super::lanes::OpenSpan>,
+    pub(super) stack_track: Option<TrackId>,
+    pub(super) notified: super::notify::NotifyState,
+    /// The bits that it is about to wait for, or waits for.
+    pub(super) awaited_bits: Option<u32>,
     /// The highest priority it was given (not inherited), for the order of the processes.
     pub(super) top_priority: Option<u32>,
 }
@@ -234,7 +238,7 @@ impl Timeline {
         }
     }
 
-    fn begin_unknown_wait(&mut self, task: TaskId, left_ns: u64) {
+    pub(super) fn begin_unknown_wait(&mut self, task: TaskId, left_ns: u64) {
         self.tasks[task.index()].status = Status::Waiting;
         if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
             self.writer.begin(drawn.thread, left_ns, Label::Name(self.words.wait), &[], None);
@@ -246,6 +250,7 @@ impl Timeline {
         let state = &mut self.tasks[task.index()];
         state.status = Status::Waiting;
         state.waits_on = Some(wait);
+        let bits = state.awaited_bits.take().filter(|_| wait.reason == WaitReason::Bits);
         if let Some(object) = wait.object {
             state.last_wait = Some((object, time_ns));
             self.objects[object.index()].waiters += 1;
@@ -253,15 +258,25 @@ impl Timeline {
         let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) else { return };
         let ticks = |name| Note { name, value: NoteValue::Uint(u64::from(wait.kernel_ticks)) };
         let note = match wait.reason {
-            WaitReason::Delay => Some(ticks(self.words.ticks)),
-            WaitReason::DelayUntil => Some(ticks(self.words.until_tick)),
-            _ => Some(ticks(self.words.timeout_ticks)),
+            WaitReason::Delay => ticks(self.words.ticks),
+            WaitReason::DelayUntil => ticks(self.words.until_tick),
+            _ => ticks(self.words.timeout_ticks),
         };
-        let note = note.filter(|_| wait.kernel_ticks != u32::MAX);
-        self.writer.begin(drawn.thread, time_ns, Label::Name(name), note.as_slice(), None);
+        let is_limited = wait.kernel_ticks != u32::MAX;
+        match bits.map(|bits| Note { name: self.words.bits, value: NoteValue::Uint(u64::from(bits)) }) {
+            Some(bits) => {
+                let notes = [bits, note];
+                let notes = if is_limited { &notes[..] } else { &notes[..1] };
+                self.writer.begin(drawn.thread, time_ns, Label::Name(name), notes, None);
+            }
+            None => {
+                let notes = if is_limited { std::slice::from_ref(&note) } else { &[] };
+                self.writer.begin(drawn.thread, time_ns, Label::Name(name), notes, None);
+            }
+        }
     }
 
-    fn begin_suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
+    pub(super) fn begin_suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
         let by = self.cores[core.index()].current.filter(|&by| by != task);
         let by = by.and_then(|by| self.tasks[by.index()].drawn).map(|by| by.comm);
         let state = &mut self.tasks[task.index()];
@@ -306,6 +321,7 @@ impl Timeline {
                     WaitReason::Send => "send",
                     WaitReason::Peek => "peek",
                     WaitReason::Delay | WaitReason::DelayUntil => "delay",
+                    WaitReason::Notification | WaitReason::Bits => "wait for",
                 };
                 format!("{verb} {object_name}")
             }
@@ -315,6 +331,8 @@ impl Timeline {
                 WaitReason::Receive => "receive".to_owned(),
                 WaitReason::Send => "send".to_owned(),
                 WaitReason::Peek => "peek".to_owned(),
+                WaitReason::Notification => "notification".to_owned(),
+                WaitReason::Bits => "event bits".to_owned(),
             },
         };
         let name = self.writer.name(&phrase);
@@ -330,7 +348,16 @@ impl Timeline {
     pub(super) fn waiting(&mut self, wait: Wait, core: CoreId, time_ns: u64) {
         self.isrs_must_have_ended(core, time_ns);
         match self.cores[core.index()].current {
-            Some(task) => self.tasks[task.index()].leaving = Some(Leaving::Wait(wait)),
+            Some(task) => {
+                let leaving = &mut self.tasks[task.index()].leaving;
+                // A stream's wait is carried out by a notification: the first reason stands.
+                if let (Some(Leaving::Wait(first)), WaitReason::Notification) = (&leaving, wait.reason)
+                    && first.object.is_some()
+                {
+                    return;
+                }
+                *leaving = Some(Leaving::Wait(wait));
+            }
             None => self.counts.without_task += 1,
         }
     }
@@ -412,7 +439,7 @@ impl Timeline {
     }
 
     /// An instant in a task's life, with the task that caused it if that is another one.
-    fn task_instant(&mut self, drawn: Drawn, what: Name, core: CoreId, time_ns: u64) {
+    pub(super) fn task_instant(&mut self, drawn: Drawn, what: Name, core: CoreId, time_ns: u64) {
         if drawn.idle {
             return;
         }
@@ -425,8 +452,17 @@ impl Timeline {
         let drawn = self.drawn(task, entities);
         let state = &mut self.tasks[task.index()];
         let before = state.priority.replace(priority);
-        if change == PriorityChange::Set {
-            state.top_priority = Some(state.top_priority.map_or(priority, |top| top.max(priority)));
+        match change {
+            PriorityChange::Set | PriorityChange::Base => {
+                state.top_priority = Some(state.top_priority.map_or(priority, |top| top.max(priority)));
+            }
+            // It may be inherited; better than nothing.
+            PriorityChange::Told => _ = state.top_priority.get_or_insert(priority),
+            PriorityChange::Inherit | PriorityChange::Disinherit => {}
+        }
+        if change == PriorityChange::Base {
+            state.priority = before;
+            return;
         }
         if drawn.idle {
             return;
@@ -436,7 +472,7 @@ impl Timeline {
             self.writer.counter(track, time_ns, i64::from(priority));
         }
         let what = match change {
-            PriorityChange::Set => return,
+            PriorityChange::Set | PriorityChange::Told | PriorityChange::Base => return,
             PriorityChange::Inherit => self.words.inherits_priority,
             PriorityChange::Disinherit => self.words.priority_restored,
         };
@@ -474,5 +510,6 @@ impl Timeline {
         state.status = Status::Unknown;
         state.leaving = None;
         state.touched = false;
+        state.notified.forget();
     }
 }

@@ -11,6 +11,9 @@ use crate::model::TextRef;
 /// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes.
 pub const BLOCK_OPS: usize = 1 << 15;
 
+/// Or once its texts have this many bytes.
+const BLOCK_TEXT_BYTES: usize = 4 << 20;
+
 /// A name known for the whole conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name(u32);
@@ -292,9 +295,12 @@ impl Writer {
     /// Whether the block should be sealed now.
     #[inline]
     pub fn is_full(&self) -> bool {
-        // Texts and annotations can pile up without operations while a time range drops them.
+        // Texts and annotations can pile up without operations while a time range drops them, and texts can be long.
         let block = &self.block;
-        block.ops.len() >= BLOCK_OPS || block.text_refs.len() >= BLOCK_OPS || block.args.len() >= 4 * BLOCK_OPS
+        block.ops.len() >= BLOCK_OPS
+            || block.text_refs.len() >= BLOCK_OPS
+            || block.args.len() >= 4 * BLOCK_OPS
+            || block.texts.len_bytes() >= BLOCK_TEXT_BYTES
     }
 
     /// Seals the present block, full or not.

@@ -103,7 +103,7 @@ pub fn resolve(capture: &[u8], window_bytes: usize, mut batch: impl FnMut(&Event
 
 /// The records of a capture.
 pub fn records(capture: &[u8]) -> Records {
-    Decoder { mode: Mode::FreeRtos }.records(capture, 0..capture.len())
+    Decoder::plain(Mode::FreeRtos).records(capture, 0..capture.len())
 }
 
 pub fn generated(bytes: u64, seed: u64, cores: u16, damage: Damage) -> Vec<u8> {

@@ -2,7 +2,9 @@
 
 mod bench;
 mod bless;
+mod codegen;
 mod generate;
+mod target;
 
 use clap::{Parser, Subcommand};
 
@@ -22,6 +24,14 @@ enum Task {
     Bless,
     /// Measure the converter as a whole process
     Bench(bench::Bench),
+    /// Write what is made of the table of events, target/events.toml
+    Codegen(codegen::Arguments),
+    /// Record the tracer library on the real kernel with every backend, convert, and hold the result against the application's log
+    TargetTest(target::TestArguments),
+    /// Print the size of the tracer library next to the budgets; fail beyond them. Needs arm-none-eabi-gcc
+    Size,
+    /// Print the instructions per event next to the budgets; fail beyond them. Needs arm-none-eabi-gcc and qemu-system-arm
+    Cycles,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -29,5 +39,9 @@ fn main() -> anyhow::Result<()> {
         Task::Gen(capture) => generate::run(&capture),
         Task::Bless => bless::run(),
         Task::Bench(options) => bench::run(&options),
+        Task::Codegen(arguments) => codegen::run(&arguments),
+        Task::TargetTest(arguments) => target::test(&arguments),
+        Task::Size => target::size(),
+        Task::Cycles => target::cycles(),
     }
 }

@@ -6,13 +6,13 @@
 
 use std::ops::Range;
 
-use crate::format::{Decode, Mode, Parcel, Part};
+use crate::format::Mode;
 use crate::frame::cobs;
 use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
-use super::record::{FIRST_FREERTOS_ID, Record};
+use super::record::{DELTA, EVENTS, Record};
 
 /// What ends every frame and occurs nowhere else.
 pub const DELIMITER: u8 = 0;
@@ -39,6 +39,8 @@ pub enum BadFrame {
     LooseBytes,
     /// A kind of queue that does not exist.
     UnknownEnum,
+    /// A sync frame of another version, or none that can be.
+    UnknownSync,
     /// Longer than [`MAX_FRAME_BYTES`].
     Oversize,
     /// The input ends before the frame does.
@@ -58,6 +60,7 @@ impl BadFrame {
             BadFrame::VarintTooLong => ("varint_too_long", "an event holds a number too large for its field"),
             BadFrame::LooseBytes => ("loose_bytes", "an event is followed by bytes that belong to no field"),
             BadFrame::UnknownEnum => ("unknown_enum", "an event names a kind of queue that does not exist"),
+            BadFrame::UnknownSync => ("unknown_sync", "a sync frame is of another version, or contradicts itself"),
             BadFrame::Oversize => ("oversize_frame", "a run of bytes without a delimiter is too long to be a frame"),
             BadFrame::Truncated => ("truncated_frame", "the input ends within a frame"),
         };
@@ -78,6 +81,21 @@ pub struct Stored {
     pub record: Record<TextRef>,
     /// Where its frame starts, in bytes from [`Records::base`].
     pub offset: u32,
+    /// The core that it belongs to, once [`Stamp::Absolute`] in the superset; no meaning in the plain format.
+    pub core: u16,
+    /// What the record's time is.
+    pub stamp: Stamp,
+}
+
+/// What the time of a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// Ticks of the target's clock. Also of metadata, which has none.
+    Absolute,
+    /// Still the value of the wire: see [`DeltaLayout`](super::sync::DeltaLayout).
+    Delta,
+    /// A delta that counts from an unknown time.
+    Unknown,
 }
 
 const _: () = assert!(size_of::<Stored>() <= 32);
@@ -95,6 +113,8 @@ pub struct Bad {
     pub frames: u32,
     /// What is wrong with it.
     pub reason: BadFrame,
+    /// The delta time stamp of an unknown event, whose frame is sound; else 0.
+    pub delta: u32,
     /// Its first bytes (see [`KEPT_RAW_BYTES`]), in [`Records::text`].
     pub raw: TextRef,
 }
@@ -148,23 +168,51 @@ impl Records {
     }
 }
 
+/// Which of the two formats a capture is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// Absolute time stamps only.
+    Plain,
+    /// With sync frames, delta time stamps, and more events.
+    Superset,
+}
+
 /// The decoder stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder {
-    /// What ran on the target: without FreeRTOS, its events are unknown.
-    pub mode: Mode,
-}
-
-impl Decode for Decoder {
-    fn decode(&self, _input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
-        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
-        let mut records = spare.unwrap_or_default();
-        self.records_into(part.input, part.start..part.end, &mut records);
-        records
-    }
+    wire: Wire,
+    /// A bit for each first byte that a sound frame may have.
+    known: [u64; 4],
 }
 
 impl Decoder {
+    /// A decoder. `mode` is what ran on the target: without FreeRTOS, its events are unknown.
+    #[must_use]
+    pub const fn new(wire: Wire, mode: Mode) -> Decoder {
+        let is_superset = matches!(wire, Wire::Superset);
+        let has_freertos = matches!(mode, Mode::FreeRtos);
+        let mut known = [0; 4];
+        let mut index = 0;
+        while index < EVENTS.len() {
+            let event = EVENTS[index];
+            if (is_superset || !event.is_superset) && (has_freertos || !event.is_freertos) {
+                known[(event.id >> 6) as usize] |= 1 << (event.id & 63);
+                if is_superset && !event.is_metadata {
+                    let id = event.id | DELTA;
+                    known[(id >> 6) as usize] |= 1 << (id & 63);
+                }
+            }
+            index += 1;
+        }
+        Decoder { wire, known }
+    }
+
+    /// A decoder of the plain format.
+    #[must_use]
+    pub const fn plain(mode: Mode) -> Decoder {
+        Decoder::new(Wire::Plain, mode)
+    }
+
     /// Decodes the part `range` of `input`.
     #[must_use]
     pub fn records(&self, input: &[u8], range: Range<usize>) -> Records {
@@ -194,20 +242,24 @@ impl Decoder {
         for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
             let len = delimiter + 1 - at;
             match self.frame(beyond, at, len, &mut payload, &mut records.text) {
-                Ok(record) => {
+                Ok((record, stamp)) => {
                     order.note(&record);
                     records.ok_bytes += len as u64;
-                    records.frames.push(Stored { record, offset: saturate(at) });
+                    records.frames.push(Stored { record, offset: saturate(at), core: 0, stamp });
                 }
-                Err(reason) => add_bad(records, part, at, len, reason),
+                Err(reason) => {
+                    let delta = self.delta_of_unknown(reason, &payload);
+                    add_bad(records, part, at, len, reason, delta);
+                }
             }
             at += len;
         }
 
-        records.ordered = order.range();
+        // In the superset this is known only once times are absolute.
+        records.ordered = order.range().filter(|_| self.wire == Wire::Plain);
         if edges.unfinished > 0 {
             let reason = if edges.unfinished < MAX_FRAME_BYTES { BadFrame::Truncated } else { BadFrame::Oversize };
-            add_bad(records, part, frames_end, edges.unfinished, reason);
+            add_bad(records, part, frames_end, edges.unfinished, reason, 0);
         }
         records.tail_raw = keep_raw(part.get(tail_at..), &mut records.text);
     }
@@ -220,15 +272,15 @@ impl Decoder {
         len: usize,
         payload: &mut Vec<u8>,
         texts: &mut Vec<u8>,
-    ) -> Result<Record<TextRef>, BadFrame> {
+    ) -> Result<(Record<TextRef>, Stamp), BadFrame> {
         let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
         let rest = bytes.get(at..).unwrap_or(&[]);
         if let Some(window) = cobs::unstuff_short(rest, len, &mut scratch) {
             let mut reader = WindowReader::new(window, len - 2, texts);
-            if let Ok(record) = self.event(&mut reader)
-                && reader.is_at_end()
+            if let Ok(event) = self.event(&mut reader)
+                && (reader.is_at_end() || self.allows_more() && reader.is_within())
             {
-                return Ok(record);
+                return Ok(event);
             }
         }
         self.frame_in_full(rest.get(..len).unwrap_or(rest), payload, texts)
@@ -236,33 +288,63 @@ impl Decoder {
 
     /// Any frame, and what is wrong with it.
     #[cold]
-    fn frame_in_full(&self, frame: &[u8], payload: &mut Vec<u8>, texts: &mut Vec<u8>) -> Result<Record<TextRef>, BadFrame> {
+    fn frame_in_full(
+        &self,
+        frame: &[u8],
+        payload: &mut Vec<u8>,
+        texts: &mut Vec<u8>,
+    ) -> Result<(Record<TextRef>, Stamp), BadFrame> {
         unstuff_frame(frame, payload)?;
         self.payload(payload, texts)
     }
 
-    /// The record in one frame, given with its delimiter. `payload` is where the frame is unstuffed to.
+    /// The record in one frame, given with its delimiter, and what its time is. `payload` is where the frame is unstuffed to.
     ///
     /// # Errors
     /// The reason why it is no record.
-    pub fn record<'a>(&self, frame: &[u8], payload: &'a mut Vec<u8>) -> Result<Record<&'a [u8]>, BadFrame> {
+    pub fn record<'a>(&self, frame: &[u8], payload: &'a mut Vec<u8>) -> Result<(Record<&'a [u8]>, Stamp), BadFrame> {
         unstuff_frame(frame, payload)?;
         self.payload(payload, &mut Borrow)
     }
 
-    fn payload<'a, K: KeepText<'a>>(&self, payload: &'a [u8], texts: &mut K) -> Result<Record<K::Text>, BadFrame> {
+    fn payload<'a, K: KeepText<'a>>(&self, payload: &'a [u8], texts: &mut K) -> Result<(Record<K::Text>, Stamp), BadFrame> {
         let mut reader = SliceReader::new(payload, texts);
-        let record = self.event(&mut reader)?;
-        if reader.is_at_end() { Ok(record) } else { Err(BadFrame::LooseBytes) }
+        let event = self.event(&mut reader)?;
+        if reader.is_at_end() || self.allows_more() { Ok(event) } else { Err(BadFrame::LooseBytes) }
+    }
+
+    /// Whether fields may follow the last known one: later versions of the superset append some.
+    #[inline]
+    fn allows_more(&self) -> bool {
+        self.wire == Wire::Superset
     }
 
     #[inline(always)]
-    fn event<R: Reader>(&self, reader: &mut R) -> Result<Record<R::Text>, BadFrame> {
+    fn event<R: Reader>(&self, reader: &mut R) -> Result<(Record<R::Text>, Stamp), BadFrame> {
         let id = reader.u8()?;
-        if id >= FIRST_FREERTOS_ID && self.mode == Mode::BareMetal {
+        if self.known[usize::from(id >> 6)] >> (id & 63) & 1 == 0 {
             return Err(BadFrame::UnknownEvent);
         }
-        Record::read(id, reader)
+        let record = Record::read(id & !DELTA, reader)?;
+        if id & DELTA == 0 {
+            return Ok((record, Stamp::Absolute));
+        }
+        match record.ts() {
+            Some(1..=0xFFFF_FFFF) => Ok((record, Stamp::Delta)),
+            _ => Err(BadFrame::VarintTooLong),
+        }
+    }
+
+    /// The delta time stamp of a frame, given its payload, that is sound but for an id that is not known here: an event of a later
+    /// version.
+    #[cold]
+    fn delta_of_unknown(&self, reason: BadFrame, payload: &[u8]) -> u32 {
+        let mut texts = Borrow;
+        let mut reader = SliceReader::new(payload, &mut texts);
+        match (reason, self.wire, reader.u8()) {
+            (BadFrame::UnknownEvent, Wire::Superset, Ok(id)) if id & DELTA != 0 => reader.u32().unwrap_or(0),
+            _ => 0,
+        }
     }
 }
 
@@ -302,7 +384,7 @@ fn unstuff_frame(frame: &[u8], payload: &mut Vec<u8>) -> Result<(), BadFrame> {
 }
 
 #[cold]
-fn add_bad(records: &mut Records, part: &[u8], at: usize, len: usize, reason: BadFrame) {
+fn add_bad(records: &mut Records, part: &[u8], at: usize, len: usize, reason: BadFrame, delta: u32) {
     let index = saturate(records.frames.len());
     // A run of lone delimiters, without the single byte of an unfinished frame behind it.
     if (reason, len) == (BadFrame::Empty, 1)
@@ -315,7 +397,7 @@ fn add_bad(records: &mut Records, part: &[u8], at: usize, len: usize, reason: Ba
         return;
     }
     let raw = keep_raw(part.get(at..at + len), &mut records.text);
-    records.bad.push(Bad { index, offset: saturate(at), len: saturate(len), frames: 1, reason, raw });
+    records.bad.push(Bad { index, offset: saturate(at), len: saturate(len), frames: 1, reason, delta, raw });
 }
 
 fn keep_raw(bytes: Option<&[u8]>, arena: &mut Vec<u8>) -> TextRef {

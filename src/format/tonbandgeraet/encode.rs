@@ -1,17 +1,22 @@
 //! Records → frames, for tests, fuzzing, benches and generated captures. Writes what the target writes: numbers in their
-//! shortest form, one frame per record.
+//! shortest form, one frame per record; in the superset delta time stamps, and a sync frame wherever the target sends one.
 
 use crate::frame::cobs;
 
 use super::field::Writer;
-use super::record::Record;
+use super::record::{DELTA, Record, SyncFields};
+use super::sync::{Delta, MAGIC, VERSION, flags};
 
 /// Appends the frame of `record`, delimiter included, to `frames`.
 pub fn encode(record: &Record<&[u8]>, frames: &mut Vec<u8>) {
+    encode_flagged(record, 0, frames);
+}
+
+fn encode_flagged(record: &Record<&[u8]>, flags: u8, frames: &mut Vec<u8>) {
     let start = frames.len();
     // The payload stands where it stands in the frame when it has no full block: then stuffing only puts codes where zeros are.
     frames.push(0);
-    record.write(&mut Writer::new(frames));
+    record.write(flags, &mut Writer::new(frames));
     let payload_len = frames.len() - start - 1;
     if payload_len < 254 {
         frames.push(0);
@@ -32,6 +37,99 @@ fn stuff_in_place(frame: &mut [u8]) {
             block_len = 0;
         }
         block_len += 1;
+    }
+}
+
+/// Writes one sequence of frames in the superset: a stream, or one core's snapshot.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// What every sync says. Its number, time and count of losses are those of the present.
+    sync: SyncFields,
+    /// How many frames follow a sync before the next one is due.
+    sync_every: u32,
+    /// Frames until a sync is due; 0: before the next frame.
+    sync_in: u32,
+}
+
+impl Sequence {
+    /// A sequence for a number of cores, a tick of `clock.0 / clock.1` nanoseconds, and syncs every so many frames. `sync_flags` are
+    /// those of every sync: see [`flags`].
+    #[must_use]
+    pub fn new(cores: u32, clock: (u32, u32), sync_flags: u8, sync_every: u32) -> Sequence {
+        let (clock_num, clock_den) = clock;
+        let sync = SyncFields {
+            magic: MAGIC,
+            version: VERSION,
+            flags: sync_flags,
+            cores,
+            clock_num,
+            clock_den,
+            ..SyncFields::default()
+        };
+        Sequence { sync, sync_every, sync_in: 0 }
+    }
+
+    /// A recording starts. Its first frame will be a sync.
+    pub fn start(&mut self, ticks: u64) {
+        self.sync.ts = ticks;
+        self.sync.seq = 0;
+        self.sync_in = 0;
+    }
+
+    /// An event. Its own time is not looked at; the one given is in ticks.
+    pub fn event(&mut self, core: u32, ticks: u64, record: &Record<&[u8]>, frames: &mut Vec<u8>) {
+        let elapsed = ticks.wrapping_sub(self.sync.ts);
+        self.sync.ts = ticks;
+        let delta = |ticks, number| self.sync.layout().wire(Delta { ticks, core, number });
+        let wire = match delta(elapsed, self.sync.seq) {
+            Some(wire) if self.sync_in > 0 => Some(wire),
+            _ => {
+                self.sync(core, 0, frames);
+                self.sync.layout().wire(Delta { ticks: 0, core, number: self.sync.seq })
+            }
+        };
+        // A core that there is not gets no events.
+        let Some(wire) = wire else { return };
+        let mut record = *record;
+        record.set_ts(u64::from(wire));
+        encode_flagged(&record, DELTA, frames);
+        self.count();
+    }
+
+    /// Metadata.
+    pub fn metadata(&mut self, core: u32, record: &Record<&[u8]>, frames: &mut Vec<u8>) {
+        if self.sync_in == 0 {
+            self.sync(core, 0, frames);
+        }
+        encode(record, frames);
+        self.count();
+    }
+
+    /// An event for which there was no room.
+    pub fn lose(&mut self, ticks: u64) {
+        self.sync.ts = ticks;
+        self.sync.dropped = self.sync.dropped.wrapping_add(1);
+        self.sync_in = 0;
+    }
+
+    /// The recording stops.
+    pub fn stop(&mut self, core: u32, ticks: u64, frames: &mut Vec<u8>) {
+        self.sync.ts = ticks;
+        self.sync(core, flags::STOP, frames);
+    }
+
+    fn sync(&mut self, core: u32, more: u8, frames: &mut Vec<u8>) {
+        let start = if self.sync.seq == 0 { flags::START } else { 0 };
+        let mut fields = Vec::new();
+        SyncFields { core, flags: self.sync.flags | start | more, ..self.sync }.write(&mut fields);
+        encode(&Record::Sync { fields: &fields }, frames);
+        self.sync.seq = self.sync.seq.wrapping_add(1);
+        self.sync_in = self.sync_every;
+    }
+
+    fn count(&mut self) {
+        self.sync.seq = self.sync.seq.wrapping_add(1);
+        self.sync_in = self.sync_in.saturating_sub(1);
     }
 }
 

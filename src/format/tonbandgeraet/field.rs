@@ -19,6 +19,8 @@ pub(super) trait Reader {
     fn u64(&mut self) -> Result<u64, BadFrame>;
     /// All that is left.
     fn text(&mut self) -> Result<Self::Text, BadFrame>;
+    /// All that is left, if it is what it should be.
+    fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<Self::Text, BadFrame>;
 
     #[inline]
     fn i64(&mut self) -> Result<i64, BadFrame> {
@@ -132,6 +134,11 @@ impl<'a, K: KeepText<'a>> Reader for SliceReader<'a, '_, K> {
     fn text(&mut self) -> Result<K::Text, BadFrame> {
         Ok(self.texts.keep(std::mem::take(&mut self.rest)))
     }
+
+    fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<K::Text, BadFrame> {
+        check(self.rest)?;
+        self.text()
+    }
 }
 
 /// Reads a short payload out of a window that holds a 0 behind it and has room behind that.
@@ -157,6 +164,11 @@ impl<'a, 'k, K: KeepText<'a>> WindowReader<'a, 'k, K> {
     #[inline]
     pub(super) fn is_at_end(&self) -> bool {
         self.at == self.end
+    }
+
+    /// Whether nothing was read beyond the end.
+    pub(super) fn is_within(&self) -> bool {
+        self.at <= self.end
     }
 
     /// A LEB128 number of at most 8 bytes, and its length.
@@ -220,6 +232,11 @@ impl<'a, K: KeepText<'a>> Reader for WindowReader<'a, '_, K> {
         let text = self.window.get(self.at..self.end).ok_or(BadFrame::MissingField)?;
         self.at = self.end;
         Ok(self.texts.keep(text))
+    }
+
+    fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<K::Text, BadFrame> {
+        check(self.window.get(self.at..self.end).ok_or(BadFrame::MissingField)?)?;
+        self.text()
     }
 }
 

@@ -1,10 +1,15 @@
 //! Tonbandgerät: a tracer for bare-metal and FreeRTOS targets.
 //!
-//! A capture is a chain of COBS frames, each one event, and nothing else: no header, no checksum, no lengths. Times are absolute
-//! ticks of the target's timer. Nothing in it says whether the target ran FreeRTOS; the ids of its events do.
+//! A capture is a chain of COBS frames, each one event, and nothing else: no header, no checksum, no lengths.
+//!
+//! In the plain format times are absolute ticks of the target's timer, and nothing says whether the target ran FreeRTOS; the ids
+//! of its events do. The superset, which the library in `target/` sends, has more events, times relative to the event before, and
+//! sync frames ([`sync`]) that tell the clock, the cores, the absolute time, and what was lost. `target/FORMAT.md` describes both.
+//! Which one a capture is in is told by its frames.
 
 pub mod decode;
 pub mod encode;
+mod events;
 mod field;
 pub mod generate;
 mod probe;
@@ -12,12 +17,15 @@ pub mod record;
 mod resolve;
 pub mod scan;
 #[cfg(test)]
+mod superset_tests;
+pub mod sync;
+#[cfg(test)]
 mod tests;
 
-use super::{Format, FormatOptions, Mode, Parcel, Part, Probe, Scan, Stages};
+use super::{Decode, Format, FormatOptions, Mode, Parcel, Part, Probe, Scan, Stages};
 use crate::frame::split;
 use crate::model::Ledger;
-use decode::{DELIMITER, Decoder};
+use decode::{DELIMITER, Decoder, Records, Wire};
 use resolve::Resolver;
 use scan::{Collector, ScanFacts};
 
@@ -72,12 +80,26 @@ impl Scan for Scanner {
         let told = self.inputs.iter().find_map(|options| options.mode);
         let found = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
         let mode = told.unwrap_or(found);
-        if mode == Mode::BareMetal {
-            for facts in &mut facts {
-                facts.metadata.retain(|metadata| metadata.record.id() < record::FIRST_FREERTOS_ID);
-            }
+        let wires: Vec<Wire> = facts.iter().map(ScanFacts::wire).collect();
+        for (facts, &wire) in facts.iter_mut().zip(&wires) {
+            facts.retain(wire, mode);
         }
         let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
-        Stages { cores: resolver.cores(), decode: Box::new(Decoder { mode }), resolve: Box::new(resolver) }
+        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
+        Stages { cores: resolver.cores(), decode: Box::new(decoders), resolve: Box::new(resolver) }
+    }
+}
+
+/// A decoder for each input: one may be written in the plain format, another in the superset.
+struct Decoders(Vec<Decoder>);
+
+impl Decode for Decoders {
+    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
+        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
+        let mut records = spare.unwrap_or_default();
+        if let Some(decoder) = self.0.get(input) {
+            decoder.records_into(part.input, part.start..part.end, &mut records);
+        }
+        records
     }
 }

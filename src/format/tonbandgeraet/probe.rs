@@ -6,8 +6,9 @@
 
 use crate::format::{Mode, Probe};
 
-use super::decode::{BadFrame, Decoder};
+use super::decode::{BadFrame, Decoder, Stamp};
 use super::record::Record;
+use super::scan::ScanFacts;
 
 /// A capture may start and end within a frame: damage at the edges up to this size, in bytes, does not count.
 const EDGE_BYTES: u32 = 512;
@@ -44,7 +45,8 @@ struct Counts {
 
 impl Counts {
     fn of(sample: &[u8]) -> Counts {
-        let records = Decoder { mode: Mode::FreeRtos }.records(sample, 0..sample.len());
+        let wire = ScanFacts::scan(sample, 0..sample.len()).wire();
+        let records = Decoder::new(wire, Mode::FreeRtos).records(sample, 0..sample.len());
         let mut counts = Counts { good_frames: records.frames.len() as u64, good_bytes: records.ok_bytes, ..Counts::default() };
         for bad in &records.bad {
             let at_edge = bad.offset == 0 || bad.reason == BadFrame::Truncated;
@@ -56,7 +58,8 @@ impl Counts {
             }
         }
         let mut last = None;
-        for ts in records.frames.iter().filter_map(|stored| stored.record.ts()) {
+        let absolute = records.frames.iter().filter(|stored| stored.stamp == Stamp::Absolute);
+        for ts in absolute.filter_map(|stored| stored.record.ts()) {
             if let Some(last) = last.replace(ts) {
                 counts.pairs += 1;
                 counts.ordered_pairs += u64::from(last <= ts);

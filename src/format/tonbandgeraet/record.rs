@@ -1,5 +1,5 @@
-//! The records of the wire. One table lists all events; everything that depends on the list is made from it: the type, ids
-//! and names, the reader, the writer, and the list of fields for `dump`.
+//! The records of the wire. One table lists all events ([`super::events`], generated); everything that depends on the list is made
+//! from it: the type, ids and names, the reader, the writer, and the list of fields for `dump`.
 //!
 //! A record is its id and then its fields in the order of the table, without padding or lengths. Events with a time stamp (`ts`, always
 //! first) are *timed*; those without are *metadata*: they may come at any place and hold for the whole recording.
@@ -8,10 +8,11 @@ use crate::format::FieldValue;
 use crate::model::TextRef;
 
 use super::decode::BadFrame;
-use super::field::{Reader, Writer};
+use super::events::{enum_table, event_table, wide_table};
+use super::field::{Borrow, Reader, SliceReader, Writer};
 
-/// The first id that only targets with FreeRTOS use.
-pub const FIRST_FREERTOS_ID: u8 = 0x54;
+/// The bit of the first byte that tells a delta time stamp from an absolute one.
+pub const DELTA: u8 = 0x80;
 
 /// What is known about an event beside its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +23,15 @@ pub struct EventInfo {
     pub name: &'static str,
     /// Whether it has no time stamp and holds for the whole recording.
     pub is_metadata: bool,
+    /// Whether only the superset has it.
+    pub is_superset: bool,
+    /// Whether only targets with FreeRTOS send it.
+    pub is_freertos: bool,
 }
 
 macro_rules! records {
-    ($($id:literal $name:ident $variant:ident [$($ts:ident: $ts_type:tt)?] { $($field:ident: $type:tt),* })*) => {
+    ($($id:literal $format:ident $scope:ident $name:ident $variant:ident [$($ts:ident: $ts_type:tt)?]
+        { $($field:ident: $type:tt),* })*) => {
         /// One event as the target wrote it.
         ///
         /// `T` is how its text, if it has one, is held: borrowed bytes (`&[u8]`, not necessarily UTF-8), or a reference into
@@ -41,7 +47,13 @@ macro_rules! records {
 
         /// All events, in the order of their ids.
         pub const EVENTS: &[EventInfo] = &[
-            $(EventInfo { id: $id, name: stringify!($name), is_metadata: is_metadata!($($ts)?) },)*
+            $(EventInfo {
+                id: $id,
+                name: stringify!($name),
+                is_metadata: is_metadata!($($ts)?),
+                is_superset: is_superset!($format),
+                is_freertos: is_freertos!($scope),
+            },)*
         ];
 
         impl<T: Copy> Record<T> {
@@ -68,6 +80,15 @@ macro_rules! records {
             pub fn ts(&self) -> Option<u64> {
                 match *self {
                     $(Record::$variant { $($ts,)? .. } => option_of!($($ts)?),)*
+                }
+            }
+
+            /// Sets the time, in ticks. No effect on metadata.
+            #[inline]
+            #[allow(unused_variables)]
+            pub(super) fn set_ts(&mut self, ticks: u64) {
+                match self {
+                    $(Record::$variant { $($ts,)? .. } => { $(*$ts = ticks;)? })*
                 }
             }
 
@@ -105,7 +126,7 @@ macro_rules! records {
                 Ok(match id {
                     $($id => Record::$variant {
                         $($ts: reader.$ts_type()?,)?
-                        $($field: read_field!(reader, $type)),*
+                        $($field: read_field!(reader, $field $type)),*
                     },)*
                     _ => return Err(BadFrame::UnknownEvent),
                 })
@@ -113,12 +134,12 @@ macro_rules! records {
         }
 
         impl Record<&[u8]> {
-            /// Writes the id and the fields.
+            /// Writes the id, with `flags` added to it, and the fields.
             #[inline]
-            pub(super) fn write(&self, writer: &mut Writer<'_>) {
+            pub(super) fn write(&self, flags: u8, writer: &mut Writer<'_>) {
                 match *self {
                     $(Record::$variant { $($ts,)? $($field),* } => {
-                        writer.byte($id);
+                        writer.byte($id | flags);
                         $(writer.$ts_type($ts);)?
                         $(write_field!(writer, $field $type);)*
                     })*
@@ -134,6 +155,24 @@ macro_rules! is_metadata {
     };
     () => {
         true
+    };
+}
+
+macro_rules! is_superset {
+    (superset) => {
+        true
+    };
+    (plain) => {
+        false
+    };
+}
+
+macro_rules! is_freertos {
+    (freertos) => {
+        true
+    };
+    (base) => {
+        false
     };
 }
 
@@ -162,33 +201,49 @@ macro_rules! mapped {
 }
 
 macro_rules! field_value {
-    ($text:ident, $field:ident u32) => {
+    ($text:expr, $field:ident u8) => {
         FieldValue::Uint(u64::from($field))
     };
-    ($text:ident, $field:ident u64) => {
+    ($text:expr, $field:ident u32) => {
+        FieldValue::Uint(u64::from($field))
+    };
+    ($text:expr, $field:ident u64) => {
         FieldValue::Uint($field)
     };
-    ($text:ident, $field:ident i64) => {
+    ($text:expr, $field:ident i64) => {
         FieldValue::Int($field)
     };
-    ($text:ident, $field:ident QueueKind) => {
-        FieldValue::Text($field.name())
-    };
-    ($text:ident, $field:ident T) => {{
+    ($text:expr, $field:ident T) => {{
         let _ = $field;
         FieldValue::Text($text)
     }};
+    ($text:expr, $field:ident $type:ident) => {
+        FieldValue::Text($field.name())
+    };
 }
 
 macro_rules! read_field {
-    ($reader:ident, T) => {
+    // The fields of an event that is too wide for a record: there is one.
+    ($reader:ident, fields T) => {
+        $reader.checked_text(SyncFields::check)?
+    };
+    ($reader:ident, $field:ident T) => {
         $reader.text()?
     };
-    ($reader:ident, QueueKind) => {
-        QueueKind::from_wire($reader.u8()?).ok_or(BadFrame::UnknownEnum)?
+    ($reader:ident, $field:ident u8) => {
+        $reader.u8()?
     };
-    ($reader:ident, $type:ident) => {
-        $reader.$type()?
+    ($reader:ident, $field:ident u32) => {
+        $reader.u32()?
+    };
+    ($reader:ident, $field:ident u64) => {
+        $reader.u64()?
+    };
+    ($reader:ident, $field:ident i64) => {
+        $reader.i64()?
+    };
+    ($reader:ident, $field:ident $type:ident) => {
+        $type::from_wire($reader.u8()?).ok_or(BadFrame::UnknownEnum)?
     };
 }
 
@@ -196,112 +251,113 @@ macro_rules! write_field {
     ($writer:ident, $field:ident T) => {
         $writer.text($field)
     };
-    ($writer:ident, $field:ident QueueKind) => {
-        $writer.byte($field as u8)
+    ($writer:ident, $field:ident u8) => {
+        $writer.byte($field)
+    };
+    ($writer:ident, $field:ident u32) => {
+        $writer.u32($field)
+    };
+    ($writer:ident, $field:ident u64) => {
+        $writer.u64($field)
+    };
+    ($writer:ident, $field:ident i64) => {
+        $writer.i64($field)
     };
     ($writer:ident, $field:ident $type:ident) => {
-        $writer.$type($field)
+        $writer.byte($field as u8)
     };
 }
 
-records! {
-    0x00 core_id CoreId [ts: u64] { core_id: u32 }
-    0x01 dropped_evt_cnt DroppedEvtCnt [ts: u64] { cnt: u32 }
-    0x02 ts_resolution_ns TsResolutionNs [] { ns_per_ts: u64 }
-    0x03 isr_name IsrName [] { isr_id: u32, name: T }
-    0x04 isr_enter IsrEnter [ts: u64] { isr_id: u32 }
-    0x05 isr_exit IsrExit [ts: u64] { isr_id: u32 }
-    0x06 evtmarker_name EvtmarkerName [] { evtmarker_id: u32, name: T }
-    0x07 evtmarker Evtmarker [ts: u64] { evtmarker_id: u32, msg: T }
-    0x08 evtmarker_begin EvtmarkerBegin [ts: u64] { evtmarker_id: u32, msg: T }
-    0x09 evtmarker_end EvtmarkerEnd [ts: u64] { evtmarker_id: u32 }
-    0x0A valmarker_name ValmarkerName [] { valmarker_id: u32, name: T }
-    0x0B valmarker Valmarker [ts: u64] { valmarker_id: u32, val: i64 }
-    0x54 task_switched_in TaskSwitchedIn [ts: u64] { task_id: u32 }
-    0x55 task_to_rdy_state TaskToRdyState [ts: u64] { task_id: u32 }
-    0x56 task_resumed TaskResumed [ts: u64] { task_id: u32 }
-    0x57 task_resumed_from_isr TaskResumedFromIsr [ts: u64] { task_id: u32 }
-    0x58 task_suspended TaskSuspended [ts: u64] { task_id: u32 }
-    0x59 curtask_delay CurtaskDelay [ts: u64] { ticks: u32 }
-    0x5A curtask_delay_until CurtaskDelayUntil [ts: u64] { time_to_wake: u32 }
-    0x5B task_priority_set TaskPrioritySet [ts: u64] { task_id: u32, priority: u32 }
-    0x5C task_priority_inherit TaskPriorityInherit [ts: u64] { task_id: u32, priority: u32 }
-    0x5D task_priority_disinherit TaskPriorityDisinherit [ts: u64] { task_id: u32, priority: u32 }
-    0x5E task_created TaskCreated [ts: u64] { task_id: u32 }
-    0x5F task_name TaskName [] { task_id: u32, name: T }
-    0x60 task_is_idle_task TaskIsIdleTask [] { task_id: u32, core_id: u32 }
-    0x61 task_is_timer_task TaskIsTimerTask [] { task_id: u32 }
-    0x62 task_deleted TaskDeleted [ts: u64] { task_id: u32 }
-    0x63 queue_created QueueCreated [ts: u64] { queue_id: u32 }
-    0x64 queue_name QueueName [] { queue_id: u32, name: T }
-    0x65 queue_kind QueueKind [] { queue_id: u32, kind: QueueKind }
-    0x66 queue_send QueueSend [ts: u64] { queue_id: u32, len_after: u32 }
-    0x67 queue_send_from_isr QueueSendFromIsr [ts: u64] { queue_id: u32, len_after: u32 }
-    0x68 queue_overwrite QueueOverwrite [ts: u64] { queue_id: u32, len_after: u32 }
-    0x69 queue_overwrite_from_isr QueueOverwriteFromIsr [ts: u64] { queue_id: u32, len_after: u32 }
-    0x6A queue_receive QueueReceive [ts: u64] { queue_id: u32, len_after: u32 }
-    0x6B queue_receive_from_isr QueueReceiveFromIsr [ts: u64] { queue_id: u32, len_after: u32 }
-    0x6C queue_reset QueueReset [ts: u64] { queue_id: u32 }
-    0x6D curtask_block_on_queue_peek CurtaskBlockOnQueuePeek [ts: u64] { queue_id: u32, ticks_to_wait: u32 }
-    0x6E curtask_block_on_queue_send CurtaskBlockOnQueueSend [ts: u64] { queue_id: u32, ticks_to_wait: u32 }
-    0x6F curtask_block_on_queue_receive CurtaskBlockOnQueueReceive [ts: u64] { queue_id: u32, ticks_to_wait: u32 }
-    0x70 queue_cur_length QueueCurLength [ts: u64] { queue_id: u32, length: u32 }
-    0x7A task_evtmarker_name TaskEvtmarkerName [] { evtmarker_id: u32, task_id: u32, name: T }
-    0x7B task_evtmarker TaskEvtmarker [ts: u64] { evtmarker_id: u32, msg: T }
-    0x7C task_evtmarker_begin TaskEvtmarkerBegin [ts: u64] { evtmarker_id: u32, msg: T }
-    0x7D task_evtmarker_end TaskEvtmarkerEnd [ts: u64] { evtmarker_id: u32 }
-    0x7E task_valmarker_name TaskValmarkerName [] { valmarker_id: u32, task_id: u32, name: T }
-    0x7F task_valmarker TaskValmarker [ts: u64] { valmarker_id: u32, val: i64 }
+event_table!(records);
+
+/// Whether only targets with FreeRTOS send an event.
+#[must_use]
+pub fn is_freertos(id: u8) -> bool {
+    EVENTS.iter().any(|event| event.id == id && event.is_freertos)
 }
 
 const _: () = assert!(size_of::<Record<TextRef>>() <= 24);
 
-/// What kind of queue a queue is. Semaphores and mutexes are queues to FreeRTOS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum QueueKind {
-    /// A queue, also a queue set as current targets report it.
-    Queue = 0,
-    /// A semaphore that counts.
-    CountingSemaphore = 1,
-    /// A semaphore that is free or taken.
-    BinarySemaphore = 2,
-    /// A mutex.
-    Mutex = 3,
-    /// A mutex that its holder may take again.
-    RecursiveMutex = 4,
-    /// A queue set. Defined, but written by no known target.
-    QueueSet = 5,
+macro_rules! wire_enums {
+    ($(#[doc = $doc:literal] $name:ident { $($value:ident $word:ident = $number:literal)* })*) => {
+        $(
+            #[doc = $doc]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            #[repr(u8)]
+            pub enum $name {
+                $(
+                    #[doc = concat!("`", stringify!($word), "`.")]
+                    $value = $number,
+                )*
+            }
+
+            impl $name {
+                /// The value behind a byte of the wire.
+                #[must_use]
+                pub fn from_wire(byte: u8) -> Option<$name> {
+                    match byte {
+                        $($number => Some($name::$value),)*
+                        _ => None,
+                    }
+                }
+
+                /// The name that `dump` shows.
+                #[must_use]
+                pub fn name(self) -> &'static str {
+                    match self {
+                        $($name::$value => stringify!($word),)*
+                    }
+                }
+            }
+        )*
+    };
 }
 
-impl QueueKind {
-    /// The kind behind a byte of the wire.
-    #[must_use]
-    pub fn from_wire(byte: u8) -> Option<QueueKind> {
-        Some(match byte {
-            0 => QueueKind::Queue,
-            1 => QueueKind::CountingSemaphore,
-            2 => QueueKind::BinarySemaphore,
-            3 => QueueKind::Mutex,
-            4 => QueueKind::RecursiveMutex,
-            5 => QueueKind::QueueSet,
-            _ => return None,
-        })
-    }
+enum_table!(wire_enums);
 
-    /// The name that `dump` shows.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            QueueKind::Queue => "queue",
-            QueueKind::CountingSemaphore => "counting_semaphore",
-            QueueKind::BinarySemaphore => "binary_semaphore",
-            QueueKind::Mutex => "mutex",
-            QueueKind::RecursiveMutex => "recursive_mutex",
-            QueueKind::QueueSet => "queue_set",
-        }
-    }
+macro_rules! wide_records {
+    ($($name:ident { $($field:ident: $type:tt),* })*) => {
+        $(
+            /// The fields of an event that is too wide for a [`Record`], which holds them as bytes.
+            #[allow(missing_docs)]
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+            pub struct $name {
+                $(pub $field: $type,)*
+            }
+
+            impl $name {
+                /// Reads the fields. Bytes behind the last one are those of a later version.
+                ///
+                /// # Errors
+                /// A field is missing or too large.
+                pub fn read(bytes: &[u8]) -> Result<$name, BadFrame> {
+                    let mut texts = Borrow;
+                    let mut reader = SliceReader::new(bytes, &mut texts);
+                    Ok($name { $($field: read_field!(reader, $field $type),)* })
+                }
+
+                /// Appends the fields as they stand on the wire.
+                pub fn write(&self, bytes: &mut Vec<u8>) {
+                    let mut writer = Writer::new(bytes);
+                    $({
+                        let $field = self.$field;
+                        write_field!(writer, $field $type);
+                    })*
+                }
+
+                /// Appends the fields for `dump`.
+                pub fn list_fields<'a>(&self, fields: &mut Vec<(&'a str, FieldValue<'a>)>) {
+                    $({
+                        let $field = self.$field;
+                        fields.push((stringify!($field), field_value!("", $field $type)));
+                    })*
+                }
+            }
+        )*
+    };
 }
+
+wide_table!(wide_records);
 
 #[cfg(test)]
 mod tests {
@@ -309,11 +365,12 @@ mod tests {
 
     #[test]
     fn the_table_is_complete_and_in_order() {
-        assert_eq!(EVENTS.len(), 47);
-        assert!(EVENTS.is_sorted_by(|a, b| a.id < b.id));
-        let metadata: Vec<u8> = EVENTS.iter().filter(|event| event.is_metadata).map(|event| event.id).collect();
+        let plain = || EVENTS.iter().filter(|event| !event.is_superset);
+        assert_eq!(plain().count(), 47);
+        assert!(EVENTS.is_sorted_by(|a, b| a.id < b.id) && EVENTS.iter().all(|event| event.id < DELTA));
+        let metadata: Vec<u8> = plain().filter(|event| event.is_metadata).map(|event| event.id).collect();
         assert_eq!(metadata, [0x02, 0x03, 0x06, 0x0A, 0x5F, 0x60, 0x61, 0x64, 0x65, 0x7A, 0x7E]);
-        assert_eq!(EVENTS.iter().filter(|event| event.id < FIRST_FREERTOS_ID).count(), 12);
+        assert_eq!(plain().filter(|event| !event.is_freertos).count(), 12);
     }
 
     #[test]

@@ -15,16 +15,17 @@ mod input;
 mod losses;
 mod mailbox;
 mod names;
+mod restore;
 mod view;
 
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
 
-use super::decode::Records;
+use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::ScanFacts;
 use clock::{LOOKAHEAD_RECORDS, Verdict};
-use held::{Ahead, At, Carry, Chunk, add_gap, enter_part};
+use held::{Ahead, At, Carry, Chunk, add_gap, enter_part, merge_gaps};
 use ids::Ids;
 use input::{CoreState, Input, Touched};
 use mailbox::QueueLevel;
@@ -108,7 +109,8 @@ impl Resolver {
             Mode::FreeRtos => "FreeRTOS",
             Mode::BareMetal => "bare metal",
         };
-        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1 };
+        let begins_midway = inputs.iter().any(|input| input.restorer.is_some());
+        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway };
         Resolver { names, inputs, starts, sessions: vec![Session::default()], facts }
     }
 
@@ -120,26 +122,26 @@ impl Resolver {
 
 fn resolution(names: &Names, input: usize, starts: &[u64]) -> Option<Rate> {
     match names.fact(Subject::Resolution, input, starts)? {
-        Fact::NsPerTick(ns) => Rate::from_ns_per_tick(*ns),
+        Fact::Rate(rate) => Some(*rate),
         _ => None,
     }
 }
 
 impl Resolve for Resolver {
     fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
-        let records = records.downcast::<Records>().ok()?;
-        self.take_part(input, &records, false, out);
+        let mut records = records.downcast::<Records>().ok()?;
+        self.take_part(input, &mut records, false, out);
         Some(records)
     }
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        self.take_part(input, &Records::default(), true, out);
+        self.take_part(input, &mut Records::default(), true, out);
         self.end_input(input, out);
     }
 
     fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
-        if let Ok(records) = records.downcast::<Records>() {
-            self.dump_part(input, &records, ledger, out);
+        if let Ok(mut records) = records.downcast::<Records>() {
+            self.dump_part(input, &mut records, ledger, out);
         }
     }
 
@@ -152,9 +154,13 @@ impl Resolve for Resolver {
 
 impl Resolver {
     /// Resolves what was held back and the next part, but for the records that must wait for more.
-    fn take_part(&mut self, index: usize, records: &Records, is_last: bool, out: &mut Resolved<'_>) {
+    fn take_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
-        let gaps = enter_part(records, &mut input.joiner, out.ledger);
+        let mut gaps = enter_part(records, &mut input.joiner, out.ledger);
+        if let Some(restorer) = &mut input.restorer {
+            gaps = merge_gaps(gaps, restorer.restore(records, out.ledger));
+        }
+        let records = &*records;
         let carry = std::mem::take(&mut input.carry);
         let ahead = Ahead { held: &carry.records.frames, fresh: &records.frames };
         let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, ahead };
@@ -188,13 +194,25 @@ impl Resolver {
     /// Resolves some records of a chunk.
     fn run(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
         let frames = chunk.records.frames.as_slice();
+        let is_superset = self.inputs[index].restorer.is_some();
         for (number, stored) in range.clone().zip(frames.get(range).unwrap_or(&[])) {
             self.note_gaps(index, chunk, number, number + 1);
             let at = chunk.at(index, number, stored);
+            if is_superset {
+                if stored.stamp != Stamp::Absolute {
+                    continue;
+                }
+                let input = &mut self.inputs[index];
+                input.core = input.told_core(stored.core);
+            }
             match stored.record.ts() {
                 Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => {
-                    let next = frames.get(number + 1).filter(|next| !matches!(next.record, Record::CoreId { .. }));
-                    let time = self.time(at, &stored.record, ticks, next.and_then(|next| next.record.ts()), out);
+                    let is_next = |next: &&Stored| {
+                        !matches!(next.record, Record::CoreId { .. } | Record::Sync { .. })
+                            && (next.core, next.stamp) == (stored.core, Stamp::Absolute)
+                    };
+                    let next = frames.get(number + 1).filter(is_next).and_then(|next| next.record.ts());
+                    let time = self.time(at, &stored.record, ticks, next, out);
                     self.event(at, chunk.records, &stored.record, time, out);
                 }
                 _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
@@ -260,8 +278,7 @@ impl Resolver {
     #[cold]
     fn judged_time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
-        let sign =
-            input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, at.ahead.after(at.number), at.offset));
+        let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
         let ticks = match input.verdict(at, ticks, sign.is_some()) {
             Verdict::Take => ticks,
             Verdict::Clamp => {
@@ -305,6 +322,8 @@ impl Resolver {
         self.forget_levels(index, out);
         out.ledger.enter(losses::SESSION_RESTART, offset, 0);
         let input = &mut self.inputs[index];
+        // The reset says it.
+        input.gap = input.gap.filter(|gap| gap.kind != losses::RECORDING_RESTARTED);
         input.session += 1;
         self.facts.sessions = self.facts.sessions.max(input.session + 1);
         if self.sessions.len() <= input.session as usize {
@@ -347,6 +366,11 @@ fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
     let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
     out.batch.losses.push(gap);
     out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
+}
+
+/// The records that follow.
+fn records_after(at: At<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
+    at.ahead.after(at.number).map(|stored| &stored.record)
 }
 
 /// Whether the drop counter starts again with this record or soon after it: a sign of a reset.

@@ -14,9 +14,9 @@ use crate::format::Mode;
 use crate::frame::split::{self, Delimiters};
 use crate::model::TextRef;
 
-use super::decode::{DELIMITER, Decoder};
+use super::decode::{BadFrame, DELIMITER, Decoder, Wire};
 use super::field::KeepText;
-use super::record::{EVENTS, FIRST_FREERTOS_ID, Record};
+use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
 
 /// How many metadata records are kept of one input. A healthy one has some hundreds.
 pub const METADATA_LIMIT: usize = 1 << 17;
@@ -36,6 +36,8 @@ pub struct Metadata {
     pub core: Option<u32>,
     /// The record; its text is in [`ScanFacts::text`].
     pub record: Record<TextRef>,
+    /// Whether its frame is none in the plain format.
+    pub is_superset: bool,
 }
 
 /// What `core_id` records say about one core.
@@ -54,7 +56,8 @@ pub struct CoreFacts {
 /// What the first pass finds out about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
-    /// Metadata in file order. A record is left out when its subject (its ids, and the core) was last told the same.
+    /// Metadata in file order. A record is left out when its subject (its ids, and the core) was last told the same. Of syncs only
+    /// those are kept that tell another clock than the one before.
     pub metadata: Vec<Metadata>,
     /// The texts of the metadata, not necessarily UTF-8.
     pub text: Vec<u8>,
@@ -66,8 +69,18 @@ pub struct ScanFacts {
     pub last_core: Option<u32>,
     /// Whole frames, good or bad.
     pub frames: u64,
-    /// Frames that, by their ids alone, are events of FreeRTOS.
+    /// Frames that, by their ids alone, are events of FreeRTOS in the plain format.
     pub freertos_frames: u64,
+    /// Sync frames.
+    pub syncs: u64,
+    /// Frames that, by their ids alone, have a delta time stamp.
+    pub delta_frames: u64,
+    /// Frames that, by their ids alone, are events of the plain format with a time stamp.
+    pub plain_frames: u64,
+    /// The largest number of cores that a sync tells.
+    pub sync_cores: u32,
+    /// Whether a sync says that the firmware traces FreeRTOS.
+    pub sync_freertos: bool,
 }
 
 impl ScanFacts {
@@ -77,26 +90,23 @@ impl ScanFacts {
         let edges = split::edges::<DELIMITER>(input, range.clone());
         let part = input.get(range.clone()).unwrap_or(&[]);
         let whole_frames = part.get(..part.len() - edges.tail_fragment - edges.unfinished).unwrap_or(&[]);
-        // Metadata of FreeRTOS is kept until the mode is known.
-        let decoder = Decoder { mode: Mode::FreeRtos };
         let mut collector = Collector::default();
         let mut payload = Vec::new();
-        let (mut frames, mut freertos_frames) = (0, 0);
+        let mut counts = [0; CLASS_COUNT];
         let mut at = edges.head_fragment;
         for delimiter in Delimiters::<DELIMITER>::new(whole_frames, at) {
             let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
             let class = class_of(frame);
-            frames += 1;
-            freertos_frames += u64::from(class & FREERTOS);
-            if class & WANTED != 0
-                && let Ok(record) = decoder.record(frame, &mut payload)
-            {
-                collector.add((range.start + at) as u64, record);
+            counts[usize::from(class) % CLASS_COUNT] += 1;
+            if class & WANTED != 0 {
+                collector.add_frame((range.start + at) as u64, frame, &mut payload);
             }
             at = delimiter + 1;
         }
         let mut facts = collector.facts;
-        (facts.frames, facts.freertos_frames) = (frames, freertos_frames);
+        let count = |flag: u8| (0..).zip(counts).filter(|(class, _)| class & flag != 0).map(|(_, count)| count).sum();
+        facts.frames = counts.iter().sum();
+        (facts.freertos_frames, facts.delta_frames, facts.plain_frames) = (count(FREERTOS), count(DELTA_TIME), count(PLAIN_TIME));
         facts
     }
 
@@ -115,10 +125,28 @@ impl ScanFacts {
         self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
     }
 
-    /// What ran on the target: FreeRTOS, if it names its tasks or queues, or if its events are not as rare as damage makes them.
+    /// The format. The superset has syncs and, but for a few frames, delta time stamps; the plain format has neither, and damage
+    /// makes few.
+    #[must_use]
+    pub fn wire(&self) -> Wire {
+        if self.syncs > 0 && self.delta_frames >= self.plain_frames { Wire::Superset } else { Wire::Plain }
+    }
+
+    /// Leaves out what is no metadata in the format, or for what ran on the target.
+    pub fn retain(&mut self, wire: Wire, mode: Mode) {
+        self.metadata.retain(|entry| {
+            (wire == Wire::Superset || !entry.is_superset) && (mode == Mode::FreeRtos || !is_freertos(entry.record.id()))
+        });
+    }
+
+    /// What ran on the target. In the superset the syncs say so. Else FreeRTOS, if it names its tasks or queues, or if its events are
+    /// not as rare as damage makes them.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        let of_freertos = |entry: &&Metadata| entry.record.id() >= FIRST_FREERTOS_ID;
+        if self.wire() == Wire::Superset {
+            return if self.sync_freertos { Mode::FreeRtos } else { Mode::BareMetal };
+        }
+        let of_freertos = |entry: &&Metadata| !entry.is_superset && is_freertos(entry.record.id());
         let is_told = self.metadata.iter().filter(of_freertos).nth(1).is_some();
         if is_told || self.freertos_frames > self.frames / 1000 { Mode::FreeRtos } else { Mode::BareMetal }
     }
@@ -134,7 +162,7 @@ impl ScanFacts {
 }
 
 /// What a record is about: its id, its own ids, and the core.
-type Subject = (u8, u32, u32, Option<u32>);
+type Subject = (u8, u32, u32, Option<u32>, bool);
 
 /// Gathers facts, of frames or of whole parts.
 #[derive(Debug, Default)]
@@ -142,7 +170,12 @@ pub struct Collector {
     facts: ScanFacts,
     /// The last record of each subject, as an index into [`ScanFacts::metadata`].
     last: FxHashMap<Subject, usize>,
+    /// The clock that the last sync told.
+    clock: Option<(u32, u32)>,
 }
+
+const PLAIN: Decoder = Decoder::plain(Mode::FreeRtos);
+const SUPERSET: Decoder = Decoder::new(Wire::Superset, Mode::FreeRtos);
 
 impl Collector {
     /// Adds the facts of the next part.
@@ -150,13 +183,18 @@ impl Collector {
         let core_before = self.facts.last_core;
         for entry in &part.metadata {
             let record = entry.record.map_text(|text| part.bytes(text));
-            self.add_metadata(entry.offset, entry.core.or(core_before), record);
+            self.add_metadata(entry.offset, entry.core.or(core_before), record, entry.is_superset);
         }
         let facts = &mut self.facts;
         facts.metadata_cut |= part.metadata_cut;
         facts.last_core = part.last_core.or(core_before);
         facts.frames += part.frames;
         facts.freertos_frames += part.freertos_frames;
+        facts.syncs += part.syncs;
+        facts.delta_frames += part.delta_frames;
+        facts.plain_frames += part.plain_frames;
+        facts.sync_cores = facts.sync_cores.max(part.sync_cores);
+        facts.sync_freertos |= part.sync_freertos;
         for core in part.cores {
             facts.add_core(core);
         }
@@ -168,19 +206,47 @@ impl Collector {
         self.facts
     }
 
-    fn add(&mut self, offset: u64, record: Record<&[u8]>) {
+    /// Takes a frame. Which of the two formats it is in, and whether the target ran FreeRTOS, is not known yet.
+    fn add_frame(&mut self, offset: u64, frame: &[u8], payload: &mut Vec<u8>) {
+        let is_superset = match PLAIN.record(frame, payload) {
+            Ok((record, _)) => return self.add(offset, record, false),
+            Err(reason) => matches!(reason, BadFrame::UnknownEvent | BadFrame::LooseBytes),
+        };
+        if is_superset && let Ok((record, _)) = SUPERSET.record(frame, payload) {
+            self.add(offset, record, true);
+        }
+    }
+
+    fn add(&mut self, offset: u64, record: Record<&[u8]>, is_superset: bool) {
         match record {
+            Record::Sync { fields } => {
+                let Ok(sync) = SyncFields::read(fields) else { return };
+                let facts = &mut self.facts;
+                facts.syncs += 1;
+                facts.sync_cores = facts.sync_cores.max(sync.cores);
+                facts.sync_freertos |= sync.flags & super::sync::flags::FREERTOS != 0;
+                facts.last_core = Some(sync.core);
+                self.add_metadata(offset, Some(sync.core), record, is_superset);
+            }
+            // Fields behind those of the plain format: in the superset the syncs tell the cores.
+            Record::CoreId { .. } if is_superset => {}
             Record::CoreId { ts, core_id } => {
                 self.facts.last_core = Some(core_id);
                 let at_time_zero = u64::from(ts == 0);
                 self.facts.add_core(CoreFacts { core: core_id, records: 1, first_offset: offset, at_time_zero });
             }
-            _ => self.add_metadata(offset, self.facts.last_core, record),
+            _ => self.add_metadata(offset, self.facts.last_core, record, is_superset),
         }
     }
 
-    fn add_metadata(&mut self, offset: u64, core: Option<u32>, record: Record<&[u8]>) {
-        let Some(subject) = subject_of(&record, core) else { return };
+    fn add_metadata(&mut self, offset: u64, core: Option<u32>, record: Record<&[u8]>, is_superset: bool) {
+        if let Record::Sync { fields } = record {
+            let clock = SyncFields::read(fields).ok().map(|sync| (sync.clock_num, sync.clock_den));
+            if std::mem::replace(&mut self.clock, clock) == clock {
+                return;
+            }
+        }
+        let Some(subject) = subject_of(&record, core, is_superset) else { return };
         let facts = &mut self.facts;
         let told = self.last.get(&subject).and_then(|&index| facts.metadata.get(index));
         if told.is_some_and(|told| told.record.map_text(|text| facts.bytes(text)) == record) {
@@ -192,37 +258,60 @@ impl Collector {
         }
         self.last.insert(subject, facts.metadata.len());
         let record = record.map_text(|text| facts.text.keep(text));
-        facts.metadata.push(Metadata { offset, core, record });
+        facts.metadata.push(Metadata { offset, core, record, is_superset });
     }
 }
 
-fn subject_of(record: &Record<&[u8]>, core: Option<u32>) -> Option<Subject> {
+fn subject_of(record: &Record<&[u8]>, core: Option<u32>, is_superset: bool) -> Option<Subject> {
     let (first, second) = match *record {
-        Record::TsResolutionNs { .. } => (0, 0),
+        Record::TsResolutionNs { .. } | Record::Sync { .. } => (0, 0),
         Record::IsrName { isr_id, .. } => (isr_id, 0),
+        Record::CoreIsrName { core_id, isr_id, .. } => (isr_id, core_id),
         Record::EvtmarkerName { evtmarker_id, .. } => (evtmarker_id, 0),
         Record::ValmarkerName { valmarker_id, .. } => (valmarker_id, 0),
         Record::TaskName { task_id, .. } | Record::TaskIsTimerTask { task_id } => (task_id, 0),
         Record::TaskIsIdleTask { task_id, .. } => (task_id, 0),
         Record::QueueName { queue_id, .. } | Record::QueueKind { queue_id, .. } => (queue_id, 0),
+        Record::StreamName { stream_id, .. } => (stream_id, 0),
+        Record::EventGroupName { event_group_id, .. } => (event_group_id, 0),
+        Record::TimerName { timer_id, .. } => (timer_id, 0),
         Record::TaskEvtmarkerName { evtmarker_id, task_id, .. } => (evtmarker_id, task_id),
         Record::TaskValmarkerName { valmarker_id, task_id, .. } => (valmarker_id, task_id),
         _ => return None,
     };
-    Some((record.id(), first, second, core))
+    Some((record.id(), first, second, core, is_superset))
 }
 
+/// An event of FreeRTOS in the plain format.
 const FREERTOS: u8 = 1;
+/// This pass wants to read it.
 const WANTED: u8 = 2;
+/// A delta time stamp.
+const DELTA_TIME: u8 = 4;
+/// An event of the plain format with a time stamp.
+const PLAIN_TIME: u8 = 8;
+const CLASS_COUNT: usize = 16;
 
-/// By id: whether it is one of FreeRTOS, and whether this pass wants to read it.
+/// By the first byte of a payload: what kind of frame it is.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut index = 0;
     while index < EVENTS.len() {
         let event = EVENTS[index];
-        let wanted = event.is_metadata || event.id == CORE_ID;
-        classes[event.id as usize] = if wanted { WANTED } else { 0 } | if event.id >= FIRST_FREERTOS_ID { FREERTOS } else { 0 };
+        let mut class = 0;
+        if event.is_metadata || event.id == CORE_ID {
+            class |= WANTED;
+        }
+        if event.is_freertos && !event.is_superset {
+            class |= FREERTOS;
+        }
+        if !event.is_metadata && !event.is_superset {
+            class |= PLAIN_TIME;
+        }
+        classes[event.id as usize] = class;
+        if !event.is_metadata {
+            classes[(event.id | DELTA) as usize] = DELTA_TIME;
+        }
         index += 1;
     }
     classes

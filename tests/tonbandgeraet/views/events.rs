@@ -26,6 +26,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
     let level_text = |level: Level| level.get().map_or("unknown".to_owned(), |level| level.to_string());
     let what = match event.kind {
         EventKind::SessionStart(number) => format!("session {number} starts"),
+        EventKind::CoreEnd => "the recording of this core ends".to_owned(),
         EventKind::Loss(index) => {
             let note = &batch.losses[index as usize];
             format!(
@@ -54,6 +55,28 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::LateObjectLevel { object: id, level, since } => {
             format!("level of {} was {level} since {}", object(id), since.get())
         }
+        EventKind::WaitingForBits { object: id, bits, kernel_ticks } => {
+            format!("waiting for bits {bits:#x} of {}, {kernel_ticks} kernel ticks", object(id))
+        }
+        EventKind::TaskStanding { task: id, standing } => format!("{standing:?} stands {}", task(id)),
+        EventKind::StackFree { task: id, bytes } => format!("least free stack of {} is {bytes}", task(id)),
+        EventKind::Notify { task: id, index, value, from_isr } => {
+            format!("notify {} [{index}] to {value}{}", task(id), isr_mark(from_isr))
+        }
+        EventKind::Notified { index, value } => format!("notified [{index}], value {value}"),
+        EventKind::Capacity { object: id, items, item_bytes } => {
+            format!("capacity of {} is {items} items of {item_bytes} bytes", object(id))
+        }
+        EventKind::Holder { object: id, task: by } => {
+            format!("holder of {} is {}", object(id), by.map_or("nobody".to_owned(), task))
+        }
+        EventKind::Depth { object: id, depth } => format!("depth of {} is {depth}", object(id)),
+        EventKind::Stream { object: id, op, from_isr, bytes, level } => {
+            format!("{op:?} {bytes} bytes {}{}, level {level}", object(id), isr_mark(from_isr))
+        }
+        EventKind::Bits { object: id, op, bits, after } => format!("{op:?} bits {bits:#x} of {}, then {after:#x}", object(id)),
+        EventKind::Timer { object: id, op, kernel_ticks } => format!("{op:?} {}, {kernel_ticks} kernel ticks", object(id)),
+        EventKind::Heap { op, address, bytes } => format!("{op:?} {bytes} bytes at {:#x}", address.get()),
         EventKind::SpanBegin { lane: id, text } => format!("begin {} {:?}", lane(id), batch.texts.get(text)),
         EventKind::SpanEnd { lane: id } => format!("end {}", lane(id)),
         EventKind::Instant { lane: id, text } => format!("instant {} {:?}", lane(id), batch.texts.get(text)),

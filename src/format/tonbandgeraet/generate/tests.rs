@@ -14,7 +14,7 @@ fn capture(options: GenerateOptions) -> Vec<u8> {
 }
 
 fn decoded(bytes: &[u8]) -> Records {
-    Decoder { mode: Mode::FreeRtos }.records(bytes, 0..bytes.len())
+    Decoder::plain(Mode::FreeRtos).records(bytes, 0..bytes.len())
 }
 
 #[test]

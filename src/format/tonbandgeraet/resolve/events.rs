@@ -1,13 +1,13 @@
-//! One record → its events.
+//! One record → its events. Long, because it is a table: a case for each record.
 
 use crate::format::Resolved;
 use crate::model::{
-    Entities, Event, EventKind, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectOp, Packed, PriorityChange, TaskId, TextRef,
-    Wait, WaitReason,
+    BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed,
+    PriorityChange, Standing, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
 };
 
 use super::super::decode::Records;
-use super::super::record::Record;
+use super::super::record::{Record, StreamKind, SyncFields, TaskState};
 use super::ids::Place;
 use super::mailbox::Judged;
 use super::{At, DROP_COUNTER_EVERY, Resolver, Touched, losses, push_gap};
@@ -29,6 +29,7 @@ impl Resolver {
         let session = &mut sessions[input.session as usize];
         let ids = &mut session.ids;
         let running = input.state().running;
+        let is_superset = input.restorer.is_some();
         let entities = &mut *out.entities;
         let limit = |ledger: &mut crate::model::Ledger| ledger.enter(losses::ENTITY_LIMIT, at.offset, 1);
         macro_rules! entity {
@@ -170,7 +171,7 @@ impl Resolver {
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, place, entities));
-                let judged = if entities.objects[object.index()].kind.is_taken() {
+                let judged = if is_superset || entities.objects[object.index()].kind.is_taken() {
                     Judged { level: Some(len_after), ..Judged::default() }
                 } else {
                     session.level(object).sent(len_after, time)
@@ -197,7 +198,7 @@ impl Resolver {
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, place, entities));
-                let judged = if entities.objects[object.index()].kind.is_taken() {
+                let judged = if is_superset || entities.objects[object.index()].kind.is_taken() {
                     Judged { level: Some(len_after), ..Judged::default() }
                 } else {
                     session.level(object).received(len_after)
@@ -213,8 +214,177 @@ impl Resolver {
                     level: judged.level.map_or(Level::UNKNOWN, Level::known),
                 }
             }
+            Record::MetadataDropped { cnt, .. } => {
+                return out.ledger.enter(losses::METADATA_DROPPED, at.offset, u64::from(cnt));
+            }
+            Record::StateEnd { missing, .. } => {
+                if missing > 0 {
+                    out.ledger.enter(losses::STATE_INCOMPLETE, at.offset, 0);
+                }
+                return;
+            }
+            Record::TaskRunning { task_id, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                if running == Some(task) {
+                    return;
+                }
+                input.state().running = Some(task);
+                EventKind::SwitchedIn(task)
+            }
+            Record::TaskState { task_id, state, priority, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                let kind = EventKind::Priority { task, priority, change: PriorityChange::Told };
+                out.batch.events.push(Event { time, core, kind });
+                let standing = match state {
+                    TaskState::Running if running == Some(task) || input.cores.len() > 1 => return,
+                    TaskState::Running => {
+                        input.state().running = Some(task);
+                        out.batch.events.push(Event { time, core, kind: EventKind::SwitchedIn(task) });
+                        return;
+                    }
+                    TaskState::Ready => Standing::Ready,
+                    TaskState::Blocked => Standing::Waiting,
+                    TaskState::Suspended => Standing::Suspended,
+                    TaskState::Deleted => Standing::Deleted,
+                };
+                EventKind::TaskStanding { task, standing }
+            }
+            Record::TaskBasePriority { task_id, priority, .. } => {
+                let task = entity!(ids.task(task_id, place, entities));
+                EventKind::Priority { task, priority, change: PriorityChange::Base }
+            }
+            Record::TaskStack { task_id, free_bytes, .. } => {
+                EventKind::StackFree { task: entity!(ids.task(task_id, place, entities)), bytes: free_bytes }
+            }
+            Record::MutexHolder { queue_id, task_id, .. } => {
+                let object = entity!(ids.queue(queue_id, place, entities));
+                let task = match task_id {
+                    0 => None,
+                    _ => Some(entity!(ids.task(task_id, place, entities))),
+                };
+                EventKind::Holder { object, task }
+            }
+            Record::MutexDepth { queue_id, depth, .. } => {
+                EventKind::Depth { object: entity!(ids.queue(queue_id, place, entities)), depth }
+            }
+            Record::QueueCapacity { queue_id, length, item_bytes, .. } => {
+                EventKind::Capacity { object: entity!(ids.queue(queue_id, place, entities)), items: length, item_bytes }
+            }
+            Record::QueueDeleted { queue_id, .. } => gone(entity!(ids.queue(queue_id, place, entities))),
+            Record::StreamCreated { stream_id, kind, size_bytes, .. } => {
+                let kind = match kind {
+                    StreamKind::StreamBuffer => ObjectKind::StreamBuffer,
+                    StreamKind::MessageBuffer => ObjectKind::MessageBuffer,
+                    StreamKind::BatchingBuffer => ObjectKind::BatchingBuffer,
+                };
+                let object = entity!(ids.stream(stream_id, kind, place, entities));
+                let kind = EventKind::Capacity { object, items: size_bytes, item_bytes: 1 };
+                out.batch.events.push(Event { time, core, kind });
+                EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
+            }
+            Record::StreamSend { stream_id, bytes, bytes_after, .. }
+            | Record::StreamSendFromIsr { stream_id, bytes, bytes_after, .. } => {
+                let from_isr = matches!(record, Record::StreamSendFromIsr { .. });
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                EventKind::Stream { object, op: StreamOp::Send, from_isr, bytes, level: bytes_after }
+            }
+            Record::StreamReceive { stream_id, bytes, bytes_after, .. }
+            | Record::StreamReceiveFromIsr { stream_id, bytes, bytes_after, .. } => {
+                let from_isr = matches!(record, Record::StreamReceiveFromIsr { .. });
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                EventKind::Stream { object, op: StreamOp::Receive, from_isr, bytes, level: bytes_after }
+            }
+            Record::StreamReset { stream_id, .. } => {
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
+            }
+            Record::StreamDeleted { stream_id, .. } => gone(entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities))),
+            Record::StreamLevel { stream_id, bytes, .. } => {
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                EventKind::ObjectLevel { object, level: bytes }
+            }
+            Record::CurtaskBlockOnStreamSend { stream_id, ticks_to_wait, .. } => {
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                wait(WaitReason::Send, Some(object), ticks_to_wait)
+            }
+            Record::CurtaskBlockOnStreamReceive { stream_id, ticks_to_wait, .. } => {
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                wait(WaitReason::Receive, Some(object), ticks_to_wait)
+            }
+            Record::TaskNotify { task_id, index, value, .. } | Record::TaskNotifyFromIsr { task_id, index, value, .. } => {
+                let from_isr = matches!(record, Record::TaskNotifyFromIsr { .. });
+                EventKind::Notify { task: entity!(ids.task(task_id, place, entities)), index, value, from_isr }
+            }
+            Record::CurtaskBlockOnNotify { ticks_to_wait, .. } => wait(WaitReason::Notification, None, ticks_to_wait),
+            Record::CurtaskNotifyReceived { index, value, .. } => EventKind::Notified { index, value },
+            Record::EventGroupCreated { event_group_id, .. } => {
+                let object = entity!(ids.event_group(event_group_id, place, entities));
+                EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
+            }
+            Record::EventGroupSet { event_group_id, bits, bits_after: after, .. } => EventKind::Bits {
+                object: entity!(ids.event_group(event_group_id, place, entities)),
+                op: BitsOp::Set,
+                bits,
+                after,
+            },
+            Record::EventGroupClear { event_group_id, bits, bits_after: after, .. } => EventKind::Bits {
+                object: entity!(ids.event_group(event_group_id, place, entities)),
+                op: BitsOp::Clear,
+                bits,
+                after,
+            },
+            Record::EventGroupSetFromIsr { event_group_id, bits, .. } => {
+                let object = entity!(ids.event_group(event_group_id, place, entities));
+                EventKind::Bits { object, op: BitsOp::RequestSet, bits, after: 0 }
+            }
+            Record::EventGroupClearFromIsr { event_group_id, bits, .. } => {
+                let object = entity!(ids.event_group(event_group_id, place, entities));
+                EventKind::Bits { object, op: BitsOp::RequestClear, bits, after: 0 }
+            }
+            Record::EventGroupBits { event_group_id, bits, .. } => {
+                let object = entity!(ids.event_group(event_group_id, place, entities));
+                EventKind::Bits { object, op: BitsOp::Told, bits: 0, after: bits }
+            }
+            Record::EventGroupWaitEnd { event_group_id, bits_after: after, timed_out, .. } => {
+                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let op = if timed_out == 0 { BitsOp::WaitEnded } else { BitsOp::WaitTimedOut };
+                EventKind::Bits { object, op, bits: 0, after }
+            }
+            Record::EventGroupDeleted { event_group_id, .. } => gone(entity!(ids.event_group(event_group_id, place, entities))),
+            Record::CurtaskBlockOnEventGroup { event_group_id, bits, ticks_to_wait: kernel_ticks, .. } => {
+                let object = entity!(ids.event_group(event_group_id, place, entities));
+                EventKind::WaitingForBits { object, bits, kernel_ticks }
+            }
+            Record::TimerCreated { timer_id, period_ticks: kernel_ticks, auto_reload, .. } => {
+                let object = entity!(ids.timer(timer_id, place, entities));
+                EventKind::Timer { object, op: TimerOp::Create { auto_reload: auto_reload != 0 }, kernel_ticks }
+            }
+            Record::TimerCommand { timer_id, command, value: kernel_ticks, .. } => {
+                let object = entity!(ids.timer(timer_id, place, entities));
+                let (command, from_isr) = timer_command(command);
+                EventKind::Timer { object, op: TimerOp::Queued(command, from_isr), kernel_ticks }
+            }
+            Record::TimerCommandFailed { timer_id, command, value: kernel_ticks, .. } => {
+                let object = entity!(ids.timer(timer_id, place, entities));
+                let (command, from_isr) = timer_command(command);
+                EventKind::Timer { object, op: TimerOp::NotQueued(command, from_isr), kernel_ticks }
+            }
+            Record::TimerCommandReceived { timer_id, command, value: kernel_ticks, .. } => {
+                let object = entity!(ids.timer(timer_id, place, entities));
+                EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks }
+            }
+            Record::TimerExpired { timer_id, .. } => {
+                EventKind::Timer { object: entity!(ids.timer(timer_id, place, entities)), op: TimerOp::Expired, kernel_ticks: 0 }
+            }
+            Record::HeapAlloc { address, bytes, .. } => EventKind::Heap { op: HeapOp::Allocate, address: Packed(address), bytes },
+            Record::HeapFree { address, bytes, .. } => EventKind::Heap { op: HeapOp::Free, address: Packed(address), bytes },
             // Not timed, or not an event: see `untimed`.
             Record::CoreId { .. }
+            | Record::Sync { .. }
+            | Record::CoreIsrName { .. }
+            | Record::StreamName { .. }
+            | Record::EventGroupName { .. }
+            | Record::TimerName { .. }
             | Record::TsResolutionNs { .. }
             | Record::IsrName { .. }
             | Record::EvtmarkerName { .. }
@@ -227,7 +397,7 @@ impl Resolver {
             | Record::TaskEvtmarkerName { .. }
             | Record::TaskValmarkerName { .. } => return,
         };
-        if matches!(kind, EventKind::Waiting(_)) && running.is_none() {
+        if matches!(kind, EventKind::Waiting(_) | EventKind::WaitingForBits { .. }) && running.is_none() {
             out.ledger.enter(losses::NO_CURRENT_TASK, at.offset, 0);
         }
         out.batch.events.push(Event { time, core, kind });
@@ -246,8 +416,8 @@ impl Resolver {
             return;
         }
         input.since_drop_counter = 0;
-        let next = at.ahead.after(at.number).find_map(|record| match record {
-            Record::DroppedEvtCnt { cnt, .. } => Some(*cnt),
+        let next = at.ahead.after(at.number).find_map(|stored| match stored.record {
+            Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
             _ => None,
         });
         let grew = count > before.unwrap_or(0);
@@ -297,7 +467,9 @@ impl Resolver {
                 self.name_of_running(index, offset, LaneKind::Values, *id, chunk.bytes(*name), out);
                 true
             }
-            _ => true,
+            Record::Sync { fields } => SyncFields::read(chunk.bytes(*fields)).is_ok_and(|sync| sync.starts()),
+            // In the superset metadata stands anywhere.
+            _ => input.restorer.is_none(),
         };
         let input = &mut self.inputs[index];
         if sign && input.timed_before {
@@ -335,7 +507,7 @@ fn is_inherited_next(at: At<'_>, task: u32) -> bool {
     match at.ahead.get(at.number + 1) {
         Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
         Some(Record::DroppedEvtCnt { .. }) => {
-            let mut following = at.ahead.after(at.number).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
+            let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
             matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
         }
         _ => false,
@@ -344,6 +516,23 @@ fn is_inherited_next(at: At<'_>, task: u32) -> bool {
 
 fn wait(reason: WaitReason, object: Option<ObjectId>, kernel_ticks: u32) -> EventKind {
     EventKind::Waiting(Wait { reason, object, kernel_ticks })
+}
+
+fn gone(object: ObjectId) -> EventKind {
+    EventKind::Object { object, op: ObjectOp::Delete, from_isr: false, level: Level::UNKNOWN }
+}
+
+/// The kernel's numbers of commands, and whether they are those for interrupts.
+fn timer_command(number: u32) -> (TimerCommand, bool) {
+    let command = match number {
+        1 | 6 => TimerCommand::Start,
+        2 | 7 => TimerCommand::Reset,
+        3 | 8 => TimerCommand::Stop,
+        4 | 9 => TimerCommand::ChangePeriod,
+        5 => TimerCommand::Delete,
+        _ => TimerCommand::Other,
+    };
+    (command, (6..=9).contains(&number))
 }
 
 fn note_running(running: Option<TaskId>, offset: u64, ledger: &mut crate::model::Ledger) {

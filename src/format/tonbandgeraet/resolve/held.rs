@@ -2,7 +2,7 @@
 
 use crate::model::{CoreId, Ledger, LossNote, TextRef};
 
-use super::super::decode::{BadFrame, FragmentJoiner, Records, Stored};
+use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
 use super::super::record::Record;
 use super::clock::LOOKAHEAD_RECORDS;
 use super::input::Input;
@@ -26,11 +26,11 @@ impl<'a> Ahead<'a> {
     }
 
     /// The records after number `index`, as far as may be looked.
-    pub fn after(self, index: usize) -> impl Iterator<Item = &'a Record<TextRef>> + Clone {
+    pub fn after(self, index: usize) -> impl Iterator<Item = &'a Stored> + Clone {
         let start = index + 1;
         let held = self.held.get(start..).unwrap_or(&[]);
         let fresh = self.fresh.get(start.saturating_sub(self.held.len())..).unwrap_or(&[]);
-        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS).map(|stored| &stored.record)
+        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS)
     }
 }
 
@@ -84,7 +84,7 @@ impl Carry {
                 kept.text.extend_from_slice(chunk.records.bytes(text));
                 TextRef { start, len: text.len }
             });
-            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX) });
+            kept.frames.push(Stored { record, offset: u32::try_from(offset).unwrap_or(u32::MAX), ..*stored });
         }
         for &(number, note) in chunk.gaps.iter().filter(|gap| gap.0 >= from) {
             push_gap_before(&mut self.gaps, number - from + before, note);
@@ -116,6 +116,20 @@ pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut L
     gaps
 }
 
+/// Two lists of gaps as one.
+pub fn merge_gaps(mut gaps: Vec<(usize, LossNote)>, more: Vec<(usize, LossNote)>) -> Vec<(usize, LossNote)> {
+    if more.is_empty() {
+        return gaps;
+    }
+    gaps.extend(more);
+    gaps.sort_by_key(|gap| gap.0);
+    let mut merged = Vec::with_capacity(gaps.len());
+    for (number, note) in gaps {
+        push_gap_before(&mut merged, number, note);
+    }
+    merged
+}
+
 /// Adds a gap before a record; bad frames without a record between them are one gap.
 fn push_gap_before(gaps: &mut Vec<(usize, LossNote)>, number: usize, note: LossNote) {
     match gaps.last_mut().filter(|last| last.0 == number) {
@@ -144,15 +158,20 @@ pub struct SameCore<'a, I> {
     pub input: &'a Input,
 }
 
-impl<'a, I: Iterator<Item = &'a Record<TextRef>>> Iterator for SameCore<'a, I> {
+impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
         let wanted = self.input.core;
+        let is_superset = self.input.restorer.is_some();
         loop {
-            match self.records.next()? {
+            let stored = self.records.next()?;
+            if is_superset {
+                self.core = self.input.told_core(stored.core);
+            }
+            match &stored.record {
                 Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
-                record if self.core == wanted => {
+                record if self.core == wanted && stored.stamp == Stamp::Absolute => {
                     if let Some(ticks) = record.ts() {
                         return Some(ticks);
                     }

@@ -60,11 +60,30 @@ impl IdMap {
     }
 }
 
+fn other_object(
+    known: &mut IdMap,
+    id: u32,
+    kind: ObjectKind,
+    subject: Subject,
+    place: Place<'_>,
+    entities: &mut Entities,
+) -> Option<ObjectId> {
+    if let Some(object) = known.get(id) {
+        return Some(ObjectId(object));
+    }
+    let handle = entities.add_object(Object { number: id, name: place.name(subject), kind, session: place.session })?;
+    known.set(id, handle.0);
+    Some(handle)
+}
+
 /// The ids of one session.
 #[derive(Debug, Default)]
 pub struct Ids {
     tasks: IdMap,
     queues: IdMap,
+    streams: IdMap,
+    event_groups: IdMap,
+    timers: IdMap,
     isrs: Vec<IdMap>,
     event_markers: IdMap,
     value_markers: IdMap,
@@ -121,6 +140,21 @@ impl Ids {
         let handle = entities.add_object(object)?;
         self.queues.set(id, handle.0);
         Some(handle)
+    }
+
+    /// The object behind the id of a stream or message buffer. `kind` is what the capture says of it here.
+    pub fn stream(&mut self, id: u32, kind: ObjectKind, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        other_object(&mut self.streams, id, kind, Subject::Stream(id), place, entities)
+    }
+
+    /// The object behind the id of an event group.
+    pub fn event_group(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        other_object(&mut self.event_groups, id, ObjectKind::EventGroup, Subject::EventGroup(id), place, entities)
+    }
+
+    /// The object behind the id of a software timer.
+    pub fn timer(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        other_object(&mut self.timers, id, ObjectKind::Timer, Subject::Timer(id), place, entities)
     }
 
     /// The interrupt behind an id on a core.

@@ -3,11 +3,12 @@
 use crate::format::FormatOptions;
 use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
 
-use super::super::decode::FragmentJoiner;
+use super::super::decode::{FragmentJoiner, Wire};
 use super::super::scan::ScanFacts;
 use super::clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
 use super::held::{At, Carry, SameCore};
 use super::names::Names;
+use super::restore::Restorer;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
 /// One input.
@@ -34,6 +35,8 @@ pub struct Input {
     /// Bad frames since the last event.
     pub gap: Option<LossNote>,
     pub joiner: FragmentJoiner,
+    /// In the superset.
+    pub restorer: Option<Restorer>,
     pub carry: Carry,
 }
 
@@ -61,8 +64,10 @@ impl Input {
     pub fn new(index: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
+        let is_superset = facts.wire() == Wire::Superset;
         let mut cores: Vec<CoreId> = match forced_core {
             Some(core) => vec![core],
+            None if is_superset => (0..facts.sync_cores.min(limit)).map(|core| CoreId(core as u16)).collect(),
             None => {
                 // A core_id that stands alone is more likely a damaged frame of another kind.
                 let plausible = facts.cores.iter().filter(|core| {
@@ -96,6 +101,7 @@ impl Input {
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
+            restorer: is_superset.then(Restorer::default),
             carry: Carry::default(),
         }
     }
@@ -111,9 +117,18 @@ impl Input {
         self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
     }
 
+    /// The core of a record of the superset.
+    pub fn told_core(&self, core: u16) -> CoreId {
+        self.forced_core.unwrap_or_else(|| self.core_of(u32::from(core)).unwrap_or_default())
+    }
+
     /// Judges a time of the present core.
     pub fn verdict(&self, at: At<'_>, ticks: u64, is_reset: bool) -> Verdict {
         let Some(state) = self.states.get(self.core.index()) else { return Verdict::Take };
+        // Deltas only go forwards: what is ahead of those that follow was not put right by a sync.
+        if self.restorer.is_some() && state.clock.last.is_none_or(|last| last <= ticks) {
+            return Verdict::Take;
+        }
         let records = at.ahead.after(at.number);
         let mut following = SameCore { records: records.clone(), core: self.core, input: self };
         match state.clock.judge(ticks, following.clone(), is_reset) {

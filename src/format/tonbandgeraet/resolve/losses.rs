@@ -16,7 +16,24 @@ pub const DROPPED_BY_TARGET: LossKind = loss("dropped_by_target", "the target dr
 pub const ENTITY_LIMIT: LossKind = loss("entity_limit", "there are more tasks, queues, interrupts or markers than can be real");
 /// More metadata than is kept.
 pub const METADATA_LIMIT: LossKind = loss("metadata_limit", "there is more metadata than can be real");
+/// Frames that their numbers tell of.
+pub const FRAMES_LOST: LossKind = loss("frames_lost", "frames were lost on the way from the target, as their numbers tell");
+/// Delta time stamps that count from nothing known.
+pub const BEFORE_FIRST_SYNC: LossKind =
+    loss("before_first_sync", "an event stands before the first sync frame: its time is unknown");
+/// The metadata buffer was too small.
+pub const METADATA_DROPPED: LossKind =
+    loss("metadata_dropped", "the target had no room for all names: its metadata buffer is too small");
 
+/// Deltas that follow a loss.
+pub const TIME_UNCERTAIN: LossKind =
+    repair("time_uncertain", "an event follows lost frames: it has the earliest time that it can have, up to the next sync");
+/// A recording ended and another one began.
+pub const RECORDING_RESTARTED: LossKind =
+    repair("recording_restarted", "the recording was stopped and started again: what happened between is unknown");
+/// Objects of which the state at the start is not told.
+pub const STATE_INCOMPLETE: LossKind =
+    repair("state_incomplete", "the target told the state of only some objects: its object table is too small");
 /// A drop counter that contradicts those around it.
 pub const DROP_COUNTER_OUTLIER: LossKind = repair("drop_counter_outlier", "a drop counter contradicts its neighbours");
 /// A drop counter although nothing was dropped and few events passed since the last.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Ledger, ObjectKind};
+use crate::model::{Ledger, ObjectKind, Rate, TextRef};
 
-use super::super::record::{QueueKind, Record};
+use super::super::record::{QueueKind, Record, SyncFields};
 use super::super::scan::ScanFacts;
 use super::losses;
 
@@ -25,6 +25,9 @@ pub enum Subject {
     TimerTask(u32),
     Queue(u32),
     QueueKind(u32),
+    Stream(u32),
+    EventGroup(u32),
+    Timer(u32),
     TaskEventMarker { task: u32, marker: u32 },
     TaskValueMarker { task: u32, marker: u32 },
 }
@@ -33,14 +36,14 @@ pub enum Subject {
 #[derive(Clone, Debug)]
 pub enum Fact {
     Name(Arc<str>),
-    NsPerTick(u64),
+    Rate(Rate),
     Kind(ObjectKind),
     True,
 }
 
 impl Fact {
     fn is_same_rate(&self, other: &Fact) -> bool {
-        matches!((self, other), (Fact::NsPerTick(one), Fact::NsPerTick(two)) if one == two)
+        matches!((self, other), (Fact::Rate(one), Fact::Rate(two)) if one == two)
     }
 }
 
@@ -67,11 +70,17 @@ impl Names {
                 Fact::Name(name)
             };
             let (subject, fact) = match entry.record {
-                Record::TsResolutionNs { ns_per_ts: 0 } => {
-                    ledger.enter(losses::ZERO_RESOLUTION, entry.offset, 0);
-                    continue;
-                }
-                Record::TsResolutionNs { ns_per_ts } => (Subject::Resolution, Fact::NsPerTick(ns_per_ts)),
+                Record::TsResolutionNs { .. } | Record::Sync { .. } => match told_rate(facts, &entry.record) {
+                    Some(rate) => (Subject::Resolution, Fact::Rate(rate)),
+                    None => {
+                        ledger.enter(losses::ZERO_RESOLUTION, entry.offset, 0);
+                        continue;
+                    }
+                },
+                Record::CoreIsrName { core_id: core, isr_id: isr, name: text } => (Subject::Isr { core, isr }, name(text)),
+                Record::StreamName { stream_id, name: text } => (Subject::Stream(stream_id), name(text)),
+                Record::EventGroupName { event_group_id, name: text } => (Subject::EventGroup(event_group_id), name(text)),
+                Record::TimerName { timer_id, name: text } => (Subject::Timer(timer_id), name(text)),
                 Record::IsrName { isr_id: isr, name: text } => {
                     (Subject::Isr { core: entry.core.unwrap_or(core), isr }, name(text))
                 }
@@ -118,6 +127,15 @@ impl Names {
             Fact::Name(name) => Some(name.clone()),
             _ => None,
         }
+    }
+}
+
+/// The length of a tick, if a record tells one that can be.
+fn told_rate(facts: &ScanFacts, record: &Record<TextRef>) -> Option<Rate> {
+    match record {
+        Record::TsResolutionNs { ns_per_ts } => Rate::from_ns_per_tick(*ns_per_ts),
+        Record::Sync { fields } => SyncFields::read(facts.bytes(*fields)).ok()?.rate(),
+        _ => None,
     }
 }
 

@@ -3,19 +3,23 @@
 use crate::format::{FieldValue, RecordView};
 use crate::model::{Ledger, TextRef, Ticks};
 
-use super::super::decode::{Bad, BadFrame, Records, Stored};
-use super::super::record::Record;
+use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
+use super::super::record::{Record, SyncFields};
 use super::Resolver;
 
 impl Resolver {
     pub(super) fn dump_part(
         &mut self,
         index: usize,
-        records: &Records,
+        records: &mut Records,
         ledger: &mut Ledger,
         out: &mut dyn FnMut(&RecordView<'_>) -> bool,
     ) {
         let Some(input) = self.inputs.get_mut(index) else { return };
+        if let Some(restorer) = &mut input.restorer {
+            restorer.restore(records, ledger);
+        }
+        let records = &*records;
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.frames.len() as u64;
         if let Some(frame) = input.joiner.join(records) {
@@ -72,8 +76,18 @@ impl Resolver {
         }
         let text = record.text().map(|text| String::from_utf8_lossy(records.bytes(text)));
         let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(4);
-        record.list_fields(text.as_deref().unwrap_or(""), &mut fields);
-        let ticks = record.ts();
+        let sync = match record {
+            Record::Sync { fields } => SyncFields::read(records.bytes(fields)).ok(),
+            _ => None,
+        };
+        match sync {
+            Some(sync) => sync.list_fields(&mut fields),
+            None => record.list_fields(text.as_deref().unwrap_or(""), &mut fields),
+        }
+        if input.restorer.is_some() {
+            input.core = input.told_core(stored.core);
+        }
+        let ticks = record.ts().filter(|_| stored.stamp == Stamp::Absolute);
         let of_a_core = ticks.is_some() || matches!(record, Record::IsrName { .. });
         out(&RecordView {
             offset: records.base + u64::from(stored.offset),

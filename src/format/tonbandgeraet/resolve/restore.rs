@@ -1,0 +1,276 @@
+//! The superset: from delta time stamps to absolute ones, and from the numbers of frames to what was lost.
+//!
+//! A delta counts from the event before it, so this is done in file order, and before anything judges times. After a loss the
+//! deltas of the lost frames are missing: the events up to the next sync then get the earliest time that they can have, and are
+//! counted as uncertain.
+
+use crate::model::{Ledger, LossNote};
+
+use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
+use super::super::record::{Record, SyncFields};
+use super::super::sync::{Delta, DeltaLayout, flags};
+use super::losses;
+
+/// A sync whose number is at most so much too low only says that more frames were thought lost than were.
+const MISCOUNT: u32 = 64;
+
+/// Restores the times of one input.
+#[derive(Default)]
+pub struct Restorer {
+    /// `None` before the first sync.
+    sequence: Option<Sequence>,
+    /// With a buffer for each core: those whose sequence has begun.
+    begun: Vec<u32>,
+}
+
+/// A chain of frames with one base of time and one count.
+struct Sequence {
+    layout: DeltaLayout,
+    cores: u32,
+    /// The core that absolute frames and metadata belong to.
+    core: u16,
+    /// The time of the last event or sync, in ticks.
+    ticks: u64,
+    /// The number of the next frame.
+    number: u32,
+    /// What the target had dropped at the last sync.
+    dropped: u32,
+    /// Frames are missing since the last sync.
+    is_uncertain: bool,
+    /// Frames that could not be read since the last one that could.
+    unread: u32,
+    /// The recording has ended.
+    has_stopped: bool,
+}
+
+impl Restorer {
+    /// Makes the times of a part absolute. Parts come in file order. What is found lost is entered into the ledger and given as gaps,
+    /// each with the number of the record that it stands before, in order.
+    pub fn restore(&mut self, records: &mut Records, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
+        let mut found = Found { base: records.base, gaps: Vec::new(), ledger };
+        if records.edges.head_ends
+            && let Some(sequence) = &mut self.sequence
+        {
+            sequence.unread += 1;
+        }
+        let mut bad = records.bad.iter().peekable();
+        let mut order = Order::default();
+        for (index, stored) in records.frames.iter_mut().enumerate() {
+            while let Some(frame) = bad.next_if(|bad| bad.index as usize <= index) {
+                self.skip(frame, index, &mut found);
+            }
+            let text = stored.record.text().and_then(|text| {
+                let start = text.start as usize;
+                records.text.get(start..start.saturating_add(text.len as usize))
+            });
+            self.record(index, stored, text.unwrap_or(&[]), &mut found);
+            order.note(stored);
+        }
+        for frame in bad {
+            self.skip(frame, records.frames.len(), &mut found);
+        }
+        records.ordered = order.range();
+        found.gaps
+    }
+
+    fn record(&mut self, index: usize, stored: &mut Stored, text: &[u8], found: &mut Found<'_>) {
+        if let Record::Sync { .. } = stored.record {
+            if let Ok(sync) = SyncFields::read(text) {
+                self.sync(&sync, index, stored.offset, found);
+                stored.core = self.sequence.as_ref().map_or(0, |sequence| sequence.core);
+            }
+            return;
+        }
+        let Some(sequence) = &mut self.sequence else {
+            if stored.stamp == Stamp::Delta {
+                stored.stamp = Stamp::Unknown;
+                found.loss(losses::BEFORE_FIRST_SYNC, index, stored.offset, 1);
+            }
+            return;
+        };
+        stored.core = sequence.core;
+        let time = stored.record.ts();
+        if let (Stamp::Delta, Some(wire)) = (stored.stamp, time) {
+            let delta = sequence.delta(u32::try_from(wire).unwrap_or(u32::MAX), index, stored.offset, found);
+            stored.record.set_ts(sequence.ticks);
+            stored.stamp = Stamp::Absolute;
+            stored.core = match u16::try_from(delta.core) {
+                Ok(core) if delta.core < sequence.cores => core,
+                _ => {
+                    found.repair(losses::IMPLAUSIBLE_CORE, stored.offset);
+                    sequence.core
+                }
+            };
+            if sequence.is_uncertain {
+                found.repair(losses::TIME_UNCERTAIN, stored.offset);
+            }
+            return;
+        }
+        if let Some(ticks) = time {
+            sequence.ticks = ticks;
+        }
+        if let Record::CoreId { core_id, .. } = stored.record {
+            sequence.core = u16::try_from(core_id).unwrap_or(sequence.core);
+        }
+        if !sequence.has_stopped {
+            sequence.number = sequence.number.wrapping_add(1);
+        }
+    }
+
+    /// A frame that became no record.
+    fn skip(&mut self, bad: &Bad, index: usize, found: &mut Found<'_>) {
+        let Some(sequence) = &mut self.sequence else { return };
+        match bad.reason {
+            BadFrame::Empty => {}
+            // A sound frame of a later version: its number and its time count.
+            BadFrame::UnknownEvent if bad.delta != 0 => drop(sequence.delta(bad.delta, index, bad.offset, found)),
+            BadFrame::UnknownEvent => sequence.number = sequence.number.wrapping_add(1),
+            _ => sequence.unread = sequence.unread.saturating_add(bad.frames),
+        }
+    }
+
+    fn sync(&mut self, sync: &SyncFields, index: usize, offset: u32, found: &mut Found<'_>) {
+        let begins_core = sync.is_snapshot() && !self.begun.contains(&sync.core);
+        if let Some(before) = self.sequence.take() {
+            if !sync.starts() {
+                before.check(sync, index, offset, found);
+            } else if !begins_core {
+                self.begun.clear();
+                found.restart(index, offset);
+            }
+        }
+        if sync.starts() {
+            self.begun.push(sync.core);
+        }
+        self.sequence = Some(Sequence {
+            layout: sync.layout(),
+            cores: sync.cores,
+            core: u16::try_from(sync.core).unwrap_or(0),
+            ticks: sync.ts,
+            number: sync.seq.wrapping_add(1),
+            dropped: sync.dropped,
+            is_uncertain: false,
+            unread: 0,
+            has_stopped: sync.flags & flags::STOP != 0,
+        });
+    }
+}
+
+impl Sequence {
+    /// Takes a delta time stamp: counts the frame, what is missing before it, and the time.
+    fn delta(&mut self, wire: u32, index: usize, offset: u32, found: &mut Found<'_>) -> Delta {
+        let delta = self.layout.parts(wire);
+        let missing = nearest(self.unread, delta.number.wrapping_sub(self.number) & 3);
+        if missing > 0 {
+            self.is_uncertain = true;
+            found.lost_frames(missing.saturating_sub(self.unread), index, offset);
+        }
+        self.unread = 0;
+        self.number = self.number.wrapping_add(missing).wrapping_add(1);
+        self.ticks = self.ticks.saturating_add(delta.ticks);
+        delta
+    }
+
+    /// Compares with what a sync of the same recording tells.
+    fn check(&self, sync: &SyncFields, index: usize, offset: u32, found: &mut Found<'_>) {
+        let missing = sync.seq.wrapping_sub(self.number);
+        if missing <= u32::MAX / 2 {
+            found.lost_frames(missing.saturating_sub(self.unread), index, offset);
+        } else if missing.wrapping_neg() > MISCOUNT {
+            // Of another recording, whose first frames are missing.
+            found.restart(index, offset);
+            found.lost_frames(sync.seq, index, offset);
+            return;
+        }
+        let dropped = sync.dropped.wrapping_sub(self.dropped);
+        if dropped > u32::MAX / 2 {
+            found.repair(losses::DROP_COUNTER_OUTLIER, offset);
+        } else if dropped > 0 {
+            found.loss(losses::DROPPED_BY_TARGET, index, offset, u64::from(dropped));
+        }
+    }
+}
+
+/// The number nearest to `expected` that is `rest` modulo 4; the lower one of two.
+fn nearest(expected: u32, rest: u32) -> u32 {
+    let above = rest.wrapping_sub(expected) & 3;
+    match above {
+        0 => expected,
+        3 if expected >= 1 => expected - 1,
+        2 if expected >= 2 => expected - 2,
+        _ => expected.saturating_add(above),
+    }
+}
+
+/// Where findings go.
+struct Found<'a> {
+    base: u64,
+    gaps: Vec<(usize, LossNote)>,
+    ledger: &'a mut Ledger,
+}
+
+impl Found<'_> {
+    fn loss(&mut self, kind: crate::model::LossKind, index: usize, offset: u32, at_least_lost: u64) {
+        let offset = self.base + u64::from(offset);
+        self.ledger.enter(kind, offset, at_least_lost);
+        self.gaps.push((index, LossNote { kind, offset, bytes: 0, at_least_lost }));
+    }
+
+    fn repair(&mut self, kind: crate::model::LossKind, offset: u32) {
+        self.ledger.enter(kind, self.base + u64::from(offset), 0);
+    }
+
+    fn lost_frames(&mut self, count: u32, index: usize, offset: u32) {
+        if count > 0 {
+            self.loss(losses::FRAMES_LOST, index, offset, u64::from(count));
+        }
+    }
+
+    fn restart(&mut self, index: usize, offset: u32) {
+        self.loss(losses::RECORDING_RESTARTED, index, offset, 0);
+    }
+}
+
+/// Whether the times of a part, all of one core, never decrease.
+#[derive(Default)]
+struct Order {
+    first: Option<(u64, u16)>,
+    last: u64,
+    is_broken: bool,
+}
+
+impl Order {
+    fn note(&mut self, stored: &Stored) {
+        self.is_broken |= stored.stamp == Stamp::Unknown;
+        if let Record::Sync { .. } = stored.record {
+            // It may start another recording.
+            return;
+        }
+        let Some(ticks) = stored.record.ts() else { return };
+        let (_, core) = *self.first.get_or_insert((ticks, stored.core));
+        self.is_broken |= ticks < self.last || stored.core != core || core != 0;
+        self.is_broken |= matches!(stored.record, Record::CoreId { .. });
+        self.last = ticks;
+    }
+
+    fn range(&self) -> Option<(u64, u64)> {
+        self.first.filter(|_| !self.is_broken).map(|(first, _)| (first, self.last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_number_of_frames() {
+        for expected in 0..12 {
+            for rest in 0..4 {
+                let found = nearest(expected, rest);
+                assert_eq!(found % 4, rest);
+                let best = (0..20).filter(|n| n % 4 == rest).min_by_key(|&n: &u32| (n.abs_diff(expected), n));
+                assert_eq!(Some(found), best, "{expected} {rest}");
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The superset: the vectors of its description, and the contracts of its decoder under losses and damage.
+
+use proptest::prelude::*;
+
+use super::Tonbandgeraet;
+use super::decode::Wire;
+use super::encode::{Sequence, encode};
+use super::record::Record;
+use super::scan::ScanFacts;
+use super::sync::flags;
+use crate::format::{Facts, Format, FormatOptions, Part, Resolved};
+use crate::model::{CoreId, Entities, EventBatch, EventKind, Ledger, Nanos};
+
+/// 168 MHz.
+const CLOCK: (u32, u32) = (1000, 168);
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    data_encoding::HEXLOWER.decode(hex.replace(' ', "").as_bytes()).unwrap()
+}
+
+/// What a capture resolves to.
+#[derive(Debug)]
+struct Resolution {
+    events: Vec<(Nanos, CoreId, EventKind)>,
+    losses: Vec<(&'static str, u64)>,
+    ledger: Ledger,
+    facts: Facts,
+}
+
+impl Resolution {
+    fn times(&self) -> Vec<u64> {
+        self.events.iter().filter(|event| !matches!(event.2, EventKind::Loss(_))).map(|event| event.0.0).collect()
+    }
+
+    fn entries(&self) -> Vec<(&'static str, u64, u64)> {
+        self.ledger.entries().iter().map(|entry| (entry.kind.code, entry.count, entry.at_least_lost)).collect()
+    }
+}
+
+fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
+    let scan = Tonbandgeraet.open(&[FormatOptions::default()]);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while start < capture.len() {
+        let end = scan.cut(capture, (start + part_bytes).min(capture.len())).max(start + 1);
+        parts.push(Part::new(capture, start..end));
+        start = end;
+    }
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
+    let mut ledgers = vec![Ledger::default()];
+    let mut stages = scan.finish(vec![facts], &mut ledgers);
+    let mut ledger = ledgers.remove(0);
+    let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
+    let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
+    for part in parts {
+        let records = stages.decode.decode(0, part, None);
+        stages.resolve.resolve(0, records, &mut out);
+    }
+    stages.resolve.finish(0, &mut out);
+    ledger.sort();
+    Resolution {
+        events: batch.events.iter().map(|event| (event.time, event.core, event.kind)).collect(),
+        losses: batch.losses.iter().map(|note| (note.kind.code, note.at_least_lost)).collect(),
+        ledger,
+        facts: stages.resolve.facts(),
+    }
+}
+
+#[test]
+fn vectors_of_one_core() {
+    let mut sequence = Sequence::new(1, CLOCK, 0, 100);
+    let mut capture = Vec::new();
+    let expect = |capture: &mut Vec<u8>, hex: &str| assert_eq!(std::mem::take(capture), bytes_of(hex));
+    let isr_enter = |isr_id| Record::IsrEnter { ts: 0, isr_id };
+    let isr_exit = |isr_id| Record::IsrExit { ts: 0, isr_id };
+    sequence.start(1000);
+    sequence.event(0, 1000, &isr_enter(0), &mut capture);
+    expect(&mut capture, "060c54010201010107e807a801e80700 0384020100");
+    sequence.event(0, 1007, &isr_exit(0), &mut capture);
+    expect(&mut capture, "03851f0100");
+    sequence.event(0, 1039, &Record::Evtmarker { ts: 0, evtmarker_id: 300, msg: b"hi" }, &mut capture);
+    expect(&mut capture, "08878401ac02686900");
+    sequence.event(0, 6000, &Record::Valmarker { ts: 0, valmarker_id: 2, val: -5 }, &mut capture);
+    expect(&mut capture, "078b859b01020b00");
+    sequence.metadata(0, &Record::ValmarkerName { valmarker_id: 2, name: b"t" }, &mut capture);
+    expect(&mut capture, "040a027400");
+    sequence.lose(6100);
+    sequence.event(0, 6200, &isr_exit(3), &mut capture);
+    expect(&mut capture, "040c54010201090601e807a801b83000 0485040300");
+    sequence.event(0, 6200 + (1 << 33), &isr_enter(1), &mut capture);
+    expect(&mut capture, "040c540102010c0801e807a801b8b080802000 0484020100");
+    sequence.stop(0, 6210 + (1 << 33), &mut capture);
+    expect(&mut capture, "060c540104010c0a01e807a801c2b080802000");
+}
+
+/// The vectors of two cores.
+const TWO_CORES: &str =
+    "060c54010202010107e807a801e80700 0384020100 03853b0100 08878402ac02686900 078b89b602020b00 04840e0700 050f01075500";
+
+#[test]
+fn vectors_of_two_cores() {
+    let mut sequence = Sequence::new(2, CLOCK, 0, 100);
+    let mut capture = Vec::new();
+    sequence.start(1000);
+    sequence.event(0, 1000, &Record::IsrEnter { ts: 0, isr_id: 0 }, &mut capture);
+    sequence.event(0, 1007, &Record::IsrExit { ts: 0, isr_id: 0 }, &mut capture);
+    sequence.event(0, 1039, &Record::Evtmarker { ts: 0, evtmarker_id: 300, msg: b"hi" }, &mut capture);
+    sequence.event(0, 6000, &Record::Valmarker { ts: 0, valmarker_id: 2, val: -5 }, &mut capture);
+    sequence.event(1, 6001, &Record::IsrEnter { ts: 0, isr_id: 7 }, &mut capture);
+    sequence.metadata(1, &Record::CoreIsrName { core_id: 1, isr_id: 7, name: b"U" }, &mut capture);
+    assert_eq!(capture, bytes_of(TWO_CORES));
+
+    let found = resolve(&capture, 1 << 20);
+    let ns = |ticks: u64| ticks * 1000 / 168;
+    assert_eq!(found.times(), [1000, 1007, 1039, 6000, 6001].map(ns));
+    assert_eq!(found.events.iter().map(|event| event.1.0).collect::<Vec<_>>(), [0, 0, 0, 0, 1]);
+    assert_eq!((found.entries(), found.facts.cores), (vec![], 2));
+    assert_eq!(found.facts.clock.unwrap().0.ns_per_tick(), (125, 21));
+}
+
+#[test]
+fn the_format_is_told_by_its_frames() {
+    let wire = |capture: &[u8]| ScanFacts::scan(capture, 0..capture.len()).wire();
+    assert_eq!(wire(&bytes_of(TWO_CORES)), Wire::Superset);
+    let mut plain = Vec::new();
+    super::generate::generate(&super::generate::GenerateOptions { bytes: 20_000, ..Default::default() }, &mut plain).unwrap();
+    assert_eq!(wire(&plain), Wire::Plain);
+    // What looks like a sync does not make a plain capture another one.
+    plain.extend(bytes_of("060c54010202010107e807a801e80700"));
+    assert_eq!(wire(&plain), Wire::Plain);
+    assert!(Tonbandgeraet.probe(&bytes_of(TWO_CORES), true).unwrap().score >= 80);
+}
+
+/// A recording of `count` value markers, 10 ticks of 1 ns apart, and the frames it consists of.
+fn recording(count: u32, sync_every: u32) -> Vec<Vec<u8>> {
+    let mut sequence = Sequence::new(1, (1, 1), 0, sync_every);
+    sequence.start(0);
+    let mut capture = Vec::new();
+    for n in 1..=count {
+        sequence.event(0, u64::from(n) * 10, &Record::Valmarker { ts: 0, valmarker_id: 1, val: i64::from(n) }, &mut capture);
+    }
+    sequence.stop(0, u64::from(count) * 10, &mut capture);
+    capture.split_inclusive(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+#[test]
+fn lost_frames_are_counted_exactly_and_their_successors_uncertain_until_the_next_sync() {
+    // Frames 0 and 11, 22, … are syncs.
+    let mut frames = recording(30, 10);
+    frames.drain(3..10);
+    let found = resolve(&frames.concat(), 1 << 20);
+    // Three are told by the next frame, four more by the next sync.
+    assert_eq!(found.losses, [("frames_lost", 3), ("frames_lost", 4)]);
+    assert_eq!(found.entries(), [("frames_lost", 2, 7), ("time_uncertain", 1, 0)]);
+    assert_eq!(found.times()[..5], [10, 20, 30, 110, 120], "the event after the loss comes as early as it can");
+}
+
+#[test]
+fn a_lost_sync_costs_no_count() {
+    let mut frames = recording(30, 10);
+    frames.remove(11);
+    let found = resolve(&frames.concat(), 1 << 20);
+    assert_eq!(found.losses, [("frames_lost", 1)]);
+}
+
+#[test]
+fn a_bad_frame_is_not_counted_twice() {
+    let mut frames = recording(30, 10);
+    // Its code points behind its end.
+    frames[5][0] = 9;
+    let found = resolve(&frames.concat(), 1 << 20);
+    assert_eq!(found.losses, [("malformed_cobs", 1)]);
+    assert_eq!(found.entries(), [("malformed_cobs", 1, 1), ("time_uncertain", 5, 0)]);
+}
+
+#[test]
+fn events_of_later_versions_are_skipped_without_harm() {
+    let mut frames = recording(30, 10);
+    // Another id, and more fields, for the 5th frame; for the 7th one more field only.
+    let id = frames[5].iter().position(|&byte| byte == 0x8B).unwrap();
+    frames[5][id] = 0x80 | 0x71;
+    let len = frames[7].len();
+    frames[7].insert(len - 1, 0x33);
+    frames[7][0] += 1;
+    let found = resolve(&frames.concat(), 1 << 20);
+    assert_eq!(found.entries(), [("unknown_event", 1, 1)]);
+    assert!(found.losses.is_empty());
+    let expected: Vec<u64> = (1..=30).filter(|&n| n != 5).map(|n| n * 10).collect();
+    assert_eq!(found.times(), expected);
+}
+
+#[test]
+fn events_before_the_first_sync_have_no_time() {
+    let frames = recording(30, 10);
+    let found = resolve(&frames[5..].concat(), 1 << 20);
+    assert_eq!(found.entries(), [("before_first_sync", 6, 6)]);
+    assert_eq!(found.times().first(), Some(&110));
+}
+
+#[test]
+fn what_the_target_dropped_is_told_once() {
+    let mut sequence = Sequence::new(1, (1, 1), 0, 100);
+    let mut capture = Vec::new();
+    let marker = Record::Valmarker { ts: 0, valmarker_id: 1, val: 0 };
+    sequence.start(0);
+    sequence.event(0, 10, &marker, &mut capture);
+    sequence.lose(20);
+    sequence.lose(30);
+    sequence.event(0, 40, &marker, &mut capture);
+    sequence.event(0, 50, &marker, &mut capture);
+    sequence.stop(0, 60, &mut capture);
+    let found = resolve(&capture, 1 << 20);
+    assert_eq!(found.entries(), [("dropped_by_target", 1, 2)]);
+    assert_eq!(found.losses, [("dropped_by_target", 2)]);
+    assert_eq!(found.times(), [10, 40, 50]);
+}
+
+#[test]
+fn snapshots_of_several_cores_follow_each_other_in_a_file() {
+    let snapshot = flags::SNAPSHOT << flags::BACKEND_SHIFT;
+    let mut capture = Vec::new();
+    for core in 0..2 {
+        let mut sequence = Sequence::new(2, (1, 1), snapshot, 3);
+        encode(&Record::CoreIsrName { core_id: core, isr_id: 1, name: b"timer" }, &mut capture);
+        sequence.start(100);
+        for n in 0..10 {
+            let at = 100 + u64::from(core) + n * 10;
+            sequence.event(core, at, &Record::IsrEnter { ts: 0, isr_id: 1 }, &mut capture);
+        }
+    }
+    let found = resolve(&capture, 1 << 20);
+    assert_eq!(found.entries(), []);
+    assert_eq!(found.facts.sessions, 1);
+    for core in 0..2 {
+        let of_core = found.events.iter().filter(|event| event.1 == CoreId(core)).map(|event| event.0.0);
+        assert!(of_core.eq((0..10).map(|n| 100 + u64::from(core) + n * 10)));
+    }
+}
+
+#[test]
+fn a_recording_that_starts_again() {
+    let mut sequence = Sequence::new(1, (1, 1), 0, 100);
+    let mut capture = Vec::new();
+    let marker = Record::Valmarker { ts: 0, valmarker_id: 1, val: 0 };
+    sequence.start(1000);
+    sequence.event(0, 1000, &marker, &mut capture);
+    sequence.stop(0, 1100, &mut capture);
+    sequence.start(2000);
+    sequence.event(0, 2000, &marker, &mut capture);
+    let found = resolve(&capture, 1 << 20);
+    assert_eq!(found.entries(), [("recording_restarted", 1, 0)]);
+    assert_eq!((found.times(), found.facts.sessions), (vec![1000, 2000], 1));
+    // After a reset the clock begins anew.
+    let mut sequence = Sequence::new(1, (1, 1), 0, 100);
+    sequence.start(5);
+    sequence.event(0, 5, &marker, &mut capture);
+    sequence.event(0, 9, &marker, &mut capture);
+    let found = resolve(&capture, 1 << 20);
+    assert_eq!(found.facts.sessions, 2);
+    assert!(found.entries().iter().any(|entry| entry.0 == "session_restart"));
+}
+
+proptest! {
+    #[test]
+    fn deltas_come_out_as_they_went_in(
+        steps in prop::collection::vec((0u64..4, prop_oneof![9 => 0u64..1000, 1 => any::<u32>().prop_map(u64::from)]), 1..300),
+        cores in 1u32..5,
+        sync_every in 1u32..40,
+        part_bytes in 1usize..400,
+    ) {
+        let mut sequence = Sequence::new(cores, (1, 1), 0, sync_every);
+        let mut capture = Vec::new();
+        let (mut now, mut expected) = (7, Vec::new());
+        sequence.start(now);
+        for (core, step) in steps {
+            let core = (core % u64::from(cores)) as u32;
+            now += step;
+            expected.push((now, core));
+            sequence.event(core, now, &Record::IsrEnter { ts: 0, isr_id: 3 }, &mut capture);
+        }
+        let found = resolve(&capture, part_bytes);
+        let times: Vec<_> = found.events.iter().map(|event| (event.0.0, u32::from(event.1.0))).collect();
+        prop_assert_eq!(found.entries(), vec![]);
+        prop_assert_eq!(times, expected);
+    }
+
+    #[test]
+    fn cuts_and_damage_change_nothing_but_what_they_hit(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 0u8..8), 0..6),
+        part_bytes in 1usize..400,
+    ) {
+        let mut capture = recording(60, 10).concat();
+        for (at, bit) in flips {
+            let at = at.index(capture.len());
+            capture[at] ^= 1 << bit;
+        }
+        let whole = resolve(&capture, 1 << 20);
+        let parts = resolve(&capture, part_bytes);
+        prop_assert_eq!(&whole.events, &parts.events);
+        prop_assert_eq!(&whole.losses, &parts.losses);
+        prop_assert_eq!(whole.entries(), parts.entries());
+        let account = whole.ledger.decoded_bytes + whole.ledger.skipped_bytes;
+        prop_assert_eq!(account, capture.len() as u64);
+    }
+}

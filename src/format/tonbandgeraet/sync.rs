@@ -1,0 +1,159 @@
+//! The superset's sync frame: all that is needed to decode what follows it, and the layout of the delta time stamps behind it.
+
+use super::decode::BadFrame;
+use super::record::SyncFields;
+use crate::model::Rate;
+
+/// What its first field always is.
+pub const MAGIC: u8 = 0x54;
+
+/// The version of the format that is understood here.
+pub const VERSION: u8 = 1;
+
+/// More cores than any target has.
+const CORES_LIMIT: u32 = 1 << 10;
+
+/// Bits of a delta time stamp that number the frame.
+const NUMBER_BITS: u32 = 2;
+
+/// Bits of [`SyncFields::flags`].
+pub mod flags {
+    /// The firmware traces FreeRTOS.
+    pub const FREERTOS: u8 = 0x01;
+    /// A recording starts here.
+    pub const START: u8 = 0x02;
+    /// The recording ends here.
+    pub const STOP: u8 = 0x04;
+    /// Where the number of the backend stands.
+    pub const BACKEND_SHIFT: u32 = 4;
+    /// The backend that keeps a buffer for each core.
+    pub const SNAPSHOT: u8 = 1;
+}
+
+impl SyncFields {
+    /// Whether bytes are a sync frame that can be understood.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn check(bytes: &[u8]) -> Result<(), BadFrame> {
+        let sync = SyncFields::read(bytes)?;
+        let is_understood = sync.magic == MAGIC && sync.version == VERSION;
+        let is_plausible = sync.core < sync.cores && sync.cores <= CORES_LIMIT;
+        if is_understood && is_plausible { Ok(()) } else { Err(BadFrame::UnknownSync) }
+    }
+
+    /// How long a tick is; `None` for a clock that cannot be.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        Rate::from_ns_fraction(u64::from(self.clock_num), u64::from(self.clock_den))
+    }
+
+    /// Whether a recording starts here.
+    #[must_use]
+    pub fn starts(&self) -> bool {
+        self.flags & flags::START != 0
+    }
+
+    /// Whether each core has a buffer, and so a sequence, of its own.
+    #[must_use]
+    pub fn is_snapshot(&self) -> bool {
+        self.flags >> flags::BACKEND_SHIFT & 3 == flags::SNAPSHOT
+    }
+
+    /// How the delta time stamps that follow are laid out.
+    #[must_use]
+    pub fn layout(&self) -> DeltaLayout {
+        DeltaLayout::of_cores(self.cores)
+    }
+}
+
+/// How a delta time stamp is put together: ticks since the event before, the core, and the lowest bits of the frame's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeltaLayout {
+    core_bits: u32,
+}
+
+/// The parts of a delta time stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// Ticks since the event or sync before.
+    pub ticks: u64,
+    /// The core.
+    pub core: u32,
+    /// The frame's number modulo 4.
+    pub number: u32,
+}
+
+impl DeltaLayout {
+    /// The layout for a number of cores.
+    #[must_use]
+    pub fn of_cores(cores: u32) -> DeltaLayout {
+        DeltaLayout { core_bits: cores.max(1).next_power_of_two().trailing_zeros().min(16) }
+    }
+
+    /// The longest time between two events that a delta can say, in ticks.
+    #[must_use]
+    pub fn max_ticks(self) -> u64 {
+        u64::from((u32::MAX >> (NUMBER_BITS + self.core_bits)) - 1)
+    }
+
+    /// The parts of a value of the wire, which is at least 1.
+    #[must_use]
+    pub fn parts(self, wire: u32) -> Delta {
+        let value = wire.saturating_sub(1);
+        let core = value >> NUMBER_BITS & ((1 << self.core_bits) - 1);
+        Delta { ticks: u64::from(value >> (NUMBER_BITS + self.core_bits)), core, number: value & 3 }
+    }
+
+    /// The value of the wire; only the two lowest bits of the number are looked at. `None` if the parts do not fit.
+    #[must_use]
+    pub fn wire(self, delta: Delta) -> Option<u32> {
+        if delta.ticks > self.max_ticks() || delta.core >> self.core_bits != 0 {
+            return None;
+        }
+        let ticks = u32::try_from(delta.ticks).ok()? << (NUMBER_BITS + self.core_bits);
+        Some((ticks | delta.core << NUMBER_BITS | delta.number & 3) + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deltas_are_laid_out_by_the_number_of_cores() {
+        let delta = Delta { ticks: 7, core: 0, number: 2 };
+        assert_eq!(DeltaLayout::of_cores(1).wire(delta), Some(0x1F));
+        assert_eq!(DeltaLayout::of_cores(2).wire(delta), Some(0x3B));
+        assert_eq!(DeltaLayout::of_cores(2).parts(14), Delta { ticks: 1, core: 1, number: 1 });
+        for (cores, bits) in [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (16, 4), (1024, 10)] {
+            assert_eq!(DeltaLayout::of_cores(cores).core_bits, bits, "{cores}");
+        }
+        let layout = DeltaLayout::of_cores(3);
+        let longest = Delta { ticks: layout.max_ticks(), core: 2, number: 3 };
+        assert_eq!(layout.wire(longest).map(|wire| layout.parts(wire)), Some(longest));
+        assert_eq!(layout.wire(Delta { ticks: layout.max_ticks() + 1, ..longest }), None);
+        assert_eq!(layout.wire(Delta { core: 4, ..longest }), None);
+    }
+
+    #[test]
+    fn only_syncs_that_are_understood_are_taken() {
+        let sync =
+            SyncFields { magic: MAGIC, version: VERSION, cores: 2, core: 1, clock_num: 125, clock_den: 21, ..Default::default() };
+        let check = |sync: SyncFields| {
+            let mut bytes = Vec::new();
+            sync.write(&mut bytes);
+            SyncFields::check(&bytes)
+        };
+        assert_eq!(check(sync), Ok(()));
+        for wrong in [
+            SyncFields { magic: 0, ..sync },
+            SyncFields { version: 2, ..sync },
+            SyncFields { core: 2, ..sync },
+            SyncFields { cores: 0, ..sync },
+        ] {
+            assert_eq!(check(wrong), Err(BadFrame::UnknownSync), "{wrong:?}");
+        }
+        assert_eq!(SyncFields::check(&[MAGIC, VERSION, 0]), Err(BadFrame::MissingField));
+    }
+}

@@ -1,0 +1,84 @@
+//! Memory: how much of the heap is in use, and how deep the stacks have been.
+
+use super::layout::Group;
+use super::writer::{Label, Note, NoteValue};
+use super::{Timeline, TrackId, TrackKind, Unit};
+use crate::model::{CoreId, Entities, HeapOp, TaskId};
+
+/// The heap, since the session began.
+#[derive(Default)]
+pub struct HeapState {
+    /// Bytes taken less bytes given back. What was taken before the capture may be given back in it: then less than 0.
+    in_use: i64,
+    /// Bytes taken.
+    taken: i64,
+    tracks: Option<(TrackId, TrackId)>,
+}
+
+impl Timeline {
+    pub(super) fn heap_op(&mut self, op: HeapOp, address: u64, bytes: u32, core: CoreId, time_ns: u64, entities: &Entities) {
+        let has_failed = op == HeapOp::Allocate && address == 0;
+        if self.settings.operations
+            && let Some(track) = self.context(core, false, entities)
+        {
+            let name = match op {
+                HeapOp::Allocate if has_failed => self.words.malloc_failed,
+                HeapOp::Allocate => self.words.malloc,
+                HeapOp::Free => self.words.free,
+            };
+            let number = |name, value| Note { name, value: NoteValue::Uint(value) };
+            let notes = [number(self.words.bytes, u64::from(bytes)), number(self.words.address, address)];
+            let notes = if has_failed { &notes[..1] } else { &notes[..] };
+            self.writer.instant(track, time_ns, Label::Name(name), notes, None);
+        }
+        if has_failed {
+            return;
+        }
+        let (in_use, taken) = self.heap_tracks();
+        let bytes = i64::from(bytes);
+        match op {
+            HeapOp::Allocate => {
+                self.heap.in_use = self.heap.in_use.saturating_add(bytes);
+                self.heap.taken = self.heap.taken.saturating_add(bytes);
+                self.writer.counter(taken, time_ns, self.heap.taken);
+            }
+            HeapOp::Free => self.heap.in_use = self.heap.in_use.saturating_sub(bytes),
+        }
+        self.writer.counter(in_use, time_ns, self.heap.in_use);
+    }
+
+    fn heap_tracks(&mut self) -> (TrackId, TrackId) {
+        if let Some(tracks) = self.heap.tracks {
+            return tracks;
+        }
+        let group = self.group(Group::Objects);
+        let kind = TrackKind::Counter { unit: Unit::Bytes };
+        // Behind all objects.
+        let rank = 4 << 24;
+        let text = "Bytes allocated less bytes freed since the capture began; below 0 where more of before was freed.";
+        let in_use = self.writer.track(Some(group), kind, "heap in use".into(), Some(text), rank);
+        let text = "Bytes allocated since the capture began.";
+        let taken = self.writer.track(Some(group), kind, "heap allocated in total".into(), Some(text), rank + 1);
+        self.heap.tracks = Some((in_use, taken));
+        (in_use, taken)
+    }
+
+    /// The least free stack that a task has had.
+    pub(super) fn stack_free(&mut self, task: TaskId, bytes: u32, time_ns: u64, entities: &Entities) {
+        let drawn = self.drawn(task, entities);
+        if drawn.idle {
+            return;
+        }
+        let track = match self.tasks[task.index()].stack_track {
+            Some(track) => track,
+            None => {
+                let kind = TrackKind::Counter { unit: Unit::Bytes };
+                let text = "The least free stack that the task has ever had.";
+                let track = self.writer.track(Some(drawn.process), kind, "least free stack".into(), Some(text), 0);
+                self.tasks[task.index()].stack_track = Some(track);
+                track
+            }
+        };
+        self.writer.counter(track, time_ns, i64::from(bytes));
+    }
+}

@@ -1,0 +1,81 @@
+//! Notifications: from the one who notifies a task, to where that task takes note of it.
+
+use super::writer::{Label, Name, Note, NoteValue};
+use super::{Flow, Timeline};
+use crate::model::{CoreId, Entities, TaskId};
+
+/// A task's notification being sent.
+#[derive(Clone, Copy)]
+pub struct Notification {
+    pub task: TaskId,
+    /// Which of the task's notifications.
+    pub index: u32,
+    /// Its value afterwards.
+    pub value: u32,
+}
+
+/// The notifications of one task.
+#[derive(Default)]
+pub struct NotifyState {
+    /// What it is called to notify this task.
+    name: Option<Name>,
+    /// The last notification that was not taken note of: which, and its flow.
+    sent: Option<(u32, u64)>,
+    /// The notification is how a stream wakes the task: it is drawn as the stream's.
+    of_stream: bool,
+}
+
+impl NotifyState {
+    /// Forgets what was sent.
+    pub fn forget(&mut self) {
+        self.sent = None;
+        self.of_stream = false;
+    }
+}
+
+impl Timeline {
+    pub(super) fn notify(&mut self, sent: Notification, from_isr: bool, core: CoreId, time_ns: u64, entities: &Entities) {
+        let Notification { task, index, value } = sent;
+        self.note_isr(from_isr, core);
+        let waits_on = self.tasks[task.index()].waits_on.and_then(|wait| wait.object);
+        if waits_on.is_some_and(|object| entities.objects[object.index()].kind.is_stream()) {
+            self.tasks[task.index()].notified.of_stream = true;
+            return;
+        }
+        if !self.settings.operations {
+            return;
+        }
+        let Some(track) = self.context(core, from_isr, entities) else { return };
+        let name = self.notify_name(task, entities);
+        let flow = self.writer.flow();
+        self.tasks[task.index()].notified.sent = Some((index, flow));
+        let number = |name, value: u32| Note { name, value: NoteValue::Uint(u64::from(value)) };
+        let notes = [number(self.words.value, value), number(self.words.index, index)];
+        let notes = if index == 0 { &notes[..1] } else { &notes[..] };
+        self.writer.instant(track, time_ns, Label::Name(name), notes, Some((flow, Flow::Out)));
+    }
+
+    /// The running task takes note of its notification, or has waited for it in vain.
+    pub(super) fn notified(&mut self, index: u32, value: u32, core: CoreId, time_ns: u64) {
+        let Some(task) = self.cores[core.index()].current else { return };
+        let state = &mut self.tasks[task.index()];
+        if std::mem::take(&mut state.notified.of_stream) {
+            return;
+        }
+        let Some((_, flow)) = state.notified.sent.take_if(|(sent, _)| *sent == index) else { return };
+        let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) else { return };
+        let note = Note { name: self.words.value, value: NoteValue::Uint(u64::from(value)) };
+        self.writer.instant(drawn.thread, time_ns, Label::Name(self.words.notified), &[note], Some((flow, Flow::In)));
+    }
+
+    fn notify_name(&mut self, task: TaskId, entities: &Entities) -> Name {
+        if let Some(name) = self.tasks[task.index()].notified.name {
+            return name;
+        }
+        let comm = self.drawn(task, entities).comm;
+        let phrase = format!("notify {}", self.writer.text_of(comm));
+        let name = self.writer.name(&phrase);
+        self.tasks[task.index()].notified.name = Some(name);
+        name
+    }
+}

@@ -1,0 +1,136 @@
+//! Software timers: a track each, with a slice while it is armed and an instant when it expires. A command flows from the one who
+//! queued it to where the timer task carries it out.
+
+use std::collections::VecDeque;
+
+use super::writer::{Label, Name, Note, NoteValue};
+use super::{Flow, Timeline};
+use crate::model::{CoreId, Entities, ObjectId, TimerCommand, TimerOp};
+
+/// How many commands of one timer are followed on their way.
+const FOLLOWED_COMMANDS: usize = 64;
+
+/// A timer.
+#[derive(Default)]
+pub struct TimerState {
+    /// Whether it starts anew when it expires, if that was told.
+    auto_reload: Option<bool>,
+    is_armed: bool,
+    /// Commands on their way, oldest first, with their flows.
+    queued: VecDeque<(TimerCommand, u64)>,
+}
+
+impl Timeline {
+    pub(super) fn timer_op(
+        &mut self,
+        object: ObjectId,
+        op: TimerOp,
+        kernel_ticks: u32,
+        core: CoreId,
+        time_ns: u64,
+        entities: &Entities,
+    ) {
+        self.touch_object(object);
+        match op {
+            TimerOp::Create { auto_reload } => {
+                let state = &mut self.objects[object.index()];
+                state.timer.auto_reload = Some(auto_reload);
+                let verb = self.verbs(object, entities).create;
+                let note = Note { name: self.words.period_ticks, value: NoteValue::Uint(u64::from(kernel_ticks)) };
+                self.timer_instant(verb, &[note], None, false, core, time_ns, entities);
+            }
+            TimerOp::Queued(command, from_isr) => {
+                let flow = self.writer.flow();
+                let queued = &mut self.objects[object.index()].timer.queued;
+                if queued.len() >= FOLLOWED_COMMANDS {
+                    queued.pop_front();
+                }
+                queued.push_back((command, flow));
+                let verb = self.command_name(object, command, "", entities);
+                self.timer_instant(verb, &[], Some((flow, Flow::Out)), from_isr, core, time_ns, entities);
+            }
+            TimerOp::NotQueued(command, from_isr) => {
+                let verb = self.command_name(object, command, " failed", entities);
+                self.timer_instant(verb, &[], None, from_isr, core, time_ns, entities);
+            }
+            TimerOp::Done(command) => self.timer_command(object, command, time_ns, entities),
+            TimerOp::Expired => {
+                let track = self.object_track(object, entities);
+                self.writer.instant(track, time_ns, Label::Name(self.words.expired), &[], None);
+                let state = &mut self.objects[object.index()].timer;
+                if state.auto_reload == Some(false) && std::mem::take(&mut state.is_armed) {
+                    self.writer.end(track, time_ns);
+                }
+            }
+        }
+    }
+
+    fn timer_command(&mut self, object: ObjectId, command: TimerCommand, time_ns: u64, entities: &Entities) {
+        let track = self.object_track(object, entities);
+        let state = &mut self.objects[object.index()].timer;
+        let position = state.queued.iter().position(|&(queued, _)| queued == command);
+        // Commands are carried out in order: those before it are lost to sight.
+        let flow = position.and_then(|position| state.queued.drain(..=position).next_back()).map(|(_, flow)| flow);
+        let flow = flow.filter(|_| self.settings.operations);
+        match command {
+            TimerCommand::Start | TimerCommand::Reset | TimerCommand::ChangePeriod => {
+                if std::mem::replace(&mut state.is_armed, true) {
+                    let flow = flow.map(|flow| (flow, Flow::In));
+                    self.writer.instant(track, time_ns, Label::Name(self.words.restarted), &[], flow);
+                } else {
+                    self.writer.begin(track, time_ns, Label::Name(self.words.armed), &[], flow);
+                }
+            }
+            TimerCommand::Stop | TimerCommand::Delete => {
+                if std::mem::take(&mut state.is_armed) {
+                    self.writer.end(track, time_ns);
+                }
+            }
+            TimerCommand::Other => {}
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn timer_instant(
+        &mut self,
+        verb: Name,
+        notes: &[Note],
+        flow: Option<(u64, Flow)>,
+        from_isr: bool,
+        core: CoreId,
+        time_ns: u64,
+        entities: &Entities,
+    ) {
+        self.note_isr(from_isr, core);
+        if self.settings.operations
+            && let Some(track) = self.context(core, from_isr, entities)
+        {
+            self.writer.instant(track, time_ns, Label::Name(verb), notes, flow);
+        }
+    }
+
+    fn command_name(&mut self, object: ObjectId, command: TimerCommand, suffix: &str, entities: &Entities) -> Name {
+        let verb = match command {
+            TimerCommand::Start => "start",
+            TimerCommand::Reset => "restart",
+            TimerCommand::Stop => "stop",
+            TimerCommand::ChangePeriod => "change period of",
+            TimerCommand::Delete => "delete",
+            TimerCommand::Other => "command",
+        };
+        let name = super::layout::object_name(&entities.objects[object.index()]);
+        self.writer.name(&format!("{verb} {name}{suffix}"))
+    }
+
+    /// Ends the slice of an armed timer.
+    pub(super) fn close_timer(&mut self, object: ObjectId, time_ns: u64, why: Name) {
+        let state = &mut self.objects[object.index()];
+        state.timer.queued.clear();
+        if std::mem::take(&mut state.timer.is_armed)
+            && let Some(track) = state.track
+        {
+            let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
+            self.writer.end_with(track, time_ns, &[note], None);
+        }
+    }
+}

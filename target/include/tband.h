@@ -1,0 +1,238 @@
+/* Tonbandgerät-compatible tracer for bare-metal and FreeRTOS firmware.
+ *
+ * The only header to include, in application code and at the end of FreeRTOSConfig.h. The user provides two headers:
+ * tband_config.h (settings, see README.md; may be empty) and tband_port.h (clock, critical section, sink).
+ *
+ * Every function may be called from any context, unless its comment says otherwise. */
+#ifndef TBAND_H_
+#define TBAND_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tband_config.h"
+#include "tband_config_check.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if tband_configENABLE == 1
+
+#include "tband_events.h"
+
+/* ---- Recording ------------------------------------------------------------------------------------------------------- */
+
+/* True while events are recorded. */
+bool tband_tracing_enabled(void);
+/* True when no core records any more: buffers may be read. */
+bool tband_tracing_finished(void);
+/* The same for one core. */
+bool tband_tracing_backend_finished(unsigned int core_id);
+/* Events lost since boot because the backend had no room. */
+uint32_t tband_dropped_events(void);
+/* Tells the resolution of the timestamp clock to the metadata buffer. Starting a recording does it when this was not called. */
+void tband_gather_system_metadata(void);
+
+#if tband_configUSE_METADATA_BUF == 1
+/* Names and other facts gathered since boot by one core: belongs in front of a snapshot. */
+const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id);
+size_t tband_get_metadata_buf_amnt(unsigned int core_id);
+/* Metadata frames that did not fit (raise tband_configMETADATA_BUF_SIZE). Also told in every recording. */
+uint32_t tband_metadata_dropped(void);
+#endif
+
+/* The functions that start a recording also send the current state of the kernel's objects, so with FreeRTOS they are called
+ * from a task or before the scheduler starts, never from an interrupt. */
+
+#if tband_configUSE_BACKEND_STREAMING == 1
+/* Sends the metadata buffer, then the current state, then events as they happen. 0, -1: already active, -2: the sink did not
+ * take the metadata. */
+int tband_start_streaming(void);
+/* The same without the metadata buffer, for a receiver that has it already. 0, -1: already active. */
+int tband_restart_streaming(void);
+/* 0, -1: was not active. */
+int tband_stop_streaming(void);
+#endif
+
+#if tband_configUSE_BACKEND_SNAPSHOT == 1
+/* Records until a buffer is full. 0, -1: already active. */
+int tband_trigger_snapshot(void);
+/* 0, -1: was not active. */
+int tband_stop_snapshot(void);
+/* Empties the buffers. 0, -1: still recording. */
+int tband_reset_snapshot(void);
+const volatile uint8_t *tband_get_core_snapshot_buf(unsigned int core_id);
+/* Valid bytes of a core's buffer; 0 while it still records. */
+size_t tband_get_core_snapshot_buf_amnt(unsigned int core_id);
+#endif
+
+#if tband_configUSE_BACKEND_POST_MORTEM == 1
+/* Empties the ring and records until stopped, keeping the newest frames. What an earlier run left is gone: read it first.
+ * 0, -1: already active. */
+int tband_start_post_mortem(void);
+/* 0, -1: was not active. */
+int tband_stop_post_mortem(void);
+/* Bytes of the recording in the ring, also of one that a reset ended; 0 if there is none or while recording. */
+size_t tband_post_mortem_size(void);
+/* Copies up to `len` bytes from `offset` of the recording, which is a complete capture file; returns how many. */
+size_t tband_post_mortem_read(size_t offset, void *dst, size_t len);
+/* Forgets the recording. 0, -1: still recording. */
+int tband_clear_post_mortem(void);
+#endif
+
+#if tband_configUSE_BACKEND_EXTERNAL == 1
+/* Provided by the user: takes one frame; true means that it was dropped. Called inside a critical section. */
+bool tband_submit_to_backend(uint8_t *buf, size_t len, bool is_metadata);
+#endif
+
+/* ---- Interrupts (ids are per core) ----------------------------------------------------------------------------------- */
+
+#if tband_configISR_TRACE_ENABLE == 1
+void tband_isr_name(uint32_t id, const char *name);
+void tband_isr_enter(uint32_t id);
+void tband_isr_exit(uint32_t id);
+#endif
+
+/* ---- Markers (ids are global) ---------------------------------------------------------------------------------------- */
+
+#if tband_configMARKER_TRACE_ENABLE == 1
+void tband_evtmarker_name(uint32_t id, const char *name);
+void tband_evtmarker(uint32_t id, const char *msg);
+void tband_evtmarker_begin(uint32_t id, const char *msg);
+void tband_evtmarker_end(uint32_t id);
+void tband_valmarker_name(uint32_t id, const char *name);
+void tband_valmarker(uint32_t id, int64_t val);
+#endif
+
+/* ---- FreeRTOS -------------------------------------------------------------------------------------------------------- */
+
+#if tband_configFREERTOS_TRACE_ENABLE == 1
+/* Tells which tasks are the idle tasks and the timer task. A V11 kernel does it by itself. */
+void tband_freertos_scheduler_started(void);
+/* Records the least free stack of every known task (from a task; walks the stacks, so not too often). */
+void tband_freertos_sample_stacks(void);
+#if tband_configMARKER_TRACE_ENABLE == 1
+/* Markers of the task that runs on this core; their ids are per task. */
+void tband_freertos_task_evtmarker_name(uint32_t id, const char *name);
+void tband_freertos_task_evtmarker(uint32_t id, const char *msg);
+void tband_freertos_task_evtmarker_begin(uint32_t id, const char *msg);
+void tband_freertos_task_evtmarker_end(uint32_t id);
+void tband_freertos_task_valmarker_name(uint32_t id, const char *name);
+void tband_freertos_task_valmarker(uint32_t id, int64_t val);
+#endif
+#endif
+
+#endif /* tband_configENABLE */
+
+/* ---- What a setting leaves out costs nothing ------------------------------------------------------------------------- */
+
+#if tband_configENABLE == 0
+#define tband_tracing_enabled() (false)
+#define tband_tracing_finished() (true)
+#define tband_tracing_backend_finished(core_id) ((void)(core_id), true)
+#define tband_dropped_events() ((uint32_t)0)
+#define tband_gather_system_metadata() ((void)0)
+#define tband_get_metadata_buf(core_id) ((void)(core_id), (const volatile uint8_t *)0)
+#define tband_get_metadata_buf_amnt(core_id) ((void)(core_id), (size_t)0)
+#define tband_metadata_dropped() ((uint32_t)0)
+#define tband_start_streaming() (0)
+#define tband_restart_streaming() (0)
+#define tband_stop_streaming() (0)
+#define tband_trigger_snapshot() (0)
+#define tband_stop_snapshot() (0)
+#define tband_reset_snapshot() (0)
+#define tband_get_core_snapshot_buf(core_id) ((void)(core_id), (const volatile uint8_t *)0)
+#define tband_get_core_snapshot_buf_amnt(core_id) ((void)(core_id), (size_t)0)
+#define tband_start_post_mortem() (0)
+#define tband_stop_post_mortem() (0)
+#define tband_post_mortem_size() ((size_t)0)
+#define tband_post_mortem_read(offset, dst, len) ((void)(offset), (void)(dst), (void)(len), (size_t)0)
+#define tband_clear_post_mortem() (0)
+#endif
+
+#if tband_configENABLE == 0 || tband_configISR_TRACE_ENABLE == 0
+#define tband_isr_name(id, name) ((void)(id), (void)(name))
+#define tband_isr_enter(id) ((void)(id))
+#define tband_isr_exit(id) ((void)(id))
+#endif
+
+#if tband_configENABLE == 0 || tband_configMARKER_TRACE_ENABLE == 0
+#define tband_evtmarker_name(id, name) ((void)(id), (void)(name))
+#define tband_evtmarker(id, msg) ((void)(id), (void)(msg))
+#define tband_evtmarker_begin(id, msg) ((void)(id), (void)(msg))
+#define tband_evtmarker_end(id) ((void)(id))
+#define tband_valmarker_name(id, name) ((void)(id), (void)(name))
+#define tband_valmarker(id, val) ((void)(id), (void)(val))
+#endif
+
+#if tband_configENABLE == 0 || tband_configFREERTOS_TRACE_ENABLE == 0
+#define tband_freertos_scheduler_started() ((void)0)
+#define tband_freertos_sample_stacks() ((void)0)
+#endif
+
+#if tband_configENABLE == 0 || tband_configFREERTOS_TRACE_ENABLE == 0 || tband_configMARKER_TRACE_ENABLE == 0
+#define tband_freertos_task_evtmarker_name(id, name) ((void)(id), (void)(name))
+#define tband_freertos_task_evtmarker(id, msg) ((void)(id), (void)(msg))
+#define tband_freertos_task_evtmarker_begin(id, msg) ((void)(id), (void)(msg))
+#define tband_freertos_task_evtmarker_end(id) ((void)(id))
+#define tband_freertos_task_valmarker_name(id, name) ((void)(id), (void)(name))
+#define tband_freertos_task_valmarker(id, val) ((void)(id), (void)(val))
+#endif
+
+/* ---- Functions as spans ---------------------------------------------------------------------------------------------- */
+
+#if tband_configENABLE == 1 && tband_configMARKER_TRACE_ENABLE == 1
+/* Names event marker `id` after the calling function, once. */
+#define TBAND_FN_NAME(id)                                                                                                    \
+    do {                                                                                                                     \
+        static bool tband_fn_is_named = false;                                                                               \
+        if (!tband_fn_is_named) {                                                                                            \
+            tband_fn_is_named = true;                                                                                        \
+            tband_evtmarker_name((id), __func__);                                                                            \
+        }                                                                                                                    \
+    } while (0)
+#else
+#define TBAND_FN_NAME(id) ((void)(id))
+#endif
+
+/* An instant in event marker `id`, which gets the calling function's name. */
+#define tband_fn(id)                                                                                                         \
+    do {                                                                                                                     \
+        TBAND_FN_NAME(id);                                                                                                   \
+        tband_evtmarker((id), "");                                                                                           \
+    } while (0)
+/* The same as a span: begin where the function begins, end before each return. */
+#define tband_fn_begin(id)                                                                                                   \
+    do {                                                                                                                     \
+        TBAND_FN_NAME(id);                                                                                                   \
+        tband_evtmarker_begin((id), "");                                                                                     \
+    } while (0)
+#define tband_fn_end(id) tband_evtmarker_end(id)
+
+#if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 1
+#include "tband_freertos.h"
+#else
+#define tband_freertos_queue_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_binary_semaphore_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_counting_semaphore_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_mutex_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_recursive_mutex_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_queue_set_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_stream_buffer_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_message_buffer_name(handle, name) ((void)(handle), (void)(name))
+#define tband_freertos_event_group_name(handle, name) ((void)(handle), (void)(name))
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Applications use tband_portNUMBER_OF_CORES. Not from within FreeRTOSConfig.h, where a port that needs the kernel's headers
+ * cannot be read yet. */
+#if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 0 && !defined(INC_FREERTOS_H) && !defined(__cplusplus)
+#include "tband_port.h"
+#endif
+
+#endif

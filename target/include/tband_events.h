@@ -1,0 +1,101 @@
+/* Generated from events.toml: do not edit.
+ *
+ * One constant per event: bits 0-7 the id on the wire, bits 8-11 the number of integer fields, bit 12 set for metadata
+ * (no timestamp). */
+#ifndef TBAND_EVENTS_H_
+#define TBAND_EVENTS_H_
+
+#define TBAND_EVT_CORE_ID                         0x0100u
+#define TBAND_EVT_DROPPED_EVT_CNT                 0x0101u
+#define TBAND_EVT_TS_RESOLUTION_NS                0x1102u
+#define TBAND_EVT_ISR_NAME                        0x1103u
+#define TBAND_EVT_ISR_ENTER                       0x0104u
+#define TBAND_EVT_ISR_EXIT                        0x0105u
+#define TBAND_EVT_EVTMARKER_NAME                  0x1106u
+#define TBAND_EVT_EVTMARKER                       0x0107u
+#define TBAND_EVT_EVTMARKER_BEGIN                 0x0108u
+#define TBAND_EVT_EVTMARKER_END                   0x0109u
+#define TBAND_EVT_VALMARKER_NAME                  0x110au
+#define TBAND_EVT_VALMARKER                       0x020bu
+#define TBAND_EVT_SYNC                            0x100cu
+#define TBAND_EVT_METADATA_DROPPED                0x010du
+#define TBAND_EVT_STATE_END                       0x010eu
+#define TBAND_EVT_CORE_ISR_NAME                   0x120fu
+#define TBAND_EVT_TASK_STATE                      0x0310u
+#define TBAND_EVT_MUTEX_HOLDER                    0x0211u
+#define TBAND_EVT_QUEUE_CAPACITY                  0x0312u
+#define TBAND_EVT_MUTEX_DEPTH                     0x0213u
+#define TBAND_EVT_QUEUE_DELETED                   0x0114u
+#define TBAND_EVT_TASK_BASE_PRIORITY              0x0215u
+#define TBAND_EVT_TASK_RUNNING                    0x0116u
+#define TBAND_EVT_STREAM_CREATED                  0x0320u
+#define TBAND_EVT_STREAM_NAME                     0x1121u
+#define TBAND_EVT_STREAM_SEND                     0x0322u
+#define TBAND_EVT_STREAM_SEND_FROM_ISR            0x0323u
+#define TBAND_EVT_STREAM_RECEIVE                  0x0324u
+#define TBAND_EVT_STREAM_RECEIVE_FROM_ISR         0x0325u
+#define TBAND_EVT_STREAM_RESET                    0x0126u
+#define TBAND_EVT_STREAM_DELETED                  0x0127u
+#define TBAND_EVT_CURTASK_BLOCK_ON_STREAM_SEND    0x0228u
+#define TBAND_EVT_CURTASK_BLOCK_ON_STREAM_RECEIVE 0x0229u
+#define TBAND_EVT_STREAM_LEVEL                    0x022au
+#define TBAND_EVT_TASK_NOTIFY                     0x0330u
+#define TBAND_EVT_TASK_NOTIFY_FROM_ISR            0x0331u
+#define TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY         0x0232u
+#define TBAND_EVT_CURTASK_NOTIFY_RECEIVED         0x0233u
+#define TBAND_EVT_EVENT_GROUP_CREATED             0x0138u
+#define TBAND_EVT_EVENT_GROUP_NAME                0x1139u
+#define TBAND_EVT_EVENT_GROUP_SET                 0x033au
+#define TBAND_EVT_EVENT_GROUP_SET_FROM_ISR        0x023bu
+#define TBAND_EVT_EVENT_GROUP_CLEAR               0x033cu
+#define TBAND_EVT_EVENT_GROUP_CLEAR_FROM_ISR      0x023du
+#define TBAND_EVT_CURTASK_BLOCK_ON_EVENT_GROUP    0x033eu
+#define TBAND_EVT_EVENT_GROUP_WAIT_END            0x033fu
+#define TBAND_EVT_EVENT_GROUP_DELETED             0x0140u
+#define TBAND_EVT_EVENT_GROUP_BITS                0x0241u
+#define TBAND_EVT_TIMER_CREATED                   0x0348u
+#define TBAND_EVT_TIMER_NAME                      0x1149u
+#define TBAND_EVT_TIMER_COMMAND                   0x034au
+#define TBAND_EVT_TIMER_COMMAND_RECEIVED          0x034bu
+#define TBAND_EVT_TIMER_EXPIRED                   0x014cu
+#define TBAND_EVT_TIMER_COMMAND_FAILED            0x034du
+#define TBAND_EVT_TASK_STACK                      0x0250u
+#define TBAND_EVT_HEAP_ALLOC                      0x0251u
+#define TBAND_EVT_HEAP_FREE                       0x0252u
+#define TBAND_EVT_TASK_SWITCHED_IN                0x0154u
+#define TBAND_EVT_TASK_TO_RDY_STATE               0x0155u
+#define TBAND_EVT_TASK_RESUMED                    0x0156u
+#define TBAND_EVT_TASK_RESUMED_FROM_ISR           0x0157u
+#define TBAND_EVT_TASK_SUSPENDED                  0x0158u
+#define TBAND_EVT_CURTASK_DELAY                   0x0159u
+#define TBAND_EVT_CURTASK_DELAY_UNTIL             0x015au
+#define TBAND_EVT_TASK_PRIORITY_SET               0x025bu
+#define TBAND_EVT_TASK_PRIORITY_INHERIT           0x025cu
+#define TBAND_EVT_TASK_PRIORITY_DISINHERIT        0x025du
+#define TBAND_EVT_TASK_CREATED                    0x015eu
+#define TBAND_EVT_TASK_NAME                       0x115fu
+#define TBAND_EVT_TASK_IS_IDLE_TASK               0x1260u
+#define TBAND_EVT_TASK_IS_TIMER_TASK              0x1161u
+#define TBAND_EVT_TASK_DELETED                    0x0162u
+#define TBAND_EVT_QUEUE_CREATED                   0x0163u
+#define TBAND_EVT_QUEUE_NAME                      0x1164u
+#define TBAND_EVT_QUEUE_KIND                      0x1265u
+#define TBAND_EVT_QUEUE_SEND                      0x0266u
+#define TBAND_EVT_QUEUE_SEND_FROM_ISR             0x0267u
+#define TBAND_EVT_QUEUE_OVERWRITE                 0x0268u
+#define TBAND_EVT_QUEUE_OVERWRITE_FROM_ISR        0x0269u
+#define TBAND_EVT_QUEUE_RECEIVE                   0x026au
+#define TBAND_EVT_QUEUE_RECEIVE_FROM_ISR          0x026bu
+#define TBAND_EVT_QUEUE_RESET                     0x016cu
+#define TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_PEEK     0x026du
+#define TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_SEND     0x026eu
+#define TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_RECEIVE  0x026fu
+#define TBAND_EVT_QUEUE_CUR_LENGTH                0x0270u
+#define TBAND_EVT_TASK_EVTMARKER_NAME             0x127au
+#define TBAND_EVT_TASK_EVTMARKER                  0x017bu
+#define TBAND_EVT_TASK_EVTMARKER_BEGIN            0x017cu
+#define TBAND_EVT_TASK_EVTMARKER_END              0x017du
+#define TBAND_EVT_TASK_VALMARKER_NAME             0x127eu
+#define TBAND_EVT_TASK_VALMARKER                  0x027fu
+
+#endif

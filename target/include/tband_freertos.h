@@ -1,0 +1,229 @@
+/* The FreeRTOS kernel's trace macros. Included by tband.h; never include it directly.
+ *
+ * The macros are expanded inside the kernel's own files, where its structures and local variables are visible: that is how a
+ * hook knows, say, for how long a task is going to wait. Ids stand in the number fields that the kernel keeps for tracers. */
+#ifndef TBAND_FREERTOS_H_
+#define TBAND_FREERTOS_H_
+
+/* A time-stamped event or metadata with up to three integers, as many as the event has. */
+void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
+
+/* Behind the hooks; each ..._created returns the id of the new object. */
+uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority);
+void tband_hook_task_deleted(void *task, uint32_t task_id);
+void tband_hook_task_switched_in(uint32_t task_id);
+uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t length, uint32_t item_bytes);
+void tband_hook_queue_deleted(void *queue, uint32_t queue_id);
+void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, uint32_t length);
+void tband_hook_queue_name(void *queue, const char *name);
+#if tband_configCOMPAT == 0
+uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes);
+void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
+uint32_t tband_hook_event_group_created(void *event_group);
+void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
+uint32_t tband_hook_timer_created(const char *name, uint32_t period_ticks, uint32_t auto_reload);
+void tband_hook_heap(uint32_t event, const void *address, size_t bytes);
+void tband_hook_stream_name(void *stream, const char *name);
+void tband_hook_event_group_name(void *event_group, const char *name);
+#endif
+
+/* ---- Names given by the application ---------------------------------------------------------------------------------- */
+
+#define tband_freertos_queue_name(handle, name) tband_hook_queue_name((handle), (name))
+#define tband_freertos_binary_semaphore_name(handle, name) tband_hook_queue_name((handle), (name))
+#define tband_freertos_counting_semaphore_name(handle, name) tband_hook_queue_name((handle), (name))
+#define tband_freertos_mutex_name(handle, name) tband_hook_queue_name((handle), (name))
+#define tband_freertos_recursive_mutex_name(handle, name) tband_hook_queue_name((handle), (name))
+#define tband_freertos_queue_set_name(handle, name) tband_hook_queue_name((handle), (name))
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+#define tband_freertos_stream_buffer_name(handle, name) tband_hook_stream_name((handle), (name))
+#else
+#define tband_freertos_stream_buffer_name(handle, name) ((void)(handle), (void)(name))
+#endif
+#define tband_freertos_message_buffer_name(handle, name) tband_freertos_stream_buffer_name(handle, name)
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+#define tband_freertos_event_group_name(handle, name) tband_hook_event_group_name((handle), (name))
+#else
+#define tband_freertos_event_group_name(handle, name) ((void)(handle), (void)(name))
+#endif
+
+/* ---- Tasks: ids and names always, so that names are complete ---------------------------------------------------------- */
+
+#define traceTASK_CREATE(pxNewTCB)                                                                                           \
+    ((pxNewTCB)->uxTaskNumber =                                                                                              \
+         tband_hook_task_created((pxNewTCB), (pxNewTCB)->pcTaskName, (uint32_t)(pxNewTCB)->uxPriority))
+#define traceTASK_DELETE(pxTCB) tband_hook_task_deleted((pxTCB), (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_SWITCHED_IN() tband_hook_task_switched_in((uint32_t)pxCurrentTCB->uxTaskNumber)
+#define traceSTARTING_SCHEDULER(xIdleTaskHandles) tband_freertos_scheduler_started()
+
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+#define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                                                \
+    tband_emit(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
+#define traceTASK_RESUME(pxTCB) tband_emit(TBAND_EVT_TASK_RESUMED, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
+#define traceTASK_RESUME_FROM_ISR(pxTCB) tband_emit(TBAND_EVT_TASK_RESUMED_FROM_ISR, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
+#define traceTASK_SUSPEND(pxTCB) tband_emit(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
+#define traceTASK_DELAY() tband_emit(TBAND_EVT_CURTASK_DELAY, (uint32_t)xTicksToDelay, 0, 0)
+#define traceTASK_DELAY_UNTIL(xTimeToWake) tband_emit(TBAND_EVT_CURTASK_DELAY_UNTIL, (uint32_t)(xTimeToWake), 0, 0)
+#define traceTASK_PRIORITY_SET(pxTCB, uxPriority_)                                                                           \
+    tband_emit(TBAND_EVT_TASK_PRIORITY_SET, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+#define traceTASK_PRIORITY_INHERIT(pxTCB, uxPriority_)                                                                       \
+    tband_emit(TBAND_EVT_TASK_PRIORITY_INHERIT, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+#define traceTASK_PRIORITY_DISINHERIT(pxTCB, uxPriority_)                                                                    \
+    tband_emit(TBAND_EVT_TASK_PRIORITY_DISINHERIT, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
+#endif
+
+/* ---- Queues, semaphores, mutexes, queue sets -------------------------------------------------------------------------- */
+
+#define traceQUEUE_CREATE(pxQueue_)                                                                                          \
+    ((pxQueue_)->uxQueueNumber = tband_hook_queue_created((pxQueue_), (uint32_t)(pxQueue_)->ucQueueType,                     \
+                                                          (uint32_t)(pxQueue_)->uxLength, (uint32_t)(pxQueue_)->uxItemSize))
+#define traceQUEUE_DELETE(pxQueue_) tband_hook_queue_deleted((pxQueue_), (uint32_t)(pxQueue_)->uxQueueNumber)
+#define traceQUEUE_REGISTRY_ADD(xQueue_, pcQueueName_) tband_hook_queue_name((xQueue_), (pcQueueName_))
+
+#if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
+#define traceCREATE_COUNTING_SEMAPHORE()                                                                                     \
+    tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, (uint32_t)((Queue_t *)xHandle)->uxQueueNumber, (uint32_t)uxInitialCount, 0)
+/* The hooks run before the kernel counts the item. A full queue that takes an item is a mailbox whose item is replaced. */
+#define TBAND_QUEUE_SEND(event, pxQueue_)                                                                                    \
+    tband_hook_queue_send((event), (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)(pxQueue_)->uxMessagesWaiting,             \
+                          (uint32_t)(pxQueue_)->uxLength)
+#define traceQUEUE_SEND(pxQueue_) TBAND_QUEUE_SEND(TBAND_EVT_QUEUE_SEND, pxQueue_)
+#define traceQUEUE_SEND_FROM_ISR(pxQueue_) TBAND_QUEUE_SEND(TBAND_EVT_QUEUE_SEND_FROM_ISR, pxQueue_)
+#define traceQUEUE_SET_SEND(pxQueue_) TBAND_QUEUE_SEND(TBAND_EVT_QUEUE_SEND, pxQueue_)
+#define TBAND_QUEUE_RECEIVE(event, pxQueue_)                                                                                 \
+    tband_emit((event), (uint32_t)(pxQueue_)->uxQueueNumber,                                                                 \
+               (pxQueue_)->uxMessagesWaiting > 0 ? (uint32_t)(pxQueue_)->uxMessagesWaiting - 1u : 0u, 0)
+#define traceQUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_RECEIVE(TBAND_EVT_QUEUE_RECEIVE, pxQueue_)
+#define traceQUEUE_RECEIVE_FROM_ISR(pxQueue_) TBAND_QUEUE_RECEIVE(TBAND_EVT_QUEUE_RECEIVE_FROM_ISR, pxQueue_)
+#define TBAND_QUEUE_BLOCK(event, pxQueue_)                                                                                   \
+    tband_emit((event), (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)xTicksToWait, 0)
+#define traceBLOCKING_ON_QUEUE_PEEK(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_PEEK, pxQueue_)
+#define traceBLOCKING_ON_QUEUE_SEND(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_SEND, pxQueue_)
+#define traceBLOCKING_ON_QUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_RECEIVE, pxQueue_)
+/* The kernel resets a queue also while it creates it, before the queue has an id: only later resets are events. */
+#define traceENTER_xQueueGenericReset(xQueue_, xNewQueue_)                                                                   \
+    do {                                                                                                                     \
+        if ((xNewQueue_) == pdFALSE) {                                                                                       \
+            tband_emit(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber, 0, 0);                                     \
+        }                                                                                                                    \
+    } while (0)
+
+#if tband_configCOMPAT == 0
+/* Called before the kernel counts a nested take, and only then is the holder the running task already. */
+#define traceTAKE_MUTEX_RECURSIVE(pxMutex)                                                                                   \
+    do {                                                                                                                     \
+        if ((pxMutex)->u.xSemaphore.xMutexHolder == xTaskGetCurrentTaskHandle()) {                                           \
+            tband_emit(TBAND_EVT_MUTEX_DEPTH, (uint32_t)(pxMutex)->uxQueueNumber,                                            \
+                       (uint32_t)(pxMutex)->u.xSemaphore.uxRecursiveCallCount + 1u, 0);                                      \
+        }                                                                                                                    \
+    } while (0)
+/* Called before the kernel counts down; the last give is a queue_send. */
+#define traceGIVE_MUTEX_RECURSIVE(pxMutex)                                                                                   \
+    do {                                                                                                                     \
+        if ((pxMutex)->u.xSemaphore.uxRecursiveCallCount > 1u) {                                                             \
+            tband_emit(TBAND_EVT_MUTEX_DEPTH, (uint32_t)(pxMutex)->uxQueueNumber,                                            \
+                       (uint32_t)(pxMutex)->u.xSemaphore.uxRecursiveCallCount - 1u, 0);                                      \
+        }                                                                                                                    \
+    } while (0)
+#endif
+#endif
+
+/* ---- Stream and message buffers ---------------------------------------------------------------------------------------- */
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+#define traceSTREAM_BUFFER_CREATE(pxStream, xType)                                                                           \
+    ((pxStream)->uxStreamBufferNumber =                                                                                      \
+         tband_hook_stream_created((pxStream), (uint32_t)(xType), (uint32_t)(pxStream)->xLength - 1u))
+#define traceSTREAM_BUFFER_DELETE(xStream) tband_hook_stream_deleted((xStream), (uint32_t)(xStream)->uxStreamBufferNumber)
+#define TBAND_STREAM(event, xStream, xBytes)                                                                                 \
+    tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, (uint32_t)(xBytes), (uint32_t)prvBytesInBuffer(xStream))
+#define traceSTREAM_BUFFER_SEND(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND, xStream, xBytes)
+#define traceSTREAM_BUFFER_SEND_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND_FROM_ISR, xStream, xBytes)
+#define traceSTREAM_BUFFER_RECEIVE(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE, xStream, xBytes)
+#define traceSTREAM_BUFFER_RECEIVE_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE_FROM_ISR, xStream, xBytes)
+#define traceSTREAM_BUFFER_RESET(xStream) tband_emit(TBAND_EVT_STREAM_RESET, (uint32_t)(xStream)->uxStreamBufferNumber, 0, 0)
+#define traceSTREAM_BUFFER_RESET_FROM_ISR(xStream) traceSTREAM_BUFFER_RESET(xStream)
+#define TBAND_STREAM_BLOCK(event, xStream)                                                                                   \
+    tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, (uint32_t)xTicksToWait, 0)
+#define traceBLOCKING_ON_STREAM_BUFFER_SEND(xStream) TBAND_STREAM_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_STREAM_SEND, xStream)
+#define traceBLOCKING_ON_STREAM_BUFFER_RECEIVE(xStream)                                                                      \
+    TBAND_STREAM_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_STREAM_RECEIVE, xStream)
+#endif
+
+/* ---- Direct-to-task notifications --------------------------------------------------------------------------------------- */
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_NOTIFY_TRACE_ENABLE == 1
+#define TBAND_NOTIFY(event, uxIndex)                                                                                         \
+    tband_emit((event), (uint32_t)pxTCB->uxTaskNumber, (uint32_t)(uxIndex), (uint32_t)pxTCB->ulNotifiedValue[(uxIndex)])
+#define traceTASK_NOTIFY(uxIndex) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY, uxIndex)
+#define traceTASK_NOTIFY_FROM_ISR(uxIndex) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, uxIndex)
+#define traceTASK_NOTIFY_GIVE_FROM_ISR(uxIndex) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, uxIndex)
+#define traceTASK_NOTIFY_TAKE_BLOCK(uxIndex)                                                                                 \
+    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY, (uint32_t)(uxIndex), (uint32_t)xTicksToWait, 0)
+#define traceTASK_NOTIFY_WAIT_BLOCK(uxIndex) traceTASK_NOTIFY_TAKE_BLOCK(uxIndex)
+#define traceTASK_NOTIFY_TAKE(uxIndex)                                                                                       \
+    tband_emit(TBAND_EVT_CURTASK_NOTIFY_RECEIVED, (uint32_t)(uxIndex), (uint32_t)pxCurrentTCB->ulNotifiedValue[(uxIndex)], 0)
+#define traceTASK_NOTIFY_WAIT(uxIndex) traceTASK_NOTIFY_TAKE(uxIndex)
+#endif
+
+/* ---- Event groups --------------------------------------------------------------------------------------------------------- */
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+#define traceEVENT_GROUP_CREATE(pxGroup) ((pxGroup)->uxEventGroupNumber = tband_hook_event_group_created(pxGroup))
+#define traceEVENT_GROUP_DELETE(xGroup) tband_hook_event_group_deleted((xGroup), (uint32_t)(xGroup)->uxEventGroupNumber)
+/* Called before the bits change. */
+#define traceEVENT_GROUP_SET_BITS(xGroup, uxBits)                                                                            \
+    tband_emit(TBAND_EVT_EVENT_GROUP_SET, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                        \
+               (uint32_t)((xGroup)->uxEventBits | (uxBits)))
+/* Waiting tasks may have had bits cleared: then say what is left. */
+#define traceRETURN_xEventGroupSetBits(uxReturn_)                                                                            \
+    do {                                                                                                                     \
+        if (uxBitsToClear != 0u) {                                                                                           \
+            tband_emit(TBAND_EVT_EVENT_GROUP_BITS, (uint32_t)pxEventBits->uxEventGroupNumber,                                \
+                       (uint32_t)pxEventBits->uxEventBits, 0);                                                               \
+        }                                                                                                                    \
+    } while (0)
+#define traceEVENT_GROUP_CLEAR_BITS(xGroup, uxBits)                                                                          \
+    tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                      \
+               (uint32_t)((xGroup)->uxEventBits & ~(EventBits_t)(uxBits)))
+#define traceEVENT_GROUP_SET_BITS_FROM_ISR(xGroup, uxBits)                                                                   \
+    tband_emit(TBAND_EVT_EVENT_GROUP_SET_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
+#define traceEVENT_GROUP_CLEAR_BITS_FROM_ISR(xGroup, uxBits)                                                                 \
+    tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
+#define TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)                                                                              \
+    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_EVENT_GROUP, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),           \
+               (uint32_t)xTicksToWait)
+#define traceEVENT_GROUP_WAIT_BITS_BLOCK(xGroup, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
+#define traceEVENT_GROUP_SYNC_BLOCK(xGroup, uxSet, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
+#define TBAND_EVENT_GROUP_END(xGroup, xTimeout)                                                                              \
+    tband_emit(TBAND_EVT_EVENT_GROUP_WAIT_END, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(xGroup)->uxEventBits,      \
+               (xTimeout) != pdFALSE ? 1u : 0u)
+#define traceEVENT_GROUP_WAIT_BITS_END(xGroup, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
+#define traceEVENT_GROUP_SYNC_END(xGroup, uxSet, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
+#endif
+
+/* ---- Software timers ------------------------------------------------------------------------------------------------------ */
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
+#define traceTIMER_CREATE(pxTimer_)                                                                                          \
+    ((pxTimer_)->uxTimerNumber =                                                                                             \
+         tband_hook_timer_created((pxTimer_)->pcTimerName, (uint32_t)(pxTimer_)->xTimerPeriodInTicks,                        \
+                                  ((pxTimer_)->ucStatus & tmrSTATUS_IS_AUTORELOAD) != 0u ? 1u : 0u))
+#define traceTIMER_COMMAND_SEND(xTimer_, xCommand, xValue, xOk)                                                              \
+    tband_emit((xOk) != pdFAIL ? TBAND_EVT_TIMER_COMMAND : TBAND_EVT_TIMER_COMMAND_FAILED,                                   \
+               (uint32_t)(xTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
+#define traceTIMER_COMMAND_RECEIVED(pxTimer_, xCommand, xValue)                                                              \
+    tband_emit(TBAND_EVT_TIMER_COMMAND_RECEIVED, (uint32_t)(pxTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
+#define traceTIMER_EXPIRED(pxTimer_) tband_emit(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber, 0, 0)
+#endif
+
+/* ---- Heap ------------------------------------------------------------------------------------------------------------------- */
+
+#if tband_configCOMPAT == 0 && tband_configFREERTOS_HEAP_TRACE_ENABLE == 1
+#define traceMALLOC(pvAddress, xBytes) tband_hook_heap(TBAND_EVT_HEAP_ALLOC, (pvAddress), (xBytes))
+#define traceFREE(pvAddress, xBytes) tband_hook_heap(TBAND_EVT_HEAP_FREE, (pvAddress), (xBytes))
+#endif
+
+#endif

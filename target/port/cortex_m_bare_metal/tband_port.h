@@ -1,0 +1,41 @@
+/* Cortex-M3 and up without an RTOS: PRIMASK, and the cycle counter as the clock. Copy it, set the clock and the sink. */
+#ifndef TBAND_PORT_H_
+#define TBAND_PORT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* CPU clock. */
+#define tband_portTIMESTAMP_HZ 168000000u
+
+/* DWT->CYCCNT counts CPU cycles in 32 bits; the library extends it, as long as there is an event at least once per wrap (25 s at
+ * 168 MHz). Call tband_port_init() first. */
+#define tband_portTIMESTAMP() ((uint64_t) * (volatile uint32_t *)0xe0001004u)
+#define tband_portTIMESTAMP_BITS 32
+
+static inline void tband_port_init(void) {
+    *(volatile uint32_t *)0xe000edfcu |= 1u << 24; /* CoreDebug->DEMCR: TRCENA */
+    *(volatile uint32_t *)0xe0001004u = 0;         /* DWT->CYCCNT */
+    *(volatile uint32_t *)0xe0001000u |= 1u;       /* DWT->CTRL: CYCCNTENA */
+}
+
+static inline uint32_t tband_port_mask(void) {
+    uint32_t key;
+    __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(key)::"memory");
+    return key;
+}
+
+static inline void tband_port_unmask(uint32_t key) { __asm volatile("msr primask, %0" ::"r"(key) : "memory"); }
+
+#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_key = tband_port_mask()
+#define tband_portEXIT_CRITICAL_FROM_ANY() tband_port_unmask(tband_port_key)
+
+#define tband_portNUMBER_OF_CORES 1
+#define tband_portGET_CORE_ID() 0
+
+/* Streaming backend: true if there was no room. */
+bool tband_sink(const uint8_t *buf, size_t len);
+#define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+
+#endif

@@ -1,0 +1,297 @@
+/* What the library's own files share. Words used here:
+ *
+ * frame     one event on the wire: COBS of `id [time] fields`, then 00
+ * channel   a chronological sequence of frames with one time base and one frame counter: the stream, or one core's snapshot
+ * sync      the superset's frame that carries the absolute time and everything else needed to decode what follows */
+#ifndef TBAND_INTERNAL_H_
+#define TBAND_INTERNAL_H_
+
+#include <string.h>
+
+#include "tband.h"
+
+#if tband_configENABLE == 1
+
+#include <stdatomic.h>
+
+#include "tband_port.h"
+
+#ifndef tband_portTIMESTAMP
+#error "tband_port.h must define tband_portTIMESTAMP(): the clock, as uint64_t."
+#endif
+#ifndef tband_portTIMESTAMP_RESOLUTION_NS
+#ifdef tband_portTIMESTAMP_HZ
+#define tband_portTIMESTAMP_RESOLUTION_NS (UINT64_C(1000000000) / (tband_portTIMESTAMP_HZ))
+#else
+#error "tband_port.h must define tband_portTIMESTAMP_RESOLUTION_NS (nanoseconds per tick) or tband_portTIMESTAMP_HZ."
+#endif
+#endif
+#if !defined(tband_portENTER_CRITICAL_FROM_ANY) || !defined(tband_portEXIT_CRITICAL_FROM_ANY)
+#error "tband_port.h must define tband_portENTER_CRITICAL_FROM_ANY() and tband_portEXIT_CRITICAL_FROM_ANY()."
+#endif
+#ifndef tband_portNUMBER_OF_CORES
+#error "tband_port.h must define tband_portNUMBER_OF_CORES (1 on a single core)."
+#endif
+#ifndef tband_portGET_CORE_ID
+#error "tband_port.h must define tband_portGET_CORE_ID() (0 on a single core)."
+#endif
+#if tband_portNUMBER_OF_CORES < 1 || tband_portNUMBER_OF_CORES > 16
+#error "tband_portNUMBER_OF_CORES must be 1 to 16."
+#endif
+#if tband_configUSE_BACKEND_STREAMING == 1 && !defined(tband_portBACKEND_STREAM_DATA)
+#error "The streaming backend needs tband_portBACKEND_STREAM_DATA(buf, len) in tband_port.h or tband_config.h."
+#endif
+#ifndef tband_portBACKEND_SNAPSHOT_BUF_FULL_CALLBACK
+#define tband_portBACKEND_SNAPSHOT_BUF_FULL_CALLBACK() ((void)0)
+#endif
+/* Where the post-mortem ring lives: memory that start-up code does not clear. */
+#ifndef tband_portNOINIT
+#define tband_portNOINIT __attribute__((section(".noinit")))
+#endif
+/* How many low bits of tband_portTIMESTAMP() count. With 32 the library extends the clock itself, as long as an event is
+ * recorded (or lost) at least once per wrap. */
+#ifndef tband_portTIMESTAMP_BITS
+#define tband_portTIMESTAMP_BITS 64
+#endif
+#if tband_portTIMESTAMP_BITS != 32 && tband_portTIMESTAMP_BITS != 64
+#error "tband_portTIMESTAMP_BITS must be 32 or 64."
+#endif
+/* Nanoseconds per tick as a fraction: exact where an integer is not. */
+#ifndef tband_portTIMESTAMP_NS_NUM
+#ifdef tband_portTIMESTAMP_HZ
+/* In lower terms where that is easy: the fraction stands in every sync. */
+#define TBAND_HZ_UNIT                                                                                                            ((tband_portTIMESTAMP_HZ) % 1000000u == 0 ? 1000000u : (tband_portTIMESTAMP_HZ) % 1000u == 0 ? 1000u : 1u)
+#define tband_portTIMESTAMP_NS_NUM (1000000000u / TBAND_HZ_UNIT)
+#define tband_portTIMESTAMP_NS_DEN ((tband_portTIMESTAMP_HZ) / TBAND_HZ_UNIT)
+#else
+#define tband_portTIMESTAMP_NS_NUM (tband_portTIMESTAMP_RESOLUTION_NS)
+#define tband_portTIMESTAMP_NS_DEN 1u
+#endif
+#endif
+
+#define TBAND_CORES tband_portNUMBER_OF_CORES
+#define TBAND_METADATA 0x1000u
+#define TBAND_FIELDS(event) (((event) >> 8) & 0xfu)
+
+/* ---- Mutual exclusion ------------------------------------------------------------------------------------------------ */
+
+#if TBAND_CORES > 1
+#ifndef tband_portSPINLOCK_ACQUIRE
+extern atomic_flag tband_spinlock;
+#define tband_portSPINLOCK_ACQUIRE()                                                                                         \
+    do {                                                                                                                     \
+    } while (atomic_flag_test_and_set_explicit(&tband_spinlock, memory_order_acquire))
+#define tband_portSPINLOCK_RELEASE() atomic_flag_clear_explicit(&tband_spinlock, memory_order_release)
+#endif
+#else
+#undef tband_portSPINLOCK_ACQUIRE
+#undef tband_portSPINLOCK_RELEASE
+#define tband_portSPINLOCK_ACQUIRE() ((void)0)
+#define tband_portSPINLOCK_RELEASE() ((void)0)
+#endif
+
+/* First the interrupts of this core, then the other cores. The port's macro may declare variables: both stand in one block. */
+#define TBAND_LOCK()                                                                                                         \
+    tband_portENTER_CRITICAL_FROM_ANY();                                                                                     \
+    tband_portSPINLOCK_ACQUIRE()
+#define TBAND_UNLOCK()                                                                                                       \
+    tband_portSPINLOCK_RELEASE();                                                                                            \
+    tband_portEXIT_CRITICAL_FROM_ANY()
+
+static inline uint32_t tband_core(void) {
+#if TBAND_CORES > 1
+    return (uint32_t)tband_portGET_CORE_ID();
+#else
+    return 0;
+#endif
+}
+
+/* ---- Building a frame -------------------------------------------------------------------------------------------------- */
+
+/* Frames longer than one COBS block need the general encoder. */
+#define TBAND_LONG_FRAMES (tband_configMAX_STR_LEN > 230)
+
+#if tband_configCOMPAT == 1
+#define TBAND_TIME_MAX 10u
+#else
+#define TBAND_TIME_MAX 5u
+#endif
+/* Room in front of the fields for the COBS code, the id and the time, which are put there last. */
+#define TBAND_HEAD (2u + TBAND_TIME_MAX)
+#define TBAND_TEXT_MAX ((size_t)(tband_configMAX_STR_LEN))
+/* A frame whose fields take at most `bytes`, with the final 00. */
+#define TBAND_FRAME_SIZE(bytes) (TBAND_HEAD + (bytes) + 1u + (TBAND_LONG_FRAMES ? (bytes) / 254u + 1u : 0u))
+
+/* The fields of a frame are written front to back. `code` is the place of the last zero byte (at first: the byte in front of
+ * the fields), where the distance to the next zero is written: that is all of COBS while a frame fits into one block. */
+struct tband_cursor {
+    uint8_t *at;
+    uint8_t *code;
+};
+
+static inline struct tband_cursor tband_begin(uint8_t *frame) {
+    struct tband_cursor c = {frame + TBAND_HEAD, frame + TBAND_HEAD - 1};
+    return c;
+}
+
+/* Marks the byte at the cursor, which is zero or the end. */
+static inline void tband_mark_zero(struct tband_cursor *c) {
+#if !TBAND_LONG_FRAMES
+    *c->code = (uint8_t)(c->at - c->code);
+    c->code = c->at;
+#else
+    (void)c;
+#endif
+}
+
+static inline void tband_put_u32(struct tband_cursor *c, uint32_t v) {
+    uint8_t *at = c->at;
+    while (v > 0x7fu) {
+        *at++ = (uint8_t)(v | 0x80u);
+        v >>= 7;
+    }
+    *at = (uint8_t)v;
+    c->at = at;
+    if (v == 0) {
+        /* Only the value 0 has a zero byte. */
+        tband_mark_zero(c);
+    }
+    c->at = at + 1;
+}
+
+static inline void tband_put_u64(struct tband_cursor *c, uint64_t v) {
+    while ((uint32_t)(v >> 32) != 0) {
+        *c->at++ = (uint8_t)((uint32_t)v | 0x80u);
+        v >>= 7;
+    }
+    tband_put_u32(c, (uint32_t)v);
+}
+
+static inline void tband_put_text(struct tband_cursor *c, const char *text) {
+    if (text != NULL) {
+        uint8_t *at = c->at;
+        const uint8_t *const end = at + TBAND_TEXT_MAX;
+        while (at != end && *text != '\0') {
+            *at++ = (uint8_t)*text++;
+        }
+        c->at = at;
+    }
+}
+
+/* ---- Sending it ---------------------------------------------------------------------------------------------------------- */
+
+/* An event with as many of the integers as it has. */
+void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
+/* One or two integers and a string. */
+void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text);
+/* One integer and a signed value. */
+void tband_emit_value(uint32_t event, uint32_t id, int64_t value);
+
+/* Stamps, frames and submits the event whose fields end at the cursor. */
+void tband_commit(uint32_t event, uint8_t *frame, struct tband_cursor end);
+/* The same inside TBAND_LOCK(). */
+void tband_commit_locked(uint32_t event, uint8_t *frame, struct tband_cursor end);
+
+struct tband_channel {
+    uint64_t last;      /* time of the last event, ticks */
+    uint32_t seq;       /* frames since the recording started */
+    uint32_t sync_in;   /* frames until a sync (plain format: a drop counter) is due; 0: before the next frame */
+#if tband_configCOMPAT == 1
+    uint32_t core;      /* the core that the last frame belongs to */
+#endif
+    bool begun;         /* the first sync of the recording was sent */
+};
+
+enum tband_phase { TBAND_IDLE, TBAND_STARTING, TBAND_RECORDING };
+
+/* Flags of a sync frame. */
+#define TBAND_SYNC_FREERTOS 0x01u
+#define TBAND_SYNC_START 0x02u
+#define TBAND_SYNC_STOP 0x04u
+#define TBAND_SYNC_BACKEND_SHIFT 4u
+
+#if tband_configUSE_BACKEND_SNAPSHOT == 1
+#define TBAND_CHANNELS TBAND_CORES
+#else
+#define TBAND_CHANNELS 1
+#endif
+
+struct tband_state {
+    struct tband_channel channel[TBAND_CHANNELS];
+#if tband_portTIMESTAMP_BITS == 32 && TBAND_CHANNELS > 1
+    uint64_t clock; /* the port's clock, extended */
+#endif
+    uint32_t dropped;
+    uint32_t metadata_dropped;
+    atomic_uint phase; /* enum tband_phase; changed under the lock, also looked at without it */
+#if tband_configUSE_METADATA_BUF == 1
+    uint32_t metadata_used[TBAND_CORES];
+#endif
+#if tband_configCOMPAT == 1
+    bool told_clock;
+#endif
+};
+
+extern struct tband_state tband;
+
+static inline bool tband_is(enum tband_phase phase) {
+    return atomic_load_explicit(&tband.phase, memory_order_relaxed) == (unsigned int)phase;
+}
+
+static inline void tband_enter_phase(enum tband_phase phase) {
+    atomic_store_explicit(&tband.phase, (unsigned int)phase, memory_order_relaxed);
+}
+
+/* Whether events are recorded. The external backend is never off. */
+#if tband_configUSE_BACKEND_EXTERNAL == 1
+#define TBAND_RECORDS() (true)
+#else
+#define TBAND_RECORDS() tband_is(TBAND_RECORDING)
+#endif
+
+/* Whether an event goes anywhere at all. */
+static inline bool tband_wants(uint32_t event) {
+    return TBAND_RECORDS() || (tband_configUSE_METADATA_BUF == 1 && (event & TBAND_METADATA) != 0);
+}
+
+/* Begins every channel anew. Under the lock. */
+void tband_start_channels(void);
+/* Last words of every channel. Under the lock. */
+void tband_end_channels(void);
+/* Sends the metadata buffers into a recording that starts. False: not all was taken. */
+bool tband_send_kept_metadata(void);
+
+#if tband_configFREERTOS_TRACE_ENABLE == 1
+/* Sends the state of every known object. */
+void tband_freertos_dump_state(void);
+/* Id of the task that runs on each core; 0 before the first. Each core writes its own, any may look. */
+extern atomic_uint tband_freertos_current[TBAND_CORES];
+#endif
+
+/* ---- Backends ------------------------------------------------------------------------------------------------------------ */
+
+/* Takes one frame. True: dropped. Under the lock. */
+#if tband_configUSE_BACKEND_STREAMING == 1
+static inline bool tband_backend_write(uint32_t core, uint8_t *frame, size_t len, bool is_metadata) {
+    (void)core;
+    (void)is_metadata;
+    return tband_portBACKEND_STREAM_DATA((const uint8_t *)frame, len);
+}
+#elif tband_configUSE_BACKEND_EXTERNAL == 1
+static inline bool tband_backend_write(uint32_t core, uint8_t *frame, size_t len, bool is_metadata) {
+    (void)core;
+    return tband_submit_to_backend(frame, len, is_metadata);
+}
+#else
+bool tband_backend_write(uint32_t core, uint8_t *frame, size_t len, bool is_metadata);
+#endif
+#if tband_configUSE_BACKEND_POST_MORTEM == 1
+/* Makes room for a frame of up to `len` bytes. True: a new segment was begun, which needs a sync. */
+bool tband_post_mortem_reserve(size_t len);
+/* Puts a copy of new metadata into the ring. */
+void tband_post_mortem_keep(uint32_t core, uint32_t offset, const uint8_t *bytes, uint32_t len);
+#endif
+
+#endif /* tband_configENABLE */
+
+#endif

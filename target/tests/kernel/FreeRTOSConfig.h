@@ -1,0 +1,76 @@
+/* One configuration for the POSIX port and for ARM_CM4F. */
+#ifndef FREERTOS_CONFIG_H
+#define FREERTOS_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define configUSE_PREEMPTION 1
+#define configUSE_TIME_SLICING 1
+#define configUSE_IDLE_HOOK 0
+#define configUSE_TICK_HOOK 1
+#define configTICK_RATE_HZ 1000
+#define configMAX_PRIORITIES 8
+#define configMAX_TASK_NAME_LEN 16
+#define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
+#define configIDLE_SHOULD_YIELD 1
+#define configUSE_MUTEXES 1
+#define configUSE_RECURSIVE_MUTEXES 1
+#define configUSE_COUNTING_SEMAPHORES 1
+#define configUSE_QUEUE_SETS 1
+#define configQUEUE_REGISTRY_SIZE 8
+#define configUSE_TASK_NOTIFICATIONS 1
+#define configTASK_NOTIFICATION_ARRAY_ENTRIES 2
+#define configUSE_TIMERS 1
+#define configTIMER_TASK_PRIORITY 6
+#define configTIMER_QUEUE_LENGTH 10
+#define configTIMER_TASK_STACK_DEPTH 512
+#define configUSE_EVENT_GROUPS 1
+#define configUSE_STREAM_BUFFERS 1
+#define configSUPPORT_STATIC_ALLOCATION 0
+#define configSUPPORT_DYNAMIC_ALLOCATION 1
+#define configUSE_TRACE_FACILITY 1
+#define configCHECK_FOR_STACK_OVERFLOW 0
+
+#ifdef __arm__
+#define configCPU_CLOCK_HZ 25000000
+#define configMINIMAL_STACK_SIZE 256
+#define configTOTAL_HEAP_SIZE (48 * 1024)
+#define configPRIO_BITS 3
+#define configKERNEL_INTERRUPT_PRIORITY (7 << 5)
+#define configMAX_SYSCALL_INTERRUPT_PRIORITY (2 << 5)
+#define vPortSVCHandler SVC_Handler
+#define xPortPendSVHandler PendSV_Handler
+#else
+#define configCPU_CLOCK_HZ 0
+#define configMINIMAL_STACK_SIZE 4096
+#define configTOTAL_HEAP_SIZE (4 * 1024 * 1024)
+#endif
+
+#define INCLUDE_vTaskPrioritySet 1
+#define INCLUDE_uxTaskPriorityGet 1
+#define INCLUDE_vTaskDelete 1
+#define INCLUDE_vTaskSuspend 1
+#define INCLUDE_xTaskDelayUntil 1
+#define INCLUDE_vTaskDelay 1
+#define INCLUDE_xTaskGetIdleTaskHandle 1
+#define INCLUDE_eTaskGetState 1
+#define INCLUDE_uxTaskGetStackHighWaterMark 1
+#define INCLUDE_xSemaphoreGetMutexHolder 1
+#define INCLUDE_xTimerPendFunctionCall 1
+#define INCLUDE_xResumeFromISR 1
+#define INCLUDE_xTaskGetCurrentTaskHandle 1
+
+void app_assert(const char *file, int line);
+#define configASSERT(x)                                                                                                      \
+    do {                                                                                                                     \
+        if (!(x)) {                                                                                                          \
+            app_assert(__FILE__, __LINE__);                                                                                  \
+        }                                                                                                                    \
+    } while (0)
+
+#ifndef __ASSEMBLER__
+#include "tband.h"
+#endif
+
+#endif

@@ -1,0 +1,21 @@
+/* ARM_CM4F under FreeRTOS: raises BASEPRI, from any context and nested; the clock is a 32-bit timer that counts down. */
+#ifndef TBAND_PORT_H_
+#define TBAND_PORT_H_
+
+#include <stdint.h>
+
+#include "FreeRTOS.h"
+
+#include "app.h"
+#include "board.h"
+
+#define tband_portTIMESTAMP() ((uint64_t)(uint32_t)~TIMER1->value)
+#define tband_portTIMESTAMP_BITS 32
+#define tband_portTIMESTAMP_HZ TIMER_HZ
+#define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_mask = ulPortRaiseBASEPRI()
+#define tband_portEXIT_CRITICAL_FROM_ANY() vPortSetBASEPRI(tband_port_mask)
+#define tband_portNUMBER_OF_CORES 1
+#define tband_portGET_CORE_ID() 0
+#define tband_portBACKEND_STREAM_DATA(buf, len) app_sink((buf), (len))
+
+#endif

@@ -1,0 +1,248 @@
+#!/bin/sh
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [kernel] [qemu]; all without arguments.
+# Needs gcc and clang; `kernel` and `qemu` find the FreeRTOS kernel through cargo; `qemu` needs arm-none-eabi-gcc and
+# qemu-system-arm. BUILD names the folder for what is built.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+target=$(dirname "$here")
+build=${BUILD:-$(dirname "$target")/build/target-tests}
+mkdir -p "$build"
+cd "$target" || exit 2
+warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+small="-Dtband_configMAX_STR_LEN=1 -Dtband_configTRACE_DROP_CNT_EVERY=0 -Dtband_configMETADATA_BUF_SIZE=7 \
+-Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=61 -Dtband_configSYNC_EVERY=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=1000 \
+-Dtband_configBACKEND_POST_MORTEM_SEGMENTS=2"
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=$((failed + 1))
+}
+
+# The library's own tests: every backend x format x number of cores x size of buffers.
+host() {
+    for compiler in gcc clang; do
+        for text in 20 300; do
+            $compiler $warnings -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -Dtband_configCOMPAT=1 \
+                -Dtband_configMAX_STR_LEN=$text -Dtband_configUSE_METADATA_BUF=0 -Dtband_configTRACE_DROP_CNT_EVERY=0 \
+                -Dtband_configUSE_BACKEND_STREAMING=1 -Iinclude -Itests/host tests/test_vectors.c tests/decode.c src/*.c \
+                -o "$build/vectors" && "$build/vectors" || fail "vectors, $compiler, $text"
+        done
+    done
+    for backend in STREAMING SNAPSHOT POST_MORTEM EXTERNAL; do
+        for compat in 0 1; do
+            for cores in 1 2 3 9; do
+                for variant in usual long small unnamed clock32; do
+                    case $variant in
+                    usual) options="" ;;
+                    long) options="-Dtband_configMAX_STR_LEN=300 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=20000" ;;
+                    small) options=$small ;;
+                    unnamed) options="-Dtband_configUSE_METADATA_BUF=0 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=997" ;;
+                    clock32) options="-Dtband_portTIMESTAMP_BITS=32 -DTEST_HZ=168000000" ;;
+                    esac
+                    compiler=gcc
+                    [ $((cores % 2)) = 0 ] && compiler=clang
+                    name="$backend compat=$compat cores=$cores $variant"
+                    $compiler $warnings -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+                        -DTEST_NAME="\"$name\"" -DTEST_CORES=$cores -Dtband_configCOMPAT=$compat \
+                        -Dtband_configUSE_BACKEND_$backend=1 $options -Iinclude -Itests/host tests/test_library.c \
+                        tests/decode.c -o "$build/library" && "$build/library" || fail "$name"
+                done
+            done
+        done
+    done
+}
+
+# Two threads as cores under ThreadSanitizer.
+two_cores() {
+    for compat in 0 1; do
+        for backend in STREAMING SNAPSHOT; do
+            for refuse in "" "-DTEST_REFUSE" "-DTEST_RESTART"; do
+                name="two cores $backend compat=$compat $refuse"
+                gcc -std=c11 -Wall -Wextra -g -O1 -fsanitize=thread $refuse -DTEST_NAME="\"$name\"" \
+                    -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=4000000 -Dtband_configMETADATA_BUF_SIZE=2048 \
+                    -Dtband_configCOMPAT=$compat -Dtband_configUSE_BACKEND_$backend=1 -Iinclude -Itests/two_cores \
+                    tests/test_two_cores.c tests/decode.c src/*.c -lpthread -o "$build/two_cores" &&
+                    "$build/two_cores" || fail "$name"
+            done
+        done
+    done
+}
+
+# Must not compile, and must say why.
+refuses() {
+    expected=$1
+    shift
+    if output=$(gcc -std=c11 -Iinclude -Itests/host "$@" -c src/tband.c -o "$build/refused.o" 2>&1); then
+        fail "compiles: $*"
+    elif ! printf '%s' "$output" | grep -q "$expected"; then
+        fail "does not say '$expected': $*"
+    fi
+}
+
+# Clean under all warnings for host and target, every subset of features; the header in C++; senseless settings.
+compile() {
+    on=-Dtband_configUSE_BACKEND_STREAMING=1
+    compilers="gcc clang"
+    command -v arm-none-eabi-gcc >/dev/null && compilers="$compilers arm"
+    for compiler in $compilers; do
+        run=$compiler
+        [ "$compiler" = arm ] && run="arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb"
+        for backend in STREAMING SNAPSHOT POST_MORTEM EXTERNAL; do
+            for options in "" -Dtband_configCOMPAT=1 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0 \
+                -Dtband_configUSE_METADATA_BUF=0 -Dtband_configENABLE=0 -DTEST_CORES=2 "-DTEST_CORES=4 -Dtband_configCOMPAT=1" \
+                -Dtband_configMAX_STR_LEN=300 -Dtband_portTIMESTAMP_BITS=32; do
+                post_mortem="-Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=20000"
+                for optimise in -O0 -O2 -Os; do
+                    for file in src/*.c; do
+                        $run $warnings $optimise -Dtband_configUSE_BACKEND_$backend=1 $post_mortem $options -Iinclude \
+                            -Itests/host -c "$file" -o "$build/compiled.o" || fail "$compiler $backend $options $file"
+                    done
+                done
+            done
+        done
+    done
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    features="TASK QUEUE STREAM_BUFFER NOTIFY EVENT_GROUP TIMER HEAP"
+    for compiler in gcc clang; do
+        for format in 0 1; do
+            for off in NONE $features; do
+                for file in src/*.c; do
+                    $compiler $warnings -O1 -D_GNU_SOURCE $on -Dtband_configCOMPAT=$format \
+                        -Dtband_configFREERTOS_${off}_TRACE_ENABLE=0 -Iinclude -Itests/kernel -Itests/kernel/posix \
+                        -isystem "$kernel/include" -isystem "$kernel/portable/ThirdParty/GCC/Posix" \
+                        -isystem "$kernel/portable/ThirdParty/GCC/Posix/utils" -c "$file" -o "$build/compiled.o" ||
+                        fail "$compiler FreeRTOS without $off compat=$format $file"
+                done
+            done
+        done
+    done
+    # The kernel's own files for two cores, with the hooks in them.
+    for file in src/tband.c src/tband_backend.c src/tband_freertos.c; do
+        gcc $warnings -O1 $on -DTEST_CORES=2 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -isystem "$kernel/include" \
+            -c $file -o "$build/compiled.o" -Dtband_configFREERTOS_TRACE_ENABLE=1 || fail "SMP $file"
+    done
+    for file in tasks queue timers event_groups stream_buffer; do
+        gcc -std=c11 -Wall -Wextra -Werror -Wno-unused-variable -Wno-unused-but-set-variable -O1 $on -DTEST_CORES=2 \
+            -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -I"$kernel/include" -c "$kernel/$file.c" -o "$build/compiled.o" ||
+            fail "SMP kernel $file"
+    done
+    for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0; do
+        for compiler in g++ clang++; do
+            $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $on $options -Iinclude -Itests/host \
+                -c tests/test_header.cpp -o "$build/header.o" || fail "$compiler header $options"
+        done
+    done
+    # The examples run; the ports compile for what they are for.
+    for compiler in gcc clang; do
+        mkdir -p "$build/quickstart" "$build/sensor"
+        $compiler $warnings -D_POSIX_C_SOURCE=200809L -Iinclude -Iexamples/quickstart -Iport/posix examples/quickstart/main.c \
+            src/*.c -o "$build/quickstart/app" && (cd "$build/quickstart" && ./app) || fail "quickstart, $compiler"
+        $compiler $warnings -Iinclude -Iexamples/sensor examples/sensor/main.c src/*.c -o "$build/sensor/app" &&
+            (cd "$build/sensor" && ./app) || fail "sensor, $compiler"
+        $compiler $warnings -c port/sinks/tband_sink_ring.c -o "$build/compiled.o" || fail "ring sink, $compiler"
+    done
+    for backend in STREAMING SNAPSHOT POST_MORTEM; do
+        for file in tband tband_backend; do
+            on_arm="$warnings -mthumb -Os -Dtband_configUSE_BACKEND_$backend=1 -Iinclude -Itests/host"
+            command -v arm-none-eabi-gcc >/dev/null || continue
+            arm-none-eabi-gcc $on_arm -mcpu=cortex-m4 -Iport/cortex_m_bare_metal -iquote port/cortex_m_bare_metal \
+                -c src/$file.c -o "$build/compiled.o" || fail "bare-metal port"
+            arm-none-eabi-gcc $on_arm -mcpu=cortex-m0plus -iquote port/rp2040 -c src/$file.c -o "$build/compiled.o" ||
+                fail "rp2040 port"
+        done
+    done
+    refuses "exactly one of" -Dtband_configUSE_BACKEND_STREAMING=0
+    refuses "exactly one of" $on -Dtband_configUSE_BACKEND_SNAPSHOT=1
+    refuses "tband_configENABLE must be" $on -Dtband_configENABLE=2
+    refuses "tband_configCOMPAT must be" $on -Dtband_configCOMPAT=2
+    refuses "tband_configMAX_STR_LEN must be" $on -Dtband_configMAX_STR_LEN=0
+    refuses "tband_configSYNC_EVERY must be" $on -Dtband_configSYNC_EVERY=0
+    refuses "tband_configTRACE_DROP_CNT_EVERY must be" $on -Dtband_configTRACE_DROP_CNT_EVERY=-1
+    refuses "tband_configMETADATA_BUF_SIZE must be" $on -Dtband_configMETADATA_BUF_SIZE=0
+    refuses "SNAPSHOT_BUF_SIZE must be" -Dtband_configUSE_BACKEND_SNAPSHOT=1 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=0
+    refuses "SEGMENTS must be" -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_SEGMENTS=1
+    refuses "must give each segment" -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=800
+    refuses "tband_portTIMESTAMP_BITS must be" $on -Dtband_portTIMESTAMP_BITS=48
+    refuses "tband_portNUMBER_OF_CORES must be" $on -DTEST_CORES=17
+    echo "compile: done"
+}
+
+kernel_source() {
+    cargo metadata --quiet --format-version 1 --manifest-path tests/kernel/Cargo.toml |
+        sed 's/.*"manifest_path":"\([^"]*freertos-next-[^"]*\)\/Cargo.toml".*/\1/'
+}
+
+# check <name> <folder> <start round> <round> ...
+check() {
+    all=""
+    [ "$1" = "STREAMING 4 0" ] && all=all
+    "$build/check" "$2/capture.bin" "$2/log.txt" $all || fail "$1"
+}
+
+# build_and_run <posix|qemu> <name> <folder> <option>...: the application on the real kernel, then its capture against its log.
+build_and_run() {
+    platform=$1
+    name=$2
+    folder=$3
+    shift 3
+    mkdir -p "$folder"
+    rm -f "$folder/capture.bin" "$folder/log.txt"
+    options="-std=gnu11 -g -O2 -w -Iinclude -Itests/kernel -Itests/kernel/$platform -I$kernel/include $*"
+    sources="tests/kernel/app.c tests/kernel/$platform/platform.c src/tband.c src/tband_backend.c src/tband_freertos.c \
+        $kernel/tasks.c $kernel/queue.c $kernel/list.c $kernel/timers.c $kernel/event_groups.c $kernel/stream_buffer.c \
+        $kernel/portable/MemMang/heap_4.c"
+    echo "$platform $name:"
+    if [ "$platform" = posix ]; then
+        port="$kernel/portable/ThirdParty/GCC/Posix"
+        gcc $options -D_GNU_SOURCE -I"$port" -I"$port/utils" $sources "$port/port.c" "$port/utils/wait_for_event.c" \
+            -lpthread -o "$folder/app" && (cd "$folder" && ./app)
+    else
+        port="$kernel/portable/GCC/ARM_CM4F"
+        arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs \
+            --specs=nosys.specs -nostartfiles -T tests/kernel/qemu/mps2.ld -ffunction-sections -Wl,--gc-sections -I"$port" \
+            $sources tests/kernel/qemu/startup.c "$port/port.c" -o "$folder/app" 2>/dev/null &&
+            (cd "$folder" && qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
+                -semihosting-config enable=on,target=native -kernel app 2>&1)
+    fi || fail "$platform $name"
+    all=""
+    [ "$name" = "STREAMING round=4 compat=0" ] && all=all
+    "$build/check" "$folder/capture.bin" "$folder/log.txt" $all || fail "$platform $name"
+}
+
+kernel() {
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    if [ ! -f "$kernel/tasks.c" ]; then
+        fail "no FreeRTOS kernel source at '$kernel'"
+        return
+    fi
+    gcc $warnings -Wno-conversion -g tests/kernel/check.c tests/decode.c -o "$build/check" || fail "check"
+    for backend in STREAMING SNAPSHOT POST_MORTEM; do
+        for round in 0 4; do
+            for compat in 0 1; do
+                build_and_run "$1" "$backend round=$round compat=$compat" "$build/$1-$backend-$round-$compat" \
+                    -Dtband_configUSE_BACKEND_$backend=1 -DAPP_START_ROUND=$round -Dtband_configCOMPAT=$compat
+            done
+        done
+    done
+    if [ "$1" = qemu ]; then
+        for compat in 0 1; do
+            build_and_run qemu "POST_MORTEM reset compat=$compat" "$build/qemu-reset-$compat" -DAPP_RESET \
+                -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configCOMPAT=$compat
+        done
+    fi
+}
+
+[ $# = 0 ] && set -- host two-cores compile kernel qemu
+for part; do
+    case $part in
+    host) host ;;
+    two-cores) two_cores ;;
+    compile) compile ;;
+    kernel) kernel posix ;;
+    qemu) kernel qemu ;;
+    *) fail "no such part: $part" ;;
+    esac
+done
+[ $failed = 0 ] && echo "all passed" || echo "$failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,694 @@
+/* The library under one configuration (settings come from the compiler's command line; run.sh goes through them): what was
+ * recorded is decoded by another implementation and compared with what was called. */
+#include "../src/tband.c"
+
+#include "../src/tband_backend.c"
+
+#include "host.h"
+
+/* ---- What was called ----------------------------------------------------------------------------------------------------- */
+
+#define MOST 60000u
+static struct event *called;
+static size_t calls;
+
+#define STREAMS (tband_configUSE_BACKEND_STREAMING == 1 || tband_configUSE_BACKEND_EXTERNAL == 1)
+
+static void start_backend(void) {
+#if tband_configUSE_BACKEND_STREAMING == 1
+    CHECK_EQUAL(tband_start_streaming(), 0);
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    CHECK_EQUAL(tband_reset_snapshot(), 0);
+    CHECK_EQUAL(tband_trigger_snapshot(), 0);
+#elif tband_configUSE_BACKEND_POST_MORTEM == 1
+    CHECK_EQUAL(tband_start_post_mortem(), 0);
+#endif
+}
+
+static void stop_backend(void) {
+#if tband_configUSE_BACKEND_STREAMING == 1
+    CHECK_EQUAL(tband_stop_streaming(), 0);
+    CHECK_EQUAL(tband_stop_streaming(), -1);
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    (void)tband_stop_snapshot();
+    CHECK_EQUAL(tband_stop_snapshot(), -1);
+#elif tband_configUSE_BACKEND_POST_MORTEM == 1
+    CHECK_EQUAL(tband_stop_post_mortem(), 0);
+    CHECK_EQUAL(tband_stop_post_mortem(), -1);
+#endif
+}
+
+/* As after a reset, RAM that is not cleared excepted. */
+static void forget_everything(void) {
+    memset(&tband, 0, sizeof tband);
+#if tband_configUSE_METADATA_BUF == 1
+    memset(metadata_buf, 0xee, sizeof metadata_buf);
+#endif
+    taken_len = 0;
+    refuse = 0;
+    refused = 0;
+    calls = 0;
+    test_full_callbacks = 0;
+    test_core = 0;
+    test_clock = 1000;
+}
+
+static struct event *expect(uint32_t event) {
+    CHECK(calls < MOST);
+    struct event *const e = &called[calls++];
+    memset(e, 0, sizeof *e);
+    e->id = (uint8_t)event;
+    e->core = test_core;
+    e->time = test_clock;
+    return e;
+}
+
+/* A number of any length, with the extremes among them. */
+static uint64_t any_number(unsigned int bits) {
+    const uint64_t r = random_u64();
+    switch (r % 8) {
+    case 0: return 0;
+    case 1: return bits == 64 ? UINT64_MAX : UINT32_MAX;
+    case 2: return UINT64_C(1) << (r >> 8) % bits;
+    default: return (random_u64() >> (64 - bits)) >> (r >> 8) % bits;
+    }
+}
+
+static void any_text(char *text, size_t size) {
+    const size_t len = random_u64() % size;
+    for (size_t i = 0; i < len; i++) {
+        text[i] = (char)(1 + random_u64() % 255);
+    }
+    text[len] = '\0';
+}
+
+static void text_event(uint32_t event, uint32_t id, const char *text, void (*function)(uint32_t, const char *)) {
+    struct event *const e = expect(event);
+    e->fields = 1;
+    e->field[0] = id;
+    e->text_len = text == NULL ? 0 : strlen(text);
+    if (e->text_len > tband_configMAX_STR_LEN) {
+        e->text_len = tband_configMAX_STR_LEN;
+    }
+    if (text != NULL) {
+        memcpy(e->text, text, e->text_len);
+    }
+    function(id, text);
+}
+
+static void value_event(uint32_t id, int64_t value) {
+    struct event *const e = expect(TBAND_EVT_VALMARKER);
+    e->fields = 1;
+    e->field[0] = id;
+    e->value = value;
+    tband_valmarker(id, value);
+}
+
+static void integer_event(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
+    struct event *const e = expect(event);
+    const uint32_t values[3] = {a, b, c};
+    e->fields = TBAND_FIELDS(event);
+    for (unsigned int i = 0; i < e->fields; i++) {
+        e->field[i] = values[i];
+    }
+    tband_emit(event, a, b, c);
+}
+
+static void any_event(void) {
+    static const uint32_t integers[] = {TBAND_EVT_QUEUE_RECEIVE, TBAND_EVT_TASK_NOTIFY, TBAND_EVT_QUEUE_CAPACITY,
+                                        TBAND_EVT_TASK_SWITCHED_IN, TBAND_EVT_STREAM_SEND};
+    static char text[2 * tband_configMAX_STR_LEN + 2];
+    const uint32_t id = (uint32_t)any_number(32);
+    any_text(text, sizeof text);
+    switch (random_u64() % 8) {
+    case 0:
+        expect(TBAND_EVT_ISR_ENTER)->field[0] = id;
+        called[calls - 1].fields = 1;
+        tband_isr_enter(id);
+        break;
+    case 1:
+        expect(TBAND_EVT_ISR_EXIT)->field[0] = id;
+        called[calls - 1].fields = 1;
+        tband_isr_exit(id);
+        break;
+    case 2: text_event(TBAND_EVT_EVTMARKER, id, text, tband_evtmarker); break;
+    case 3: text_event(TBAND_EVT_EVTMARKER_BEGIN, id, random_u64() % 4 == 0 ? NULL : text, tband_evtmarker_begin); break;
+    case 4:
+        expect(TBAND_EVT_EVTMARKER_END)->field[0] = id;
+        called[calls - 1].fields = 1;
+        tband_evtmarker_end(id);
+        break;
+    case 5: value_event(id, (int64_t)any_number(64)); break;
+    default:
+        integer_event(integers[random_u64() % 5], id, (uint32_t)any_number(32), (uint32_t)any_number(32));
+        break;
+    }
+}
+
+/* Mostly short steps; sometimes none, sometimes silence for hours. */
+static void any_step(void) {
+    switch (random_u64() % 64) {
+    case 0: test_clock += any_number(tband_portTIMESTAMP_BITS == 32 ? 31 : 40) & UINT64_C(0xffffffffff); break;
+    case 1: case 2: case 3: break;
+    default: test_clock += random_u64() % 5000; break;
+    }
+#if TBAND_CORES > 1
+    test_core = (unsigned int)(random_u64() % TBAND_CORES);
+#endif
+}
+
+/* ---- What was recorded --------------------------------------------------------------------------------------------------- */
+
+static struct event *recorded;
+static size_t records;
+static struct decoder decoder;
+static uint32_t loss_reports;
+
+/* Not events of the application. */
+static bool is_housekeeping(const struct event *e) {
+    return e->id == 0x00 || e->id == 0x01 || e->id == 0x02 || e->id == 0x0c || e->id == 0x0d;
+}
+
+static void decode_all(const uint8_t *data, size_t len) {
+    memset(&decoder, 0, sizeof decoder);
+    loss_reports = 0;
+    size_t at = 0;
+    uint32_t said = 0;
+    static struct event e;
+    while (decode_next(&decoder, data, len, &at, &e)) {
+        loss_reports += decoder.dropped != said;
+        said = decoder.dropped;
+        if (e.id != 0xff && !is_housekeeping(&e) && records < MOST) {
+            recorded[records++] = e;
+        }
+    }
+    CHECK_EQUAL(at, len);
+    CHECK_EQUAL(decoder.malformed, 0);
+}
+
+static bool same(const struct event *a, const struct event *b) {
+    return a->id == b->id && a->core == b->core && a->time == b->time && a->fields == b->fields && a->value == b->value &&
+           a->text_len == b->text_len && memcmp(a->field, b->field, sizeof a->field) == 0 &&
+           memcmp(a->text, b->text, a->text_len) == 0;
+}
+
+static void show(const char *what, const struct event *e) {
+    printf("  %s: %s core %u time %llu field %llu\n", what, event_name(e->id), e->core, (unsigned long long)e->time,
+           (unsigned long long)e->field[0]);
+}
+
+/* Whether the recorded events are those called, from `from` on. */
+static void compare_from(size_t from, uint32_t core) {
+    size_t i = from;
+    for (size_t r = 0; r < records; r++, i++) {
+        while (i < calls && core != UINT32_MAX && called[i].core != core) {
+            i++;
+        }
+        checks++;
+        if (i >= calls || !same(&recorded[r], &called[i])) {
+            printf("%s: record %zu differs\n", __FILE__, r);
+            show("recorded", &recorded[r]);
+            if (i < calls) {
+                show("called", &called[i]);
+            }
+            failures++;
+            return;
+        }
+    }
+}
+
+#if !STREAMS || tband_configUSE_METADATA_BUF == 1
+static uint8_t capture[1 << 22];
+#endif
+
+/* Decodes what the backend holds and compares it: everything, the oldest (snapshot) or the newest (post-mortem). */
+static void compare_with_backend(void) {
+    records = 0;
+#if STREAMS
+    decode_all(taken, taken_len);
+    CHECK_EQUAL(records, calls);
+    compare_from(0, UINT32_MAX);
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    size_t all = 0;
+    for (uint32_t core = 0; core < TBAND_CORES; core++) {
+        const size_t len = tband_get_core_snapshot_buf_amnt(core);
+        for (size_t i = 0; i < len; i++) {
+            capture[i] = tband_get_core_snapshot_buf(core)[i];
+        }
+        records = 0;
+        decode_all(capture, len);
+        compare_from(0, core);
+        all += records;
+    }
+    CHECK(all > 0 || tband_configBACKEND_SNAPSHOT_BUF_SIZE < 100);
+#else
+    const size_t size = tband_post_mortem_size();
+    CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), size);
+    decode_all(capture, size);
+    CHECK(records > 0 && records <= calls);
+    compare_from(calls - records, UINT32_MAX);
+#endif
+    CHECK_EQUAL(decoder.lost_frames, 0);
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------------------ */
+
+static void test_random_events(void) {
+    for (unsigned int round = 0; round < 20; round++) {
+        forget_everything();
+        test_clock = round % 2 == 0 ? 1000 : random_u64() >> (tband_portTIMESTAMP_BITS == 32 ? 33 : 8);
+        start_backend();
+        /* The random walk may fill a recording that cannot take it. */
+        const unsigned int number = round < 2 ? 1 + round : 1500;
+        for (unsigned int i = 0; i < number; i++) {
+            any_step();
+            any_event();
+        }
+        stop_backend();
+        compare_with_backend();
+    }
+}
+
+#if STREAMS
+/* Refused frames: counted once, told once, and no other frame suffers. */
+static void test_losses(void) {
+    for (unsigned int round = 0; round < 20; round++) {
+        forget_everything();
+        start_backend();
+        uint32_t bursts = 0;
+        bool in_burst = false;
+        for (unsigned int i = 0; i < 1000; i++) {
+            any_step();
+            if (random_u64() % 20 == 0) {
+                refuse = 1 + (unsigned int)(random_u64() % 5);
+            }
+            const uint32_t before = tband_dropped_events();
+            any_event();
+            const uint32_t lost_now = tband_dropped_events() - before;
+            CHECK(lost_now <= 1);
+            calls -= lost_now;
+            /* A burst ends with the first frame that gets through, which tells of it, even if what follows is refused again. */
+            bursts += lost_now == 1 && !in_burst;
+            in_burst = lost_now == 1;
+        }
+        refuse = 0;
+        CHECK_EQUAL(tband_dropped_events(), refused);
+        CHECK(refused > 0);
+        any_step();
+        any_event();
+        stop_backend();
+        compare_with_backend();
+        CHECK_EQUAL(decoder.dropped, refused);
+        /* More than one report of a burst only where the report got through and the event after it did not. */
+        CHECK(loss_reports >= bursts && loss_reports <= refused);
+    }
+}
+
+#if tband_configSYNC_EVERY > 50
+static void test_report_once(void) {
+    forget_everything();
+    start_backend();
+    for (unsigned int i = 0; i < 30; i++) {
+        test_clock += 10;
+        any_event();
+    }
+    refuse = 3;
+    for (unsigned int i = 0; i < 3; i++) {
+        any_event();
+        calls--;
+    }
+    const uint32_t syncs_expected = tband_configCOMPAT == 1 ? 0 : 1;
+    const size_t before = taken_len;
+    for (unsigned int i = 0; i < 20; i++) {
+        test_clock += 10;
+        any_event();
+    }
+    records = 0;
+    size_t at = before;
+    unsigned int reports = 0;
+    static struct event e;
+    struct decoder d = {0};
+    d.synced = true;
+    d.cores = TBAND_CORES;
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+        reports += e.id == 0x01 || e.id == 0x0c;
+    }
+    CHECK_EQUAL(reports, 1);
+    CHECK_EQUAL(d.syncs, syncs_expected);
+    CHECK_EQUAL(d.dropped, 3);
+}
+#endif
+#endif
+
+#if STREAMS
+/* A name between a loss and the next event does not hide the loss. */
+static void test_name_after_loss(void) {
+    forget_everything();
+    start_backend();
+    any_event();
+    refuse = 1;
+    any_event();
+    tband_evtmarker_name(1, "n");
+    any_event();
+    struct decoder d = {0};
+    static struct event e;
+    size_t at = 0;
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+    }
+    CHECK_EQUAL(d.dropped, 1);
+    stop_backend();
+}
+#endif
+
+static void test_texts(void) {
+    forget_everything();
+    start_backend();
+    /* Not terminated: exactly as many bytes as may be looked at. */
+    char *const open_end = malloc(tband_configMAX_STR_LEN);
+    if (open_end == NULL) {
+        exit(2);
+    }
+    memset(open_end, 'x', tband_configMAX_STR_LEN);
+    struct event *e = expect(TBAND_EVT_EVTMARKER);
+    e->fields = 1;
+    e->field[0] = 3;
+    e->text_len = tband_configMAX_STR_LEN;
+    memset(e->text, 'x', e->text_len);
+    tband_evtmarker(3, open_end);
+    free(open_end);
+    text_event(TBAND_EVT_EVTMARKER, 0, NULL, tband_evtmarker);
+    text_event(TBAND_EVT_EVTMARKER, 0, "", tband_evtmarker);
+    text_event(TBAND_EVT_EVTMARKER, UINT32_MAX, "a", tband_evtmarker);
+    value_event(0, 0);
+    value_event(1, INT64_MIN);
+    value_event(2, INT64_MIN + 1);
+    value_event(UINT32_MAX, INT64_MAX);
+    value_event(4, -1);
+    stop_backend();
+    if (tband_configUSE_BACKEND_SNAPSHOT == 0 || tband_configBACKEND_SNAPSHOT_BUF_SIZE > 4000) {
+        compare_with_backend();
+    }
+}
+
+/* Counters that reach their end go on at zero. */
+static void test_wraps(void) {
+    forget_everything();
+    start_backend();
+    for (unsigned int i = 0; i < TBAND_CHANNELS; i++) {
+        tband.channel[i].seq = UINT32_MAX - 20;
+        tband.channel[i].sync_in = 0;
+    }
+    tband.dropped = UINT32_MAX;
+#if STREAMS
+    taken_len = 0;
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    memset(snapshot_used, 0, sizeof snapshot_used);
+#else
+    clear_ring();
+#endif
+    for (unsigned int i = 0; i < 300; i++) {
+        any_step();
+        any_event();
+    }
+#if STREAMS
+    refuse = 1;
+    any_event();
+    calls--;
+    any_event();
+#endif
+    stop_backend();
+    compare_with_backend();
+#if STREAMS
+    CHECK_EQUAL(decoder.dropped, 0);
+#endif
+}
+
+#if tband_configCOMPAT == 0 && STREAMS
+/* Only the first sync says that a recording starts, also when its number comes round to 0 again. */
+static void test_start_flag(void) {
+    forget_everything();
+    start_backend();
+    any_event();
+    tband.channel[0].seq = 0;
+    tband.channel[0].sync_in = 0;
+    any_event();
+    stop_backend();
+    struct decoder d = {0};
+    static struct event e;
+    size_t at = 0;
+    unsigned int starts = 0;
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+        starts += e.id == 0x0c && (e.field[2] & TBAND_SYNC_START) != 0;
+    }
+    CHECK_EQUAL(starts, 1);
+}
+#endif
+
+#if tband_portTIMESTAMP_BITS == 64
+/* A clock that goes backwards is told as it is. */
+static void test_clock_backwards(void) {
+    forget_everything();
+    start_backend();
+    any_event();
+    test_clock += 1000000;
+    any_event();
+    test_clock -= 500000;
+    any_event();
+    test_clock += 10;
+    any_event();
+    test_clock = 0;
+    any_event();
+    stop_backend();
+    if (tband_configUSE_BACKEND_SNAPSHOT == 0 || tband_configBACKEND_SNAPSHOT_BUF_SIZE > 4000) {
+        compare_with_backend();
+    }
+}
+#endif
+
+#if tband_configUSE_METADATA_BUF == 1
+/* Names fill the buffer with whole frames; what finds no room is counted and told. */
+static void test_metadata_overflow(void) {
+    forget_everything();
+    unsigned int names = 0;
+    for (; names < 100; names++) {
+        tband_evtmarker_name(names, "some name");
+    }
+    size_t at = 0;
+    uint32_t kept = 0;
+    struct decoder d = {0};
+    static struct event e;
+    const size_t used = tband_get_metadata_buf_amnt(0);
+    for (size_t i = 0; i < used; i++) {
+        capture[i] = tband_get_metadata_buf(0)[i];
+    }
+    CHECK(used <= tband_configMETADATA_BUF_SIZE);
+    while (decode_next(&d, capture, used, &at, &e)) {
+        CHECK_EQUAL(e.id, 0x06);
+        CHECK_EQUAL(e.field[0], kept);
+        const size_t name_len = tband_configMAX_STR_LEN < 9 ? tband_configMAX_STR_LEN : 9;
+        CHECK(e.text_len == name_len && memcmp(e.text, "some name", name_len) == 0);
+        kept++;
+    }
+    CHECK_EQUAL(at, used);
+    CHECK_EQUAL(kept + tband_metadata_dropped(), names);
+    CHECK(tband_metadata_dropped() == 0 || tband_configMETADATA_BUF_SIZE - used < 14);
+    CHECK(tband_get_metadata_buf(TBAND_CORES) == NULL);
+    CHECK_EQUAL(tband_get_metadata_buf_amnt(TBAND_CORES), 0);
+#if tband_configUSE_BACKEND_STREAMING == 1
+    const uint32_t dropped_names = tband_metadata_dropped();
+    start_backend();
+    stop_backend();
+    uint32_t sent = 0;
+    uint64_t told = 0;
+    at = 0;
+    memset(&d, 0, sizeof d);
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+        sent += e.id == 0x06;
+        told = e.id == 0x0d ? e.field[0] : told;
+    }
+    CHECK_EQUAL(sent, kept);
+    CHECK_EQUAL(told, tband_configCOMPAT == 1 ? 0 : dropped_names);
+    CHECK_EQUAL(d.lost_frames, 0);
+    CHECK_EQUAL(d.malformed, 0);
+    /* Without the names. */
+    taken_len = 0;
+    CHECK_EQUAL(tband_restart_streaming(), 0);
+    CHECK_EQUAL(tband_restart_streaming(), -1);
+    CHECK_EQUAL(tband_start_streaming(), -1);
+    stop_backend();
+    at = 0;
+    while (decode_next(&d, taken, taken_len, &at, &e)) {
+        CHECK(e.id != 0x06);
+    }
+    if (kept > 0) {
+        refuse = UINT32_MAX;
+        CHECK_EQUAL(tband_start_streaming(), -2);
+        CHECK(tband_tracing_finished());
+        refuse = 0;
+        CHECK_EQUAL(tband_start_streaming(), 0);
+        stop_backend();
+    }
+#endif
+}
+
+/* A name given while recording is in the recording or in the buffer that goes with it. */
+static void test_late_metadata(void) {
+    forget_everything();
+    start_backend();
+    any_event();
+    tband_isr_name(5, "late");
+    any_event();
+    stop_backend();
+    size_t len = 0;
+#if STREAMS
+    len = taken_len;
+    memcpy(capture, taken, len);
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    for (size_t i = 0; i < tband_get_metadata_buf_amnt(0); i++) {
+        capture[len++] = tband_get_metadata_buf(0)[i];
+    }
+    for (size_t i = 0; i < tband_get_core_snapshot_buf_amnt(0); i++) {
+        capture[len++] = tband_get_core_snapshot_buf(0)[i];
+    }
+#else
+    len = tband_post_mortem_read(0, capture, sizeof capture);
+#endif
+    size_t at = 0;
+    struct decoder d = {0};
+    static struct event e;
+    unsigned int names = 0;
+    while (decode_next(&d, capture, len, &at, &e)) {
+        names += (e.id == 0x03 || e.id == 0x0f) && e.field[e.fields - 1] == 5;
+    }
+    CHECK(names == 1 || tband_configUSE_BACKEND_SNAPSHOT == 1);
+    CHECK_EQUAL(d.lost_frames, 0);
+}
+#endif
+
+#if tband_configUSE_BACKEND_SNAPSHOT == 1
+static void test_snapshot(void) {
+    forget_everything();
+    CHECK(tband_tracing_finished());
+    CHECK(!tband_tracing_enabled());
+    tband_isr_enter(1);
+    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), snapshot_used[0]);
+    CHECK_EQUAL(tband_reset_snapshot(), 0);
+    CHECK_EQUAL(tband_trigger_snapshot(), 0);
+    CHECK_EQUAL(tband_trigger_snapshot(), -1);
+    CHECK_EQUAL(tband_reset_snapshot(), -1);
+    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), 0);
+    for (size_t i = 0; i < tband_configBACKEND_SNAPSHOT_BUF_SIZE; i++) {
+        test_clock++;
+        tband_isr_enter(1);
+    }
+    CHECK_EQUAL(test_full_callbacks, 1);
+    CHECK_EQUAL(tband_dropped_events(), 0);
+    CHECK(tband_tracing_finished() && tband_tracing_backend_finished(0));
+    CHECK(tband_get_core_snapshot_buf_amnt(0) <= tband_configBACKEND_SNAPSHOT_BUF_SIZE);
+    CHECK(tband_get_core_snapshot_buf(TBAND_CORES) == NULL);
+    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(TBAND_CORES), 0);
+    CHECK_EQUAL(tband_stop_snapshot(), -1);
+    CHECK_EQUAL(tband_reset_snapshot(), 0);
+    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), 0);
+}
+#endif
+
+#if tband_configUSE_BACKEND_POST_MORTEM == 1
+static void test_post_mortem(void) {
+    memset(&ring, 0x5a, sizeof ring);
+    forget_everything();
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+    CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), 0);
+    tband_evtmarker_name(1, "name");
+    start_backend();
+    CHECK_EQUAL(tband_start_post_mortem(), -1);
+    CHECK_EQUAL(tband_clear_post_mortem(), -1);
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+    for (unsigned int i = 0; i < 5000; i++) {
+        any_step();
+        any_event();
+    }
+    /* A reset in the middle of a write: bytes without their count. */
+    memset(&ring.data[newest()][ring.used[newest()]], 0xab, SEGMENT_BYTES - ring.used[newest()]);
+    const size_t before = calls;
+    memset(&tband, 0, sizeof tband);
+    const size_t size = tband_post_mortem_size();
+    CHECK(size > SEGMENT_BYTES / 2 && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof ring.metadata);
+    records = 0;
+    CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), size);
+    decode_all(capture, size);
+    if (tband_configUSE_METADATA_BUF == 1) {
+        CHECK_EQUAL(recorded[0].id, 0x06);
+        memmove(recorded, recorded + 1, --records * sizeof recorded[0]);
+    }
+    compare_from(before - records, UINT32_MAX);
+    CHECK_EQUAL(decoder.lost_frames, 0);
+    /* In pieces. */
+    static uint8_t pieces[sizeof capture];
+    size_t at = 0;
+    while (at < size) {
+        const size_t n = tband_post_mortem_read(at, pieces + at, 1 + random_u64() % 700);
+        CHECK(n > 0);
+        at += n;
+    }
+    CHECK(at == size && memcmp(pieces, capture, size) == 0);
+    CHECK_EQUAL(tband_post_mortem_read(size, pieces, 10), 0);
+    /* Damaged memory is not a recording. */
+    static struct ring copy;
+    memcpy(&copy, &ring, sizeof ring);
+    ring.used[1] = SEGMENT_BYTES + 1;
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+    memcpy(&ring, &copy, sizeof ring);
+    ring.metadata_used[0] = METADATA_BYTES + 1;
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+    memcpy(&ring, &copy, sizeof ring);
+    ring.segments++;
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+    memcpy(&ring, &copy, sizeof ring);
+    ring.begun = 0;
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+    memcpy(&ring, &copy, sizeof ring);
+    CHECK_EQUAL(tband_post_mortem_size(), size);
+    /* Wrap of the segment counter. */
+    ring.begun = UINT32_MAX;
+    CHECK_EQUAL(tband_clear_post_mortem(), 0);
+    CHECK_EQUAL(tband_post_mortem_size(), 0);
+}
+#endif
+
+int main(void) {
+    called = calloc(MOST, sizeof *called);
+    recorded = calloc(MOST, sizeof *recorded);
+    if (called == NULL || recorded == NULL) {
+        return 2;
+    }
+    test_random_events();
+    test_texts();
+#if STREAMS
+    test_losses();
+    test_name_after_loss();
+#if tband_configSYNC_EVERY > 50
+    test_report_once();
+#endif
+#endif
+    test_wraps();
+#if tband_configCOMPAT == 0 && STREAMS
+    test_start_flag();
+#endif
+#if tband_portTIMESTAMP_BITS == 64
+    test_clock_backwards();
+#endif
+#if tband_configUSE_METADATA_BUF == 1
+    test_metadata_overflow();
+    test_late_metadata();
+#endif
+#if tband_configUSE_BACKEND_SNAPSHOT == 1
+    test_snapshot();
+#endif
+#if tband_configUSE_BACKEND_POST_MORTEM == 1
+    test_post_mortem();
+#endif
+    free(called);
+    free(recorded);
+    return report(TEST_NAME);
+}

@@ -1,0 +1,65 @@
+//! Tasks of the tracer library in `target/`: its tests, with its captures held against what the application logged, and its cost.
+
+mod kernel_log;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::codegen::root;
+
+#[derive(clap::Args)]
+pub struct TestArguments {
+    /// Also run the kernel on an emulated Cortex-M4. Needs arm-none-eabi-gcc and qemu-system-arm
+    #[arg(long)]
+    qemu: bool,
+}
+
+/// Builds the application on the real kernel, records it with every backend, and converts the captures.
+pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
+    let root = root()?;
+    let build = root.join("build/target-tests");
+    let mut parts = vec![("kernel", "posix")];
+    if arguments.qemu {
+        parts.push(("qemu", "qemu"));
+    }
+    for (part, platform) in parts {
+        script("target/tests/run.sh", part)?;
+        for backend in ["STREAMING", "SNAPSHOT", "POST_MORTEM"] {
+            for round in [0, 4] {
+                let folder = build.join(format!("{platform}-{backend}-{round}-0"));
+                check_capture(&folder).with_context(|| folder.display().to_string())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_capture(folder: &Path) -> anyhow::Result<()> {
+    let capture = std::fs::read(folder.join("capture.bin"))?;
+    let log = std::fs::read_to_string(folder.join("log.txt"))?;
+    let found = kernel_log::check(&capture, &log)?;
+    println!("{}: {} notes of the application agree with the events", folder.display(), found.agreed);
+    ensure!(found.agreed > 100, "only {} notes could be compared", found.agreed);
+    Ok(())
+}
+
+/// Prints the sizes of the library next to their budgets; fails beyond them.
+pub fn size() -> anyhow::Result<()> {
+    script("target/tests/cost.sh", "size")
+}
+
+/// Prints the instructions per event next to their budgets; fails beyond them.
+pub fn cycles() -> anyhow::Result<()> {
+    script("target/tests/cost.sh", "cycles")
+}
+
+fn script(path: &str, part: &str) -> anyhow::Result<()> {
+    let root = root()?;
+    let status = Command::new("sh").arg(root.join(path)).arg(part).env("BUILD", root.join("build/target-tests")).status();
+    if !status.with_context(|| format!("cannot run {path}"))?.success() {
+        bail!("`{path} {part}` failed");
+    }
+    Ok(())
+}
