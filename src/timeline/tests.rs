@@ -4,7 +4,14 @@ use super::{PrevState, Settings, SwitchRow, Timeline};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Nanos, Task, TaskId, TaskKind};
 
 fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<SwitchRow>> {
-    let settings = Settings { firmware_name: "test".into(), cores: 2, operations: true, raw_events: false, range_ns: None };
+    let settings = Settings {
+        firmware_name: "test".into(),
+        cores: 2,
+        operations: true,
+        raw_events: false,
+        begins_midway: false,
+        range_ns: None,
+    };
     let mut timeline = Timeline::new(settings);
     let events = events.iter().map(|&(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind }).collect();
     timeline.consume(&EventBatch { events, ..EventBatch::default() }, entities);
