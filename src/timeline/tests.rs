@@ -9,8 +9,8 @@ fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<Sw
         cores: 2,
         operations: true,
         raw_events: false,
-        range_ns: None,
         begins_midway: false,
+        range_ns: None,
     };
     let mut timeline = Timeline::new(settings);
     let events = events.iter().map(|&(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind }).collect();

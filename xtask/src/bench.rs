@@ -66,22 +66,22 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     let events = events(&converter, &input, &output)?;
     fs::remove_file(&copy)?;
 
-    println!("input    {input_bytes} bytes, {events} events, {:.2} bytes per event", per(input_bytes, events));
+    println!("input     {input_bytes} bytes, {events} events, {:.2} bytes per event", per(input_bytes, events));
     println!(
-        "output   {output_bytes} bytes, {:.2} per event, {:.3} times the input",
+        "output    {output_bytes} bytes, {:.2} per event, {:.3} times the input",
         per(output_bytes, events),
         per(output_bytes, input_bytes)
     );
     for (name, best) in [("1 thread", one), ("2 threads", two)] {
         let seconds = best.wall.as_secs_f64();
         println!(
-            "{name:<9}{seconds:.3} s, {:.1} MB/s, {:.2} M events/s, peak RSS {:.1} MiB",
+            "{name:<10}{seconds:.3} s, {:.1} MB/s, {:.2} M events/s, peak RSS {:.1} MiB",
             input_bytes as f64 / seconds / 1e6,
             events as f64 / seconds / 1e6,
             best.peak_rss_kib as f64 / 1024.0,
         );
     }
-    println!("machine  {:.3} s to read the input and copy the output", machine.wall.as_secs_f64());
+    println!("machine   {:.3} s to read the input and copy the output", machine.wall.as_secs_f64());
     let ratio = |of: Duration, to: Duration| of.as_secs_f64() / to.as_secs_f64();
     println!("2 threads are {:.2} times as fast as 1", ratio(one.wall, two.wall));
     println!("2 threads take {:.2} times as long as reading and copying", ratio(two.wall, machine.wall));
