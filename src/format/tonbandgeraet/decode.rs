@@ -352,8 +352,8 @@ fn stamp_of<T: Copy>(record: &Record<T>, is_delta: bool) -> Result<Stamp, BadFra
 }
 
 /// Hands a record to the caller.
-struct Hand {
-    is_delta: bool,
+pub(super) struct Hand {
+    pub(super) is_delta: bool,
 }
 
 impl<R: Reader> Take<R> for Hand {
