@@ -89,7 +89,8 @@ pub fn convert(
         spare_parcels.append(&mut resolving.spare_parcels);
         for ((index, window), parcel) in windows.into_iter().zip(decoded) {
             feeds[index].put(take(parcel));
-            (sources[index].release)(window);
+            // From the start: a fault maps neighbouring pages too, also of windows that were given back before.
+            (sources[index].release)(0..window.end);
         }
         let planned: u64 = feeds.iter().map(Feed::planned_bytes).sum();
         if !progress(Progress { done_bytes: input_bytes + planned, total_bytes }) {
@@ -192,7 +193,7 @@ pub fn dump(
         threads.run(|| {}, jobs.collect());
         for (window, parcel) in windows.into_iter().zip(decoded) {
             feed.put(take(parcel));
-            (source.release)(window);
+            (source.release)(0..window.end);
         }
         for parcel in feed.take_decoded() {
             if goes_on {

@@ -48,7 +48,7 @@ impl Default for Options {
             events: EventDetail::Default,
             from: None,
             to: None,
-            window_bytes: 1 << 20,
+            window_bytes: 512 << 10,
             threads: 0,
             attributes: Vec::new(),
         }

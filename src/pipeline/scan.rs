@@ -79,7 +79,7 @@ pub fn scan(
             for part in results.into_iter().filter_map(take) {
                 of_input = Some(cutter.scan.add(of_input, part));
             }
-            (source.release)(round_start..start);
+            (source.release)(0..start);
             done_bytes += (start - round_start) as u64;
             if !progress(Progress { done_bytes, total_bytes }) {
                 return Err(ConvertError::Stopped);
