@@ -66,7 +66,7 @@ fn draw(batches: &[EventBatch], entities: &Entities) -> usize {
             timeline.recycle(block);
         }
     }
-    timeline.finish(entities);
+    timeline.finish();
     ops + timeline.take_blocks().iter().map(|block| block.ops.len()).sum::<usize>()
 }
 

@@ -144,9 +144,6 @@ pub trait Resolve: Send {
     /// [`Resolve::resolve`], as far as bytes and frames go.
     fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool);
 
-    /// The end of an input being dumped.
-    fn finish_dump(&mut self, input: usize, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool);
-
     /// What is known about the recording once it has been read.
     fn facts(&self) -> Facts;
 }

@@ -2,7 +2,7 @@
 //!
 //! # The split contract
 //!
-//! For any cut points chosen with [`Scan::cut`](crate::format::Scan::cut), the records of the whole input equal the records of
+//! For any cut points that a format chooses, the records of the whole input equal the records of
 //! the parts, one after the other. A cut for position `at` is the first safe position at or after `at`; it depends on the
 //! input and `at` alone. Formats with a delimiter can be cut after any delimiter ([`split`]).
 

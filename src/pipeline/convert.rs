@@ -204,7 +204,6 @@ pub fn dump(
             }
         }
     }
-    stages.resolve.finish_dump(0, &mut ledger, record);
     if !goes_on {
         return Err(ConvertError::Stopped);
     }

@@ -56,7 +56,7 @@ impl Drawing {
         if is_last && !self.is_done {
             self.is_done = true;
             if let Some(timeline) = &mut self.timeline {
-                timeline.finish(&self.entities);
+                timeline.finish();
             }
         }
     }

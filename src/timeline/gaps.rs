@@ -4,11 +4,11 @@ use super::layout::Layout;
 use super::sched::Switch;
 use super::writer::{Label, Name, Note, NoteValue};
 use super::{PrevState, Timeline, TrackId, TrackKind};
-use crate::model::{CoreId, Entities, LossNote};
+use crate::model::{CoreId, LossNote};
 
 impl Timeline {
     /// Something is missing between the event before and `time_ns`.
-    pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64, _entities: &Entities) {
+    pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64) {
         let since_ns = self.now_ns.min(time_ns);
         self.close_all(since_ns, self.words.loss);
         for core in 0..self.cores.len() {
@@ -31,7 +31,7 @@ impl Timeline {
     }
 
     /// The target began again: session `session`.
-    pub(super) fn session_start(&mut self, session: u32, time_ns: u64, _entities: &Entities) {
+    pub(super) fn session_start(&mut self, session: u32, time_ns: u64) {
         if session <= self.session {
             // Another core of the same recording told it before.
             return;
@@ -56,7 +56,7 @@ impl Timeline {
         self.leave_unknown(core, time_ns);
     }
 
-    pub(super) fn end(&mut self, _entities: &Entities) {
+    pub(super) fn end(&mut self) {
         let end_ns = self.now_ns;
         self.close_all(end_ns, self.words.end_of_trace);
         let next_comm = self.words.idle;

@@ -39,7 +39,7 @@ fn batch(kinds: impl IntoIterator<Item = EventKind>) -> EventBatch {
 /// Draws, and gives the deepest nesting on any track. Every slice must have ended.
 fn deepest(timeline: &mut Timeline, kinds: Vec<EventKind>, entities: &Entities) -> usize {
     timeline.consume(&batch(kinds), entities);
-    timeline.finish(entities);
+    timeline.finish();
     let mut open = std::collections::BTreeMap::<u32, usize>::new();
     let mut deepest = 0;
     for op in timeline.take_blocks().iter().flat_map(|block| &block.ops) {
@@ -115,7 +115,7 @@ fn an_interrupt_with_an_empty_name_has_a_number() {
     let entities = entities(0);
     let mut timeline = timeline();
     timeline.consume(&batch([EventKind::IsrEnter(IsrId(0))]), &entities);
-    timeline.finish(&entities);
+    timeline.finish();
     let blocks = timeline.take_blocks();
     assert!(blocks[0].tracks.iter().any(|track| &*track.name == "ISR #1"));
 }
@@ -135,7 +135,7 @@ fn a_flow_that_ends_has_begun() {
     ];
     let mut timeline = timeline();
     timeline.consume(&batch(kinds), &entities);
-    timeline.finish(&entities);
+    timeline.finish();
     let blocks = timeline.take_blocks();
     let flows: Vec<(Flow, i64)> = blocks[0].ops.iter().filter(|op| op.flow != Flow::None).map(|op| (op.flow, op.value)).collect();
     assert_eq!(flows, [(Flow::Out, 1), (Flow::In, 1)]);

@@ -303,10 +303,10 @@ impl Timeline {
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
                 EventKind::CoreEnd => self.core_end(core, time_ns),
-                EventKind::SessionStart(session) => self.session_start(session, time_ns, entities),
+                EventKind::SessionStart(session) => self.session_start(session, time_ns),
                 EventKind::Loss(index) => {
                     if let Some(note) = batch.losses.get(index as usize) {
-                        self.gap(note, time_ns, entities);
+                        self.gap(note, time_ns);
                     }
                 }
             }
@@ -318,8 +318,8 @@ impl Timeline {
     }
 
     /// The end of the capture: closes and marks everything that is open. Nothing may be consumed after it.
-    pub fn finish(&mut self, entities: &Entities) {
-        self.end(entities);
+    pub fn finish(&mut self) {
+        self.end();
         // While the time range still holds: rows that come after it must not be written.
         self.flush_rows();
         self.writer.finish_clip();

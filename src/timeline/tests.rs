@@ -15,7 +15,7 @@ fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<Sw
     let mut timeline = Timeline::new(settings);
     let events = events.iter().map(|&(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind }).collect();
     timeline.consume(&EventBatch { events, ..EventBatch::default() }, entities);
-    timeline.finish(entities);
+    timeline.finish();
     let mut rows = vec![Vec::new(), Vec::new()];
     for sched in timeline.take_blocks().iter().flat_map(|block| &block.sched) {
         rows[usize::from(sched.core)].extend_from_slice(&sched.switches);

@@ -145,8 +145,6 @@ impl Resolve for Resolver {
         }
     }
 
-    fn finish_dump(&mut self, _input: usize, _ledger: &mut Ledger, _out: &mut dyn FnMut(&RecordView<'_>) -> bool) {}
-
     fn facts(&self) -> Facts {
         self.facts.clone()
     }
