@@ -12,21 +12,59 @@ warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 small="-Dtband_configMAX_STR_LEN=1 -Dtband_configTRACE_DROP_CNT_EVERY=0 -Dtband_configMETADATA_BUF_SIZE=7 \
 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=61 -Dtband_configSYNC_EVERY=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=1000 \
 -Dtband_configBACKEND_POST_MORTEM_SEGMENTS=2"
-failed=0
+jobs=$(nproc 2>/dev/null || echo 1)
+running=0
+# One line for each failure, and the output of what was run.
+failures=$build/failures
+output=$build/output
+: >"$failures"
+: >"$output"
 
 fail() {
     echo "FAILED: $*"
-    failed=$((failed + 1))
+    echo "$*" >>"$failures"
+}
+
+# A command beside others, as many as there are processors; `finish` waits for the rest.
+beside() {
+    "$@" &
+    running=$((running + 1))
+    [ "$running" -lt "$jobs" ] || finish
+}
+
+finish() {
+    wait
+    running=0
+}
+
+# What has not ended by then hangs.
+run() {
+    timeout 300 "$@" | tee -a "$output"
+}
+
+# checked <program> <flags>: builds it with the sanitizers and runs it. Its output ends with how many checks failed.
+checked() {
+    compiler=$1
+    name=$2
+    program=$build/$3
+    shift 3
+    if $compiler $warnings -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -Iinclude -Itests/host "$@" -o "$program"; then
+        run "$program" >"$program.log" 2>&1
+        cat "$program.log"
+        grep -q " checks, 0 failed$" "$program.log" || fail "$name"
+        rm -f "$program"
+    else
+        fail "$name"
+    fi
 }
 
 # The library's own tests: every backend x format x number of cores x size of buffers.
 host() {
     for compiler in gcc clang; do
         for text in 20 300; do
-            $compiler $warnings -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -Dtband_configCOMPAT=1 \
+            beside checked $compiler "vectors, $compiler, $text" "vectors-$compiler-$text" -Dtband_configCOMPAT=1 \
                 -Dtband_configMAX_STR_LEN=$text -Dtband_configUSE_METADATA_BUF=0 -Dtband_configTRACE_DROP_CNT_EVERY=0 \
-                -Dtband_configUSE_BACKEND_STREAMING=1 -Iinclude -Itests/host tests/test_vectors.c tests/decode.c src/*.c \
-                -o "$build/vectors" && "$build/vectors" || fail "vectors, $compiler, $text"
+                -Dtband_configUSE_BACKEND_STREAMING=1 tests/test_vectors.c tests/decode.c src/*.c
         done
     done
     for backend in STREAMING SNAPSHOT POST_MORTEM EXTERNAL; do
@@ -35,7 +73,8 @@ host() {
                 for variant in usual long small unnamed clock32; do
                     case $variant in
                     usual) options="" ;;
-                    long) options="-Dtband_configMAX_STR_LEN=300 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=20000" ;;
+                    long) options="-Dtband_configMAX_STR_LEN=300 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=20000 \
+-Dtband_configBACKEND_POST_MORTEM_SEGMENTS=7" ;;
                     small) options=$small ;;
                     unnamed) options="-Dtband_configUSE_METADATA_BUF=0 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=997" ;;
                     clock32) options="-Dtband_portTIMESTAMP_BITS=32 -DTEST_HZ=168000000" ;;
@@ -43,14 +82,17 @@ host() {
                     compiler=gcc
                     [ $((cores % 2)) = 0 ] && compiler=clang
                     name="$backend compat=$compat cores=$cores $variant"
-                    $compiler $warnings -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
-                        -DTEST_NAME="\"$name\"" -DTEST_CORES=$cores -Dtband_configCOMPAT=$compat \
-                        -Dtband_configUSE_BACKEND_$backend=1 $options -Iinclude -Itests/host tests/test_library.c \
-                        tests/decode.c -o "$build/library" && "$build/library" || fail "$name"
+                    beside checked $compiler "$name" "library-$backend-$compat-$cores-$variant" -DTEST_NAME="\"$name\"" \
+                        -DTEST_CORES=$cores -Dtband_configCOMPAT=$compat -Dtband_configUSE_BACKEND_$backend=1 $options \
+                        tests/test_library.c tests/decode.c
                 done
             done
         done
     done
+    finish
+    cat "$build"/vectors-*.log "$build"/library-*.log |
+        awk '{ n++; for (i = 2; i <= NF; i++) if ($i == "checks,") sum += $(i - 1) } END { print "host: " n " programs, " sum " checks" }'
+    rm -f "$build"/vectors-*.log "$build"/library-*.log
 }
 
 # Two threads as cores under ThreadSanitizer.
