@@ -156,9 +156,9 @@ impl Call {
         take(&record)
     }
 
-    /// The fields as `dump` shows them.
-    pub fn fields(&self, firmware: &Firmware) -> String {
-        let mut line = String::new();
+    /// Its name and its fields as `dump` shows them.
+    pub fn line(&self, firmware: &Firmware) -> String {
+        let mut line = self.event.name.clone();
         for (field, value) in self.event.fields.iter().zip(&self.values) {
             let value = match (TABLE.enums.get(&field.kind), value) {
                 (Some(names), Value::Number(number)) => names.iter().find(|(_, n)| *n == number).expect("it fits").0.clone(),
@@ -172,7 +172,7 @@ impl Call {
     }
 }
 
-/// The fields of a record of a dump, likewise.
+/// The fields of a record of a dump, as [`Call::line`] has them.
 pub fn dumped_fields(fields: &[(&str, FieldValue<'_>)]) -> String {
     fields.iter().fold(String::new(), |line, (name, value)| match value {
         FieldValue::Uint(number) => format!("{line} {name}={number}"),

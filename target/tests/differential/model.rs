@@ -13,24 +13,33 @@ pub struct Model<'a> {
     channels: Vec<Channel>,
     /// Names given so far, by core.
     kept: Vec<Vec<Call>>,
+    /// Metadata that was sent.
+    told: Vec<String>,
     /// The plain format: whether names tell the clock already.
     has_told_clock: bool,
     is_recording: bool,
-    /// Events for which there was no room.
-    pub lost: u64,
+    /// Events for which there was no room, on all channels since boot.
+    lost: u64,
+    /// Those that a reader can tell: of what is lost before a recording's first frame nothing is known but the new total.
+    pub lost_after_begin: u64,
 }
 
 struct Channel {
     frames: Vec<u8>,
     /// The time of the last event, in ticks.
     ticks: u64,
+    /// Whether the recording has a frame.
+    has_begun: bool,
     writer: Writer,
 }
 
 enum Writer {
     Superset(Sequence),
     /// The core of the last frame, and frames until a drop counter is due.
-    Plain { core: u32, counter_in: u32 },
+    Plain {
+        core: u32,
+        counter_in: u32,
+    },
 }
 
 impl<'a> Model<'a> {
@@ -43,14 +52,16 @@ impl<'a> Model<'a> {
             let flags = u8::from(firmware.has_freertos) | (firmware.backend as u8) << 4;
             Writer::Superset(Sequence::new(firmware.cores, clock(firmware), flags, firmware.every))
         };
-        let channel = |_| Channel { frames: Vec::new(), ticks: 0, writer: writer() };
+        let channel = |_| Channel { frames: Vec::new(), ticks: 0, has_begun: false, writer: writer() };
         Model {
             firmware,
             channels: (0..channels).map(channel).collect(),
             kept: vec![Vec::new(); firmware.cores as usize],
+            told: Vec::new(),
             has_told_clock: false,
             is_recording: firmware.backend == Backend::External,
             lost: 0,
+            lost_after_begin: 0,
         }
     }
 
@@ -68,6 +79,15 @@ impl<'a> Model<'a> {
         all
     }
 
+    /// All metadata, in the order of the file, as lines.
+    pub fn names(&self) -> Vec<String> {
+        let is_clock = |line: &&String| line.starts_with("ts_resolution_ns ");
+        match self.firmware.backend {
+            Backend::Streaming | Backend::External => self.told.iter().filter(|line| !is_clock(line)).cloned().collect(),
+            Backend::Snapshot | Backend::PostMortem => self.kept.iter().flatten().map(|name| name.line(self.firmware)).collect(),
+        }
+    }
+
     /// A recording starts.
     pub fn start(&mut self, core: u32, ticks: u64) {
         self.is_recording = true;
@@ -78,6 +98,7 @@ impl<'a> Model<'a> {
         self.has_told_clock = true;
         for channel in &mut self.channels {
             channel.ticks = ticks;
+            channel.has_begun = false;
             match &mut channel.writer {
                 Writer::Superset(sequence) => sequence.start(ticks),
                 Writer::Plain { core, counter_in } => {
@@ -173,6 +194,7 @@ impl<'a> Model<'a> {
 
     fn metadata(&mut self, core: u32, call: &Call) {
         let firmware = self.firmware;
+        self.told.push(call.line(firmware));
         let channel = self.channel(core);
         channel.prepare(firmware, core);
         let Channel { frames, writer, .. } = channel;
@@ -189,10 +211,12 @@ impl<'a> Model<'a> {
         self.lost += 1;
         let channel = self.channel(core);
         channel.ticks = ticks;
+        let has_begun = channel.has_begun;
         match &mut channel.writer {
             Writer::Superset(sequence) => sequence.lose(ticks),
             Writer::Plain { counter_in, .. } => *counter_in = 0,
         }
+        self.lost_after_begin += u64::from(has_begun);
     }
 
     fn resolution(&self) -> Call {
@@ -201,8 +225,9 @@ impl<'a> Model<'a> {
 }
 
 impl Channel {
-    /// The plain format says the core when it changes.
+    /// Before a frame. The plain format says the core when it changes.
     fn prepare(&mut self, firmware: &Firmware, of: u32) {
+        self.has_begun = true;
         if let Writer::Plain { core, .. } = &mut self.writer
             && firmware.cores > 1
             && *core != of
