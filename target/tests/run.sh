@@ -295,6 +295,33 @@ kernel() {
     finish
 }
 
+# recording <posix|qemu> <name> <option>...: one of the captures in testdata, and the application's log.
+recording() {
+    platform=$1
+    name=$2
+    shift 2
+    build_and_run "$platform" "$name" "$build/$name" "$@"
+    cp "$build/$name/capture.bin" "../testdata/tonbandgeraet/$name.bin"
+    cp "$build/$name/log.txt" "../testdata/tonbandgeraet/$name.log.txt"
+}
+
+# Records anew what of testdata comes from a kernel; not part of the tests. `cargo xtask bless` then writes the views.
+captures() {
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    gcc $warnings -Wno-conversion -g tests/kernel/check.c tests/decode.c -o "$build/check" || fail "check"
+    ring="-Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=6144"
+    recording posix kernel_streaming -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=4 -DAPP_START_ROUND=2
+    recording posix kernel_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
+    recording posix kernel_snapshot -Dtband_configUSE_BACKEND_SNAPSHOT=1 -DAPP_ROUNDS=2
+    recording posix kernel_post_mortem $ring -DAPP_ROUNDS=5
+    recording posix kernel_external -Dtband_configUSE_BACKEND_EXTERNAL=1 -DAPP_ROUNDS=2
+    recording qemu cortex_m4_streaming -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2
+    recording qemu cortex_m4_snapshot -Dtband_configUSE_BACKEND_SNAPSHOT=1 -DAPP_ROUNDS=4 -DAPP_START_ROUND=2
+    recording qemu cortex_m4_after_reset $ring -DAPP_ROUNDS=5 -DAPP_RESET
+    recording qemu cortex_m4_external -Dtband_configUSE_BACKEND_EXTERNAL=1 -DAPP_ROUNDS=2
+    recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
+}
+
 [ $# = 0 ] && set -- host two-cores compile kernel qemu
 for part; do
     case $part in
@@ -303,6 +330,7 @@ for part; do
     compile) compile ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
+    captures) captures ;;
     *) fail "no such part: $part" ;;
     esac
 done

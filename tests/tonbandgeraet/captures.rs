@@ -1,4 +1,8 @@
-//! The captures of `testdata/tonbandgeraet`: generated ones, and hand-made ones that each show one behaviour. A table.
+//! The captures of `testdata/tonbandgeraet`: generated ones, hand-made ones that each show one behaviour, and those that the tracer
+//! library recorded. A table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use traceconv::format::tonbandgeraet::decode::Stored;
 use traceconv::format::tonbandgeraet::encode::encode;
@@ -12,11 +16,13 @@ use crate::run::generated;
 pub struct Capture {
     pub name: &'static str,
     pub bytes: Vec<u8>,
+    /// It comes from a target, and cannot be made here.
+    pub is_recorded: bool,
 }
 
 /// All captures.
 pub fn all() -> Vec<Capture> {
-    let capture = |name, bytes| Capture { name, bytes };
+    let capture = |name, bytes| Capture { name, bytes, is_recorded: false };
     let mut all = vec![
         capture("generated", generated(4_000, 1, 1, Damage::None)),
         capture("generated_two_cores", generated(6_000, 2, 2, Damage::None)),
@@ -25,7 +31,27 @@ pub fn all() -> Vec<Capture> {
         capture("generated_drops", damaged(3, Damage::Drops)),
     ];
     all.extend(HAND_MADE.iter().map(|&(name, make)| capture(name, make())));
+    all.extend(recorded());
     all
+}
+
+/// Where the captures lie.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet")
+}
+
+/// What the tracer library in `target/` recorded on a kernel, in order of their names. Beside each lies what the application wrote
+/// down meanwhile (`.log.txt`), which the library's tests hold against it.
+fn recorded() -> Vec<Capture> {
+    let entries = fs::read_dir(folder()).expect("the folder is there").map(|entry| entry.expect("it can be listed").path());
+    let name = |path: PathBuf| path.file_name()?.to_str()?.strip_suffix(".log.txt").map(str::to_owned);
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort();
+    let capture = |name: String| {
+        let bytes = fs::read(folder().join(format!("{name}.bin"))).unwrap_or_else(|error| panic!("{name}.bin: {error}"));
+        Capture { name: name.leak(), bytes, is_recorded: true }
+    };
+    names.into_iter().map(capture).collect()
 }
 
 /// The names of a generated capture, and some 3000 bytes around the first place where it differs from an undamaged one.
