@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ClockReport, InputReport, LossReport};
-use crate::format::Format;
+use crate::format::{Detail, Format};
 use crate::input::detect;
 
 /// What became of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
@@ -48,6 +48,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     }
     text.push('\n');
 
+    for Detail { name, value, source } in &input.details {
+        writeln!(text, "  {name}: {value} ({source})")?;
+    }
     if verbose {
         let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
         writeln!(
@@ -66,6 +69,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     }
     if input.losses.is_empty() {
         writeln!(text, "  nothing lost")?;
+    }
+    for hint in &input.hints {
+        writeln!(text, "  hint: {hint}")?;
     }
     Ok(())
 }

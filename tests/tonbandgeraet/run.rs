@@ -78,7 +78,7 @@ fn source(capture: &[u8]) -> Source<'_> {
 
 /// The model events of a capture, before cores are merged: each batch and the entities is shown to `batch`.
 pub fn resolve(capture: &[u8], window_bytes: usize, mut batch: impl FnMut(&EventBatch, &Entities)) {
-    let scan = format().open(&[FormatOptions::default()]);
+    let scan = format().open(&[FormatOptions::default()]).unwrap();
     let mut parts = Vec::new();
     let mut start = 0;
     while start < capture.len() {
