@@ -126,6 +126,7 @@ pub enum ConvertError {
     Option(#[from] OptionError),
 }
 
+mod carried;
 mod convert;
 mod drawing;
 mod merge;
