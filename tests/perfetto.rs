@@ -111,8 +111,8 @@ impl Scene {
     }
 
     fn source(&mut self, line: u32) -> (u32, String) {
-        let source = Source { file: "a.c".into(), function: (line % 2 == 0).then(|| "f".into()), line };
-        let text = format!("a.c:{line}{}", if line % 2 == 0 { " f" } else { "" });
+        let source = Source { file: "a.c".into(), function: line.is_multiple_of(2).then(|| "f".into()), line };
+        let text = format!("a.c:{line}{}", if line.is_multiple_of(2) { " f" } else { "" });
         let sources = &mut self.block().sources;
         let index = sources.iter().position(|known| *known == source).unwrap_or_else(|| {
             sources.push(source);

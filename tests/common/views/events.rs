@@ -5,13 +5,13 @@ use traceconv::model::{
     Wait,
 };
 
-use crate::run;
+use crate::common::run::Subject;
 
 /// The events of a capture, as they come from the resolver, and the entities they are about.
-pub fn events(capture: &[u8], window_bytes: usize) -> String {
+pub fn events(subject: &Subject, capture: &[u8], window_bytes: usize) -> String {
     let mut lines = Vec::new();
     let mut all = String::new();
-    run::resolve(capture, window_bytes, |batch, entities| {
+    subject.resolve(capture, window_bytes, |batch, entities| {
         lines.extend(batch.events.iter().map(|event| line(event, batch, entities)));
         all = entity_list(entities);
     });
