@@ -62,6 +62,9 @@ fn try_open(
     };
     report.format = Some(detected.format.name());
     report.detected_because = Some(detected.because.clone());
+    for name in reading.format_options.foreign_to(detected.format.options()) {
+        report.hints.push(format!("--{name} does not concern {}, so it was not used.", detected.format.title()));
+    }
     let options = FormatOptions { core: name.core, ..reading.format_options.clone() };
     Ok(Opened { input, detected, options })
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::ops::Range;
 
-use crate::format::{Facts, Format, FormatOptions};
+use crate::format::{Facts, Format, FormatOptions, OptionError};
 use crate::model::{Ledger, Nanos};
 
 /// One input of a conversion.
@@ -121,8 +121,12 @@ pub enum ConvertError {
     /// The sources are of formats that cannot be one recording.
     #[error("{0}")]
     Mismatch(String),
+    /// An option has a value that the format cannot use.
+    #[error(transparent)]
+    Option(#[from] OptionError),
 }
 
+mod carried;
 mod convert;
 mod drawing;
 mod merge;

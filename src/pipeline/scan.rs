@@ -52,7 +52,7 @@ pub fn scan(
         )));
     }
     let per_input: Vec<_> = sources.iter().map(|source| source.options.clone()).collect();
-    let cutter = Cutter { scan: first.format.open(&per_input) };
+    let cutter = Cutter { scan: first.format.open(&per_input)? };
     let mut hash = Xxh3::new();
     let mut facts: Vec<Option<Parcel>> = Vec::new();
     let mut done_bytes = 0;
@@ -91,7 +91,7 @@ pub fn scan(
     // The second pass cuts as the first did.
     let Cutter { scan } = cutter;
     let stages = scan.finish(facts, &mut ledgers);
-    let scan = Cutter { scan: first.format.open(&per_input) };
+    let scan = Cutter { scan: first.format.open(&per_input)? };
     Ok(Scanned { scan, stages, ledgers, hash: hash.digest128() })
 }
 

@@ -6,7 +6,7 @@ mod text;
 
 use serde::Serialize;
 
-use crate::format::Facts;
+use crate::format::{Detail, Facts};
 use crate::input::Input;
 use crate::model::{Ledger, LedgerEntry, Severity};
 use crate::pipeline::InputSummary;
@@ -93,6 +93,10 @@ pub struct InputReport {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
+    /// What else was found out about the recording, and where it is known from.
+    pub details: Vec<Detail>,
+    /// Advice on what to try, as sentences.
+    pub hints: Vec<String>,
     /// Where the trace was written, `-` for standard output; `null` if none was.
     pub output: Option<String>,
     /// Why it was not converted, as a sentence.
@@ -176,12 +180,14 @@ impl InputReport {
         let of = |severity| ledger.entries().iter().filter(move |entry| entry.kind.severity == severity).map(LossReport::from);
         self.losses.extend(of(Severity::Loss));
         self.repairs.extend(of(Severity::Repair));
-        let Facts { clock, system, cores, sessions, .. } = facts;
+        let Facts { clock, system, cores, sessions, details, hints, .. } = facts;
         self.clock = clock.map(|(rate, because)| {
             let (ns_numerator, ns_denominator) = rate.ns_per_tick();
             ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because }
         });
         (self.system, self.cores, self.sessions) = (*system, *cores, *sessions);
+        self.details.clone_from(details);
+        self.hints.extend_from_slice(hints);
     }
 
     /// How many events are lost, at least.
@@ -216,6 +222,8 @@ mod tests {
                 cores: 2,
                 sessions: 1,
                 begins_midway: false,
+                details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
+                hints: vec!["Try --elf.".into()],
             },
         };
         let mut report = InputReport::named("a.bin".into(), Some(1));
@@ -278,6 +286,16 @@ mod tests {
       "system": "FreeRTOS",
       "cores": 2,
       "sessions": 1,
+      "details": [
+        {
+          "name": "timer period",
+          "value": "1 ms",
+          "source": "inferred"
+        }
+      ],
+      "hints": [
+        "Try --elf."
+      ],
       "output": "a.perfetto-trace",
       "error": null
     },
@@ -302,6 +320,8 @@ mod tests {
       "system": null,
       "cores": 0,
       "sessions": 0,
+      "details": [],
+      "hints": [],
       "output": null,
       "error": "b.bin is empty"
     }

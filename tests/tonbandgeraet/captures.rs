@@ -10,19 +10,12 @@ use traceconv::format::tonbandgeraet::generate::Damage;
 use traceconv::format::tonbandgeraet::record::QueueKind as Kind;
 use traceconv::format::tonbandgeraet::record::Record::{self, *};
 
+use crate::common::golden::Capture;
 use crate::run::generated;
-
-/// A capture and its name.
-pub struct Capture {
-    pub name: &'static str,
-    pub bytes: Vec<u8>,
-    /// It comes from a target, and cannot be made here.
-    pub is_recorded: bool,
-}
 
 /// All captures.
 pub fn all() -> Vec<Capture> {
-    let capture = |name, bytes| Capture { name, bytes, is_recorded: false };
+    let capture = |name: &str, bytes| Capture { name: name.to_owned(), bytes };
     let mut all = vec![
         capture("generated", generated(4_000, 1, 1, Damage::None)),
         capture("generated_two_cores", generated(6_000, 2, 2, Damage::None)),
@@ -36,20 +29,20 @@ pub fn all() -> Vec<Capture> {
 }
 
 /// Where the captures lie.
-pub fn folder() -> PathBuf {
+fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet")
 }
 
 /// What the tracer library in `target/` recorded on a kernel, in order of their names. Beside each lies what the application wrote
 /// down meanwhile (`.log.txt`), which the library's tests hold against it.
-fn recorded() -> Vec<Capture> {
+pub fn recorded() -> Vec<Capture> {
     let entries = fs::read_dir(folder()).expect("the folder is there").map(|entry| entry.expect("it can be listed").path());
     let name = |path: PathBuf| path.file_name()?.to_str()?.strip_suffix(".log.txt").map(str::to_owned);
     let mut names: Vec<String> = entries.filter_map(name).collect();
     names.sort();
     let capture = |name: String| {
         let bytes = fs::read(folder().join(format!("{name}.bin"))).unwrap_or_else(|error| panic!("{name}.bin: {error}"));
-        Capture { name: name.leak(), bytes, is_recorded: true }
+        Capture { name, bytes }
     };
     names.into_iter().map(capture).collect()
 }

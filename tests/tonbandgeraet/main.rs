@@ -8,6 +8,8 @@
 //! All look at traces through [`reader`], which shares no code with the writer.
 
 mod captures;
+#[path = "../common/mod.rs"]
+mod common;
 mod damage;
 mod golden;
 mod meaning;
@@ -15,4 +17,3 @@ mod properties;
 #[path = "../reader/mod.rs"]
 mod reader;
 mod run;
-mod views;

@@ -110,7 +110,7 @@ impl Resolver {
             Mode::BareMetal => "bare metal",
         };
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some());
-        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway };
+        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
         Resolver { names, inputs, starts, sessions: vec![Session::default()], facts }
     }
 
