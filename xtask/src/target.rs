@@ -45,8 +45,10 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
 fn check_capture(folder: &Path) -> anyhow::Result<()> {
     let capture = std::fs::read(folder.join("capture.bin"))?;
     let log = std::fs::read_to_string(folder.join("log.txt"))?;
-    let found = kernel_log::check(&capture, &log)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    // The plain format has nothing that would tell who runs when the oldest frames are missing, or a recording starts in mid-run.
+    let may_repair: &[&str] = if name.ends_with("-1") { &["no_current_task"] } else { &[] };
+    let found = kernel_log::check(&capture, &log, may_repair)?;
     println!("{name}: {} notes of the application agree with the events, and {} waits", found.agreed, found.waits);
     ensure!(found.agreed > 100, "only {} notes could be compared", found.agreed);
     Ok(())
