@@ -267,8 +267,9 @@ build_and_run() {
             (cd "$folder" && timeout 120 qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
                 -semihosting-config enable=on,target=native -kernel app 2>&1)
     fi || fail "$platform $name"
+    # Every event occurs, where time is simulated: on a host under load one task or another does not have to wait.
     all=""
-    [ "$name" = "STREAMING round=4 compat=0" ] && all=all
+    [ "$platform $name" = "qemu STREAMING round=4 compat=0" ] && all=all
     checked=$("$build/check" "$folder/capture.bin" "$folder/log.txt" $all) || fail "$platform $name"
     echo "$platform $name: $checked"
     # With the clock of a usual microcontroller (25 MHz); the host's counts nanoseconds.

@@ -103,8 +103,11 @@ impl Run {
     }
 }
 
+/// Of a ledger: the code, how often, and how many events were lost.
+type Entry = (&'static str, u64, u64);
+
 /// What a capture holds: its events and its metadata as lines, and the codes of its ledger with what was lost.
-fn decoded(firmware: &Firmware, capture: &[u8]) -> (Vec<String>, Vec<String>, Vec<(&'static str, u64, u64)>) {
+fn decoded(firmware: &Firmware, capture: &[u8]) -> (Vec<String>, Vec<String>, Vec<Entry>) {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").expect("it is registered");
     // In the plain format nothing tells how many cores there are, and one that is named once might be damage.
     let cores = (firmware.is_plain && firmware.cores > 1).then_some(firmware.cores as u16);
@@ -161,13 +164,7 @@ fn compare(firmware: &Firmware, run_: &Run) {
 }
 
 /// Of a ring the newest events are left.
-fn compare_newest(
-    firmware: &Firmware,
-    expected: &Expected<'_>,
-    mut lines: Vec<String>,
-    names: &[String],
-    ledger: &[(&'static str, u64, u64)],
-) {
+fn compare_newest(firmware: &Firmware, expected: &Expected<'_>, mut lines: Vec<String>, names: &[String], ledger: &[Entry]) {
     // Every segment tells who runs.
     let running = |line: &String| line.contains(" task_running ");
     lines.retain(|line| !running(line));
