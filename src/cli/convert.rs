@@ -48,29 +48,25 @@ struct Outcome {
 fn convert(plan: &ConvertPlan, job: &Job) -> Outcome {
     let started = Instant::now();
     let read_options = plan.reading.read_options(&job.output);
-    let mut inputs: Vec<_> = job.sources.iter().map(|source| InputReport::named(source.place.as_typed(), source.core)).collect();
-    let opened: Vec<_> = job
-        .sources
-        .iter()
-        .zip(&mut inputs)
-        .filter_map(|(source, report)| Opened::open(source, &plan.reading, &read_options, report))
-        .collect();
-    if opened.len() < job.sources.len() {
-        return failed(job, inputs, "is one recording with an input that cannot be used");
+    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
+        job.sources.iter().flat_map(|source| Opened::open(source, &plan.reading, &read_options)).unzip();
+    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    if opened.len() < inputs.len() {
+        return failed(inputs, "is one recording with an input that cannot be used");
     }
 
     let (status, output_bytes) = match write_trace(plan, job, &opened) {
         Ok(converted) => {
             inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
             if inputs.iter().all(|input| input.events == 0) {
-                return nothing_decoded(job, inputs, &opened);
+                return nothing_decoded(inputs, &opened);
             }
             inputs.iter_mut().for_each(|input| input.output = Some(job.output.as_typed()));
             (Status::Done, converted.output_bytes)
         }
         Err(error) => match error.downcast_ref::<ConvertError>() {
             Some(ConvertError::Stopped) => return Outcome { status: Status::Stopped, inputs, output_bytes: 0 },
-            _ => return failed(job, inputs, &format!("was not converted: {error:#}")),
+            _ => return failed(inputs, &format!("was not converted: {error:#}")),
         },
     };
     if plan.reading.verbosity > Verbosity::Quiet {
@@ -81,27 +77,33 @@ fn convert(plan: &ConvertPlan, job: &Job) -> Outcome {
 }
 
 /// Ends a job whose output was not written. Inputs that have no error of their own get `reason`.
-fn failed(job: &Job, mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
-    for (input, source) in inputs.iter_mut().zip(&job.sources) {
-        input.error.get_or_insert_with(|| format!("{} {reason}", source.for_people()));
+fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
+    for input in &mut inputs {
+        let name = for_people(input);
+        input.error.get_or_insert_with(|| format!("{name} {reason}"));
         say(&summary(input, false));
     }
     Outcome { status: Status::Failed, inputs, output_bytes: 0 }
 }
 
-fn nothing_decoded(job: &Job, mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
-    for ((input, source), opened) in inputs.iter_mut().zip(&job.sources).zip(opened) {
+fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
+    for (input, opened) in inputs.iter_mut().zip(opened) {
+        let name = for_people(input);
         let InputReport { input_bytes, frames_ok, frames_bad, losses, .. } = input;
         let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
         let first = first.unwrap_or_default();
         input.error = Some(format!(
-            "{} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
+            "{name} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
              a time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete",
-            source.for_people(),
             opened.format_title(),
         ));
     }
-    failed(job, inputs, "gives no event")
+    failed(inputs, "gives no event")
+}
+
+/// An input in a sentence.
+fn for_people(input: &InputReport) -> String {
+    if input.path == "-" { "standard input".into() } else { input.path.clone() }
 }
 
 /// Converts into the output's file. It only appears if there is at least one event.

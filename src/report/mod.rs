@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::format::Facts;
 use crate::input::Input;
+use crate::input::memory::Part;
 use crate::model::{Ledger, LedgerEntry, Severity};
 use crate::pipeline::InputSummary;
 
@@ -65,6 +66,8 @@ pub struct InputReport {
     pub layers: Vec<&'static str>,
     /// The length of the file itself, in bytes.
     pub file_bytes: u64,
+    /// Where in an image of a target's memory the recording was, with an account of all bytes of the image; `null` if it was in none.
+    pub memory: Option<Part>,
     /// The bytes that were given to the decoder (without layers). Always `decoded_bytes + skipped_bytes`.
     pub input_bytes: u64,
     /// Those that became records, delimiters included.
@@ -150,6 +153,7 @@ impl InputReport {
     pub fn enter_input(&mut self, input: &Input) {
         self.layers = input.layers().iter().map(|layer| layer.name()).collect();
         self.file_bytes = input.file_bytes();
+        self.memory = input.part().cloned();
         self.losses = input
             .damages()
             .iter()
@@ -227,11 +231,25 @@ mod tests {
         report
     }
 
+    /// The place of a recording in a memory image.
+    pub(super) fn in_memory() -> Part {
+        Part {
+            what: "a ring".into(),
+            image_bytes: 4000,
+            offset: 400,
+            header_bytes: 60,
+            recording_bytes: 1000,
+            unused_bytes: 40,
+            outside_bytes: 2900,
+        }
+    }
+
     #[test]
     fn the_json_keeps_its_contract() {
         let mut failed = InputReport::named("b.bin".into(), None);
         failed.error = Some("b.bin is empty".into());
-        let json = Report { tool_version: "1.2.3", ..Report::new(vec![example(), failed], 5_000, 0.25) }.to_json().unwrap();
+        let of_image = InputReport { memory: Some(in_memory()), ..example() };
+        let json = Report { tool_version: "1.2.3", ..Report::new(vec![of_image, failed], 5_000, 0.25) }.to_json().unwrap();
         let expected = r#"{
   "schema_version": 1,
   "tool_version": "1.2.3",
@@ -243,6 +261,15 @@ mod tests {
       "detected_because": "it looks so",
       "layers": [],
       "file_bytes": 1000,
+      "memory": {
+        "what": "a ring",
+        "image_bytes": 4000,
+        "offset": 400,
+        "header_bytes": 60,
+        "recording_bytes": 1000,
+        "unused_bytes": 40,
+        "outside_bytes": 2900
+      },
       "input_bytes": 1000,
       "decoded_bytes": 990,
       "skipped_bytes": 10,
@@ -288,6 +315,7 @@ mod tests {
       "detected_because": null,
       "layers": [],
       "file_bytes": 0,
+      "memory": null,
       "input_bytes": 0,
       "decoded_bytes": 0,
       "skipped_bytes": 0,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{ClockReport, InputReport, LossReport};
 use crate::format::Format;
 use crate::input::detect;
+use crate::input::memory::Part;
 
 /// What became of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
 #[must_use]
@@ -30,6 +31,14 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         writeln!(text, ", because {because}")?;
     }
 
+    if let Some(part) = &input.memory {
+        write!(text, "  found at byte {} of a memory image of {} bytes", part.offset, part.image_bytes)?;
+        if verbose {
+            let Part { header_bytes, recording_bytes, unused_bytes, outside_bytes, .. } = part;
+            write!(text, ": {recording_bytes} of recording, {header_bytes} of header, {unused_bytes} unused, {outside_bytes} outside")?;
+        }
+        text.push('\n');
+    }
     write!(text, "  {}", count(input.events, "event"))?;
     if let (Some(first_ns), Some(last_ns)) = (input.first_ns, input.last_ns) {
         write!(text, " in {}", duration(last_ns.saturating_sub(first_ns)))?;
@@ -142,6 +151,15 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
   repaired: 1 x a fix [fix], at byte 90
 ";
         assert_eq!(summary(&input, true), expected);
+    }
+
+    #[test]
+    fn the_place_in_a_memory_image_is_told() {
+        let input = InputReport { memory: Some(super::super::tests::in_memory()), ..example() };
+        let place = "  found at byte 400 of a memory image of 4000 bytes";
+        assert!(summary(&input, false).contains(&format!("{place}\n  98 events")));
+        let parts = "1000 of recording, 60 of header, 40 unused, 2900 outside";
+        assert!(summary(&input, true).contains(&format!("{place}: {parts}\n  98 events")));
     }
 
     #[test]

@@ -23,10 +23,10 @@ impl Resolver {
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
-            sessions[input.session as usize].gaps += 1;
+            sessions[input.slot()].gaps += 1;
         }
         let place = Place { names, input: at.index, starts, session: input.session };
-        let session = &mut sessions[input.session as usize];
+        let session = &mut sessions[input.slot()];
         let ids = &mut session.ids;
         let running = input.state().running;
         let is_superset = input.restorer.is_some();
@@ -435,7 +435,7 @@ impl Resolver {
         out.ledger.enter(kind, at.offset, lost);
         push_gap(LossNote { kind, offset: at.offset, bytes: 0, at_least_lost: lost }, time, input.core, out);
         input.states.iter_mut().for_each(|state| state.running = None);
-        self.sessions[input.session as usize].gaps += 1;
+        self.sessions[input.slot()].gaps += 1;
     }
 
     /// A record without a time of its own.
@@ -483,7 +483,7 @@ impl Resolver {
         let input = &mut self.inputs[index];
         if let Some(task) = input.state().running {
             let name = String::from_utf8_lossy(name).as_ref().into();
-            let names = &mut self.sessions[input.session as usize].ids.running_names;
+            let names = &mut self.sessions[input.slot()].ids.running_names;
             // More names than markers can be are of no use.
             if names.len() < Entities::LIMIT_PER_KIND {
                 names.entry((task, kind, id)).or_insert(name);
@@ -495,7 +495,7 @@ impl Resolver {
     pub(super) fn forget_levels(&mut self, index: usize, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get(index) else { return };
         let (time, core) = (input.last_ns, input.core);
-        let session = &mut self.sessions[input.session as usize];
+        let session = &mut self.sessions[input.slot()];
         for (object, level) in (0..).zip(&mut session.levels) {
             push_late(level.forget(), ObjectId(object), time, core, out);
         }

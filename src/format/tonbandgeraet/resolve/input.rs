@@ -22,6 +22,9 @@ pub struct Input {
     /// By core.
     pub states: Vec<CoreState>,
     pub session: u32,
+    /// Which of the target's programs it is of, and how many there are. Inputs of one program share its ids.
+    pub program: usize,
+    pub programs: usize,
     /// Added to a time in nanoseconds: sessions after the first start where the one before ended.
     pub shift_ns: i64,
     /// The session's first event lies here; times before it are held.
@@ -61,7 +64,7 @@ pub enum Touched {
 }
 
 impl Input {
-    pub fn new(index: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
+    pub fn new(index: usize, inputs: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
         let is_superset = facts.wire() == Wire::Superset;
@@ -92,6 +95,8 @@ impl Input {
             rate,
             states: vec![CoreState::default(); states],
             session: 0,
+            program: if options.has_own_ids { index } else { 0 },
+            programs: if options.has_own_ids { inputs } else { 1 },
             shift_ns: 0,
             start_ns: Nanos(0),
             last_ns: Nanos(0),
@@ -104,6 +109,12 @@ impl Input {
             restorer: is_superset.then(Restorer::default),
             carry: Carry::default(),
         }
+    }
+
+    /// The place of its ids in the present session.
+    #[inline]
+    pub fn slot(&self) -> usize {
+        self.session as usize * self.programs + self.program
     }
 
     pub fn state(&mut self) -> &mut CoreState {
