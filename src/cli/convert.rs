@@ -13,6 +13,9 @@ use super::{Status, say};
 use crate::pipeline::{self, ConvertError, Converted, Options, Source};
 use crate::report::{InputReport, Report, summary};
 
+/// How many damages of the input are told in the trace itself. The report has all.
+const DAMAGES_TOLD: usize = 16;
+
 /// Converts everything, tells people on standard error, and writes the report.
 pub(super) fn run(plan: &ConvertPlan) -> Status {
     let started = Instant::now();
@@ -70,7 +73,7 @@ fn convert(plan: &ConvertPlan, job: &Job) -> Outcome {
         },
     };
     if plan.reading.verbosity > Verbosity::Quiet {
-        tell(plan, job, &inputs, output_bytes, started.elapsed());
+        tell(plan, job, &inputs, &opened, output_bytes, started.elapsed());
     }
     let status = status.max(check_losses(plan, job, &inputs));
     Outcome { status, inputs, output_bytes }
@@ -109,8 +112,11 @@ fn for_people(input: &InputReport) -> String {
 /// Converts into the output's file. It only appears if there is at least one event.
 fn write_trace(plan: &ConvertPlan, job: &Job, opened: &[Opened]) -> anyhow::Result<Converted> {
     let mut options = Options { firmware_name: job.firmware_name.clone(), ..plan.options.clone() };
-    let damages = opened.iter().flat_map(|opened| opened.input.damages());
-    options.attributes.extend(damages.map(|damage| ("input_damage".to_string(), damage.detail.clone())));
+    let damages: Vec<&str> =
+        opened.iter().flat_map(|opened| opened.input.damages()).map(|damage| damage.detail.as_str()).take(DAMAGES_TOLD).collect();
+    if !damages.is_empty() {
+        options.attributes.push(("input_damage".into(), damages.join("; ")));
+    }
 
     let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
     let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
@@ -140,9 +146,15 @@ fn cannot_write_trace(job: &Job) -> String {
 }
 
 /// The summary for people.
-fn tell(plan: &ConvertPlan, job: &Job, inputs: &[InputReport], output_bytes: u64, elapsed: Duration) {
+fn tell(plan: &ConvertPlan, job: &Job, inputs: &[InputReport], opened: &[Opened], output_bytes: u64, elapsed: Duration) {
     let verbose = plan.reading.verbosity == Verbosity::Verbose;
-    let mut text: String = inputs.iter().map(|input| summary(input, verbose)).collect();
+    let mut text = String::new();
+    for (input, opened) in inputs.iter().zip(opened) {
+        text += &summary(input, verbose);
+        for damage in opened.input.damages().iter().filter(|_| verbose) {
+            text += &format!("  damage of the input: {}\n", damage.detail);
+        }
+    }
     let output = match &job.output {
         Place::Standard => "standard output".into(),
         Place::File(path) => path.display().to_string(),

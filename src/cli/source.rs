@@ -91,7 +91,7 @@ fn try_open(
         (Some(format), _) => {
             Detected { format, because: format!("--format {} says so", format.name()), certain: true }
         }
-        (None, Ok(detected)) => detected,
+        (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
         (None, Err(error)) => {
             let about_memory = about_memory(&found, &formats, error.may_be_memory());
             return Err(format!("{error}{about_memory}").into());
@@ -138,10 +138,10 @@ fn take_out(
     Ok(opened)
 }
 
-/// What to add to a message that nothing was recognised: that the input was searched as an image of memory, too.
+/// What to add to a message on what the input is: that it was searched as an image of memory, too.
 fn about_memory(found: &Search, formats: &[&'static dyn Format], may_be_memory: bool) -> String {
     if let Some((at, what, why)) = found.refused.first() {
-        return format!("\nAt byte {at} stands the mark of {what}, as in an image of a target's memory, but {why}");
+        return format!("; at byte {at} stands the mark of {what}, as in an image of a target's memory, but {why}");
     }
     let mut kinds: Vec<&str> = formats.iter().flat_map(|format| format.memory_marks()).map(|mark| mark.what).collect();
     kinds.dedup();

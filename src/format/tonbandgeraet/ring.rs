@@ -132,6 +132,7 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
             pieces.add(start, used, &format!("what is kept of the names of core {core}"));
         }
     }
+    let names = pieces.kept.pieces.len();
     let used_of = FIXED_BYTES + 4 * cores;
     for slot in oldest_first(begun, segments) {
         let used = words.nth(used_of, slot);
@@ -142,7 +143,7 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
             pieces.add(start, used, &format!("segment {slot}"));
         }
     }
-    if pieces.kept.pieces.is_empty() {
+    if pieces.kept.pieces.len() == names {
         return Err("it holds no whole frame".into());
     }
     Ok(pieces.kept)
