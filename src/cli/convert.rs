@@ -64,7 +64,14 @@ fn convert(plan: &ConvertPlan, job: &Job) -> Outcome {
             if inputs.iter().all(|input| input.events == 0) {
                 return nothing_decoded(inputs, &opened);
             }
-            inputs.iter_mut().for_each(|input| input.output = Some(job.output.as_typed()));
+            for input in &mut inputs {
+                input.output = Some(job.output.as_typed());
+                input.warnings.clone_from(&converted.warnings);
+            }
+            // Told even to those who want no summary: there is a trace, but with nothing in it.
+            if plan.reading.verbosity == Verbosity::Quiet {
+                converted.warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
+            }
             (Status::Done, converted.output_bytes)
         }
         Err(error) => match error.downcast_ref::<ConvertError>() {

@@ -96,6 +96,8 @@ pub struct InputReport {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
+    /// What the user should know of its trace, as sentences.
+    pub warnings: Vec<String>,
     /// Where the trace was written, `-` for standard output; `null` if none was.
     pub output: Option<String>,
     /// Why it was not converted, as a sentence.
@@ -228,6 +230,7 @@ mod tests {
         report.detected_because = Some("it looks so".into());
         report.file_bytes = 1000;
         report.output = Some("a.perfetto-trace".into());
+        report.warnings = vec!["nothing is in the time range".into()];
         report
     }
 
@@ -305,6 +308,9 @@ mod tests {
       "system": "FreeRTOS",
       "cores": 2,
       "sessions": 1,
+      "warnings": [
+        "nothing is in the time range"
+      ],
       "output": "a.perfetto-trace",
       "error": null
     },
@@ -330,6 +336,7 @@ mod tests {
       "system": null,
       "cores": 0,
       "sessions": 0,
+      "warnings": [],
       "output": null,
       "error": "b.bin is empty"
     }

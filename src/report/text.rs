@@ -76,6 +76,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     if input.losses.is_empty() {
         writeln!(text, "  nothing lost")?;
     }
+    for warning in &input.warnings {
+        writeln!(text, "  warning: {warning}")?;
+    }
     Ok(())
 }
 
@@ -136,6 +139,7 @@ a.bin (core 1): Tonbandgerät, because it looks so
   98 events in 2.500 s, FreeRTOS, 2 cores, clock 168 MHz (told by --clock-hz)
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 case (-v lists them)
+  warning: nothing is in the time range
 ";
         assert_eq!(summary(&example(), false), expected);
     }
@@ -149,6 +153,7 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
   1000 bytes: 990 decoded, 10 skipped; 100 good frames, 1 bad
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 x a fix [fix], at byte 90
+  warning: nothing is in the time range
 ";
         assert_eq!(summary(&input, true), expected);
     }

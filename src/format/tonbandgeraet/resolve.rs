@@ -16,6 +16,7 @@ mod losses;
 mod mailbox;
 mod names;
 mod restore;
+mod syncs;
 mod view;
 
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};

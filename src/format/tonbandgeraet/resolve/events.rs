@@ -413,6 +413,7 @@ impl Resolver {
             }
             input.since_drop_counter = 0;
             input.dropped = Some(count);
+            input.drop_counter_ns = time;
             return;
         }
         input.since_drop_counter = 0;
@@ -421,8 +422,13 @@ impl Resolver {
             _ => None,
         });
         let grew = count > before.unwrap_or(0);
-        // One flipped bit: the next counter is where the last one was.
-        if !grew || next.is_some_and(|next| next < count) {
+        // One flipped bit: the next counter is where the last one was. If none follows, more cannot be lost than happens in the
+        // time since the last one.
+        let is_contradicted = match next {
+            Some(next) => next < count,
+            None => u64::from(count - before.unwrap_or(0).min(count)) > input.events_at_most(time),
+        };
+        if !grew || is_contradicted {
             out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset, 0);
             if !grew && next == Some(count) {
                 input.dropped = Some(count);
@@ -430,6 +436,7 @@ impl Resolver {
             return;
         }
         input.dropped = Some(count);
+        input.drop_counter_ns = time;
         let lost = u64::from(count - before.unwrap_or(0));
         let kind = losses::DROPPED_BY_TARGET;
         out.ledger.enter(kind, at.offset, lost);

@@ -9,6 +9,7 @@ use super::clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
 use super::held::{At, Carry, SameCore};
 use super::names::Names;
 use super::restore::Restorer;
+use super::syncs;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
 /// One input.
@@ -32,6 +33,8 @@ pub struct Input {
     pub last_ns: Nanos,
     pub dropped: Option<u32>,
     pub since_drop_counter: u64,
+    /// When the drop counter was told last.
+    pub drop_counter_ns: Nanos,
     /// Where metadata or a `core_id` at time 0 stands since the last timed record: a sign of a restart.
     pub restart_sign: Option<u64>,
     pub timed_before: bool,
@@ -102,13 +105,25 @@ impl Input {
             last_ns: Nanos(0),
             dropped: None,
             since_drop_counter: DROP_COUNTER_EVERY,
+            drop_counter_ns: Nanos(0),
             restart_sign: None,
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
-            restorer: is_superset.then(Restorer::default),
+            restorer: is_superset.then(|| Restorer::new(syncs::judge(&facts.sync_points))),
             carry: Carry::default(),
         }
+    }
+
+    /// How many events may have happened since the drop counter was told, by how many there were in the whole session. A burst
+    /// has more than the average, and a short time some anyhow.
+    pub fn events_at_most(&self, now: Nanos) -> u64 {
+        const BURST: u128 = 64;
+        let events: u64 = self.states.iter().map(|state| state.clock.count()).sum();
+        let whole_ns = now.0.saturating_sub(self.start_ns.0).max(1);
+        let part_ns = now.0.saturating_sub(self.drop_counter_ns.max(self.start_ns).0).min(whole_ns);
+        let average = u128::from(events) * u128::from(part_ns) / u128::from(whole_ns);
+        u64::try_from(BURST * (average + BURST)).unwrap_or(u64::MAX)
     }
 
     /// The place of its ids in the present session.
