@@ -131,11 +131,16 @@ impl Restorer {
             }
             return;
         }
-        if let Some(ticks) = time {
-            sequence.ticks = ticks;
-        }
         if let Record::CoreId { core_id, .. } = stored.record {
             sequence.core = u16::try_from(core_id).unwrap_or(sequence.core);
+        } else if let Some(ticks) = time {
+            // Behind the clock, or beyond the next sync: a damaged frame that looks like one with an absolute time.
+            if (sequence.ticks..=sequence.until).contains(&ticks) {
+                sequence.ticks = ticks;
+            } else {
+                found.repair(losses::TIME_OUTLIER, stored.offset);
+                stored.record.set_ts(sequence.ticks);
+            }
         }
         if !sequence.has_stopped {
             sequence.number = sequence.number.wrapping_add(1);
