@@ -113,9 +113,12 @@ fn assert_newest(trace: &Trace, name: &str, last: i64, at_least: usize) {
 #[test]
 fn a_ring_is_found_wherever_it_is_and_its_newest_events_are_shown() {
     for (before, behind) in [(0, 0), (0, 5), (9, 0), (196_613, 325_000), (3 << 20, 1 << 20)] {
-        for (name, marker, last, at_least) in
-            [("one_core", "north", 1000, 60), ("two_cores", "both", 1000, 60), ("unfilled", "few", 20, 20), ("plain", "plain", 1000, 60)]
-        {
+        for (name, marker, last, at_least) in [
+            ("one_core", "north", 1000, 60),
+            ("two_cores", "both", 1000, 60),
+            ("unfilled", "few", 20, 20),
+            ("plain", "plain", 1000, 60),
+        ] {
             let image = [other_memory(before), ring(name), other_memory(behind)].concat();
             let run = convert(&image, &[]);
             assert_newest(&run.trace(), marker, last, at_least);

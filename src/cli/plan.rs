@@ -255,12 +255,8 @@ fn reading(args: &ReadArgs) -> Reading {
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
-    let format_options = FormatOptions {
-        clock: args.clock_hz,
-        mode: args.mode.map(Into::into),
-        cores: args.cores,
-        ..FormatOptions::default()
-    };
+    let format_options =
+        FormatOptions { clock: args.clock_hz, mode: args.mode.map(Into::into), cores: args.cores, ..FormatOptions::default() };
     Reading { format: args.format.clone(), format_options, threads: args.threads, mmap: !args.no_mmap, verbosity }
 }
 

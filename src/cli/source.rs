@@ -88,9 +88,7 @@ fn try_open(
         return take_out(&input, &found, name, reading, read_options);
     }
     let detected = match (reading.format(), detected) {
-        (Some(format), _) => {
-            Detected { format, because: format!("--format {} says so", format.name()), certain: true }
-        }
+        (Some(format), _) => Detected { format, because: format!("--format {} says so", format.name()), certain: true },
         (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
         (None, Err(error)) => {
             let about_memory = about_memory(&found, &formats, error.may_be_memory());

@@ -166,7 +166,9 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
     let near = |candidate: &Candidate| candidate.score >= SCORE_MIN && best - candidate.score < SCORE_MARGIN;
     let rivals: Vec<_> = candidates().filter(near).collect();
     match claims.into_iter().next() {
-        Some((format, probe)) if rivals.len() < 2 => Ok(Detected { format, because: probe.reason, certain: best >= SCORE_CERTAIN }),
+        Some((format, probe)) if rivals.len() < 2 => {
+            Ok(Detected { format, because: probe.reason, certain: best >= SCORE_CERTAIN })
+        }
         _ => Err(DetectError::Ambiguous(rivals)),
     }
 }

@@ -35,7 +35,10 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         write!(text, "  found at byte {} of a memory image of {} bytes", part.offset, part.image_bytes)?;
         if verbose {
             let Part { header_bytes, recording_bytes, unused_bytes, outside_bytes, .. } = part;
-            write!(text, ": {recording_bytes} of recording, {header_bytes} of header, {unused_bytes} unused, {outside_bytes} outside")?;
+            write!(
+                text,
+                ": {recording_bytes} of recording, {header_bytes} of header, {unused_bytes} unused, {outside_bytes} outside"
+            )?;
         }
         text.push('\n');
     }

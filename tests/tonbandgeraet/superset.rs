@@ -49,14 +49,8 @@ struct Story {
 impl Story {
     fn new(seed: u64) -> Story {
         let sequence = Sequence::new(1, (u32::try_from(NS_PER_TICK).unwrap(), 1), 1, 30);
-        let mut story = Story {
-            sequence,
-            frames: Vec::new(),
-            random: Random(seed),
-            ticks: 1000,
-            expected: Expected::default(),
-            events: 0,
-        };
+        let mut story =
+            Story { sequence, frames: Vec::new(), random: Random(seed), ticks: 1000, expected: Expected::default(), events: 0 };
         story.sequence.start(1000);
         story
     }
@@ -352,7 +346,9 @@ fn every_kind_of_record_is_shown_as_recorded() {
         assert_eq!(shown.counters.len(), expected.counters.len());
         let expected = Expected { counters: BTreeMap::new(), ..expected };
         assert_eq!(Expected { counters: BTreeMap::new(), ..shown }, expected, "seed {seed}");
-        assert!(expected.notified.len() > 20 && expected.commands.len() > 20 && expected.bits.len() > 20 && expected.bytes.len() > 20);
+        assert!(
+            expected.notified.len() > 20 && expected.commands.len() > 20 && expected.bits.len() > 20 && expected.bytes.len() > 20
+        );
         assert!(expected.armed["blink"].len() > 5 && expected.expired["blink"].len() > 5);
     }
 }

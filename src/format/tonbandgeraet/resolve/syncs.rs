@@ -66,6 +66,8 @@ pub fn judge(points: &[SyncPoint]) -> Vec<Judgement> {
         }
         let before = index.checked_sub(1).and_then(|before| points.get(before)).filter(|_| index > begin);
         let after = points.get(index + 1).filter(|after| !after.starts);
+        // A contradiction of the one before says nothing against this one.
+        let odd_before = index.checked_sub(1).and_then(|before| judged.get(before)).copied().unwrap_or(Judgement::none(0));
         let own = &mut judged[index];
         match (before, after) {
             (Some(before), Some(after)) => {
@@ -80,10 +82,10 @@ pub fn judge(points: &[SyncPoint]) -> Vec<Judgement> {
                 let may_grow = sent.saturating_add(UNCONFIRMED);
                 let leap = this.ts.saturating_sub(before.ts);
                 let span = before.ts.saturating_sub(first.ts).max(1);
-                own.odd_time = index - begin >= ENOUGH && leap / EDGE_FACTOR > span;
-                own.odd_number = u64::from(this.seq.wrapping_sub(before.seq)) > may_grow;
-                own.odd_dropped = u64::from(this.dropped.wrapping_sub(before.dropped)) > may_grow;
-                own.odd_cores = this.cores != before.cores;
+                own.odd_time = !odd_before.odd_time && index - begin >= ENOUGH && leap / EDGE_FACTOR > span;
+                own.odd_number = !odd_before.odd_number && u64::from(this.seq.wrapping_sub(before.seq)) > may_grow;
+                own.odd_dropped = !odd_before.odd_dropped && u64::from(this.dropped.wrapping_sub(before.dropped)) > may_grow;
+                own.odd_cores = !odd_before.odd_cores && this.cores != before.cores;
             }
             // The first one: the two behind it speak for each other.
             (None, Some(after)) => {
