@@ -112,8 +112,7 @@ fn take_out(
         return Err(format!("holds {count} recordings, but @ names one core for it; give it without").into());
     }
     let mut opened = Vec::with_capacity(count);
-    let mut next_core = 0u16;
-    for recording in &found.recordings {
+    for (core, recording) in (0u16..).zip(&found.recordings) {
         let kept = &recording.kept;
         if count > 1 && kept.cores > 1 {
             return Err(format!(
@@ -128,10 +127,9 @@ fn take_out(
         let input = image.take_out(recording, read_options)?;
         let because = format!("{} stands at byte {}", kept.what, kept.range.start);
         let detected = Detected { format: recording.format, because, certain: true };
-        let core = if count > 1 { Some(next_core) } else { name.core };
+        let core = if count > 1 { Some(core) } else { name.core };
         let options = FormatOptions { core, has_own_ids: count > 1, ..reading.format_options.clone() };
         opened.push(Opened { input, detected, options });
-        next_core += 1;
     }
     Ok(opened)
 }
