@@ -21,7 +21,7 @@ fn capture(damage: Damage) -> Vec<u8> {
 
 /// A capture, scanned and decoded.
 fn decoded(input: &[u8]) -> (Stages, Vec<Parcel>) {
-    let scan = FORMATS[0].open(&[FormatOptions::default()]);
+    let scan = FORMATS[0].open(&[FormatOptions::default()]).unwrap();
     let mut parts = Vec::new();
     let mut start = 0;
     while start < input.len() {

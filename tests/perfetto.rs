@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use reader::{Arg, Attribute, Instant, Slice, Switch, Trace, TrackKind, Waking};
+use traceconv::model::Source;
 use traceconv::perfetto::{AttributeValue, Encoder, encode_block, epilogue, prelude};
 use traceconv::timeline::{
     self as ops, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
@@ -46,7 +47,7 @@ prop_compose! {
         text in prop::bool::weighted(0.2),
         value in prop_oneof![-3i64..300, any::<i64>(), Just((1 << 56) - 1), Just(1 << 56)],
         flow in 0u8..8,
-        args in prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((0u8..6, any::<u64>()), 0..4)],
+        args in prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((0u8..8, any::<u64>()), 0..4)],
         ends_block in prop::bool::weighted(0.02),
     ) -> Step {
         Step { what, track, step_ns, name, text, value, flow, args, ends_block }
@@ -109,6 +110,17 @@ impl Scene {
         (block.text_refs.len() as u32 - 1, text.into())
     }
 
+    fn source(&mut self, line: u32) -> (u32, String) {
+        let source = Source { file: "a.c".into(), function: line.is_multiple_of(2).then(|| "f".into()), line };
+        let text = format!("a.c:{line}{}", if line.is_multiple_of(2) { " f" } else { "" });
+        let sources = &mut self.block().sources;
+        let index = sources.iter().position(|known| *known == source).unwrap_or_else(|| {
+            sources.push(source);
+            sources.len() - 1
+        });
+        (index as u32, text)
+    }
+
     fn args(&mut self, op: &mut Op, step: &Step) -> BTreeMap<String, Arg> {
         op.args_start = self.block().args.len() as u32;
         op.args_len = step.args.len() as u8;
@@ -120,6 +132,8 @@ impl Scene {
                 1 => (ArgValue::Int(bits.cast_signed()), Arg::Int(bits.cast_signed())),
                 2 => (ArgValue::Bool(bits % 2 == 1), Arg::Bool(bits % 2 == 1)),
                 3 => (ArgValue::Int(-5), Arg::Int(-5)),
+                6 => (ArgValue::Hex(bits), Arg::Pointer(bits)),
+                7 => (ArgValue::Float(bits as f64 / 8.0), Arg::Double(bits as f64 / 8.0)),
                 4 => {
                     let (index, text) = self.name((bits % 20) as u32);
                     (ArgValue::Name(index), Arg::Text(text))
@@ -181,7 +195,14 @@ impl Scene {
         if op.flow != Flow::None {
             op.value = step.value;
         }
-        let args = self.args(&mut op, step);
+        let mut args = self.args(&mut op, step);
+        if step.flow == 2 {
+            let line = step.name;
+            let (index, text) = self.source(line);
+            self.block().args.push(ops::Arg { name: 0, value: ArgValue::Source(index) });
+            op.args_len += 1;
+            args.insert("source_location".into(), Arg::Text(text));
+        }
         self.block().ops.push(op);
         let trace = &mut self.expected;
         match kind {
@@ -204,6 +225,13 @@ impl Scene {
     fn counter(&mut self, step: &Step) {
         self.now_ns += step.step_ns;
         let track = COUNTER_TRACKS[step.track % COUNTER_TRACKS.len()];
+        if step.flow == 0 {
+            let value = step.value as f64 / 4.0;
+            let op = Op { value: value.to_bits().cast_signed(), ..self.op(self.now_ns, track, OpKind::FloatCounter) };
+            self.block().ops.push(op);
+            self.expected.float_counters.entry(u64::from(track)).or_default().push((self.now_ns, value));
+            return;
+        }
         let op = Op { value: step.value, ..self.op(self.now_ns, track, OpKind::Counter) };
         self.block().ops.push(op);
         self.expected.counters.entry(u64::from(track)).or_default().push((self.now_ns, step.value));
@@ -266,6 +294,7 @@ fn assert_same(found: &Trace, expected: &Trace) {
     assert_eq!(found.unclosed, expected.unclosed);
     assert_eq!(found.instants, expected.instants);
     assert_eq!(found.counters, expected.counters);
+    assert_eq!(found.float_counters, expected.float_counters);
     assert_eq!(found.sched, expected.sched);
     assert_eq!(found.wakings, expected.wakings);
 }

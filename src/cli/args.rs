@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::own_options::OwnOptions;
 use super::values::{MaxLost, parse_clock_hz, parse_max_lost, parse_time};
 use crate::format::{FORMATS, Mode};
 use crate::model::Rate;
@@ -105,6 +106,9 @@ pub(super) struct ReadArgs {
     /// In Hz: whole numbers, also as a fraction, with k, M or G: `168M`, `32768`, `72M/7`.
     #[arg(long, value_name = "N[/D]", value_parser = parse_clock_hz)]
     pub(super) clock_hz: Option<Rate>,
+
+    #[command(flatten)]
+    pub(super) own: OwnOptions,
 
     /// The number of threads; 0 is one per processor. Has no influence on the trace
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]

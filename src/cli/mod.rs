@@ -7,6 +7,7 @@ mod args;
 mod convert;
 mod dump;
 mod output;
+mod own_options;
 mod plan;
 mod progress;
 mod source;

@@ -230,7 +230,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
             threads: args.read.threads,
             ..Options::default()
         },
-        reading: reading(&args.read),
+        reading: reading(&args.read)?,
         report,
         strict: args.strict,
         max_lost: args.max_lost,
@@ -246,18 +246,25 @@ pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, UsageError> {
     {
         return usage(format!("{} is the input itself; name another output with -o", output.display()));
     }
-    Ok(DumpPlan { source, output, text: args.text, reading: reading(&args.read) })
+    Ok(DumpPlan { source, output, text: args.text, reading: reading(&args.read)? })
 }
 
-fn reading(args: &ReadArgs) -> Reading {
+fn reading(args: &ReadArgs) -> Result<Reading, UsageError> {
     let verbosity = match (args.quiet, args.verbose) {
         (true, _) => Verbosity::Quiet,
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
-    let format_options =
-        FormatOptions { clock: args.clock_hz, mode: args.mode.map(Into::into), cores: args.cores, ..FormatOptions::default() };
-    Reading { format: args.format.clone(), format_options, threads: args.threads, mmap: !args.no_mmap, verbosity }
+    let own = args.own.read().map_err(UsageError)?;
+    let format_options = FormatOptions {
+        clock: args.clock_hz,
+        mode: args.mode.map(Into::into),
+        cores: args.cores,
+        core: None,
+        has_own_ids: false,
+        own,
+    };
+    Ok(Reading { format: args.format.clone(), format_options, threads: args.threads, mmap: !args.no_mmap, verbosity })
 }
 
 fn usage<T>(message: impl Into<String>) -> Result<T, UsageError> {

@@ -30,7 +30,7 @@ impl Opened {
                 .into_iter()
                 .map(|opened| {
                     let mut report = InputReport::named(name.place.as_typed(), opened.options.core);
-                    opened.enter(&mut report);
+                    opened.enter(reading, &mut report);
                     (report, Some(opened))
                 })
                 .collect(),
@@ -41,10 +41,13 @@ impl Opened {
         }
     }
 
-    fn enter(&self, report: &mut InputReport) {
+    fn enter(&self, reading: &Reading, report: &mut InputReport) {
         report.enter_input(&self.input);
         report.format = Some(self.detected.format.name());
         report.detected_because = Some(self.detected.because.clone());
+        for name in reading.format_options.foreign_to(self.detected.format.options()) {
+            report.hints.push(format!("--{name} does not concern {}, so it was not used.", self.format_title()));
+        }
     }
 
     /// The format's name for people.

@@ -8,10 +8,13 @@
 //! 3. **decode**: [`Decode::decode`] turns each part into records, in parallel, without state.
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
+mod options;
 pub mod tonbandgeraet;
 
 use std::any::Any;
 use std::ops::Range;
+
+pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
 
 use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
@@ -30,9 +33,17 @@ pub trait Format: Sync {
     /// format, how sure that is, and why. `whole` says whether the sample is the whole input.
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe>;
 
+    /// The options that only this format understands, or a few.
+    fn options(&self) -> &'static [OptionSpec] {
+        &[]
+    }
+
     /// Starts reading a recording of this format: one input, or several that are parts of one recording (one per core). There
     /// is one set of options for each; inputs are known by their place in this list from here on.
-    fn open(&self, inputs: &[FormatOptions]) -> Box<dyn Scan>;
+    ///
+    /// # Errors
+    /// When an option has a value that the format cannot use.
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError>;
 
     /// How recordings of this format are found in an image of a target's memory; empty if targets keep none there.
     fn memory_marks(&self) -> &'static [MemoryMark] {
@@ -95,21 +106,6 @@ pub struct Probe {
     pub score: u8,
     /// What speaks for it, as a sentence without a final stop.
     pub reason: String,
-}
-
-/// What the user said about the input. A format takes what concerns it.
-#[derive(Clone, Debug, Default)]
-pub struct FormatOptions {
-    /// The tick rate, instead of the one that the capture states.
-    pub clock: Option<Rate>,
-    /// Whether the target ran an RTOS; `None`: find out.
-    pub mode: Option<Mode>,
-    /// The number of cores; `None`: find out.
-    pub cores: Option<u16>,
-    /// The core that a split recording belongs to; `None`: what the stream says, else core 0.
-    pub core: Option<u16>,
-    /// The input is of a program of its own: ids mean other things in it than in the other inputs.
-    pub has_own_ids: bool,
 }
 
 /// What ran on the target.
@@ -223,6 +219,21 @@ pub struct Facts {
     pub sessions: u32,
     /// Whether recordings of this kind begin while the firmware runs: then spans may be open, and nothing says so.
     pub begins_midway: bool,
+    /// What else was found out, for the report.
+    pub details: Vec<Detail>,
+    /// Advice on what to try, as sentences.
+    pub hints: Vec<String>,
+}
+
+/// A fact about a recording that has no field of its own.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Detail {
+    /// What it is, as a short noun in lower case: `timer period`. The key of scripts.
+    pub name: &'static str,
+    /// Its value, with its unit.
+    pub value: String,
+    /// Where it is known from, e.g. `told by the capture`, `--tick-hz`, `inferred`, `assumed`.
+    pub source: String,
 }
 
 /// One record, for `traceconv dump`.

@@ -176,7 +176,7 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{FormatOptions, Probe, Scan};
+    use crate::format::{FormatOptions, OptionError, Probe, Scan};
 
     /// Recognises whatever contains its name.
     struct Fake {
@@ -198,7 +198,7 @@ mod tests {
             found.then(|| Probe { score: self.score, reason: format!("says {}", self.name) })
         }
 
-        fn open(&self, _inputs: &[FormatOptions]) -> Box<dyn Scan> {
+        fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
             unreachable!("detection opens nothing")
         }
     }

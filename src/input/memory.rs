@@ -164,7 +164,7 @@ fn find_all(bytes: &Bytes, mark: &[u8], end: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{FormatOptions, KeptDamage, Probe, Scan};
+    use crate::format::{FormatOptions, KeptDamage, OptionError, Probe, Scan};
 
     /// Keeps `<mark><length of the rest><rest>`; the recording is the rest in two pieces, the second half first.
     struct Fake;
@@ -184,7 +184,7 @@ mod tests {
             None
         }
 
-        fn open(&self, _inputs: &[FormatOptions]) -> Box<dyn Scan> {
+        fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
             unreachable!("nothing is opened")
         }
 

@@ -1,6 +1,6 @@
 //! Events on their way from a resolver to the timeline, with the texts and loss notes they point into.
 
-use super::{Event, LossNote, Nanos};
+use super::{Event, LaneId, LossNote, NameId, Nanos, SourceId};
 
 /// A piece of text in an [`EventBatch`]. Empty is "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,176 @@ impl TextRef {
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
+}
+
+/// What a span, instant or state is called: nothing, a name known for the whole conversion, or a text of its batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    start: u32,
+    len: u32,
+}
+
+impl Label {
+    /// Nothing: a span or instant is called like its lane.
+    pub const NONE: Label = Label { start: 0, len: 0 };
+    const NAME: u32 = u32::MAX;
+
+    /// A name known for the whole conversion.
+    #[inline]
+    #[must_use]
+    pub fn name(name: NameId) -> Label {
+        Label { start: name.0, len: Self::NAME }
+    }
+
+    /// A text of the batch; the empty text is nothing.
+    #[inline]
+    #[must_use]
+    pub fn text(text: TextRef) -> Label {
+        Label { start: text.start, len: text.len.min(Self::NAME - 1) }
+    }
+
+    /// The name, if it is one.
+    #[inline]
+    #[must_use]
+    pub fn as_name(self) -> Option<NameId> {
+        (self.len == Self::NAME).then_some(NameId(self.start))
+    }
+
+    /// The text, if it is one; empty for nothing.
+    #[inline]
+    #[must_use]
+    pub fn as_text(self) -> Option<TextRef> {
+        (self.len != Self::NAME).then_some(TextRef { start: self.start, len: self.len })
+    }
+
+    /// Whether it is nothing.
+    #[inline]
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self.len == 0
+    }
+}
+
+impl std::fmt::Debug for Label {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.as_name() {
+            Some(name) => name.fmt(f),
+            None => self.as_text().fmt(f),
+        }
+    }
+}
+
+impl From<TextRef> for Label {
+    fn from(text: TextRef) -> Label {
+        Label::text(text)
+    }
+}
+
+impl From<NameId> for Label {
+    fn from(name: NameId) -> Label {
+        Label::name(name)
+    }
+}
+
+/// A named value that belongs to an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arg {
+    /// Its name.
+    pub name: NameId,
+    /// Its value.
+    pub value: ArgValue,
+}
+
+/// The value of an [`Arg`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgValue {
+    /// An unsigned number.
+    Uint(u64),
+    /// A signed number.
+    Int(i64),
+    /// An address or a pattern of bits: shown in hex.
+    Hex(u64),
+    /// A number with a fraction.
+    Float(f64),
+    /// True or false.
+    Bool(bool),
+    /// A name known for the whole conversion.
+    Name(NameId),
+    /// A text of the batch.
+    Text(TextRef),
+    /// Not shown as a value: a flow of this number starts or goes on at this event, and the viewer draws an arrow to the next
+    /// event of the same flow. Numbers are the format's own, below [`ArgValue::FLOW_LIMIT`]. An event has one flow at most.
+    FlowOut(u64),
+    /// As [`ArgValue::FlowOut`], but the flow ends here.
+    FlowIn(u64),
+}
+
+impl ArgValue {
+    /// Numbers of flows that formats make are below this.
+    pub const FLOW_LIMIT: u64 = 1 << 62;
+}
+
+/// The args of an event: a range of [`EventBatch::args`]. At two-byte alignment, to keep [`Event`] within 32 bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C, packed(2))]
+pub struct Args {
+    start: u32,
+    count: u16,
+}
+
+impl Args {
+    /// None.
+    pub const NONE: Args = Args { start: 0, count: 0 };
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.count == 0
+    }
+}
+
+impl std::fmt::Debug for Args {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (start, count) = (self.start, self.count);
+        write!(f, "{start}+{count}")
+    }
+}
+
+/// How grave a log message is, as the viewer's log knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogSeverity {
+    /// Not told.
+    Unspecified,
+    /// The least.
+    Verbose,
+    /// For developers.
+    Debug,
+    /// For information.
+    Info,
+    /// Something is not as it should be.
+    Warning,
+    /// Something went wrong.
+    Error,
+    /// Nothing goes on after it.
+    Fatal,
+}
+
+/// A log message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogNote {
+    /// Where it is shown as an instant.
+    pub lane: LaneId,
+    /// How grave it is.
+    pub severity: LogSeverity,
+    /// What the instant is called: best what is the same in all messages of its kind, as the format string.
+    pub name: Label,
+    /// The message.
+    pub body: TextRef,
+    /// Where in the source code it comes from.
+    pub source: Option<SourceId>,
+    /// More about it.
+    pub args: Args,
 }
 
 /// UTF-8 texts, one after the other.
@@ -77,6 +247,10 @@ pub struct EventBatch {
     pub texts: TextArena,
     /// Their loss notes.
     pub losses: Vec<LossNote>,
+    /// Their log messages.
+    pub logs: Vec<LogNote>,
+    /// Their args.
+    pub args: Vec<Arg>,
 }
 
 impl EventBatch {
@@ -85,6 +259,25 @@ impl EventBatch {
         self.events.clear();
         self.texts.clear();
         self.losses.clear();
+        self.logs.clear();
+        self.args.clear();
+    }
+
+    /// Adds the args of one event; more than 65535 are cut off there.
+    #[inline]
+    pub fn add_args(&mut self, args: &[Arg]) -> Args {
+        let args = args.get(..usize::from(u16::MAX)).unwrap_or(args);
+        let Ok(start) = u32::try_from(self.args.len()) else { return Args::NONE };
+        self.args.extend_from_slice(args);
+        Args { start, count: args.len() as u16 }
+    }
+
+    /// The args of an event of this batch.
+    #[inline]
+    #[must_use]
+    pub fn args_of(&self, args: Args) -> &[Arg] {
+        let start = args.start as usize;
+        self.args.get(start..start.saturating_add(usize::from(args.count))).unwrap_or(&[])
     }
 
     /// The time of the first event.

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -37,6 +39,19 @@ handle!(
 handle!(
     /// A place that spans, instants or values of one kind belong to: an event marker, a value marker.
     LaneId
+);
+
+handle!(
+    /// A name known for the whole conversion: of a signal, of a function, of an argument, a format string.
+    NameId
+);
+handle!(
+    /// A group of lanes.
+    GroupId
+);
+handle!(
+    /// A place in the firmware's source code.
+    SourceId
 );
 
 /// A processor core of the target, counted from 0.
@@ -180,6 +195,45 @@ pub enum LaneOwner {
     Firmware,
     /// One task: its spans nest on the task's own track.
     Task(TaskId),
+    /// A group that the format made.
+    Group(GroupId),
+}
+
+/// A group of lanes, for what is neither a task nor the firmware as a whole: a logging client, an active object.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The group it is in; `None`: the firmware.
+    pub parent: Option<GroupId>,
+    /// What it is, for the viewer's help.
+    pub description: Option<Arc<str>>,
+    /// Its place among its siblings, lowest first.
+    pub rank: u32,
+    /// Whether it is drawn as a process of its own, beside the firmware. Then it has no parent.
+    pub is_process: bool,
+    /// The target session (counted from 0) it belongs to.
+    pub session: u32,
+}
+
+/// A place in the firmware's source code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// The file's name, as the build told it.
+    pub file: Arc<str>,
+    /// The function's name, if known.
+    pub function: Option<Arc<str>>,
+    /// The line, counted from 1; 0: not known.
+    pub line: u32,
+}
+
+/// What is known about a target session as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// What ran, to be shown beside the firmware's name: `QP/C 8.1.2`.
+    pub name: Option<Arc<str>>,
+    /// Facts about it, by name: version, clock, build.
+    pub details: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// What a lane holds.
@@ -187,8 +241,12 @@ pub enum LaneOwner {
 pub enum LaneKind {
     /// Spans and instants.
     Events,
+    /// The same, and log messages. A lane of its own kind because the viewer's log knows threads only: it is drawn as a thread.
+    Log,
     /// Values over time.
     Values,
+    /// States, one at a time.
+    States,
 }
 
 /// A place for spans and instants, or for the values of one quantity.
@@ -217,6 +275,18 @@ pub struct Entities {
     pub objects: Vec<Object>,
     /// By [`LaneId`].
     pub lanes: Vec<Lane>,
+    /// By [`GroupId`]. A group comes after the one that it is in.
+    pub groups: Vec<Group>,
+    /// By [`SourceId`].
+    pub sources: Vec<Source>,
+    /// By [`NameId`]. All different.
+    pub names: Vec<Arc<str>>,
+    /// By session number. One that is missing has nothing to tell.
+    pub sessions: Vec<Session>,
+    /// Where a name is in `names`.
+    name_ids: FxHashMap<Arc<str>, NameId>,
+    /// Where a place is in `sources`.
+    source_ids: FxHashMap<Source, SourceId>,
 }
 
 impl Entities {
@@ -243,15 +313,47 @@ impl Entities {
     pub fn add_lane(&mut self, lane: Lane) -> Option<LaneId> {
         add(&mut self.lanes, lane).map(LaneId)
     }
+
+    /// Adds a group; `None` at the limit.
+    pub fn add_group(&mut self, group: Group) -> Option<GroupId> {
+        add(&mut self.groups, group).map(GroupId)
+    }
+
+    /// The handle of a name, which is added if it is new; `None` at the limit. For names whose number does not grow with the
+    /// length of a healthy capture; resolvers keep the handles, as this is a look-up by text.
+    pub fn add_name(&mut self, name: &str) -> Option<NameId> {
+        if let Some(&id) = self.name_ids.get(name) {
+            return Some(id);
+        }
+        let name: Arc<str> = name.into();
+        let id = add(&mut self.names, name.clone()).map(NameId)?;
+        self.name_ids.insert(name, id);
+        Some(id)
+    }
+
+    /// The handle of a place in the source code, which is added if it is new; `None` at the limit.
+    pub fn add_source(&mut self, source: Source) -> Option<SourceId> {
+        if let Some(&id) = self.source_ids.get(&source) {
+            return Some(id);
+        }
+        let id = add(&mut self.sources, source.clone()).map(SourceId)?;
+        self.source_ids.insert(source, id);
+        Some(id)
+    }
 }
 
 impl Entities {
-    /// Takes over those entities of `newer` that are not here yet. Entities never change once added, so afterwards both are equal.
+    /// Takes over those entities of `newer` that are not here yet. Entities never change once added, so afterwards both have the
+    /// same; only names and places cannot be looked up here.
     pub fn extend_from(&mut self, newer: &Entities) {
         extend(&mut self.tasks, &newer.tasks);
         extend(&mut self.isrs, &newer.isrs);
         extend(&mut self.objects, &newer.objects);
         extend(&mut self.lanes, &newer.lanes);
+        extend(&mut self.groups, &newer.groups);
+        extend(&mut self.sources, &newer.sources);
+        extend(&mut self.names, &newer.names);
+        extend(&mut self.sessions, &newer.sessions);
     }
 }
 

@@ -3,7 +3,7 @@
 //! It knows no wire format and nothing of the output. Every format's resolver speaks it, and the timeline understands nothing
 //! else.
 
-use super::{CoreId, IsrId, LaneId, Nanos, ObjectId, TaskId, TextRef};
+use super::{Args, CoreId, IsrId, Label, LaneId, Nanos, ObjectId, TaskId};
 
 /// Something that happened at a time, on a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,14 +84,20 @@ pub enum EventKind {
     /// Memory was taken from the heap or given back. Address 0: there was not enough.
     Heap { op: HeapOp, address: Packed<u64>, bytes: u32 },
 
-    /// A span begins on a lane. The text, if not empty, is its name.
-    SpanBegin { lane: LaneId, text: TextRef },
+    /// A span begins on a lane.
+    SpanBegin { lane: LaneId, label: Label, args: Args },
     /// The innermost open span of a lane ends.
-    SpanEnd { lane: LaneId },
+    SpanEnd { lane: LaneId, args: Args },
     /// An instant on a lane.
-    Instant { lane: LaneId, text: TextRef },
+    Instant { lane: LaneId, label: Label, args: Args },
+    /// A lane takes another state; [`Label::NONE`]: its state is not known any more.
+    State { lane: LaneId, label: Label, args: Args },
     /// A value on a lane.
     Value { lane: LaneId, value: Packed<i64> },
+    /// A value with a fraction on a lane.
+    Float { lane: LaneId, value: Packed<f64> },
+    /// A log message: an index into [`EventBatch::logs`](super::EventBatch::logs).
+    Log(u32),
 }
 
 /// Why a task is about to leave its core.

@@ -10,9 +10,10 @@ mod event;
 mod ledger;
 mod time;
 
-pub use batch::{EventBatch, TextArena, TextRef};
+pub use batch::{Arg, ArgValue, Args, EventBatch, Label, LogNote, LogSeverity, TextArena, TextRef};
 pub use entity::{
-    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind,
+    CoreId, Entities, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind,
+    Session, Source, SourceId, Task, TaskId, TaskKind,
 };
 pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,

@@ -3,12 +3,12 @@
 use prost::Message;
 
 use super::describe::append_descriptor;
-use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter};
+use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter, source_iid};
 use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
 use super::strings::Strings;
 use super::tracks::Tracks;
-use super::wire::{bytes_field_len, put_bytes, put_length};
+use super::wire::{bytes_field_len, put_bytes, put_length, put_varint};
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::timeline::{Block, OpKind, TrackId};
 
@@ -43,6 +43,7 @@ impl Encoder {
         self.tracks.start();
         self.count_uses(block);
         self.strings.number_all(block, &mut self.interned_data);
+        put_sources(block, &mut self.interned_data);
         self.tracks.choose_default();
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
@@ -84,6 +85,26 @@ impl Encoder {
 /// Appends the packets of a block, with memory of its own. See [`Encoder::encode_block`].
 pub fn encode_block(block: &Block, out: &mut Vec<u8>) {
     Encoder::new().encode_block(block, out);
+}
+
+/// `InternedData.source_locations`.
+const SOURCE_LOCATIONS: u32 = 4;
+
+/// Writes the table of the block's places in the source code.
+fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
+    let mut entry = Vec::new();
+    for (index, source) in (0..).zip(&block.sources) {
+        entry.clear();
+        put_varint(&mut entry, 1, source_iid(index));
+        put_bytes(&mut entry, 2, source.file.as_bytes());
+        if let Some(function) = &source.function {
+            put_bytes(&mut entry, 3, function.as_bytes());
+        }
+        if source.line > 0 {
+            put_varint(&mut entry, 4, u64::from(source.line));
+        }
+        put_bytes(interned_data, SOURCE_LOCATIONS, &entry);
+    }
 }
 
 /// The first packet of a block: forgets the blocks before it and states all that its events build on.

@@ -14,7 +14,9 @@ use prost::encoding::encoded_len_varint;
 
 use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, NAME_IID, Role, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
-use super::wire::{MAX_VARINT_LEN, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28};
+use super::wire::{
+    MAX_VARINT_LEN, ShortField, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28,
+};
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::timeline::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind};
 
@@ -31,8 +33,11 @@ mod packet {
 mod track_event {
     pub(super) const DEBUG_ANNOTATIONS: u32 = 4;
     pub(super) const TYPE: u32 = 9;
+    pub(super) const LOG_MESSAGE: u32 = 21;
     pub(super) const NAME: u32 = 23;
     pub(super) const COUNTER_VALUE: u32 = 30;
+    pub(super) const SOURCE_LOCATION_IID: u32 = 34;
+    pub(super) const DOUBLE_COUNTER_VALUE: u32 = 44;
     pub(super) const FLOW_IDS: u32 = 47;
     pub(super) const TERMINATING_FLOW_IDS: u32 = 48;
 }
@@ -42,8 +47,17 @@ mod annotation {
     pub(super) const BOOL_VALUE: u32 = 2;
     pub(super) const UINT_VALUE: u32 = 3;
     pub(super) const INT_VALUE: u32 = 4;
+    pub(super) const DOUBLE_VALUE: u32 = 5;
     pub(super) const STRING_VALUE: u32 = 6;
+    pub(super) const POINTER_VALUE: u32 = 7;
     pub(super) const NAME: u32 = 10;
+}
+
+/// Fields of `LogMessage`.
+mod log_message {
+    pub(super) const SOURCE_LOCATION_IID: u32 = 1;
+    pub(super) const BODY_IID: u32 = 2;
+    pub(super) const PRIO: u32 = 3;
 }
 
 /// The sequence's own clock, in which timestamps are differences.
@@ -205,26 +219,50 @@ impl<'a> EventWriter<'a> {
         let value = op.value.cast_unsigned();
         match (op.kind, op.flow) {
             (OpKind::Counter, _) => put_varint(bytes, track_event::COUNTER_VALUE, value),
+            (OpKind::FloatCounter, _) => put_fixed64(bytes, track_event::DOUBLE_COUNTER_VALUE, value),
             (_, Flow::None) => {}
             (_, Flow::Out) => put_fixed64(bytes, track_event::FLOW_IDS, value),
             (_, Flow::In) => put_fixed64(bytes, track_event::TERMINATING_FLOW_IDS, value),
         }
         let args_start = op.args_start as usize;
         let args = self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)));
+        let mut source = None;
         for arg in args.unwrap_or_default() {
-            fill_annotation(annotation, self.block, self.strings, arg);
-            put_bytes(bytes, track_event::DEBUG_ANNOTATIONS, annotation);
+            match arg.value {
+                ArgValue::Source(index) if (index as usize) < self.block.sources.len() => {
+                    source = Some(source_iid(index));
+                    put_varint(bytes, track_event::SOURCE_LOCATION_IID, source_iid(index));
+                }
+                ArgValue::Source(_) => {}
+                ArgValue::LogBody(text, priority) => {
+                    annotation.clear();
+                    if let Some(source) = source {
+                        put_varint(annotation, log_message::SOURCE_LOCATION_IID, source);
+                    }
+                    let Some(Text::Interned(iid)) = self.strings.log_body(self.block, text) else { continue };
+                    put_varint(annotation, log_message::BODY_IID, u64::from(iid));
+                    if priority > 0 {
+                        put_varint(annotation, log_message::PRIO, u64::from(priority));
+                    }
+                    put_bytes(bytes, track_event::LOG_MESSAGE, annotation);
+                }
+                _ => {
+                    fill_annotation(annotation, self.block, self.strings, arg);
+                    put_bytes(bytes, track_event::DEBUG_ANNOTATIONS, annotation);
+                }
+            }
         }
     }
 }
 
 /// `TrackEvent.Type` by [`OpKind`]: slice begin, slice end, instant, counter. Descriptions are no events.
-const EVENT_TYPES: [u8; 5] = {
-    let mut types = [0; 5];
+const EVENT_TYPES: [u8; 6] = {
+    let mut types = [0; 6];
     types[OpKind::Begin as usize] = 1;
     types[OpKind::End as usize] = 2;
     types[OpKind::Instant as usize] = 3;
     types[OpKind::Counter as usize] = 4;
+    types[OpKind::FloatCounter as usize] = 4;
     types
 };
 
@@ -256,7 +294,7 @@ struct Shape {
 }
 
 /// By [`OpKind`] and [`Flow`].
-static SHAPES: [[Shape; 3]; 5] = {
+static SHAPES: [[Shape; 3]; 6] = {
     const fn shape(kind: usize, is_counter: bool, value_key: u16) -> Shape {
         let head = [(packet::TRACK_EVENT << 3 | 2) as u8, 0, (track_event::TYPE << 3) as u8, EVENT_TYPES[kind]];
         let key_len = if value_key == 0 { 0 } else { 2 };
@@ -267,6 +305,10 @@ static SHAPES: [[Shape; 3]; 5] = {
     const fn shapes(kind: usize) -> [Shape; 3] {
         const { assert!(Flow::None as usize == 0 && Flow::Out as usize == 1 && Flow::In as usize == 2) };
         const COUNTER_KEY: u16 = key_of_two_bytes(track_event::COUNTER_VALUE, 0);
+        const FLOAT_KEY: u16 = key_of_two_bytes(track_event::DOUBLE_COUNTER_VALUE, 1);
+        if kind == OpKind::FloatCounter as usize {
+            return [shape(kind, false, FLOAT_KEY), shape(kind, false, FLOAT_KEY), shape(kind, false, FLOAT_KEY)];
+        }
         if kind == OpKind::Counter as usize {
             return [shape(kind, true, COUNTER_KEY), shape(kind, true, COUNTER_KEY), shape(kind, true, COUNTER_KEY)];
         }
@@ -276,7 +318,7 @@ static SHAPES: [[Shape; 3]; 5] = {
             shape(kind, false, key_of_two_bytes(track_event::TERMINATING_FLOW_IDS, 1)),
         ]
     }
-    [shapes(0), shapes(1), shapes(2), shapes(3), shapes(4)]
+    [shapes(0), shapes(1), shapes(2), shapes(3), shapes(4), shapes(5)]
 };
 
 /// The key of a field from 16 to 2047, as a varint.
@@ -301,7 +343,14 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, arg: &A
     let (key, value) = match arg.value {
         ArgValue::Uint(value) => (annotation::UINT_VALUE << 3, value),
         ArgValue::Int(value) => (annotation::INT_VALUE << 3, value.cast_unsigned()),
+        ArgValue::Hex(value) => (annotation::POINTER_VALUE << 3, value),
         ArgValue::Bool(value) => (annotation::BOOL_VALUE << 3, u64::from(value)),
+        ArgValue::Source(index) if index < ShortField::END - 1 => {
+            let field = ShortField::new(track_event::SOURCE_LOCATION_IID, index + 1);
+            store(room, 0, field.bytes());
+            return Some(field.len() as usize);
+        }
+        ArgValue::Float(_) | ArgValue::LogBody(..) | ArgValue::Source(_) => return None,
         ArgValue::Name(_) | ArgValue::Text(_) => {
             let text = strings.arg_value_field(arg.value);
             if name.is_too_long() | text.is_too_long() {
@@ -325,6 +374,11 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, arg: &A
     Some(2 + len as usize)
 }
 
+/// The number of a block's source location in the interned table: from 1.
+pub(super) fn source_iid(index: u32) -> u64 {
+    u64::from(index) + 1
+}
+
 fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_field: u32) {
     match text {
         Some(Text::Interned(iid)) => put_varint(out, iid_field, u64::from(iid)),
@@ -339,7 +393,11 @@ fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Ar
     match arg.value {
         ArgValue::Uint(value) => put_varint(out, annotation::UINT_VALUE, value),
         ArgValue::Int(value) => put_varint(out, annotation::INT_VALUE, value.cast_unsigned()),
+        ArgValue::Hex(value) => put_varint(out, annotation::POINTER_VALUE, value),
+        ArgValue::Float(value) => put_fixed64(out, annotation::DOUBLE_VALUE, value.to_bits()),
         ArgValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
+        // No annotations: written where the event is.
+        ArgValue::LogBody(..) | ArgValue::Source(_) => {}
         ArgValue::Name(_) | ArgValue::Text(_) => {
             put_text(out, strings.arg_value(block, arg.value), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
         }

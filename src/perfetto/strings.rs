@@ -17,11 +17,17 @@ pub(super) enum Role {
     EventName = 0,
     ArgName = 1,
     ArgValue = 2,
+    /// Has to be interned, however rare.
+    LogBody = 3,
 }
 
 /// The roles with the field of `InternedData` that is their table, and the field by which they refer to it.
-const TABLES: [(Role, u32, u32); 3] =
-    [(Role::EventName, 2, NAME_IID), (Role::ArgName, 3, ARG_NAME_IID), (Role::ArgValue, 29, ARG_STRING_VALUE_IID)];
+const TABLES: [(Role, u32, u32); 4] = [
+    (Role::EventName, 2, NAME_IID),
+    (Role::ArgName, 3, ARG_NAME_IID),
+    (Role::ArgValue, 29, ARG_STRING_VALUE_IID),
+    (Role::LogBody, 20, LOG_BODY_IID),
+];
 
 /// The number of uses that pays for an entry in a table.
 const MIN_USES: u32 = 2;
@@ -32,6 +38,9 @@ pub(super) const NAME_IID: u32 = 10;
 pub(super) const ARG_NAME_IID: u32 = 1;
 /// `DebugAnnotation.string_value_iid`.
 pub(super) const ARG_STRING_VALUE_IID: u32 = 17;
+
+/// `LogMessage.body_iid`.
+const LOG_BODY_IID: u32 = 2;
 
 /// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +58,9 @@ pub(super) enum Text<'a> {
 #[derive(Default)]
 pub(super) struct Strings {
     /// For each role and slot, how often it is used; once numbered, its number there (0: none).
-    uses: [Vec<u32>; 3],
+    uses: [Vec<u32>; 4],
     /// For each role and slot, the field that refers to its number, or too long if the text is to be written in place.
-    fields: [Vec<ShortField>; 3],
+    fields: [Vec<ShortField>; 4],
     /// For each slot, the first one with the same text.
     first: Vec<usize>,
     /// The first slot of the texts of the capture.
@@ -86,7 +95,14 @@ impl Strings {
     /// Numbers all texts by their uses (event names must have been counted), and writes the tables.
     pub(super) fn number_all(&mut self, block: &Block, interned_data: &mut Vec<u8>) {
         for arg in &block.args {
-            self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName);
+            match arg.value {
+                ArgValue::LogBody(text, _) => {
+                    self.count(self.slot(NameRef::text(text)), Role::LogBody);
+                    continue;
+                }
+                ArgValue::Source(_) => continue,
+                _ => self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName),
+            }
             if let Some(slot) = self.value_slot(arg.value) {
                 self.count(slot, Role::ArgValue);
             }
@@ -117,7 +133,7 @@ impl Strings {
         match value {
             ArgValue::Name(index) => self.field(NameRef::interned(index), Role::ArgValue),
             ArgValue::Text(index) => self.field(NameRef::text(index), Role::ArgValue),
-            ArgValue::Uint(_) | ArgValue::Int(_) | ArgValue::Bool(_) => ShortField::TOO_LONG,
+            _ => ShortField::TOO_LONG,
         }
     }
 
@@ -136,7 +152,13 @@ impl Strings {
         self.text(block, self.value_slot(value)?, Role::ArgValue)
     }
 
+    /// The text of a log message.
+    pub(super) fn log_body<'a>(&self, block: &'a Block, text: u32) -> Option<Text<'a>> {
+        self.text(block, self.slot(NameRef::text(text)), Role::LogBody)
+    }
+
     fn number(&mut self, block: &Block, role: Role, table: u32, interned_data: &mut Vec<u8>) {
+        let min_uses = if matches!(role, Role::LogBody) { 1 } else { MIN_USES };
         let uses = &mut self.uses[role as usize];
         for (slot, &first) in self.first.iter().enumerate().skip(self.texts_start) {
             if first != slot {
@@ -146,7 +168,7 @@ impl Strings {
         self.order.clear();
         for (slot, uses) in uses.iter_mut().enumerate() {
             let uses = std::mem::take(uses);
-            if uses >= MIN_USES && slot != 0 {
+            if uses >= min_uses && slot != 0 {
                 self.order.push((Reverse(uses), slot));
             }
         }
@@ -189,7 +211,7 @@ impl Strings {
         match value {
             ArgValue::Name(index) => Some(self.slot(NameRef::interned(index))),
             ArgValue::Text(index) => Some(self.slot(NameRef::text(index))),
-            ArgValue::Uint(_) | ArgValue::Int(_) | ArgValue::Bool(_) => None,
+            _ => None,
         }
     }
 }

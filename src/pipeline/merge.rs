@@ -8,7 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::model::{CoreId, Event, EventBatch, EventKind, LossKind, LossNote, Nanos, Severity, TextRef};
+use super::carried::Carried;
+use crate::model::{CoreId, EventBatch, LossKind, Nanos, Severity};
 
 /// How many events of one input may be held while one of its cores is silent.
 pub const HELD_EVENTS: usize = 1 << 18;
@@ -21,27 +22,7 @@ struct Lane {
     input: usize,
     /// What [`Merger::by_core`] was made of.
     core: CoreId,
-    queue: VecDeque<(Event, Extra)>,
-}
-
-/// A text of so many bytes counts as one more event that is held.
-const TEXT_BYTES_PER_EVENT: usize = 64;
-
-/// What an event refers to in its batch.
-enum Extra {
-    None,
-    Text(Box<str>),
-    Loss(Box<LossNote>),
-}
-
-impl Extra {
-    /// What the event weighs among those that are held.
-    fn weight(&self) -> usize {
-        match self {
-            Extra::Text(text) => 1 + text.len() / TEXT_BYTES_PER_EVENT,
-            Extra::None | Extra::Loss(_) => 1,
-        }
-    }
+    queue: VecDeque<Carried>,
 }
 
 /// Merges the lanes of a recording.
@@ -91,27 +72,18 @@ impl Merger {
     /// Takes events of an input, in file order, and appends what can be let go to `merged`.
     pub fn push(&mut self, input: usize, batch: &EventBatch, merged: &mut EventBatch) {
         for event in &batch.events {
-            let extra = match event.kind {
-                EventKind::SpanBegin { text, .. } | EventKind::Instant { text, .. } if !text.is_empty() => {
-                    Extra::Text(batch.texts.get(text).into())
-                }
-                EventKind::Loss(index) => match batch.losses.get(index as usize) {
-                    Some(&note) => Extra::Loss(Box::new(note)),
-                    None => continue,
-                },
-                _ => Extra::None,
-            };
+            let Some(carried) = Carried::take(event, batch) else { continue };
             let of_input = self.by_core.get(input).map_or(&[][..], Vec::as_slice);
             // A resolver names its cores beforehand; one that it forgot shares its input's first lane.
             let own = of_input.get(event.core.index()).copied().flatten();
             let Some(index) = own.or_else(|| of_input.iter().copied().flatten().min()) else { continue };
             let Some(lane) = self.lanes.get_mut(index) else { continue };
-            self.held[input] += extra.weight();
+            self.held[input] += carried.weight();
             if lane.queue.is_empty() {
                 self.heads.push(Reverse((event.time, index)));
                 self.empty[input] -= 1;
             }
-            lane.queue.push_back((*event, extra));
+            lane.queue.push_back(carried);
             self.let_go(merged);
         }
     }
@@ -131,40 +103,26 @@ impl Merger {
         while self.wants().is_none() {
             let Some(Reverse((_, index))) = self.heads.pop() else { return };
             let lane = &mut self.lanes[index];
-            let Some((mut event, extra)) = lane.queue.pop_front() else { return };
+            let Some(mut carried) = lane.queue.pop_front() else { return };
             match lane.queue.front() {
-                Some((next, _)) => self.heads.push(Reverse((next.time, index))),
+                Some(next) => self.heads.push(Reverse((next.event.time, index))),
                 None => self.empty[lane.input] += 1,
             }
-            self.held[lane.input] -= extra.weight();
-            if event.time < self.last {
+            self.held[lane.input] -= carried.weight();
+            if carried.event.time < self.last {
                 self.late[lane.input] += 1;
-                event.time = self.last;
+                carried.event.time = self.last;
             }
-            self.last = event.time;
-            match extra {
-                Extra::None => {}
-                Extra::Text(text) => set_text(&mut event, merged.texts.add(&text)),
-                Extra::Loss(note) => {
-                    event.kind = EventKind::Loss(u32::try_from(merged.losses.len()).unwrap_or(u32::MAX));
-                    merged.losses.push(*note);
-                }
-            }
-            merged.events.push(event);
+            self.last = carried.event.time;
+            carried.put(merged);
         }
-    }
-}
-
-fn set_text(event: &mut Event, new: TextRef) {
-    if let EventKind::SpanBegin { text, .. } | EventKind::Instant { text, .. } = &mut event.kind {
-        *text = new;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::TaskId;
+    use crate::model::{Args, Event, EventKind, TaskId};
 
     fn batch(events: &[(u64, u16, u32)]) -> EventBatch {
         let event =
@@ -221,7 +179,7 @@ mod tests {
         let mut merger = Merger::new(&[vec![CoreId(0), CoreId(1)]]).unwrap();
         let mut batch = EventBatch::default();
         let text = batch.texts.add(&"x".repeat(64 << 10));
-        let kind = EventKind::Instant { lane: crate::model::LaneId(0), text };
+        let kind = EventKind::Instant { lane: crate::model::LaneId(0), label: text.into(), args: Args::NONE };
         batch.events = vec![Event { time: Nanos(1), core: CoreId(0), kind }; 1000];
         let mut merged = EventBatch::default();
         merger.push(0, &batch, &mut merged);

@@ -6,7 +6,7 @@ mod text;
 
 use serde::Serialize;
 
-use crate::format::Facts;
+use crate::format::{Detail, Facts};
 use crate::input::Input;
 use crate::input::memory::Part;
 use crate::model::{Ledger, LedgerEntry, Severity};
@@ -96,6 +96,10 @@ pub struct InputReport {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
+    /// What else was found out about the recording, and where it is known from.
+    pub details: Vec<Detail>,
+    /// Advice on what to try, as sentences.
+    pub hints: Vec<String>,
     /// What the user should know of its trace, as sentences.
     pub warnings: Vec<String>,
     /// Where the trace was written, `-` for standard output; `null` if none was.
@@ -182,12 +186,14 @@ impl InputReport {
         let of = |severity| ledger.entries().iter().filter(move |entry| entry.kind.severity == severity).map(LossReport::from);
         self.losses.extend(of(Severity::Loss));
         self.repairs.extend(of(Severity::Repair));
-        let Facts { clock, system, cores, sessions, .. } = facts;
+        let Facts { clock, system, cores, sessions, details, hints, .. } = facts;
         self.clock = clock.map(|(rate, because)| {
             let (ns_numerator, ns_denominator) = rate.ns_per_tick();
             ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because }
         });
         (self.system, self.cores, self.sessions) = (*system, *cores, *sessions);
+        self.details.clone_from(details);
+        self.hints.extend_from_slice(hints);
     }
 
     /// How many events are lost, at least.
@@ -222,6 +228,8 @@ mod tests {
                 cores: 2,
                 sessions: 1,
                 begins_midway: false,
+                details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
+                hints: vec!["Try --elf.".into()],
             },
         };
         let mut report = InputReport::named("a.bin".into(), Some(1));
@@ -308,6 +316,16 @@ mod tests {
       "system": "FreeRTOS",
       "cores": 2,
       "sessions": 1,
+      "details": [
+        {
+          "name": "timer period",
+          "value": "1 ms",
+          "source": "inferred"
+        }
+      ],
+      "hints": [
+        "Try --elf."
+      ],
       "warnings": [
         "nothing is in the time range"
       ],
@@ -336,6 +354,8 @@ mod tests {
       "system": null,
       "cores": 0,
       "sessions": 0,
+      "details": [],
+      "hints": [],
       "warnings": [],
       "output": null,
       "error": "b.bin is empty"

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ClockReport, InputReport, LossReport};
-use crate::format::Format;
+use crate::format::{Detail, Format};
 use crate::input::detect;
 use crate::input::memory::Part;
 
@@ -60,6 +60,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     }
     text.push('\n');
 
+    for Detail { name, value, source } in &input.details {
+        writeln!(text, "  {name}: {value} ({source})")?;
+    }
     if verbose {
         let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
         writeln!(
@@ -78,6 +81,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     }
     if input.losses.is_empty() {
         writeln!(text, "  nothing lost")?;
+    }
+    for hint in &input.hints {
+        writeln!(text, "  hint: {hint}")?;
     }
     for warning in &input.warnings {
         writeln!(text, "  warning: {warning}")?;
@@ -140,8 +146,10 @@ mod tests {
         let expected = "\
 a.bin (core 1): Tonbandgerät, because it looks so
   98 events in 2.500 s, FreeRTOS, 2 cores, clock 168 MHz (told by --clock-hz)
+  timer period: 1 ms (inferred)
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 case (-v lists them)
+  hint: Try --elf.
   warning: nothing is in the time range
 ";
         assert_eq!(summary(&example(), false), expected);
@@ -153,9 +161,11 @@ a.bin (core 1): Tonbandgerät, because it looks so
         let expected = "\
 a.bin: Tonbandgerät in base64 text around gzip, because it looks so
   98 events in 2.500 s, FreeRTOS, 2 cores, 3 sessions (the target was reset), clock 168 MHz (told by --clock-hz)
+  timer period: 1 ms (inferred)
   1000 bytes: 990 decoded, 10 skipped; 100 good frames, 1 bad
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 x a fix [fix], at byte 90
+  hint: Try --elf.
   warning: nothing is in the time range
 ";
         assert_eq!(summary(&input, true), expected);

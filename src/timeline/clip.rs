@@ -12,7 +12,7 @@ pub struct Clip {
     before: bool,
     /// The open slices of each track, outermost first. Ordered, so that the output does not depend on a hash.
     open: BTreeMap<TrackId, Vec<Open>>,
-    counters: BTreeMap<TrackId, i64>,
+    counters: BTreeMap<TrackId, (OpKind, i64)>,
 }
 
 /// An open slice.
@@ -91,7 +91,7 @@ impl Clip {
         match op.kind {
             OpKind::Begin => self.open.entry(op.track).or_default().push(Open::Before(name_of(op, block).into())),
             OpKind::End => drop(self.pop(op.track)),
-            OpKind::Counter => drop(self.counters.insert(op.track, op.value)),
+            OpKind::Counter | OpKind::FloatCounter => drop(self.counters.insert(op.track, (op.kind, op.value))),
             OpKind::Instant | OpKind::Describe => {}
         }
     }
@@ -119,7 +119,7 @@ impl Clip {
     }
 
     /// The values of the counters at the start of the range.
-    pub fn take_counters(&mut self) -> Vec<(TrackId, i64)> {
+    pub fn take_counters(&mut self) -> Vec<(TrackId, (OpKind, i64))> {
         std::mem::take(&mut self.counters).into_iter().collect()
     }
 

@@ -1,10 +1,11 @@
 //! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the drawn picture.
 
 use super::layout::{Group, lane_name, object_name, task_name};
-use super::writer::{Label, Note, NoteValue};
+use super::what::What;
+use super::writer::{self, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind};
 use crate::model::{
-    BitsOp, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, ObjectOp, PriorityChange, Standing, StreamOp, TextRef,
+    Args, BitsOp, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, Label, ObjectOp, PriorityChange, Standing, StreamOp,
     TimerOp, WaitReason,
 };
 
@@ -25,7 +26,7 @@ impl Timeline {
             _ => None,
         };
         let mut number = None;
-        let mut text = TextRef::NONE;
+        let mut what = What { label: Label::NONE, args: Args::NONE, batch };
         let word = match event.kind {
             // Drawn on the losses track.
             EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => return,
@@ -152,12 +153,28 @@ impl Timeline {
                 number = Some(("level", u64::from(level)));
                 "level"
             }
-            EventKind::SpanBegin { lane, text: label } | EventKind::Instant { lane, text: label } => {
+            EventKind::SpanBegin { lane, label, args }
+            | EventKind::Instant { lane, label, args }
+            | EventKind::State { lane, label, args } => {
                 subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
-                text = label;
-                if matches!(event.kind, EventKind::Instant { .. }) { "instant" } else { "span begin" }
+                what = What { label, args, batch };
+                match event.kind {
+                    EventKind::Instant { .. } => "instant",
+                    EventKind::State { .. } => "state",
+                    _ => "span begin",
+                }
             }
-            EventKind::SpanEnd { lane } => {
+            EventKind::Log(index) => {
+                let Some(note) = batch.logs.get(index as usize) else { return };
+                subject = entities.lanes.get(note.lane.index()).map(|lane| ("marker", lane_name(lane)));
+                what = What { label: Label::text(note.body), args: note.args, batch };
+                "log"
+            }
+            EventKind::Float { lane, .. } => {
+                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                "value"
+            }
+            EventKind::SpanEnd { lane, .. } => {
                 subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
                 "span end"
             }
@@ -177,13 +194,17 @@ impl Timeline {
             let value = if key == "value" { NoteValue::Int(value.cast_signed()) } else { NoteValue::Uint(value) };
             notes.push(Note { name, value });
         }
-        if !text.is_empty() {
-            let value = NoteValue::Text(self.writer.add_text(batch.texts.get(text)));
+        if let Some(text) = what.text(entities) {
+            let value = NoteValue::Text(self.writer.add_text(&text));
             notes.push(Note { name: self.writer.name("text"), value });
         }
+        if let EventKind::Float { value, .. } = event.kind {
+            notes.push(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
+        }
+        self.push_args(&mut notes, what, entities);
         let track = self.raw_track(event.core);
         let name = self.writer.name(word);
-        self.writer.instant(track, event.time.0, Label::Name(name), &notes, None);
+        self.writer.instant(track, event.time.0, writer::Label::Name(name), &notes, None);
     }
 
     fn raw_track(&mut self, core: CoreId) -> TrackId {

@@ -4,9 +4,10 @@
 //! overlap another's there gets a track of its own from then on.
 
 use super::layout::{Group, lane_name};
+use super::what::{What, priority_number};
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Timeline, TrackId, TrackKind, Unit};
-use crate::model::{Entities, Lane, LaneId, LaneOwner, TaskId};
+use super::{OpKind, Timeline, TrackId, TrackKind, Unit};
+use crate::model::{Entities, EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
 
 /// How many spans may be open on one track. The viewer drops what is nested deeper than 512; a thread track also holds waits.
 const NESTING_LIMIT: u32 = 500;
@@ -34,17 +35,18 @@ pub struct OpenSpan {
 }
 
 impl Timeline {
-    pub(super) fn span_begin(&mut self, lane: LaneId, text: &str, time_ns: u64, entities: &Entities) {
+    pub(super) fn span_begin(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
         let entity = &entities.lanes[lane.index()];
         self.lanes[lane.index()].is_met = true;
         let name = self.lane_label(lane, entity);
-        let label = if text.is_empty() { Label::Name(name) } else { Label::Text(text) };
+        let own = self.label_of(what, entities);
+        let label = own.unwrap_or(Label::Name(name));
         if let Some((task, thread)) = self.nests_on(lane, entity, entities) {
             let note = Note { name: self.words.marker, value: NoteValue::Name(name) };
-            let notes = if text.is_empty() { &[] } else { std::slice::from_ref(&note) };
-            self.writer.begin(thread, time_ns, label, notes, None);
+            let notes = if own.is_none() { &[] } else { std::slice::from_ref(&note) };
+            self.begin_lane(thread, time_ns, label, notes, what, entities);
             let spans = &mut self.tasks[task.index()].spans;
-            let text = (!spans.is_empty() && !text.is_empty()).then(|| text.into());
+            let text = if spans.is_empty() { None } else { what.text(entities).map(|text| text.into()) };
             spans.push(OpenSpan { lane, text });
             self.touch(task);
             return;
@@ -60,17 +62,90 @@ impl Timeline {
             self.counts.too_deep_spans += 1;
             return;
         }
-        self.writer.begin(track, time_ns, label, &[], None);
+        self.begin_lane(track, time_ns, label, &[], what, entities);
     }
 
-    pub(super) fn span_end(&mut self, lane: LaneId, time_ns: u64, entities: &Entities) {
+    /// Begins a slice with these notes and its args.
+    #[inline]
+    fn begin_lane(
+        &mut self,
+        track: TrackId,
+        time_ns: u64,
+        label: Label<'_>,
+        notes: &[Note],
+        what: What<'_>,
+        entities: &Entities,
+    ) {
+        if what.args.is_empty() {
+            self.writer.begin(track, time_ns, label, notes, None);
+        } else {
+            self.annotated(OpKind::Begin, track, time_ns, Some(label), notes, what, entities);
+        }
+    }
+
+    /// An event with these notes and its args.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(never)]
+    fn annotated(
+        &mut self,
+        kind: OpKind,
+        track: TrackId,
+        time_ns: u64,
+        label: Option<Label<'_>>,
+        more: &[Note],
+        what: What<'_>,
+        entities: &Entities,
+    ) {
+        let (mut notes, flow) = self.notes_of(what, entities);
+        notes.extend_from_slice(more);
+        self.writer.event(kind, track, time_ns, label, &notes, flow);
+        self.keep_notes(notes);
+    }
+
+    /// A lane takes another state.
+    pub(super) fn lane_state(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
+        let track = self.lane_track(lane, entities);
+        let label = self.label_of(what, entities);
+        let state = &mut self.lanes[lane.index()];
+        if std::mem::take(&mut state.depth) > 0 {
+            self.writer.end(track, time_ns);
+        }
+        let Some(label) = label else { return };
+        let state = &mut self.lanes[lane.index()];
+        state.depth = 1;
+        if !state.touched {
+            state.touched = true;
+            self.touched.lanes.push(lane);
+        }
+        self.begin_lane(track, time_ns, label, &[], what, entities);
+    }
+
+    /// A log message: an instant that is also a row of the viewer's log.
+    pub(super) fn log(&mut self, note: &LogNote, batch: &EventBatch, time_ns: u64, entities: &Entities) {
+        let Some(entity) = entities.lanes.get(note.lane.index()) else { return };
+        let track = self.lane_track(note.lane, entities);
+        let what = What { label: note.name, args: note.args, batch };
+        let name = self.lane_label(note.lane, entity);
+        let label = self.label_of(what, entities).unwrap_or(Label::Name(name));
+        let (mut notes, flow) = self.notes_of(what, entities);
+        let body = self.writer.add_text(batch.texts.get(note.body));
+        if let Some((id, source)) = note.source.and_then(|id| Some((id, entities.sources.get(id.index())?))) {
+            let source = self.writer.add_source(id, source);
+            notes.push(Note { name, value: NoteValue::Source(source) });
+        }
+        notes.push(Note { name, value: NoteValue::LogBody(body, priority_number(note.severity)) });
+        self.writer.event(OpKind::Instant, track, time_ns, Some(label), &notes, flow);
+        self.keep_notes(notes);
+    }
+
+    pub(super) fn span_end(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
         let entity = &entities.lanes[lane.index()];
         if let Some((task, thread)) = self.begun_on(lane, entity, entities) {
             let spans = &mut self.tasks[task.index()].spans;
             if let Some(position) = spans.iter().rposition(|span| span.lane == lane) {
                 let above = spans.split_off(position + 1);
                 spans.pop();
-                return self.end_below(above, task, thread, time_ns, entities);
+                return self.end_below(above, task, thread, (what, time_ns), entities);
             }
         }
         let state = &mut self.lanes[lane.index()];
@@ -78,7 +153,7 @@ impl Timeline {
             (Some(depth), Some(track)) => {
                 state.depth = depth;
                 if depth < NESTING_LIMIT {
-                    self.writer.end(track, time_ns);
+                    self.end_lane(track, what, time_ns, entities);
                 }
             }
             _ if self.settings.begins_midway && !state.is_met => state.is_met = true,
@@ -86,11 +161,28 @@ impl Timeline {
         }
     }
 
+    #[inline]
+    fn end_lane(&mut self, track: TrackId, what: What<'_>, time_ns: u64, entities: &Entities) {
+        if what.args.is_empty() {
+            self.writer.end(track, time_ns);
+        } else {
+            self.annotated(OpKind::End, track, time_ns, None, &[], what, entities);
+        }
+    }
+
     /// Ends a span of a thread track, below those in `above`: these are cut, and go on.
-    fn end_below(&mut self, above: Vec<OpenSpan>, task: TaskId, thread: TrackId, time_ns: u64, entities: &Entities) {
-        for _ in 0..=above.len() {
+    fn end_below(
+        &mut self,
+        above: Vec<OpenSpan>,
+        task: TaskId,
+        thread: TrackId,
+        (what, time_ns): (What<'_>, u64),
+        entities: &Entities,
+    ) {
+        for _ in &above {
             self.writer.end(thread, time_ns);
         }
+        self.end_lane(thread, what, time_ns, entities);
         for span in above {
             let name = self.lane_label(span.lane, &entities.lanes[span.lane.index()]);
             let label = span.text.as_deref().map_or(Label::Name(name), Label::Text);
@@ -101,22 +193,37 @@ impl Timeline {
         }
     }
 
-    pub(super) fn lane_instant(&mut self, lane: LaneId, text: &str, time_ns: u64, entities: &Entities) {
+    pub(super) fn lane_instant(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
         let entity = &entities.lanes[lane.index()];
         let name = self.lane_label(lane, entity);
-        let label = if text.is_empty() { Label::Name(name) } else { Label::Text(text) };
-        if let Some((_, thread)) = self.nests_on(lane, entity, entities) {
-            let note = Note { name: self.words.marker, value: NoteValue::Name(name) };
-            let notes = if text.is_empty() { &[] } else { std::slice::from_ref(&note) };
-            return self.writer.instant(thread, time_ns, label, notes, None);
+        let own = self.label_of(what, entities);
+        let label = own.unwrap_or(Label::Name(name));
+        let marker = Note { name: self.words.marker, value: NoteValue::Name(name) };
+        let mut notes: &[Note] = &[];
+        let track = match self.nests_on(lane, entity, entities) {
+            Some((_, thread)) => {
+                if own.is_some() {
+                    notes = std::slice::from_ref(&marker);
+                }
+                thread
+            }
+            None => self.lane_track(lane, entities),
+        };
+        if what.args.is_empty() {
+            self.writer.instant(track, time_ns, label, notes, None);
+        } else {
+            self.annotated(OpKind::Instant, track, time_ns, Some(label), notes, what, entities);
         }
-        let track = self.lane_track(lane, entities);
-        self.writer.instant(track, time_ns, label, &[], None);
     }
 
     pub(super) fn lane_value(&mut self, lane: LaneId, value: i64, time_ns: u64, entities: &Entities) {
         let track = self.lane_track(lane, entities);
         self.writer.counter(track, time_ns, value);
+    }
+
+    pub(super) fn lane_float(&mut self, lane: LaneId, value: f64, time_ns: u64, entities: &Entities) {
+        let track = self.lane_track(lane, entities);
+        self.writer.float_counter(track, time_ns, value);
     }
 
     /// The thread track that the lane's next span nests on, if it does.
@@ -160,18 +267,23 @@ impl Timeline {
         }
         let entity = &entities.lanes[lane.index()];
         let (kind, group) = match entity.kind {
-            crate::model::LaneKind::Events => (TrackKind::Slices, Group::Markers),
-            crate::model::LaneKind::Values => (TrackKind::Counter { unit: Unit::None }, Group::Values),
+            LaneKind::Events | LaneKind::Log => (TrackKind::Slices, Group::Markers),
+            LaneKind::States => (TrackKind::Slices, Group::States),
+            LaneKind::Values => (TrackKind::Counter { unit: Unit::None }, Group::Values),
         };
-        let owner = match entity.owner {
-            LaneOwner::Task(task) => Some(self.drawn(task, entities)).filter(|drawn| !drawn.idle),
+        let parent = match entity.owner {
+            LaneOwner::Task(task) => Some(self.drawn(task, entities)).filter(|drawn| !drawn.idle).map(|drawn| drawn.process),
+            LaneOwner::Group(group) => Some(self.lane_group(group, entities)),
             LaneOwner::Firmware => None,
         };
-        let parent = match owner {
-            Some(drawn) => drawn.process,
-            None => self.group(group),
+        let rank = entity.number.saturating_add(1);
+        let track = if entity.kind == LaneKind::Log {
+            let kind = self.log_thread(entity.owner, entities);
+            self.writer.track(None, kind, lane_name(entity).into(), None, rank)
+        } else {
+            let parent = parent.unwrap_or_else(|| self.group(group));
+            self.writer.track(Some(parent), kind, lane_name(entity).into(), None, rank)
         };
-        let track = self.writer.track(Some(parent), kind, lane_name(entity).into(), None, entity.number.saturating_add(1));
         self.lanes[lane.index()].track = Some(track);
         track
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::tasks::Drawn;
 use super::{Timeline, Track, TrackId, TrackKind, Unit};
-use crate::model::{Entities, Lane, LaneKind, Object, Task, TaskId, TaskKind};
+use crate::model::{Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
 
 /// The shared groups, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,15 +17,17 @@ pub enum Group {
     Markers,
     Values,
     Events,
+    States,
 }
 
 impl Group {
-    const ALL: [(Group, &'static str); 5] = [
+    const ALL: [(Group, &'static str); 6] = [
         (Group::Interrupts, "Interrupts"),
         (Group::Objects, "Objects"),
         (Group::Markers, "Markers"),
         (Group::Values, "Values"),
         (Group::Events, "Events"),
+        (Group::States, "States"),
     ];
 }
 
@@ -66,14 +68,22 @@ impl Layout {
         UNKNOWN_TID
     }
 
+    /// A thread or process id that no task has.
+    fn spare_tid(&mut self) -> i32 {
+        self.spare_tids += 1;
+        SPARE_TID + self.spare_tids
+    }
+
     fn tid(&mut self, task: &Task) -> i32 {
         let own = i32::try_from(task.number).ok().filter(|&number| number > 0 && number < UNKNOWN_TID);
         let own = own.filter(|_| task.session == 0).filter(|number| self.used_tids.insert(*number));
-        own.unwrap_or_else(|| {
-            self.spare_tids += 1;
-            SPARE_TID + self.spare_tids
-        })
+        own.unwrap_or_else(|| self.spare_tid())
     }
+}
+
+fn description_of(session: &Session) -> Option<String> {
+    let lines: Vec<_> = session.details.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The name of a task, for people.
@@ -100,8 +110,9 @@ pub fn object_name(object: &Object) -> String {
 pub fn lane_name(lane: &Lane) -> String {
     match (&lane.name, lane.kind) {
         (Some(name), _) if !name.is_empty() => name.to_string(),
-        (_, LaneKind::Events) => format!("marker #{}", lane.number),
+        (_, LaneKind::Events | LaneKind::Log) => format!("marker #{}", lane.number),
         (_, LaneKind::Values) => format!("value #{}", lane.number),
+        (_, LaneKind::States) => format!("state #{}", lane.number),
     }
 }
 
@@ -112,14 +123,85 @@ impl Timeline {
             return track;
         }
         let session = self.layout.session;
-        let name = match session {
-            0 => self.settings.firmware_name.clone(),
-            session => format!("{} (session {})", self.settings.firmware_name, session + 1),
-        };
-        let pid = FIRMWARE_PID.saturating_add(i32::try_from(session).unwrap_or(i32::MAX));
-        let track = self.writer.track(None, TrackKind::Process { pid }, name.into(), None, session);
+        let told = self.sessions.get(session as usize).cloned().unwrap_or_default();
+        let mut name = self.settings.firmware_name.clone();
+        if let Some(system) = &told.name {
+            name += &format!(": {system}");
+        }
+        if session > 0 {
+            name += &format!(" (session {})", session + 1);
+        }
+        let kind = TrackKind::Process { pid: self.firmware_pid() };
+        let track = self.writer.track(None, kind, name.into(), description_of(&told).as_deref(), session);
         self.layout.firmware = Some(track);
         track
+    }
+
+    fn firmware_pid(&self) -> i32 {
+        FIRMWARE_PID.saturating_add(i32::try_from(self.layout.session).unwrap_or(i32::MAX))
+    }
+
+    /// The track of a group that a format made, and those of the groups around it.
+    pub(super) fn lane_group(&mut self, group: GroupId, entities: &Entities) -> TrackId {
+        if let Some(Some((track, _))) = self.groups.get(group.index()) {
+            return *track;
+        }
+        // A group comes after the one it is in, so this ends. What is nested deeper than anybody draws hangs under the firmware.
+        let mut chain = Vec::new();
+        let mut next = Some(group);
+        let mut parent = None;
+        while let Some(id) = next {
+            if let Some(Some((track, _))) = self.groups.get(id.index()) {
+                parent = Some(*track);
+                break;
+            }
+            let Some(entity) = entities.groups.get(id.index()) else { break };
+            chain.push(id);
+            next = entity.parent.filter(|parent| *parent < id && !entity.is_process);
+        }
+        let mut track = parent;
+        for id in chain.into_iter().rev() {
+            let entity = &entities.groups[id.index()];
+            let description = entity.description.as_deref();
+            let (made, pid) = if entity.is_process {
+                let pid = self.layout.spare_tid();
+                let kind = TrackKind::Process { pid };
+                (self.writer.track(None, kind, entity.name.clone(), description, entity.rank.saturating_add(1)), Some(pid))
+            } else {
+                let parent = track.unwrap_or_else(|| self.firmware());
+                (self.writer.track(Some(parent), TrackKind::Group, entity.name.clone(), description, entity.rank), None)
+            };
+            if id.index() >= self.groups.len() {
+                self.groups.resize(id.index() + 1, None);
+            }
+            self.groups[id.index()] = Some((made, pid));
+            track = Some(made);
+        }
+        track.unwrap_or_else(|| self.firmware())
+    }
+
+    /// What the track of a lane with log messages is: a thread of the process that it hangs under.
+    pub(super) fn log_thread(&mut self, owner: LaneOwner, entities: &Entities) -> TrackKind {
+        let tid = self.layout.spare_tid();
+        let pid = match owner {
+            LaneOwner::Task(task) => Some(self.drawn(task, entities).pid),
+            LaneOwner::Group(mut group) => loop {
+                self.lane_group(group, entities);
+                if let Some(Some((_, Some(pid)))) = self.groups.get(group.index()) {
+                    break Some(*pid);
+                }
+                match entities.groups.get(group.index()).and_then(|entity| entity.parent).filter(|parent| *parent < group) {
+                    Some(parent) => group = parent,
+                    None => break None,
+                }
+            },
+            LaneOwner::Firmware => None,
+        };
+        let pid = pid.unwrap_or_else(|| {
+            self.firmware();
+            self.firmware_pid()
+        });
+        TrackKind::Thread { pid, tid }
     }
 
     /// A shared group of the present session.

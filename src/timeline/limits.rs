@@ -2,8 +2,8 @@
 
 use super::{Flow, OpKind, Settings, Timeline};
 use crate::model::{
-    CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, Level, Nanos, Object,
-    ObjectKind, ObjectOp, Task, TaskId, TaskKind, TextRef,
+    Args, CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level, Nanos,
+    Object, ObjectKind, ObjectOp, Task, TaskId, TaskKind,
 };
 
 /// A firmware of two tasks, an interrupt, and a lane of the firmware and of the first task each.
@@ -68,8 +68,8 @@ fn spans_of_a_lane_do_not_nest_deeper_than_the_viewer_shows() {
     for lane in [LaneId(0), LaneId(1)] {
         let mut timeline = timeline();
         let mut kinds = vec![EventKind::SwitchedIn(TaskId(0))];
-        kinds.extend(vec![EventKind::SpanBegin { lane, text: TextRef::NONE }; 2_000]);
-        kinds.extend(vec![EventKind::SpanEnd { lane }; 2_001]);
+        kinds.extend(vec![EventKind::SpanBegin { lane, label: Label::NONE, args: Args::NONE }; 2_000]);
+        kinds.extend(vec![EventKind::SpanEnd { lane, args: Args::NONE }; 2_001]);
         let deepest = deepest(&mut timeline, kinds, &entities(2));
         assert!((400..512).contains(&deepest), "{deepest}");
         let counts = timeline.counts();
@@ -101,7 +101,8 @@ fn what_a_gap_visits_is_listed_once() {
     let entities = entities(3);
     let mut timeline = timeline();
     let lane = LaneId(0);
-    let span = [EventKind::SpanBegin { lane, text: TextRef::NONE }, EventKind::SpanEnd { lane }];
+    let span =
+        [EventKind::SpanBegin { lane, label: Label::NONE, args: Args::NONE }, EventKind::SpanEnd { lane, args: Args::NONE }];
     let kinds = span.into_iter().chain([EventKind::SwitchedIn(TaskId(0)), EventKind::SwitchedIn(TaskId(1))]);
     let mut batch = batch(kinds.cycle().take(1_000));
     // The same tasks on two cores: each switch to one takes it from the other core.

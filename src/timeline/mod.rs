@@ -7,7 +7,7 @@
 //! - [`notify`]: notifications from task to task;
 //! - [`memory`]: heap and stacks;
 //! - [`standing`]: what is told of a state that began before the capture did;
-//! - [`lanes`]: spans, instants and values of markers;
+//! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`what`]: their labels and args;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
 //! - [`layout`]: which tracks there are and how they are grouped.
 //!
@@ -29,6 +29,7 @@ mod standing;
 mod streams;
 mod tasks;
 mod timers;
+mod what;
 mod writer;
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ pub use op::{
     WakingRow,
 };
 
-use crate::model::{CoreId, Entities, EventBatch, EventKind, Nanos, ObjectId, TaskId, WaitReason};
+use crate::model::{Args, CoreId, Entities, EventBatch, EventKind, Label, Nanos, ObjectId, Session, TaskId, WaitReason};
 use clip::Clip;
 use isrs::IsrState;
 use lanes::LaneState;
@@ -52,7 +53,8 @@ use objects::ObjectState;
 use sched::CoreRows;
 use streams::Moved;
 use tasks::TaskState;
-use writer::{Name, Writer};
+use what::What;
+use writer::{Name, Note, Writer};
 
 /// What to draw.
 #[derive(Clone, Debug)]
@@ -85,6 +87,13 @@ pub struct Timeline {
     isrs: Vec<IsrState>,
     objects: Vec<ObjectState>,
     lanes: Vec<LaneState>,
+    /// Tracks of groups, with the process id of those that are processes.
+    groups: Vec<Option<(TrackId, Option<i32>)>>,
+    /// The names of the model, as far as used.
+    names: Vec<Option<Name>>,
+    sessions: Vec<Session>,
+    /// Memory for the notes of one event.
+    notes: Vec<Note>,
     heap: HeapState,
     /// What may be open: visited, and emptied, at a gap.
     touched: Touched,
@@ -237,6 +246,10 @@ impl Timeline {
             isrs: Vec::new(),
             objects: Vec::new(),
             lanes: Vec::new(),
+            groups: Vec::new(),
+            names: Vec::new(),
+            sessions: Vec::new(),
+            notes: Vec::new(),
             heap: HeapState::default(),
             touched: Touched::default(),
             wait_names: [None; WaitReason::COUNT],
@@ -251,6 +264,8 @@ impl Timeline {
         self.isrs.resize_with(entities.isrs.len(), IsrState::default);
         self.objects.resize_with(entities.objects.len(), ObjectState::default);
         self.lanes.resize_with(entities.lanes.len(), LaneState::default);
+        self.sessions.extend_from_slice(entities.sessions.get(self.sessions.len()..).unwrap_or(&[]));
+        let what = |label: Label, args: Args| What { label, args, batch };
         for event in &batch.events {
             let time_ns = event.time.0;
             let core = event.core;
@@ -270,9 +285,16 @@ impl Timeline {
                 EventKind::Waiting(wait) => self.waiting(wait, core, time_ns),
                 EventKind::IsrEnter(isr) => self.isr_enter(isr, core, time_ns, entities),
                 EventKind::IsrExit(isr) => self.isr_exit(isr, core, time_ns, entities),
-                EventKind::SpanBegin { lane, text } => self.span_begin(lane, batch.texts.get(text), time_ns, entities),
-                EventKind::SpanEnd { lane } => self.span_end(lane, time_ns, entities),
-                EventKind::Instant { lane, text } => self.lane_instant(lane, batch.texts.get(text), time_ns, entities),
+                EventKind::SpanBegin { lane, label, args } => self.span_begin(lane, what(label, args), time_ns, entities),
+                EventKind::SpanEnd { lane, args } => self.span_end(lane, what(Label::NONE, args), time_ns, entities),
+                EventKind::Instant { lane, label, args } => self.lane_instant(lane, what(label, args), time_ns, entities),
+                EventKind::State { lane, label, args } => self.lane_state(lane, what(label, args), time_ns, entities),
+                EventKind::Float { lane, value } => self.lane_float(lane, value.get(), time_ns, entities),
+                EventKind::Log(index) => {
+                    if let Some(note) = batch.logs.get(index as usize) {
+                        self.log(note, batch, time_ns, entities);
+                    }
+                }
                 EventKind::Value { lane, value } => self.lane_value(lane, value.get(), time_ns, entities),
                 EventKind::Priority { task, priority, change } => self.priority(task, priority, change, time_ns, entities),
                 EventKind::Suspended(task) => self.suspended(task, core, time_ns, entities),

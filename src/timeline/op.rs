@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{TextArena, TextRef};
+use crate::model::{Source, TextArena, TextRef};
 
 /// A track of the trace. Also its uuid there; small, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +17,7 @@ pub struct TrackId(pub u32);
 pub struct Op {
     /// When, in nanoseconds. Operations come in order of time but for the few that are known late.
     pub time_ns: u64,
-    /// The counter's value for [`OpKind::Counter`], else the flow (see [`Op::flow`]), 0 for none.
+    /// The counter's value for [`OpKind::Counter`] and [`OpKind::FloatCounter`], else the flow (see [`Op::flow`]), 0 for none.
     pub value: i64,
     /// On which track.
     pub track: TrackId,
@@ -44,6 +44,8 @@ pub enum OpKind {
     Instant,
     /// A counter takes a value.
     Counter,
+    /// A counter takes a value with a fraction, whose bits are in `value`.
+    FloatCounter,
     /// A track comes into being: `value` is an index into [`Block::tracks`].
     Describe,
 }
@@ -143,12 +145,21 @@ pub enum ArgValue {
     Uint(u64),
     /// A signed number.
     Int(i64),
+    /// A number to be shown in hex.
+    Hex(u64),
+    /// A number with a fraction.
+    Float(f64),
     /// True or false.
     Bool(bool),
     /// One of [`Block::names`].
     Name(u32),
     /// One of [`Block::text_refs`].
     Text(u32),
+    /// No annotation: the event is a log message. One of [`Block::text_refs`], and its severity from 2 (verbose) to 7 (fatal), 0
+    /// for none. At most one of an event, and never in one with [`ArgValue::Source`] behind it.
+    LogBody(u32, u8),
+    /// No annotation: the event's place in the source code, one of [`Block::sources`]. At most one of an event.
+    Source(u32),
 }
 
 /// A track, as the viewer is told of it.
@@ -278,6 +289,8 @@ pub struct Block {
     pub names: Vec<Arc<str>>,
     /// Tracks that come into being in this block.
     pub tracks: Vec<Track>,
+    /// The places in the source code used in this block. All different.
+    pub sources: Vec<Source>,
     /// Scheduling rows that became certain during this block.
     pub sched: Vec<SchedRows>,
     /// Texts of the capture that are used as names or annotations; not unique.
@@ -294,6 +307,7 @@ impl Block {
         self.args.clear();
         self.names.clear();
         self.tracks.clear();
+        self.sources.clear();
         self.sched.clear();
         self.text_refs.clear();
         self.texts.clear();

@@ -6,13 +6,15 @@ use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, Verdict};
 use super::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
-use crate::model::TextRef;
+use crate::model::{Source, SourceId, TextRef};
 
-/// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes.
-pub const BLOCK_OPS: usize = 1 << 15;
+/// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes. Blocks are
+/// written and read by one stage after the other, so a few of them have to find place in a processor's cache; the smaller they are,
+/// the more often they state their names.
+pub const BLOCK_OPS: usize = 1 << 13;
 
 /// Or once its texts have this many bytes.
-const BLOCK_TEXT_BYTES: usize = 4 << 20;
+const BLOCK_TEXT_BYTES: usize = 1 << 20;
 
 /// A name known for the whole conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,9 +49,16 @@ pub struct Note {
 pub enum NoteValue {
     Uint(u64),
     Int(i64),
+    Hex(u64),
+    Float(f64),
+    Bool(bool),
     Name(Name),
     /// A text put into the present block with [`Writer::add_text`].
     Text(u32),
+    /// The message of a log: such a text and its severity. The note's name does not matter.
+    LogBody(u32, u8),
+    /// A place in the source code put into the present block with [`Writer::add_source`]. The note's name does not matter.
+    Source(u32),
 }
 
 /// Builds blocks. Operations come in order of time, except those that are known late.
@@ -62,6 +71,8 @@ pub struct Writer {
     next_track: u32,
     next_flow: u64,
     clip: Option<Clip>,
+    /// By source: the number of the block that used it last, plus one, and its index there.
+    sources: Vec<(u64, u32)>,
 }
 
 impl Writer {
@@ -75,6 +86,7 @@ impl Writer {
             next_track: 1,
             next_flow: 1,
             clip,
+            sources: Vec::new(),
         }
     }
 
@@ -201,8 +213,8 @@ impl Writer {
             let name = self.label(Label::Text(&text));
             self.block.ops.push(plain(OpKind::Begin, track, from_ns, name, 0));
         }
-        for (track, value) in clip.take_counters() {
-            self.block.ops.push(plain(OpKind::Counter, track, from_ns, NameRef::NONE, value));
+        for (track, (kind, value)) in clip.take_counters() {
+            self.block.ops.push(plain(kind, track, from_ns, NameRef::NONE, value));
         }
         self.clip = Some(clip);
     }
@@ -222,6 +234,20 @@ impl Writer {
         (self.block.text_refs.len() - 1) as u32
     }
 
+    /// The index of a place in the source code in the present block.
+    pub fn add_source(&mut self, id: SourceId, source: &Source) -> u32 {
+        if id.index() >= self.sources.len() {
+            self.sources.resize(id.index() + 1, (0, 0));
+        }
+        let (block, local) = &mut self.sources[id.index()];
+        if *block != self.block.number + 1 {
+            *block = self.block.number + 1;
+            *local = self.block.sources.len() as u32;
+            self.block.sources.push(source.clone());
+        }
+        *local
+    }
+
     fn notes(&mut self, notes: &[Note]) -> (u32, u8) {
         let start = self.block.args.len() as u32;
         for note in notes.iter().take(usize::from(u8::MAX)) {
@@ -229,7 +255,12 @@ impl Writer {
             let value = match note.value {
                 NoteValue::Uint(value) => ArgValue::Uint(value),
                 NoteValue::Int(value) => ArgValue::Int(value),
+                NoteValue::Hex(value) => ArgValue::Hex(value),
+                NoteValue::Float(value) => ArgValue::Float(value),
+                NoteValue::Bool(value) => ArgValue::Bool(value),
                 NoteValue::Text(index) => ArgValue::Text(index),
+                NoteValue::LogBody(index, severity) => ArgValue::LogBody(index, severity),
+                NoteValue::Source(index) => ArgValue::Source(index),
                 NoteValue::Name(value) => ArgValue::Name(self.local(value)),
             };
             self.block.args.push(Arg { name, value });
@@ -242,6 +273,21 @@ impl Writer {
     pub fn begin(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow_in: Option<u64>) {
         let name = self.label(label);
         self.annotated(OpKind::Begin, track, time_ns, name, notes, flow_in, Flow::In);
+    }
+
+    /// A slice begins or ends, or an instant, with a flow of any direction. Ends have no label.
+    pub fn event(
+        &mut self,
+        kind: OpKind,
+        track: TrackId,
+        time_ns: u64,
+        label: Option<Label<'_>>,
+        notes: &[Note],
+        flow: Option<(u64, Flow)>,
+    ) {
+        let name = label.map_or(NameRef::NONE, |label| self.label(label));
+        let (id, direction) = flow.unwrap_or((0, Flow::None));
+        self.annotated(kind, track, time_ns, name, notes, Some(id), direction);
     }
 
     /// The innermost slice of a track ends.
@@ -267,6 +313,11 @@ impl Writer {
     #[inline]
     pub fn counter(&mut self, track: TrackId, time_ns: u64, value: i64) {
         self.push(plain(OpKind::Counter, track, time_ns, NameRef::NONE, value));
+    }
+
+    /// A counter takes a value with a fraction.
+    pub fn float_counter(&mut self, track: TrackId, time_ns: u64, value: f64) {
+        self.push(plain(OpKind::FloatCounter, track, time_ns, NameRef::NONE, value.to_bits().cast_signed()));
     }
 
     #[allow(clippy::too_many_arguments)]

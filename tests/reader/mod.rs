@@ -42,6 +42,10 @@ pub struct Trace {
     pub instants: Vec<Instant>,
     /// Each counter track's values, by time.
     pub counters: BTreeMap<u64, Vec<(u64, i64)>>,
+    /// The same for values with a fraction.
+    pub float_counters: BTreeMap<u64, Vec<(u64, f64)>>,
+    /// The rows of the viewer's log, in the order of the file.
+    pub logs: Vec<LogRow>,
     /// Each core's context switches, by time.
     pub sched: BTreeMap<u32, Vec<Switch>>,
     /// Each core's wakings (the core is the waker's), by time.
@@ -127,13 +131,28 @@ pub struct Instant {
     pub flows_in: Vec<u64>,
 }
 
-/// The value of an annotation.
+/// A row of the viewer's log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogRow {
+    /// The track of a thread: others have no log.
+    pub track: u64,
+    pub ts: u64,
+    pub body: String,
+    /// From 2 (verbose) to 7 (fatal); 0 for none.
+    pub prio: i32,
+    /// `file:line`, and the function if told.
+    pub source: Option<String>,
+}
+
+/// The value of an annotation. A place in the source code is one too, with the name `source_location`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arg {
     Bool(bool),
     Uint(u64),
     Int(i64),
     Double(f64),
+    /// Shown in hex.
+    Pointer(u64),
     Text(String),
 }
 

@@ -13,9 +13,9 @@ use perfetto_protos::track_descriptor::track_descriptor::{ChildTracksOrdering, S
 use perfetto_protos::track_event::{TrackEvent, track_event};
 use protobuf::{EnumOrUnknown, Message, UnknownFields, UnknownValueRef};
 
-use super::slices::{self, Event, EventKind};
+use super::slices::{self, Event, EventKind, Value};
 use super::wire::{self, Field};
-use super::{Arg, Attribute, Switch, Trace, TrackInfo, TrackKind, Waking};
+use super::{Arg, Attribute, LogRow, Switch, Trace, TrackInfo, TrackKind, Waking};
 
 const BOOTTIME: u32 = 6;
 const STATE_CLEARED: u32 = 1;
@@ -29,6 +29,8 @@ struct Sequence {
     event_names: BTreeMap<u64, String>,
     arg_names: BTreeMap<u64, String>,
     arg_values: BTreeMap<u64, String>,
+    log_bodies: BTreeMap<u64, String>,
+    sources: BTreeMap<u64, String>,
     default_track: Option<u64>,
     default_clock: Option<u32>,
     /// The sequence's incremental clocks, where they stand.
@@ -168,8 +170,9 @@ impl Replay {
                 let is_counter = matches!(self.trace.tracks.get(&track), Some(TrackInfo { kind: TrackKind::Counter { .. }, .. }));
                 ensure(is_counter, || format!("a counter event, but track {track} was not described as a counter yet"))?;
                 EventKind::Counter(match event.counter_value_field {
-                    Some(track_event::Counter_value_field::CounterValue(value)) => value,
-                    _ => return Err("a counter event without a whole number".into()),
+                    Some(track_event::Counter_value_field::CounterValue(value)) => Value::Whole(value),
+                    Some(track_event::Counter_value_field::DoubleCounterValue(value)) => Value::Fraction(value),
+                    _ => return Err("a counter event without a value".into()),
                 })
             }
             other => return Err(format!("an event of type {other:?}")),
@@ -178,6 +181,25 @@ impl Replay {
         for annotation in &event.debug_annotations {
             let (name, value) = sequence.annotation(annotation)?;
             ensure(args.insert(name.clone(), value).is_none(), || format!("annotation {name} twice"))?;
+        }
+        let source = match event.source_location_field {
+            Some(track_event::Source_location_field::SourceLocationIid(iid)) => Some(look_up(&sequence.sources, iid)?),
+            Some(_) => return Err("a source location that is not interned".into()),
+            None => None,
+        };
+        if let Some(source) = source {
+            args.insert("source_location".into(), Arg::Text(source));
+        }
+        if let Some(log) = event.log_message.as_ref() {
+            let source = match log.source_location_iid {
+                Some(iid) => Some(look_up(&sequence.sources, iid)?),
+                None => None,
+            };
+            let body = look_up(&sequence.log_bodies, log.body_iid.ok_or("a log message without body")?)?;
+            let is_thread = matches!(self.trace.tracks.get(&track), Some(TrackInfo { kind: TrackKind::Thread { .. }, .. }));
+            ensure(is_thread, || format!("a log message, but track {track} was not described as a thread yet"))?;
+            let prio = log.prio.map_or(0, |prio| prio.value());
+            self.trace.logs.push(LogRow { track, ts, body, prio, source });
         }
         let (flows_out, flows_in) = (event.flow_ids.clone(), event.terminating_flow_ids.clone());
         self.events.push(Event { ts, track, kind, name, args, flows_out, flows_in });
@@ -314,6 +336,13 @@ impl Sequence {
         for entry in &data.debug_annotation_string_values {
             define(&mut self.arg_values, entry.iid(), text(entry.str())?)?;
         }
+        for entry in &data.log_message_body {
+            define(&mut self.log_bodies, entry.iid(), entry.body().to_owned())?;
+        }
+        for entry in &data.source_locations {
+            let function = entry.function_name.as_ref().map_or(String::new(), |function| format!(" {function}"));
+            define(&mut self.sources, entry.iid(), format!("{}:{}{function}", entry.file_name(), entry.line_number()))?;
+        }
         Ok(())
     }
 
@@ -328,6 +357,7 @@ impl Sequence {
             Some(debug_annotation::Value::UintValue(value)) => Arg::Uint(*value),
             Some(debug_annotation::Value::IntValue(value)) => Arg::Int(*value),
             Some(debug_annotation::Value::DoubleValue(value)) => Arg::Double(*value),
+            Some(debug_annotation::Value::PointerValue(value)) => Arg::Pointer(*value),
             Some(debug_annotation::Value::StringValue(value)) => Arg::Text(value.clone()),
             Some(debug_annotation::Value::StringValueIid(iid)) => Arg::Text(look_up(&self.arg_values, *iid)?),
             _ => return Err(format!("annotation {name} has no value that this reader knows")),

@@ -21,7 +21,14 @@ pub(super) enum EventKind {
     Begin,
     End,
     Instant,
-    Counter(i64),
+    Counter(Value),
+}
+
+/// What a counter takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    Whole(i64),
+    Fraction(f64),
 }
 
 /// Sorts the events by time (those of one time stay in the order of the file) and pairs begins and ends per track.
@@ -49,7 +56,8 @@ pub(super) fn build(mut events: Vec<Event>, trace: &mut Trace) -> Result<(), Str
                 slice.flows_in.extend(flows_in);
             }
             EventKind::Instant => trace.instants.push(Instant { track, ts, name: named?, args, flows_out, flows_in }),
-            EventKind::Counter(value) => trace.counters.entry(track).or_default().push((ts, value)),
+            EventKind::Counter(Value::Fraction(value)) => trace.float_counters.entry(track).or_default().push((ts, value)),
+            EventKind::Counter(Value::Whole(value)) => trace.counters.entry(track).or_default().push((ts, value)),
         }
     }
     trace.unclosed = open.into_values().flatten().collect();

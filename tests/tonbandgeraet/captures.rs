@@ -6,17 +6,12 @@ use traceconv::format::tonbandgeraet::generate::Damage;
 use traceconv::format::tonbandgeraet::record::QueueKind as Kind;
 use traceconv::format::tonbandgeraet::record::Record::{self, *};
 
+use crate::common::golden::Capture;
 use crate::run::generated;
-
-/// A capture and its name.
-pub struct Capture {
-    pub name: &'static str,
-    pub bytes: Vec<u8>,
-}
 
 /// All captures.
 pub fn all() -> Vec<Capture> {
-    let capture = |name, bytes| Capture { name, bytes };
+    let capture = |name: &str, bytes| Capture { name: name.to_owned(), bytes };
     let mut all = vec![
         capture("generated", generated(4_000, 1, 1, Damage::None)),
         capture("generated_two_cores", generated(6_000, 2, 2, Damage::None)),

@@ -9,6 +9,8 @@
 //! All look at traces through [`reader`], which shares no code with the writer.
 
 mod captures;
+#[path = "../common/mod.rs"]
+mod common;
 mod damage;
 mod golden;
 mod meaning;
@@ -17,4 +19,3 @@ mod properties;
 mod reader;
 mod run;
 mod superset;
-mod views;

@@ -6,9 +6,9 @@ use traceconv::format::tonbandgeraet::generate::Damage;
 use traceconv::format::tonbandgeraet::record::{QueueKind, Record};
 use traceconv::pipeline::{self, EventDetail, Options};
 
+use crate::common::views;
 use crate::reader::Trace;
 use crate::run::{self, Cut, Random, convert, convert_with};
-use crate::views;
 
 /// An event to be. Few ids, so that events meet the same tasks, queues, interrupts and markers again and again.
 #[derive(Clone, Debug)]

@@ -1,104 +1,23 @@
-//! Drives the library: whole conversions, and the stages before the timeline one by one.
+//! Drives the library with captures of this format.
 
+use traceconv::format::Mode;
 use traceconv::format::tonbandgeraet::decode::{Decoder, Records};
 use traceconv::format::tonbandgeraet::generate::{Damage, GenerateOptions, generate};
-use traceconv::format::{FORMATS, Format, FormatOptions, Mode, Part, RecordView, Resolved};
-use traceconv::model::{Entities, EventBatch, Ledger};
-use traceconv::pipeline::{self, InputSummary, Options, Source};
+use traceconv::pipeline::Options;
 
-use crate::reader::Trace;
+use crate::common::run::Subject;
+pub use crate::common::run::{Conversion, Cut, Random, options};
 
-/// A conversion that went well.
-pub struct Conversion {
-    pub trace: Vec<u8>,
-    pub summary: InputSummary,
-}
-
-impl Conversion {
-    /// What an independent reader makes of the trace.
-    pub fn read(&self) -> Trace {
-        Trace::parse(&self.trace).unwrap_or_else(|error| panic!("the reader refuses the trace: {error}"))
-    }
-}
-
-/// How the work is cut. No influence on the result.
-#[derive(Clone, Copy, Debug)]
-pub struct Cut {
-    pub threads: usize,
-    pub window_bytes: usize,
-}
-
-impl Cut {
-    /// Everything at once, on one thread.
-    pub const WHOLE: Cut = Cut { threads: 1, window_bytes: 1 << 20 };
-    /// Three threads and windows of a few frames.
-    pub const SMALL: Cut = Cut { threads: 3, window_bytes: 64 };
-}
-
-pub fn format() -> &'static dyn Format {
-    FORMATS.iter().copied().find(|format| format.name() == "tonbandgeraet").expect("it is registered")
-}
-
-/// Options as every test uses them, but for how the work is cut.
-pub fn options(cut: Cut) -> Options {
-    Options { firmware_name: "firmware".into(), threads: cut.threads, window_bytes: cut.window_bytes, ..Options::default() }
+pub fn subject() -> Subject {
+    Subject::new("tonbandgeraet")
 }
 
 pub fn convert(capture: &[u8], cut: Cut) -> Conversion {
-    convert_with(capture, &options(cut))
+    subject().convert(capture, cut)
 }
 
-/// Converts. Checks that every byte is accounted for.
 pub fn convert_with(capture: &[u8], options: &Options) -> Conversion {
-    let source = source(capture);
-    let mut trace = Vec::new();
-    let converted = pipeline::convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
-    assert_eq!(converted.output_bytes, trace.len() as u64);
-    let summary = converted.inputs.into_iter().next().expect("there is one input");
-    let ledger = &summary.ledger;
-    assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, capture.len() as u64, "bytes that are not accounted for");
-    Conversion { trace, summary }
-}
-
-/// Lists the records, each as a line.
-pub fn dump(capture: &[u8], cut: Cut, line: impl Fn(&RecordView<'_>) -> String) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut each = |view: &RecordView<'_>| {
-        lines.push(line(view));
-        true
-    };
-    let summary = pipeline::dump(&source(capture), &options(cut), &mut each).expect("nothing stops it");
-    assert_eq!(summary.ledger.decoded_bytes + summary.ledger.skipped_bytes, capture.len() as u64);
-    lines
-}
-
-fn source(capture: &[u8]) -> Source<'_> {
-    Source { bytes: capture, format: format(), options: FormatOptions::default(), release: &|_| {} }
-}
-
-/// The model events of a capture, before cores are merged: each batch and the entities is shown to `batch`.
-pub fn resolve(capture: &[u8], window_bytes: usize, mut batch: impl FnMut(&EventBatch, &Entities)) {
-    let scan = format().open(&[FormatOptions::default()]);
-    let mut parts = Vec::new();
-    let mut start = 0;
-    while start < capture.len() {
-        let end = scan.cut(capture, start + window_bytes).max(start + 1);
-        parts.push(Part::new(capture, start..end));
-        start = end;
-    }
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
-    let mut ledgers = vec![Ledger::default()];
-    let mut stages = scan.finish(vec![facts], &mut ledgers);
-    let (mut entities, mut events) = (Entities::default(), EventBatch::default());
-    for number in 0..=parts.len() {
-        events.clear();
-        let mut out = Resolved { entities: &mut entities, batch: &mut events, ledger: &mut ledgers[0] };
-        match parts.get(number) {
-            Some(&part) => drop(stages.resolve.resolve(0, stages.decode.decode(0, part, None), &mut out)),
-            None => stages.resolve.finish(0, &mut out),
-        }
-        batch(&events, &entities);
-    }
+    subject().convert_with(capture, options)
 }
 
 /// The records of a capture.
@@ -110,14 +29,4 @@ pub fn generated(bytes: u64, seed: u64, cores: u16, damage: Damage) -> Vec<u8> {
     let mut capture = Vec::new();
     generate(&GenerateOptions { bytes, seed, cores, damage }, &mut capture).expect("memory does not fail");
     capture
-}
-
-/// Small, fast, and the same everywhere: which damage a test does must not change from run to run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((u128::from(self.0) * end as u128) >> 64) as usize
-    }
 }

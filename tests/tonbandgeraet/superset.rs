@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use traceconv::format::tonbandgeraet::encode::Sequence;
 use traceconv::format::tonbandgeraet::record::{Record, TaskState};
 
+use crate::common::views;
 use crate::reader::Trace;
 use crate::run::{Cut, Random, convert};
-use crate::views;
 
 const TASKS: u32 = 4;
 const NS_PER_TICK: u64 = 10;

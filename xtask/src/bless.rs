@@ -5,12 +5,12 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-/// Runs the golden test as the one that writes. What changed is then reviewed as a diff.
+/// Runs the golden tests of all formats as those that write. What changed is then reviewed as a diff.
 pub fn run() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
-        .args(["test", "--test", "tonbandgeraet", "golden::captures_give_their_views"])
+        .args(["test", "--no-fail-fast", "--tests", "golden::captures_give_their_views"])
         .env("TRACECONV_BLESS", "1")
         .status()
         .context("cannot run cargo")?;

@@ -23,7 +23,7 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
-use super::{Decode, Format, FormatOptions, Kept, MemoryMark, Mode, Parcel, Part, Probe, Scan, Stages};
+use super::{Decode, Format, FormatOptions, Kept, MemoryMark, Mode, OptionError, Parcel, Part, Probe, Scan, Stages};
 use crate::frame::split;
 use crate::model::Ledger;
 use decode::{DELIMITER, Decoder, Records, Wire};
@@ -46,8 +46,8 @@ impl Format for Tonbandgeraet {
         probe::probe(sample, whole)
     }
 
-    fn open(&self, inputs: &[FormatOptions]) -> Box<dyn Scan> {
-        Box::new(Scanner { inputs: inputs.to_vec() })
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        Ok(Box::new(Scanner { inputs: inputs.to_vec() }))
     }
 
     fn memory_marks(&self) -> &'static [MemoryMark] {

@@ -111,7 +111,7 @@ impl Resolver {
             Mode::BareMetal => "bare metal",
         };
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some());
-        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway };
+        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
         Resolver { names, inputs, starts, sessions, facts }

@@ -38,7 +38,7 @@ impl Resolution {
 }
 
 fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
-    let scan = Tonbandgeraet.open(&[FormatOptions::default()]);
+    let scan = Tonbandgeraet.open(&[FormatOptions::default()]).unwrap();
     let mut parts = Vec::new();
     let mut start = 0;
     while start < capture.len() {

@@ -187,7 +187,7 @@ fn several_cores_are_shown_as_recorded() {
 fn whole_hand_made_captures_are_shown_as_recorded() {
     let whole = ["bare_metal", "mutex_handover", "mailbox", "resumed_from_isr", "left_without_reason", "marker_of_task_zero"];
     for capture in crate::captures::all() {
-        if whole.contains(&capture.name) {
+        if whole.contains(&capture.name.as_str()) {
             check(&capture.bytes);
         }
     }

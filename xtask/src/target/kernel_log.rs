@@ -54,7 +54,7 @@ pub fn check(capture: &[u8], log: &str) -> anyhow::Result<Found> {
 /// The events of a capture.
 fn events(capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").context("the format is missing")?;
-    let scan = format.open(&[FormatOptions::default()]);
+    let scan = format.open(&[FormatOptions::default()])?;
     let part = Part::new(capture, 0..capture.len());
     let facts = Some(scan.add(None, scan.scan(0, part)));
     let mut ledgers = vec![Ledger::default()];

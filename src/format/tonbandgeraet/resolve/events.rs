@@ -2,7 +2,7 @@
 
 use crate::format::Resolved;
 use crate::model::{
-    BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed,
+    Args, BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed,
     PriorityChange, Standing, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
 };
 
@@ -61,15 +61,16 @@ impl Resolver {
             Record::IsrExit { isr_id, .. } => EventKind::IsrExit(entity!(ids.isr(isr_id, core, place, entities))),
             Record::Evtmarker { evtmarker_id, msg, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities));
-                EventKind::Instant { lane, text: text!(msg) }
+                EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::EvtmarkerBegin { evtmarker_id, msg, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities));
-                EventKind::SpanBegin { lane, text: text!(msg) }
+                EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE }
             }
-            Record::EvtmarkerEnd { evtmarker_id, .. } => {
-                EventKind::SpanEnd { lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities)) }
-            }
+            Record::EvtmarkerEnd { evtmarker_id, .. } => EventKind::SpanEnd {
+                lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities)),
+                args: Args::NONE,
+            },
             Record::Valmarker { valmarker_id, val, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, place, entities));
                 EventKind::Value { lane, value: Packed(val) }
@@ -77,16 +78,19 @@ impl Resolver {
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset, out.ledger);
                 let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities));
-                EventKind::Instant { lane, text: text!(msg) }
+                EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::TaskEvtmarkerBegin { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset, out.ledger);
                 let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities));
-                EventKind::SpanBegin { lane, text: text!(msg) }
+                EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::TaskEvtmarkerEnd { evtmarker_id, .. } => {
                 note_running(running, at.offset, out.ledger);
-                EventKind::SpanEnd { lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities)) }
+                EventKind::SpanEnd {
+                    lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities)),
+                    args: Args::NONE,
+                }
             }
             Record::TaskValmarker { valmarker_id, val, .. } => {
                 note_running(running, at.offset, out.ledger);

@@ -183,15 +183,15 @@ impl Ids {
     #[inline]
     pub fn marker(&mut self, kind: LaneKind, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<LaneId> {
         let map = match kind {
-            LaneKind::Events => &mut self.event_markers,
             LaneKind::Values => &mut self.value_markers,
+            _ => &mut self.event_markers,
         };
         if let Some(lane) = map.get(id) {
             return Some(LaneId(lane));
         }
         let subject = match kind {
-            LaneKind::Events => Subject::EventMarker(id),
             LaneKind::Values => Subject::ValueMarker(id),
+            _ => Subject::EventMarker(id),
         };
         let lane = Lane { number: id, name: place.name(subject), owner: LaneOwner::Firmware, kind, session: place.session };
         let handle = entities.add_lane(lane)?;
@@ -225,8 +225,8 @@ impl Ids {
         entities: &mut Entities,
     ) -> Option<LaneId> {
         let subject = |task| match kind {
-            LaneKind::Events => Subject::TaskEventMarker { task, marker: id },
             LaneKind::Values => Subject::TaskValueMarker { task, marker: id },
+            _ => Subject::TaskEventMarker { task, marker: id },
         };
         let number = task.and_then(|task| entities.tasks.get(task.index())).map(|task| task.number);
         let name = number

@@ -56,6 +56,13 @@ fn branch(track: u64, depth: usize, trace: &Trace, lines: &mut Vec<String>) {
     for (ts, value) in trace.counters.get(&track).into_iter().flatten() {
         content.push((*ts, 2, format!("{ts} = {value}")));
     }
+    for (ts, value) in trace.float_counters.get(&track).into_iter().flatten() {
+        content.push((*ts, 2, format!("{ts} = {value:?}")));
+    }
+    for log in trace.logs.iter().filter(|log| log.track == track) {
+        let source = log.source.as_ref().map_or(String::new(), |source| format!(" from {source}"));
+        content.push((log.ts, 3, format!("{} log, severity {}: {:?}{source}", log.ts, log.prio, log.body)));
+    }
     content.sort_by_key(|&(ts, order, _)| (ts, order));
     lines.extend(content.into_iter().map(|(_, _, line)| format!("{indent}  {line}")));
     let mut children: Vec<u64> =
@@ -78,6 +85,7 @@ fn args(args: &BTreeMap<String, Arg>) -> String {
             Arg::Uint(value) => format!(" {name}={value}"),
             Arg::Int(value) => format!(" {name}={value:+}"),
             Arg::Double(value) => format!(" {name}={value:?}"),
+            Arg::Pointer(value) => format!(" {name}={value:#x}"),
             Arg::Text(value) => format!(" {name}={value:?}"),
         };
     }

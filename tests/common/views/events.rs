@@ -1,16 +1,17 @@
 //! Model events as text, one a line: time in nanoseconds, core, what, about which entity.
 
 use traceconv::model::{
-    Entities, Event, EventBatch, EventKind, IsrId, LaneId, LaneOwner, Level, ObjectId, TaskId, TaskKind, Wait,
+    ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, ObjectId, TaskId, TaskKind,
+    Wait,
 };
 
-use crate::run;
+use crate::common::run::Subject;
 
 /// The events of a capture, as they come from the resolver, and the entities they are about.
-pub fn events(capture: &[u8], window_bytes: usize) -> String {
+pub fn events(subject: &Subject, capture: &[u8], window_bytes: usize) -> String {
     let mut lines = Vec::new();
     let mut all = String::new();
-    run::resolve(capture, window_bytes, |batch, entities| {
+    subject.resolve(capture, window_bytes, |batch, entities| {
         lines.extend(batch.events.iter().map(|event| line(event, batch, entities)));
         all = entity_list(entities);
     });
@@ -23,6 +24,25 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
     let object = |object: ObjectId| format!("{} (object {})", name_of(&entities.objects[object.index()].name), object.0);
     let lane = |lane: LaneId| format!("{} (lane {})", name_of(&entities.lanes[lane.index()].name), lane.0);
     let isr_mark = |from_isr| if from_isr { ", from an ISR" } else { "" };
+    let value = |value: ArgValue| match value {
+        ArgValue::Uint(value) => value.to_string(),
+        ArgValue::Int(value) => format!("{value:+}"),
+        ArgValue::Hex(value) => format!("{value:#x}"),
+        ArgValue::Float(value) => format!("{value:?}"),
+        ArgValue::Bool(value) => value.to_string(),
+        ArgValue::Name(name) => entities.names[name.index()].to_string(),
+        ArgValue::Text(text) => format!("{:?}", batch.texts.get(text)),
+        ArgValue::FlowOut(number) => format!("out {number}"),
+        ArgValue::FlowIn(number) => format!("in {number}"),
+    };
+    let arg_list = |args: Args| {
+        let args = batch.args_of(args).iter();
+        args.map(|arg| format!(" {}={}", entities.names[arg.name.index()], value(arg.value))).collect::<String>()
+    };
+    let what = |label: Label, args: Args| match (label.as_name(), label.as_text()) {
+        (Some(name), _) => format!("{}{}", entities.names[name.index()], arg_list(args)),
+        (None, text) => format!("{:?}{}", batch.texts.get(text.unwrap_or_default()), arg_list(args)),
+    };
     let level_text = |level: Level| level.get().map_or("unknown".to_owned(), |level| level.to_string());
     let what = match event.kind {
         EventKind::SessionStart(number) => format!("session {number} starts"),
@@ -77,9 +97,20 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::Bits { object: id, op, bits, after } => format!("{op:?} bits {bits:#x} of {}, then {after:#x}", object(id)),
         EventKind::Timer { object: id, op, kernel_ticks } => format!("{op:?} {}, {kernel_ticks} kernel ticks", object(id)),
         EventKind::Heap { op, address, bytes } => format!("{op:?} {bytes} bytes at {:#x}", address.get()),
-        EventKind::SpanBegin { lane: id, text } => format!("begin {} {:?}", lane(id), batch.texts.get(text)),
-        EventKind::SpanEnd { lane: id } => format!("end {}", lane(id)),
-        EventKind::Instant { lane: id, text } => format!("instant {} {:?}", lane(id), batch.texts.get(text)),
+        EventKind::SpanBegin { lane: id, label, args } => format!("begin {} {}", lane(id), what(label, args)),
+        EventKind::SpanEnd { lane: id, args } => format!("end {}{}", lane(id), arg_list(args)),
+        EventKind::Instant { lane: id, label, args } => format!("instant {} {}", lane(id), what(label, args)),
+        EventKind::State { lane: id, label, args } => format!("state {} {}", lane(id), what(label, args)),
+        EventKind::Float { lane: id, value } => format!("value {} {}", lane(id), value.get()),
+        EventKind::Log(index) => {
+            let note = batch.logs[index as usize];
+            let source = note.source.map_or(String::new(), |id| {
+                let source = &entities.sources[id.index()];
+                format!(" from {}:{}", source.file, source.line)
+            });
+            let body = batch.texts.get(note.body);
+            format!("log {} {:?} {} {body:?}{source}", lane(note.lane), note.severity, what(note.name, note.args))
+        }
         EventKind::Value { lane: id, value } => format!("value {} {}", lane(id), value.get()),
     };
     format!("{:>12} core {} {what}", event.time.0, event.core.0)
@@ -107,10 +138,19 @@ fn entity_list(entities: &Entities) -> String {
         let (number, kind, session) = (object.number, object.kind.noun(), object.session);
         text += &format!("object {index}: number {number}, {}, {kind}, session {session}\n", name_of(&object.name));
     }
+    for (index, group) in entities.groups.iter().enumerate() {
+        let parent = group.parent.map_or(String::new(), |parent| format!(" in group {}", parent.0));
+        let kind = if group.is_process { ", a process" } else { "" };
+        text += &format!("group {index}: {:?}{parent}{kind}, session {}\n", group.name, group.session);
+    }
+    for (index, session) in entities.sessions.iter().enumerate() {
+        text += &format!("session {index}: {} {:?}\n", name_of(&session.name), session.details);
+    }
     for (index, lane) in entities.lanes.iter().enumerate() {
         let owner = match lane.owner {
             LaneOwner::Firmware => "the firmware".to_owned(),
             LaneOwner::Task(task) => format!("task {}", task.0),
+            LaneOwner::Group(group) => format!("group {}", group.0),
         };
         let (number, kind, session) = (lane.number, lane.kind, lane.session);
         text += &format!("lane {index}: number {number}, {}, {kind:?} of {owner}, session {session}\n", name_of(&lane.name));

@@ -56,6 +56,12 @@ pub fn ledger(summary: &InputSummary) -> String {
         ledger.skipped_bytes,
         ledger.at_least_lost(),
     );
+    for detail in &summary.facts.details {
+        writeln!(text, "{}: {} ({})", detail.name, detail.value, detail.source).expect("memory does not fail");
+    }
+    for hint in &summary.facts.hints {
+        writeln!(text, "hint: {hint}").expect("memory does not fail");
+    }
     for entry in ledger.entries() {
         let kind = match entry.kind.severity {
             Severity::Loss => "loss",

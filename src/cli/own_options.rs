@@ -1,0 +1,111 @@
+//! The options that formats declare, as flags of the command line.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+
+use clap::error::Error;
+use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
+
+use crate::format::{FORMATS, OptionKind, OptionSpec, OptionValue};
+
+/// Those that were given, as typed, in the order in which they were given.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnOptions {
+    given: Vec<(OptionSpec, OsString)>,
+}
+
+/// All options of all formats, each once.
+fn specs() -> Vec<OptionSpec> {
+    let mut specs: Vec<OptionSpec> = Vec::new();
+    for spec in FORMATS.iter().flat_map(|format| format.options()) {
+        if specs.iter().all(|known| known.name != spec.name) {
+            specs.push(*spec);
+        }
+    }
+    specs
+}
+
+/// Which formats have an option, for its help.
+fn titles(name: &str) -> String {
+    let having = FORMATS.iter().filter(|format| format.options().iter().any(|spec| spec.name == name));
+    having.map(|format| format.title()).collect::<Vec<_>>().join(", ")
+}
+
+impl OwnOptions {
+    /// What formats get: files are read. An error is a sentence.
+    pub(super) fn read(&self) -> Result<Vec<(&'static str, OptionValue)>, String> {
+        let value = |(spec, typed): &(OptionSpec, OsString)| {
+            let shown = typed.to_string_lossy().into_owned();
+            let value = match spec.kind {
+                OptionKind::Flag => OptionValue::Flag,
+                OptionKind::Text(_) => OptionValue::Text(shown),
+                OptionKind::File(_) => {
+                    let bytes = fs::read(typed).map_err(|error| format!("--{} {shown} cannot be read: {error}", spec.name))?;
+                    OptionValue::File { path: shown, bytes: bytes.into() }
+                }
+            };
+            Ok((spec.name, value))
+        };
+        self.given.iter().map(value).collect()
+    }
+}
+
+impl clap::Args for OwnOptions {
+    fn augment_args(command: Command) -> Command {
+        command.args(specs().into_iter().map(|spec| {
+            let arg = Arg::new(spec.name).long(spec.name).help(format!("{} ({})", spec.help, titles(spec.name)));
+            match spec.kind {
+                OptionKind::Flag => arg.action(ArgAction::SetTrue),
+                OptionKind::Text(value) | OptionKind::File(value) => {
+                    let action = if spec.repeatable { ArgAction::Append } else { ArgAction::Set };
+                    arg.action(action).value_name(value).value_parser(clap::value_parser!(OsString))
+                }
+            }
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for OwnOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<OwnOptions, Error> {
+        // By place, so that what was said last comes last also among several options.
+        let mut given = BTreeMap::new();
+        for spec in specs() {
+            let Some(indices) = matches.indices_of(spec.name) else { continue };
+            if spec.kind == OptionKind::Flag {
+                if matches.get_flag(spec.name) {
+                    given.extend(indices.map(|index| (index, (spec, OsString::new()))));
+                }
+            } else if let Some(values) = matches.get_many::<OsString>(spec.name) {
+                given.extend(indices.zip(values).map(|(index, value)| (index, (spec, value.clone()))));
+            }
+        }
+        Ok(OwnOptions { given: given.into_values().collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One flag cannot mean two things.
+    #[test]
+    fn options_of_one_name_are_alike() {
+        let all: Vec<_> = FORMATS.iter().flat_map(|format| format.options()).collect();
+        for one in &all {
+            for other in all.iter().filter(|other| other.name == one.name) {
+                let shape = |spec: &OptionSpec| (spec.kind, spec.repeatable, spec.help);
+                assert_eq!(shape(one), shape(other), "--{} is declared in two ways", one.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! An event taken out of its batch, with all that it refers to there.
+
+use crate::model::{Arg, ArgValue, Args, Event, EventBatch, EventKind, Label, LogNote, LossNote, TextRef};
+
+/// A text of so many bytes counts as one more event that is held.
+const TEXT_BYTES_PER_EVENT: usize = 64;
+
+/// An event on its own.
+pub struct Carried {
+    pub event: Event,
+    extra: Option<Box<Extra>>,
+}
+
+/// What the event refers to in its batch. The references in it point into its own texts.
+#[derive(Default)]
+struct Extra {
+    texts: String,
+    args: Vec<Arg>,
+    loss: Option<LossNote>,
+    log: Option<LogNote>,
+}
+
+impl Carried {
+    /// Takes an event out of its batch; `None` if it refers to what the batch does not have.
+    pub fn take(event: &Event, batch: &EventBatch) -> Option<Carried> {
+        let mut extra = Extra::default();
+        let mut event = *event;
+        match &mut event.kind {
+            EventKind::SpanBegin { label, args, .. }
+            | EventKind::Instant { label, args, .. }
+            | EventKind::State { label, args, .. } => {
+                *label = extra.take_label(*label, batch);
+                extra.take_args(*args, batch);
+            }
+            EventKind::SpanEnd { args, .. } => extra.take_args(*args, batch),
+            EventKind::Log(index) => {
+                let mut log = *batch.logs.get(*index as usize)?;
+                log.name = extra.take_label(log.name, batch);
+                log.body = extra.take_text(log.body, batch);
+                extra.take_args(log.args, batch);
+                extra.log = Some(log);
+            }
+            EventKind::Loss(index) => extra.loss = Some(*batch.losses.get(*index as usize)?),
+            _ => {}
+        }
+        let is_empty = extra.texts.is_empty() && extra.args.is_empty() && extra.loss.is_none() && extra.log.is_none();
+        Some(Carried { event, extra: (!is_empty).then(|| Box::new(extra)) })
+    }
+
+    /// What the event weighs among those that are held.
+    pub fn weight(&self) -> usize {
+        self.extra.as_ref().map_or(1, |extra| 1 + extra.args.len() + extra.texts.len() / TEXT_BYTES_PER_EVENT)
+    }
+
+    /// Puts it into another batch.
+    pub fn put(mut self, batch: &mut EventBatch) {
+        if let Some(extra) = self.extra {
+            let text = |text: TextRef, batch: &mut EventBatch| batch.texts.add(extra.text(text));
+            let relabel = |label: Label, batch: &mut EventBatch| match label.as_text() {
+                Some(old) if old.len > 0 => Label::text(text(old, batch)),
+                _ => label,
+            };
+            let mut moved = extra.args.clone();
+            for arg in &mut moved {
+                if let ArgValue::Text(old) = arg.value {
+                    arg.value = ArgValue::Text(text(old, batch));
+                }
+            }
+            let all: Args = batch.add_args(&moved);
+            match &mut self.event.kind {
+                EventKind::SpanBegin { label, args, .. }
+                | EventKind::Instant { label, args, .. }
+                | EventKind::State { label, args, .. } => {
+                    *label = relabel(*label, batch);
+                    *args = all;
+                }
+                EventKind::SpanEnd { args, .. } => *args = all,
+                EventKind::Log(index) => {
+                    let Some(log) = extra.log else { return };
+                    let (name, body) = (relabel(log.name, batch), text(log.body, batch));
+                    *index = u32::try_from(batch.logs.len()).unwrap_or(u32::MAX);
+                    batch.logs.push(LogNote { name, body, args: all, ..log });
+                }
+                EventKind::Loss(index) => {
+                    let Some(loss) = extra.loss else { return };
+                    *index = u32::try_from(batch.losses.len()).unwrap_or(u32::MAX);
+                    batch.losses.push(loss);
+                }
+                _ => {}
+            }
+        }
+        batch.events.push(self.event);
+    }
+}
+
+impl Extra {
+    fn text(&self, text: TextRef) -> &str {
+        let start = text.start as usize;
+        self.texts.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+    }
+
+    fn take_text(&mut self, text: TextRef, batch: &EventBatch) -> TextRef {
+        let start = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.texts.push_str(batch.texts.get(text));
+        TextRef { start, len: text.len }
+    }
+
+    fn take_label(&mut self, label: Label, batch: &EventBatch) -> Label {
+        match label.as_text() {
+            Some(text) if text.len > 0 => Label::text(self.take_text(text, batch)),
+            _ => label,
+        }
+    }
+
+    fn take_args(&mut self, args: Args, batch: &EventBatch) {
+        for arg in batch.args_of(args) {
+            let mut arg = *arg;
+            if let ArgValue::Text(text) = arg.value {
+                arg.value = ArgValue::Text(self.take_text(text, batch));
+            }
+            self.args.push(arg);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CoreId, LaneId, LogSeverity, NameId, Nanos};
+
+    #[test]
+    fn an_event_keeps_what_it_refers_to() {
+        let mut batch = EventBatch::default();
+        batch.texts.add("what was before");
+        let (label, value) = (batch.texts.add("label"), batch.texts.add("value"));
+        let args = [ArgValue::Text(value), ArgValue::Int(-1)].map(|value| Arg { name: NameId(0), value });
+        let args = batch.add_args(&args);
+        let body = batch.texts.add("body");
+        let lane = LaneId(1);
+        batch.logs.push(LogNote { lane, severity: LogSeverity::Info, name: NameId(3).into(), body, source: None, args });
+        let kinds =
+            [EventKind::Instant { lane, label: label.into(), args }, EventKind::Log(0), EventKind::SpanEnd { lane, args }];
+        let events = kinds.map(|kind| Event { time: Nanos(1), core: CoreId(0), kind });
+        let mut other = EventBatch::default();
+        other.texts.add("something else");
+        for event in &events {
+            Carried::take(event, &batch).unwrap().put(&mut other);
+        }
+        let shown = |args| {
+            other
+                .args_of(args)
+                .iter()
+                .map(|arg| match arg.value {
+                    ArgValue::Text(text) => other.texts.get(text).to_owned(),
+                    value => format!("{value:?}"),
+                })
+                .collect::<Vec<_>>()
+        };
+        let EventKind::Instant { label, args, .. } = other.events[0].kind else { panic!("no instant") };
+        assert_eq!(other.texts.get(label.as_text().unwrap()), "label");
+        assert_eq!(shown(args), ["value", "Int(-1)"]);
+        let EventKind::Log(index) = other.events[1].kind else { panic!("no log") };
+        let log = other.logs[index as usize];
+        assert_eq!((other.texts.get(log.body), log.name.as_name()), ("body", Some(NameId(3))));
+        assert_eq!(shown(log.args), ["value", "Int(-1)"]);
+        let EventKind::SpanEnd { args, .. } = other.events[2].kind else { panic!("no end") };
+        assert_eq!(shown(args), ["value", "Int(-1)"]);
+    }
+}
