@@ -10,7 +10,6 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-#[allow(dead_code)]
 mod reader;
 
 use reader::Trace;
