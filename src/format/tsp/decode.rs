@@ -97,6 +97,8 @@ pub enum BadPacket {
     Noise,
     /// A command of the host between packets.
     HostBytes,
+    /// In a saved measurement, the text of a packet that is none.
+    BadText,
 }
 
 impl BadPacket {
@@ -111,6 +113,7 @@ impl BadPacket {
             BadPacket::LonePreamble => ("lone_preamble", "a preamble belongs to no packet"),
             BadPacket::Truncated => ("truncated_packet", "the input ends within a packet"),
             BadPacket::Noise => ("noise", "bytes between packets belong to none"),
+            BadPacket::BadText => ("bad_text", "the text of a saved packet is damaged"),
             BadPacket::HostBytes => ("host_bytes", "a command of the host stands between packets"),
         };
         let severity = if self == BadPacket::HostBytes { Severity::Repair } else { Severity::Loss };
@@ -120,7 +123,7 @@ impl BadPacket {
     /// How many packets are lost with it, at least. What is damaged in mid-stream is told by the packets' numbers.
     #[must_use]
     pub fn at_least_lost(self) -> u64 {
-        u64::from(matches!(self, BadPacket::Start | BadPacket::Truncated))
+        u64::from(matches!(self, BadPacket::Start | BadPacket::Truncated | BadPacket::BadText))
     }
 }
 

@@ -209,7 +209,7 @@ pub fn type_name(number: u8) -> &'static str {
 /// A packet, and where it stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it starts, in bytes from the start of the part.
+    /// Where it starts, in bytes from the start of the part; as an `i32`, because packets of the part before may be put in front.
     pub offset: u32,
     /// The running number, modulo 256.
     pub packet_id: u8,
@@ -244,7 +244,7 @@ impl Packet {
     /// Whether it is of the stream of hooks: it has a time, and the time goes on with it.
     #[must_use]
     pub fn is_hook(&self) -> bool {
-        self.id < id::OBJECT_LIST && self.id != id::ERROR_STREAM_FIFO_FULL && self.id != id::ERROR_RECEIVE_FIFO_FULL
+        !matches!(self.id, id::ERROR_STREAM_FIFO_FULL..=id::ERROR_RECEIVE_FIFO_FULL | id::PACKETID_ERROR..=id::SNIFF_FILTER)
     }
 }
 
