@@ -30,7 +30,7 @@ pub struct Lengths {
 impl Default for Lengths {
     fn default() -> Self {
         let mut by_id = [OPEN; 256];
-        for (id, len) in (0..).zip(&mut by_id) {
+        for (id, len) in (0..=255).zip(&mut by_id) {
             *len = data_bytes_of(id);
         }
         Lengths { by_id, given: [false; 256] }

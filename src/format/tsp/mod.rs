@@ -6,14 +6,14 @@
 
 pub mod decode;
 pub mod encode;
-//GEN
+pub mod generate;
 mod probe;
 pub mod record;
 mod resolve;
 mod scan;
 pub mod sniff;
-//T
-//T2
+#[cfg(test)]
+mod tests;
 pub mod timer;
 
 use std::ops::Range;

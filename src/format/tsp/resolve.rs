@@ -101,6 +101,9 @@ struct Input {
     held: VecDeque<Held>,
     /// What is missing before the next event.
     pending: Vec<LossNote>,
+    /// The offset and the time of each hook, for tests.
+    #[cfg(test)]
+    times: Vec<(u64, u64)>,
 }
 
 /// Turns packets into events.
@@ -116,6 +119,12 @@ impl Resolver {
             ledger.enter_unplaced(losses::LOST_NUMBER, setup.facts.lost_numbers);
         }
         Resolver { inputs: setups.into_iter().map(Input::new).collect(), facts }
+    }
+
+    /// The offset and the time of each hook of the first input so far.
+    #[cfg(test)]
+    pub(super) fn times(&self) -> &[(u64, u64)] {
+        &self.inputs[0].times
     }
 
     /// The cores that may have events, of each input.
@@ -179,6 +188,8 @@ impl Input {
             used: setup.facts.used,
             held: VecDeque::new(),
             pending: Vec::new(),
+            #[cfg(test)]
+            times: Vec::new(),
         }
     }
 
@@ -246,6 +257,8 @@ impl Input {
         if verdict != Verdict::Sound && !self.note_verdict(verdict, number, offset, out.ledger) {
             return;
         }
+        #[cfg(test)]
+        self.times.push((offset, time));
         let hint = match packet.id {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,

@@ -83,10 +83,6 @@ impl Clock {
         }
     }
 
-    pub fn rate(&self) -> Rate {
-        self.rate
-    }
-
     pub fn last_ns(&self) -> u64 {
         self.last_ns
     }
