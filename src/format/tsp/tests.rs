@@ -68,7 +68,7 @@ fn times_of_generated_captures_are_true() {
         (Down93, true, -10_700, 2_700),
         (Up250kHz, false, -4_000, 0),
         (Modulo1000, false, -1_000, 0),
-        (Nothing, false, -1_000_000, 0),
+        (Nothing, false, -1_010_000, 0),
     ] {
         let options = GenerateOptions { bytes: 2_000_000, timer, is_tickless, ..GenerateOptions::default() };
         let (capture, truth) = generate_with_truth(&options);

@@ -257,11 +257,11 @@ impl Clock {
     fn torn(&self, packets: &[Packet], index: usize) -> Option<u16> {
         let packet = &packets[index];
         let next = packets.get(index + 1)?;
-        if next.tick != packet.tick || !next.is_hook() {
+        if self.timer.period <= 256 || next.tick != packet.tick || !next.is_hook() {
             return None;
         }
         let (before, after) = (self.timer.since_tick(self.last_timer), self.timer.since_tick(next.timer));
-        let fits = |timer: u16| (before..=after).contains(&self.timer.since_tick(timer));
+        let fits = |timer: u16| u32::from(timer) < self.timer.period && (before..=after).contains(&self.timer.since_tick(timer));
         if before > after || fits(packet.timer) {
             return None;
         }
