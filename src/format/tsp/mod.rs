@@ -144,7 +144,11 @@ fn hz(options: &FormatOptions, option: &'static str) -> Result<Option<f64>, Opti
     }
 }
 
-fn number(options: &FormatOptions, option: &'static str, range: std::ops::RangeInclusive<u32>) -> Result<Option<u32>, OptionError> {
+fn number(
+    options: &FormatOptions,
+    option: &'static str,
+    range: std::ops::RangeInclusive<u32>,
+) -> Result<Option<u32>, OptionError> {
     let Some(text) = options.text(option) else { return Ok(None) };
     match text.parse::<u32>() {
         Ok(number) if range.contains(&number) => Ok(Some(number)),
@@ -227,7 +231,10 @@ struct Decoders(Vec<InputDecoder>);
 enum InputDecoder {
     Stream(Box<Decoder>),
     /// A saved measurement has been read already.
-    Saved { packets: Arc<[Packet]>, bad: Arc<[Range<usize>]> },
+    Saved {
+        packets: Arc<[Packet]>,
+        bad: Arc<[Range<usize>]>,
+    },
 }
 
 impl Decode for Decoders {

@@ -92,7 +92,9 @@ struct Input {
     previous: Option<Packet>,
     /// The last packet told of a loss on the target.
     ends_in_error: Option<u64>,
-    /// What is missing before a packet, by its number.
+    /// The damage before a packet, by its number.
+    damage: VecDeque<(u64, LossNote)>,
+    /// The packets missing before one, by its number.
     gaps: VecDeque<(u64, LossNote)>,
     /// Losses on the target, by time: time, offset.
     errors: BinaryHeap<Reverse<(u64, u64)>>,
@@ -182,6 +184,7 @@ impl Input {
             after_error: false,
             previous: None,
             ends_in_error: None,
+            damage: VecDeque::new(),
             gaps: VecDeque::new(),
             errors: BinaryHeap::new(),
             has_errors: setup.facts.counts.get(usize::from(id::ERROR_STREAM_FIFO_FULL)).is_some_and(|&count| count > 0),
@@ -229,7 +232,7 @@ impl Input {
             ledger.bad_frames(kind, offset, bytes, 1, lost);
             if !matches!(bad.reason, BadPacket::HostBytes | BadPacket::BadText) {
                 let note = LossNote { kind, offset, bytes, at_least_lost: lost };
-                self.gaps.push_back((before + u64::from(bad.index), note));
+                self.damage.push_back((before + u64::from(bad.index), note));
             }
         }
     }
@@ -347,6 +350,7 @@ impl Input {
                 ledger.enter(losses::SESSION_RESTART, offset, 0);
                 // That packets are missing is part of the reset.
                 self.gaps.retain(|(before, _)| *before != number);
+                self.damage.retain(|(before, _)| *before != number);
             }
             Verdict::Implausible => {
                 ledger.enter(losses::IMPLAUSIBLE_PACKET, offset, 1);
@@ -372,18 +376,7 @@ impl Input {
             }
             self.errors.pop();
             let note = LossNote { kind: losses::FIFO_FULL, offset, bytes: 0, at_least_lost: 1 };
-            self.add_pending(note);
-        }
-    }
-
-    fn add_pending(&mut self, note: LossNote) {
-        match self.pending.iter_mut().find(|pending| pending.kind == note.kind) {
-            Some(pending) => {
-                pending.offset = pending.offset.min(note.offset);
-                pending.bytes += note.bytes;
-                pending.at_least_lost = pending.at_least_lost.saturating_add(note.at_least_lost);
-            }
-            None => self.pending.push(note),
+            add_note(&mut self.pending, note);
         }
     }
 
@@ -393,8 +386,10 @@ impl Input {
         let &Held { ref packet, time, hint, number, offset, is_restart } = held;
         let time = Nanos(time).min(Nanos::MAX);
         self.last_ns = self.last_ns.max(time.0);
-        while let Some((_, note)) = self.gaps.pop_front_if(|(before, _)| *before <= number) {
-            self.add_pending(note);
+        for missing in [&mut self.damage, &mut self.gaps] {
+            while let Some((_, note)) = missing.pop_front_if(|(before, _)| *before <= number) {
+                add_note(&mut self.pending, note);
+            }
         }
         if is_restart {
             self.restart(time, out);
@@ -432,16 +427,28 @@ impl Input {
             self.let_go(out);
         }
         self.tell_errors(u64::MAX);
-        for (_, note) in std::mem::take(&mut self.gaps) {
-            self.add_pending(note);
+        for (_, note) in std::mem::take(&mut self.damage).into_iter().chain(std::mem::take(&mut self.gaps)) {
+            add_note(&mut self.pending, note);
         }
         if let Some(offset) = self.ends_in_error {
             out.ledger.enter(losses::TRACER_STOPPED, offset, 0);
-            self.add_pending(LossNote { kind: losses::TRACER_STOPPED, offset, bytes: 0, at_least_lost: 0 });
+            add_note(&mut self.pending, LossNote { kind: losses::TRACER_STOPPED, offset, bytes: 0, at_least_lost: 0 });
         }
         if !self.pending.is_empty() {
             self.tell_gaps(Nanos(self.last_ns), out);
         }
+    }
+}
+
+/// Adds what is missing to what else is missing at the same place.
+fn add_note(pending: &mut Vec<LossNote>, note: LossNote) {
+    match pending.iter_mut().find(|pending| pending.kind == note.kind) {
+        Some(pending) => {
+            pending.offset = pending.offset.min(note.offset);
+            pending.bytes += note.bytes;
+            pending.at_least_lost = pending.at_least_lost.saturating_add(note.at_least_lost);
+        }
+        None => pending.push(note),
     }
 }
 
@@ -457,8 +464,7 @@ fn hint(packets: &[Packet], index: usize, changed: Option<u8>) -> Hint {
                 [post, rest @ ..] if post.id == id::POST_MOVED_TASK_TO_READY_STATE => rest,
                 rest => rest,
             };
-            let inherits =
-                rest.first().is_some_and(|next| next.id == id::TASK_PRIORITY_INHERIT && next.data[0] == subject);
+            let inherits = rest.first().is_some_and(|next| next.id == id::TASK_PRIORITY_INHERIT && next.data[0] == subject);
             if inherits || changed == Some(subject) { Hint::Relisted } else { Hint::None }
         }
         _ => match following {

@@ -92,7 +92,8 @@ impl Sink for ScanFacts {
     fn bad(&mut self, _offset: usize, bytes: &[u8], reason: BadPacket) {
         if let (BadPacket::UnknownId, Some(&id)) = (reason, bytes.get(4))
             && is_open(id)
-            && let Some(count) = bytes.len().checked_sub(HEAD_BYTES).and_then(|len| self.distances.get_mut(usize::from(id))?.get_mut(len))
+            && let Some(count) =
+                bytes.len().checked_sub(HEAD_BYTES).and_then(|len| self.distances.get_mut(usize::from(id))?.get_mut(len))
         {
             *count = count.saturating_add(1);
         }

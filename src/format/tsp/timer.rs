@@ -197,14 +197,15 @@ impl Gathered {
     /// The value at the tick: that behind the largest gap on the circle of values that come with the tick hook.
     fn phase_from_ticks(&self, timer: &Timer) -> Option<u32> {
         let mut counts = vec![0u64; timer.period as usize];
-        for (value, &count) in (0u16..=u16::MAX).zip(&self.at_tick) {
+        for (value, &count) in (0..=u16::MAX).zip(&self.at_tick) {
             if count > 0 {
                 *counts.get_mut(timer.counts(value) as usize)? += u64::from(count);
             }
         }
         // Ticks that were served late are rare, and anywhere.
         let rare = self.ticks / 500;
-        let usual: Vec<u32> = (0..timer.period).zip(&counts).filter(|(_, count)| **count > rare).map(|(value, _)| value).collect();
+        let usual: Vec<u32> =
+            (0..timer.period).zip(&counts).filter(|(_, count)| **count > rare).map(|(value, _)| value).collect();
         let (&first, &last) = (usual.first()?, usual.last()?);
         let around = (timer.period - last + first, first);
         let gaps = usual.windows(2).map(|pair| (pair[1] - pair[0], pair[1]));
@@ -213,7 +214,10 @@ impl Gathered {
         let near = (timer.period / 100).max(1);
         for _ in 0..near {
             let earlier = (phase..phase + near).map(|value| (value + timer.period - near) % timer.period);
-            let Some(found) = earlier.into_iter().find(|&value| counts.get(value as usize).is_some_and(|&count| count > 0)) else { break };
+            let Some(found) = earlier.into_iter().find(|&value| counts.get(value as usize).is_some_and(|&count| count > 0))
+            else {
+                break;
+            };
             phase = found;
         }
         Some(phase)
@@ -225,7 +229,7 @@ impl Gathered {
             return None;
         }
         let mut steps = vec![0i64; timer.period as usize];
-        for (value, &count) in (0u16..=u16::MAX).zip(&self.crossings) {
+        for (value, &count) in (0..=u16::MAX).zip(&self.crossings) {
             *steps.get_mut(timer.counts(value) as usize)? += i64::from(count);
         }
         // Those that go round through the end of the circle cross every spot that the others do not.
@@ -242,20 +246,21 @@ impl Gathered {
     }
 }
 
+/// The count of a value. There are as many as the largest value needs: most timers have few.
 #[inline]
 fn place<T: Copy + Default>(counts: &mut Vec<T>, value: u16) -> &mut T {
-    if counts.is_empty() {
-        counts.resize(VALUES, T::default());
+    let index = usize::from(value);
+    if index >= counts.len() {
+        counts.resize((index + 1).next_power_of_two(), T::default());
     }
-    &mut counts[usize::from(value)]
+    &mut counts[index]
 }
 
 fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]) {
-    if all.is_empty() {
-        all.extend_from_slice(next);
-    } else {
-        all.iter_mut().zip(next).for_each(|(all, &next)| *all += next);
+    if all.len() < next.len() {
+        all.resize(next.len(), T::default());
     }
+    all.iter_mut().zip(next).for_each(|(all, &next)| *all += next);
 }
 
 /// Timers count to round numbers, and the last values before the end may not have been seen.
@@ -360,7 +365,9 @@ impl Timer {
         let phase = f64::from(self.phase) / f64::from(self.period);
         let phase = match self.phase_from {
             PhaseFrom::Ticks => format!("the tick is at {phase:.3} of its period (from {} tick hooks)", self.ticks),
-            PhaseFrom::Neighbours => format!("the tick is at {phase:.3} of its period (from neighbours, there are no tick hooks)"),
+            PhaseFrom::Neighbours => {
+                format!("the tick is at {phase:.3} of its period (from neighbours, there are no tick hooks)")
+            }
             PhaseFrom::Nothing => "taken to be in phase with the tick".to_owned(),
         };
         let (agreeing, pairs, period) = (self.agreeing, self.pairs, self.period);

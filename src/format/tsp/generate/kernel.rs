@@ -78,7 +78,11 @@ const PLANS: &[Plan] = &[
     Plan { name: "storage", priority: 3, steps: &[Step::Nested(FLASH), Step::Work(90), Step::Delay(17)] },
     Plan { name: "uartRx", priority: 7, steps: &[Step::Take(DONE), Step::Work(25), Step::Memory(1040), Step::Marker(74, 0)] },
     Plan { name: "poller", priority: 3, steps: &[Step::TryTake(SLOTS), Step::Work(15), Step::Delay(9), Step::Give(SLOTS)] },
-    Plan { name: "standby", priority: 6, steps: &[Step::Suspend, Step::Work(35), Step::Priority(3), Step::Work(80), Step::Priority(6)] },
+    Plan {
+        name: "standby",
+        priority: 6,
+        steps: &[Step::Suspend, Step::Work(35), Step::Priority(3), Step::Work(80), Step::Priority(6)],
+    },
     Plan { name: "IDLE", priority: 0, steps: &[] },
 ];
 
@@ -192,7 +196,9 @@ impl<'t> Kernel<'t> {
 
     fn highest(&self) -> usize {
         let ready = (0..self.tasks.len()).filter(|&task| self.tasks[task].state == State::Ready);
-        ready.max_by_key(|&task| (self.tasks[task].priority, std::cmp::Reverse(self.tasks[task].since))).unwrap_or(PLANS.len() - 1)
+        ready
+            .max_by_key(|&task| (self.tasks[task].priority, std::cmp::Reverse(self.tasks[task].since)))
+            .unwrap_or(PLANS.len() - 1)
     }
 
     /// A task is put on the list of those that are ready.

@@ -152,13 +152,7 @@ impl Input {
     }
 
     #[inline]
-    fn object(
-        &mut self,
-        type_number: u8,
-        number: u8,
-        told: Told<'_>,
-        out: &mut Resolved<'_>,
-    ) -> Option<&mut ObjectState> {
+    fn object(&mut self, type_number: u8, number: u8, told: Told<'_>, out: &mut Resolved<'_>) -> Option<&mut ObjectState> {
         let state = self.ids.object(type_number, number, &self.names, out.entities);
         if state.is_none() {
             out.ledger.enter(losses::ENTITY_LIMIT, told.offset, 1);

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::record::{TASK_TYPE, TYPES, name_of};
-use crate::model::{
-    Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind,
-};
+use crate::model::{Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind};
 
 /// Behind those of the 256 ids.
 pub const LOW_POWER_LANE: usize = 256;
@@ -79,13 +77,7 @@ impl Ids {
     }
 
     /// A queue-like object. `None` for a type that does not exist.
-    pub fn object(
-        &mut self,
-        type_number: u8,
-        number: u8,
-        names: &Names,
-        entities: &mut Entities,
-    ) -> Option<&mut ObjectState> {
+    pub fn object(&mut self, type_number: u8, number: u8, names: &Names, entities: &mut Entities) -> Option<&mut ObjectState> {
         let place = &mut self.objects.get_mut(usize::from(type_number))?[usize::from(number)];
         if place.is_none() {
             let kind = match type_number {

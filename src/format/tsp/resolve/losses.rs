@@ -11,7 +11,8 @@ const fn repair(code: &'static str, text: &'static str) -> LossKind {
 }
 
 /// A gap in the packets' numbers.
-pub const PACKETS_LOST: LossKind = loss("packets_lost", "packets were lost between the target and the file, as their numbers tell");
+pub const PACKETS_LOST: LossKind =
+    loss("packets_lost", "packets were lost between the target and the file, as their numbers tell");
 /// Hooks that found no room.
 pub const FIFO_FULL: LossKind = loss("stream_fifo_full", "the target's stream FIFO was full: events were lost on the target");
 /// The capture ends with FIFO errors.
@@ -24,9 +25,11 @@ pub const IMPLAUSIBLE_PACKET: LossKind =
 pub const ENTITY_LIMIT: LossKind = loss("entity_limit", "there are more tasks or objects than can be real");
 
 /// A time field read in two halves.
-pub const TORN_TIMER: LossKind = repair("torn_timer", "the timer was read while it went over a multiple of 256; it was put right");
+pub const TORN_TIMER: LossKind =
+    repair("torn_timer", "the timer was read while it went over a multiple of 256; it was put right");
 /// The same of the tick count.
-pub const TORN_TICK: LossKind = repair("torn_tick", "the tick count was read while it went over a multiple of 256; it was put right");
+pub const TORN_TICK: LossKind =
+    repair("torn_tick", "the tick count was read while it went over a multiple of 256; it was put right");
 /// A time before that of the packet before.
 pub const TIME_HELD: LossKind = repair("time_held", "a time went backwards and was held");
 /// A reset of the target.
@@ -37,10 +40,13 @@ pub const LATE_ERROR: LossKind = repair("late_error", "a packet that tells of a 
 pub const OTHER_TASK: LossKind =
     repair("no_current_task", "an event belongs to the running task while it is unknown which that is, or another one runs");
 /// The delete bug of the tracer's object list.
-pub const LOST_NUMBER: LossKind =
-    repair("object_number_zero", "the object list has number 0 for an object (a fault of the tracer); its place tells the number");
+pub const LOST_NUMBER: LossKind = repair(
+    "object_number_zero",
+    "the object list has number 0 for an object (a fault of the tracer); its place tells the number",
+);
 /// Marks of errors that the viewer made.
-pub const HOST_MARK: LossKind = repair("host_error_mark", "the viewer marked an error in its file; only the packets' numbers were believed");
+pub const HOST_MARK: LossKind =
+    repair("host_error_mark", "the viewer marked an error in its file; only the packets' numbers were believed");
 /// Numbers that object lists have used up.
 pub const LISTS_KEPT_APART: LossKind =
     repair("lists_kept_apart", "six packet numbers are missing: those of the object lists, which the viewer keeps apart");

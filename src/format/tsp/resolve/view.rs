@@ -7,12 +7,7 @@ use crate::format::{FieldValue, RecordView};
 use crate::model::Ledger;
 
 impl Input {
-    pub(super) fn dump_part(
-        &self,
-        records: &Records,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) {
+    pub(super) fn dump_part(&self, records: &Records, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.packets().len() as u64;
         let mut bad = records.bad.as_slice();
