@@ -202,7 +202,11 @@ pub fn streams() -> Vec<Capture> {
 /// What the viewer would save of a stream: no object lists among the packets, and none of the ids that it does not know.
 pub fn save(stream: &[u8]) -> Vec<u8> {
     use traceconv::format::tsp::decode::{Decoder, Lengths, Packets, list_entries};
-    let records = Decoder::new(Packets::new(Lengths::default()), Lengths::default()).records(stream, 0..stream.len());
+    let mut lengths = Lengths::default();
+    for (id, len) in [(73, 0), (74, 0), (75, 2)] {
+        assert!(lengths.give(id, len));
+    }
+    let records = Decoder::new(Packets::new(lengths.clone()), lengths).records(stream, 0..stream.len());
     let mut names = std::collections::BTreeMap::<&str, std::collections::BTreeMap<String, String>>::new();
     let mut payloads = std::collections::BTreeMap::new();
     for packet in records.packets() {

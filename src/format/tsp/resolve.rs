@@ -345,7 +345,7 @@ impl Input {
             Verdict::Sound => {}
             Verdict::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
             Verdict::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
-            Verdict::Held => ledger.enter(losses::TIME_HELD, offset, 0),
+            Verdict::Held | Verdict::FalseStep => ledger.enter(losses::TIME_HELD, offset, 0),
             Verdict::Restart => {
                 ledger.enter(losses::SESSION_RESTART, offset, 0);
                 // That packets are missing is part of the reset.

@@ -167,19 +167,21 @@ fn read_packet(input: &[u8], at: usize) -> Option<(u64, Packet)> {
     Some((number, packet))
 }
 
-/// The records of a part of a saved measurement: the first one has all packets.
+/// The records of a part of a saved measurement: the first one has all packets. Each has the account of its own bytes.
 pub fn records_into(input: &[u8], range: Range<usize>, packets: &[Packet], bad: &[Range<usize>], records: &mut Records) {
     records.reset(range.start as u64);
     let len = range.end.min(input.len()).saturating_sub(range.start);
     let mut bad_bytes = 0;
-    let from = bad.partition_point(|bad| bad.start < range.start);
-    for bad in bad.iter().skip(from).take_while(|bad| bad.start < range.end) {
-        let bytes = input.get(bad.clone()).unwrap_or(&[]);
-        bad_bytes += bytes.len();
-        records.add_bad(bad.start - range.start, bytes, BadPacket::BadText);
-    }
-    records.ok_bytes = len.saturating_sub(bad_bytes) as u64;
     if range.start == 0 {
+        // All at once, as the packets: their texts are not where their numbers are.
+        for bad in bad {
+            records.add_bad(bad.start, input.get(bad.clone()).unwrap_or(&[]), BadPacket::BadText);
+        }
         records.slots.extend_from_slice(packets);
     }
+    let from = bad.partition_point(|bad| bad.start < range.start);
+    for bad in bad.iter().skip(from).take_while(|bad| bad.start < range.end) {
+        bad_bytes += bad.len();
+    }
+    records.ok_bytes = len.saturating_sub(bad_bytes) as u64;
 }

@@ -10,8 +10,11 @@ use super::super::record::{Packet, id};
 use super::super::timer::Timer;
 use crate::model::{Nanos, Rate, Ticks};
 
-/// A tick count may go forward by so much without being doubted.
+/// A tick count may go forward by so much without being doubted, if the next one goes on from there.
 const STEP_TICKS: i64 = 64;
+
+/// Falls of so much, or less, mean that the count before was wrong: that nothing happened until it had gone round is less likely.
+const FALSE_STEP_TICKS: i64 = 1024;
 
 /// It may go back by so much: events of interrupts, written between the bytes of others.
 const BACK_TICKS: i64 = 4;
@@ -30,6 +33,8 @@ pub enum Verdict {
     TornTick,
     /// The last time was kept.
     Held,
+    /// The tick count before was wrong.
+    FalseStep,
     /// The target was reset.
     Restart,
     /// It cannot be: the packet is damaged.
@@ -151,11 +156,19 @@ impl Clock {
     fn advance(&mut self, packets: &[Packet], index: usize, number: u64, may_restart: bool) -> Verdict {
         let tick = packets[index].tick;
         let Some(before) = self.tick else {
+            let mut following = packets.iter().skip(index + 1).filter(|packet| packet.is_hook()).map(|packet| packet.tick);
+            if let (Some(one), Some(two)) = (following.next(), following.next())
+                && self.difference(two, one).abs() <= STEP_TICKS
+                && self.difference(one, tick).abs() > STEP_TICKS
+                && one != tick
+            {
+                return Verdict::Implausible;
+            }
             self.begin_run(tick, u64::from(tick), packets, index, number);
             return Verdict::Sound;
         };
         let difference = self.difference(tick, before);
-        if (1..=STEP_TICKS).contains(&difference) {
+        if difference == 1 {
             self.begin_run(tick, self.ticks.saturating_add_signed(difference), packets, index, number);
             return Verdict::Sound;
         }
@@ -174,11 +187,13 @@ impl Clock {
     ) -> Verdict {
         let tick = packets[index].tick;
         let following = packets.iter().skip(index + 1).filter(|packet| packet.is_hook());
-        let is_near = |tick: u16| (-BACK_TICKS..=STEP_TICKS).contains(&self.difference(tick, before));
-        let next = following.clone().next().map(|packet| packet.tick);
-        if let Some(next) = next.filter(|&next| !is_near(tick) && is_near(next)) {
-            // The two halves of the count were read before and after it went over a multiple of 256.
-            let to_next = self.difference(next, before);
+        let near = -BACK_TICKS..=STEP_TICKS;
+        let to_next = following.clone().next().map(|packet| self.difference(packet.tick, before));
+        // The next one goes on from the one before, and this one lies beyond both.
+        let is_outlier =
+            |to_next: &i64| near.contains(to_next) && (!near.contains(&difference) || difference > (*to_next).max(0) + 1);
+        if let Some(to_next) = to_next.filter(is_outlier) {
+            // The two halves of the count may have been read before and after it went over a multiple of 256.
             let torn = [tick.wrapping_add(256), tick.wrapping_sub(256)];
             let torn = torn.into_iter().find(|&torn| (0..=to_next.max(0)).contains(&self.difference(torn, before)));
             let Some(torn) = torn else { return Verdict::Implausible };
@@ -197,6 +212,10 @@ impl Clock {
             self.last_ns = self.last_ns.max(self.tick_ns[1]);
             self.begin_run(tick, self.ticks + 2, packets, index, number);
             return Verdict::Restart;
+        }
+        if (-FALSE_STEP_TICKS..0).contains(&difference) {
+            self.begin_run(tick, self.ticks.saturating_add_signed(difference), packets, index, number);
+            return Verdict::FalseStep;
         }
         // Time does not go back: it went round.
         let modulus = i64::from(self.timer.tick_modulus);
