@@ -1,7 +1,5 @@
 //! The captures under `testdata/tsp`: one for each behaviour.
 
-use std::fmt::Write;
-
 use traceconv::format::tsp::encode::{object_list, packet, packet_of};
 use traceconv::format::tsp::generate::{Damage, GenerateOptions, TimerKind};
 use traceconv::format::tsp::record::ListEntry;
@@ -104,8 +102,7 @@ fn every_id() -> Vec<u8> {
 fn preamble_inside() -> Vec<u8> {
     let fields = |tick: u16, timer: u16| Stream { tick, timer: timer - 20, ..Stream::default() };
     let mut all = Vec::new();
-    let mut packet_id = 0;
-    for (mut stream, id, data) in [
+    let awkward = [
         (fields(0xFDFE, 0xFF10), 2, &[1][..]),
         (fields(0xFDFE, 0xFFFD), 23, &[0xFE, 0xFF]),
         (fields(0xFDFD, 0xFEFF), 39, &[0xFD, 0xFE, 0xFF]),
@@ -114,10 +111,10 @@ fn preamble_inside() -> Vec<u8> {
         (fields(0xFDFF, 0xFDFD), 38, &[2, 0xFD, 0xFE]),
         (fields(0xFE00, 0xFDFE), 50, &[0xFF, 0xFD]),
         (fields(0xFE00, 0xFDFE), 6, &[0xFF]),
-    ] {
+    ];
+    for (packet_id, (mut stream, id, data)) in (0..).zip(awkward) {
         stream.packet_id = packet_id;
         stream.put(id, data);
-        packet_id += 1;
         all.extend(stream.bytes);
     }
     all
@@ -240,11 +237,10 @@ pub fn saved() -> Vec<Capture> {
         String::from_utf8(whole.clone()).expect("JSON is text").replacen("\"packetID\": 40", "\"packetID\": 4000", 1);
     // As texts, the keys would be in another order.
     damaged = damaged.replacen("PayloadNumber0000100", "PayloadNumber10000100", 1);
-    let mut mark = String::new();
-    write!(mark, "\"PayloadNumber0000050\": {{\"payloadHead\": {{\"packetID\": 9, \"informationID\": 148, ").expect("memory");
-    write!(mark, "\"tickCountHigh\": 0, \"tickCountLow\": 0, \"timerByteHigh\": 0, \"timerByteLow\": 0}}}},\n").expect("memory");
+    let mark = "\"PayloadNumber0000050\": {\"payloadHead\": {\"packetID\": 9, \"informationID\": 148, \
+        \"tickCountHigh\": 0, \"tickCountLow\": 0, \"timerByteHigh\": 0, \"timerByteLow\": 0}},\n";
     let at = damaged.find("\"PayloadNumber0000050\"").expect("it is there");
-    damaged.insert_str(at, &mark);
+    damaged.insert_str(at, mark);
     vec![
         Capture { name: "saved".to_owned(), bytes: whole },
         Capture { name: "saved_damaged".to_owned(), bytes: damaged.into_bytes() },

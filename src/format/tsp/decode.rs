@@ -307,9 +307,9 @@ fn starts_packet(rest: &[u8]) -> bool {
 /// The length of a host's command at the start of `rest`, if a packet follows it: a request for the object list, or a filter of 13 bytes.
 /// The usual viewer appends two bytes.
 fn host_command(rest: &[u8]) -> Option<usize> {
-    let len = match rest.first()? {
-        &id::OBJECT_LIST => 1,
-        &id::SNIFF_FILTER => 14,
+    let len = match *rest.first()? {
+        id::OBJECT_LIST => 1,
+        id::SNIFF_FILTER => 14,
         _ => return None,
     };
     let behind = rest.get(len..)?;
