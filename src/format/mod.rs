@@ -10,6 +10,7 @@
 
 mod options;
 pub mod tonbandgeraet;
+pub mod tsp;
 
 use std::any::Any;
 use std::ops::Range;
@@ -19,7 +20,7 @@ pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValu
 use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
-pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet];
+pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp];
 
 /// One input format.
 pub trait Format: Sync {

@@ -17,7 +17,7 @@ pub use entity::{
 };
 pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
-    TimerOp, Wait, WaitReason,
+    TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
 pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
 pub use time::{Nanos, Rate, Ticks};
