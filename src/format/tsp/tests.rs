@@ -36,35 +36,6 @@ fn errors(times: &[(u64, u64)], truth: &[u64]) -> (usize, i64, i64) {
 }
 
 #[test]
-fn times_of_more_captures_are_true() {
-    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
-    for entry in std::fs::read_dir(folder).expect("TRACECONV_EXTRA_CAPTURES names a folder") {
-        let path = entry.expect("it can be listed").path();
-        let Ok(truth) = std::fs::File::open(path.with_extension("truth.csv.gz")) else { continue };
-        if path.extension().is_none_or(|extension| extension != "bin") {
-            continue;
-        }
-        let truth = std::io::read_to_string(flate2::read::GzDecoder::new(truth)).expect("it is text");
-        let hooks = truth.lines().skip(1).filter_map(|line| line.strip_prefix("S,"));
-        let truth: Vec<u64> = hooks.map(|line| line.split(',').next().expect("a time").parse().expect("a number")).collect();
-        let capture = std::fs::read(&path).expect("it can be read");
-        let (times, ledger) = times(&capture, TimerOptions::default());
-        println!("{}: {} packets, {:?}", path.display(), times.len(), ledger.entries());
-        let times = &times[..truth.len().min(times.len())];
-        let (wrong, least, most) = errors(times, &truth[..times.len()]);
-        println!("    {wrong} wrong, error {least} to {most} ns");
-        assert!(times.is_sorted_by_key(|time| time.1), "time goes backwards");
-        // One timer read in two halves cannot be told from a sound one: a packet alone in its tick.
-        let (wrong, least) = if path.to_string_lossy().contains("tickless") {
-            (wrong.saturating_sub(2), least.max(-10_700))
-        } else {
-            (wrong, least)
-        };
-        assert!(wrong == 0 && least >= -10_700 && most <= 2_700, "{}", path.display());
-    }
-}
-
-#[test]
 fn times_of_generated_captures_are_true() {
     use TimerKind::{Down93, Modulo1000, Nothing, Up1MHz, Up250kHz};
     for (timer, is_tickless, least, most) in [
