@@ -32,7 +32,7 @@ impl Group {
 }
 
 /// Process ids of the firmware begin here: above any task number that a person would want to read.
-const FIRMWARE_PID: i32 = 100_000;
+pub(super) const FIRMWARE_PID: i32 = 100_000;
 /// The thread that stands for "nobody knows" on a CPU track after a loss.
 const UNKNOWN_TID: i32 = 99_999;
 /// Thread ids of tasks whose own number is taken, or too large, begin here.
@@ -118,7 +118,7 @@ pub fn lane_name(lane: &Lane) -> String {
 
 impl Timeline {
     /// The firmware's process.
-    fn firmware(&mut self) -> TrackId {
+    pub(super) fn firmware(&mut self) -> TrackId {
         if let Some(track) = self.layout.firmware {
             return track;
         }

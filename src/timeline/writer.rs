@@ -299,6 +299,20 @@ impl Writer {
         self.annotated(OpKind::End, track, time_ns, NameRef::NONE, notes, flow_out, Flow::Out);
     }
 
+    /// A slice of a call begins. Calls know the time range themselves.
+    #[inline]
+    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note]) {
+        let name = self.label(label);
+        let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
+        self.block.ops.push(Op { args_start, args_len, ..plain(OpKind::Begin, track, time_ns, name, 0) });
+    }
+
+    /// The innermost slice of a call on a track ends.
+    #[inline]
+    pub fn end_call(&mut self, track: TrackId, time_ns: u64) {
+        self.block.ops.push(plain(OpKind::End, track, time_ns, NameRef::NONE, 0));
+    }
+
     /// An instant.
     #[inline]
     pub fn instant(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow: Option<(u64, Flow)>) {
