@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entities, IsrId};
+use super::{Entities, IsrId, SourceId};
 
 /// A function. Also a handle: an index into [`Entities::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,10 +24,8 @@ pub struct Function {
     pub name: Arc<str>,
     /// The address by which the target names it.
     pub address: u64,
-    /// The source file that defines it, if known.
-    pub file: Option<Arc<str>>,
-    /// The line there; 0 if unknown.
-    pub line: u32,
+    /// Where it is in the source code, if known.
+    pub source: Option<SourceId>,
     /// The interrupt that it is the handler of: its calls interrupt others, and are drawn on the interrupt's track.
     pub isr: Option<IsrId>,
 }
