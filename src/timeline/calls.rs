@@ -12,10 +12,9 @@
 //! What does not nest (tasks that overlap each other) goes to a second nest, with a track of its own, and so on. Nothing is
 //! moved, cut, or given a caller that it did not have.
 
-use super::layout::FIRMWARE_PID;
-use super::writer::{Label, Name, Note, NoteValue, Writer};
+use super::writer::{Name, Note, NoteValue, Writer};
 use super::{Timeline, TrackId, TrackKind};
-use crate::model::{CoreId, Entities, FunctionId};
+use crate::model::{CoreId, Entities, FunctionId, Source, SourceId};
 
 mod nest;
 
@@ -31,9 +30,13 @@ const NESTS: usize = 8;
 const CALLS_TID: i32 = 200_000;
 
 /// A function, as drawn.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct DrawnFunction {
     name: Name,
+    source: Option<(SourceId, Source)>,
+    /// The block in which it was used last, plus one, and its name and source there.
+    block: u64,
+    local: (u32, u32),
     /// Of an interrupt's handler: where its calls are drawn.
     isr_track: Option<TrackId>,
 }
@@ -59,26 +62,33 @@ impl CallWords {
 /// What a nest needs to write.
 struct Ink<'a> {
     writer: &'a mut Writer,
-    functions: &'a [Option<DrawnFunction>],
+    functions: &'a mut [Option<DrawnFunction>],
     words: &'a CallWords,
 }
 
 impl Ink<'_> {
     #[inline]
     fn isr_track(&self, function: FunctionId) -> Option<TrackId> {
-        (*self.functions.get(function.index())?)?.isr_track
+        self.functions.get(function.index())?.as_ref()?.isr_track
     }
 
     #[inline]
     fn begin(&mut self, track: TrackId, time_ns: u64, function: FunctionId, depth: Option<i16>, is_orphan: bool) {
-        let Some(Some(drawn)) = self.functions.get(function.index()) else { return };
+        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return };
+        let block = self.writer.block_number() + 1;
+        if drawn.block != block {
+            let source = drawn.source.as_ref();
+            let source = source.map_or(0, |(id, source)| self.writer.add_source(*id, source).saturating_add(1));
+            (drawn.block, drawn.local) = (block, (self.writer.local(drawn.name), source));
+        }
+        let local = drawn.local;
         let mut notes = [Note { name: self.words.depth, value: NoteValue::Int(i64::from(depth.unwrap_or(0))) }; 2];
         let mut count = usize::from(depth.is_some());
         if is_orphan {
             notes[count] = Note { name: self.words.orphan, value: NoteValue::Uint(1) };
             count += 1;
         }
-        self.writer.begin_call(track, time_ns, Label::Name(drawn.name), &notes[..count]);
+        self.writer.begin_call(track, time_ns, local, &notes[..count]);
     }
 
     fn end(&mut self, track: TrackId, time_ns: u64) {
@@ -96,7 +106,8 @@ impl Timeline {
             begin_ns = begin_ns.max(clip.start_ns());
             end_ns = end_ns.min(clip.end_ns());
         }
-        if self.functions.get(function.index()).is_none_or(Option::is_none) && !self.meet_function(function, entities) {
+        let is_met = self.functions.get(function.index()).is_some_and(Option::is_some);
+        if !is_met && !self.meet_function(function, entities) {
             return;
         }
         let call = Call::new(function, depth, is_hidden, begin_ns, end_ns);
@@ -105,7 +116,8 @@ impl Timeline {
                 let track = self.nest_track(core, number);
                 self.cores[core.index()].calls.nests.push(Nest::new(track, number == 0));
             }
-            let mut ink = Ink { writer: &mut self.writer, functions: &self.functions, words: &self.call_words };
+            let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
+            let mut ink = Ink { writer, functions, words };
             let added = self.cores[core.index()].calls.nests[number].add(call, &mut ink);
             if let Some(orphans) = added {
                 self.counts.orphan_calls += orphans;
@@ -120,7 +132,8 @@ impl Timeline {
     pub(super) fn finish_calls(&mut self) {
         for core in &mut self.cores {
             for mut nest in std::mem::take(&mut core.calls.nests) {
-                nest.finish(&mut Ink { writer: &mut self.writer, functions: &self.functions, words: &self.call_words });
+                let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
+                nest.finish(&mut Ink { writer, functions, words });
             }
         }
     }
@@ -129,7 +142,9 @@ impl Timeline {
     fn meet_function(&mut self, function: FunctionId, entities: &Entities) -> bool {
         let Some(entity) = entities.functions.get(function.index()) else { return false };
         let isr_track = entity.isr.map(|isr| self.isr_track(isr, entities).0);
-        let drawn = DrawnFunction { name: self.writer.name(&entity.name), isr_track };
+        let name = self.writer.name(&entity.name);
+        let source = entity.source.and_then(|id| Some((id, entities.sources.get(id.index())?.clone())));
+        let drawn = DrawnFunction { name, source, block: 0, local: (0, 0), isr_track };
         if self.functions.len() <= function.index() {
             self.functions.resize(function.index() + 1, None);
         }
@@ -148,7 +163,7 @@ impl Timeline {
                 "Calls that overlap others without lying within them, as those of several tasks do.",
             ),
         };
-        let pid = FIRMWARE_PID.saturating_add(i32::try_from(self.session).unwrap_or(i32::MAX));
+        let pid = self.firmware_pid();
         self.call_tracks = self.call_tracks.saturating_add(1);
         let kind = TrackKind::Thread { pid, tid: CALLS_TID.saturating_add(self.call_tracks) };
         let rank = u32::from(core.0) * NESTS as u32 + number as u32;

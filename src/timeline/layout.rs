@@ -32,7 +32,7 @@ impl Group {
 }
 
 /// Process ids of the firmware begin here: above any task number that a person would want to read.
-pub(super) const FIRMWARE_PID: i32 = 100_000;
+const FIRMWARE_PID: i32 = 100_000;
 /// The thread that stands for "nobody knows" on a CPU track after a loss.
 const UNKNOWN_TID: i32 = 99_999;
 /// Thread ids of tasks whose own number is taken, or too large, begin here.
@@ -137,7 +137,7 @@ impl Timeline {
         track
     }
 
-    fn firmware_pid(&self) -> i32 {
+    pub(super) fn firmware_pid(&self) -> i32 {
         FIRMWARE_PID.saturating_add(i32::try_from(self.layout.session).unwrap_or(i32::MAX))
     }
 

@@ -16,6 +16,8 @@ use super::record::{Command, Metadata, PROFILE_VERSION, RECORD_BYTES, Reading, S
 pub struct Packets {
     /// Where the part starts in the input, in bytes.
     pub base: u64,
+    /// Whether the input ends with the part.
+    pub ends_input: bool,
     /// In file order, without holes: together they have the length of the part.
     pub items: Vec<Item>,
     /// The profile records, of 14 bytes each.
@@ -146,6 +148,7 @@ pub fn each_frame<'a>(reading: Reading, input: &'a [u8], range: Range<usize>, mu
 pub fn packets_into(reading: Reading, input: &[u8], range: Range<usize>, packets: &mut Packets) {
     let end = range.end.min(input.len());
     packets.reset(range.start);
+    packets.ends_input = end == input.len();
     let mut done = range.start;
     each_frame(reading, input, range, |at, frame| {
         packets.push_between(input, done..at);

@@ -14,8 +14,6 @@ mod probe;
 pub mod record;
 mod resolve;
 pub mod scan;
-#[cfg(test)]
-mod tests;
 
 use std::sync::{Mutex, PoisonError};
 

@@ -20,8 +20,8 @@ use crate::model::{
 };
 
 use super::decode::{Content, Item, Packets};
-use super::options::{Options, TimeUnit};
-use super::record::{Command, Metadata, PROFILE_VERSION, ProfileRecord, RECORD_BYTES, TIMER_HZ};
+use super::options::Options;
+use super::record::{Command, Metadata, ProfileRecord, RECORD_BYTES, TIMER_HZ};
 use super::scan::ScanFacts;
 use super::Source;
 use clock::Step;
@@ -64,12 +64,12 @@ impl Resolver {
                 ));
             }
         }
-        options.describe_symbols(metadata.map(|metadata| metadata.build_id), &mut details, &mut hints);
+        let refused = options.describe_symbols(metadata.map(|metadata| metadata.build_id), &mut details, &mut hints);
         let inputs: Vec<Input> =
             facts.into_iter().zip(sources).map(|(facts, source)| Input::new(facts.unwrap_or_default(), source, rate)).collect();
         let cores = inputs.iter().map(|input| input.core.0.saturating_add(1)).max().unwrap_or(1);
         let facts =
-            Facts { clock: Some((rate, origin)), system: None, cores, sessions: 1, begins_midway: true, details, hints };
+            Facts { clock: Some((rate, origin)), system: None, cores, sessions: 1, begins_midway: true, details, hints, refused };
         Resolver { options, inputs, facts }
     }
 
@@ -96,7 +96,6 @@ impl Resolve for Resolver {
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
-        input.end_between(true, out);
         if let Some(gap) = input.gap.take() {
             push_gap(gap, input.last_ns, input.core, out);
         }
@@ -118,6 +117,7 @@ impl Resolver {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let (mut records, _) = packets.records.as_chunks::<RECORD_BYTES>();
         let mut between = packets.between.as_slice();
+        input.tell_session(out.entities);
         for item in &packets.items {
             let offset = packets.base + u64::from(item.offset);
             if item.content == Content::Between {
@@ -148,6 +148,9 @@ impl Resolver {
                 }
                 Content::OddLength { .. } | Content::UnknownType { .. } | Content::Between => {}
             }
+        }
+        if packets.ends_input {
+            input.end_between(true, out);
         }
     }
 }

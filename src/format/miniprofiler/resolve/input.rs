@@ -30,8 +30,6 @@ pub struct Input {
     /// What is missing since the last call.
     pub gap: Option<LossNote>,
     pub between: Between,
-    /// Where the present item starts.
-    end_of_last: u64,
 }
 
 /// The lanes of one session.
@@ -65,7 +63,6 @@ impl Input {
             received: 0,
             gap: None,
             between: Between::default(),
-            end_of_last: 0,
         }
     }
 
@@ -114,7 +111,7 @@ impl Input {
     }
 
     /// States what the device said of itself, for the session's process.
-    fn tell_session(&mut self, entities: &mut Entities) {
+    pub fn tell_session(&mut self, entities: &mut Entities) {
         let Some(metadata) = self.metadata.filter(|_| !std::mem::replace(&mut self.is_session_told, true)) else { return };
         let version = metadata.version();
         let detail = |name: &str, value: String| (Arc::from(name), Arc::from(value));
@@ -254,7 +251,6 @@ impl Input {
                 ledger.frames_ok += 1;
             }
         }
-        self.end_of_last = offset + bytes;
     }
 
     pub fn reading(&self) -> super::super::record::Reading {

@@ -48,5 +48,3 @@ pub const BEFORE_ZERO: LossKind = repair("before_time_zero", "a call began befor
 /// A count below 0.
 pub const DEPTH_UNDERFLOW: LossKind =
     repair("depth_underflow", "a depth is below 0: profiling was started within a function");
-/// Text that is not UTF-8.
-pub const LOSSY_UTF8: LossKind = repair("lossy_utf8", "a text is not UTF-8");

@@ -38,11 +38,9 @@ pub fn dump_part(input: &mut Input, packets: &Packets, ledger: &mut Ledger, out:
             return;
         }
     }
-}
-
-/// What stands between packets at the end of the input.
-pub fn dump_end(input: &mut Input, ledger: &mut Ledger, out: &mut Out<'_>) {
-    end_between(input, ledger, true, out);
+    if packets.ends_input {
+        end_between(input, ledger, true, out);
+    }
 }
 
 fn dump_item(input: &Input, item: &Item, offset: u64, records: &[[u8; RECORD_BYTES]], out: &mut Out<'_>) -> bool {
