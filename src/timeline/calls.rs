@@ -2,7 +2,7 @@
 //!
 //! A call is told when it has ended, so a caller comes after all that it called. [`Nest`] puts them together: calls that have
 //! ended wait as a forest, whose trees the next one takes for its children if they lie within it and are deeper. What is complete
-//! (a call of depth 0 has no caller) is written in order of time.
+//! (a call of depth 0 should have no caller) is written in order of time.
 //!
 //! A caller may end much later than what it called, or never: then trees are written before it is known, the oldest first, so
 //! that no more than [`HELD_CALLS`] wait. Should it come after all, it is written late, at its own time; the viewer sorts. But of what
