@@ -434,7 +434,7 @@ impl Nest {
     }
 
     /// Writes an edge, or holds it behind those of the same time.
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, edge: Edge, ink: &mut Ink<'_>) {
         if edge.time_ns == self.held_ns {
             return self.hold(edge, ink);
