@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::decode::each_frame;
 use super::packet::{Frame, Framing, profile};
-use super::record::{Metadata, PROFILE_VERSION, RECORD_BYTES, ProfileRecord, Reading, packet_type};
+use super::record::{Metadata, PROFILE_VERSION, ProfileRecord, RECORD_BYTES, Reading, packet_type};
 use super::resolve::clock::LATE_TICKS;
 
 /// Calls that reach back before a wrap of the clock are looked for in so many bytes from the start of the input. A cut between packets
