@@ -61,10 +61,10 @@ fn functions_have_names_and_places_and_interrupts_tracks() {
     let trace = with_program(&[]).convert(&[metadata(0), capture(&calls, 20)].concat(), Cut::WHOLE).read();
     let expected = [
         (5, 25, "CPU", "pump_read", "pump.c:19"),
-        (10, 18, "Interrupts/Pump_IRQHandler", "Pump_IRQHandler", "pump.c:31"),
-        (11, 15, "Interrupts/Pump_IRQHandler", "pump_step", "valve.cpp:34"),
+        (10, 18, "Interrupts/Pump_IRQHandler", "Pump_IRQHandler", "pump.c:30"),
+        (11, 15, "Interrupts/Pump_IRQHandler", "pump_step", "valve.cpp:33"),
         (30, 35, "CPU", "pump_read", "pump.c:19"),
-        (32, 33, "Interrupts/SysTick_Handler", "SysTick_Handler", "pump.c:27"),
+        (32, 33, "Interrupts/SysTick_Handler", "SysTick_Handler", "pump.c:25"),
     ];
     for (begin_us, end_us, track, name, place) in expected {
         let slice = slice(&trace, begin_us, end_us);
