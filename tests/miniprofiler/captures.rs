@@ -22,7 +22,9 @@ pub fn all() -> Vec<Capture> {
     all.into_iter().map(|(name, bytes)| Capture { name: name.to_owned(), bytes }).collect()
 }
 
-const HAND_MADE: &[(&str, fn() -> Vec<u8>)] = &[
+type Make = fn() -> Vec<u8>;
+
+const HAND_MADE: &[(&str, Make)] = &[
     ("every_packet", every_packet),
     ("text_between", text_between),
     ("bad_packets", bad_packets),

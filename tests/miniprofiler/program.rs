@@ -42,7 +42,7 @@ const PUMP_INTERRUPT: u32 = 0x81;
 const LAMBDA: u32 = 0xA9;
 const NOWHERE: u32 = 0x0900_0001;
 
-fn slice<'a>(trace: &'a Trace, begin_us: u64, end_us: u64) -> &'a crate::reader::Slice {
+fn slice(trace: &Trace, begin_us: u64, end_us: u64) -> &crate::reader::Slice {
     let found = trace.slices.iter().find(|slice| (slice.ts, slice.end()) == (begin_us * 1000, Some(end_us * 1000)));
     found.unwrap_or_else(|| panic!("no slice from {begin_us} to {end_us} µs"))
 }

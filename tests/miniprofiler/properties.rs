@@ -229,7 +229,7 @@ fn long_deceptive_inputs_are_read_as_simple_code_reads_them() {
         let expected = read_simply(READING, &input);
         let mut parts = Vec::new();
         let subject = subject();
-        let scan = subject.format.open(&[subject.options.clone()]).expect("no options");
+        let scan = subject.format.open(std::slice::from_ref(&subject.options)).expect("no options");
         let mut start = 0;
         while start < input.len() {
             let end = scan.cut(&input, start + 1 + random.below(200_000)).max(start + 1);
