@@ -25,6 +25,26 @@ fn the_sessions_in_the_readme_are_real() {
     assert_eq!(text, real);
 }
 
+/// The first commands of the tracer library's guide, in a new folder.
+#[test]
+fn the_tracer_librarys_guide_ends_in_a_trace() {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
+    let text = fs::read_to_string(library.join("README.md")).unwrap();
+    let block = text.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the guide begins with commands");
+    assert!(block.contains("mkdir /tmp/quickstart && cd /tmp/quickstart\n"), "{block}");
+    let folder = tempfile::tempdir().unwrap();
+    let script = block.replace("/tmp/quickstart", folder.path().join("quickstart").to_str().unwrap());
+    let program = Path::new(env!("CARGO_BIN_EXE_traceconv"));
+    // The program's directory comes first: the guide calls it by its name.
+    let path = std::env::join_paths(
+        std::iter::once(program.parent().unwrap().to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let output = Command::new("sh").args(["-e", "-c", &script]).current_dir(library).env("PATH", path.unwrap()).output().unwrap();
+    assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
+    let trace = fs::metadata(folder.path().join("quickstart/trace.perfetto-trace")).unwrap();
+    assert!(trace.len() > 500, "{} bytes", trace.len());
+}
+
 #[test]
 fn wrong_output_is_noticed() {
     let with = |output: &str| format!("Text\n\n```console\n$ echo \"a\"; echo b; false\n{output}$ echo $?\n1\n```\n\nMore\n");

@@ -11,6 +11,7 @@
 pub mod miniprofiler;
 mod options;
 pub mod tonbandgeraet;
+pub mod tsp;
 
 use std::any::Any;
 use std::ops::Range;
@@ -20,7 +21,7 @@ pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValu
 use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
-pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &miniprofiler::MiniProfiler];
+pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp, &miniprofiler::MiniProfiler];
 
 /// One input format.
 pub trait Format: Sync {

@@ -86,7 +86,7 @@ pub enum EventKind {
     Bits { object: ObjectId, op: BitsOp, bits: u32, after: u32 },
     /// Something happened to a software timer.
     Timer { object: ObjectId, op: TimerOp, kernel_ticks: u32 },
-    /// Memory was taken from the heap or given back. Address 0: there was not enough.
+    /// Memory was taken from the heap or given back. Address 0: there was not enough; [`UNKNOWN_ADDRESS`]: not told.
     Heap { op: HeapOp, address: Packed<u64>, bytes: u32 },
 
     /// A span begins on a lane.
@@ -123,6 +123,8 @@ pub enum WaitReason {
     Delay,
     /// A kernel tick.
     DelayUntil,
+    /// The next multiple of a number of kernel ticks.
+    Period,
     /// Something to receive, a semaphore or mutex to take.
     Receive,
     /// Room to send.
@@ -137,7 +139,7 @@ pub enum WaitReason {
 
 impl WaitReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// How a priority changed.
@@ -234,6 +236,9 @@ pub enum TimerCommand {
     Other,
 }
 
+/// The address of memory, where the capture does not tell it.
+pub const UNKNOWN_ADDRESS: u64 = u64::MAX;
+
 /// What was done with the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapOp {
@@ -254,6 +259,14 @@ pub enum ObjectOp {
     Overwrite,
     /// Taken out, taken.
     Receive,
+    /// Looked at without taking anything out.
+    Peek,
+    /// Not put in, not given.
+    SendFailed,
+    /// Not taken out, not taken.
+    ReceiveFailed,
+    /// Nothing to look at.
+    PeekFailed,
     /// Emptied.
     Reset,
     /// Gone.

@@ -18,7 +18,7 @@ pub use entity::{
 };
 pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
-    TimerOp, Wait, WaitReason,
+    TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
 pub use function::{Function, FunctionId};
 pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};

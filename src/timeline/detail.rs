@@ -53,6 +53,7 @@ impl Timeline {
                 match wait.reason {
                     WaitReason::Delay => "delay",
                     WaitReason::DelayUntil => "delay until",
+                    WaitReason::Period => "delay until next period",
                     WaitReason::Receive => "wait to receive",
                     WaitReason::Send => "wait to send",
                     WaitReason::Peek => "wait to peek",
@@ -151,6 +152,10 @@ impl Timeline {
                     ObjectOp::Send => "send",
                     ObjectOp::Overwrite => "overwrite",
                     ObjectOp::Receive => "receive",
+                    ObjectOp::Peek => "peek",
+                    ObjectOp::SendFailed => "send failed",
+                    ObjectOp::ReceiveFailed => "receive failed",
+                    ObjectOp::PeekFailed => "peek failed",
                     ObjectOp::Reset => "reset",
                     ObjectOp::Delete => "delete",
                 }

@@ -3,7 +3,7 @@
 use super::layout::Group;
 use super::writer::{Label, Note, NoteValue};
 use super::{Timeline, TrackId, TrackKind, Unit};
-use crate::model::{CoreId, Entities, HeapOp, TaskId};
+use crate::model::{CoreId, Entities, HeapOp, TaskId, UNKNOWN_ADDRESS};
 
 /// The heap, since the session began.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Timeline {
             };
             let number = |name, value| Note { name, value: NoteValue::Uint(value) };
             let notes = [number(self.words.bytes, u64::from(bytes)), number(self.words.address, address)];
-            let notes = if has_failed { &notes[..1] } else { &notes[..] };
+            let notes = if has_failed || address == UNKNOWN_ADDRESS { &notes[..1] } else { &notes[..] };
             self.writer.instant(track, time_ns, Label::Name(name), notes, None);
         }
         if has_failed {

@@ -2,7 +2,7 @@
 //!
 //! - [`tasks`]: who runs, is ready, waits, and who woke whom;
 //! - [`isrs`]: interrupts, nested and re-entered;
-//! - [`objects`]: levels, holders, and the flows from send to receive;
+//! - [`objects`]: levels, holders, and the flows from send to receive; [`attempts`]: operations that change nothing;
 //! - [`streams`], [`bits`], [`timers`]: what is special about stream buffers, event groups and software timers;
 //! - [`notify`]: notifications from task to task;
 //! - [`memory`]: heap and stacks;
@@ -14,6 +14,7 @@
 //!
 //! What is not known is not drawn: before the first event, and after a gap, a task has no state until an event tells it.
 
+mod attempts;
 mod bits;
 mod calls;
 mod clip;

@@ -66,6 +66,9 @@ impl Timeline {
     ) {
         let state = &mut self.cores[core.index()];
         state.untraced_isr = from_isr && state.isr_stack.is_empty();
+        if self.attempt(object, op, from_isr, core, time_ns, entities) {
+            return;
+        }
         self.touch_object(object);
         if entities.objects[object.index()].kind.is_mutex() {
             return self.mutex_op(object, op, level, core, time_ns, entities);
@@ -88,6 +91,7 @@ impl Timeline {
                 self.objects[object.index()].forget_items(0);
                 (verbs.reset, None)
             }
+            ObjectOp::Peek | ObjectOp::SendFailed | ObjectOp::ReceiveFailed | ObjectOp::PeekFailed => return,
             ObjectOp::Delete => {
                 let state = &mut self.objects[object.index()];
                 state.forget_items(0);
@@ -108,6 +112,7 @@ impl Timeline {
             ObjectOp::Receive => self.mutex_taken(object, core, time_ns, entities),
             ObjectOp::Send | ObjectOp::Overwrite => self.mutex_given(object, time_ns),
             ObjectOp::Reset => self.close_held(object, time_ns, self.words.loss),
+            ObjectOp::Peek | ObjectOp::SendFailed | ObjectOp::ReceiveFailed | ObjectOp::PeekFailed => return,
             ObjectOp::Create | ObjectOp::Delete => {
                 self.close_held(object, time_ns, self.words.deleted);
                 let verbs = self.verbs(object, entities);

@@ -260,6 +260,7 @@ impl Timeline {
         let note = match wait.reason {
             WaitReason::Delay => ticks(self.words.ticks),
             WaitReason::DelayUntil => ticks(self.words.until_tick),
+            WaitReason::Period => ticks(self.words.period_ticks),
             _ => ticks(self.words.timeout_ticks),
         };
         let is_limited = wait.kernel_ticks != u32::MAX;
@@ -320,7 +321,7 @@ impl Timeline {
                     WaitReason::Receive => "receive",
                     WaitReason::Send => "send",
                     WaitReason::Peek => "peek",
-                    WaitReason::Delay | WaitReason::DelayUntil => "delay",
+                    WaitReason::Delay | WaitReason::DelayUntil | WaitReason::Period => "delay",
                     WaitReason::Notification | WaitReason::Bits => "wait for",
                 };
                 format!("{verb} {object_name}")
@@ -328,6 +329,7 @@ impl Timeline {
             None => match wait.reason {
                 WaitReason::Delay => "delay".to_owned(),
                 WaitReason::DelayUntil => "delay until".to_owned(),
+                WaitReason::Period => "delay until next period".to_owned(),
                 WaitReason::Receive => "receive".to_owned(),
                 WaitReason::Send => "send".to_owned(),
                 WaitReason::Peek => "peek".to_owned(),

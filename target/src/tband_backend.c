@@ -66,9 +66,11 @@ static uint32_t newest(void) { return (ring.begun - 1u) % SEGMENTS; }
 
 static void begin_segment(void) {
     const uint32_t next = ring.begun % SEGMENTS;
+    /* Instead of 0 a number that leads to the same place, and of which there are segments before it. */
+    const uint32_t begun = ring.begun != UINT32_MAX ? ring.begun + 1u : SEGMENTS + UINT32_MAX % SEGMENTS + 1u;
     ring.used[next] = 0;
     atomic_signal_fence(memory_order_seq_cst);
-    ring.begun = ring.begun + 1u;
+    ring.begun = begun;
 }
 
 bool tband_post_mortem_reserve(size_t len) {
@@ -115,8 +117,8 @@ static void clear_ring(void) {
     for (uint32_t core = 0; core < TBAND_CORES; core++) {
         ring.metadata_used[core] = 0;
 #if tband_configUSE_METADATA_BUF == 1
-        tband_post_mortem_keep(core, 0, (const uint8_t *)tband_get_metadata_buf(core),
-                               (uint32_t)tband_get_metadata_buf_amnt(core));
+        /* Not tband_get_metadata_buf_amnt(), which takes the lock that is held here. */
+        tband_post_mortem_keep(core, 0, (const uint8_t *)tband_get_metadata_buf(core), tband.metadata_used[core]);
 #endif
     }
     begin_segment();

@@ -111,6 +111,7 @@ cycles() {
         osm=$(awk -v e="$event" '$1 == e { print $4 }' "$build/osm")
         plain=$(awk -v e="$event" '$1 == e { print $2 }' "$build/plain")
         length=$(awk -v e="$event" '$1 == e { print $6 }' "$build/o2")
+        name=$(echo "$name" | sed 's/_"/ "/')
         echo "| $name | $o2 | $o2m | $os | $osm | $plain | $length | $budget |"
         limit "$name -O2" "$o2" "$budget"
         limit "$name masked" "$o2m" 100

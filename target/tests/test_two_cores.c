@@ -53,6 +53,8 @@ static void *core(void *arg) {
 static int start(void) {
 #if tband_configUSE_BACKEND_STREAMING == 1
     return tband_start_streaming();
+#elif tband_configUSE_BACKEND_POST_MORTEM == 1
+    return tband_start_post_mortem();
 #else
     return tband_trigger_snapshot();
 #endif
@@ -62,6 +64,11 @@ static size_t gather(unsigned int id, uint8_t **data) {
 #if tband_configUSE_BACKEND_STREAMING == 1
     (void)tband_stop_streaming();
     *data = taken;
+    return id == 0 ? taken_len : 0;
+#elif tband_configUSE_BACKEND_POST_MORTEM == 1
+    (void)tband_stop_post_mortem();
+    *data = taken;
+    taken_len = tband_post_mortem_read(0, taken, sizeof taken);
     return id == 0 ? taken_len : 0;
 #else
     (void)tband_stop_snapshot();

@@ -41,6 +41,10 @@ fn is_blessing() -> bool {
 /// Compares, or writes. Gives what is wrong.
 fn check(path: &Path, found: &[u8]) -> Option<String> {
     if is_blessing() {
+        // What is right stays untouched: other tests may be reading it.
+        if fs::read(path).is_ok_and(|expected| expected == found) {
+            return None;
+        }
         fs::write(path, found).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
         return None;
     }

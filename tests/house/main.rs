@@ -101,7 +101,7 @@ fn formats() -> Vec<String> {
 /// All Rust files of the repository, relative to its root, with `/` between folders.
 fn rust_files() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in ["src", "tests", "benches", "xtask/src", "fuzz/fuzz_targets"] {
+    for folder in ["src", "tests", "benches", "xtask/src", "fuzz/fuzz_targets", "target/tests/differential"] {
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(root().join(&folder)) else { continue };

@@ -1,4 +1,8 @@
-//! The captures of `testdata/tonbandgeraet`: generated ones, and hand-made ones that each show one behaviour. A table.
+//! The captures of `testdata/tonbandgeraet`: generated ones, hand-made ones that each show one behaviour, and those that the tracer
+//! library recorded. A table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use traceconv::format::tonbandgeraet::decode::Stored;
 use traceconv::format::tonbandgeraet::encode::encode;
@@ -20,7 +24,27 @@ pub fn all() -> Vec<Capture> {
         capture("generated_drops", damaged(3, Damage::Drops)),
     ];
     all.extend(HAND_MADE.iter().map(|&(name, make)| capture(name, make())));
+    all.extend(recorded());
     all
+}
+
+/// Where the captures lie.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet")
+}
+
+/// What the tracer library in `target/` recorded on a kernel, in order of their names. Beside each lies what the application wrote
+/// down meanwhile (`.log.txt`), which the library's tests hold against it.
+pub fn recorded() -> Vec<Capture> {
+    let entries = fs::read_dir(folder()).expect("the folder is there").map(|entry| entry.expect("it can be listed").path());
+    let name = |path: PathBuf| path.file_name()?.to_str()?.strip_suffix(".log.txt").map(str::to_owned);
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort();
+    let capture = |name: String| {
+        let bytes = fs::read(folder().join(format!("{name}.bin"))).unwrap_or_else(|error| panic!("{name}.bin: {error}"));
+        Capture { name, bytes }
+    };
+    names.into_iter().map(capture).collect()
 }
 
 /// The names of a generated capture, and some 3000 bytes around the first place where it differs from an undamaged one.

@@ -2,19 +2,22 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use traceconv::format::miniprofiler::generate as miniprofiler;
 use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
+use traceconv::format::tsp::generate as tsp;
 
 /// A capture, by format.
 #[derive(Subcommand)]
 pub enum Capture {
     /// FreeRTOS tasks, interrupts, queues and markers
     Tonbandgeraet(Tonbandgeraet),
+    /// FreeRTOS tasks and queues, over a serial line
+    Tsp(Tsp),
     /// Completed calls of functions
     Miniprofiler(MiniProfiler),
 }
@@ -87,6 +90,57 @@ enum Damage {
     Drops,
 }
 
+/// What to generate of TSP.
+#[derive(Args)]
+pub struct Tsp {
+    /// Size in bytes; k, M and G stand for powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The timer within the tick
+    #[arg(long, value_enum, default_value_t = Timer::Up1mhz)]
+    timer: Timer,
+    /// The target stops its ticks while nothing is to do
+    #[arg(long)]
+    tickless: bool,
+    /// What goes wrong between the target and the file
+    #[arg(long, value_enum, default_value_t = TspDamage::None)]
+    damage: TspDamage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Timer {
+    /// Up to 999, not in phase with the tick
+    Up1mhz,
+    /// Down from 93
+    Down93,
+    /// Up to 249
+    Up250khz,
+    /// Up to 999, and a tick count of the same range
+    Modulo1000,
+    /// Always 0
+    None,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TspDamage {
+    /// Nothing
+    None,
+    /// Missing bytes
+    Bytes,
+    /// Flipped bits
+    Flips,
+    /// Events lost on the target, which tells of them
+    Fifo,
+    /// Timers read in two halves
+    Torn,
+}
+
 /// Writes the capture.
 pub fn run(capture: &Capture) -> anyhow::Result<()> {
     match capture {
@@ -97,9 +151,27 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
                 Damage::Cuts => generate::Damage::Cuts,
                 Damage::Drops => generate::Damage::Drops,
             };
-            let Tonbandgeraet { bytes, seed, cores, .. } = *arguments;
-            let options = GenerateOptions { bytes, seed, cores, damage };
-            write(arguments.output.as_deref(), |out| generate::generate(&options, out))
+            let options = GenerateOptions { bytes: arguments.bytes, seed: arguments.seed, cores: arguments.cores, damage };
+            write(arguments.output.as_ref(), |out| generate::generate(&options, out))
+        }
+        Capture::Tsp(arguments) => {
+            let timer = match arguments.timer {
+                Timer::Up1mhz => tsp::TimerKind::Up1MHz,
+                Timer::Down93 => tsp::TimerKind::Down93,
+                Timer::Up250khz => tsp::TimerKind::Up250kHz,
+                Timer::Modulo1000 => tsp::TimerKind::Modulo1000,
+                Timer::None => tsp::TimerKind::Nothing,
+            };
+            let damage = match arguments.damage {
+                TspDamage::None => tsp::Damage::None,
+                TspDamage::Bytes => tsp::Damage::Bytes,
+                TspDamage::Flips => tsp::Damage::Flips,
+                TspDamage::Fifo => tsp::Damage::Fifo,
+                TspDamage::Torn => tsp::Damage::Torn,
+            };
+            let &Tsp { bytes, seed, tickless: is_tickless, .. } = arguments;
+            let options = tsp::GenerateOptions { bytes, seed, timer, is_tickless, damage };
+            write(arguments.output.as_ref(), |out| tsp::generate(&options, out))
         }
         Capture::Miniprofiler(arguments) => {
             let damage = match arguments.damage {
@@ -111,13 +183,14 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let (reading, start_us) = (Reading::HOST, 0);
             let options =
                 miniprofiler::GenerateOptions { bytes, seed, reading, start_us, sleep_us, main_returns, commands, damage };
-            write(arguments.output.as_deref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
+            write(arguments.output.as_ref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
         }
     }
 }
 
-fn write(output: Option<&Path>, generate: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let mut out: Box<dyn Write> = match output {
+/// Writes what `generate` makes to a file, or to standard output.
+fn write(path: Option<&PathBuf>, generate: impl Fn(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out: Box<dyn Write> = match path {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
         None if io::stdout().is_terminal() => bail!("a capture is binary: give a file with -o, or a pipe"),
         None => Box::new(io::stdout().lock()),

@@ -2,7 +2,7 @@
 
 mod kernel_log;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
@@ -26,11 +26,17 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     }
     for (part, platform) in parts {
         script("target/tests/run.sh", part)?;
-        for backend in ["STREAMING", "SNAPSHOT", "POST_MORTEM"] {
-            for round in [0, 4] {
-                let folder = build.join(format!("{platform}-{backend}-{round}-0"));
-                check_capture(&folder).with_context(|| folder.display().to_string())?;
-            }
+        // One folder for each backend, each of the formats, and each time at which a recording starts.
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for entry in std::fs::read_dir(&build)? {
+            let path = entry?.path();
+            let is_of_platform = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{platform}-")));
+            folders.extend(is_of_platform.then_some(path));
+        }
+        ensure!(folders.len() >= 14, "only {} captures in {}", folders.len(), build.display());
+        folders.sort();
+        for folder in folders {
+            check_capture(&folder).with_context(|| folder.display().to_string())?;
         }
     }
     Ok(())
@@ -39,8 +45,11 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
 fn check_capture(folder: &Path) -> anyhow::Result<()> {
     let capture = std::fs::read(folder.join("capture.bin"))?;
     let log = std::fs::read_to_string(folder.join("log.txt"))?;
-    let found = kernel_log::check(&capture, &log)?;
-    println!("{}: {} notes of the application agree with the events", folder.display(), found.agreed);
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    // The plain format has nothing that would tell who runs when the oldest frames are missing, or a recording starts in mid-run.
+    let may_repair: &[&str] = if name.ends_with("-1") { &["no_current_task"] } else { &[] };
+    let found = kernel_log::check(&capture, &log, may_repair)?;
+    println!("{name}: {} notes of the application agree with the events, and {} waits", found.agreed, found.waits);
     ensure!(found.agreed > 100, "only {} notes could be compared", found.agreed);
     Ok(())
 }

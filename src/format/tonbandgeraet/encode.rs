@@ -49,6 +49,8 @@ pub struct Sequence {
     sync_every: u32,
     /// Frames until a sync is due; 0: before the next frame.
     sync_in: u32,
+    /// Whether the first sync of the recording is written. The number of frames does not tell: it wraps.
+    has_begun: bool,
 }
 
 impl Sequence {
@@ -66,7 +68,7 @@ impl Sequence {
             clock_den,
             ..SyncFields::default()
         };
-        Sequence { sync, sync_every, sync_in: 0 }
+        Sequence { sync, sync_every, sync_in: 0, has_begun: false }
     }
 
     /// A recording starts. Its first frame will be a sync.
@@ -74,6 +76,12 @@ impl Sequence {
         self.sync.ts = ticks;
         self.sync.seq = 0;
         self.sync_in = 0;
+        self.has_begun = false;
+    }
+
+    /// Counts so many frames (modulo 2^32) as sent that are written nowhere: a reader finds them lost.
+    pub fn skip(&mut self, frames: u32) {
+        self.sync.seq = self.sync.seq.wrapping_add(frames);
     }
 
     /// An event. Its own time is not looked at; the one given is in ticks.
@@ -119,7 +127,8 @@ impl Sequence {
     }
 
     fn sync(&mut self, core: u32, more: u8, frames: &mut Vec<u8>) {
-        let start = if self.sync.seq == 0 { flags::START } else { 0 };
+        let start = if self.has_begun { 0 } else { flags::START };
+        self.has_begun = true;
         let mut fields = Vec::new();
         SyncFields { core, flags: self.sync.flags | start | more, ..self.sync }.write(&mut fields);
         encode(&Record::Sync { fields: &fields }, frames);

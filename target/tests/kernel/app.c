@@ -246,6 +246,13 @@ bool app_sink(const uint8_t *buf, size_t len) {
     return false;
 }
 
+#if tband_configUSE_BACKEND_EXTERNAL == 1
+bool tband_submit_to_backend(uint8_t *buf, size_t len, bool is_metadata) {
+    (void)is_metadata;
+    return app_sink(buf, len);
+}
+#endif
+
 static void end_recording(void) {
 #ifdef APP_RESET
     /* What a watchdog would do. The next boot saves what the ring holds. */
@@ -270,9 +277,12 @@ static void end_recording(void) {
     interrupts_on = false;
     platform_write("capture.bin", capture, capture_len);
     platform_write("log.txt", log_text, log_len);
-    printf("%lu notes, %lu bytes, %lu dropped, metadata %lu used %lu dropped\n", (unsigned long)notes,
-           (unsigned long)capture_len, (unsigned long)tband_dropped_events(), (unsigned long)tband_get_metadata_buf_amnt(0),
+    printf("%lu notes, %lu bytes, %lu dropped\n", (unsigned long)notes, (unsigned long)capture_len,
+           (unsigned long)tband_dropped_events());
+#if tband_configUSE_METADATA_BUF == 1
+    printf("metadata: %lu bytes, %lu dropped\n", (unsigned long)tband_get_metadata_buf_amnt(0),
            (unsigned long)tband_metadata_dropped());
+#endif
     platform_exit(0);
 }
 

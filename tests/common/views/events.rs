@@ -2,7 +2,7 @@
 
 use traceconv::model::{
     ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, ObjectId, TaskId, TaskKind,
-    Wait,
+    UNKNOWN_ADDRESS, Wait,
 };
 
 use crate::common::run::Subject;
@@ -102,6 +102,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         }
         EventKind::Bits { object: id, op, bits, after } => format!("{op:?} bits {bits:#x} of {}, then {after:#x}", object(id)),
         EventKind::Timer { object: id, op, kernel_ticks } => format!("{op:?} {}, {kernel_ticks} kernel ticks", object(id)),
+        EventKind::Heap { op, address, bytes } if address.get() == UNKNOWN_ADDRESS => format!("{op:?} {bytes} bytes"),
         EventKind::Heap { op, address, bytes } => format!("{op:?} {bytes} bytes at {:#x}", address.get()),
         EventKind::SpanBegin { lane: id, label, args } => format!("begin {} {}", lane(id), what(label, args)),
         EventKind::SpanEnd { lane: id, args } => format!("end {}{}", lane(id), arg_list(args)),

@@ -1,0 +1,479 @@
+//! Bytes → packets.
+//!
+//! A packet has neither length nor checksum: it is one if its id has a length and another preamble follows, or the end of the input, or
+//! bytes that a host sends. What is none is damage up to the next preamble. Every byte of a part belongs to a packet or to a
+//! piece of damage, and what a part gives does not depend on the cuts ([`crate::frame::sync`]).
+
+use std::ops::Range;
+
+use memchr::memmem::Finder;
+
+use crate::frame::sync::{self, Grammar};
+use crate::model::{LossKind, Severity, TextRef};
+
+use super::record::{HEAD_BYTES, MAX_DATA_BYTES, MAX_LIST_BYTES, OPEN, PREAMBLE, Packet, data_bytes_of, entries, id};
+
+/// How many bytes of a damaged piece are kept for people to look at.
+pub const KEPT_RAW_BYTES: usize = 64;
+
+/// How many packets of the part before can be put in front of those of a part.
+pub const HEADROOM: usize = 256;
+
+/// How many bytes of data the packets of each id have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    by_id: [u8; 256],
+    /// Those that the user gave.
+    given: [bool; 256],
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        let mut by_id = [OPEN; 256];
+        for (id, len) in (0..=255).zip(&mut by_id) {
+            *len = data_bytes_of(id);
+        }
+        Lengths { by_id, given: [false; 256] }
+    }
+}
+
+impl Lengths {
+    /// Sets the length that the user gives for an id. False if a packet cannot have it, or the id is that of the object list.
+    pub fn give(&mut self, id: u8, data_bytes: usize) -> bool {
+        let len = u8::try_from(data_bytes).ok().filter(|_| data_bytes <= MAX_DATA_BYTES && id != id::OBJECT_LIST);
+        if let (Some(len), Some(place), Some(given)) =
+            (len, self.by_id.get_mut(usize::from(id)), self.given.get_mut(usize::from(id)))
+        {
+            (*place, *given) = (len, true);
+        }
+        len.is_some()
+    }
+
+    /// Sets a length that was learned, where nothing is known.
+    pub fn learn(&mut self, id: u8, data_bytes: u8) {
+        if is_open(id)
+            && let Some(place) = self.by_id.get_mut(usize::from(id)).filter(|place| **place == OPEN)
+        {
+            *place = data_bytes;
+        }
+    }
+
+    /// The length of an id; [`OPEN`] if it is not known.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, id: u8) -> u8 {
+        self.by_id[usize::from(id)]
+    }
+
+    /// Whether the user gave the length of an id.
+    #[must_use]
+    pub fn is_given(&self, id: u8) -> bool {
+        self.given[usize::from(id)]
+    }
+}
+
+/// Whether packets of this id may come though their length is not in the table.
+#[must_use]
+pub fn is_open(id: u8) -> bool {
+    id <= 100 && data_bytes_of(id) == OPEN
+}
+
+/// Why bytes are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BadPacket {
+    /// The input starts within a packet.
+    Start,
+    /// No other packet follows where it ends by its length.
+    Damaged,
+    /// An id that no packet has.
+    UnknownId,
+    /// An object list whose entries do not fit.
+    BadList,
+    /// A preamble right before another one, without a list before it.
+    LonePreamble,
+    /// The input ends within a packet.
+    Truncated,
+    /// Bytes between packets that are no preamble.
+    Noise,
+    /// A command of the host between packets.
+    HostBytes,
+    /// In a saved measurement, the text of a packet that is none.
+    BadText,
+}
+
+impl BadPacket {
+    /// The line of the ledger that it belongs to.
+    #[must_use]
+    pub fn loss_kind(self) -> LossKind {
+        let (code, text) = match self {
+            BadPacket::Start => ("starts_within_packet", "the input starts within a packet"),
+            BadPacket::Damaged => ("damaged_packet", "a packet is damaged: no other one follows where it must end"),
+            BadPacket::UnknownId => ("unknown_id", "a packet has an id of unknown length"),
+            BadPacket::BadList => ("damaged_object_list", "an object list is damaged"),
+            BadPacket::LonePreamble => ("lone_preamble", "a preamble belongs to no packet"),
+            BadPacket::Truncated => ("truncated_packet", "the input ends within a packet"),
+            BadPacket::Noise => ("noise", "bytes between packets belong to none"),
+            BadPacket::BadText => ("bad_text", "the text of a saved packet is damaged"),
+            BadPacket::HostBytes => ("host_bytes", "a command of the host stands between packets"),
+        };
+        let severity = if self == BadPacket::HostBytes { Severity::Repair } else { Severity::Loss };
+        LossKind { code, text, severity }
+    }
+
+    /// How many packets are lost with it, at least. What is damaged in mid-stream is told by the packets' numbers.
+    #[must_use]
+    pub fn at_least_lost(self) -> u64 {
+        u64::from(matches!(self, BadPacket::Start | BadPacket::Truncated | BadPacket::BadText))
+    }
+}
+
+/// Bytes that are no packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// How many packets of the part come before.
+    pub index: u32,
+    /// Where it starts, in bytes from the start of the part.
+    pub offset: u32,
+    /// Its length in bytes.
+    pub len: u32,
+    /// What is wrong.
+    pub reason: BadPacket,
+    /// Its first bytes, in [`Records::text`].
+    pub raw: TextRef,
+}
+
+/// The packets of one part.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// Where the part starts in the input, in bytes.
+    pub base: u64,
+    /// The packets in file order, behind [`HEADROOM`] places that are free.
+    pub slots: Vec<Packet>,
+    /// What is none, in file order.
+    pub bad: Vec<Bad>,
+    /// The bytes of lists (from the first entry on, without the last preamble), and raw bytes.
+    pub text: Vec<u8>,
+    /// The entries of each list.
+    pub lists: Vec<TextRef>,
+    /// Bytes that became packets.
+    pub ok_bytes: u64,
+}
+
+impl Records {
+    pub(super) fn reset(&mut self, base: u64) {
+        self.base = base;
+        self.slots.clear();
+        self.slots.resize(HEADROOM, Packet::default());
+        self.bad.clear();
+        self.text.clear();
+        self.lists.clear();
+        self.ok_bytes = 0;
+    }
+
+    /// The packets.
+    #[must_use]
+    pub fn packets(&self) -> &[Packet] {
+        self.slots.get(HEADROOM..).unwrap_or(&[])
+    }
+
+    /// The bytes behind a reference into [`Records::text`].
+    #[must_use]
+    pub fn bytes(&self, text: TextRef) -> &[u8] {
+        let start = text.start as usize;
+        self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> TextRef {
+        let start = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        self.text.extend_from_slice(bytes);
+        TextRef { start, len: u32::try_from(bytes.len()).unwrap_or(0) }
+    }
+
+    pub(super) fn add_bad(&mut self, offset: usize, bytes: &[u8], reason: BadPacket) {
+        let raw = self.keep(bytes.get(..KEPT_RAW_BYTES).unwrap_or(bytes));
+        let index = saturate(self.slots.len().saturating_sub(HEADROOM));
+        self.bad.push(Bad { index, offset: saturate(offset), len: saturate(bytes.len()), reason, raw });
+    }
+}
+
+/// Where packets go.
+pub trait Sink {
+    /// Takes a packet.
+    fn packet(&mut self, packet: Packet);
+
+    /// Takes bytes that are none, which start at `offset` in the part.
+    fn bad(&mut self, offset: usize, bytes: &[u8], reason: BadPacket);
+
+    /// Takes the entries of the list whose packet follows. Gives its number in the part.
+    fn list(&mut self, entries: &[u8]) -> u16;
+}
+
+impl Sink for Records {
+    #[inline]
+    fn packet(&mut self, packet: Packet) {
+        self.slots.push(packet);
+    }
+
+    fn bad(&mut self, offset: usize, bytes: &[u8], reason: BadPacket) {
+        self.add_bad(offset, bytes, reason);
+    }
+
+    fn list(&mut self, entries: &[u8]) -> u16 {
+        let number = u16::try_from(self.lists.len()).unwrap_or(u16::MAX);
+        let list = self.keep(entries);
+        self.lists.push(list);
+        number
+    }
+}
+
+fn saturate(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How packets follow each other, for any lengths of the ids that are open.
+#[derive(Clone, Debug)]
+pub struct Packets {
+    lengths: Lengths,
+    finder: Finder<'static>,
+}
+
+impl Packets {
+    /// The rule with what is known before anything is learned.
+    #[must_use]
+    pub fn new(lengths: Lengths) -> Packets {
+        Packets { lengths, finder: Finder::new(&PREAMBLE) }
+    }
+
+    /// The lengths that are known.
+    #[must_use]
+    pub fn lengths(&self) -> &Lengths {
+        &self.lengths
+    }
+}
+
+impl Grammar for Packets {
+    const MAX_PACKET_BYTES: usize = MAX_LIST_BYTES;
+    const RESYNC_BYTES: usize = 256 << 10;
+
+    fn sync(&self, input: &[u8], at: usize) -> usize {
+        let Some(rest) = input.get(at..) else { return input.len() };
+        if rest.starts_with(&PREAMBLE) {
+            return at;
+        }
+        self.finder.find(rest).map_or(input.len(), |index| at + index)
+    }
+
+    fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
+        let Some(&id) = input.get(at + 4) else { return each(at + PREAMBLE.len()) };
+        let len = self.lengths.of(id);
+        if len == OPEN && is_open(id) {
+            let ends = (0..=MAX_DATA_BYTES).map(|len| at + HEAD_BYTES + len);
+            ends.filter(|&end| may_end(input, end)).for_each(&mut each);
+            return each(at + PREAMBLE.len());
+        }
+        match packet_end(input, at, id, len) {
+            Ok(end) => each(end),
+            Err(_) => each(at + PREAMBLE.len()),
+        }
+    }
+}
+
+/// Where the packet at `at` ends, if it is one.
+fn packet_end(input: &[u8], at: usize, id: u8, data_bytes: u8) -> Result<usize, BadPacket> {
+    let end = match id {
+        _ if input.get(at + 3..at + 6) == Some(&PREAMBLE) => return Err(BadPacket::LonePreamble),
+        id::OBJECT_LIST => list_end(input, at)?,
+        _ if data_bytes == OPEN => return Err(BadPacket::UnknownId),
+        _ => at + HEAD_BYTES + usize::from(data_bytes),
+    };
+    match may_end(input, end) {
+        true => Ok(end),
+        false if end > input.len() => Err(BadPacket::Truncated),
+        false if id == id::OBJECT_LIST => Err(BadPacket::BadList),
+        false => Err(BadPacket::Damaged),
+    }
+}
+
+/// Whether a packet may end at `end`: a preamble follows, or the first bytes of one and the end of the input, or a host's command.
+fn may_end(input: &[u8], end: usize) -> bool {
+    let Some(rest) = input.get(end..) else { return false };
+    starts_packet(rest) || host_command(rest).is_some()
+}
+
+fn starts_packet(rest: &[u8]) -> bool {
+    rest.starts_with(&PREAMBLE) || PREAMBLE.starts_with(rest)
+}
+
+/// The length of a host's command at the start of `rest`, if a packet follows it: a request for the object list, or a filter of 13 bytes.
+/// The usual viewer appends two bytes.
+fn host_command(rest: &[u8]) -> Option<usize> {
+    let len = match *rest.first()? {
+        id::OBJECT_LIST => 1,
+        id::SNIFF_FILTER => 14,
+        _ => return None,
+    };
+    let behind = rest.get(len..)?;
+    if starts_packet(behind) {
+        return Some(len);
+    }
+    behind.strip_prefix(&[0xFF, 0xFF]).filter(|behind| starts_packet(behind)).map(|_| len + 2)
+}
+
+/// Where the object list at `at` ends, its last preamble included.
+fn list_end(input: &[u8], at: usize) -> Result<usize, BadPacket> {
+    let short = BadPacket::Truncated;
+    let &count = input.get(at + 6).ok_or(short)?;
+    let mut end = at + 7;
+    for _ in 0..count {
+        let &len = input.get(end + 1).ok_or(short)?;
+        end += 2 + usize::from(len);
+        if end - at > MAX_LIST_BYTES - PREAMBLE.len() {
+            return Err(BadPacket::BadList);
+        }
+    }
+    match input.get(end..end + PREAMBLE.len()) {
+        Some(tail) if tail == PREAMBLE => Ok(end + PREAMBLE.len()),
+        Some(_) => Err(BadPacket::BadList),
+        None => Err(short),
+    }
+}
+
+/// The decoder stage: the rule, with the lengths that were learned.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    /// How the input is cut: with what is known before anything is learned.
+    cutter: Packets,
+    lengths: Lengths,
+}
+
+impl Decoder {
+    /// A decoder of what `cutter` cuts, with the `lengths` that were learned.
+    #[must_use]
+    pub fn new(cutter: Packets, lengths: Lengths) -> Decoder {
+        Decoder { cutter, lengths }
+    }
+
+    /// Decodes the part `range` of `input`.
+    #[must_use]
+    pub fn records(&self, input: &[u8], range: Range<usize>) -> Records {
+        let mut records = Records::default();
+        self.records_into(input, range, &mut records);
+        records
+    }
+
+    /// Decodes the part `range` of `input` into `records`, whose memory is used again.
+    pub fn records_into(&self, input: &[u8], range: Range<usize>, records: &mut Records) {
+        records.reset(range.start as u64);
+        // Packets are 10 bytes on average.
+        records.slots.reserve(range.len() / 10);
+        self.each(input, range.clone(), records);
+        let bad: u64 = records.bad.iter().map(|bad| u64::from(bad.len)).sum();
+        records.ok_bytes = (range.end.min(input.len()).saturating_sub(range.start) as u64).saturating_sub(bad);
+    }
+
+    /// Shows the packets of the part `range` of `input`, and what is none, to `sink`, in file order.
+    pub fn each(&self, input: &[u8], range: Range<usize>, sink: &mut impl Sink) {
+        for stretch in sync::stretches(&self.cutter, input, range.clone()) {
+            let mut at = stretch.start;
+            while at < stretch.end {
+                at = self.plain_packets(input, at, stretch.end, range.start, sink);
+                if at < stretch.end {
+                    at = self.any(input, at, stretch.end, range.start, sink);
+                }
+            }
+        }
+    }
+
+    /// The packets from `at` on that are not object lists and stand well before `end`. Gives where the first other one is.
+    #[inline]
+    fn plain_packets(&self, input: &[u8], mut at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
+        let stretch = input.get(..end).unwrap_or(input);
+        while let Some(&[a, b, c, packet_id, id, t1, t0, f1, f0, x, y, z]) = stretch.get(at..).and_then(<[u8]>::first_chunk) {
+            let len = self.lengths.of(id);
+            let next = at + HEAD_BYTES + usize::from(len);
+            let follows = stretch.get(next..next + 3);
+            if len > 3 || [a, b, c] != PREAMBLE || follows != Some(&PREAMBLE) || [packet_id, id, t1] == PREAMBLE {
+                break;
+            }
+            let mask = [0, 0xFF, 0xFFFF, 0xFF_FFFF][usize::from(len)];
+            let [x, y, z, ..] = (u32::from_le_bytes([x, y, z, 0]) & mask).to_le_bytes();
+            sink.packet(Packet {
+                offset: (at - base) as u32,
+                packet_id,
+                id,
+                tick: u16::from_be_bytes([t1, t0]),
+                timer: u16::from_be_bytes([f1, f0]),
+                data_len: len,
+                data: [x, y, z, 0, 0, 0, 0, 0],
+            });
+            at = next;
+        }
+        at
+    }
+
+    /// Whatever stands at `at`. Gives where it ends.
+    fn any(&self, input: &[u8], at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
+        let sync = self.cutter.sync(input, at).min(end);
+        if sync > at {
+            let bytes = input.get(at..sync).unwrap_or(&[]);
+            let reason = match host_command(input.get(at..).unwrap_or(&[])) {
+                _ if at == 0 => BadPacket::Start,
+                _ if sync == input.len() && PREAMBLE.starts_with(bytes) => BadPacket::Truncated,
+                Some(len) if len == bytes.len() => BadPacket::HostBytes,
+                _ => BadPacket::Noise,
+            };
+            sink.bad(at - base, bytes, reason);
+            return sync;
+        }
+        let id = input.get(at + 4).copied();
+        let found = match id {
+            Some(id) => packet_end(input, at, id, self.lengths.of(id)),
+            None => Err(BadPacket::Truncated),
+        };
+        match (found, id) {
+            (Ok(packet_end), Some(id)) if packet_end <= end => {
+                self.keep_packet(input, at..packet_end, id, base, sink);
+                packet_end
+            }
+            (found, _) => {
+                // A packet that reaches beyond a forced start is none.
+                let mut reason = found.err().unwrap_or(BadPacket::Damaged);
+                let next = match reason {
+                    BadPacket::LonePreamble => at + PREAMBLE.len(),
+                    _ => self.cutter.sync(input, at + PREAMBLE.len()),
+                };
+                let next = next.min(end);
+                if reason == BadPacket::Truncated && next < input.len() {
+                    reason = BadPacket::Damaged;
+                }
+                sink.bad(at - base, input.get(at..next).unwrap_or(&[]), reason);
+                next
+            }
+        }
+    }
+
+    fn keep_packet(&self, input: &[u8], range: Range<usize>, id: u8, base: usize, sink: &mut impl Sink) {
+        let bytes = input.get(range.clone()).unwrap_or(&[]);
+        let byte = |index: usize| bytes.get(index).copied().unwrap_or(0);
+        let mut packet = Packet { offset: saturate(range.start - base), packet_id: byte(3), id, ..Packet::default() };
+        if id == id::OBJECT_LIST {
+            let list = bytes.get(7..bytes.len() - PREAMBLE.len()).unwrap_or(&[]);
+            let number = sink.list(list).to_be_bytes();
+            packet.data_len = 4;
+            packet.data = [byte(5), byte(6), number[0], number[1], 0, 0, 0, 0];
+        } else {
+            packet.tick = u16::from_be_bytes([byte(5), byte(6)]);
+            packet.timer = u16::from_be_bytes([byte(7), byte(8)]);
+            let data = bytes.get(HEAD_BYTES..).unwrap_or(&[]);
+            packet.data_len = data.len().min(MAX_DATA_BYTES) as u8;
+            packet.data.iter_mut().zip(data).for_each(|(to, &from)| *to = from);
+        }
+        sink.packet(packet);
+    }
+}
+
+/// The entries of the object list that a packet is.
+pub fn list_entries<'a>(records: &'a Records, packet: &Packet) -> impl Iterator<Item = super::record::ListEntry<'a>> {
+    let list = records.lists.get(usize::from(packet.u16_at(2))).copied().unwrap_or_default();
+    entries(packet.data[1], records.bytes(list))
+}

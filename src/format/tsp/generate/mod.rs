@@ -1,0 +1,112 @@
+//! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
+//!
+//! A small FreeRTOS is simulated ([`kernel`]) in virtual time, with an application on it: hooks come in the order in which the real
+//! kernel calls them, each takes its time, and the tick count is incremented a little after the tick. [`port`] makes of the virtual
+//! time what the two fields of a packet say, and loses what real targets lose. Everything depends on the options alone.
+
+mod kernel;
+mod port;
+
+use std::io::{self, Write};
+
+use kernel::Kernel;
+use port::Port;
+
+/// What to generate.
+#[derive(Clone, Copy, Debug)]
+pub struct GenerateOptions {
+    /// The capture ends with the packet that reaches this size, in bytes.
+    pub bytes: u64,
+    /// Another seed is another run of the same firmware.
+    pub seed: u64,
+    /// The timer within the tick.
+    pub timer: TimerKind,
+    /// Whether the target stops its ticks while nothing is to do.
+    pub is_tickless: bool,
+    /// What goes wrong on the way.
+    pub damage: Damage,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> Self {
+        GenerateOptions { bytes: 1 << 20, seed: 1, timer: TimerKind::Up1MHz, is_tickless: false, damage: Damage::None }
+    }
+}
+
+/// The timer within the tick, as the ports of the tracer have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerKind {
+    /// Up from 0 to 999, not in phase with the tick.
+    Up1MHz,
+    /// Down from 93 to 0: the 24 MHz count of the kernel's own timer, less its last 8 bits.
+    Down93,
+    /// Up from 0 to 249, in phase.
+    Up250kHz,
+    /// Up from 0 to 999, and the tick count is that of milliseconds of a second.
+    Modulo1000,
+    /// Always 0.
+    Nothing,
+}
+
+/// What goes wrong between the target and the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Damage {
+    /// Nothing.
+    #[default]
+    None,
+    /// About once in 4 KiB, a burst of up to 40 bytes is missing.
+    Bytes,
+    /// About one bit in 8 KiB is flipped.
+    Flips,
+    /// About once in 4096 packets, the target's FIFO overflows and up to 64 hooks are lost; the target tells of each later.
+    Fifo,
+    /// About once in 1024 packets, the timer is read in two halves.
+    Torn,
+}
+
+/// Writes a capture.
+///
+/// # Errors
+/// Those of `out`.
+pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()> {
+    run(options, out, &mut |_| {})
+}
+
+/// The true time of each hook, in nanoseconds, as far as it is in the capture.
+#[must_use]
+pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<u64>) {
+    let (mut bytes, mut truth) = (Vec::new(), Vec::new());
+    // Memory does not fail.
+    let _ = run(options, &mut bytes, &mut |time| truth.push(time));
+    (bytes, truth)
+}
+
+fn run(options: &GenerateOptions, out: &mut dyn Write, truth: &mut dyn FnMut(u64)) -> io::Result<()> {
+    let mut kernel = Kernel::new(Port::new(options, truth), options);
+    while !kernel.port.is_full() {
+        kernel.step();
+        kernel.port.flush_large(out)?;
+    }
+    kernel.port.flush(out)
+}
+
+/// A small generator of random numbers.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed ^ (mixed >> 29)
+    }
+
+    /// A number below `end`, which is not 0.
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+}

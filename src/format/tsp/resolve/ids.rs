@@ -1,0 +1,154 @@
+//! The target's numbers, and what stands behind them in one session.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::record::{TASK_TYPE, TYPES, name_of};
+use crate::model::{Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind};
+
+/// Behind those of the 256 ids.
+pub const LOW_POWER_LANE: usize = 256;
+/// Events of the kernel that belong to no object.
+pub const KERNEL_LANE: usize = 257;
+const LANES: usize = 258;
+
+/// What the object lists tell.
+pub struct Names {
+    by_type: Vec<Vec<Option<Arc<str>>>>,
+}
+
+impl Names {
+    /// Keeps the names of tasks, and those of objects that say something: the tracer calls all of them `Queue` or by their type.
+    pub fn new(told: &BTreeMap<(u8, u8), Vec<u8>>) -> Names {
+        let mut by_type = vec![vec![None; 256]; TYPES];
+        for (&(type_number, number), name) in told {
+            let name = String::from_utf8_lossy(name);
+            let is_task = usize::from(type_number) == TASK_TYPE;
+            let says_nothing = name.is_empty() || !is_task && ["Queue", "Mutex", "Semaphore"].contains(&&*name);
+            if let Some(place) = by_type.get_mut(usize::from(type_number)).and_then(|names| names.get_mut(usize::from(number)))
+                && !says_nothing
+            {
+                *place = Some(Arc::from(&*name));
+            }
+        }
+        Names { by_type }
+    }
+
+    fn get(&self, type_number: usize, number: u8) -> Option<Arc<str>> {
+        self.by_type.get(type_number)?.get(usize::from(number))?.clone()
+    }
+}
+
+/// An object, and what its operations tell of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectState {
+    pub id: ObjectId,
+    /// How many items it holds, if known.
+    pub level: Option<u32>,
+    /// Of a recursive mutex: who holds it, and how often that one has taken it.
+    pub held: Option<(Option<TaskId>, u32)>,
+}
+
+/// The handles of one session.
+pub struct Ids {
+    session: u32,
+    tasks: [Option<TaskId>; 256],
+    objects: [[Option<ObjectState>; 256]; TASK_TYPE],
+    lanes: [Option<LaneId>; LANES],
+}
+
+impl Ids {
+    pub fn new(session: u32) -> Ids {
+        Ids { session, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
+    }
+
+    pub fn task(&mut self, number: u8, names: &Names, entities: &mut Entities) -> Option<TaskId> {
+        let place = &mut self.tasks[usize::from(number)];
+        if place.is_none() {
+            let name = names.get(TASK_TYPE, number);
+            let kind = match name.as_deref() {
+                Some("IDLE") => TaskKind::Idle,
+                Some("Tmr Svc") => TaskKind::TimerService,
+                _ => TaskKind::Normal,
+            };
+            *place = entities.add_task(Task { number: u32::from(number), name, kind, session: self.session });
+        }
+        *place
+    }
+
+    /// A queue-like object. `None` for a type that does not exist.
+    pub fn object(&mut self, type_number: u8, number: u8, names: &Names, entities: &mut Entities) -> Option<&mut ObjectState> {
+        let place = &mut self.objects.get_mut(usize::from(type_number))?[usize::from(number)];
+        if place.is_none() {
+            let kind = match type_number {
+                0 => ObjectKind::Queue,
+                1 => ObjectKind::Mutex,
+                2 => ObjectKind::CountingSemaphore,
+                3 => ObjectKind::BinarySemaphore,
+                _ => ObjectKind::RecursiveMutex,
+            };
+            let name = names.get(usize::from(type_number), number);
+            let object = Object { number: u32::from(number), name, kind, session: self.session };
+            *place = entities.add_object(object).map(|id| ObjectState { id, level: None, held: None });
+        }
+        place.as_mut()
+    }
+
+    /// Whether there is such an object already.
+    pub fn has_object(&self, type_number: u8, number: u8) -> bool {
+        self.objects.get(usize::from(type_number)).is_some_and(|objects| objects[usize::from(number)].is_some())
+    }
+
+    /// The lane of an id, or one of the others.
+    pub fn lane(&mut self, number: usize, entities: &mut Entities) -> Option<LaneId> {
+        let place = self.lanes.get_mut(number)?;
+        if place.is_none() {
+            let name = match number {
+                LOW_POWER_LANE => "low power".to_owned(),
+                KERNEL_LANE => "kernel".to_owned(),
+                73..=77 => format!("custom marker {}", number - 72),
+                _ => match name_of(number as u8) {
+                    Some(name) => name.to_lowercase().replace('_', " "),
+                    None => format!("id {number}"),
+                },
+            };
+            let number = number as u32;
+            let lane = Lane {
+                number,
+                name: Some(name.into()),
+                owner: LaneOwner::Firmware,
+                kind: LaneKind::Events,
+                session: self.session,
+            };
+            *place = entities.add_lane(lane);
+        }
+        *place
+    }
+
+    /// What is known of objects does not outlast a gap.
+    pub fn forget_levels(&mut self) {
+        for object in self.objects.iter_mut().flatten().flatten() {
+            (object.level, object.held) = (None, None);
+        }
+    }
+}
+
+/// Names of events and values, kept because looking them up takes time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Words {
+    pub data: Option<NameId>,
+    pub ticks: Option<NameId>,
+    pub ticks_skipped: Option<NameId>,
+    pub type_number: Option<NameId>,
+}
+
+impl Words {
+    pub fn new(entities: &mut Entities) -> Words {
+        Words {
+            data: entities.add_name("data"),
+            ticks: entities.add_name("ticks"),
+            ticks_skipped: entities.add_name("ticks skipped"),
+            type_number: entities.add_name("type"),
+        }
+    }
+}

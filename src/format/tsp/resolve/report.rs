@@ -1,0 +1,88 @@
+//! What is told of a recording beside its events: the clock and how sure it is, lengths that were learned, advice.
+
+use super::super::decode::is_open;
+use super::super::record::{OPEN, id, name_of};
+use super::super::timer::{Origin, PhaseFrom, Timer};
+use super::Setup;
+use crate::format::{Detail, Facts};
+use crate::model::Rate;
+
+pub fn facts(setups: &[Setup]) -> Facts {
+    let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
+    let mut facts = Facts { system: Some("FreeRTOS"), cores, sessions: 1, ..Facts::default() };
+    let Some(setup) = setups.first() else { return facts };
+    let timer = setup.facts.gathered.find(&setup.timer_options);
+    let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000);
+    let origin = if setup.timer_options.tick_hz.is_some() { "kernel ticks, given by an option" } else { "kernel ticks, assumed" };
+    facts.clock = rate.map(|rate| (rate, origin));
+    timer_details(setup, &timer, &mut facts);
+    length_details(setup, &mut facts);
+    let names = setup.facts.names.len();
+    if names > 0 {
+        facts.details.push(detail("names", format!("{names} tasks and objects"), "told by object lists"));
+    } else {
+        facts.hints.push(
+            "No object list is in the capture, so tasks and objects have no names; the target sends it when asked by the byte 0x97."
+                .to_owned(),
+        );
+    }
+    if timer.ticks == 0 && setup.facts.counts.iter().sum::<u64>() > 0 {
+        facts.hints.push(
+            "The tick hook (id 44) is not in the capture: after a silence of more than half of the tick count's range, times may be \
+             wrong by multiples of it."
+                .to_owned(),
+        );
+    }
+    facts
+}
+
+fn detail(name: &'static str, value: String, source: &str) -> Detail {
+    Detail { name, value, source: source.to_owned() }
+}
+
+fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
+    let options = &setup.timer_options;
+    if timer.period == 1 {
+        facts.details.push(detail("timer", "always 0: times are whole ticks".to_owned(), "seen"));
+        return;
+    }
+    let direction = if timer.is_down { "down" } else { "up" };
+    let source = match options.is_down {
+        Some(_) => "--timer-dir".to_owned(),
+        None => format!("inferred: {} of {} neighbours of the same tick agree", timer.agreeing, timer.pairs),
+    };
+    facts.details.push(detail("timer direction", direction.to_owned(), &source));
+    let source = match timer.period_from {
+        Origin::Given => "--timer-max".to_owned(),
+        Origin::Seen => format!("inferred: the largest value is {}", timer.seen),
+        Origin::Rounded => format!("inferred: the largest value is {}, taken to be rounded", timer.seen),
+    };
+    facts.details.push(detail("timer period", format!("{} counts a tick", timer.period), &source));
+    let phase = f64::from(timer.phase) / f64::from(timer.period);
+    let source = match timer.phase_from {
+        PhaseFrom::Ticks => format!("inferred from {} tick hooks", timer.ticks),
+        PhaseFrom::Neighbours => format!("inferred from {} neighbours of the same tick", timer.pairs),
+        PhaseFrom::Nothing => "assumed".to_owned(),
+    };
+    facts.details.push(detail("timer phase", format!("{phase:.4} of a tick"), &source));
+    if let Some(hz) = timer.timer_hz {
+        facts.details.push(detail("timer rate", format!("{hz} Hz"), "--timer-hz"));
+    }
+    if timer.tick_modulus != 1 << 16 {
+        let source = if options.tick_modulus.is_some() { "--tick-mod" } else { "inferred from its falls" };
+        facts.details.push(detail("tick count", format!("modulo {}", timer.tick_modulus), source));
+    }
+}
+
+fn length_details(setup: &Setup, facts: &mut Facts) {
+    for id in 0..=255u8 {
+        let len = setup.lengths.of(id);
+        let is_learned = is_open(id) && len != OPEN;
+        if id == id::OBJECT_LIST || !(is_learned || setup.lengths.is_given(id)) {
+            continue;
+        }
+        let name = name_of(id).map_or(String::new(), |name| format!(" ({name})"));
+        let source = if setup.lengths.is_given(id) { "--tsp-len" } else { "learned from the capture" };
+        facts.details.push(detail("packet length", format!("id {id}{name}: {len} bytes of data"), source));
+    }
+}

@@ -1,0 +1,17 @@
+//! TSP captures, converted as a whole.
+//!
+//! - [`golden`]: captures under `testdata/` and the views that must come out of them;
+//! - [`meaning`]: what the trace shows, against what simple code computes straight from the records;
+//! - [`properties`]: contracts that hold for any input.
+//!
+//! All look at traces through [`reader`], which shares no code with the writer.
+
+mod captures;
+#[path = "../common/mod.rs"]
+mod common;
+mod golden;
+mod meaning;
+mod properties;
+#[path = "../reader/mod.rs"]
+mod reader;
+mod run;

@@ -1,0 +1,25 @@
+//! Drives the library with captures of this format.
+
+use traceconv::format::tsp::generate::{Damage, GenerateOptions, TimerKind, generate};
+
+use crate::common::run::Subject;
+pub use crate::common::run::{Conversion, Cut, Random};
+
+pub fn subject() -> Subject {
+    Subject::new("tsp")
+}
+
+pub fn convert(capture: &[u8], cut: Cut) -> Conversion {
+    subject().convert(capture, cut)
+}
+
+pub fn generated(bytes: u64, seed: u64, damage: Damage) -> Vec<u8> {
+    let is_tickless = seed % 2 == 1;
+    generated_with(&GenerateOptions { bytes, seed, timer: TimerKind::Up1MHz, is_tickless, damage })
+}
+
+pub fn generated_with(options: &GenerateOptions) -> Vec<u8> {
+    let mut capture = Vec::new();
+    generate(options, &mut capture).expect("memory does not fail");
+    capture
+}
