@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use traceconv::format::miniprofiler::generate as miniprofiler;
+use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
 
 /// A capture, by format.
@@ -13,6 +15,44 @@ use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
 pub enum Capture {
     /// FreeRTOS tasks, interrupts, queues and markers
     Tonbandgeraet(Tonbandgeraet),
+    /// Completed calls of functions
+    Miniprofiler(MiniProfiler),
+}
+
+/// What to generate of MiniProfiler.
+#[derive(Args)]
+pub struct MiniProfiler {
+    /// Size in bytes; k, M and G stand for powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long the firmware sleeps between rounds at most, in microseconds
+    #[arg(long, default_value_t = 200)]
+    sleep_us: u64,
+    /// Record main too, which returns at the end
+    #[arg(long)]
+    main_returns: bool,
+    /// Put the commands of the host into the capture
+    #[arg(long)]
+    commands: bool,
+    /// What goes wrong between the device and the file
+    #[arg(long, value_enum, default_value_t = LineDamage::None)]
+    damage: LineDamage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LineDamage {
+    /// Nothing
+    None,
+    /// Lost packets
+    Losses,
+    /// Flipped bits, missing pieces, garbage, false headers and text
+    Line,
 }
 
 /// What to generate.
@@ -49,22 +89,50 @@ enum Damage {
 
 /// Writes the capture.
 pub fn run(capture: &Capture) -> anyhow::Result<()> {
-    let Capture::Tonbandgeraet(arguments) = capture;
-    let damage = match arguments.damage {
-        Damage::None => generate::Damage::None,
-        Damage::Flips => generate::Damage::Flips,
-        Damage::Cuts => generate::Damage::Cuts,
-        Damage::Drops => generate::Damage::Drops,
-    };
-    let options = GenerateOptions { bytes: arguments.bytes, seed: arguments.seed, cores: arguments.cores, damage };
-    let mut out: Box<dyn Write> = match &arguments.output {
+    match capture {
+        Capture::Tonbandgeraet(arguments) => {
+            let damage = match arguments.damage {
+                Damage::None => generate::Damage::None,
+                Damage::Flips => generate::Damage::Flips,
+                Damage::Cuts => generate::Damage::Cuts,
+                Damage::Drops => generate::Damage::Drops,
+            };
+            let Tonbandgeraet { bytes, seed, cores, .. } = *arguments;
+            let options = GenerateOptions { bytes, seed, cores, damage };
+            write(arguments.output.as_deref(), |out| generate::generate(&options, out))
+        }
+        Capture::Miniprofiler(arguments) => {
+            let damage = match arguments.damage {
+                LineDamage::None => miniprofiler::Damage::None,
+                LineDamage::Losses => miniprofiler::Damage::Losses,
+                LineDamage::Line => miniprofiler::Damage::Line,
+            };
+            let MiniProfiler { bytes, seed, sleep_us, main_returns, commands, .. } = *arguments;
+            let (reading, start_us) = (Reading::HOST, 0);
+            let options = miniprofiler::GenerateOptions {
+                bytes,
+                seed,
+                reading,
+                start_us,
+                sleep_us,
+                main_returns,
+                commands,
+                damage,
+            };
+            write(arguments.output.as_deref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
+        }
+    }
+}
+
+fn write(output: Option<&Path>, generate: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out: Box<dyn Write> = match output {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
         None if io::stdout().is_terminal() => bail!("a capture is binary: give a file with -o, or a pipe"),
         None => Box::new(io::stdout().lock()),
     };
-    // The generator writes in large pieces already, but in small ones for small captures.
+    // The generators write in large pieces already, but in small ones for small captures.
     let mut out = BufWriter::new(&mut out);
-    generate::generate(&options, &mut out).and_then(|()| out.flush()).context("cannot write the capture")
+    generate(&mut out).and_then(|()| out.flush()).context("cannot write the capture")
 }
 
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
