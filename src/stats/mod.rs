@@ -20,12 +20,11 @@ mod tasks;
 mod tests;
 pub mod text;
 
-use calls::{CoreCalls, FunctionCalls};
+use calls::{CoreCalls, EndedCall, FunctionCalls};
 use objects::{CoreState, HeapState, IsrState, LaneState, NamedSpans, ObjectState};
 use stacks::{Frame, Stacks};
 use tasks::TaskState;
 
-pub use calls::EndedCall;
 pub use spread::SpreadReport;
 
 use crate::model::{
@@ -145,6 +144,11 @@ impl Statistics {
                     let place = LOG_SEVERITIES.iter().position(|(known, _)| Some(*known) == severity);
                     place.into_iter().for_each(|place| self.logs[place] += 1);
                 }
+                EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
+                    let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
+                    let begin_ns = begin.get().min(end_ns);
+                    self.call(core, EndedCall { function: function.0, depth, begin_ns, end_ns, is_hidden });
+                }
                 EventKind::CoreEnd => {
                     self.account(core, time_ns);
                     self.leave_unknown(core);
@@ -173,8 +177,7 @@ impl Statistics {
         }
     }
 
-    /// A call of a function has ended.
-    pub fn call(&mut self, core: CoreId, call: EndedCall) {
+    fn call(&mut self, core: CoreId, call: EndedCall) {
         if self.calls.len() <= core.index() {
             self.calls.resize_with(core.index() + 1, CoreCalls::default);
         }

@@ -227,6 +227,9 @@ mod tests {
         let folded = stacks.folded(names);
         assert!(folded.starts_with("Core(0) 10\nCore(0);Task(0) 1\n"));
         assert!(folded.contains("\nf1_ 10\n"), "{folded}");
-        assert_eq!(folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum::<usize>(), 2 * (CHILD_LIMIT + 10));
+        assert_eq!(
+            folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum::<usize>(),
+            2 * (CHILD_LIMIT + 10)
+        );
     }
 }

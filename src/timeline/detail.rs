@@ -106,7 +106,8 @@ impl Timeline {
                 }
             }
             EventKind::Call { function, depth, .. } => {
-                let name = entities.functions.get(function.index()).map_or_else(String::new, |function| function.name.to_string());
+                let name =
+                    entities.functions.get(function.index()).map_or_else(String::new, |function| function.name.to_string());
                 subject = Some(("function", name));
                 number = Some(("depth", u64::from(depth.max(0).unsigned_abs())));
                 "call ended"

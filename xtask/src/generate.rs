@@ -109,16 +109,8 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             };
             let MiniProfiler { bytes, seed, sleep_us, main_returns, commands, .. } = *arguments;
             let (reading, start_us) = (Reading::HOST, 0);
-            let options = miniprofiler::GenerateOptions {
-                bytes,
-                seed,
-                reading,
-                start_us,
-                sleep_us,
-                main_returns,
-                commands,
-                damage,
-            };
+            let options =
+                miniprofiler::GenerateOptions { bytes, seed, reading, start_us, sleep_us, main_returns, commands, damage };
             write(arguments.output.as_deref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
         }
     }

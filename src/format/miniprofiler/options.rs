@@ -128,12 +128,7 @@ impl Options {
     }
 
     /// What the symbols are worth, for the report. Gives why the recording is refused, if it is.
-    pub fn describe_symbols(
-        &self,
-        build_id: Option<u32>,
-        details: &mut Vec<Detail>,
-        hints: &mut Vec<String>,
-    ) -> Option<String> {
+    pub fn describe_symbols(&self, build_id: Option<u32>, details: &mut Vec<Detail>, hints: &mut Vec<String>) -> Option<String> {
         let Some((path, symbols)) = &self.symbols else {
             hints.push("Functions have no names in a capture: --elf FILE takes them from the program that ran.".into());
             return None;

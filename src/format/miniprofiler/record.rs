@@ -259,14 +259,8 @@ pub enum Command {
 
 impl Command {
     /// All, by their code, from 1.
-    pub const ALL: [Command; 6] = [
-        Command::Start,
-        Command::Stop,
-        Command::GetStatus,
-        Command::ResetBuffers,
-        Command::GetMetadata,
-        Command::SetConfig,
-    ];
+    pub const ALL: [Command; 6] =
+        [Command::Start, Command::Stop, Command::GetStatus, Command::ResetBuffers, Command::GetMetadata, Command::SetConfig];
 
     /// Its code on the wire.
     #[must_use]

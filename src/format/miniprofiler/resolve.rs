@@ -19,11 +19,11 @@ use crate::model::{
     Packed, Rate, Session, Ticks,
 };
 
+use super::Source;
 use super::decode::{Content, Item, Packets};
 use super::options::Options;
 use super::record::{Command, Metadata, ProfileRecord, RECORD_BYTES, TIMER_HZ};
 use super::scan::ScanFacts;
-use super::Source;
 use clock::Step;
 use functions::Functions;
 use input::Input;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::decode::each_frame;
 use super::packet::{Frame, profile};
-use super::record::{Metadata, PROFILE_VERSION, RECORD_BYTES, ProfileRecord, Reading, packet_type};
+use super::record::{Metadata, PROFILE_VERSION, ProfileRecord, RECORD_BYTES, Reading, packet_type};
 use super::resolve::clock::LATE_TICKS;
 
 /// What the first pass finds out about a part, or about the whole input.

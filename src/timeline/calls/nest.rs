@@ -337,7 +337,8 @@ impl Nest {
             let end_of = |row: usize| self.rows.get(row + 1).map_or(self.roots.len(), |next| next.first_root);
             let Some(oldest) = (0..self.rows.len()).find(|&row| end_of(row) > 0) else { return };
             let end = end_of(oldest);
-            let (Some(last), heights) = (end.checked_sub(1), self.roots[..end].iter().map(|&root| self.calls[root].height)) else {
+            let (Some(last), heights) = (end.checked_sub(1), self.roots[..end].iter().map(|&root| self.calls[root].height))
+            else {
                 return;
             };
             let (end_ns, height) = (self.calls[self.roots[last]].end_ns, heights.max().unwrap_or(0));

@@ -30,14 +30,7 @@ pub struct Functions {
 impl Functions {
     /// The function with an address; `None`: there are too many.
     #[inline]
-    pub fn id(
-        &mut self,
-        address: u32,
-        session: u32,
-        core: CoreId,
-        options: &Options,
-        out: &mut Resolved<'_>,
-    ) -> Option<Known> {
+    pub fn id(&mut self, address: u32, session: u32, core: CoreId, options: &Options, out: &mut Resolved<'_>) -> Option<Known> {
         let slot = (address >> 1 ^ address >> 11) as usize % SLOTS;
         match self.recent.get(slot) {
             Some(&Some((known, function))) if known == address => Some(function),
@@ -71,14 +64,7 @@ impl Functions {
         Some(known)
     }
 
-    fn meet(
-        &mut self,
-        address: u32,
-        session: u32,
-        core: CoreId,
-        options: &Options,
-        out: &mut Resolved<'_>,
-    ) -> Option<Known> {
+    fn meet(&mut self, address: u32, session: u32, core: CoreId, options: &Options, out: &mut Resolved<'_>) -> Option<Known> {
         let named = options.name(address);
         let isr = match named.exception {
             None => None,

@@ -37,14 +37,11 @@ pub const SESSION_RESTART: LossKind = repair("session_restart", "the target was 
 pub const LONG_SILENCE: LossKind =
     repair("long_silence", "no call ended for so long that a wrap of the 32-bit time may be missing");
 /// The timer is not that of the protocol.
-pub const TIMER_FREQUENCY: LossKind = repair(
-    "timer_frequency",
-    "the timer does not run at 1 MHz; times are taken for microseconds all the same (see --time-unit)",
-);
+pub const TIMER_FREQUENCY: LossKind =
+    repair("timer_frequency", "the timer does not run at 1 MHz; times are taken for microseconds all the same (see --time-unit)");
 /// Beyond what a trace can hold.
 pub const TIME_OVERFLOW: LossKind = repair("time_overflow", "a time is beyond what a trace can hold and was held");
 /// A call that began before time 0.
 pub const BEFORE_ZERO: LossKind = repair("before_time_zero", "a call began before the time from which is counted; it was cut");
 /// A count below 0.
-pub const DEPTH_UNDERFLOW: LossKind =
-    repair("depth_underflow", "a depth is below 0: profiling was started within a function");
+pub const DEPTH_UNDERFLOW: LossKind = repair("depth_underflow", "a depth is below 0: profiling was started within a function");

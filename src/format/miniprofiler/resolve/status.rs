@@ -73,7 +73,8 @@ impl Input {
             Some(base) if usage_percent <= base.usage_percent => {
                 let slack = if base.is_drained && is_drained { 0 } else { PERCENT_RECORDS.cast_signed() };
                 let lost = missing - base.missing - slack;
-                counters.base = Some(if lost > 0 || missing < base.missing { here } else { Base { usage_percent, is_drained, ..base } });
+                counters.base =
+                    Some(if lost > 0 || missing < base.missing { here } else { Base { usage_percent, is_drained, ..base } });
                 lost
             }
             Some(_) => 0,

@@ -5,9 +5,9 @@ use crate::model::{Ledger, Ticks};
 
 use super::super::decode::{Content, Item, Packets};
 use super::super::record::{PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES};
+use super::between::{Between, Damage};
 use super::input::Input;
 use super::losses;
-use super::between::{Between, Damage};
 
 type Out<'a> = dyn FnMut(&RecordView<'_>) -> bool + 'a;
 
@@ -128,7 +128,8 @@ fn end_between(input: &mut Input, ledger: &mut Ledger, at_end: bool, out: &mut O
         ledger.bad_frame(kind, damage.offset, damage.bytes, u64::from(kind != losses::GARBAGE));
         let fields = [("bytes", FieldValue::Bytes(&damage.head)), ("reason", FieldValue::Text(kind.text))];
         let offset = damage.offset;
-        goes_on = goes_on && out(&RecordView { offset, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields });
+        goes_on =
+            goes_on && out(&RecordView { offset, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields });
     }
     goes_on
 }
