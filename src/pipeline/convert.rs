@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use super::drawing::Drawing;
 use super::resolving::{Feed, Resolving};
-use super::scan::{Scanned, put, scan, take};
+use super::scan::{Scanned, behind, put, scan, take};
 use super::threads::{Job, Threads};
 use super::{ConvertError, Converted, InputSummary, Options, Progress, Source};
 use crate::format::{Parcel, Part, RecordView, Stages};
@@ -93,8 +93,7 @@ pub fn convert(
         spare_parcels.append(&mut resolving.spare_parcels);
         for ((index, window), parcel) in windows.into_iter().zip(decoded) {
             feeds[index].put(take(parcel));
-            // From the start: a fault maps neighbouring pages too, also of windows that were given back before.
-            (sources[index].release)(0..window.end);
+            (sources[index].release)(behind(window.end));
         }
         let planned: u64 = feeds.iter().map(Feed::planned_bytes).sum();
         if !progress(Progress { done_bytes: input_bytes + planned, total_bytes }) {
@@ -197,7 +196,7 @@ pub fn dump(
         threads.run(|| {}, jobs.collect());
         for (window, parcel) in windows.into_iter().zip(decoded) {
             feed.put(take(parcel));
-            (source.release)(0..window.end);
+            (source.release)(behind(window.end));
         }
         for parcel in feed.take_decoded() {
             if goes_on {

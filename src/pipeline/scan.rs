@@ -79,7 +79,7 @@ pub fn scan(
             for part in results.into_iter().filter_map(take) {
                 of_input = Some(cutter.scan.add(of_input, part));
             }
-            (source.release)(0..start);
+            (source.release)(behind(start));
             done_bytes += (start - round_start) as u64;
             if !progress(Progress { done_bytes, total_bytes }) {
                 return Err(ConvertError::Stopped);
@@ -93,6 +93,14 @@ pub fn scan(
     let stages = scan.finish(facts, &mut ledgers);
     let scan = Cutter { scan: first.format.open(&per_input)? };
     Ok(Scanned { scan, stages, ledgers, hash: hash.digest128() })
+}
+
+/// What to give back once all before `end` has been read. A fault maps neighbouring pages too, also of windows that were given
+/// back before, so it reaches back further than the window; and not to the start, since going through what is given back already
+/// takes its time as well.
+pub fn behind(end: usize) -> std::ops::Range<usize> {
+    const REACH_BYTES: usize = 16 << 20;
+    end.saturating_sub(REACH_BYTES)..end
 }
 
 /// Puts a job's result in its place.

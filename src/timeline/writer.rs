@@ -8,11 +8,13 @@ use super::clip::{Clip, Verdict};
 use super::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
 use crate::model::{Source, SourceId, TextRef};
 
-/// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes.
-pub const BLOCK_OPS: usize = 1 << 15;
+/// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes. Blocks are
+/// written and read by one stage after the other, so a few of them have to find place in a processor's cache; the smaller they are,
+/// the more often they state their names.
+pub const BLOCK_OPS: usize = 1 << 13;
 
 /// Or once its texts have this many bytes.
-const BLOCK_TEXT_BYTES: usize = 4 << 20;
+const BLOCK_TEXT_BYTES: usize = 1 << 20;
 
 /// A name known for the whole conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
