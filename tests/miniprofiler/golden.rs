@@ -5,13 +5,7 @@ use crate::common::golden::Goldens;
 use crate::run::subject;
 
 fn goldens() -> Goldens {
-    Goldens {
-        subject: subject(),
-        folder: "miniprofiler",
-        extension: "bin",
-        captures: captures::all(),
-        others: &["README.md"],
-    }
+    Goldens { subject: subject(), folder: "miniprofiler", extension: "bin", captures: captures::all(), others: &["README.md"] }
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl Piece {
             Piece::Records(records) => encode::profile(READING, records, out),
             Piece::Status(status) => encode::status(READING, status, out),
             Piece::Metadata(build_id) => {
-                let metadata = Metadata { mcu_clock_hz: 1, timer_hz: 1_000_000, build_id: *build_id, fw_version: *b"0123456789ABCDEF" };
+                let metadata =
+                    Metadata { mcu_clock_hz: 1, timer_hz: 1_000_000, build_id: *build_id, fw_version: *b"0123456789ABCDEF" };
                 encode::metadata(READING, &metadata, out);
             }
             Piece::Command(code) => out.extend(Command::ALL[usize::from(*code) % Command::ALL.len()].frame(&[])),
@@ -83,9 +84,15 @@ prop_compose! {
 }
 
 fn piece() -> impl Strategy<Value = Piece> {
-    let status = (any::<u8>(), 0u32..9, prop_oneof![0u32..900, any::<u32>()], 0u8..101).prop_map(|(on, overflows, captured, usage)| {
-        Piece::Status(Status { is_profiling: on, buffer_overflows: overflows, records_captured: captured, usage_percent: usage })
-    });
+    let status =
+        (any::<u8>(), 0u32..9, prop_oneof![0u32..900, any::<u32>()], 0u8..101).prop_map(|(on, overflows, captured, usage)| {
+            Piece::Status(Status {
+                is_profiling: on,
+                buffer_overflows: overflows,
+                records_captured: captured,
+                usage_percent: usage,
+            })
+        });
     let header_len = prop_oneof![0u16..300, Just(u16::MAX), any::<u16>()];
     let bytes = prop::collection::vec(prop_oneof![Just(0xAAu8), Just(0x55), Just(0x0A), Just(5), Just(0), any::<u8>()], 0..60);
     let leaf = prop_oneof![
@@ -119,7 +126,8 @@ fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
     let mut at = 0;
     while at < input.len() {
         let rest = &input[at..];
-        let packet = (rest.len() >= 8 && rest[..2] == reading.header).then(|| 8 + usize::from(rest[3]) + 256 * usize::from(rest[4]));
+        let packet =
+            (rest.len() >= 8 && rest[..2] == reading.header).then(|| 8 + usize::from(rest[3]) + 256 * usize::from(rest[4]));
         let is_packet = |&len: &usize| {
             rest.len() >= len && rest[len - 1] == 0x0A && rest[len - 3..len - 1] == reading.crc_bytes(&rest[2..len - 3])
         };
