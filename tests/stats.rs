@@ -254,3 +254,61 @@ fn plainly(text: &str) -> Functions {
     }
     functions
 }
+
+/// Runs the program in the folder of the demo: its exit status, standard output and standard error.
+fn run(line: &str) -> (i32, String, String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_traceconv"));
+    let output = command.args(line.split_whitespace()).current_dir(folder).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn statistics_are_told_to_people_to_scripts_and_to_flame_graph_tools() {
+    let (status, tables, summary) = run("stats demo.bin");
+    assert_eq!(status, 0);
+    assert!(summary.starts_with("demo.bin: Tonbandgerät, because "), "{summary}");
+    for heading in ["CORE", "TASK", "READY TO RUN", "INTERRUPT", "OBJECT", "MUTEX", "SPAN OR STATE", "VALUE"] {
+        assert!(tables.lines().any(|line| line.starts_with(heading)), "{heading}:\n{tables}");
+    }
+    let (_, short, _) = run("stats -q --rows 2 demo.bin");
+    assert!(short.contains("... and 10 more (--json has all)\n"), "{short}");
+
+    let (status, json, summary) = run("stats -q --json demo.bin damaged.bin");
+    assert_eq!((status, summary.as_str()), (0, ""));
+    let file: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(file["schema_version"], 1);
+    let statistics = |index: usize| &file["recordings"][index]["statistics"];
+    let cores = |index: usize| statistics(index)["cores"].as_array().unwrap().len();
+    assert_eq!((cores(0), cores(1)), (1, 1));
+    assert_eq!(statistics(0)["gaps"], 0);
+    assert_eq!(statistics(1)["gaps"], 1);
+    assert_eq!(file["recordings"][1]["inputs"][0]["losses"][0]["kind"], "malformed_cobs");
+    let tasks = statistics(0)["tasks"].as_array().unwrap();
+    let sensor = tasks.iter().find(|task| task["name"] == "sensor").unwrap();
+    assert!(sensor["latency"]["p99_ns"].as_u64().unwrap() <= sensor["latency"]["max_ns"].as_u64().unwrap());
+    assert_eq!(sensor["suspended_ns"], 0);
+
+    let (status, folded, _) = run("stats -q --folded dual-0.bin@0 dual-1.bin@1");
+    assert_eq!(status, 0);
+    assert!(folded.lines().any(|line| line.starts_with("CPU 1;IDLE;SysTick ")), "{folded}");
+    let (_, several, _) = run("stats -q --folded demo.bin damaged.bin");
+    assert!(several.lines().all(|line| line.starts_with("demo.bin;") || line.starts_with("damaged.bin;")), "{several}");
+    let (_, several, _) = run("stats -q demo.bin damaged.bin");
+    assert!(several.starts_with("demo.bin\n\nCORE") && several.contains("\n\ndamaged.bin\n\nCORE"), "{several}");
+}
+
+#[test]
+fn what_has_no_statistics_is_said_and_the_rest_is_told() {
+    let (status, json, error) = run("stats --json -q README.md demo.bin missing.bin");
+    assert_eq!(status, 1);
+    assert!(error.contains("error: README.md ") && error.contains("error: missing.bin "), "{error}");
+    let file: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let is_null = |index: usize| file["recordings"][index]["statistics"].is_null();
+    assert_eq!((is_null(0), is_null(1), is_null(2)), (true, false, true));
+    assert!(file["recordings"][0]["inputs"][0]["error"].is_string());
+    assert_eq!(run("stats --json --folded demo.bin").0, 2);
+    assert_eq!(run("stats -o demo.bin demo.bin").0, 2);
+    assert_eq!(run("stats demo.bin dual-0.bin@0").0, 2);
+}

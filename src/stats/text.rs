@@ -102,25 +102,31 @@ fn cores(report: &StatisticsReport) -> Table {
 fn tasks(report: &StatisticsReport) -> Table {
     let mut tasks: Vec<&TaskReport> = report.tasks.iter().collect();
     tasks.sort_by_key(|task| std::cmp::Reverse(task.run_ns));
+    let several = report.cores.len() > 1;
     let row = |task: &&TaskReport| {
-        vec![
-            with_session(&task.name, task.session),
+        let mut row = vec![with_session(&task.name, task.session)];
+        if several {
+            let cores: Vec<String> = task.cores.iter().map(|on| on.core.to_string()).collect();
+            row.push(cores.join(","));
+        }
+        row.extend([
             task.priority.map_or_else(|| "-".into(), |priority| priority.to_string()),
             percent(task.cpu_percent),
             duration(task.run_ns),
             task.runs.count.to_string(),
             optional(task.runs.max_ns),
             task.preemptions.to_string(),
-            duration(task.ready_ns),
+            if task.is_idle { "-".into() } else { duration(task.ready_ns) },
             optional(task.waits.max_ns),
             task.longest_wait.as_ref().map_or_else(String::new, |wait| wait.what.clone().unwrap_or_else(|| "unknown".into())),
-        ]
+        ]);
+        row
     };
-    Table {
-        heading: vec!["TASK", "PRIO", "CPU", "RAN", "RUNS", "LONGEST", "PRE-EMPTED", "READY", "LONGEST WAIT", "FOR"],
-        left: &["FOR"],
-        rows: tasks.iter().map(row).collect(),
+    let mut heading = vec!["TASK", "PRIO", "CPU", "RAN", "RUNS", "LONGEST", "PRE-EMPTED", "READY", "LONGEST WAIT", "FOR"];
+    if several {
+        heading.insert(1, "CORE");
     }
+    Table { heading, left: &["FOR"], rows: tasks.iter().map(row).collect() }
 }
 
 fn latencies(report: &StatisticsReport) -> Table {
