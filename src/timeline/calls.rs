@@ -2,7 +2,7 @@
 //!
 //! A call is told when it has ended, so a caller comes after all that it called. [`Nest`] puts them together: calls that have
 //! ended wait as a forest, whose trees the next one takes for its children if they lie within it and are deeper. What is complete
-//! (a call of depth 0 has no caller) is written in order of time.
+//! (a call of depth 0 should have no caller) is written in order of time.
 //!
 //! A caller may end much later than what it called, or never: then trees are written before it is known, the oldest first, so
 //! that no more than [`HELD_CALLS`] wait. Should it come after all, it is written late, at its own time; the viewer sorts. But of what
@@ -41,6 +41,16 @@ pub struct DrawnFunction {
     isr_track: Option<TrackId>,
 }
 
+impl DrawnFunction {
+    /// Finds its name and source in the present block.
+    #[cold]
+    fn enter_block(&mut self, writer: &mut Writer) {
+        let source = self.source.as_ref().map_or(0, |(id, source)| writer.add_source(*id, source).saturating_add(1));
+        self.block = writer.block_number() + 1;
+        self.local = (writer.local(self.name), source);
+    }
+}
+
 /// The calls of one core.
 #[derive(Default)]
 pub struct CoreCalls {
@@ -72,25 +82,31 @@ impl Ink<'_> {
         self.functions.get(function.index())?.as_ref()?.isr_track
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, track: TrackId, time_ns: u64, function: FunctionId, depth: Option<i16>, is_orphan: bool) {
         let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return };
-        let block = self.writer.block_number() + 1;
-        if drawn.block != block {
-            let source = drawn.source.as_ref();
-            let source = source.map_or(0, |(id, source)| self.writer.add_source(*id, source).saturating_add(1));
-            (drawn.block, drawn.local) = (block, (self.writer.local(drawn.name), source));
+        if drawn.block != self.writer.block_number() + 1 {
+            drawn.enter_block(self.writer);
+        }
+        if depth.is_none() && !is_orphan {
+            return self.writer.begin_call(track, time_ns, drawn.local, &[]);
         }
         let local = drawn.local;
-        let mut notes = [Note { name: self.words.depth, value: NoteValue::Int(i64::from(depth.unwrap_or(0))) }; 2];
-        let mut count = usize::from(depth.is_some());
-        if is_orphan {
-            notes[count] = Note { name: self.words.orphan, value: NoteValue::Uint(1) };
-            count += 1;
-        }
-        self.writer.begin_call(track, time_ns, local, &notes[..count]);
+        self.begin_with_notes(track, time_ns, local, depth, is_orphan);
     }
 
+    #[inline(never)]
+    fn begin_with_notes(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+        let depth = depth.map(|depth| Note { name: self.words.depth, value: NoteValue::Int(i64::from(depth)) });
+        let orphan = is_orphan.then_some(Note { name: self.words.orphan, value: NoteValue::Uint(1) });
+        match (depth, orphan) {
+            (Some(depth), Some(orphan)) => self.writer.begin_call(track, time_ns, local, &[depth, orphan]),
+            (Some(note), None) | (None, Some(note)) => self.writer.begin_call(track, time_ns, local, &[note]),
+            (None, None) => self.writer.begin_call(track, time_ns, local, &[]),
+        }
+    }
+
+    #[inline(always)]
     fn end(&mut self, track: TrackId, time_ns: u64) {
         self.writer.end_call(track, time_ns);
     }

@@ -156,7 +156,8 @@ fn arbitrary_calls_are_drawn_as_they_are_or_counted() {
         let records: Vec<Record> = (0..3_000)
             .map(|_| {
                 end += random.below(4) as u32;
-                let duration = random.below([3, 30, 300][random.below(3)]) as u32;
+                let longest = [3, 30, 300][random.below(3)];
+                let duration = random.below(longest) as u32;
                 let begin = end.saturating_sub(duration);
                 (random.below(5) as u32, begin, end - begin, [0, 1, 1, 2, 2, 3, 3, 9, 65535][random.below(9)])
             })

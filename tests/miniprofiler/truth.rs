@@ -122,7 +122,7 @@ fn a_bad_line_costs_what_it_hit() {
 /// An orphan is one whose caller's record is missing, by the truth.
 #[test]
 fn marked_are_those_whose_callers_are_missing() {
-    let options = GenerateOptions { bytes: BYTES, seed: 9, damage: Damage::Losses, ..GenerateOptions::default() };
+    let options = GenerateOptions { bytes: 4 * BYTES, seed: 9, damage: Damage::Losses, ..GenerateOptions::default() };
     let generated = Generated::new(&options);
     let conversion = subject().convert(&generated.bytes, Cut::WHOLE);
     let trace = conversion.read();

@@ -97,6 +97,8 @@ pub struct Nest {
     rows: Vec<Row>,
     /// When the last call ended.
     end_ns: u64,
+    /// The least depth of all calls so far, 0 at most.
+    floor: i16,
     /// The row of those with held operations that begins last, and when; `u64::MAX` for none.
     held_row: usize,
     held_ns: u64,
@@ -124,6 +126,7 @@ impl Nest {
             roots: Vec::new(),
             rows: Vec::new(),
             end_ns: 0,
+            floor: 0,
             held_row: 0,
             held_ns: u64::MAX,
             order: Vec::new(),
@@ -147,11 +150,12 @@ impl Nest {
         } else {
             self.add_waiting(call, height, &place);
         }
-        if call.depth <= 0 {
-            // It has no caller, nor has anything before it one that is not known.
-            self.finish(ink);
+        if call.depth <= self.floor {
+            // A caller of this is not expected: that would be of less depth than any before.
+            self.floor = call.depth;
+            self.write_oldest(0, ink);
         } else if self.calls.len() >= HELD_CALLS {
-            self.write_oldest(ink);
+            self.write_oldest(HELD_CALLS / 2, ink);
         }
         Some(orphans)
     }
@@ -330,10 +334,9 @@ impl Nest {
         }
     }
 
-    /// Too many calls wait: writes the oldest.
-    #[cold]
-    fn write_oldest(&mut self, ink: &mut Ink<'_>) {
-        while self.calls.len() > HELD_CALLS / 2 {
+    /// Writes the oldest rows, until no more than `keep` calls wait.
+    fn write_oldest(&mut self, keep: usize, ink: &mut Ink<'_>) {
+        while self.calls.len() > keep {
             let end_of = |row: usize| self.rows.get(row + 1).map_or(self.roots.len(), |next| next.first_root);
             let Some(oldest) = (0..self.rows.len()).find(|&row| end_of(row) > 0) else { return };
             let end = end_of(oldest);
@@ -432,7 +435,7 @@ impl Nest {
     }
 
     /// Writes an edge, or holds it behind those of the same time.
-    #[inline]
+    #[inline(always)]
     fn emit(&mut self, edge: Edge, ink: &mut Ink<'_>) {
         if edge.time_ns == self.held_ns {
             return self.hold(edge, ink);

@@ -202,7 +202,7 @@ impl Input {
     /// A line of text that the firmware printed.
     fn log(&mut self, line: &str, out: &mut Resolved<'_>) {
         self.tell_session(out.entities);
-        let number = (4, LaneKind::Events, "text between packets");
+        let number = (4, LaneKind::Log, "text between packets");
         let Some(lane) = lane(&mut self.lanes.log, number, self.session, out.entities) else { return };
         let body = out.batch.texts.add(line);
         let severity = LogSeverity::Unspecified;
