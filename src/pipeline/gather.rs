@@ -42,6 +42,9 @@ pub fn statistics(
     let Stages { cores, decode, resolve } = stages;
     let mut feeds: Vec<Feed<'_>> = sources.iter().map(Feed::new).collect();
     let mut resolving = Resolving::new(resolve, &cores, ledgers);
+    if let Some(reason) = resolving.facts().refused {
+        return Err(ConvertError::Refused(reason));
+    }
     let mut statistics = Statistics::new(with_stacks);
     // A copy, as of the events at hand: the stage before adds to its own meanwhile.
     let mut entities = Entities::default();
