@@ -497,6 +497,26 @@ fn the_clock_can_be_named() {
 }
 
 #[test]
+fn a_time_range_that_misses_the_capture_is_told() {
+    let desk = Desk::with("run.bin", &capture(1000));
+    let warned = |options: &str, quiet: &str| {
+        let ran = desk.run(&format!("run.bin -o trace --report report {options} {quiet}")).ends(0);
+        let in_report = desk.json("report")["inputs"][0]["warnings"].as_array().unwrap().len();
+        assert_eq!(in_report == 1, ran.stderr.contains("warning: nothing is in the time range"), "{options}: {}", ran.stderr);
+        in_report == 1
+    };
+    for quiet in ["", "-q"] {
+        assert!(warned("--from 2s", quiet));
+        assert!(warned("--from +2s --to +3s", quiet));
+        assert!(!warned("--from 900us", quiet));
+        assert!(!warned("--from +1000us", quiet) || warned("--from +1001us", quiet));
+        assert!(!warned("--to 2s", quiet));
+        assert!(!warned("", quiet));
+    }
+    desk.run("run.bin -o trace --from 2s").ends(0).says(&["--from is 2.000000000 s, after the last event (events are from "]);
+}
+
+#[test]
 fn options_reach_the_trace() {
     let desk = Desk::with("run.bin", &capture(1000));
     let trace = |options: &str| {

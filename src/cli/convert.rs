@@ -13,6 +13,9 @@ use super::{Status, say};
 use crate::pipeline::{self, ConvertError, Converted, Options, Source};
 use crate::report::{InputReport, Report, summary};
 
+/// How many damages of the input are told in the trace itself. The report has all.
+const DAMAGES_TOLD: usize = 16;
+
 /// Converts everything, tells people on standard error, and writes the report.
 pub(super) fn run(plan: &ConvertPlan) -> Status {
     let started = Instant::now();
@@ -48,67 +51,79 @@ struct Outcome {
 fn convert(plan: &ConvertPlan, job: &Job) -> Outcome {
     let started = Instant::now();
     let read_options = plan.reading.read_options(&job.output);
-    let mut inputs: Vec<_> = job.sources.iter().map(|source| InputReport::named(source.place.as_typed(), source.core)).collect();
-    let opened: Vec<_> = job
-        .sources
-        .iter()
-        .zip(&mut inputs)
-        .filter_map(|(source, report)| Opened::open(source, &plan.reading, &read_options, report))
-        .collect();
-    if opened.len() < job.sources.len() {
-        return failed(job, inputs, "is one recording with an input that cannot be used");
+    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
+        job.sources.iter().flat_map(|source| Opened::open(source, &plan.reading, &read_options)).unzip();
+    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    if opened.len() < inputs.len() {
+        return failed(inputs, "is one recording with an input that cannot be used");
     }
 
     let (status, output_bytes) = match write_trace(plan, job, &opened) {
         Ok(converted) => {
             inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
             if inputs.iter().all(|input| input.events == 0) {
-                return nothing_decoded(job, inputs, &opened);
+                return nothing_decoded(inputs, &opened);
             }
-            inputs.iter_mut().for_each(|input| input.output = Some(job.output.as_typed()));
+            for input in &mut inputs {
+                input.output = Some(job.output.as_typed());
+                input.warnings.clone_from(&converted.warnings);
+            }
+            // Told even to those who want no summary: there is a trace, but with nothing in it.
+            if plan.reading.verbosity == Verbosity::Quiet {
+                converted.warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
+            }
             (Status::Done, converted.output_bytes)
         }
         Err(error) => match error.downcast_ref::<ConvertError>() {
             Some(ConvertError::Stopped) => return Outcome { status: Status::Stopped, inputs, output_bytes: 0 },
-            _ => return failed(job, inputs, &format!("was not converted: {error:#}")),
+            _ => return failed(inputs, &format!("was not converted: {error:#}")),
         },
     };
     if plan.reading.verbosity > Verbosity::Quiet {
-        tell(plan, job, &inputs, output_bytes, started.elapsed());
+        tell(plan, job, &inputs, &opened, output_bytes, started.elapsed());
     }
     let status = status.max(check_losses(plan, job, &inputs));
     Outcome { status, inputs, output_bytes }
 }
 
 /// Ends a job whose output was not written. Inputs that have no error of their own get `reason`.
-fn failed(job: &Job, mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
-    for (input, source) in inputs.iter_mut().zip(&job.sources) {
-        input.error.get_or_insert_with(|| format!("{} {reason}", source.for_people()));
+fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
+    for input in &mut inputs {
+        let name = for_people(input);
+        input.error.get_or_insert_with(|| format!("{name} {reason}"));
         say(&summary(input, false));
     }
     Outcome { status: Status::Failed, inputs, output_bytes: 0 }
 }
 
-fn nothing_decoded(job: &Job, mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
-    for ((input, source), opened) in inputs.iter_mut().zip(&job.sources).zip(opened) {
+fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
+    for (input, opened) in inputs.iter_mut().zip(opened) {
+        let name = for_people(input);
         let InputReport { input_bytes, frames_ok, frames_bad, losses, .. } = input;
         let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
         let first = first.unwrap_or_default();
         input.error = Some(format!(
-            "{} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
+            "{name} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
              a time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete",
-            source.for_people(),
             opened.format_title(),
         ));
     }
-    failed(job, inputs, "gives no event")
+    failed(inputs, "gives no event")
+}
+
+/// An input in a sentence.
+fn for_people(input: &InputReport) -> String {
+    if input.path == "-" { "standard input".into() } else { input.path.clone() }
 }
 
 /// Converts into the output's file. It only appears if there is at least one event.
 fn write_trace(plan: &ConvertPlan, job: &Job, opened: &[Opened]) -> anyhow::Result<Converted> {
     let mut options = Options { firmware_name: job.firmware_name.clone(), ..plan.options.clone() };
-    let damages = opened.iter().flat_map(|opened| opened.input.damages());
-    options.attributes.extend(damages.map(|damage| ("input_damage".to_string(), damage.detail.clone())));
+    let damages: Vec<&str> =
+        opened.iter().flat_map(|opened| opened.input.damages()).map(|damage| damage.detail.as_str()).take(DAMAGES_TOLD).collect();
+    if !damages.is_empty() {
+        options.attributes.push(("input_damage".into(), damages.join("; ")));
+    }
 
     let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
     let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
@@ -138,9 +153,15 @@ fn cannot_write_trace(job: &Job) -> String {
 }
 
 /// The summary for people.
-fn tell(plan: &ConvertPlan, job: &Job, inputs: &[InputReport], output_bytes: u64, elapsed: Duration) {
+fn tell(plan: &ConvertPlan, job: &Job, inputs: &[InputReport], opened: &[Opened], output_bytes: u64, elapsed: Duration) {
     let verbose = plan.reading.verbosity == Verbosity::Verbose;
-    let mut text: String = inputs.iter().map(|input| summary(input, verbose)).collect();
+    let mut text = String::new();
+    for (input, opened) in inputs.iter().zip(opened) {
+        text += &summary(input, verbose);
+        for damage in opened.input.damages().iter().filter(|_| verbose) {
+            text += &format!("  damage of the input: {}\n", damage.detail);
+        }
+    }
     let output = match &job.output {
         Place::Standard => "standard output".into(),
         Place::File(path) => path.display().to_string(),

@@ -12,24 +12,31 @@ use super::{Status, say};
 use crate::format::{FieldValue, RecordView};
 use crate::model::Nanos;
 use crate::pipeline::{self, Options};
-use crate::report::InputReport;
 
-/// Lists all records.
+/// Lists all records: of a memory image those of each recording in it, one after the other.
 pub(super) fn run(plan: &DumpPlan) -> Status {
-    let mut report = InputReport::named(plan.source.place.as_typed(), plan.source.core);
     let read_options = plan.reading.read_options(&plan.output);
-    let Some(opened) = Opened::open(&plan.source, &plan.reading, &read_options, &mut report) else {
-        say(&format!("error: {}\n", report.error.unwrap_or_default()));
-        return Status::Failed;
-    };
-    if plan.reading.verbosity > Verbosity::Quiet {
-        for damage in opened.input.damages() {
-            say(&format!("warning: {}: {}\n", plan.source.for_people(), damage.detail));
+    let name = plan.source.for_people();
+    let mut opened = Vec::new();
+    for (report, of_it) in Opened::open(&plan.source, &plan.reading, &read_options) {
+        let Some(of_it) = of_it else {
+            say(&format!("error: {}\n", report.error.unwrap_or_default()));
+            return Status::Failed;
+        };
+        if plan.reading.verbosity > Verbosity::Quiet {
+            if let Some(part) = of_it.input.part() {
+                let what = &part.what;
+                say(&format!("{name}: {what} at byte {} of the memory image; offsets count from its start\n", part.offset));
+            }
+            for damage in of_it.input.damages() {
+                say(&format!("warning: {name}: {}\n", damage.detail));
+            }
         }
+        opened.push(of_it);
     }
+    let format = opened.first().map_or("", Opened::format_title);
     match list(plan, &opened) {
         Ok(0) => {
-            let (name, format) = (plan.source.for_people(), opened.format_title());
             eprintln!(
                 "error: {name} has no valid {format} record. Check the format (--format) and that the recording is complete"
             );
@@ -50,23 +57,30 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Lists all records; returns the number of valid ones.
-fn list(plan: &DumpPlan, opened: &Opened) -> anyhow::Result<u64> {
-    let releaser = opened.releaser();
-    let source = opened.source(&releaser);
+fn list(plan: &DumpPlan, opened: &[Opened]) -> anyhow::Result<u64> {
     let options = Options { threads: plan.reading.threads, ..Options::default() };
     let write_line = if plan.text { write_text } else { write_json };
     let mut output = Output::create(&plan.output)?;
     let mut line = Vec::new();
-    let mut failed = None;
-    let summary = pipeline::dump(&source, &options, &mut |record| {
-        line.clear();
-        let written = write_line(&mut line, record).and_then(|()| output.write_all(&line));
-        failed = written.err();
-        failed.is_none()
-    });
-    let written = failed.map_or_else(|| output.finish(), Err);
-    written.with_context(|| format!("cannot write the list to {}", plan.output.as_typed()))?;
-    Ok(summary?.ledger.frames_ok)
+    let mut valid = 0;
+    for opened in opened {
+        let releaser = opened.releaser();
+        let mut failed = None;
+        let summary = pipeline::dump(&opened.source(&releaser), &options, &mut |record| {
+            line.clear();
+            let written = write_line(&mut line, record).and_then(|()| output.write_all(&line));
+            failed = written.err();
+            failed.is_none()
+        });
+        failed.map_or(Ok(()), Err).with_context(|| cannot_list(plan))?;
+        valid += summary?.ledger.frames_ok;
+    }
+    output.finish().with_context(|| cannot_list(plan))?;
+    Ok(valid)
+}
+
+fn cannot_list(plan: &DumpPlan) -> String {
+    format!("cannot write the list to {}", plan.output.as_typed())
 }
 
 /// One record as a line of JSON. Written by hand: building a value per line would be most of the time of a dump.

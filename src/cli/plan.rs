@@ -298,8 +298,14 @@ fn reading(args: &ReadArgs) -> Result<Reading, UsageError> {
         (false, false) => Verbosity::Normal,
     };
     let own = args.own.read().map_err(UsageError)?;
-    let format_options =
-        FormatOptions { clock: args.clock_hz, mode: args.mode.map(Into::into), cores: args.cores, core: None, own };
+    let format_options = FormatOptions {
+        clock: args.clock_hz,
+        mode: args.mode.map(Into::into),
+        cores: args.cores,
+        core: None,
+        has_own_ids: false,
+        own,
+    };
     Ok(Reading { format: args.format.clone(), format_options, threads: args.threads, mmap: !args.no_mmap, verbosity })
 }
 

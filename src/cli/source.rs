@@ -1,11 +1,12 @@
-//! An input, opened and recognised.
+//! An input, opened and recognised: a recording, or an image of a target's memory with one or more recordings in it.
 
 use std::io;
 use std::ops::Range;
 
 use super::plan::{Place, Reading, SourceName};
-use crate::format::FormatOptions;
+use crate::format::{FORMATS, Format, FormatOptions};
 use crate::input::detect::{Detected, detect};
+use crate::input::memory::{Reach, Search};
 use crate::input::{Input, ReadOptions};
 use crate::pipeline::Source;
 use crate::report::InputReport;
@@ -17,16 +18,36 @@ pub(super) struct Opened {
     options: FormatOptions,
 }
 
+type Problem = Box<dyn std::error::Error>;
+
 impl Opened {
-    /// Opens an input. What becomes known is entered into its report, an error as a sentence too.
-    pub(super) fn open(
-        name: &SourceName,
-        reading: &Reading,
-        read_options: &ReadOptions,
-        report: &mut InputReport,
-    ) -> Option<Opened> {
-        let opened = try_open(name, reading, read_options, report);
-        opened.map_err(|error| report.error = Some(format!("{} {error}", name.for_people()))).ok()
+    /// Opens an input. What becomes known is entered into a report of it, an error as a sentence too. There is one recording for
+    /// each that a memory image holds, and a report for each; else one. Without a recording the report says why.
+    pub(super) fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
+        let mut report = InputReport::named(name.place.as_typed(), name.core);
+        match try_open(name, reading, read_options, &mut report) {
+            Ok(opened) => opened
+                .into_iter()
+                .map(|opened| {
+                    let mut report = InputReport::named(name.place.as_typed(), opened.options.core);
+                    opened.enter(reading, &mut report);
+                    (report, Some(opened))
+                })
+                .collect(),
+            Err(error) => {
+                report.error = Some(format!("{} {error}", name.for_people()));
+                vec![(report, None)]
+            }
+        }
+    }
+
+    fn enter(&self, reading: &Reading, report: &mut InputReport) {
+        report.enter_input(&self.input);
+        report.format = Some(self.detected.format.name());
+        report.detected_because = Some(self.detected.because.clone());
+        for name in reading.format_options.foreign_to(self.detected.format.options()) {
+            report.hints.push(format!("--{name} does not concern {}, so it was not used.", self.format_title()));
+        }
     }
 
     /// The format's name for people.
@@ -50,21 +71,85 @@ fn try_open(
     reading: &Reading,
     read_options: &ReadOptions,
     report: &mut InputReport,
-) -> Result<Opened, Box<dyn std::error::Error>> {
+) -> Result<Vec<Opened>, Problem> {
     let input = match &name.place {
         Place::Standard => Input::read(&mut io::stdin().lock(), read_options)?,
         Place::File(path) => Input::open(path, read_options)?,
     };
     report.enter_input(&input);
-    let detected = match reading.format() {
-        Some(format) => Detected { format, because: format!("--format {} says so", format.name()) },
-        None => detect(input.bytes(), input.layers())?,
-    };
-    report.format = Some(detected.format.name());
-    report.detected_because = Some(detected.because.clone());
-    for name in reading.format_options.foreign_to(detected.format.options()) {
-        report.hints.push(format!("--{name} does not concern {}, so it was not used.", detected.format.title()));
+    let formats: Vec<&'static dyn Format> = reading.format().map_or_else(|| FORMATS.to_vec(), |format| vec![format]);
+    // A ring in the first bytes looks like a recording, but its oldest frames may stand behind the newest.
+    let mut found = input.find_recordings(&formats, Reach::Sample);
+    let detected = detect(input.bytes(), input.layers());
+    let is_certain = detected.as_ref().is_ok_and(|detected| detected.certain);
+    if found.recordings.is_empty() && !is_certain {
+        found = input.find_recordings(&formats, Reach::Whole);
     }
+    if !found.recordings.is_empty() {
+        // Those in the first bytes are not necessarily all.
+        let found = input.find_recordings(&formats, Reach::Whole);
+        return take_out(&input, &found, name, reading, read_options);
+    }
+    let detected = match (reading.format(), detected) {
+        (Some(format), _) => Detected { format, because: format!("--format {} says so", format.name()), certain: true },
+        (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
+        (None, Err(error)) => {
+            let about_memory = about_memory(&found, &formats, error.may_be_memory());
+            return Err(format!("{error}{about_memory}").into());
+        }
+    };
     let options = FormatOptions { core: name.core, ..reading.format_options.clone() };
-    Ok(Opened { input, detected, options })
+    Ok(vec![Opened { input, detected, options }])
+}
+
+/// The recordings in an image of a target's memory. Several are of as many processors, each with a program of its own.
+fn take_out(
+    image: &Input,
+    found: &Search,
+    name: &SourceName,
+    reading: &Reading,
+    read_options: &ReadOptions,
+) -> Result<Vec<Opened>, Problem> {
+    let count = found.recordings.len();
+    if count > 1 && name.core.is_some() {
+        return Err(format!("holds {count} recordings, but @ names one core for it; give it without").into());
+    }
+    let mut opened = Vec::with_capacity(count);
+    for (core, recording) in (0u16..).zip(&found.recordings) {
+        let kept = &recording.kept;
+        if count > 1 && kept.cores > 1 {
+            return Err(format!(
+                "holds {count} recordings in memory, of which the one at byte {} is of {} cores, so that they cannot be the cores \
+                 of one target; cut it into parts with one recording each (they begin at bytes {})",
+                kept.range.start,
+                kept.cores,
+                found.recordings.iter().map(|other| other.kept.range.start.to_string()).collect::<Vec<_>>().join(", ")
+            )
+            .into());
+        }
+        let input = image.take_out(recording, read_options)?;
+        let because = format!("{} stands at byte {}", kept.what, kept.range.start);
+        let detected = Detected { format: recording.format, because, certain: true };
+        let core = if count > 1 { Some(core) } else { name.core };
+        let options = FormatOptions { core, has_own_ids: count > 1, ..reading.format_options.clone() };
+        opened.push(Opened { input, detected, options });
+    }
+    Ok(opened)
+}
+
+/// What to add to a message on what the input is: that it was searched as an image of memory, too.
+fn about_memory(found: &Search, formats: &[&'static dyn Format], may_be_memory: bool) -> String {
+    if let Some((at, what, why)) = found.refused.first() {
+        return format!("; at byte {at} stands the mark of {what}, as in an image of a target's memory, but {why}");
+    }
+    let mut kinds: Vec<&str> = formats.iter().flat_map(|format| format.memory_marks()).map(|mark| mark.what).collect();
+    kinds.dedup();
+    if !may_be_memory || kinds.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nNor is it an image of a target's memory that holds a recording ({} was looked for). If it should be one, check that the \
+         memory in which the recording is kept was dumped, and before a new one was started",
+        kinds.join(", or ")
+    )
 }

@@ -45,6 +45,56 @@ pub trait Format: Sync {
     /// # Errors
     /// When an option has a value that the format cannot use.
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError>;
+
+    /// How recordings of this format are found in an image of a target's memory; empty if targets keep none there.
+    fn memory_marks(&self) -> &'static [MemoryMark] {
+        &[]
+    }
+
+    /// The recording whose mark stands at `at` in an image of a target's memory.
+    ///
+    /// # Errors
+    /// Why none stands there, as the end of a sentence without a final stop.
+    fn read_memory(&self, _image: &[u8], _at: usize) -> Result<Kept, String> {
+        Err("this format keeps no recordings in memory".into())
+    }
+}
+
+/// Bytes at which a recording in memory is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryMark {
+    /// The bytes. Long enough not to turn up by chance.
+    pub bytes: &'static [u8],
+    /// What stands there, for people, e.g. `a ring of the tracer library`.
+    pub what: &'static str,
+}
+
+/// A recording that a target kept in its memory, as ranges of the image. All of them lie within the image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// All of it: header, recording and unused room.
+    pub range: Range<usize>,
+    /// How much of that is header, in bytes.
+    pub header_bytes: usize,
+    /// The pieces of the recording, in the order of recording, without overlap.
+    pub pieces: Vec<Range<usize>>,
+    /// The number of cores that it is of.
+    pub cores: u32,
+    /// What it is, for people, without a final stop.
+    pub what: String,
+    /// What is wrong with it.
+    pub damages: Vec<KeptDamage>,
+}
+
+/// What is wrong with a recording in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptDamage {
+    /// Where in the image.
+    pub image_offset: usize,
+    /// How much of the recording, in bytes, precedes it.
+    pub offset: usize,
+    /// What, as a sentence without a final stop.
+    pub what: String,
 }
 
 /// How much of an input [`Format::probe`] is shown, in bytes.

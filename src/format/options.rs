@@ -59,6 +59,8 @@ pub struct FormatOptions {
     pub cores: Option<u16>,
     /// The core that a split recording belongs to; `None`: what the stream says, else core 0.
     pub core: Option<u16>,
+    /// The input is of a program of its own: ids mean other things in it than in the other inputs.
+    pub has_own_ids: bool,
     /// Options that formats declared, in the order in which they were given.
     pub own: Vec<(&'static str, OptionValue)>,
 }

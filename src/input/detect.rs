@@ -21,6 +21,8 @@ pub struct Detected {
     pub format: &'static dyn Format,
     /// What speaks for it, as a sentence without a final stop.
     pub because: String,
+    /// Whether it outweighs everything else that the input might be.
+    pub certain: bool,
 }
 
 impl fmt::Debug for Detected {
@@ -66,6 +68,18 @@ pub enum DetectError {
     /// Several formats recognise it about equally.
     #[error("could be in more than one format; choose one with --format NAME{}", list(.0))]
     Ambiguous(Vec<Candidate>),
+}
+
+impl DetectError {
+    /// Whether the input may be an image of a target's memory.
+    #[must_use]
+    pub fn may_be_memory(&self) -> bool {
+        match self {
+            DetectError::Known { signature, .. } => signature.holds_memory,
+            DetectError::Unknown { .. } => true,
+            DetectError::Ambiguous(_) => false,
+        }
+    }
 }
 
 fn inside(layers: &[Layer]) -> String {
@@ -152,7 +166,9 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
     let near = |candidate: &Candidate| candidate.score >= SCORE_MIN && best - candidate.score < SCORE_MARGIN;
     let rivals: Vec<_> = candidates().filter(near).collect();
     match claims.into_iter().next() {
-        Some((format, probe)) if rivals.len() < 2 => Ok(Detected { format, because: probe.reason }),
+        Some((format, probe)) if rivals.len() < 2 => {
+            Ok(Detected { format, because: probe.reason, certain: best >= SCORE_CERTAIN })
+        }
         _ => Err(DetectError::Ambiguous(rivals)),
     }
 }

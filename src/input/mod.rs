@@ -6,11 +6,14 @@
 //!
 //! Memory stays bounded: regular files are mapped, and what cannot be mapped (a pipe, the content of a layer) is spooled to
 //! memory and, when it grows, to a temporary file that is then mapped.
+//!
+//! What is left may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
 
 mod bytes;
 pub mod detect;
 mod error;
 mod layer;
+pub mod memory;
 mod signature;
 mod spool;
 mod text;
@@ -54,6 +57,7 @@ pub struct Input {
     layers: Vec<Layer>,
     file_bytes: u64,
     damages: Vec<Damage>,
+    part: Option<memory::Part>,
 }
 
 impl Input {
@@ -124,7 +128,7 @@ impl Input {
             }
             damages.extend(unwrapped.damage);
         }
-        Ok(Input { bytes, layers, file_bytes, damages })
+        Ok(Input { bytes, layers, file_bytes, damages, part: None })
     }
 
     /// The bytes for the decoder.

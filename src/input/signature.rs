@@ -9,10 +9,13 @@ pub struct Signature {
     pub advice: &'static str,
     /// Whether it cannot be anything else, so that it outweighs a format's doubtful claim.
     pub certain: bool,
+    /// Whether it holds what stood in a target's memory.
+    pub holds_memory: bool,
 }
 
 const NOT_A_RECORDING: &str = "give the file that the target's trace was captured into";
 const UNPACK_FIRST: &str = "unpack it first and give the recording that is in it";
+const CORE_FILE: &str = "give the recording, or a core file of the memory that it was kept in";
 const CAPTURE_OF_IT: &str = "give the recording that the firmware made, not the firmware";
 
 /// Magic bytes with their offset, what has them, and what to do. Four bytes or more: shorter ones turn up by chance.
@@ -46,7 +49,10 @@ impl Signature {
     /// What the start of an input gives away. `whole`: the sample is the whole input.
     #[must_use]
     pub fn of(sample: &[u8], whole: bool) -> Option<Signature> {
-        let certain = |what: &str, advice| Some(Signature { what: what.into(), advice, certain: true });
+        let certain = |what: &str, advice| Some(Signature { what: what.into(), advice, certain: true, holds_memory: false });
+        if is_elf_core(sample) {
+            return Some(Signature { what: "an ELF core file".into(), advice: CORE_FILE, certain: true, holds_memory: true });
+        }
         let magic = MAGICS.iter().find(|(offset, magic, ..)| sample.get(*offset..).is_some_and(|at| at.starts_with(magic)));
         if let Some((_, _, what, advice)) = magic {
             return certain(what, advice);
@@ -58,9 +64,20 @@ impl Signature {
         let first = *sample.first()?;
         if matches!(first, 0x00 | 0xff) && sample.iter().all(|&byte| byte == first) {
             let what = format!("0x{first:02X} in every byte, as erased or never written memory has it");
-            return Some(Signature { what, advice: "check the address and the time the memory was read at", certain: false });
+            let advice = "check the address and the time the memory was read at";
+            return Some(Signature { what, advice, certain: false, holds_memory: true });
         }
         text(sample)
+    }
+}
+
+/// ELF with `e_type` `ET_CORE`, in the file's own byte order.
+fn is_elf_core(sample: &[u8]) -> bool {
+    const LITTLE_ENDIAN: u8 = 1;
+    match sample {
+        [0x7f, b'E', b'L', b'F', _, LITTLE_ENDIAN, ..] => sample.get(16..18) == Some(&[4, 0]),
+        [0x7f, b'E', b'L', b'F', ..] => sample.get(16..18) == Some(&[0, 4]),
+        _ => false,
     }
 }
 
@@ -119,7 +136,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// Text, and texts that are nearly what is wanted.
 fn text(sample: &[u8]) -> Option<Signature> {
     const ENOUGH_BYTES: usize = 4096;
-    let doubtful = |what: String, advice| Some(Signature { what, advice, certain: false });
+    let doubtful = |what: String, advice| Some(Signature { what, advice, certain: false, holds_memory: false });
     if sample.starts_with(b"\xff\xfe") || sample.starts_with(b"\xfe\xff") {
         let advice = "if it is a hex or base64 text, save it as UTF-8 or ASCII (PowerShell: `Out-File -Encoding ascii`)";
         return doubtful("text in UTF-16".into(), advice);
@@ -182,6 +199,10 @@ mod tests {
         assert_eq!(what(b"\x89PNG\r\n\x1a\n\0\0"), "a PNG picture");
         assert_eq!(what(b"%PDF-1.7\n"), "a PDF document");
         assert_eq!(what(b"\x7fELF\x02\x01"), "an ELF program");
+        let core_file = [&b"\x7fELF\x01\x01\x01"[..], &[0; 9], &[4, 0]].concat();
+        assert_eq!(what(&core_file), "an ELF core file");
+        let core_file = [&b"\x7fELF\x01\x02\x01"[..], &[0; 9], &[0, 4]].concat();
+        assert_eq!(what(&core_file), "an ELF core file");
         assert_eq!(what(b"PK\x03\x04\x14\0"), "a ZIP archive");
         assert_eq!(what(b"\xfd7zXZ\0\0\x04"), "xz data");
         assert_eq!(what(b"BZh91AY&SY"), "bzip2 data");

@@ -11,7 +11,7 @@ use super::drawing::Drawing;
 use super::resolving::{Feed, Resolving};
 use super::scan::{Scanned, behind, put, scan, take};
 use super::threads::{Job, Threads};
-use super::{ConvertError, Converted, InputSummary, Options, Progress, Source};
+use super::{ConvertError, Converted, InputSummary, Options, Progress, Source, TimeBound};
 use crate::format::{Parcel, Part, RecordView, Stages};
 use crate::model::EventBatch;
 use crate::perfetto::{self, AttributeValue, Encoder};
@@ -106,7 +106,25 @@ pub fn convert(
     let epilogue = perfetto::epilogue(&tracks, &attributes(sources, &inputs, options, hash));
     trace.write_all(&epilogue).map_err(ConvertError::Write)?;
     trace.flush().map_err(ConvertError::Write)?;
-    Ok(Converted { inputs, output_bytes: output_bytes + epilogue.len() as u64 })
+    let warnings = outside_of_range(options, &inputs).into_iter().collect();
+    Ok(Converted { inputs, output_bytes: output_bytes + epilogue.len() as u64, warnings })
+}
+
+/// A time range in which there is nothing, said in a sentence.
+fn outside_of_range(options: &Options, inputs: &[InputSummary]) -> Option<String> {
+    let first = inputs.iter().filter_map(|input| input.first).min()?;
+    let last = inputs.iter().filter_map(|input| input.last).max()?;
+    let absolute = |bound: TimeBound| match bound {
+        TimeBound::Absolute(time) => time,
+        TimeBound::AfterStart(after) => first.saturating_add(after.0),
+    };
+    let (bound, what) = match (options.from.map(absolute), options.to.map(absolute)) {
+        (Some(from), _) if from > last => (from, "after the last"),
+        (_, Some(to)) if to < first => (to, "before the first"),
+        _ => return None,
+    };
+    let option = if bound > last { "--from" } else { "--to" };
+    Some(format!("nothing is in the time range: {option} is {bound}, {what} event (events are from {first} to {last})"))
 }
 
 fn encode(block: &Block, mut bytes: Vec<u8>, encoders: &Mutex<Vec<Encoder>>) -> Vec<u8> {

@@ -5,7 +5,8 @@
 //! others is no longer waited for; should it speak later, its events that come too late are held at the time reached and
 //! counted. No lane cuts off another: one that has ended is not waited for.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::carried::Carried;
 use crate::model::{CoreId, EventBatch, LossKind, Nanos, Severity};
@@ -19,6 +20,7 @@ pub const LATE_ON_CORE: LossKind =
 
 struct Lane {
     input: usize,
+    /// What [`Merger::by_core`] was made of.
     core: CoreId,
     queue: VecDeque<Carried>,
 }
@@ -26,6 +28,12 @@ struct Lane {
 /// Merges the lanes of a recording.
 pub struct Merger {
     lanes: Vec<Lane>,
+    /// By input, and in it by core: the lane.
+    by_core: Vec<Vec<Option<usize>>>,
+    /// The first event of each lane that has one, as its time and the lane: the earliest on top.
+    heads: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// By input: how many of its lanes have nothing to show.
+    empty: Vec<usize>,
     /// By input: whether it has ended.
     ended: Vec<bool>,
     /// By input: how many of its events are held, long texts counted as more.
@@ -41,7 +49,18 @@ impl Merger {
         let lanes = cores.iter().enumerate().flat_map(|(input, cores)| cores.iter().map(move |&core| (input, core)));
         let lanes: Vec<Lane> = lanes.map(|(input, core)| Lane { input, core, queue: VecDeque::new() }).collect();
         let inputs = cores.len();
+        let mut by_core = vec![Vec::new(); inputs];
+        for (index, lane) in lanes.iter().enumerate() {
+            let of_input: &mut Vec<Option<usize>> = &mut by_core[lane.input];
+            if of_input.len() <= lane.core.index() {
+                of_input.resize(lane.core.index() + 1, None);
+            }
+            of_input[lane.core.index()].get_or_insert(index);
+        }
         (lanes.len() > 1).then(|| Merger {
+            by_core,
+            heads: BinaryHeap::with_capacity(lanes.len()),
+            empty: cores.iter().map(Vec::len).collect(),
             lanes,
             ended: vec![false; inputs],
             held: vec![0; inputs],
@@ -54,11 +73,16 @@ impl Merger {
     pub fn push(&mut self, input: usize, batch: &EventBatch, merged: &mut EventBatch) {
         for event in &batch.events {
             let Some(carried) = Carried::take(event, batch) else { continue };
-            let own = self.lanes.iter().position(|lane| lane.input == input && lane.core == event.core);
+            let of_input = self.by_core.get(input).map_or(&[][..], Vec::as_slice);
             // A resolver names its cores beforehand; one that it forgot shares its input's first lane.
-            let lane = own.or_else(|| self.lanes.iter().position(|lane| lane.input == input));
-            let Some(lane) = lane.and_then(|lane| self.lanes.get_mut(lane)) else { continue };
+            let own = of_input.get(event.core.index()).copied().flatten();
+            let Some(index) = own.or_else(|| of_input.iter().copied().flatten().min()) else { continue };
+            let Some(lane) = self.lanes.get_mut(index) else { continue };
             self.held[input] += carried.weight();
+            if lane.queue.is_empty() {
+                self.heads.push(Reverse((event.time, index)));
+                self.empty[input] -= 1;
+            }
             lane.queue.push_back(carried);
             self.let_go(merged);
         }
@@ -72,19 +96,18 @@ impl Merger {
 
     /// The input that must bring something before anything can be let go.
     pub fn wants(&self) -> Option<usize> {
-        self.lanes.iter().find(|lane| self.blocks(lane)).map(|lane| lane.input)
-    }
-
-    fn blocks(&self, lane: &Lane) -> bool {
-        lane.queue.is_empty() && !self.ended[lane.input] && self.held[lane.input] <= HELD_EVENTS
+        (0..self.ended.len()).find(|&input| self.empty[input] > 0 && !self.ended[input] && self.held[input] <= HELD_EVENTS)
     }
 
     fn let_go(&mut self, merged: &mut EventBatch) {
         while self.wants().is_none() {
-            let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| Some((lane.queue.front()?.event.time, index)));
-            let Some((_, index)) = heads.min() else { return };
+            let Some(Reverse((_, index))) = self.heads.pop() else { return };
             let lane = &mut self.lanes[index];
             let Some(mut carried) = lane.queue.pop_front() else { return };
+            match lane.queue.front() {
+                Some(next) => self.heads.push(Reverse((next.event.time, index))),
+                None => self.empty[lane.input] += 1,
+            }
             self.held[lane.input] -= carried.weight();
             if carried.event.time < self.last {
                 self.late[lane.input] += 1;
@@ -164,6 +187,21 @@ mod tests {
         merger.end(0, &mut merged);
         assert_eq!(merged.events.len(), 1000);
         assert_eq!(merger.held, [0]);
+    }
+
+    #[test]
+    fn many_cores_are_merged_like_few() {
+        let cores: Vec<CoreId> = (0..1000).rev().map(CoreId).collect();
+        let mut merger = Merger::new(&[cores]).unwrap();
+        let mut merged = EventBatch::default();
+        // Each core three times, those of equal time in the order in which cores were named.
+        let events: Vec<(u64, u16, u32)> =
+            (0..3000u64).map(|n| (n % 3 * 10 + n / 3 % 2, u16::try_from(n / 3).unwrap(), 1)).collect();
+        merger.push(0, &batch(&events), &mut merged);
+        merger.end(0, &mut merged);
+        let mut expected: Vec<(u64, u16)> = events.iter().map(|&(time, core, _)| (time, core)).collect();
+        expected.sort_by_key(|&(time, core)| (time, std::cmp::Reverse(core)));
+        assert_eq!(times(&merged), expected);
     }
 
     #[test]

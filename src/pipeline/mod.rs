@@ -85,6 +85,8 @@ pub struct Converted {
     pub inputs: Vec<InputSummary>,
     /// The length of the trace in bytes.
     pub output_bytes: u64,
+    /// What the user should know: sentences without a final stop.
+    pub warnings: Vec<String>,
 }
 
 /// What became of one source.

@@ -12,6 +12,11 @@ use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
 /// How many windows of an input are decoded ahead.
 const WINDOWS_AHEAD: usize = 4;
 
+/// How much one round resolves before the rest waits for the next one: events, and losses as several of them each, because each
+/// closes what is open and is drawn itself. Sound windows of one round stay below it.
+const ROUND_WEIGHT: usize = 1 << 18;
+const LOSS_WEIGHT: usize = 8;
+
 /// An input on its way through the windows.
 pub struct Feed<'a> {
     bytes: &'a [u8],
@@ -107,7 +112,11 @@ impl Resolving {
 
     /// Takes what is decoded, as far as the order of time allows.
     pub fn advance(&mut self, feeds: &mut [Feed<'_>]) {
+        let mut weight = 0;
         while let Some(index) = self.wanted(feeds) {
+            if weight > ROUND_WEIGHT {
+                return;
+            }
             let Some(feed) = feeds.get_mut(index) else { return };
             let mut batch = self.spare_batches.pop().unwrap_or_default();
             batch.clear();
@@ -122,6 +131,7 @@ impl Resolving {
                 self.spare_batches.push(batch);
                 return;
             }
+            weight += batch.events.len() + LOSS_WEIGHT * batch.losses.len();
             self.count(index, &batch);
             if feeds.len() > 1 && feeds.get(index).is_some_and(|feed| feed.ended) {
                 self.end_cores(index, &mut batch);

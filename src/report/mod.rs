@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::format::{Detail, Facts};
 use crate::input::Input;
+use crate::input::memory::Part;
 use crate::model::{Ledger, LedgerEntry, Severity};
 use crate::pipeline::InputSummary;
 
@@ -66,6 +67,8 @@ pub struct InputReport {
     pub layers: Vec<&'static str>,
     /// The length of the file itself, in bytes.
     pub file_bytes: u64,
+    /// Where in an image of a target's memory the recording was, with an account of all bytes of the image; `null` if it was in none.
+    pub memory: Option<Part>,
     /// The bytes that were given to the decoder (without layers). Always `decoded_bytes + skipped_bytes`.
     pub input_bytes: u64,
     /// Those that became records, delimiters included.
@@ -98,6 +101,8 @@ pub struct InputReport {
     pub details: Vec<Detail>,
     /// Advice on what to try, as sentences.
     pub hints: Vec<String>,
+    /// What the user should know of its trace, as sentences.
+    pub warnings: Vec<String>,
     /// Where the trace was written, `-` for standard output; `null` if none was.
     pub output: Option<String>,
     /// Why it was not converted, as a sentence.
@@ -155,6 +160,7 @@ impl InputReport {
     pub fn enter_input(&mut self, input: &Input) {
         self.layers = input.layers().iter().map(|layer| layer.name()).collect();
         self.file_bytes = input.file_bytes();
+        self.memory = input.part().cloned();
         self.losses = input
             .damages()
             .iter()
@@ -234,14 +240,29 @@ mod tests {
         report.detected_because = Some("it looks so".into());
         report.file_bytes = 1000;
         report.output = Some("a.perfetto-trace".into());
+        report.warnings = vec!["nothing is in the time range".into()];
         report
+    }
+
+    /// The place of a recording in a memory image.
+    pub(super) fn in_memory() -> Part {
+        Part {
+            what: "a ring".into(),
+            image_bytes: 4000,
+            offset: 400,
+            header_bytes: 60,
+            recording_bytes: 1000,
+            unused_bytes: 40,
+            outside_bytes: 2900,
+        }
     }
 
     #[test]
     fn the_json_keeps_its_contract() {
         let mut failed = InputReport::named("b.bin".into(), None);
         failed.error = Some("b.bin is empty".into());
-        let json = Report { tool_version: "1.2.3", ..Report::new(vec![example(), failed], 5_000, 0.25) }.to_json().unwrap();
+        let of_image = InputReport { memory: Some(in_memory()), ..example() };
+        let json = Report { tool_version: "1.2.3", ..Report::new(vec![of_image, failed], 5_000, 0.25) }.to_json().unwrap();
         let expected = r#"{
   "schema_version": 1,
   "tool_version": "1.2.3",
@@ -253,6 +274,15 @@ mod tests {
       "detected_because": "it looks so",
       "layers": [],
       "file_bytes": 1000,
+      "memory": {
+        "what": "a ring",
+        "image_bytes": 4000,
+        "offset": 400,
+        "header_bytes": 60,
+        "recording_bytes": 1000,
+        "unused_bytes": 40,
+        "outside_bytes": 2900
+      },
       "input_bytes": 1000,
       "decoded_bytes": 990,
       "skipped_bytes": 10,
@@ -298,6 +328,9 @@ mod tests {
       "hints": [
         "Try --elf."
       ],
+      "warnings": [
+        "nothing is in the time range"
+      ],
       "output": "a.perfetto-trace",
       "error": null
     },
@@ -308,6 +341,7 @@ mod tests {
       "detected_because": null,
       "layers": [],
       "file_bytes": 0,
+      "memory": null,
       "input_bytes": 0,
       "decoded_bytes": 0,
       "skipped_bytes": 0,
@@ -324,6 +358,7 @@ mod tests {
       "sessions": 0,
       "details": [],
       "hints": [],
+      "warnings": [],
       "output": null,
       "error": "b.bin is empty"
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{ClockReport, InputReport, LossReport};
 use crate::format::{Detail, Format};
 use crate::input::detect;
+use crate::input::memory::Part;
 
 /// What became of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
 #[must_use]
@@ -30,6 +31,17 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         writeln!(text, ", because {because}")?;
     }
 
+    if let Some(part) = &input.memory {
+        write!(text, "  found at byte {} of a memory image of {} bytes", part.offset, part.image_bytes)?;
+        if verbose {
+            let Part { header_bytes, recording_bytes, unused_bytes, outside_bytes, .. } = part;
+            write!(
+                text,
+                ": {recording_bytes} of recording, {header_bytes} of header, {unused_bytes} unused, {outside_bytes} outside"
+            )?;
+        }
+        text.push('\n');
+    }
     write!(text, "  {}", count(input.events, "event"))?;
     if let (Some(first_ns), Some(last_ns)) = (input.first_ns, input.last_ns) {
         write!(text, " in {}", duration(last_ns.saturating_sub(first_ns)))?;
@@ -72,6 +84,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     }
     for hint in &input.hints {
         writeln!(text, "  hint: {hint}")?;
+    }
+    for warning in &input.warnings {
+        writeln!(text, "  warning: {warning}")?;
     }
     Ok(())
 }
@@ -135,6 +150,7 @@ a.bin (core 1): Tonbandgerät, because it looks so
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 case (-v lists them)
   hint: Try --elf.
+  warning: nothing is in the time range
 ";
         assert_eq!(summary(&example(), false), expected);
     }
@@ -150,8 +166,18 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 x a fix [fix], at byte 90
   hint: Try --elf.
+  warning: nothing is in the time range
 ";
         assert_eq!(summary(&input, true), expected);
+    }
+
+    #[test]
+    fn the_place_in_a_memory_image_is_told() {
+        let input = InputReport { memory: Some(super::super::tests::in_memory()), ..example() };
+        let place = "  found at byte 400 of a memory image of 4000 bytes";
+        assert!(summary(&input, false).contains(&format!("{place}\n  98 events")));
+        let parts = "1000 of recording, 60 of header, 40 unused, 2900 outside";
+        assert!(summary(&input, true).contains(&format!("{place}: {parts}\n  98 events")));
     }
 
     #[test]

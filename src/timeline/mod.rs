@@ -340,6 +340,9 @@ impl Timeline {
                 EventKind::Heap { op, address, bytes } => self.heap_op(op, address.get(), bytes, core, time_ns, entities),
                 EventKind::StackFree { task, bytes } => self.stack_free(task, bytes, time_ns, entities),
                 EventKind::TaskStanding { task, standing } => self.task_standing(task, standing, core, time_ns, entities),
+                // What is no mutex (or not known to be one, its kind being lost) has no holder to draw.
+                EventKind::Holder { object, .. } | EventKind::Depth { object, .. }
+                    if !entities.objects[object.index()].kind.is_mutex() => {}
                 EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),

@@ -321,3 +321,26 @@ fn a_missing_byte_changes_its_neighbourhood_alone() {
 fn a_missing_piece_changes_its_neighbourhood_alone() {
     check_all(Kind::CutOut);
 }
+
+/// The last drop counter has none behind it that could contradict it.
+#[test]
+fn a_flipped_last_drop_counter_is_not_believed_beyond_reason() {
+    use traceconv::format::tonbandgeraet::encode::encode;
+
+    let capture = |counts: &[u32]| {
+        let mut frames = Vec::new();
+        for (turn, &cnt) in (0u64..).zip(counts) {
+            encode(&Record::DroppedEvtCnt { ts: turn * 5000, cnt }, &mut frames);
+            for n in 1..50 {
+                encode(&Record::IsrEnter { ts: turn * 5000 + n * 100, isr_id: 1 }, &mut frames);
+                encode(&Record::IsrExit { ts: turn * 5000 + n * 100 + 50, isr_id: 1 }, &mut frames);
+            }
+        }
+        frames
+    };
+    let lost = |counts: &[u32]| run::convert(&capture(counts), Cut::SMALL).summary.ledger.at_least_lost();
+    assert_eq!(lost(&[3, 3, 3, 3, 500]), 500, "a burst at the end is believed");
+    for bit in 14..32 {
+        assert_eq!(lost(&[3, 3, 3, 3, 3 ^ 1 << bit]), 3, "bit {bit}");
+    }
+}

@@ -3,7 +3,8 @@
 //! - [`golden`]: captures under `testdata/` and the views that must come out of them;
 //! - [`meaning`]: what the trace shows, against what simple code computes straight from the records;
 //! - [`damage`]: flipped bits, missing bytes and cut-outs;
-//! - [`properties`]: contracts that hold for any input.
+//! - [`properties`]: contracts that hold for any input;
+//! - [`superset`]: every kind of record of the superset, its meaning and its damage.
 //!
 //! All look at traces through [`reader`], which shares no code with the writer.
 
@@ -17,3 +18,4 @@ mod properties;
 #[path = "../reader/mod.rs"]
 mod reader;
 mod run;
+mod superset;

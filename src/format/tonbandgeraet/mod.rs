@@ -15,6 +15,7 @@ pub mod generate;
 mod probe;
 pub mod record;
 mod resolve;
+mod ring;
 pub mod scan;
 #[cfg(test)]
 mod superset_tests;
@@ -22,7 +23,7 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
-use super::{Decode, Format, FormatOptions, Mode, OptionError, Parcel, Part, Probe, Scan, Stages};
+use super::{Decode, Format, FormatOptions, Kept, MemoryMark, Mode, OptionError, Parcel, Part, Probe, Scan, Stages};
 use crate::frame::split;
 use crate::model::Ledger;
 use decode::{DELIMITER, Decoder, Records, Wire};
@@ -47,6 +48,14 @@ impl Format for Tonbandgeraet {
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
         Ok(Box::new(Scanner { inputs: inputs.to_vec() }))
+    }
+
+    fn memory_marks(&self) -> &'static [MemoryMark] {
+        ring::MARKS
+    }
+
+    fn read_memory(&self, image: &[u8], at: usize) -> Result<Kept, String> {
+        ring::read(image, at)
     }
 }
 

@@ -16,6 +16,7 @@ mod losses;
 mod mailbox;
 mod names;
 mod restore;
+mod syncs;
 mod view;
 
 use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
@@ -49,7 +50,7 @@ pub(crate) struct Resolver {
     inputs: Vec<Input>,
     /// Where the present session starts in each input.
     starts: Vec<u64>,
-    /// By session.
+    /// By session, and within it by program: see [`Input::slot`].
     sessions: Vec<Session>,
     facts: Facts,
 }
@@ -82,7 +83,7 @@ impl Session {
 
 impl Resolver {
     pub(crate) fn new(options: &[FormatOptions], facts: Vec<ScanFacts>, mode: Mode, ledgers: &mut [Ledger]) -> Resolver {
-        let mut names = Names::default();
+        let mut names = Names::new(options.iter().any(|options| options.has_own_ids));
         let mut spare = Ledger::default();
         for (index, facts) in facts.iter().enumerate() {
             let core = options.get(index).and_then(|options| options.core).unwrap_or(0);
@@ -97,7 +98,7 @@ impl Resolver {
             .iter()
             .zip(options)
             .enumerate()
-            .map(|(index, (facts, options))| Input::new(index, facts, options, &names))
+            .map(|(index, (facts, options))| Input::new(index, starts.len(), facts, options, &names))
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
         let clock = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts)) {
@@ -111,7 +112,9 @@ impl Resolver {
         };
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some());
         let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
-        Resolver { names, inputs, starts, sessions: vec![Session::default()], facts }
+        let mut sessions = Vec::new();
+        sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
+        Resolver { names, inputs, starts, sessions, facts }
     }
 
     /// The cores that may have events, of each input.
@@ -324,14 +327,15 @@ impl Resolver {
         input.gap = input.gap.filter(|gap| gap.kind != losses::RECORDING_RESTARTED);
         input.session += 1;
         self.facts.sessions = self.facts.sessions.max(input.session + 1);
-        if self.sessions.len() <= input.session as usize {
-            self.sessions.push(Session::default());
+        let programs = input.programs;
+        if self.sessions.len() <= input.slot() {
+            self.sessions.resize_with((input.session as usize + 1) * programs, Session::default);
         }
         // Sessions that all inputs have left will not be asked again.
         let oldest = self.inputs.iter().map(|input| input.session).min().unwrap_or(0);
-        if let Some(left) = oldest.checked_sub(1).and_then(|left| self.sessions.get_mut(left as usize)) {
-            *left = Session::default();
-        }
+        let left = oldest.checked_sub(1).map(|left| left as usize * programs);
+        let left = left.and_then(|left| self.sessions.get_mut(left..left + programs));
+        left.into_iter().flatten().for_each(|left| *left = Session::default());
         let input = &mut self.inputs[index];
         if let Some(start) = self.starts.get_mut(index) {
             *start = offset;

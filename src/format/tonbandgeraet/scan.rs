@@ -24,6 +24,9 @@ pub const METADATA_LIMIT: usize = 1 << 17;
 /// How many bytes of their texts are kept.
 const METADATA_TEXT_BYTES: usize = 16 << 20;
 
+/// How many syncs are remembered, to be held against each other. Those beyond are taken as they are.
+const SYNCS_LIMIT: usize = 1 << 19;
+
 /// How many different core numbers are counted.
 const CORES_LIMIT: usize = 1 << 10;
 
@@ -51,6 +54,25 @@ pub struct CoreFacts {
     pub first_offset: u64,
     /// How many of them have time 0, as the start of a recording has.
     pub at_time_zero: u64,
+}
+
+/// What a sync frame says, as far as syncs are held against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncPoint {
+    /// Where its frame starts in the input, in bytes.
+    pub offset: u64,
+    /// How many frames, good or bad, precede it.
+    pub frame: u64,
+    /// Its time, in ticks.
+    pub ts: u64,
+    /// Its number.
+    pub seq: u32,
+    /// Events that the target lost.
+    pub dropped: u32,
+    /// The number of cores.
+    pub cores: u32,
+    /// Whether a recording starts with it.
+    pub starts: bool,
 }
 
 /// What the first pass finds out about a part, or about the whole input.
@@ -81,6 +103,8 @@ pub struct ScanFacts {
     pub sync_cores: u32,
     /// Whether a sync says that the firmware traces FreeRTOS.
     pub sync_freertos: bool,
+    /// All syncs, as long as there is room.
+    pub sync_points: Vec<SyncPoint>,
 }
 
 impl ScanFacts {
@@ -94,11 +118,12 @@ impl ScanFacts {
         let mut payload = Vec::new();
         let mut counts = [0; CLASS_COUNT];
         let mut at = edges.head_fragment;
-        for delimiter in Delimiters::<DELIMITER>::new(whole_frames, at) {
+        for (number, delimiter) in (0..).zip(Delimiters::<DELIMITER>::new(whole_frames, at)) {
             let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
             let class = class_of(frame);
             counts[usize::from(class) % CLASS_COUNT] += 1;
             if class & WANTED != 0 {
+                collector.facts.frames = number;
                 collector.add_frame((range.start + at) as u64, frame, &mut payload);
             }
             at = delimiter + 1;
@@ -187,6 +212,10 @@ impl Collector {
         }
         let facts = &mut self.facts;
         facts.metadata_cut |= part.metadata_cut;
+        let room = SYNCS_LIMIT - facts.sync_points.len().min(SYNCS_LIMIT);
+        let frames = facts.frames;
+        let points = part.sync_points.into_iter().take(room);
+        facts.sync_points.extend(points.map(|point| SyncPoint { frame: point.frame + frames, ..point }));
         facts.last_core = part.last_core.or(core_before);
         facts.frames += part.frames;
         facts.freertos_frames += part.freertos_frames;
@@ -223,6 +252,17 @@ impl Collector {
                 let Ok(sync) = SyncFields::read(fields) else { return };
                 let facts = &mut self.facts;
                 facts.syncs += 1;
+                if facts.sync_points.len() < SYNCS_LIMIT {
+                    facts.sync_points.push(SyncPoint {
+                        offset,
+                        frame: facts.frames,
+                        ts: sync.ts,
+                        seq: sync.seq,
+                        dropped: sync.dropped,
+                        cores: sync.cores,
+                        starts: sync.starts(),
+                    });
+                }
                 facts.sync_cores = facts.sync_cores.max(sync.cores);
                 facts.sync_freertos |= sync.flags & super::sync::flags::FREERTOS != 0;
                 facts.last_core = Some(sync.core);

@@ -51,7 +51,8 @@ impl SyncFields {
     /// Whether a recording starts here.
     #[must_use]
     pub fn starts(&self) -> bool {
-        self.flags & flags::START != 0
+        // Its first frame has the number 0: with another one the flag is damage.
+        self.flags & flags::START != 0 && self.seq == 0
     }
 
     /// Whether each core has a buffer, and so a sequence, of its own.

@@ -51,6 +51,11 @@ impl CoreClock {
         self.count += 1;
     }
 
+    /// How many times were taken.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Whether a time needs no further look: not before its predecessor, not after its successor (which may be damaged too), and
     /// no leap further than all that was before.
     #[inline]

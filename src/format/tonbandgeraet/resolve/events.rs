@@ -23,10 +23,10 @@ impl Resolver {
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
-            sessions[input.session as usize].gaps += 1;
+            sessions[input.slot()].gaps += 1;
         }
         let place = Place { names, input: at.index, starts, session: input.session };
-        let session = &mut sessions[input.session as usize];
+        let session = &mut sessions[input.slot()];
         let ids = &mut session.ids;
         let running = input.state().running;
         let is_superset = input.restorer.is_some();
@@ -417,6 +417,7 @@ impl Resolver {
             }
             input.since_drop_counter = 0;
             input.dropped = Some(count);
+            input.drop_counter_ns = time;
             return;
         }
         input.since_drop_counter = 0;
@@ -425,8 +426,13 @@ impl Resolver {
             _ => None,
         });
         let grew = count > before.unwrap_or(0);
-        // One flipped bit: the next counter is where the last one was.
-        if !grew || next.is_some_and(|next| next < count) {
+        // One flipped bit: the next counter is where the last one was. If none follows, more cannot be lost than happens in the
+        // time since the last one.
+        let is_contradicted = match next {
+            Some(next) => next < count,
+            None => u64::from(count - before.unwrap_or(0).min(count)) > input.events_at_most(time),
+        };
+        if !grew || is_contradicted {
             out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset, 0);
             if !grew && next == Some(count) {
                 input.dropped = Some(count);
@@ -434,12 +440,13 @@ impl Resolver {
             return;
         }
         input.dropped = Some(count);
+        input.drop_counter_ns = time;
         let lost = u64::from(count - before.unwrap_or(0));
         let kind = losses::DROPPED_BY_TARGET;
         out.ledger.enter(kind, at.offset, lost);
         push_gap(LossNote { kind, offset: at.offset, bytes: 0, at_least_lost: lost }, time, input.core, out);
         input.states.iter_mut().for_each(|state| state.running = None);
-        self.sessions[input.session as usize].gaps += 1;
+        self.sessions[input.slot()].gaps += 1;
     }
 
     /// A record without a time of its own.
@@ -487,7 +494,7 @@ impl Resolver {
         let input = &mut self.inputs[index];
         if let Some(task) = input.state().running {
             let name = String::from_utf8_lossy(name).as_ref().into();
-            let names = &mut self.sessions[input.session as usize].ids.running_names;
+            let names = &mut self.sessions[input.slot()].ids.running_names;
             // More names than markers can be are of no use.
             if names.len() < Entities::LIMIT_PER_KIND {
                 names.entry((task, kind, id)).or_insert(name);
@@ -499,7 +506,7 @@ impl Resolver {
     pub(super) fn forget_levels(&mut self, index: usize, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get(index) else { return };
         let (time, core) = (input.last_ns, input.core);
-        let session = &mut self.sessions[input.session as usize];
+        let session = &mut self.sessions[input.slot()];
         for (object, level) in (0..).zip(&mut session.levels) {
             push_late(level.forget(), ObjectId(object), time, core, out);
         }

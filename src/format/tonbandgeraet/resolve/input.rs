@@ -9,6 +9,7 @@ use super::clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
 use super::held::{At, Carry, SameCore};
 use super::names::Names;
 use super::restore::Restorer;
+use super::syncs;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
 /// One input.
@@ -22,6 +23,9 @@ pub struct Input {
     /// By core.
     pub states: Vec<CoreState>,
     pub session: u32,
+    /// Which of the target's programs it is of, and how many there are. Inputs of one program share its ids.
+    pub program: usize,
+    pub programs: usize,
     /// Added to a time in nanoseconds: sessions after the first start where the one before ended.
     pub shift_ns: i64,
     /// The session's first event lies here; times before it are held.
@@ -29,6 +33,8 @@ pub struct Input {
     pub last_ns: Nanos,
     pub dropped: Option<u32>,
     pub since_drop_counter: u64,
+    /// When the drop counter was told last.
+    pub drop_counter_ns: Nanos,
     /// Where metadata or a `core_id` at time 0 stands since the last timed record: a sign of a restart.
     pub restart_sign: Option<u64>,
     pub timed_before: bool,
@@ -61,7 +67,7 @@ pub enum Touched {
 }
 
 impl Input {
-    pub fn new(index: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
+    pub fn new(index: usize, inputs: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
         let is_superset = facts.wire() == Wire::Superset;
@@ -92,18 +98,38 @@ impl Input {
             rate,
             states: vec![CoreState::default(); states],
             session: 0,
+            program: if options.has_own_ids { index } else { 0 },
+            programs: if options.has_own_ids { inputs } else { 1 },
             shift_ns: 0,
             start_ns: Nanos(0),
             last_ns: Nanos(0),
             dropped: None,
             since_drop_counter: DROP_COUNTER_EVERY,
+            drop_counter_ns: Nanos(0),
             restart_sign: None,
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
-            restorer: is_superset.then(Restorer::default),
+            restorer: is_superset.then(|| Restorer::new(syncs::judge(&facts.sync_points))),
             carry: Carry::default(),
         }
+    }
+
+    /// How many events may have happened since the drop counter was told, by how many there were in the whole session. A burst
+    /// has more than the average, and a short time some anyhow.
+    pub fn events_at_most(&self, now: Nanos) -> u64 {
+        const BURST: u128 = 64;
+        let events: u64 = self.states.iter().map(|state| state.clock.count()).sum();
+        let whole_ns = now.0.saturating_sub(self.start_ns.0).max(1);
+        let part_ns = now.0.saturating_sub(self.drop_counter_ns.max(self.start_ns).0).min(whole_ns);
+        let average = u128::from(events) * u128::from(part_ns) / u128::from(whole_ns);
+        u64::try_from(BURST * (average + BURST)).unwrap_or(u64::MAX)
+    }
+
+    /// The place of its ids in the present session.
+    #[inline]
+    pub fn slot(&self) -> usize {
+        self.session as usize * self.programs + self.program
     }
 
     pub fn state(&mut self) -> &mut CoreState {

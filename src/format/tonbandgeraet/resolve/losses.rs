@@ -34,6 +34,9 @@ pub const RECORDING_RESTARTED: LossKind =
 /// Objects of which the state at the start is not told.
 pub const STATE_INCOMPLETE: LossKind =
     repair("state_incomplete", "the target told the state of only some objects: its object table is too small");
+/// The number of a frame that what stands around it rules out.
+pub const FRAME_NUMBER_OUTLIER: LossKind =
+    repair("frame_number_outlier", "the number of a frame contradicts those around it, so nothing is missing there");
 /// A drop counter that contradicts those around it.
 pub const DROP_COUNTER_OUTLIER: LossKind = repair("drop_counter_outlier", "a drop counter contradicts its neighbours");
 /// A drop counter although nothing was dropped and few events passed since the last.

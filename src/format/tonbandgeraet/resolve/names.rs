@@ -52,9 +52,15 @@ impl Fact {
 pub struct Names {
     /// By input; of each subject what it was told, and where, in file order.
     inputs: Vec<FxHashMap<Subject, Vec<(u64, Fact)>>>,
+    are_own: bool,
 }
 
 impl Names {
+    /// No metadata yet. `are_own`: the inputs are of different programs, so what one tells says nothing of the ids of another.
+    pub fn new(are_own: bool) -> Names {
+        Names { inputs: Vec::new(), are_own }
+    }
+
     /// Takes the metadata of the next input. `core` is the core of everything before the first `core_id`.
     pub fn add_input(&mut self, facts: &ScanFacts, core: u32, ledger: &mut Ledger) {
         let mut told: FxHashMap<Subject, Vec<(u64, Fact)>> = FxHashMap::default();
@@ -111,7 +117,7 @@ impl Names {
 
     /// What is told of `subject` in the session that starts at `starts[i]` in input `i`. Input `own` is asked first.
     pub fn fact(&self, subject: Subject, own: usize, starts: &[u64]) -> Option<&Fact> {
-        let others = (0..self.inputs.len()).filter(|&input| input != own);
+        let others = (0..self.inputs.len()).filter(|&input| input != own && (!self.are_own || subject == Subject::Resolution));
         std::iter::once(own).chain(others).find_map(|input| {
             let told = self.inputs.get(input)?.get(&subject)?;
             let start = starts.get(input).copied().unwrap_or(0);

@@ -10,6 +10,7 @@ use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
 use super::super::record::{Record, SyncFields};
 use super::super::sync::{Delta, DeltaLayout, flags};
 use super::losses;
+use super::syncs::Judgement;
 
 /// A sync whose number is at most so much too low only says that more frames were thought lost than were.
 const MISCOUNT: u32 = 64;
@@ -21,6 +22,9 @@ pub struct Restorer {
     sequence: Option<Sequence>,
     /// With a buffer for each core: those whose sequence has begun.
     begun: Vec<u32>,
+    /// What is to be thought of each sync, in file order, and how many of them have passed.
+    judged: Vec<Judgement>,
+    passed: usize,
 }
 
 /// A chain of frames with one base of time and one count.
@@ -41,9 +45,30 @@ struct Sequence {
     unread: u32,
     /// The recording has ended.
     has_stopped: bool,
+    /// No event before the next sync is later than this.
+    until: u64,
+    /// No more frames are missing before the next sync than this.
+    may_be_missing: u32,
+    /// The number of the last sync is not known.
+    is_uncounted: bool,
 }
 
 impl Restorer {
+    pub fn new(judged: Vec<Judgement>) -> Restorer {
+        Restorer { judged, ..Restorer::default() }
+    }
+
+    /// What is to be thought of the sync at an offset in the input.
+    fn judgement(&mut self, offset: u64) -> Judgement {
+        while let Some(next) = self.judged.get(self.passed).filter(|next| next.offset <= offset) {
+            self.passed += 1;
+            if next.offset == offset {
+                return *next;
+            }
+        }
+        Judgement::none(offset)
+    }
+
     /// Makes the times of a part absolute. Parts come in file order. What is found lost is entered into the ledger and given as gaps,
     /// each with the number of the record that it stands before, in order.
     pub fn restore(&mut self, records: &mut Records, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
@@ -106,11 +131,16 @@ impl Restorer {
             }
             return;
         }
-        if let Some(ticks) = time {
-            sequence.ticks = ticks;
-        }
         if let Record::CoreId { core_id, .. } = stored.record {
             sequence.core = u16::try_from(core_id).unwrap_or(sequence.core);
+        } else if let Some(ticks) = time {
+            // Behind the clock, or beyond the next sync: a damaged frame that looks like one with an absolute time.
+            if (sequence.ticks..=sequence.until).contains(&ticks) {
+                sequence.ticks = ticks;
+            } else {
+                found.repair(losses::TIME_OUTLIER, stored.offset);
+                stored.record.set_ts(sequence.ticks);
+            }
         }
         if !sequence.has_stopped {
             sequence.number = sequence.number.wrapping_add(1);
@@ -130,6 +160,29 @@ impl Restorer {
     }
 
     fn sync(&mut self, sync: &SyncFields, index: usize, offset: u32, found: &mut Found<'_>) {
+        let judgement = self.judgement(found.base + u64::from(offset));
+        let mut sync = *sync;
+        let mut is_uncounted = false;
+        if judgement.odd_time {
+            found.repair(losses::TIME_OUTLIER, offset);
+            sync.ts = self.sequence.as_ref().map_or(judgement.until, |sequence| sequence.ticks.min(judgement.until));
+        }
+        if judgement.odd_number {
+            found.repair(losses::FRAME_NUMBER_OUTLIER, offset);
+            match &self.sequence {
+                Some(sequence) => sync.seq = sequence.number.wrapping_add(sequence.unread),
+                None => is_uncounted = true,
+            }
+        }
+        if let Some(sequence) = self.sequence.as_ref().filter(|_| judgement.odd_dropped) {
+            found.repair(losses::DROP_COUNTER_OUTLIER, offset);
+            sync.dropped = sequence.dropped;
+        }
+        if let Some(sequence) = self.sequence.as_ref().filter(|_| judgement.odd_cores) {
+            found.repair(losses::IMPLAUSIBLE_CORE, offset);
+            (sync.cores, sync.core) = (sequence.cores, u32::from(sequence.core));
+        }
+        let sync = &sync;
         let begins_core = sync.is_snapshot() && !self.begun.contains(&sync.core);
         if let Some(before) = self.sequence.take() {
             if !sync.starts() {
@@ -152,6 +205,9 @@ impl Restorer {
             is_uncertain: false,
             unread: 0,
             has_stopped: sync.flags & flags::STOP != 0,
+            until: judgement.until,
+            may_be_missing: judgement.missing_at_most,
+            is_uncounted,
         });
     }
 }
@@ -160,14 +216,27 @@ impl Sequence {
     /// Takes a delta time stamp: counts the frame, what is missing before it, and the time.
     fn delta(&mut self, wire: u32, index: usize, offset: u32, found: &mut Found<'_>) -> Delta {
         let delta = self.layout.parts(wire);
-        let missing = nearest(self.unread, delta.number.wrapping_sub(self.number) & 3);
-        if missing > 0 {
+        let mut missing = nearest(self.unread, delta.number.wrapping_sub(self.number) & 3);
+        let lost = missing.saturating_sub(self.unread);
+        if lost > self.may_be_missing {
+            // The syncs on both sides say that no frame is missing: the number is damaged, or that of the one before was.
+            found.repair(losses::FRAME_NUMBER_OUTLIER, offset);
+            missing = self.unread;
+        } else if missing > 0 {
             self.is_uncertain = true;
-            found.lost_frames(missing.saturating_sub(self.unread), index, offset);
+            self.may_be_missing -= lost;
+            found.lost_frames(lost, index, offset);
         }
         self.unread = 0;
         self.number = self.number.wrapping_add(missing).wrapping_add(1);
-        self.ticks = self.ticks.saturating_add(delta.ticks);
+        let ticks = self.ticks.saturating_add(delta.ticks);
+        if ticks <= self.until {
+            self.ticks = ticks;
+        } else {
+            // Beyond the next sync: the time before is the earliest that it can have.
+            found.repair(losses::TIME_OUTLIER, offset);
+            self.is_uncertain = true;
+        }
         delta
     }
 
@@ -175,8 +244,10 @@ impl Sequence {
     fn check(&self, sync: &SyncFields, index: usize, offset: u32, found: &mut Found<'_>) {
         let missing = sync.seq.wrapping_sub(self.number);
         if missing <= u32::MAX / 2 {
-            found.lost_frames(missing.saturating_sub(self.unread), index, offset);
-        } else if missing.wrapping_neg() > MISCOUNT {
+            if !self.is_uncounted {
+                found.lost_frames(missing.saturating_sub(self.unread), index, offset);
+            }
+        } else if !self.is_uncounted && missing.wrapping_neg() > MISCOUNT {
             // Of another recording, whose first frames are missing.
             found.restart(index, offset);
             found.lost_frames(sync.seq, index, offset);
