@@ -61,13 +61,10 @@ pub(super) fn run(plan: &StatsPlan) -> Status {
 /// The statistics of one recording. Without them its inputs say why.
 fn gather(plan: &StatsPlan, sources: &[SourceName]) -> (Recording, Option<Gathered>) {
     let read_options = plan.reading.read_options(&plan.output);
-    let mut inputs: Vec<_> = sources.iter().map(|source| InputReport::named(source.place.as_typed(), source.core)).collect();
-    let opened: Vec<Opened> = sources
-        .iter()
-        .zip(&mut inputs)
-        .filter_map(|(source, report)| Opened::open(source, &plan.reading, &read_options, report))
-        .collect();
-    let result = if opened.len() == sources.len() {
+    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
+        sources.iter().flat_map(|source| Opened::open(source, &plan.reading, &read_options)).unzip();
+    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    let result = if opened.len() == inputs.len() {
         pipeline_statistics(plan, &opened).map_err(|error| format!("cannot be read: {error}"))
     } else {
         Err("is one recording with an input that cannot be used".into())
@@ -81,8 +78,10 @@ fn gather(plan: &StatsPlan, sources: &[SourceName]) -> (Recording, Option<Gather
     match result {
         Ok(gathered) => (Recording { inputs, statistics: None }, Some(gathered)),
         Err(reason) => {
-            for (input, source) in inputs.iter_mut().zip(sources) {
-                input.error.get_or_insert_with(|| format!("{} {reason}", source.for_people()));
+            for input in &mut inputs {
+                let name = if input.path == "-" { "standard input" } else { &input.path };
+                let error = format!("{name} {reason}");
+                input.error.get_or_insert(error);
             }
             (Recording { inputs, statistics: None }, None)
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::resolving::{Feed, Resolving};
-use super::scan::{Scanned, put, scan, take};
+use super::scan::{Scanned, behind, put, scan, take};
 use super::threads::{Job, Threads};
 use super::{ConvertError, InputSummary, Options, Progress, Source};
 use crate::format::{Parcel, Part, Stages};
@@ -77,8 +77,7 @@ pub fn statistics(
         spare_parcels.append(&mut resolving.spare_parcels);
         for ((index, window), parcel) in windows.into_iter().zip(decoded) {
             feeds[index].put(take(parcel));
-            // From the start: a fault maps neighbouring pages too, also of windows that were given back before.
-            (sources[index].release)(0..window.end);
+            (sources[index].release)(behind(window.end));
         }
         let planned: u64 = feeds.iter().map(Feed::planned_bytes).sum();
         if !progress(Progress { done_bytes: input_bytes + planned, total_bytes }) {
