@@ -105,9 +105,9 @@ fn the_vector_table_tells_the_handlers() {
 fn texts_lie_in_constant_memory() {
     let symbols = pump();
     let address_of = |bytes: &[u8]| {
-        let places =
+        let mut places =
             symbols.images.iter().filter_map(|image| Some(image.start + memchr::memmem::find(&image.bytes, bytes)? as u64));
-        places.last().unwrap()
+        places.next_back().unwrap()
     };
     let message = address_of(b"pump: ");
     assert_eq!(symbols.text_at(message), Some("pump: flow %u ml/s, valve öffnet"));
