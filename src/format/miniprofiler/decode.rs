@@ -133,10 +133,10 @@ pub fn each_frame<'a>(reading: Reading, input: &'a [u8], range: Range<usize>, mu
         let mut at = stretch.start;
         while at < stretch.end {
             // Behind a packet the next one follows, as a rule.
-            match framing.frame(input, at).filter(|frame| frame.len() <= stretch.end - at) {
+            match framing.frame(input, at).filter(|frame| frame.bytes() <= stretch.end - at) {
                 Some(frame) => {
                     each(at, frame);
-                    at += frame.len();
+                    at += frame.bytes();
                 }
                 None => at = framing.sync(input, at + 1),
             }
@@ -153,8 +153,8 @@ pub fn packets_into(reading: Reading, input: &[u8], range: Range<usize>, packets
     each_frame(reading, input, range, |at, frame| {
         packets.push_between(input, done..at);
         let content = packets.content(frame);
-        packets.push(at, frame.len(), content);
-        done = at + frame.len();
+        packets.push(at, frame.bytes(), content);
+        done = at + frame.bytes();
     });
     packets.push_between(input, done..end);
 }

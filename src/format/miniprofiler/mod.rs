@@ -58,9 +58,11 @@ impl Format for MiniProfiler {
 /// How one input is read.
 pub(crate) struct Source {
     core: CoreId,
-    /// The reading, and how many packets speak for it; none if there are no packets.
-    reading: Option<(Reading, usize)>,
+    reading: Lock,
 }
+
+/// A reading, and how many packets speak for it; none if there are no packets.
+type Lock = Option<(Reading, usize)>;
 
 impl Source {
     fn reading(&self) -> Reading {
@@ -76,11 +78,11 @@ struct Scanner {
     options: Options,
     cores: Vec<CoreId>,
     /// What was locked on to in each input: depends on its bytes alone, and is kept only to be found once.
-    readings: Mutex<Vec<(Place, Option<(Reading, usize)>)>>,
+    readings: Mutex<Vec<(Place, Lock)>>,
 }
 
 impl Scanner {
-    fn lock(&self, input: &[u8]) -> Option<(Reading, usize)> {
+    fn lock(&self, input: &[u8]) -> Lock {
         let place = (input.as_ptr().addr(), input.len());
         let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = readings.iter().find(|(known, _)| *known == place) {
@@ -99,7 +101,7 @@ impl Scanner {
 /// What the first pass collects: the facts, and the reading that they were found with.
 struct Collected {
     facts: ScanFacts,
-    reading: Option<(Reading, usize)>,
+    reading: Lock,
 }
 
 impl Scan for Scanner {

@@ -39,7 +39,7 @@ impl Frame<'_> {
     /// How many bytes it takes.
     #[inline]
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Frame::Packet { payload, .. } => PACKET_OVERHEAD + payload.len(),
             Frame::Command(_) => COMMAND_BYTES,
@@ -135,7 +135,7 @@ impl Grammar for Framing {
 
     #[inline]
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
-        each(at + self.frame(input, at).map_or(1, |frame| frame.len()));
+        each(at + self.frame(input, at).map_or(1, |frame| frame.bytes()));
     }
 }
 

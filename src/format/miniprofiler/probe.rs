@@ -15,7 +15,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
             Frame::Packet { .. } => packets += 1,
             Frame::Command(_) => commands += 1,
         }
-        bytes += frame.len();
+        bytes += frame.bytes();
     });
     let covers_all = whole && bytes == sample.len();
     let score = match witnesses {

@@ -3,9 +3,13 @@
 use std::ops::Range;
 
 use super::decode::each_frame;
-use super::packet::{Frame, profile};
+use super::packet::{Frame, Framing, profile};
 use super::record::{Metadata, PROFILE_VERSION, ProfileRecord, RECORD_BYTES, Reading, packet_type};
 use super::resolve::clock::LATE_TICKS;
+
+/// Calls that reach back before a wrap of the clock are looked for in so many bytes from the start of the input. A cut between packets
+/// is not needed there: a packet that goes beyond does not count.
+const REACH_BYTES: usize = 1 << 20;
 
 /// What the first pass finds out about a part, or about the whole input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,19 +61,30 @@ impl Reach {
 
 impl ScanFacts {
     /// Scans the part `range` of `input`.
+    ///
+    /// Most of an input is calls, of which nothing is asked here: METADATA is searched by its header and judged by its CRC, wherever
+    /// it stands; calls are looked at near the start of the input only.
     #[must_use]
     pub fn scan(reading: Reading, input: &[u8], range: Range<usize>) -> ScanFacts {
         let mut facts = ScanFacts::default();
+        if range.start < REACH_BYTES {
+            facts.scan_calls(reading, input, range.start..range.end.min(REACH_BYTES));
+        }
+        facts.metadata = find_metadata(reading, input, range);
+        facts
+    }
+
+    fn scan_calls(&mut self, reading: Reading, input: &[u8], range: Range<usize>) {
         each_frame(reading, input, range, |_, frame| {
             let Frame::Packet { kind, payload } = frame else { return };
             match kind {
-                packet_type::METADATA => facts.add_metadata(Metadata::read(payload)),
+                packet_type::METADATA if payload.len() == Metadata::BYTES => self.may_restart(),
                 packet_type::PROFILE_DATA => {
                     let Some((PROFILE_VERSION, _, records)) = profile(payload) else { return };
                     for record in records.as_chunks::<RECORD_BYTES>().0 {
                         let record = ProfileRecord::read(record);
                         let exit = record.entry_us.wrapping_add(record.duration_us);
-                        match &mut facts.reach {
+                        match &mut self.reach {
                             Some(reach) => reach.add(Reach::of(exit, record.duration_us)),
                             none => *none = Some(Reach::of(exit, record.duration_us)),
                         }
@@ -78,13 +93,10 @@ impl ScanFacts {
                 _ => {}
             }
         });
-        facts
     }
 
-    fn add_metadata(&mut self, metadata: Option<Metadata>) {
-        let Some(metadata) = metadata else { return };
-        self.metadata.get_or_insert(metadata);
-        // A device sends it when it starts.
+    /// A device sends METADATA when it starts.
+    fn may_restart(&mut self) {
         match &mut self.reach {
             Some(reach) => reach.is_over = true,
             None => self.begins_with_metadata = true,
@@ -118,6 +130,19 @@ impl ScanFacts {
         let missing = -(i64::from(reach.first_exit) + reach.earliest_entry);
         own.max(u64::try_from(missing.max(0)).unwrap_or(0).div_ceil(1 << 32))
     }
+}
+
+/// The first METADATA packet that starts in a part.
+fn find_metadata(reading: Reading, input: &[u8], range: Range<usize>) -> Option<Metadata> {
+    let [one, two] = reading.header;
+    let head = [one, two, packet_type::METADATA, Metadata::BYTES as u8, 0];
+    let end = range.end.saturating_add(head.len() - 1).min(input.len());
+    let framing = Framing::new(reading);
+    let found = memchr::memmem::find_iter(input.get(range.start..end)?, &head);
+    found.map(|at| range.start + at).find_map(|at| match framing.frame(input, at) {
+        Some(Frame::Packet { kind: packet_type::METADATA, payload }) => Metadata::read(payload),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

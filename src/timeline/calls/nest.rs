@@ -42,16 +42,15 @@ impl Call {
 }
 
 /// Roots that may have the same caller.
+#[derive(Clone, Copy)]
 struct Row {
-    depth: i16,
     /// When its first root begins.
     begin_ns: u64,
     /// Its first root that waits, in `roots`.
-    first_root: usize,
+    first_root: u32,
+    depth: i16,
     /// All its roots are marked as orphans.
     is_marked: bool,
-    /// What is already written of it.
-    written: Option<Written>,
 }
 
 /// The written part of a row.
@@ -93,8 +92,10 @@ pub struct Nest {
     /// Whether handlers of interrupts are drawn on tracks of their own.
     moves_handlers: bool,
     calls: Vec<Call>,
-    roots: Vec<usize>,
+    roots: Vec<u32>,
     rows: Vec<Row>,
+    /// What is written of the first rows. The oldest are written first, so no row is before one that is.
+    written: Vec<Written>,
     /// When the last call ended.
     end_ns: u64,
     /// The least depth of all calls so far, 0 at most.
@@ -125,6 +126,7 @@ impl Nest {
             calls: Vec::new(),
             roots: Vec::new(),
             rows: Vec::new(),
+            written: Vec::new(),
             end_ns: 0,
             floor: 0,
             held_row: 0,
@@ -137,15 +139,19 @@ impl Nest {
 
     /// Adds a call; gives how many others have turned out to have lost their callers. None: it does not nest, and nothing has
     /// changed.
+    #[inline]
     pub fn add(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<u64> {
         let mut place = self.place(&call)?;
-        let height = self.height_in(&place);
+        let (height, takes_orphans) = self.look_at_children(&call, &place);
         if height > NESTING_LIMIT {
             return None;
         }
         self.end_ns = call.end_ns;
-        let orphans = self.mark_orphans(&call, &mut place, ink);
-        if self.rows.get(place.rows).is_some_and(|row| row.written.is_some()) {
+        let mut orphans = if takes_orphans { self.mark_children(&call, &place) } else { 0 };
+        if self.rows[..place.rows].last().is_some_and(|row| row.depth > call.depth) {
+            orphans += self.lower_rows(&call, &mut place, ink);
+        }
+        if self.written.len() > place.rows {
             self.add_around_written(call, height, &place, ink);
         } else {
             self.add_waiting(call, height, &place);
@@ -162,13 +168,12 @@ impl Nest {
 
     /// Writes everything.
     pub fn finish(&mut self, ink: &mut Ink<'_>) {
-        if self.rows.iter().any(|row| row.written.is_some()) {
-            for row in (0..self.rows.len()).rev() {
-                self.release(row, ink);
-            }
+        for row in (0..self.written.len()).rev() {
+            self.release(row, ink);
         }
         self.write_roots(self.roots.len(), ink);
         self.rows.clear();
+        self.written.clear();
         self.find_held();
     }
 
@@ -183,16 +188,16 @@ impl Nest {
         while let Some(row) = rows.checked_sub(1).and_then(|last| self.rows.get(last)) {
             if row.depth <= call.depth {
                 // What is not deeper ends before it.
-                return (self.row_end(row, roots) <= call.begin_ns).then_some(Place { rows, roots });
+                return (self.row_end(rows - 1, roots) <= call.begin_ns).then_some(Place { rows, roots });
             }
             if row.begin_ns < call.begin_ns {
                 let first = self.first_within(row, roots, call.begin_ns);
-                return (self.row_end(row, first) <= call.begin_ns).then_some(Place { rows, roots: first });
+                return (self.row_end(rows - 1, first) <= call.begin_ns).then_some(Place { rows, roots: first });
             }
-            if row.begin_ns == call.begin_ns && row.written.as_ref().is_some_and(|written| written.is_sealed) {
+            if row.begin_ns == call.begin_ns && self.written.get(rows - 1).is_some_and(|written| written.is_sealed) {
                 return None;
             }
-            roots = row.first_root;
+            roots = row.first_root as usize;
             rows -= 1;
         }
         Some(Place { rows, roots })
@@ -200,38 +205,44 @@ impl Nest {
 
     /// The first root of a row that begins at or after a time; its roots end before `end`.
     fn first_within(&self, row: &Row, end: usize, begin_ns: u64) -> usize {
-        let roots = self.roots.get(row.first_root..end).unwrap_or(&[]);
-        row.first_root + roots.partition_point(|&root| self.calls[root].begin_ns < begin_ns)
+        let first = row.first_root as usize;
+        let roots = self.roots.get(first..end).unwrap_or(&[]);
+        first + roots.partition_point(|&root| self.calls[root as usize].begin_ns < begin_ns)
     }
 
     /// When the last of a row's roots before `end` ends.
     #[inline]
-    fn row_end(&self, row: &Row, end: usize) -> u64 {
-        match end.checked_sub(1).filter(|&last| last >= row.first_root) {
-            Some(last) => self.calls[self.roots[last]].end_ns,
-            None => row.written.as_ref().map_or(0, |written| written.end_ns),
+    fn row_end(&self, row: usize, end: usize) -> u64 {
+        match end.checked_sub(1).filter(|&last| last >= self.rows[row].first_root as usize) {
+            Some(last) => self.calls[self.roots[last] as usize].end_ns,
+            None => self.written.get(row).map_or(0, |written| written.end_ns),
         }
     }
 
-    /// How many calls would be nested in the tree of a call.
+    /// How many calls would be nested in the tree of a call, and whether one that it takes has lost its caller.
     #[inline]
-    fn height_in(&self, place: &Place) -> u16 {
-        let waiting = self.roots[place.roots..].iter().map(|&root| self.calls[root].height);
-        let written = self.rows[place.rows..].iter().filter_map(|row| row.written.as_ref().map(|written| written.height));
-        waiting.chain(written).max().unwrap_or(0).saturating_add(1)
+    fn look_at_children(&self, call: &Call, place: &Place) -> (u16, bool) {
+        let (mut height, mut takes_orphans) = (0, false);
+        for &root in &self.roots[place.roots..] {
+            let child = &self.calls[root as usize];
+            height = height.max(child.height);
+            takes_orphans |= i32::from(child.depth) > i32::from(call.depth) + 1;
+        }
+        for written in self.written.get(place.rows..).unwrap_or(&[]) {
+            height = height.max(written.height);
+        }
+        (height.saturating_add(1), takes_orphans)
     }
 
-    /// Marks what has lost its caller, as a call shows: what it takes is not one deeper, or what it does not take is deeper.
-    fn mark_orphans(&mut self, call: &Call, place: &mut Place, ink: &mut Ink<'_>) -> u64 {
+    /// Marks what a call takes though it is more than one deeper: its own caller's record was lost.
+    #[cold]
+    fn mark_children(&mut self, call: &Call, place: &Place) -> u64 {
         let mut orphans = 0;
         for &root in &self.roots[place.roots..] {
-            let child = &mut self.calls[root];
+            let child = &mut self.calls[root as usize];
             let is_lost = !child.is_orphan && i32::from(child.depth) > i32::from(call.depth) + 1;
             child.is_orphan |= is_lost;
             orphans += u64::from(is_lost);
-        }
-        if self.rows[..place.rows].last().is_some_and(|row| row.depth > call.depth) {
-            orphans += self.lower_rows(call, place, ink);
         }
         orphans
     }
@@ -247,27 +258,29 @@ impl Nest {
                 break;
             }
             if !row.is_marked {
-                for &root in &self.roots[row.first_root..end] {
-                    orphans += u64::from(!std::mem::replace(&mut self.calls[root].is_orphan, true));
+                for &root in &self.roots[row.first_root as usize..end] {
+                    orphans += u64::from(!std::mem::replace(&mut self.calls[root as usize].is_orphan, true));
                 }
             }
-            end = row.first_root;
+            end = row.first_root as usize;
             first -= 1;
         }
         // The rows become one. Only the first of them may have a caller that begins with it.
-        for row in (first + 1..place.rows).rev() {
+        let written_end = place.rows.min(self.written.len());
+        for row in (first + 1..written_end).rev() {
             self.release(row, ink);
         }
-        let ends = self.rows[first + 1..place.rows].iter().filter_map(|row| row.written.as_ref());
-        let later = ends.map(|part| (part.end_ns, part.height)).reduce(|one, other| (other.0, one.1.max(other.1)));
+        if first < written_end {
+            let later = self.written.drain(first + 1..written_end).map(|part| (part.end_ns, part.height));
+            let later = later.reduce(|one, other| (other.0, one.1.max(other.1)));
+            if let (Some((end_ns, height)), Some(part)) = (later, self.written.get_mut(first)) {
+                part.end_ns = end_ns;
+                part.height = part.height.max(height);
+            }
+        }
         let row = &mut self.rows[first];
         row.depth = call.depth;
         row.is_marked = true;
-        // What is written of later rows was so after all of this one: the oldest are written first.
-        if let (Some(part), Some((end_ns, height))) = (&mut row.written, later) {
-            part.end_ns = end_ns;
-            part.height = part.height.max(height);
-        }
         self.rows.drain(first + 1..place.rows);
         place.rows = first + 1;
         self.find_held();
@@ -278,21 +291,21 @@ impl Nest {
     #[inline]
     fn add_waiting(&mut self, call: Call, height: u16, place: &Place) {
         let own = self.calls.len();
-        let start = self.roots.get(place.roots).map_or(own, |&root| root + 1 - self.calls[root].size as usize);
+        let start = self.roots.get(place.roots).map_or(own, |&root| root as usize + 1 - self.calls[root as usize].size as usize);
         self.calls.push(Call { size: (own - start + 1) as u32, height, ..call });
         self.roots.truncate(place.roots);
         self.rows.truncate(place.rows);
         if self.rows.last().is_none_or(|row| row.depth != call.depth || row.is_marked) {
             let (depth, begin_ns) = (call.depth, call.begin_ns);
-            self.rows.push(Row { depth, begin_ns, first_root: place.roots, is_marked: false, written: None });
+            self.rows.push(Row { begin_ns, first_root: place.roots as u32, depth, is_marked: false });
         }
-        self.roots.push(own);
+        self.roots.push(own as u32);
     }
 
     /// Writes a call of whose children some are written already, late, with all the others.
     #[cold]
     fn add_around_written(&mut self, call: Call, height: u16, place: &Place, ink: &mut Ink<'_>) {
-        for row in (place.rows + 1..self.rows.len()).rev() {
+        for row in (place.rows + 1..self.written.len()).rev() {
             self.release(row, ink);
         }
         let mut held = Vec::new();
@@ -302,6 +315,7 @@ impl Nest {
             self.release(place.rows, ink);
         }
         self.rows.truncate(place.rows);
+        self.written.truncate(place.rows);
         self.find_held();
         let track = self.own_track(&call, self.track, ink);
         let edge = |time_ns, kind| Edge { time_ns, track, function: call.function, kind };
@@ -309,9 +323,9 @@ impl Nest {
         if !call.is_hidden {
             held.insert(0, edge(call.begin_ns, EdgeKind::Begin { depth, is_orphan: false }));
         }
-        if let Some(row) = self.rows.last_mut().filter(|row| row.depth == call.depth) {
+        if self.rows.last().is_some_and(|row| row.depth == call.depth) {
             // Not the first of its row: nothing begins with it that is not known.
-            if let Some(part) = &mut row.written {
+            if let Some(part) = self.written.last_mut() {
                 part.end_ns = call.end_ns;
                 part.height = part.height.max(height);
             }
@@ -319,13 +333,12 @@ impl Nest {
                 self.emit(edge, ink);
             }
         } else {
-            let is_sealed = held.len() > HELD_OPS;
-            let written = Written { end_ns: call.end_ns, height, held, is_sealed: false };
-            let (depth, begin_ns) = (call.depth, call.begin_ns);
-            self.rows.push(Row { depth, begin_ns, first_root: 0, is_marked: false, written: Some(written) });
+            let is_full = held.len() > HELD_OPS;
+            self.rows.push(Row { begin_ns: call.begin_ns, first_root: 0, depth: call.depth, is_marked: false });
+            self.written.push(Written { end_ns: call.end_ns, height, held, is_sealed: false });
             self.find_held();
-            if is_sealed {
-                self.release(self.rows.len() - 1, ink);
+            if is_full {
+                self.release(self.written.len() - 1, ink);
             }
         }
         self.write_roots(self.roots.len(), ink);
@@ -337,26 +350,30 @@ impl Nest {
     /// Writes the oldest rows, until no more than `keep` calls wait.
     fn write_oldest(&mut self, keep: usize, ink: &mut Ink<'_>) {
         while self.calls.len() > keep {
-            let end_of = |row: usize| self.rows.get(row + 1).map_or(self.roots.len(), |next| next.first_root);
-            let Some(oldest) = (0..self.rows.len()).find(|&row| end_of(row) > 0) else { return };
+            let end_of = |row: usize| self.rows.get(row + 1).map_or(self.roots.len(), |next| next.first_root as usize);
+            // The last row that is written may have got more roots since.
+            let last_written = self.written.len().checked_sub(1).filter(|&row| end_of(row) > 0);
+            let oldest = last_written.unwrap_or(self.written.len());
             let end = end_of(oldest);
-            let (Some(last), heights) = (end.checked_sub(1), self.roots[..end].iter().map(|&root| self.calls[root].height))
-            else {
-                return;
-            };
-            let (end_ns, height) = (self.calls[self.roots[last]].end_ns, heights.max().unwrap_or(0));
-            match &mut self.rows[oldest].written {
+            let Some(&last) = end.checked_sub(1).and_then(|last| self.roots.get(last)) else { return };
+            let end_ns = self.calls[last as usize].end_ns;
+            let height = self.roots[..end].iter().map(|&root| self.calls[root as usize].height).max().unwrap_or(0);
+            match self.written.get_mut(oldest) {
                 Some(part) => (part.end_ns, part.height) = (end_ns, part.height.max(height)),
-                none => *none = Some(Written { end_ns, height, held: Vec::new(), is_sealed: false }),
+                None => {
+                    self.written.push(Written { end_ns, height, held: Vec::new(), is_sealed: false });
+                    self.find_held();
+                }
             }
-            self.find_held();
             self.write_roots(end, ink);
         }
     }
 
     /// Writes the first `count` roots with their trees, and forgets them.
     fn write_roots(&mut self, count: usize, ink: &mut Ink<'_>) {
-        let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root + 1) else { return };
+        let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root as usize + 1) else {
+            return;
+        };
         self.put_in_order(calls);
         let order = std::mem::take(&mut self.order);
         self.around.clear();
@@ -423,9 +440,9 @@ impl Nest {
         } else {
             self.calls.drain(..calls);
             self.roots.drain(..count);
-            self.roots.iter_mut().for_each(|root| *root -= calls);
+            self.roots.iter_mut().for_each(|root| *root -= calls as u32);
         }
-        self.rows.iter_mut().for_each(|row| row.first_root = row.first_root.saturating_sub(count));
+        self.rows.iter_mut().for_each(|row| row.first_root = row.first_root.saturating_sub(count as u32));
     }
 
     #[inline]
@@ -449,7 +466,7 @@ impl Nest {
     #[cold]
     fn hold(&mut self, edge: Edge, ink: &mut Ink<'_>) {
         let row = self.held_row;
-        let Some(part) = self.rows.get_mut(row).and_then(|row| row.written.as_mut()) else { return };
+        let Some(part) = self.written.get_mut(row) else { return };
         part.held.push(edge);
         if part.held.len() > HELD_OPS {
             self.release(row, ink);
@@ -460,7 +477,7 @@ impl Nest {
     /// any more.
     fn release(&mut self, row: usize, ink: &mut Ink<'_>) {
         let held = self.take_held(row);
-        if let Some(part) = self.rows.get_mut(row).and_then(|row| row.written.as_mut()) {
+        if let Some(part) = self.written.get_mut(row) {
             part.is_sealed = true;
         }
         self.find_held();
@@ -470,14 +487,12 @@ impl Nest {
     }
 
     fn take_held(&mut self, row: usize) -> Vec<Edge> {
-        let part = self.rows.get_mut(row).and_then(|row| row.written.as_mut());
-        part.map(|part| std::mem::take(&mut part.held)).unwrap_or_default()
+        self.written.get_mut(row).map(|part| std::mem::take(&mut part.held)).unwrap_or_default()
     }
 
     /// Finds the last row that holds what has the time of its begin.
     fn find_held(&mut self) {
-        let holds = |row: &Row| row.written.as_ref().is_some_and(|part| !part.is_sealed);
-        let found = self.rows.iter().rposition(holds);
+        let found = self.written.iter().rposition(|part| !part.is_sealed);
         self.held_row = found.unwrap_or(0);
         self.held_ns = found.and_then(|row| self.rows.get(row)).map_or(u64::MAX, |row| row.begin_ns);
     }
