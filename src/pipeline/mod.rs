@@ -136,9 +136,11 @@ pub enum ConvertError {
 mod carried;
 mod convert;
 mod drawing;
+mod gather;
 mod merge;
 mod resolving;
 mod scan;
 mod threads;
 
 pub use convert::{convert, dump};
+pub use gather::{Gathered, statistics};

@@ -2,6 +2,7 @@
 //!
 //! The names of the JSON fields are a contract: they only change together with [`SCHEMA_VERSION`].
 
+pub mod stats;
 mod text;
 
 use serde::Serialize;

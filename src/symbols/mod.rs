@@ -321,6 +321,7 @@ fn functions(elf: &Elf<'_>, mut symbols: Vec<elf::FunctionSymbol>, debug: &Debug
         functions.push(StoredFunction { start: symbol.start, end, raw: symbol.name, name: OnceLock::new(), declared });
     }
     for &(start, end, body) in &debug.functions {
+        let start = elf.code_address(start);
         let Some(body) = debug.bodies.get(body as usize) else { continue };
         let at = starts.partition_point(|&known| known <= start);
         // Symbols end where the next one begins at the latest: what begins within one has a name.
@@ -329,13 +330,14 @@ fn functions(elf: &Elf<'_>, mut symbols: Vec<elf::FunctionSymbol>, debug: &Debug
             Some(function) if function.start == start && !function.declared.is_known() => function.declared = body.declared,
             Some(_) => {}
             None => {
-                let Some(raw) = debug.names.get(body.name as usize) else { continue };
+                let Some(raw) = debug.names.get(body.name as usize).filter(|raw| !raw.is_empty()) else { continue };
                 let end = end.min(elf.code_end(start));
                 let declared = body.declared;
                 functions.push(StoredFunction { start, end, raw: raw.clone(), name: OnceLock::new(), declared });
             }
         }
     }
+    functions.retain(|function| function.start < function.end);
     functions.sort_by_key(|function| function.start);
     functions.dedup_by_key(|function| function.start);
     for function in functions.iter_mut().filter(|function| !function.declared.is_known()) {

@@ -11,21 +11,22 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// Which parts of the library each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("model", &[]),
     ("symbols", &[]),
     ("frame", &["model"]),
     ("format", &["frame", "model", "symbols"]),
     ("input", &["format", "model"]),
     ("timeline", &["model"]),
+    ("stats", &["model"]),
     ("perfetto", &["timeline", "model"]),
-    ("pipeline", &["format", "model", "perfetto", "timeline"]),
-    ("report", &["format", "input", "model", "pipeline"]),
-    ("cli", &["format", "input", "model", "pipeline", "report"]),
+    ("pipeline", &["format", "model", "perfetto", "stats", "timeline"]),
+    ("report", &["format", "input", "model", "pipeline", "stats"]),
+    ("cli", &["format", "input", "model", "pipeline", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
-const BLIND_TO_FORMATS: [&str; 5] = ["model", "symbols", "frame", "timeline", "perfetto"];
+const BLIND_TO_FORMATS: [&str; 6] = ["model", "symbols", "frame", "timeline", "stats", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
 const CRATES: [(&str, &[&str]); 15] = [
