@@ -273,6 +273,14 @@ pub enum ObjectOp {
     Delete,
 }
 
+impl ObjectOp {
+    /// Whether the object is as it was before: somebody only looked, or failed.
+    #[must_use]
+    pub fn changes_nothing(self) -> bool {
+        matches!(self, ObjectOp::Peek | ObjectOp::SendFailed | ObjectOp::ReceiveFailed | ObjectOp::PeekFailed)
+    }
+}
+
 /// The fill of an object after an operation, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(u32);

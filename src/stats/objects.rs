@@ -68,11 +68,14 @@ impl Statistics {
 
     pub(super) fn object_op(&mut self, object: ObjectId, op: ObjectOp, level: Option<u32>, time_ns: u64, entities: &Entities) {
         let is_mutex = entities.objects.get(object.index()).is_some_and(|object| object.kind.is_mutex());
+        if op.changes_nothing() {
+            return;
+        }
         let Some(state) = self.touch_object(object) else { return };
         match op {
             ObjectOp::Send | ObjectOp::Overwrite => state.sends += 1,
             ObjectOp::Receive => state.receives += 1,
-            ObjectOp::Create | ObjectOp::Reset | ObjectOp::Delete => {}
+            _ => {}
         }
         if !is_mutex {
             level.into_iter().for_each(|level| state.reached(level, time_ns));
@@ -86,7 +89,7 @@ impl Statistics {
                     state.holds.add(time_ns.saturating_sub(since_ns));
                 }
             }
-            ObjectOp::Create | ObjectOp::Reset | ObjectOp::Delete => {}
+            _ => {}
         }
     }
 

@@ -509,7 +509,7 @@ fn wait_name(wait: Wait, entities: &Entities) -> String {
         wait.object.and_then(|object| entities.objects.get(object.index())).is_some_and(|object| object.kind.is_taken());
     let verb = match wait.reason {
         WaitReason::Delay => return "delay".into(),
-        WaitReason::DelayUntil => return "delay until".into(),
+        WaitReason::DelayUntil | WaitReason::Period => return "delay until".into(),
         WaitReason::Receive if is_taken => "take",
         WaitReason::Send if is_taken => "give",
         WaitReason::Receive => "receive",

@@ -131,7 +131,7 @@ impl State {
         let has = match event.kind {
             EventKind::Waiting(wait) => match wait.reason {
                 WaitReason::Delay => "curtask_delay",
-                WaitReason::DelayUntil | WaitReason::Period => "curtask_delay_until",
+                WaitReason::DelayUntil => "curtask_delay_until",
                 WaitReason::Receive if is_stream(wait, entities) => "curtask_block_on_stream_receive",
                 WaitReason::Send if is_stream(wait, entities) => "curtask_block_on_stream_send",
                 WaitReason::Receive => "curtask_block_on_queue_receive",
