@@ -148,6 +148,12 @@ impl ObjectKind {
         self.is_mutex() || matches!(self, ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore)
     }
 
+    /// Whether it has a fill: so many items, bytes or permits. A mutex has a holder, an event group its bits.
+    #[must_use]
+    pub fn has_level(self) -> bool {
+        !self.is_mutex() && !matches!(self, ObjectKind::EventGroup | ObjectKind::Timer)
+    }
+
     /// Whether it holds bytes, not items.
     #[must_use]
     pub fn is_stream(self) -> bool {

@@ -68,6 +68,7 @@ impl Statistics {
 
     pub(super) fn object_op(&mut self, object: ObjectId, op: ObjectOp, level: Option<u32>, time_ns: u64, entities: &Entities) {
         let is_mutex = entities.objects.get(object.index()).is_some_and(|object| object.kind.is_mutex());
+        let has_level = entities.objects.get(object.index()).is_some_and(|object| object.kind.has_level());
         if op.changes_nothing() {
             return;
         }
@@ -78,7 +79,7 @@ impl Statistics {
             _ => {}
         }
         if !is_mutex {
-            level.into_iter().for_each(|level| state.reached(level, time_ns));
+            level.into_iter().filter(|_| has_level).for_each(|level| state.reached(level, time_ns));
             return;
         }
         let held_since_ns = state.held_since_ns.take();
@@ -95,8 +96,8 @@ impl Statistics {
 
     /// The level of an object was told.
     pub(super) fn object_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
-        let is_mutex = entities.objects.get(object.index()).is_some_and(|object| object.kind.is_mutex());
-        if let Some(state) = self.objects.get_mut(object.index()).filter(|_| !is_mutex) {
+        let has_level = entities.objects.get(object.index()).is_some_and(|object| object.kind.has_level());
+        if let Some(state) = self.objects.get_mut(object.index()).filter(|_| has_level) {
             state.reached(level, time_ns);
         }
     }
