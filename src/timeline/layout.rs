@@ -118,7 +118,7 @@ pub fn lane_name(lane: &Lane) -> String {
 
 impl Timeline {
     /// The firmware's process.
-    fn firmware(&mut self) -> TrackId {
+    pub(super) fn firmware(&mut self) -> TrackId {
         if let Some(track) = self.layout.firmware {
             return track;
         }

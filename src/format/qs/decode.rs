@@ -453,11 +453,8 @@ impl<'a> Work<'a> {
         let mut run = std::mem::take(&mut self.run);
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
         let (mut at, end) = (first.start, last.end);
-        let saved = if self.run_is_long {
-            Vec::new()
-        } else {
-            repair::save(self.part, &run, self.last_seq, next_seq, self.layout)
-        };
+        let saved =
+            if self.run_is_long { Vec::new() } else { repair::save(self.part, &run, self.last_seq, next_seq, self.layout) };
         for record in saved {
             let Ok(layout) = verify(self.layout, &record.body) else { continue };
             self.push_run(&run, at..record.start);
@@ -569,14 +566,8 @@ fn is_rest_sound(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8
 pub fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str, Code)]> {
     use Code::{Function, Object, PoolCounter, QueueCounter, Signal, TimeCounter, U8, U16};
     const SM: &[(&str, Code)] = &[("obj", Object), ("state", Function)];
-    const TE: &[(&str, Code)] = &[
-        ("te", Object),
-        ("ao", Object),
-        ("ticks", TimeCounter),
-        ("interval", TimeCounter),
-        ("sig", Signal(1)),
-        ("flags", U8),
-    ];
+    const TE: &[(&str, Code)] =
+        &[("te", Object), ("ao", Object), ("ticks", TimeCounter), ("interval", TimeCounter), ("sig", Signal(1)), ("flags", U8)];
     Some(match (query, version >= 810) {
         (0 | 6, _) => SM,
         (1, true) => &[("prio", U8), ("used", U16), ("free", U16), ("min", U16)],

@@ -78,9 +78,7 @@ impl<'a> Elements<'a> {
     fn element(&mut self, format: u8) -> Result<Element<'a>, BadElement> {
         let number = |value: u64, digits: u8| if format >> 4 == 15 { Element::Hex(value, digits) } else { Element::Uint(value) };
         Ok(match format & 15 {
-            0 if self.has_enums && format & 0x80 != 0 => {
-                Element::Enum { group: format >> 4 & 7, value: self.uint(1)? as u8 }
-            }
+            0 if self.has_enums && format & 0x80 != 0 => Element::Enum { group: format >> 4 & 7, value: self.uint(1)? as u8 },
             0 => Element::Int(i64::from(self.uint(1)? as i8)),
             1 => number(self.uint(1)?, 2),
             2 => Element::Int(i64::from(self.uint(2)? as i16)),

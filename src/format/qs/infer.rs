@@ -100,12 +100,15 @@ impl Evidence {
     fn of_version(&self, version: u16, sizes: Option<Sizes>) -> Option<Inferred> {
         let base = Config::new(Sizes::default(), version).user_base;
         let specs = SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&version) && spec.id < base);
-        let fixed: Vec<Shape> = specs.filter_map(|spec| Shape::of(spec, version, self.counts.get(usize::from(spec.id))?)).collect();
+        let fixed: Vec<Shape> =
+            specs.filter_map(|spec| Shape::of(spec, version, self.counts.get(usize::from(spec.id))?)).collect();
         let sizes = match sizes {
             Some(sizes) => sizes,
-            None => combinations().max_by_key(|(sizes, likely)| {
-                (fixed.iter().map(|shape| shape.fitting(sizes)).sum::<u64>(), *likely)
-            })?.0,
+            None => {
+                combinations()
+                    .max_by_key(|(sizes, likely)| (fixed.iter().map(|shape| shape.fitting(sizes)).sum::<u64>(), *likely))?
+                    .0
+            }
         };
         let shows = |letter: char| fixed.iter().any(|shape| shape.counts_of(letter) > 0);
         let open = Sizes::LETTERS.into_iter().filter(|&letter| letter != 'B' && !shows(letter)).collect();

@@ -183,8 +183,7 @@ impl Layout {
     /// The layout of a configuration.
     #[must_use]
     pub fn new(config: Config) -> Layout {
-        let mut layout =
-            Layout { config, by_id: vec![None; 256], by_kind: vec![[Slot::default(); FIELDS_MAX]; Kind::COUNT] };
+        let mut layout = Layout { config, by_id: vec![None; 256], by_kind: vec![[Slot::default(); FIELDS_MAX]; Kind::COUNT] };
         for spec in SPECS {
             let mut slots = [Slot::default(); FIELDS_MAX];
             let mut offset = 0u8;
@@ -202,8 +201,7 @@ impl Layout {
                 }
             }
             let is_timed = spec.is_timed(config.version);
-            let record =
-                RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), is_timed, slots };
+            let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), is_timed, slots };
             if let Some(place) = layout.by_kind.get_mut(spec.kind as usize) {
                 *place = slots;
             }
@@ -309,7 +307,8 @@ mod tests {
 
     #[test]
     fn the_longest_record_has_its_room() {
-        let sizes = Sizes { time: 4, object: 8, function: 8, signal: 4, event_size: 4, queue: 4, pool: 4, block: 4, time_event: 4 };
+        let sizes =
+            Sizes { time: 4, object: 8, function: 8, signal: 4, event_size: 4, queue: 4, pool: 4, block: 4, time_event: 4 };
         let layout = Layout::new(Config::new(sizes, 815));
         for id in 0..IDS_END {
             let Some(record) = layout.of_id(id) else { continue };
@@ -335,9 +334,7 @@ mod tests {
     #[test]
     fn fields_are_where_the_sizes_put_them() {
         // A post of QP 8.1.2 on a 32-bit target.
-        let data = [
-            0x66, 0x12, 0x28, 0x00, 0xf4, 0x49, 0x00, 0x08, 0x0a, 0x00, 0x18, 0x0f, 0x00, 0x20, 0x00, 0x00, 0x0a, 0x0b,
-        ];
+        let data = [0x66, 0x12, 0x28, 0x00, 0xf4, 0x49, 0x00, 0x08, 0x0a, 0x00, 0x18, 0x0f, 0x00, 0x20, 0x00, 0x00, 0x0a, 0x0b];
         let layout = Layout::new(Config::new(Sizes::default(), 812));
         assert_eq!(layout.of_id(14).map(|record| record.length), Some(Length::Exact(18)));
         let fields = layout.fields(Kind::Post, &data);

@@ -38,8 +38,13 @@ pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     }
     let certainty = 1.0 - 1.0 / (1.0 + counts.good as f64);
     let score = if starts { 99.0 } else { 50.0 + 48.0 * bytes.min(order) * certainty };
-    let mut reason =
-        format!("{} of {} frames add up, {} of {} in sequence", counts.good, counts.good + counts.bad, counts.in_order, counts.pairs);
+    let mut reason = format!(
+        "{} of {} frames add up, {} of {} in sequence",
+        counts.good,
+        counts.good + counts.bad,
+        counts.in_order,
+        counts.pairs
+    );
     if starts {
         reason += "; it starts with a target's reset";
     } else if counts.is_host {

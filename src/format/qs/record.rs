@@ -71,25 +71,57 @@ pub const NEVER: u16 = u16::MAX;
 const NO_OBJECT: u8 = u8::MAX;
 
 macro_rules! code {
-    (time) => { Code::Time };
-    (object) => { Code::Object };
-    (function) => { Code::Function };
-    (signal) => { Code::Signal(NO_OBJECT) };
-    (signal_of $object:literal) => { Code::Signal($object) };
-    (event_size) => { Code::EventSize };
-    (queue) => { Code::QueueCounter };
-    (pool) => { Code::PoolCounter };
-    (ticks) => { Code::TimeCounter };
-    (u8) => { Code::U8 };
-    (u16) => { Code::U16 };
-    (u32) => { Code::U32 };
-    (text) => { Code::Text };
-    (rest) => { Code::Rest };
+    (time) => {
+        Code::Time
+    };
+    (object) => {
+        Code::Object
+    };
+    (function) => {
+        Code::Function
+    };
+    (signal) => {
+        Code::Signal(NO_OBJECT)
+    };
+    (signal_of $object:literal) => {
+        Code::Signal($object)
+    };
+    (event_size) => {
+        Code::EventSize
+    };
+    (queue) => {
+        Code::QueueCounter
+    };
+    (pool) => {
+        Code::PoolCounter
+    };
+    (ticks) => {
+        Code::TimeCounter
+    };
+    (u8) => {
+        Code::U8
+    };
+    (u16) => {
+        Code::U16
+    };
+    (u32) => {
+        Code::U32
+    };
+    (text) => {
+        Code::Text
+    };
+    (rest) => {
+        Code::Rest
+    };
 }
 
 macro_rules! bound {
-    ($default:expr) => { $default };
-    ($default:expr, $version:literal) => { $version };
+    ($default:expr) => {
+        $default
+    };
+    ($default:expr, $version:literal) => {
+        $version
+    };
 }
 
 macro_rules! records {

@@ -39,8 +39,11 @@ pub struct Saved {
 
 const GLUED: LossKind =
     LossKind { code: "glued_frames", text: "frames without a flag between them were taken apart", severity: Severity::Repair };
-const UNESCAPED: LossKind =
-    LossKind { code: "unescaped_text", text: "a text that the target did not escape was put together", severity: Severity::Repair };
+const UNESCAPED: LossKind = LossKind {
+    code: "unescaped_text",
+    text: "a text that the target did not escape was put together",
+    severity: Severity::Repair,
+};
 
 /// Longer runs are noise.
 const RUN_BYTES_MAX: usize = 2048;
@@ -90,9 +93,8 @@ fn unescaped_text(part: &[u8], pieces: &[Piece], expected: Option<u8>, layout: &
     // The body starts with the sequence number, which is escaped rightly, and the id.
     frame::join_unescaped([without_flag(part, first)?].into_iter(), &mut body);
     let &[seq, id, ..] = body.as_slice() else { return None };
-    let can_hold_text = layout.of_id(id).is_some_and(|record| {
-        record.kind == Kind::User || matches!(record.length, Length::Text(_))
-    });
+    let can_hold_text =
+        layout.of_id(id).is_some_and(|record| record.kind == Kind::User || matches!(record.length, Length::Text(_)));
     if seq != expected || !can_hold_text {
         return None;
     }
@@ -120,9 +122,8 @@ fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>,
         let is_right = body.first().is_some_and(|&seq| seq_is_right(seq)) && verify(layout, &body).is_ok();
         is_right.then_some(Saved { start: piece.start + range.start, end: piece.start + range.end, body, kind: GLUED })
     };
-    let head = expected.and_then(|expected| {
-        (frame::OVERHEAD_BYTES..bytes.len()).find_map(|end| fits(0..end, &|seq| seq == expected))
-    });
+    let head =
+        expected.and_then(|expected| (frame::OVERHEAD_BYTES..bytes.len()).find_map(|end| fits(0..end, &|seq| seq == expected)));
     let after = head.as_ref().map_or(1, |head| head.end - piece.start);
     let follows = head.as_ref().and_then(|head| head.body.first().map(|seq| seq.wrapping_add(1))).or(expected);
     let tail_seq = |seq: u8| match (next_seq, follows) {

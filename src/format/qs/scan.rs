@@ -8,7 +8,7 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 
 use crate::frame::split::Delimiters;
-use crate::model::TextRef;
+use crate::model::{LossKind, Severity, TextRef};
 
 use super::frame::{self, ESCAPE, FLAG};
 use super::infer::Evidence;
@@ -45,7 +45,7 @@ pub struct Metadata {
 pub struct ScanFacts {
     /// In file order. Names are left out when the session has told the same before.
     pub metadata: Vec<Metadata>,
-    /// Records of time events, if they are wanted, in file order.
+    /// The first records of time events, in file order.
     pub time_events: Vec<Metadata>,
     /// The data of both.
     pub data: Vec<u8>,
@@ -72,12 +72,9 @@ impl ScanFacts {
     }
 }
 
-/// What is looked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted {
-    /// Records of time events.
-    pub time_events: bool,
-}
+/// The line of the ledger for what is more than is kept.
+pub const METADATA_CUT: LossKind =
+    LossKind { code: "too_many_names", text: "there are more names than any target has", severity: Severity::Loss };
 
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;
@@ -110,21 +107,20 @@ pub struct Collector {
 impl Collector {
     /// Scans the part `range` of `input`.
     #[must_use]
-    pub fn scan(input: &[u8], range: Range<usize>, wanted: Wanted) -> ScanFacts {
+    pub fn scan(input: &[u8], range: Range<usize>) -> ScanFacts {
         let mut collector = Collector::default();
         let mut body = Vec::new();
         let part = input.get(range.clone()).unwrap_or(&[]);
         let evidence_end = EVIDENCE_BYTES.saturating_sub(range.start as u64) as usize;
         let mut evidence = (evidence_end > 0).then(Box::<Evidence>::default);
-        let mask = if wanted.time_events { IS_METADATA | IS_TIME_EVENT } else { IS_METADATA };
         let is_torn = range.start.checked_sub(1).and_then(|before| input.get(before)).is_some_and(|&byte| byte != FLAG);
         let mut at = 0;
         for flag in Delimiters::<FLAG>::new(part, 0) {
             let (start, frame) = (at, part.get(at..flag).unwrap_or(&[]));
             at = flag + 1;
-            let class = class_of(frame) & mask;
-            let is_first = collector.facts.first_frame.is_none();
             let is_evidence = start < evidence_end;
+            let class = class_of(frame) & if is_evidence { IS_METADATA | IS_TIME_EVENT } else { IS_METADATA };
+            let is_first = collector.facts.first_frame.is_none();
             if class == 0 && !is_first && !is_evidence {
                 continue;
             }

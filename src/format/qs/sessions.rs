@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::decode::Segment;
 use super::dic::Dictionary;
-use super::info::TargetInfo;
 use super::infer::Inferred;
+use super::info::TargetInfo;
 use super::layout::{Config, Layout, Sizes};
 use super::names::Names;
 use super::record::Kind;
@@ -79,7 +79,7 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub struct Sessions {
     /// In file order; the first starts at 0.
-    pub all: Vec<Session>,
+    pub all: Vec<Arc<Session>>,
     /// What was found out from the records, if nobody told.
     pub inferred: Option<Inferred>,
 }
@@ -94,8 +94,8 @@ impl Sessions {
             Some(_) => None,
             None => facts.evidence.as_ref().and_then(|evidence| evidence.infer(None, told_version(told))),
         };
-        let all: Vec<Session> =
-            starts.0.drain(..).map(|start| session_of(start, known, told, inferred.as_ref())).collect();
+        let session = |start| Arc::new(session_of(start, known, told, inferred.as_ref()));
+        let all: Vec<Arc<Session>> = starts.0.drain(..).map(session).collect();
         let mut sessions = Sessions { all, inferred };
         sessions.name(facts, told);
         sessions
@@ -104,7 +104,7 @@ impl Sessions {
     /// What the decoder needs.
     #[must_use]
     pub fn segments(&self) -> Vec<Segment> {
-        let segment = |(index, session): (usize, &Session)| Segment {
+        let segment = |(index, session): (usize, &Arc<Session>)| Segment {
             start: session.start,
             layout: session.layout.clone(),
             session: index as u32,
@@ -126,11 +126,11 @@ impl Sessions {
             body.push(0);
             let Ok(record) = super::decode::verify(&layout, &body) else { continue };
             if record.kind != Kind::TargetInfo {
-                session.names.learn(record.kind, &layout, data);
+                Arc::make_mut(session).names.learn(record.kind, &layout, data);
             }
         }
         if let Some(dictionary) = &told.dictionary {
-            self.all.iter_mut().for_each(|session| session.names.fill_from(&dictionary.names));
+            self.all.iter_mut().for_each(|session| Arc::make_mut(session).names.fill_from(&dictionary.names));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What the wire alone makes of its records in file order: sequence numbers, runs of damage, sessions and time.
 
+use std::sync::Arc;
+
 use crate::model::{Ledger, LossKind, LossNote, Rate, Severity};
 
 use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
@@ -70,8 +72,17 @@ impl Input {
 
     /// The present session.
     #[inline]
-    pub fn present(&self) -> &Session {
+    pub fn present(&self) -> &Arc<Session> {
         &self.sessions.all[self.session]
+    }
+
+    /// Takes names that the first pass did not see.
+    #[cold]
+    pub fn learn(&mut self, records: &Records, stored: &Stored) {
+        if let Some(session) = self.sessions.all.get_mut(self.session) {
+            let layout = session.layout.clone();
+            Arc::make_mut(session).names.learn(stored.kind, &layout, records.data_of(stored));
+        }
     }
 
     /// The bytes and frames of a part.

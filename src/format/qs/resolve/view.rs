@@ -193,13 +193,7 @@ impl ViewFields {
 }
 
 /// Shows bytes that are no record.
-pub fn show_invalid(
-    offset: u64,
-    raw: &[u8],
-    reason: Bad,
-    seq: Option<u8>,
-    out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-) -> bool {
+pub fn show_invalid(offset: u64, raw: &[u8], reason: Bad, seq: Option<u8>, out: &mut dyn FnMut(&RecordView<'_>) -> bool) -> bool {
     let mut fields = Vec::new();
     if let Some(seq) = seq {
         fields.push(("seq", FieldValue::Uint(seq.into())));
