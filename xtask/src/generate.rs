@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use traceconv::format::qs::generate as qs;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
 use traceconv::format::tsp::generate as tsp;
 
@@ -16,6 +17,39 @@ pub enum Capture {
     Tonbandgeraet(Tonbandgeraet),
     /// FreeRTOS tasks and queues, over a serial line
     Tsp(Tsp),
+    /// Dining philosophers on a pre-emptive QP kernel
+    Qs(Qs),
+}
+
+/// What to generate of QS.
+#[derive(Args)]
+pub struct Qs {
+    /// Size in bytes; k, M and G stand for powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// What goes wrong between the target and the file
+    #[arg(long, value_enum, default_value_t = QsDamage::None)]
+    damage: QsDamage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum QsDamage {
+    /// Nothing
+    None,
+    /// Flipped bits
+    Flips,
+    /// Missing bytes
+    Cuts,
+    /// Frames overwritten on the target
+    Drops,
+    /// The target is reset now and then
+    Resets,
 }
 
 /// What to generate.
@@ -132,6 +166,19 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let &Tsp { bytes, seed, tickless: is_tickless, .. } = arguments;
             let options = tsp::GenerateOptions { bytes, seed, timer, is_tickless, damage };
             write(arguments.output.as_ref(), |out| tsp::generate(&options, out))
+            write_to(arguments.output.as_deref(), &|out| generate::generate(&options, out))
+        }
+        Capture::Qs(arguments) => {
+            let damage = match arguments.damage {
+                QsDamage::None => qs::Damage::None,
+                QsDamage::Flips => qs::Damage::Flips,
+                QsDamage::Cuts => qs::Damage::Cuts,
+                QsDamage::Drops => qs::Damage::Drops,
+                QsDamage::Resets => qs::Damage::Resets,
+            };
+            let (bytes, seed) = (arguments.bytes, arguments.seed);
+            let options = qs::GenerateOptions { bytes, seed, damage, ..qs::GenerateOptions::default() };
+            write_to(arguments.output.as_deref(), &|out| qs::generate(&options, out))
         }
     }
 }
@@ -139,6 +186,9 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
 /// Writes what `generate` makes to a file, or to standard output.
 fn write(path: Option<&PathBuf>, generate: impl Fn(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out: Box<dyn Write> = match path {
+/// Writes what a generator makes to a file, or to standard output.
+fn write_to(output: Option<&Path>, generator: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut out: Box<dyn Write> = match output {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
         None if io::stdout().is_terminal() => bail!("a capture is binary: give a file with -o, or a pipe"),
         None => Box::new(io::stdout().lock()),
@@ -146,6 +196,7 @@ fn write(path: Option<&PathBuf>, generate: impl Fn(&mut dyn Write) -> io::Result
     // The generators write in large pieces already, but in small ones for small captures.
     let mut out = BufWriter::new(&mut out);
     generate(&mut out).and_then(|()| out.flush()).context("cannot write the capture")
+    generator(&mut out).and_then(|()| out.flush()).context("cannot write the capture")
 }
 
 pub fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -38,11 +38,15 @@ struct Armed {
 pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, String> {
     let mut armed: FxHashMap<u64, Armed> = FxHashMap::default();
     let mut samples: Vec<u64> = Vec::new();
+    // From one post to the next.
+    let mut gaps: Vec<u64> = Vec::new();
+    let mut last_post = None;
     let mut index = 0;
     for entry in &facts.time_events {
         while sessions.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
             index += 1;
             armed.clear();
+            last_post = None;
         }
         let Some(session) = sessions.all.get(index) else { break };
         let layout = &session.layout;
@@ -64,6 +68,7 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
             }
             Kind::TimePost if fields.uint(4) == 0 => {
                 let (now, event) = (fields.uint(0) as u32, fields.uint(1));
+                gaps.extend(last_post.replace(now).map(|last: u32| u64::from(now.wrapping_sub(last) & mask)));
                 let Some(timer) = armed.get_mut(&event) else { continue };
                 // The first of the ticks is the next one that comes, not a whole one.
                 if timer.ticks >= 2 {
@@ -78,7 +83,31 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
             _ => {}
         }
     }
-    judge(samples)
+    let measured = judge(samples)?;
+    Ok(Measured { units_per_tick: refine(measured.units_per_tick, &gaps), ..measured })
+}
+
+/// Time events are posted by the clock tick itself, so from one post to another it is a whole number of ticks. A measure that is right
+/// within a few percent tells that number for short gaps; these make it better, and then longer ones tell.
+fn refine(units: u64, gaps: &[u64]) -> u64 {
+    let mut units = units;
+    for ticks_max in [4, 16, 64, 256, 1024] {
+        let (mut sum, mut ticks, mut fitting, mut all) = (0u64, 0u64, 0u32, 0u32);
+        for &gap in gaps.iter().filter(|&&gap| gap >= units / 2 && gap / units <= ticks_max) {
+            let whole = (gap + units / 2) / units;
+            all += 1;
+            if gap.abs_diff(whole * units) < units / 4 {
+                fitting += 1;
+                sum = sum.saturating_add(gap);
+                ticks += whole;
+            }
+        }
+        // Otherwise something else makes the gaps, and they say nothing.
+        if fitting >= 3 && fitting * 4 >= all * 3 && ticks > 0 {
+            units = ((sum + ticks / 2) / ticks).max(1);
+        }
+    }
+    units
 }
 
 fn judge(mut samples: Vec<u64>) -> Result<Measured, String> {
@@ -103,4 +132,34 @@ pub fn rate_of(measured: Measured, tick: Rate) -> Option<Rate> {
     // Nanoseconds of a tick, divided by the units of a tick.
     let (numerator, denominator) = tick.ns_per_tick();
     Rate::from_ns_fraction(numerator, denominator.checked_mul(measured.units_per_tick)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_between_posts_tell_the_tick() {
+        // Ticks of 100 000 units; the first measure is 3 % off.
+        let gaps: Vec<u64> = [1u64, 2, 3, 5, 2, 9, 14, 40, 0, 100].iter().map(|ticks| ticks * 100_000 + ticks % 3 * 20).collect();
+        assert!(refine(103_000, &gaps).abs_diff(100_000) < 10);
+        assert!(refine(97_000, &gaps).abs_diff(100_000) < 10);
+        // Gaps that are no ticks leave it as it is.
+        assert_eq!(refine(100_000, &[150_000, 250_000, 149_000, 351_000]), 100_000);
+    }
+
+    #[test]
+    fn a_measure_must_agree_with_itself() {
+        assert_eq!(judge(vec![99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4 }));
+        assert!(judge(vec![50, 100, 200, 400]).unwrap_err().starts_with("a tick took"));
+        assert!(judge(vec![100]).unwrap_err().starts_with("only 1"));
+        assert!(judge(vec![0, 0, 0]).unwrap_err().contains("coarser"));
+    }
+
+    #[test]
+    fn the_rate_follows_from_the_frequency_of_the_tick() {
+        let measured = Measured { units_per_tick: 100_000, samples: 9 };
+        let tick = Rate::from_hz(100, 1).unwrap();
+        assert_eq!(rate_of(measured, tick), Rate::from_ns_per_tick(100));
+    }
 }

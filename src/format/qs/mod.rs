@@ -10,6 +10,7 @@ pub mod dic;
 pub mod element;
 pub mod encode;
 pub mod frame;
+pub mod generate;
 pub mod infer;
 pub mod info;
 pub mod layout;

@@ -103,9 +103,12 @@ impl Names {
         self.functions.get(&address).map(|name| &**name)
     }
 
-    /// The name of a signal of a known object: its own, else the global one.
+    /// The name of a signal of an object: its own, else the global one. Object 0 is none, as if it were not known.
     #[must_use]
     pub fn signal(&self, signal: u32, object: u64) -> Option<&str> {
+        if object == 0 {
+            return self.signal_alone(signal);
+        }
         self.signals.get(&(signal, object)).or_else(|| self.signals.get(&(signal, 0))).map(|name| &**name)
     }
 

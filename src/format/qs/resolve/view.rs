@@ -58,16 +58,17 @@ impl ViewFields {
             }
             let width = layout.config.sizes.width(field.code).unwrap_or(0);
             let value = fields.uint(number);
+            // What a dictionary's entry is about needs no look-up.
+            let is_entry = matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict);
             match field.code {
+                Code::Object if is_entry => view.address(field.name, value, width, None),
+                Code::Function if is_entry => view.address(field.name, value, width, None),
+                Code::Signal(_) if is_entry => view.put(field.name, Shown::Uint(value)),
                 Code::Object => view.address(field.name, value, width, names.object(value)),
                 Code::Function => view.address(field.name, value, width, names.function(value)),
                 Code::Signal(object) => {
                     let object = fields.has(usize::from(object)).then(|| fields.uint(usize::from(object)));
-                    // A dictionary's own entry needs no look-up.
-                    match stored.kind {
-                        Kind::SigDict => view.put(field.name, Shown::Uint(value)),
-                        _ => view.signal(field.name, value, object, names),
-                    }
+                    view.signal(field.name, value, object, names);
                 }
                 Code::Text => {
                     view.put(field.name, Shown::Text(String::from_utf8_lossy(fields.text(number)).into_owned()));
