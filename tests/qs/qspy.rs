@@ -69,7 +69,7 @@ impl Said {
         let timer = |word: &str| {
             format!("TE{rate}-{word} Obj={},AO={},Tim={},Int={}", own("te"), own("ao"), own("ticks"), own("interval"))
         };
-        let next = |word: &str| format!("{word} Pri={}->{}", own("next"), own("previous"));
+        let next = |word: &str| format!("{word} Pri={}->{}", own("previous"), own("next"));
         let sync = |word: &str, first: &str, second: &str, names: (&str, &str)| {
             format!("{word} {},{}={},{}={}", own("obj"), names.0, own(first), names.1, own(second))
         };
