@@ -56,8 +56,7 @@ pub fn info(is_reset: bool, config: Config) -> Vec<u8> {
 
 /// A 16-bit target of an odd configuration.
 pub fn small_config() -> Config {
-    let sizes =
-        Sizes { time: 2, object: 2, function: 4, signal: 1, event_size: 1, queue: 2, pool: 1, block: 2, time_event: 2 };
+    let sizes = Sizes { time: 2, object: 2, function: 4, signal: 1, event_size: 1, queue: 2, pool: 1, block: 2, time_event: 2 };
     Config::new(sizes, 721)
 }
 

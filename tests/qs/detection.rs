@@ -60,6 +60,7 @@ fn nothing_else_is_recognised() {
         assert_eq!(score(&std::fs::read(&path).expect("it can be read")), 0, "{}", path.display());
     }
     // Frames of another protocol with the same delimiter.
-    let ppp: Vec<u8> = (0..400u32).flat_map(|n| [0x7E, 0xFF, 0x7D, 0x23, 0xC0, 0x21, n as u8, (n >> 3) as u8, 0x99, 0x7E]).collect();
+    let ppp: Vec<u8> =
+        (0..400u32).flat_map(|n| [0x7E, 0xFF, 0x7D, 0x23, 0xC0, 0x21, n as u8, (n >> 3) as u8, 0x99, 0x7E]).collect();
     assert_eq!(score(&ppp), 0);
 }

@@ -114,7 +114,13 @@ fn every_step_has_one_result_and_the_state_that_the_dispatch_tells() {
             let shown: Vec<_> = own
                 .filter(|(_, slice)| slice.end_args.contains_key("result"))
                 .map(|(_, slice)| {
-                    (slice.ts, slice.end().unwrap(), slice.name.clone(), text(slice.args.get("state")), text(slice.end_args.get("result")))
+                    (
+                        slice.ts,
+                        slice.end().unwrap(),
+                        slice.name.clone(),
+                        text(slice.args.get("state")),
+                        text(slice.end_args.get("result")),
+                    )
                 })
                 .collect();
             let steps: Vec<_> = steps.iter().cloned().map(|(a, b, c, d, e)| (a, b, c, d, e.to_owned())).collect();
@@ -122,7 +128,8 @@ fn every_step_has_one_result_and_the_state_that_the_dispatch_tells() {
         }
         // One state at a time, without a hole, the last as tracked.
         for (object, state) in &states {
-            let own: Vec<_> = slices(&trace, "/state").into_iter().filter(|(path, _)| path.contains(&format!("/{object}/"))).collect();
+            let own: Vec<_> =
+                slices(&trace, "/state").into_iter().filter(|(path, _)| path.contains(&format!("/{object}/"))).collect();
             assert!(own.windows(2).all(|pair| pair[0].1.end() == Some(pair[1].1.ts)), "{name}: states of {object}");
             assert_eq!(own.last().map(|(_, slice)| slice.name.as_str()), Some(state.as_str()), "{name}: {object}");
         }
@@ -142,10 +149,16 @@ fn every_event_flows_from_its_post_to_its_step() {
         for seen in records(&capture) {
             match seen.record.as_str() {
                 "QF_ACTIVE_POST" => {
-                    queues.entry(seen.get("ao").to_owned()).or_default().push_back((seen.nanos.unwrap(), seen.get("sig").to_owned()));
+                    queues
+                        .entry(seen.get("ao").to_owned())
+                        .or_default()
+                        .push_back((seen.nanos.unwrap(), seen.get("sig").to_owned()));
                 }
                 "QF_ACTIVE_POST_LIFO" => {
-                    queues.entry(seen.get("ao").to_owned()).or_default().push_front((seen.nanos.unwrap(), seen.get("sig").to_owned()));
+                    queues
+                        .entry(seen.get("ao").to_owned())
+                        .or_default()
+                        .push_front((seen.nanos.unwrap(), seen.get("sig").to_owned()));
                 }
                 "QF_ACTIVE_GET" | "QF_ACTIVE_GET_LAST" => {
                     gets += 1;
@@ -215,7 +228,7 @@ fn counters_and_clock_are_as_asked_for() {
     let counter = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("LOAD:0")).expect("it is drawn");
     let loads: Vec<i64> = records(&capture)
         .iter()
-        .filter(|seen| seen.fields.get("name").is_some_and(|name| name == "LOAD"))
+        .filter(|seen| seen.record == "USER" && seen.fields.get("name").is_some_and(|name| name == "LOAD"))
         .map(|seen| seen.get("v0").parse().unwrap())
         .collect();
     assert_eq!(counter.1.iter().map(|value| value.1).collect::<Vec<_>>(), loads);

@@ -108,9 +108,8 @@ fn in_parts(bytes: &[u8], window: usize) -> Vec<Records> {
 fn list(parts: &[Records]) -> Vec<(u64, Kind, u8, Vec<u8>)> {
     let of = |records: &Records| {
         let frames = records.frames.iter();
-        let own = frames.map(|stored| {
-            (records.base + u64::from(stored.offset), stored.kind, stored.seq, records.data_of(stored).to_vec())
-        });
+        let own = frames
+            .map(|stored| (records.base + u64::from(stored.offset), stored.kind, stored.seq, records.data_of(stored).to_vec()));
         own.collect::<Vec<_>>()
     };
     parts.iter().flat_map(of).collect()
@@ -121,10 +120,8 @@ fn check_parts(bytes: &[u8], windows: &[usize]) {
     for &window in windows {
         let parts = in_parts(bytes, window);
         assert!(list(&parts) == list(&whole), "windows of {window} bytes");
-        let accounted: u64 = parts
-            .iter()
-            .map(|part| part.ok_bytes + part.damage.iter().map(|damage| u64::from(damage.len)).sum::<u64>())
-            .sum();
+        let accounted: u64 =
+            parts.iter().map(|part| part.ok_bytes + part.damage.iter().map(|damage| u64::from(damage.len)).sum::<u64>()).sum();
         assert_eq!(accounted, bytes.len() as u64);
     }
 }

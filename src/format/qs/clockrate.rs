@@ -93,7 +93,17 @@ fn refine(units: u64, gaps: &[u64]) -> u64 {
     let mut units = units;
     for ticks_max in [4, 16, 64, 256, 1024] {
         let (mut sum, mut ticks, mut fitting, mut all) = (0u64, 0u64, 0u32, 0u32);
-        for &gap in gaps.iter().filter(|&&gap| gap >= units / 2 && gap / units <= ticks_max) {
+        // Several may be posted by one tick: from the first of one to the first of another.
+        let mut since_first = 0u64;
+        for &gap in gaps {
+            since_first = since_first.saturating_add(gap);
+            if since_first < units / 2 {
+                continue;
+            }
+            let gap = std::mem::take(&mut since_first);
+            if gap / units > ticks_max {
+                continue;
+            }
             let whole = (gap + units / 2) / units;
             all += 1;
             if gap.abs_diff(whole * units) < units / 4 {

@@ -395,7 +395,7 @@ impl Work<'_, '_> {
         let (ticks, interval) = (fields.uint(3), fields.uint(4));
         let stretch = self.firmware.stretch;
         let place = self.firmware.tables.objects.get_mut(object)?;
-        let was_open = place.open_in.replace(stretch) == Some(stretch);
+        let was_open = place.armed_in.replace(stretch) == Some(stretch);
         place.armed = Armed { at: stamp, ticks: ticks as u32, interval: interval as u32, is_first: true };
         if was_open {
             self.put(EventKind::SpanEnd { lane, args: Args::NONE });
@@ -423,7 +423,7 @@ impl Work<'_, '_> {
         let stretch = self.firmware.stretch;
         let mask = u32::MAX >> (32 - 8 * u32::from(self.from.layout.config.sizes.time).min(4));
         let place = self.firmware.tables.objects.get_mut(object)?;
-        if place.open_in != Some(stretch) {
+        if place.armed_in != Some(stretch) {
             // Armed before the recording began, or before a gap.
             let signal = self.signal(fields.uint(2), Some(object))?;
             self.put(EventKind::Instant { lane, label: signal.into(), args: Args::NONE });
@@ -431,7 +431,7 @@ impl Work<'_, '_> {
         }
         let armed = place.armed;
         let interval = armed.interval;
-        place.open_in = (interval > 0).then_some(stretch);
+        place.armed_in = (interval > 0).then_some(stretch);
         place.armed = Armed { at: stamp, ticks: interval, interval, is_first: false };
         let passed = stamp.wrapping_sub(armed.at) & mask;
         let late = self.shows.units_per_tick.and_then(|units| armed.late_ticks(passed, units)).filter(|&late| late != 0);
@@ -445,7 +445,7 @@ impl Work<'_, '_> {
     fn disarm(&mut self, fields: &Fields<'_>, field: usize) -> Option<()> {
         let (object, lane) = self.time_event(fields, field)?;
         let stretch = self.firmware.stretch;
-        if self.firmware.tables.objects.get_mut(object)?.open_in.take() == Some(stretch) {
+        if self.firmware.tables.objects.get_mut(object)?.armed_in.take() == Some(stretch) {
             let result = self.firmware.word(Word::Disarmed, self.out.entities)?;
             let result = self.firmware.arg(Word::ClosedBy, ArgValue::Name(result), self.out.entities)?;
             let args = self.out.batch.add_args(&[result]);

@@ -312,17 +312,24 @@ impl Firmware {
         from: &QsSession,
         entities: &mut Entities,
     ) -> Option<LaneId> {
+        let place = match part {
+            Part::TimeEvents => 0,
+            Part::Pools => 1,
+            Part::Queues => 2,
+            Part::Senders => 3,
+            _ => 4,
+        };
         let known = self.tables.objects.get(object)?;
-        if known.lane.is_some() {
-            return known.lane;
+        if let Some(lane) = known.lanes.get(place).copied().flatten() {
+            return Some(lane);
         }
         let name = match from.names.object(known.address) {
             Some(name) => name.to_owned(),
             None => address_text(known.address, from.layout.config.sizes.object),
         };
         let lane = self.lane(&name, object as u32, kind, Some(part), entities);
-        if let Some(place) = self.tables.objects.get_mut(object) {
-            place.lane = lane;
+        if let Some(place) = self.tables.objects.get_mut(object).and_then(|object| object.lanes.get_mut(place)) {
+            *place = lane;
         }
         lane
     }

@@ -155,10 +155,10 @@ impl Work<'_, '_> {
                 self.unblock(holder);
                 let place = self.firmware.tables.objects.get_mut(object)?;
                 // Taken again by its holder.
-                if number > 1 && place.open_in == Some(stretch) {
+                if number > 1 && place.held_in == Some(stretch) {
                     return Some(());
                 }
-                if place.open_in.replace(stretch) == Some(stretch) {
+                if place.held_in.replace(stretch) == Some(stretch) {
                     self.put_event(EventKind::SpanEnd { lane, args: Args::NONE });
                 }
                 let label = self.out.entities.add_name(&format!("held by priority {holder}"))?;
@@ -166,7 +166,7 @@ impl Work<'_, '_> {
             }
             Kind::MutexUnlock => {
                 let place = self.firmware.tables.objects.get_mut(object)?;
-                if number > 0 || place.open_in.take() != Some(stretch) {
+                if number > 0 || place.held_in.take() != Some(stretch) {
                     return Some(());
                 }
                 self.put_event(EventKind::SpanEnd { lane, args: Args::NONE })

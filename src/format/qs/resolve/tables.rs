@@ -60,8 +60,8 @@ pub struct Object {
     pub address: u64,
     /// As a state machine.
     pub machine: Option<MachineId>,
-    /// As anything else.
-    pub lane: Option<LaneId>,
+    /// As anything else: a track for each part it plays.
+    pub lanes: [Option<LaneId>; 5],
     /// The capacity of its queue, once it is known.
     pub capacity: Option<u32>,
     /// Known to be empty, in the stretch without a gap of this number.
@@ -70,8 +70,10 @@ pub struct Object {
     pub is_used: bool,
     /// It has a step open, in the stretch of this number.
     pub step_in: Option<u32>,
-    /// As a time event or a mutex: a slice is open, in the stretch of this number.
-    pub open_in: Option<u32>,
+    /// As a time event: it is armed, in the stretch of this number.
+    pub armed_in: Option<u32>,
+    /// As a mutex: it is held, in the stretch of this number.
+    pub held_in: Option<u32>,
     /// As a time event.
     pub armed: Armed,
 }
