@@ -77,6 +77,21 @@ fn squeezed_values(line: &str) -> Vec<String> {
 }
 
 #[test]
+fn sizes_are_inferred_so_that_no_record_is_rejected() {
+    let Some(folder) = folder() else {
+        println!("TRACECONV_QS_CAPTURES is not set: nothing to convert");
+        return;
+    };
+    let capture = std::fs::read(folder.join("qp694_dpp_no_dict.bin")).expect("it lies there");
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    let ledger = &conversion.summary.ledger;
+    // The recording begins within a frame.
+    let kinds: Vec<_> = ledger.entries().iter().map(|entry| (entry.kind.code, entry.count, entry.first_offset)).collect();
+    assert_eq!(kinds, [("bad_checksum", 1, Some(0))]);
+    assert_eq!(ledger.frames_ok, 845);
+}
+
+#[test]
 fn records_are_those_that_qspy_prints() {
     let Some(folder) = folder() else {
         println!("TRACECONV_QS_CAPTURES is not set: nothing to compare");

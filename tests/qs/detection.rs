@@ -1,9 +1,10 @@
 //! Which inputs are taken for QS: every capture, also a piece out of its middle, and nothing else.
 
-use traceconv::format::FORMATS;
 use traceconv::format::qs::generate::Damage;
+use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 
 use crate::captures::generated;
+use crate::common::run::{Cut, Subject};
 
 fn score(sample: &[u8]) -> u8 {
     let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
@@ -35,6 +36,51 @@ fn captures_are_recognised_also_by_a_piece() {
             assert!(score(&capture[middle..middle + 1024]) >= 70, "{name}");
         }
     }
+}
+
+#[test]
+fn the_other_direction_is_recognised_and_reported() {
+    let mut capture = Vec::new();
+    let commands: [(u8, &[u8]); 9] = [
+        (0, &[]),
+        (10, &[16, 0xFE, 0xFF, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (13, &[3, 0x08, 0x0E, 0x00, 0x20]),
+        (3, &[0]),
+        (16, &[3, 4, 0, 0, 0]),
+        (3, &[0]),
+        (16, &[5, 7, 0, 0, 0]),
+        (3, &[0]),
+        (2, &[]),
+    ];
+    for (seq, (command, data)) in (1u8..).zip(commands) {
+        traceconv::format::qs::frame::append(seq, command, data, &mut capture);
+    }
+    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
+    let probe = format.probe(&capture, true).expect("it is QS");
+    assert!(probe.reason.contains("the direction to the target"), "{}", probe.reason);
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    let hints = &conversion.summary.facts.hints;
+    assert!(hints.iter().any(|hint| hint.contains("the host sends")), "{hints:?}");
+    let usual = Subject::new("qs").convert(&generated(5_000, 35, Damage::None), Cut::WHOLE);
+    assert!(usual.summary.facts.hints.iter().all(|hint| !hint.contains("the host sends")));
+}
+
+#[test]
+fn options_that_are_wrong_are_refused_with_a_reason() {
+    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
+    let error = |name: &'static str, text: &str| {
+        let own = vec![(name, OptionValue::Text(text.to_owned()))];
+        let options = FormatOptions { own, ..FormatOptions::default() };
+        format.open(&[options]).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert!(error("qs-sizes", "T3").contains("1, 2 or 4"));
+    assert!(error("qs-version", "eight").contains("no version"));
+    assert!(error("qs-tick-hz", "0").contains("no frequency"));
+    assert!(error("qs-counter", "LOAD").contains("no index"));
+    assert_eq!(error("qs-sizes", "T2O8"), "");
+    let file = OptionValue::File { path: "a.dic".to_owned(), bytes: (*b"hello").into() };
+    let options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
+    assert!(format.open(&[options]).err().is_some_and(|error| error.to_string().contains("a.dic: line 1")));
 }
 
 #[test]

@@ -235,6 +235,29 @@ fn counters_and_clock_are_as_asked_for() {
 }
 
 #[test]
+fn without_target_info_the_rest_is_read_all_the_same() {
+    let whole = generated(40_000, 24, Damage::None);
+    // Behind the start, where the target tells all about itself.
+    let capture: Vec<u8> = whole.split_inclusive(|&byte| byte == 0x7E).skip(60).flatten().copied().collect();
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
+    let details = &conversion.summary.facts.details;
+    let sizes = details.iter().find(|detail| detail.name == "sizes").expect("they are told");
+    assert_eq!((sizes.value.as_str(), sizes.source.as_str()), ("T4O4F4S2E2Q1P2C4", "inferred from the records"));
+    let trace = conversion.read();
+    assert!(slices(&trace, "/steps").iter().any(|(path, _)| path.contains("/0x20000E08/")));
+    // A dictionary file gives it back its names.
+    let mut subject = Subject::new("qs");
+    let dictionary = b"-v812\nObj-Dic:\n4\n0x20000E08 Philo_inst[0]\n***\n";
+    let file = OptionValue::File { path: "a.dic".to_owned(), bytes: dictionary[..].into() };
+    subject.options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
+    let conversion = subject.convert(&capture, Cut::WHOLE);
+    let version = conversion.summary.facts.details.iter().find(|detail| detail.name == "QP version").expect("it is told");
+    assert_eq!((version.value.as_str(), version.source.as_str()), ("8.1.2", "told by the dictionary file"));
+    assert!(slices(&conversion.read(), "/steps").iter().any(|(path, _)| path.contains("/Philo_inst[0]/")));
+}
+
+#[test]
 fn a_session_has_its_own_process_and_names() {
     let capture = captures::all().into_iter().find(|capture| capture.name == "two_sessions").unwrap();
     let conversion = Subject::new("qs").convert(&capture.bytes, Cut::WHOLE);

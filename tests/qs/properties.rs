@@ -7,6 +7,7 @@ use traceconv::format::qs::generate::Damage;
 use traceconv::format::qs::infer::Evidence;
 use traceconv::format::qs::layout::{Config, Layout, Sizes};
 use traceconv::format::qs::record::{Code, Kind, SPECS};
+use traceconv::format::{FormatOptions, OptionValue};
 
 use crate::captures::{generated, values_of};
 use crate::common::run::{Cut, Subject, options};
@@ -160,6 +161,26 @@ proptest! {
         let parts = subject.convert(&bytes, Cut::SMALL);
         prop_assert!(whole.trace == parts.trace);
         prop_assert_eq!(views::ledger(&whole.summary), views::ledger(&parts.summary));
+    }
+
+    #[test]
+    fn any_frames_make_a_readable_trace(
+        version in prop::sample::select(vec!["400", "5.8.3", "7.1.9", "8.1.5"]),
+        sizes in prop::sample::select(vec!["T4O4F4S2E2Q1P2C4", "T1O1F2S1E1Q1P1C1", "T2O8F8S4E4Q4P4C2"]),
+        frames in prop::collection::vec((0u8..125, prop::collection::vec(prop::sample::select(vec![0u8, 1, 2, 3, 0x7E, 0x80, 0xFF]), 0..40)), 0..120),
+    ) {
+        let mut bytes = Vec::new();
+        for (seq, (id, data)) in frames.iter().enumerate() {
+            traceconv::format::qs::frame::append(seq as u8, *id, data, &mut bytes);
+        }
+        let mut subject = Subject::new("qs");
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let own = vec![("qs-version", text(version)), ("qs-sizes", text(sizes)), ("qs-events", OptionValue::Flag)];
+        subject.options = FormatOptions { own, ..FormatOptions::default() };
+        let whole = subject.convert(&bytes, Cut::WHOLE);
+        prop_assert!(whole.read().unclosed.is_empty());
+        let parts = subject.convert(&bytes, Cut::SMALL);
+        prop_assert!(whole.trace == parts.trace);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl TargetInfo {
     pub fn append(&self, out: &mut Vec<u8>) {
         if self.version >= 800 {
             let flags = 2 | self.product.unwrap_or(1) << 2 | u8::from(self.is_reset) << 6 | u8::from(self.is_big_endian) << 7;
-            let release = self.release_date.unwrap_or(0) * 10_000 + u32::from(self.version);
+            let release = self.release_date.unwrap_or(0).wrapping_mul(10_000).wrapping_add(u32::from(self.version));
             out.push(flags);
             out.extend((!release).to_le_bytes());
         } else {

@@ -236,6 +236,9 @@ fn tell(sessions: &Sessions, facts: &ScanFacts, report: &mut Facts) {
     // What stands before the first session that was told may be the rest of another one.
     let told = sessions.all.iter().find(|session| session.info.is_some());
     let Some(session) = told.or(sessions.all.first()) else { return };
+    if let Some(info) = &session.info {
+        report.system = Some(info.product_text());
+    }
     let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     let from = session.version_from.text().to_owned();
     detail("QP version", info::version_text(session.layout.config.version), from);
