@@ -2,8 +2,8 @@
 //! posted it to the step that answers it.
 //!
 //! Each has a group of its own: a track with its steps, which never overlap, one with its states, and a counter of its queue.
-//! Events wait in order; an urgent one goes to the front. What is taken out is looked for from the front, by its signal: what stands
-//! before it was lost to sight.
+//! Events wait in order; an urgent one goes to the front. What is taken out is looked for from the front, by its signal: what
+//! stands before it was lost to sight.
 
 use std::collections::VecDeque;
 

@@ -53,6 +53,9 @@ fn slices<'a>(trace: &'a Trace, end: &str) -> Vec<(String, &'a Slice)> {
     trace.slices.iter().map(of).filter(|(path, _)| path.ends_with(end)).collect()
 }
 
+/// A step: begin and end, signal, state, result.
+type Step = (u64, u64, String, String, &'static str);
+
 /// The captures that the semantics are checked on: a generated one, and those given from outside that start with a reset.
 fn whole_captures() -> Vec<(String, Vec<u8>)> {
     let mut all = vec![("generated".to_owned(), generated(100_000, 21, Damage::None))];
@@ -74,7 +77,7 @@ fn every_step_has_one_result_and_the_state_that_the_dispatch_tells() {
     for (name, capture) in whole_captures() {
         let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
         let records = records(&capture);
-        let mut expected: BTreeMap<String, Vec<(u64, u64, String, String, &str)>> = BTreeMap::new();
+        let mut expected: BTreeMap<String, Vec<Step>> = BTreeMap::new();
         let mut open: BTreeMap<String, (u64, String, String)> = BTreeMap::new();
         let mut states: BTreeMap<String, String> = BTreeMap::new();
         let (mut dispatches, mut tracked) = (0, 0);

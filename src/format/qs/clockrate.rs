@@ -37,7 +37,8 @@ struct Armed {
 /// Why it cannot be told.
 pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, String> {
     let mut armed: FxHashMap<u64, Armed> = FxHashMap::default();
-    let mut samples: Vec<u64> = Vec::new();
+    // The ticks, and the units that one of them took.
+    let mut samples: Vec<(u64, u64)> = Vec::new();
     // From one post to the next.
     let mut gaps: Vec<u64> = Vec::new();
     let mut last_post = None;
@@ -70,9 +71,8 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
                 let (now, event) = (fields.uint(0) as u32, fields.uint(1));
                 gaps.extend(last_post.replace(now).map(|last: u32| u64::from(now.wrapping_sub(last) & mask)));
                 let Some(timer) = armed.get_mut(&event) else { continue };
-                // The first of the ticks is the next one that comes, not a whole one.
-                if timer.ticks >= 2 {
-                    samples.push(u64::from(now.wrapping_sub(timer.at) & mask) * 2 / (2 * timer.ticks - 1));
+                if timer.ticks > 0 {
+                    samples.push((timer.ticks, u64::from(now.wrapping_sub(timer.at) & mask) / timer.ticks));
                 }
                 if timer.interval > 0 {
                     (timer.at, timer.ticks) = (now, timer.interval);
@@ -87,8 +87,8 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
     Ok(Measured { units_per_tick: refine(measured.units_per_tick, &gaps), ..measured })
 }
 
-/// Time events are posted by the clock tick itself, so from one post to another it is a whole number of ticks. A measure that is right
-/// within a few percent tells that number for short gaps; these make it better, and then longer ones tell.
+/// Time events are posted by the clock tick itself, so from one post to another it is a whole number of ticks. A measure that is
+/// right within a few percent tells that number for short gaps; these make it better, and then longer ones tell.
 fn refine(units: u64, gaps: &[u64]) -> u64 {
     let mut units = units;
     for ticks_max in [4, 16, 64, 256, 1024] {
@@ -120,10 +120,14 @@ fn refine(units: u64, gaps: &[u64]) -> u64 {
     units
 }
 
-fn judge(mut samples: Vec<u64>) -> Result<Measured, String> {
-    if samples.len() < SAMPLES_MIN {
-        return Err(format!("only {} time events were both armed and posted", samples.len()));
+fn judge(mut all: Vec<(u64, u64)>) -> Result<Measured, String> {
+    let count = all.len();
+    if count < SAMPLES_MIN {
+        return Err(format!("only {count} time events were both armed and posted"));
     }
+    // The first of the ticks is the next one that comes, not always a whole one. The more there are, the less that means.
+    all.sort_unstable_by_key(|&(ticks, _)| std::cmp::Reverse(ticks));
+    let mut samples: Vec<u64> = all.iter().take(SAMPLES_MIN.max(count / 2)).map(|&(_, units)| units).collect();
     samples.sort_unstable();
     let at = |quarter: usize| samples.get(samples.len() * quarter / 4).copied().unwrap_or(0);
     let (low, median, high) = (at(1), at(2), at(3));
@@ -131,9 +135,9 @@ fn judge(mut samples: Vec<u64>) -> Result<Measured, String> {
         return Err("the time stamps are coarser than the clock tick".to_owned());
     }
     if (high - low).saturating_mul(100) > median.saturating_mul(2 * SPREAD_PERCENT) {
-        return Err(format!("a tick took {low} to {high} units in half of the {} time events measured", samples.len()));
+        return Err(format!("a tick took {low} to {high} units in half of the {} longest time events", samples.len()));
     }
-    Ok(Measured { units_per_tick: median, samples: samples.len() })
+    Ok(Measured { units_per_tick: median, samples: count })
 }
 
 /// The rate of the clock, if its tick has this frequency.
@@ -160,10 +164,14 @@ mod tests {
 
     #[test]
     fn a_measure_must_agree_with_itself() {
-        assert_eq!(judge(vec![99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4 }));
-        assert!(judge(vec![50, 100, 200, 400]).unwrap_err().starts_with("a tick took"));
-        assert!(judge(vec![100]).unwrap_err().starts_with("only 1"));
-        assert!(judge(vec![0, 0, 0]).unwrap_err().contains("coarser"));
+        let of = |units: &[u64]| judge(units.iter().map(|&units| (10, units)).collect());
+        assert_eq!(of(&[99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4 }));
+        assert!(of(&[50, 100, 200, 400]).unwrap_err().starts_with("a tick took"));
+        assert!(of(&[100]).unwrap_err().starts_with("only 1"));
+        assert!(of(&[0, 0, 0]).unwrap_err().contains("coarser"));
+        // Long ones tell more than short ones.
+        let mixed = vec![(1, 10), (1, 50), (2, 60), (2, 70), (20, 98), (30, 99), (40, 100)];
+        assert_eq!(judge(mixed), Ok(Measured { units_per_tick: 99, samples: 7 }));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Dictionary files, as `qspy` saves them: sizes, version and names.
 //!
-//! Lines that begin with `-` are options of `qspy`; then come sections, each a title, the size of its keys, one row per name, and `***`.
+//! Lines that begin with `-` are options of `qspy`; then come sections, each a title, the size of its keys, one row per name, and
+//! `***`.
 
 use super::layout::Sizes;
 use super::names::Names;

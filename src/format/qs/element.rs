@@ -199,7 +199,8 @@ mod tests {
             Element::Hex(0x1234_5678_9ABC_DEF0, 16),
             Element::Uint(u64::MAX),
             Element::Float(-1.5),
-            Element::Float(3.141_592_653_589_79),
+            // The bits of the record: pi, as far as its writer knew it.
+            Element::Float(f64::from_bits(0x4009_21FB_5444_2D11)),
             Element::Memory(&[0x7E, 0x7D, 0x00, 0xFF, 0x20, 0x5E]),
             Element::Memory(&[]),
             Element::Text(b""),

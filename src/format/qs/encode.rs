@@ -13,8 +13,8 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Appends the data of a record. `values` are those of all its fields by the table; those of fields that the version does not send are
-/// left out.
+/// Appends the data of a record. `values` are those of all its fields by the table; those of fields that the version does not send
+/// are left out.
 pub fn data(kind: Kind, values: &[Value<'_>], layout: &Layout, out: &mut Vec<u8>) {
     let version = layout.config.version;
     for (field, value) in kind.spec().fields.iter().zip(values) {

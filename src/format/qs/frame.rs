@@ -124,8 +124,8 @@ pub fn append(seq: u8, id: u8, data: &[u8], out: &mut Vec<u8>) {
     out.push(FLAG);
 }
 
-/// Pieces of a frame that the target broke: it writes texts without escaping them, so a `~` in one looks like a flag, and a `}` like
-/// an escape. Puts them together again as if they had been meant so; whether it adds up is to be checked.
+/// Pieces of a frame that the target broke: it writes texts without escaping them, so a `~` in one looks like a flag, and a `}`
+/// like an escape. Puts them together again as if they had been meant so; whether it adds up is to be checked.
 pub fn join_unescaped<'a>(pieces: impl Iterator<Item = &'a [u8]>, body: &mut Vec<u8>) {
     body.clear();
     for (number, piece) in pieces.enumerate() {

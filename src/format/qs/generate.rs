@@ -1,8 +1,8 @@
 //! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
 //!
-//! A small pre-emptive kernel is simulated with dining philosophers on it: a table and some philosophers, all active objects, driven by
-//! time events. Queues, pools, priorities and records follow the rules of the real framework, in its order. Everything depends on the
-//! options alone, and memory does not grow with the size.
+//! A small pre-emptive kernel is simulated with dining philosophers on it: a table and some philosophers, all active objects,
+//! driven by time events. Queues, pools, priorities and records follow the rules of the real framework, in its order. Everything
+//! depends on the options alone, and memory does not grow with the size.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! QS, the software tracing of the QP real-time frameworks (QP/C and QP/C++). Its host program is QSPY.
 //!
-//! A capture is a chain of HDLC-like frames ([`frame`]), each one record ([`record`]) with a sequence number and a checksum. How wide
-//! its fields are depends on the target ([`layout`]), which tells it in one record ([`info`]); where that is missing it is found out
-//! ([`infer`]).
+//! A capture is a chain of HDLC-like frames ([`frame`]), each one record ([`record`]) with a sequence number and a checksum. How
+//! wide its fields are depends on the target ([`layout`]), which tells it in one record ([`info`]); where that is missing it is
+//! found out ([`infer`]).
 
 pub mod clockrate;
 pub mod decode;

@@ -1,7 +1,7 @@
 //! Recognising a capture.
 //!
-//! There is no magic number, but a checksum and a sequence number in every frame: what is not QS has hardly a sound frame, and never two
-//! in sequence.
+//! There is no magic number, but a checksum and a sequence number in every frame: what is not QS has hardly a sound frame, and
+//! never two in sequence.
 
 use crate::format::Probe;
 

@@ -170,7 +170,8 @@ records! {
     Subscribe "QF_ACTIVE_SUBSCRIBE" = 12 [..] { time: time, sig: signal_of 2, ao: object }
     Unsubscribe "QF_ACTIVE_UNSUBSCRIBE" = 13 [..] { time: time, sig: signal_of 2, ao: object }
     Post "QF_ACTIVE_POST" = 14 [..]
-        { time: time, sender: object since 420, sig: signal_of 3, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue, min: queue }
+        { time: time, sender: object since 420, sig: signal_of 3, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue,
+          min: queue }
     PostLifo "QF_ACTIVE_POST_LIFO" = 15 [..]
         { time: time, sig: signal_of 2, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue, min: queue }
     Get "QF_ACTIVE_GET" = 16 [..] { time: time, sig: signal_of 2, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue }

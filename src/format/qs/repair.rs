@@ -1,5 +1,5 @@
-//! What can be saved from a run of frames that do not add up. Nothing is guessed: what is saved adds up, is as long as its record must
-//! be, and has the sequence number that belongs there.
+//! What can be saved from a run of frames that do not add up. Nothing is guessed: what is saved adds up, is as long as its record
+//! must be, and has the sequence number that belongs there.
 //!
 //! - A lost or damaged flag glues two frames together: the first, the second, or both are found in the whole.
 //! - The target writes texts without escaping them: a `~` or `}` in one breaks its frame.

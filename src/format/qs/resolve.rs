@@ -2,9 +2,10 @@
 //!
 //! - [`input`]: sequence numbers, damage, sessions; [`clock`]: the time;
 //! - [`tables`]: addresses to handles; [`firmware`]: the entities of a session;
-//! - [`events`], [`rarer`]: what each record means;
+//! - [`events`], [`rarer`], [`application`]: what each record means;
 //! - [`view`]: the records as they are.
 
+mod application;
 mod clock;
 mod events;
 mod firmware;

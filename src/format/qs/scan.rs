@@ -1,7 +1,7 @@
 //! The first pass: what holds for the whole recording, wherever in it it stands.
 //!
-//! Names and what the target tells of itself may come after their first use, so they are collected before anything is decoded. What a
-//! record of them means is not known yet, for the target's sizes are not: their data are kept as they are.
+//! Names and what the target tells of itself may come after their first use, so they are collected before anything is decoded.
+//! What a record of them means is not known yet, for the target's sizes are not: their data are kept as they are.
 
 use std::ops::Range;
 

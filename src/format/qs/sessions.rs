@@ -1,5 +1,5 @@
-//! From the facts of the first pass to sessions: where each starts, how the target sends in it, what it calls things, and where all that
-//! is known from.
+//! From the facts of the first pass to sessions: where each starts, how the target sends in it, what it calls things, and where
+//! all that is known from.
 
 use std::sync::Arc;
 

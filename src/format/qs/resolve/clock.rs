@@ -1,8 +1,8 @@
 //! Time stamps of limited width → one time that never goes back.
 //!
-//! A stamp is taken as the nearest reading of the counter after the one before, or slightly before it: half the range each way. Small
-//! steps back are real (some targets read a counter whose base is updated late): order is kept, the time is held. If the stamps stay
-//! behind for long, the counter was set back, and time goes on from where it was.
+//! A stamp is taken as the nearest reading of the counter after the one before, or slightly before it: half the range each way.
+//! Small steps back are real (some targets read a counter whose base is updated late): order is kept, the time is held. If the
+//! stamps stay behind for long, the counter was set back, and time goes on from where it was.
 
 use crate::model::{Nanos, Rate, Ticks};
 

@@ -1,11 +1,10 @@
 //! What each record means, in the language of the common model.
 
 use crate::model::{
-    Arg, ArgValue, Args, EventKind, Label, LaneKind, Level, LogNote, LogSeverity, NameId, Nanos, Origin, Packed, StepResult,
+    Arg, ArgValue, Args, EventKind, LaneKind, Level, LogNote, LogSeverity, NameId, Nanos, Origin, Packed, StepResult,
 };
 
 use super::super::decode::{Records, Stored};
-use super::super::element::{Element, Elements};
 use super::super::layout::Fields;
 use super::super::record::{Kind, command_name};
 use super::super::sessions::Session;
@@ -75,12 +74,12 @@ pub struct Work<'a, 'b> {
 
 impl Work<'_, '_> {
     #[inline]
-    fn put(&mut self, kind: EventKind) {
+    pub(super) fn put(&mut self, kind: EventKind) {
         put(self.out.batch, self.firmware.core, self.now, kind);
     }
 
     #[inline]
-    fn object(&mut self, address: u64) -> Option<usize> {
+    pub(super) fn object(&mut self, address: u64) -> Option<usize> {
         self.firmware.tables.object(address)
     }
 
@@ -91,7 +90,7 @@ impl Work<'_, '_> {
     }
 
     #[inline]
-    fn signal(&mut self, signal: u64, object: Option<usize>) -> Option<NameId> {
+    pub(super) fn signal(&mut self, signal: u64, object: Option<usize>) -> Option<NameId> {
         self.firmware.tables.signal(signal as u32, object, &self.from.names, self.out.entities)
     }
 
@@ -201,9 +200,11 @@ impl Work<'_, '_> {
     #[inline]
     fn fill_after_post(&mut self, object: usize, free: u64) -> Level {
         let stretch = self.firmware.stretch;
+        // Since the target's reset nothing is missing, and nothing was put into it.
+        let is_new = stretch == self.firmware.first_stretch && self.from.info.is_some_and(|info| info.is_reset);
         let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
-        let was_empty = object.empty_in.take() == Some(stretch);
-        object.is_used = true;
+        let was_used = std::mem::replace(&mut object.is_used, true);
+        let was_empty = object.empty_in.take() == Some(stretch) || (is_new && !was_used);
         let free = u32::try_from(free).unwrap_or(u32::MAX);
         if was_empty {
             // The first one is not in the ring: its place counts as well.
@@ -222,9 +223,11 @@ impl Work<'_, '_> {
         let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
         let Some(free) = free else {
             object.empty_in = Some(stretch);
+            object.is_used = true;
             return Level::known(0);
         };
         object.empty_in = None;
+        object.is_used = true;
         let free = u32::try_from(free).unwrap_or(u32::MAX);
         match object.capacity {
             Some(capacity) if free <= capacity => Level::known(capacity - free),
@@ -452,82 +455,6 @@ impl Work<'_, '_> {
             self.put(EventKind::SpanEnd { lane, args });
         }
         Some(())
-    }
-
-    /// An application record: an instant whose name ends with its texts, its elements as args.
-    fn user(&mut self, records: &Records, stored: &Stored) -> Option<()> {
-        let layout = &self.from.layout;
-        let lane = self.firmware.record(stored.id, layout.config.user_base, self.from, self.out.entities)?;
-        let data = records.data_of(stored).get(usize::from(layout.config.sizes.time)..)?;
-        let start = self.out.batch.args.len();
-        let mut text = None;
-        for (number, element) in Elements::new(data, layout.config.sizes, layout.config.version).enumerate() {
-            let Ok(element) = element else { break };
-            let Some(name) = self.firmware.element(number, self.out.entities) else { break };
-            let value = self.element(element.element);
-            if let (ArgValue::Text(found), Element::Text(_)) = (value, element.element) {
-                text = text.or(Some(found)).filter(|text| !text.is_empty());
-            }
-            self.out.batch.args.push(Arg { name, value });
-            self.count(stored.id, number, value);
-        }
-        let args = self.out.batch.args_since(start);
-        let label = text.map_or(Label::NONE, Label::text);
-        self.put(EventKind::Instant { lane, label, args });
-        Some(())
-    }
-
-    fn element(&mut self, element: Element<'_>) -> ArgValue {
-        let text = |work: &mut Self, text: &str| ArgValue::Text(work.out.batch.texts.add(text));
-        match element {
-            Element::Int(value) => ArgValue::Int(value),
-            Element::Uint(value) => ArgValue::Uint(value),
-            Element::Hex(value, _) => ArgValue::Hex(value),
-            Element::Float(value) => ArgValue::Float(value),
-            Element::Enum { group, value } => {
-                let name = self.from.names.value(group, value).map(|name| self.out.entities.add_name(name));
-                name.flatten().map_or(ArgValue::Uint(value.into()), ArgValue::Name)
-            }
-            Element::Text(bytes) => ArgValue::Text(self.out.batch.texts.add_lossy(bytes.trim_ascii()).0),
-            Element::Memory(bytes) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02X} ")).collect();
-                text(self, hex.trim_end())
-            }
-            Element::Signal { signal, object } => {
-                let object = self.object(object);
-                self.signal(signal.into(), object).map_or(ArgValue::Uint(signal.into()), ArgValue::Name)
-            }
-            Element::Object(address) => match self.from.names.object(address) {
-                Some(name) => self.out.entities.add_name(name).map_or(ArgValue::Hex(address), ArgValue::Name),
-                None => ArgValue::Hex(address),
-            },
-            Element::Function(address) => match self.from.names.function(address) {
-                Some(name) => self.out.entities.add_name(name).map_or(ArgValue::Hex(address), ArgValue::Name),
-                None => ArgValue::Hex(address),
-            },
-        }
-    }
-
-    /// The value of an element that is to be drawn as a counter.
-    #[inline]
-    fn count(&mut self, id: u8, index: usize, value: ArgValue) {
-        if self.firmware.counters.is_empty() {
-            return;
-        }
-        for number in 0..self.firmware.counters.len() {
-            if self.firmware.counters.get(number).is_none_or(|&(of, element, _)| (of, element) != (id, index)) {
-                continue;
-            }
-            let Some(lane) = self.firmware.counter(number, self.from, self.out.entities) else { continue };
-            match value {
-                ArgValue::Uint(value) | ArgValue::Hex(value) => {
-                    self.put(EventKind::Value { lane, value: Packed(value.cast_signed()) });
-                }
-                ArgValue::Int(value) => self.put(EventKind::Value { lane, value: Packed(value) }),
-                ArgValue::Float(value) => self.put(EventKind::Float { lane, value: Packed(value) }),
-                _ => {}
-            }
-        }
     }
 
     /// Records that are few.

@@ -124,6 +124,8 @@ pub struct Firmware {
     pub core: CoreId,
     /// The number of the present stretch without a gap.
     pub stretch: u32,
+    /// The number of the stretch in which the session began.
+    pub first_stretch: u32,
     groups: [Option<GroupId>; Part::COUNT],
     singles: [Option<LaneId>; Single::COUNT],
     words: [Option<NameId>; Word::COUNT],
@@ -142,6 +144,7 @@ impl Firmware {
             session,
             core,
             stretch,
+            first_stretch: stretch,
             groups: [None; Part::COUNT],
             singles: [None; Single::COUNT],
             words: [None; Word::COUNT],

@@ -1,7 +1,7 @@
 //! The target's addresses and signal numbers → dense handles, and the names that go with them.
 //!
-//! Each record mentions some; so a look-up is an index into a small table of those met last, and only what is not there is looked up
-//! by hash.
+//! Each record mentions some; so a look-up is an index into a small table of those met last, and only what is not there is looked
+//! up by hash.
 
 use rustc_hash::FxHashMap;
 
