@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -166,7 +166,6 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let &Tsp { bytes, seed, tickless: is_tickless, .. } = arguments;
             let options = tsp::GenerateOptions { bytes, seed, timer, is_tickless, damage };
             write(arguments.output.as_ref(), |out| tsp::generate(&options, out))
-            write_to(arguments.output.as_deref(), &|out| generate::generate(&options, out))
         }
         Capture::Qs(arguments) => {
             let damage = match arguments.damage {
@@ -178,7 +177,7 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             };
             let (bytes, seed) = (arguments.bytes, arguments.seed);
             let options = qs::GenerateOptions { bytes, seed, damage, ..qs::GenerateOptions::default() };
-            write_to(arguments.output.as_deref(), &|out| qs::generate(&options, out))
+            write(arguments.output.as_ref(), |out| qs::generate(&options, out))
         }
     }
 }
@@ -186,9 +185,6 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
 /// Writes what `generate` makes to a file, or to standard output.
 fn write(path: Option<&PathBuf>, generate: impl Fn(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out: Box<dyn Write> = match path {
-/// Writes what a generator makes to a file, or to standard output.
-fn write_to(output: Option<&Path>, generator: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let mut out: Box<dyn Write> = match output {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),
         None if io::stdout().is_terminal() => bail!("a capture is binary: give a file with -o, or a pipe"),
         None => Box::new(io::stdout().lock()),
@@ -196,7 +192,6 @@ fn write_to(output: Option<&Path>, generator: &dyn Fn(&mut dyn Write) -> io::Res
     // The generators write in large pieces already, but in small ones for small captures.
     let mut out = BufWriter::new(&mut out);
     generate(&mut out).and_then(|()| out.flush()).context("cannot write the capture")
-    generator(&mut out).and_then(|()| out.flush()).context("cannot write the capture")
 }
 
 pub fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -1,10 +1,8 @@
 //! Model events as text, one a line: time in nanoseconds, core, what, about which entity.
 
 use traceconv::model::{
-    ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, ObjectId, TaskId, TaskKind,
-    UNKNOWN_ADDRESS, Wait,
     ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, MachineId, MaybeName, NameId,
-    ObjectId, Origin, OriginKind, TaskId, TaskKind, Wait,
+    ObjectId, Origin, OriginKind, TaskId, TaskKind, UNKNOWN_ADDRESS, Wait,
 };
 
 use crate::common::run::Subject;
