@@ -186,7 +186,7 @@ impl Line {
                     let now = self.input.clock.now();
                     debug_assert!(before <= now, "time goes back");
                 }
-            } else if self.input.gap.is_some() {
+            } else if self.input.gap.is_some() || !self.input.clock.has_begun() {
                 // When it was is known with the next time stamp only, and what it belongs to is not known at all.
                 continue;
             }

@@ -51,9 +51,15 @@ impl Clock {
         Nanos(self.now_ns)
     }
 
+    /// Whether there is a present: a stamp, or a session before this one.
+    #[inline]
+    pub fn has_begun(&self) -> bool {
+        self.last.is_some() || self.now_ns > 0
+    }
+
     /// Another session begins, `gap_ns` after what was before. Its counter has `width` bytes and starts anywhere.
     pub fn restart(&mut self, width: u8, gap_ns: u64) -> Nanos {
-        let has_begun = self.last.is_some() || self.now_ns > 0;
+        let has_begun = self.has_begun();
         self.mask = mask(width);
         (self.last, self.behind) = (None, 0);
         if has_begun {
