@@ -22,6 +22,8 @@ pub struct MachineState {
     in_step: bool,
     is_preempted: bool,
     is_publishing: bool,
+    /// The state in which the step was begun.
+    begun_in: Option<NameId>,
     /// The state whose slice is open.
     state: Option<NameId>,
     fill: Option<u32>,
@@ -166,6 +168,7 @@ impl Timeline {
         let drawn = self.machine(machine, entities);
         let own = &mut self.machines[machine.index()];
         own.in_step = true;
+        own.begun_in = state.get();
         let item = own.taken.take().filter(|item| item.signal == signal);
         let is_known = own.state.is_some();
         let words = &self.machine_words;
@@ -211,7 +214,9 @@ impl Timeline {
             let (result_name, source, target) = (words.result, words.source, words.target);
             let mut notes = [Note { name: result_name, value: NoteValue::Name(words.results[result as usize]) }; 3];
             let mut count = 1;
-            if let Some(from) = from.get() {
+            // Mostly it is the state that the step was begun in; else one around it.
+            let begun_in = self.machines[machine.index()].begun_in;
+            if let Some(from) = from.get().filter(|&from| Some(from) != begun_in) {
                 notes[count] = Note { name: source, value: NoteValue::Name(self.name_of(from, entities)) };
                 count += 1;
             }
