@@ -139,8 +139,6 @@ impl State {
                 WaitReason::Peek => "curtask_block_on_queue_peek",
                 WaitReason::Notification => "curtask_block_on_notify",
                 WaitReason::Bits => "curtask_block_on_event_group",
-                // Of other tracers, which do not tell more of a wait.
-                WaitReason::Period => return Ok(false),
             },
             EventKind::WaitingForBits { .. } => "curtask_block_on_event_group",
             _ => return Ok(false),
