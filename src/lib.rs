@@ -16,4 +16,6 @@ pub mod model;
 pub mod perfetto;
 pub mod pipeline;
 pub mod report;
+pub mod stats;
+pub mod symbols;
 pub mod timeline;

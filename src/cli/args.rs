@@ -31,6 +31,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// List every record of a recording, in file order
     Dump(DumpArgs),
+    /// Tell statistics of recordings: loads, latencies, queue levels, function times
+    Stats(StatsArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -140,6 +142,34 @@ pub(super) struct DumpArgs {
     /// For people, instead of JSON lines
     #[arg(long)]
     pub(super) text: bool,
+
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct StatsArgs {
+    /// The recordings; `-` is standard input
+    ///
+    /// Each has statistics of its own. But FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
+    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    pub(super) inputs: Vec<PathBuf>,
+
+    /// Where to write the statistics [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(super) output: Option<PathBuf>,
+
+    /// For scripts: exact figures in nanoseconds
+    #[arg(long, conflicts_with = "folded")]
+    pub(super) json: bool,
+
+    /// Where the time went, as lines `bottom;...;top nanoseconds` for flame graph tools
+    #[arg(long)]
+    pub(super) folded: bool,
+
+    /// How many rows a table has at most
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(super) rows: usize,
 
     #[command(flatten)]
     pub(super) read: ReadArgs,

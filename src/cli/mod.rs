@@ -11,6 +11,7 @@ mod own_options;
 mod plan;
 mod progress;
 mod source;
+mod stats;
 mod values;
 
 use std::io::{self, IsTerminal, Write};
@@ -53,6 +54,10 @@ pub fn main() -> ExitCode {
     let status = match args.command {
         Some(Command::Dump(args)) => match plan::plan_dump(&args) {
             Ok(plan) => dump::run(&plan),
+            Err(error) => wrong_usage(&error),
+        },
+        Some(Command::Stats(args)) => match plan::plan_stats(&args) {
+            Ok(plan) => stats::run(&plan),
             Err(error) => wrong_usage(&error),
         },
         None => match plan::plan_convert(&args.convert, io::stdout().is_terminal()) {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::args::{ConvertArgs, DumpArgs, ReadArgs};
+use super::args::{ConvertArgs, DumpArgs, ReadArgs, StatsArgs};
 use super::values::MaxLost;
 use crate::format::{Format, FormatOptions};
 use crate::input::{ReadOptions, detect};
@@ -50,6 +50,25 @@ pub(super) struct DumpPlan {
     pub(super) output: Place,
     pub(super) text: bool,
     pub(super) reading: Reading,
+}
+
+/// All that `traceconv stats INPUT...` is to do.
+#[derive(Debug)]
+pub(super) struct StatsPlan {
+    /// The inputs of each recording.
+    pub(super) recordings: Vec<Vec<SourceName>>,
+    pub(super) output: Place,
+    pub(super) form: StatsForm,
+    pub(super) reading: Reading,
+}
+
+/// How statistics are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatsForm {
+    /// As tables of so many rows at most.
+    Tables(usize),
+    Json,
+    Folded,
 }
 
 /// How inputs are read.
@@ -198,8 +217,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         }
     }
 
-    let one_recording = sources.iter().all(|source| source.core.is_some());
-    let groups: Vec<_> = if one_recording { vec![sources] } else { sources.into_iter().map(|source| vec![source]).collect() };
+    let groups = recordings(sources);
     let mut jobs = Vec::new();
     let several = groups.len() > 1;
     for sources in groups {
@@ -247,6 +265,30 @@ pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, UsageError> {
         return usage(format!("{} is the input itself; name another output with -o", output.display()));
     }
     Ok(DumpPlan { source, output, text: args.text, reading: reading(&args.read)? })
+}
+
+/// Plans statistics.
+pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, UsageError> {
+    let sources = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    check_sources(&sources)?;
+    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    if let Some(output) = file(&output)
+        && sources.iter().filter_map(|source| file(&source.place)).any(|input| is_same_file(input, output))
+    {
+        return usage(format!("{} is an input itself; name another output with -o", output.display()));
+    }
+    let form = match (args.json, args.folded) {
+        (true, _) => StatsForm::Json,
+        (false, true) => StatsForm::Folded,
+        (false, false) => StatsForm::Tables(args.rows),
+    };
+    Ok(StatsPlan { recordings: recordings(sources), output, form, reading: reading(&args.read)? })
+}
+
+/// Inputs that name their cores are one recording, others one each.
+fn recordings(sources: Vec<SourceName>) -> Vec<Vec<SourceName>> {
+    let is_one = sources.iter().all(|source| source.core.is_some());
+    if is_one { vec![sources] } else { sources.into_iter().map(|source| vec![source]).collect() }
 }
 
 fn reading(args: &ReadArgs) -> Result<Reading, UsageError> {

@@ -2,6 +2,7 @@
 //!
 //! The names of the JSON fields are a contract: they only change together with [`SCHEMA_VERSION`].
 
+pub mod stats;
 mod text;
 
 use serde::Serialize;
@@ -230,6 +231,7 @@ mod tests {
                 begins_midway: false,
                 details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
                 hints: vec!["Try --elf.".into()],
+                refused: None,
             },
         };
         let mut report = InputReport::named("a.bin".into(), Some(1));

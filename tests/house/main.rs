@@ -11,31 +11,38 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// Which parts of the library each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("model", &[]),
+    ("symbols", &[]),
     ("frame", &["model"]),
-    ("format", &["frame", "model"]),
+    ("format", &["frame", "model", "symbols"]),
     ("input", &["format", "model"]),
     ("timeline", &["model"]),
+    ("stats", &["model"]),
     ("perfetto", &["timeline", "model"]),
-    ("pipeline", &["format", "model", "perfetto", "timeline"]),
-    ("report", &["format", "input", "model", "pipeline"]),
-    ("cli", &["format", "input", "model", "pipeline", "report"]),
+    ("pipeline", &["format", "model", "perfetto", "stats", "timeline"]),
+    ("report", &["format", "input", "model", "pipeline", "stats"]),
+    ("cli", &["format", "input", "model", "pipeline", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
-const BLIND_TO_FORMATS: [&str; 4] = ["model", "frame", "timeline", "perfetto"];
+const BLIND_TO_FORMATS: [&str; 6] = ["model", "symbols", "frame", "timeline", "stats", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("anyhow", &["cli", "main"]),
     ("clap", &["cli"]),
+    ("cpp_demangle", &["symbols"]),
+    ("crc", &["format", "frame", "symbols"]),
     ("ctrlc", &["cli"]),
     ("flate2", &["input"]),
+    ("gimli", &["symbols"]),
     ("indicatif", &["cli"]),
     ("memmap2", &["input"]),
+    ("object", &["symbols"]),
     ("prost", &["perfetto"]),
     ("rayon", &["pipeline"]),
+    ("rustc_demangle", &["symbols"]),
     ("tempfile", &["cli", "input"]),
     ("zstd", &["input"]),
 ];

@@ -255,16 +255,22 @@ impl Grammar for Packets {
     const MAX_PACKET_BYTES: usize = MAX_LIST_BYTES;
     const RESYNC_BYTES: usize = 256 << 10;
 
+    /// Where no preamble stands for long, reading makes a stop at each multiple of [`Grammar::RESYNC_BYTES`], so that nobody looks far.
     fn sync(&self, input: &[u8], at: usize) -> usize {
         let Some(rest) = input.get(at..) else { return input.len() };
         if rest.starts_with(&PREAMBLE) {
             return at;
         }
-        self.finder.find(rest).map_or(input.len(), |index| at + index)
+        let stop = (at + 1).next_multiple_of(Self::RESYNC_BYTES).min(input.len());
+        let near = input.get(at..(stop + PREAMBLE.len() - 1).min(input.len())).unwrap_or(rest);
+        self.finder.find(near).map_or(stop, |index| at + index)
     }
 
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
-        let Some(&id) = input.get(at + 4) else { return each(at + PREAMBLE.len()) };
+        let Some(&[a, b, c, _, id]) = input.get(at..).and_then(<[u8]>::first_chunk) else { return each(at + PREAMBLE.len()) };
+        if [a, b, c] != PREAMBLE {
+            return each(at + 1);
+        }
         let len = self.lengths.of(id);
         if len == OPEN && is_open(id) {
             let ends = (0..=MAX_DATA_BYTES).map(|len| at + HEAD_BYTES + len);

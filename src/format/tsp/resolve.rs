@@ -232,8 +232,17 @@ impl Input {
             ledger.bad_frames(kind, offset, bytes, 1, lost);
             if !matches!(bad.reason, BadPacket::HostBytes | BadPacket::BadText) {
                 let note = LossNote { kind, offset, bytes, at_least_lost: lost };
-                self.damage.push_back((before + u64::from(bad.index), note));
+                self.note_damage(before + u64::from(bad.index), note);
             }
+        }
+    }
+
+    /// Keeps what is damaged before a packet: one note of each kind, so that a flood of damage stays small.
+    fn note_damage(&mut self, number: u64, note: LossNote) {
+        let mut same = self.damage.iter_mut().rev().take_while(|(before, _)| *before == number);
+        match same.find(|(_, noted)| noted.kind == note.kind) {
+            Some((_, noted)) => merge_note(noted, note),
+            None => self.damage.push_back((number, note)),
         }
     }
 
@@ -443,13 +452,15 @@ impl Input {
 /// Adds what is missing to what else is missing at the same place.
 fn add_note(pending: &mut Vec<LossNote>, note: LossNote) {
     match pending.iter_mut().find(|pending| pending.kind == note.kind) {
-        Some(pending) => {
-            pending.offset = pending.offset.min(note.offset);
-            pending.bytes += note.bytes;
-            pending.at_least_lost = pending.at_least_lost.saturating_add(note.at_least_lost);
-        }
+        Some(pending) => merge_note(pending, note),
         None => pending.push(note),
     }
+}
+
+fn merge_note(one: &mut LossNote, other: LossNote) {
+    one.offset = one.offset.min(other.offset);
+    one.bytes += other.bytes;
+    one.at_least_lost = one.at_least_lost.saturating_add(other.at_least_lost);
 }
 
 /// What the neighbours of a packet tell of it. `changed` is the task whose priority the packet before changed.

@@ -131,7 +131,7 @@ impl State {
         let has = match event.kind {
             EventKind::Waiting(wait) => match wait.reason {
                 WaitReason::Delay => "curtask_delay",
-                WaitReason::DelayUntil | WaitReason::Period => "curtask_delay_until",
+                WaitReason::DelayUntil => "curtask_delay_until",
                 WaitReason::Receive if is_stream(wait, entities) => "curtask_block_on_stream_receive",
                 WaitReason::Send if is_stream(wait, entities) => "curtask_block_on_stream_send",
                 WaitReason::Receive => "curtask_block_on_queue_receive",
@@ -139,6 +139,8 @@ impl State {
                 WaitReason::Peek => "curtask_block_on_queue_peek",
                 WaitReason::Notification => "curtask_block_on_notify",
                 WaitReason::Bits => "curtask_block_on_event_group",
+                // Of other recordings.
+                WaitReason::Period => return Ok(false),
             },
             EventKind::WaitingForBits { .. } => "curtask_block_on_event_group",
             _ => return Ok(false),

@@ -1,0 +1,338 @@
+//! Statistics of a recording: events of the common model in, tables out. It knows no format and draws nothing.
+//!
+//! - [`tasks`]: who runs how long, waits for what, and how long it takes from being made ready to running;
+//! - [`objects`]: levels of queues, holds of mutexes, spans, states and values of lanes, interrupts;
+//! - [`calls`]: how often functions are called, and how long they take with and without what they call;
+//! - [`stacks`]: where the time goes, as folded stacks for flame graphs;
+//! - [`spread`]: sums and distributions; [`report`]: the result for scripts; [`text`]: for people.
+//!
+//! Every nanosecond of every core, from the first event to the last, belongs to the task that runs there, to the interrupt that
+//! interrupts it, or is unknown: before the first switch, and from a loss to the next switch. Sums are whole nanoseconds. What
+//! begins or ends unseen is not counted as a duration.
+
+mod calls;
+mod objects;
+pub mod report;
+mod spread;
+mod stacks;
+mod tasks;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+use calls::{CoreCalls, EndedCall, FunctionCalls};
+use objects::{CoreState, HeapState, IsrState, LaneState, NamedSpans, ObjectState};
+use stacks::{Frame, Stacks};
+use tasks::TaskState;
+
+pub use spread::SpreadReport;
+
+use crate::model::{
+    CoreId, Entities, EventBatch, EventKind, IsrId, LaneId, LogSeverity, ObjectId, PriorityChange, TaskId, TaskKind,
+};
+
+/// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
+const NESTING_LIMIT: usize = 256;
+
+/// Gathers statistics, event by event.
+#[derive(Default)]
+pub struct Statistics {
+    first_ns: Option<u64>,
+    now_ns: u64,
+    session: u32,
+    gaps: u64,
+    cores: Vec<CoreState>,
+    tasks: Vec<TaskState>,
+    isrs: Vec<IsrState>,
+    objects: Vec<ObjectState>,
+    lanes: Vec<LaneState>,
+    named_spans: NamedSpans,
+    functions: Vec<FunctionCalls>,
+    calls: Vec<CoreCalls>,
+    stacks: Option<Stacks>,
+    heap: HeapState,
+    logs: [u64; LOG_SEVERITIES.len()],
+    /// How many tasks have a histogram.
+    histograms: usize,
+    touched: Touched,
+}
+
+/// What may be open: visited, and emptied, at a gap.
+#[derive(Default)]
+struct Touched {
+    tasks: Vec<TaskId>,
+    objects: Vec<ObjectId>,
+    lanes: Vec<LaneId>,
+}
+
+const LOG_SEVERITIES: [(LogSeverity, &str); 7] = [
+    (LogSeverity::Fatal, "fatal"),
+    (LogSeverity::Error, "error"),
+    (LogSeverity::Warning, "warning"),
+    (LogSeverity::Info, "info"),
+    (LogSeverity::Debug, "debug"),
+    (LogSeverity::Verbose, "verbose"),
+    (LogSeverity::Unspecified, "unspecified"),
+];
+
+impl Statistics {
+    /// Nothing yet. `with_stacks`: also for [`Statistics::folded`].
+    #[must_use]
+    pub fn new(with_stacks: bool) -> Statistics {
+        Statistics { stacks: with_stacks.then(Stacks::default), ..Statistics::default() }
+    }
+
+    /// Takes a batch. Its events come after those of the batches before.
+    pub fn consume(&mut self, batch: &EventBatch, entities: &Entities) {
+        self.tasks.resize_with(entities.tasks.len(), TaskState::default);
+        self.isrs.resize_with(entities.isrs.len(), IsrState::default);
+        self.objects.resize_with(entities.objects.len(), ObjectState::default);
+        self.lanes.resize_with(entities.lanes.len(), LaneState::default);
+        for event in &batch.events {
+            let (time_ns, core) = (event.time.0, event.core);
+            let first_ns = *self.first_ns.get_or_insert(time_ns);
+            if self.cores.len() <= core.index() {
+                let new = |number| CoreState { accounted_ns: first_ns, number: CoreId(number), ..CoreState::default() };
+                (self.cores.len()..=core.index()).for_each(|number| self.cores.push(new(number as u16)));
+            }
+            match event.kind {
+                EventKind::SwitchedIn(task) => self.switched_in(task, core, time_ns, entities),
+                EventKind::Ready { task, .. } | EventKind::Resumed { task, .. } => self.ready(task, time_ns),
+                EventKind::Object { object, op, level, .. } => self.object_op(object, op, level.get(), time_ns, entities),
+                EventKind::Waiting(wait) => self.waiting(wait, core, time_ns),
+                EventKind::IsrEnter(isr) => self.isr_enter(isr, core, time_ns),
+                EventKind::IsrExit(isr) => self.isr_exit(isr, core, time_ns),
+                EventKind::Relisted(task) => self.relisted(task, time_ns),
+                EventKind::WaitingForBits { object, kernel_ticks, .. } => {
+                    self.waiting_for_bits(object, kernel_ticks, core, time_ns);
+                }
+                EventKind::Suspended(task) => self.suspended(task, time_ns),
+                EventKind::TaskDeleted(task) => self.task_deleted(task, time_ns),
+                EventKind::TaskStanding { task, standing } => self.task_standing(task, standing),
+                EventKind::Priority { task, priority, change } => self.priority(task, priority, change),
+                EventKind::StackFree { task, bytes } => {
+                    if let Some(state) = self.tasks.get_mut(task.index()) {
+                        state.stack_free_bytes = Some(state.stack_free_bytes.map_or(bytes, |least| least.min(bytes)));
+                    }
+                }
+                EventKind::ObjectLevel { object, level } => self.object_level(object, level, time_ns, entities),
+                EventKind::LateObjectLevel { object, level, since } => self.object_level(object, level, since.get(), entities),
+                EventKind::Stream { object, op, level, .. } => {
+                    let op = match op {
+                        crate::model::StreamOp::Send => crate::model::ObjectOp::Send,
+                        crate::model::StreamOp::Receive => crate::model::ObjectOp::Receive,
+                    };
+                    self.object_op(object, op, Some(level), time_ns, entities);
+                }
+                EventKind::Capacity { object, items, item_bytes } => {
+                    if let Some(state) = self.objects.get_mut(object.index()) {
+                        state.capacity = Some((items, item_bytes));
+                    }
+                }
+                EventKind::Heap { op, address, bytes } => self.heap_op(op, address.get(), bytes),
+                EventKind::SpanBegin { lane, label, .. } => self.span_begin(lane, label, time_ns),
+                EventKind::SpanEnd { lane, .. } => self.span_end(lane, time_ns),
+                EventKind::State { lane, label, .. } => self.lane_state(lane, label, time_ns),
+                EventKind::Instant { lane, .. } => {
+                    if let Some(state) = self.lanes.get_mut(lane.index()) {
+                        state.instants += 1;
+                    }
+                }
+                EventKind::Value { lane, value } => self.lane_value(lane, value.get()),
+                EventKind::Log(index) => {
+                    let severity = batch.logs.get(index as usize).map(|note| note.severity);
+                    let place = LOG_SEVERITIES.iter().position(|(known, _)| Some(*known) == severity);
+                    place.into_iter().for_each(|place| self.logs[place] += 1);
+                }
+                EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
+                    let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
+                    let begin_ns = begin.get().min(end_ns);
+                    self.call(core, EndedCall { function: function.0, depth, begin_ns, end_ns, is_hidden });
+                }
+                EventKind::CoreEnd => {
+                    self.account(core, time_ns);
+                    self.leave_unknown(core);
+                }
+                EventKind::SessionStart(session) => {
+                    // Other cores of the same recording tell it too.
+                    if session > self.session {
+                        self.session = session;
+                        self.forget_all(self.now_ns);
+                    }
+                }
+                EventKind::Loss(_) => {
+                    self.gaps += 1;
+                    self.forget_all(self.now_ns.min(time_ns));
+                }
+                EventKind::TaskCreated(_)
+                | EventKind::Notify { .. }
+                | EventKind::Notified { .. }
+                | EventKind::Holder { .. }
+                | EventKind::Depth { .. }
+                | EventKind::Bits { .. }
+                | EventKind::Timer { .. }
+                | EventKind::Float { .. }
+                | EventKind::Posted { .. }
+                | EventKind::Publish { .. }
+                | EventKind::PublishEnd { .. }
+                | EventKind::Taken { .. }
+                | EventKind::StepBegin { .. }
+                | EventKind::StepEnd { .. }
+                | EventKind::InState { .. }
+                | EventKind::MachineNote { .. }
+                | EventKind::Preempted { .. }
+                | EventKind::Unpreempted { .. }
+                | EventKind::MachinePriority { .. } => {}
+            }
+            self.now_ns = self.now_ns.max(time_ns);
+        }
+    }
+
+    fn call(&mut self, core: CoreId, call: EndedCall) {
+        if self.calls.len() <= core.index() {
+            self.calls.resize_with(core.index() + 1, CoreCalls::default);
+        }
+        self.calls[core.index()].ended(call, &mut self.functions, self.stacks.as_mut());
+    }
+
+    /// The capture has ended: nothing may be consumed after it.
+    pub fn finish(&mut self) {
+        for core in 0..self.cores.len() {
+            self.account(CoreId(core as u16), self.now_ns);
+        }
+        self.forget_calls();
+    }
+
+    /// Where the time went: lines `bottom;…;top nanoseconds`, as flame graph tools read them. Only after [`Statistics::finish`], and
+    /// if stacks were asked for.
+    #[must_use]
+    pub fn folded(&self, entities: &Entities) -> Option<String> {
+        let several = self.cores.len() > 1;
+        let name = |frame| match frame {
+            Frame::Root => None,
+            Frame::Core(core) => several.then(|| format!("CPU {core}")),
+            Frame::Task(task) => Some(report::task_name(entities, TaskId(task))),
+            Frame::Isr(isr) => Some(report::isr_name(entities, IsrId(isr))),
+            Frame::Function(function) => Some(report::function_name(entities, function)),
+        };
+        self.stacks.as_ref().map(|stacks| stacks.folded(name))
+    }
+
+    /// The time of a core up to now belongs to whatever runs there.
+    fn account(&mut self, core: CoreId, time_ns: u64) {
+        let Some(state) = self.cores.get_mut(core.index()) else { return };
+        let spent_ns = time_ns.saturating_sub(state.accounted_ns);
+        if spent_ns == 0 {
+            return;
+        }
+        state.accounted_ns = time_ns;
+        if let Some(&(isr, _)) = state.isr_stack.last() {
+            state.isr_ns += spent_ns;
+            if let Some(isr) = self.isrs.get_mut(isr.index()) {
+                isr.self_ns += spent_ns;
+            }
+        } else if let Some(task) = state.current {
+            let run_ns = &mut self.tasks[task.index()].run_ns;
+            if run_ns.len() <= core.index() {
+                run_ns.resize(core.index() + 1, 0);
+            }
+            run_ns[core.index()] += spent_ns;
+        } else {
+            state.unknown_ns += spent_ns;
+            return;
+        }
+        if let Some(stacks) = &mut self.stacks {
+            let task = state.current.map(|task| Frame::Task(task.0));
+            let isrs = state.isr_stack.iter().map(|(isr, _)| Frame::Isr(isr.0));
+            stacks.spend(std::iter::once(Frame::Core(core.0)).chain(task).chain(isrs), spent_ns);
+        }
+    }
+
+    fn isr_enter(&mut self, isr: IsrId, core: CoreId, time_ns: u64) {
+        self.account(core, time_ns);
+        if self.cores[core.index()].isr_stack.len() >= NESTING_LIMIT {
+            self.close_isrs(core, time_ns);
+        }
+        self.cores[core.index()].isr_stack.push((isr, time_ns));
+    }
+
+    fn isr_exit(&mut self, isr: IsrId, core: CoreId, time_ns: u64) {
+        self.account(core, time_ns);
+        let stack = &mut self.cores[core.index()].isr_stack;
+        // It was active before the capture began, or its enter was lost.
+        let Some(position) = stack.iter().rposition(|(active, _)| *active == isr) else { return };
+        // Handlers above it must have ended: their exits are missing.
+        for (above, _) in stack.drain(position + 1..) {
+            unfinished(&mut self.isrs, above);
+        }
+        if let (Some((isr, since_ns)), Some(state)) = (stack.pop(), self.isrs.get_mut(isr.index())) {
+            let _ = isr;
+            state.durations.add(time_ns.saturating_sub(since_ns));
+        }
+    }
+
+    /// The exits of all handlers that are active on a core are missing.
+    fn close_isrs(&mut self, core: CoreId, time_ns: u64) {
+        if self.cores[core.index()].isr_stack.is_empty() {
+            return;
+        }
+        self.account(core, time_ns);
+        for (isr, _) in std::mem::take(&mut self.cores[core.index()].isr_stack) {
+            unfinished(&mut self.isrs, isr);
+        }
+    }
+
+    fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange) {
+        let Some(state) = self.tasks.get_mut(task.index()) else { return };
+        match change {
+            PriorityChange::Set | PriorityChange::Base => {
+                state.priority = Some(state.priority.map_or(priority, |highest| highest.max(priority)));
+            }
+            // It may be inherited; better than nothing.
+            PriorityChange::Told => _ = state.priority.get_or_insert(priority),
+            PriorityChange::Inherit | PriorityChange::Disinherit => {}
+        }
+    }
+
+    /// Nobody knows who runs on a core from here on.
+    fn leave_unknown(&mut self, core: CoreId) {
+        let state = &mut self.cores[core.index()];
+        for (isr, _) in std::mem::take(&mut state.isr_stack) {
+            unfinished(&mut self.isrs, isr);
+        }
+        if let Some(task) = state.current.take() {
+            self.forget_task(task);
+        }
+    }
+
+    /// Something is missing from `time_ns` on: nothing that was open is known to go on.
+    fn forget_all(&mut self, time_ns: u64) {
+        for core in 0..self.cores.len() {
+            let core = CoreId(core as u16);
+            self.account(core, time_ns);
+            self.leave_unknown(core);
+        }
+        let Touched { tasks, objects, lanes } = std::mem::take(&mut self.touched);
+        tasks.into_iter().for_each(|task| self.forget_task(task));
+        objects.into_iter().for_each(|object| self.forget_object(object));
+        lanes.into_iter().for_each(|lane| self.forget_lane(lane));
+        self.forget_calls();
+    }
+
+    fn forget_calls(&mut self) {
+        for calls in &mut self.calls {
+            calls.forget(self.stacks.as_mut());
+        }
+    }
+
+    /// The time in a task that stands for "nothing to do".
+    fn is_idle(entities: &Entities, task: usize) -> bool {
+        entities.tasks.get(task).is_some_and(|task| task.kind == TaskKind::Idle)
+    }
+}
+
+fn unfinished(isrs: &mut [IsrState], isr: IsrId) {
+    if let Some(state) = isrs.get_mut(isr.index()) {
+        state.unfinished += 1;
+    }
+}

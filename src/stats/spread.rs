@@ -1,0 +1,176 @@
+//! Sums and distributions of durations, in whole nanoseconds and in bounded memory.
+
+use serde::Serialize;
+
+/// How many values there were, their sum, the least and the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// How many.
+    pub count: u64,
+    /// Their sum; held at `u64::MAX`.
+    pub total_ns: u64,
+    /// The least; `u64::MAX` if there is none.
+    pub min_ns: u64,
+    /// The greatest.
+    pub max_ns: u64,
+}
+
+impl Default for Spread {
+    fn default() -> Spread {
+        Spread { count: 0, total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+}
+
+impl Spread {
+    /// Adds a value; tells whether it is the first or greater than all before.
+    #[inline]
+    pub fn add(&mut self, value_ns: u64) -> bool {
+        let is_greatest = self.count == 0 || value_ns > self.max_ns;
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(value_ns);
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+        is_greatest
+    }
+
+    /// The mean, rounded down.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<u64> {
+        self.total_ns.checked_div(self.count)
+    }
+
+    /// As it is reported.
+    #[must_use]
+    pub fn report(&self) -> SpreadReport {
+        let some = |value| (self.count > 0).then_some(value);
+        SpreadReport {
+            count: self.count,
+            total_ns: self.total_ns,
+            min_ns: some(self.min_ns),
+            mean_ns: self.mean_ns(),
+            max_ns: some(self.max_ns),
+        }
+    }
+}
+
+/// A [`Spread`] for scripts; what no value tells is `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SpreadReport {
+    /// How many values.
+    pub count: u64,
+    /// Their sum.
+    pub total_ns: u64,
+    /// The least.
+    pub min_ns: Option<u64>,
+    /// The mean, rounded down.
+    pub mean_ns: Option<u64>,
+    /// The greatest.
+    pub max_ns: Option<u64>,
+}
+
+/// Steps per doubling, as a power of two.
+const STEP_BITS: u32 = 3;
+const STEPS: usize = 1 << STEP_BITS;
+const BUCKETS: usize = (64 - STEP_BITS as usize + 1) * STEPS;
+
+/// A histogram with eight steps per doubling, so that a quantile is told at most 12.5 % too high, in 4 KiB.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: Box<[u64; BUCKETS]>,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { counts: Box::new([0; BUCKETS]) }
+    }
+}
+
+impl Histogram {
+    /// Adds a value.
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        if let Some(count) = self.counts.get_mut(bucket(value)) {
+            *count += 1;
+        }
+    }
+
+    /// The value that so many per mille of all are not above: the upper end of its step, but never more than the greatest value.
+    #[must_use]
+    pub fn quantile(&self, per_mille: u64, spread: &Spread) -> Option<u64> {
+        if spread.count == 0 {
+            return None;
+        }
+        let rank = u128::from(spread.count) * u128::from(per_mille);
+        let rank = u64::try_from(rank.div_ceil(1000)).unwrap_or(u64::MAX).max(1);
+        let mut below = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            below += count;
+            if below >= rank {
+                return Some(upper_end(index).clamp(spread.min_ns, spread.max_ns));
+            }
+        }
+        Some(spread.max_ns)
+    }
+}
+
+/// Values below 8 have a bucket each, then each doubling has eight.
+fn bucket(value: u64) -> usize {
+    if value < STEPS as u64 {
+        return value as usize;
+    }
+    let exponent = value.ilog2();
+    let step = (value >> (exponent - STEP_BITS)) as usize & (STEPS - 1);
+    (exponent - STEP_BITS + 1) as usize * STEPS + step
+}
+
+/// The greatest value of a bucket.
+fn upper_end(index: usize) -> u64 {
+    if index < STEPS {
+        return index as u64;
+    }
+    let (octave, step) = ((index / STEPS - 1) as u32, (index % STEPS) as u128);
+    let end = ((STEPS as u128 + step + 1) << octave) - 1;
+    u64::try_from(end).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_spread_of_nothing_tells_nothing() {
+        let report = Spread::default().report();
+        assert_eq!((report.count, report.min_ns, report.mean_ns, report.max_ns), (0, None, None, None));
+        assert_eq!(Histogram::default().quantile(500, &Spread::default()), None);
+    }
+
+    #[test]
+    fn every_value_has_a_bucket_that_ends_behind_it() {
+        for value in (0..200).chain((3..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit, (1 << bit) + 1])).chain([u64::MAX]) {
+            let index = bucket(value);
+            assert!(index < BUCKETS && upper_end(index) >= value, "{value}");
+            assert!(index == 0 || upper_end(index - 1) < value, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_at_most_an_eighth_too_high(mut values in proptest::collection::vec(0u64..1_000_000_000, 1..200)) {
+            let (mut spread, mut histogram) = (Spread::default(), Histogram::default());
+            for &value in &values {
+                spread.add(value);
+                histogram.add(value);
+            }
+            values.sort_unstable();
+            for per_mille in [1, 500, 990, 1000] {
+                let exact = values[(values.len() * per_mille as usize).div_ceil(1000).max(1) - 1];
+                let told = histogram.quantile(per_mille, &spread).unwrap();
+                prop_assert!(exact <= told && told <= exact + exact / 8, "{} {}", exact, told);
+            }
+            prop_assert_eq!(spread.report().mean_ns, Some(values.iter().sum::<u64>() / values.len() as u64));
+            prop_assert_eq!((spread.min_ns, spread.max_ns), (values[0], values[values.len() - 1]));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Statistics of made-up events, reckoned by hand.
+
+use super::report::StatisticsReport;
+use super::*;
+use crate::model::{
+    Event, Isr, Level, LossKind, LossNote, Nanos, Object, ObjectKind, ObjectOp, Severity, Task, TaskKind, Wait, WaitReason,
+};
+
+const IDLE: TaskId = TaskId(0);
+const HIGH: TaskId = TaskId(1);
+const LOW: TaskId = TaskId(2);
+const TICK: IsrId = IsrId(0);
+const UART: IsrId = IsrId(1);
+const QUEUE: ObjectId = ObjectId(0);
+const LOCK: ObjectId = ObjectId(1);
+
+fn entities() -> Entities {
+    let mut entities = Entities::default();
+    for (number, name, kind) in [(1, "IDLE", TaskKind::Idle), (2, "high", TaskKind::Normal), (3, "low", TaskKind::Normal)] {
+        entities.add_task(Task { number, name: Some(name.into()), kind, session: 0 });
+    }
+    for (number, name) in [(15, Some("SysTick".into())), (37, None)] {
+        entities.add_isr(Isr { number, name, core: CoreId(0), session: 0 });
+    }
+    for (number, name, kind) in [(1, "samples", ObjectKind::Queue), (2, "bus", ObjectKind::Mutex)] {
+        entities.add_object(Object { number, name: Some(name.into()), kind, session: 0 });
+    }
+    entities
+}
+
+fn gather(events: &[(u64, EventKind)]) -> (StatisticsReport, String) {
+    let entities = entities();
+    let event = |&(time, kind): &(u64, EventKind)| Event { time: Nanos(time), core: CoreId(0), kind };
+    let kind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
+    let losses = vec![LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 }];
+    let mut statistics = Statistics::new(true);
+    // One event in each batch: what is open goes on from batch to batch.
+    for one in events {
+        let batch = EventBatch { events: vec![event(one)], losses: losses.clone(), ..EventBatch::default() };
+        statistics.consume(&batch, &entities);
+    }
+    statistics.finish();
+    (statistics.report(&entities), statistics.folded(&entities).unwrap())
+}
+
+fn ready(task: TaskId) -> EventKind {
+    EventKind::Ready { task, from_isr: false }
+}
+
+fn waits(reason: WaitReason, object: Option<ObjectId>) -> EventKind {
+    EventKind::Waiting(Wait { reason, object, kernel_ticks: u32::MAX })
+}
+
+fn object(object: ObjectId, op: ObjectOp, level: u32) -> EventKind {
+    EventKind::Object { object, op, from_isr: false, level: Level::known(level) }
+}
+
+#[test]
+fn time_goes_to_whoever_runs_and_waits_end_when_made_ready() {
+    use EventKind::SwitchedIn;
+    let (report, folded) = gather(&[
+        (100, SwitchedIn(HIGH)),
+        (130, waits(WaitReason::Receive, Some(QUEUE))),
+        (140, SwitchedIn(LOW)),
+        (200, ready(HIGH)),
+        (205, SwitchedIn(HIGH)),
+        (250, waits(WaitReason::Delay, None)),
+        (260, SwitchedIn(LOW)),
+        (300, waits(WaitReason::Delay, None)),
+        (310, SwitchedIn(IDLE)),
+        (400, ready(HIGH)),
+        (420, SwitchedIn(HIGH)),
+        (500, SwitchedIn(IDLE)),
+    ]);
+    assert_eq!((report.first_ns, report.last_ns, report.gaps), (Some(100), Some(500), 0));
+    let core = report.cores[0];
+    assert_eq!((core.busy_ns, core.idle_ns, core.interrupts_ns, core.unknown_ns), (290, 110, 0, 0));
+    assert_eq!((core.load_percent, core.switches), (Some(72.5), 7));
+    let [_, high, low] = &report.tasks[..] else { panic!("{:?}", report.tasks) };
+    // 100..140, 205..260 and 420..500.
+    assert_eq!((high.run_ns, high.cpu_percent, high.runs.count, high.runs.max_ns), (175, Some(43.75), 3, Some(80)));
+    // For the queue 140..200, for time 260..400.
+    assert_eq!((high.waits.count, high.waits.total_ns, high.waits.max_ns), (2, 200, Some(140)));
+    let longest = high.longest_wait.as_ref().unwrap();
+    assert_eq!((longest.what.as_deref(), longest.begin_ns), (Some("delay"), 260));
+    assert_eq!((high.latency.spread.count, high.latency.spread.min_ns, high.latency.spread.max_ns), (2, Some(5), Some(20)));
+    assert_eq!((high.latency.p50_ns, high.latency.p99_ns), (Some(5), Some(20)));
+    // Pre-empted 205..260; its last wait has not ended.
+    assert_eq!((low.run_ns, low.preemptions, low.ready_ns, low.waits.count), (115, 1, 55, 0));
+    assert_eq!((report.objects[0].waits.count, report.objects[0].longest_waiter.as_deref()), (1, Some("high")));
+    assert_eq!(folded, "IDLE 110\nhigh 175\nlow 115\n");
+}
+
+#[test]
+fn a_task_that_left_without_a_reason_and_is_made_ready_had_waited() {
+    use EventKind::SwitchedIn;
+    let (report, _) =
+        gather(&[(0, SwitchedIn(HIGH)), (10, SwitchedIn(LOW)), (30, ready(HIGH)), (33, SwitchedIn(HIGH)), (40, SwitchedIn(LOW))]);
+    let high = &report.tasks[0];
+    assert_eq!((high.name.as_str(), high.waits.total_ns, high.preemptions, high.ready_ns), ("high", 20, 0, 3));
+    assert_eq!(high.longest_wait.as_ref().unwrap().what, None);
+}
+
+#[test]
+fn interrupts_take_their_time_from_what_they_interrupt() {
+    use EventKind::{IsrEnter, IsrExit, SwitchedIn};
+    let (report, folded) = gather(&[
+        (0, IsrExit(UART)),
+        (5, SwitchedIn(LOW)),
+        (10, IsrEnter(TICK)),
+        (14, IsrEnter(UART)),
+        (17, IsrExit(UART)),
+        (20, IsrExit(TICK)),
+        (30, IsrEnter(TICK)),
+        (31, IsrEnter(UART)),
+        // The exit of the inner one is missing.
+        (36, IsrExit(TICK)),
+        (50, IsrEnter(UART)),
+        (60, EventKind::CoreEnd),
+    ]);
+    let [tick, uart] = &report.interrupts[..] else { panic!("{:?}", report.interrupts) };
+    assert_eq!((tick.name.as_str(), tick.durations.count, tick.durations.total_ns, tick.self_ns), ("SysTick", 2, 16, 8));
+    assert_eq!((tick.durations.min_ns, tick.durations.max_ns, tick.unfinished), (Some(6), Some(10), 0));
+    assert_eq!((uart.name.as_str(), uart.durations.count, uart.durations.max_ns), ("ISR #37", 1, Some(3)));
+    assert_eq!((uart.self_ns, uart.unfinished), (3 + 5 + 10, 2));
+    let core = report.cores[0];
+    assert_eq!((core.busy_ns, core.interrupts_ns, core.unknown_ns), (29, 26, 5));
+    assert_eq!(folded, "low 29\nlow;ISR #37 10\nlow;SysTick 8\nlow;SysTick;ISR #37 8\n");
+}
+
+#[test]
+fn nothing_is_measured_across_a_gap() {
+    use EventKind::SwitchedIn;
+    let (report, _) = gather(&[
+        (0, SwitchedIn(HIGH)),
+        (10, waits(WaitReason::Delay, None)),
+        (20, SwitchedIn(LOW)),
+        (25, object(LOCK, ObjectOp::Receive, 0)),
+        (40, EventKind::Loss(0)),
+        (50, ready(HIGH)),
+        (60, object(LOCK, ObjectOp::Send, 1)),
+        (70, SwitchedIn(HIGH)),
+        (100, SwitchedIn(IDLE)),
+    ]);
+    assert_eq!(report.gaps, 1);
+    let core = report.cores[0];
+    // Until the last event before the gap it is known who ran.
+    assert_eq!((core.busy_ns, core.unknown_ns), (25 + 30, 45));
+    let tasks: Vec<_> = report.tasks.iter().map(|task| (task.name.as_str(), task.run_ns, task.waits.count)).collect();
+    assert_eq!(tasks, [("high", 50, 0), ("low", 5, 0)]);
+    assert_eq!(report.tasks[0].latency.spread.count, 1, "made ready after the gap");
+    assert_eq!(report.objects[0].holds.unwrap().count, 0);
+}
+
+#[test]
+fn queues_and_mutexes() {
+    use EventKind::SwitchedIn;
+    let (report, _) = gather(&[
+        (0, SwitchedIn(HIGH)),
+        (1, EventKind::Capacity { object: QUEUE, items: 8, item_bytes: 4 }),
+        (2, object(QUEUE, ObjectOp::Send, 1)),
+        (3, object(QUEUE, ObjectOp::Send, 2)),
+        (4, object(QUEUE, ObjectOp::Receive, 1)),
+        (5, object(QUEUE, ObjectOp::Send, 2)),
+        (10, object(LOCK, ObjectOp::Receive, 0)),
+        (17, object(LOCK, ObjectOp::Send, 1)),
+        (20, object(LOCK, ObjectOp::Receive, 0)),
+    ]);
+    let [queue, lock] = &report.objects[..] else { panic!("{:?}", report.objects) };
+    assert_eq!((queue.sends, queue.receives, queue.capacity), (3, 1, Some(8)));
+    assert_eq!((queue.high_water, queue.high_water_ns, queue.holds), (Some(2), Some(3), None));
+    let holds = lock.holds.unwrap();
+    assert_eq!((holds.count, holds.total_ns, lock.high_water), (1, 7, None));
+}
+
+#[test]
+fn an_empty_recording_has_no_figures() {
+    let (report, folded) = gather(&[]);
+    assert_eq!((report.first_ns, report.cores.len(), report.tasks.len(), folded.as_str()), (None, 0, 0, ""));
+    assert_eq!(super::text::tables(&report, 10), "");
+}

@@ -1,0 +1,314 @@
+//! Statistics of captures equal what an independent reader finds in the traces of the same captures, and do not depend on how the
+//! work is cut.
+//!
+//! `TRACECONV_EXTRA_CAPTURES` names a folder with MiniProfiler captures and their true records (`.truth.csv.gz`): the figures of their
+//! functions are computed from those once more, in the plainest way.
+
+#[path = "common/mod.rs"]
+mod common;
+mod reader;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use common::run::{Cut, Subject, options};
+use reader::{Slice, Trace, TrackKind};
+use traceconv::format::{FormatOptions, OptionValue};
+use traceconv::pipeline::{self, Gathered, Source};
+use traceconv::stats::report::StatisticsReport;
+
+/// How many, their sum, the greatest.
+type Figures = (u64, u64, u64);
+
+fn add(figures: &mut Figures, value: u64) {
+    *figures = (figures.0 + 1, figures.1 + value, figures.2.max(value));
+}
+
+fn gather(subject: &Subject, capture: &[u8], cut: Cut, with_stacks: bool) -> Gathered {
+    let source = Source { bytes: capture, format: subject.format, options: subject.options.clone(), release: &|_| {} };
+    pipeline::statistics(&[source], &options(cut), with_stacks, &mut |_| true).expect("damage is no error")
+}
+
+/// The captures of a format that come with the program.
+fn captures(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(folder);
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut captures: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "bin")).collect();
+    captures.sort();
+    assert!(captures.len() >= 4);
+    captures
+}
+
+#[test]
+fn every_nanosecond_of_every_core_is_somebodys() {
+    for (folder, format) in [("tonbandgeraet", "tonbandgeraet"), ("demo", "tonbandgeraet")] {
+        for path in captures(folder) {
+            let capture = std::fs::read(&path).unwrap();
+            let subject = Subject::new(format);
+            let whole = gather(&subject, &capture, Cut::WHOLE, true);
+            let pieces = gather(&subject, &capture, Cut::SMALL, true);
+            let statistics = &whole.statistics;
+            assert_eq!(*statistics, pieces.statistics, "{}", path.display());
+            assert_eq!(whole.folded, pieces.folded, "{}", path.display());
+            let (Some(first_ns), Some(last_ns)) = (statistics.first_ns, statistics.last_ns) else { continue };
+            let mut known_ns = 0;
+            for core in &statistics.cores {
+                assert_eq!(core.known_ns() + core.unknown_ns, last_ns - first_ns, "{}: core {}", path.display(), core.core);
+                known_ns += core.known_ns();
+            }
+            let run_ns: u64 = statistics.tasks.iter().map(|task| task.run_ns).sum();
+            let isr_ns: u64 = statistics.interrupts.iter().map(|isr| isr.self_ns).sum();
+            assert_eq!(run_ns + isr_ns, known_ns, "{}", path.display());
+            let folded = whole.folded.unwrap();
+            let folded_ns: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+            assert_eq!(folded_ns, known_ns, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_trace_shows_the_same_figures() {
+    let (mut switches, mut interrupts, mut holds, mut levels) = (0, 0, 0, 0);
+    for folder in ["tonbandgeraet", "demo"] {
+        for path in captures(folder) {
+            let capture = std::fs::read(&path).unwrap();
+            let subject = Subject::new("tonbandgeraet");
+            let trace = subject.convert(&capture, Cut::WHOLE).read();
+            let statistics = gather(&subject, &capture, Cut::WHOLE, false).statistics;
+            let name = path.display();
+
+            let drawn = drawn_runs(&trace);
+            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            for task in statistics.tasks.iter().filter(|task| !task.is_idle && task.runs.count > 0) {
+                let entry = told.entry(task.name.clone()).or_default();
+                *entry = sum(*entry, (task.runs.count, task.runs.total_ns, task.runs.max_ns.unwrap()));
+            }
+            assert_eq!(told, drawn, "runs in {name}");
+            switches += drawn.values().map(|figures| figures.0).sum::<u64>();
+
+            let drawn = drawn_slices(&trace, "/Interrupts/", |slice| Some(slice.name.clone()));
+            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            for isr in statistics.interrupts.iter().filter(|isr| isr.durations.count > 0) {
+                let entry = told.entry(isr.name.clone()).or_default();
+                *entry = sum(*entry, (isr.durations.count, isr.durations.total_ns, isr.durations.max_ns.unwrap()));
+            }
+            assert_eq!(told, drawn, "interrupts in {name}");
+            interrupts += drawn.values().map(|figures| figures.0).sum::<u64>();
+
+            let drawn = drawn_slices(&trace, "/Objects/", |slice| {
+                let is_hold = slice.name == "held" || slice.name.starts_with("held by ");
+                (is_hold && slice.arg("continued").is_none()).then(|| trace.tracks[&slice.track].name.clone())
+            });
+            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            for object in &statistics.objects {
+                if let Some(spread) = object.holds.as_ref().filter(|spread| spread.count > 0) {
+                    let entry = told.entry(object.name.clone()).or_default();
+                    *entry = sum(*entry, (spread.count, spread.total_ns, spread.max_ns.unwrap()));
+                }
+            }
+            assert_eq!(told, drawn, "holds in {name}");
+            holds += drawn.values().map(|figures| figures.0).sum::<u64>();
+
+            let highest = drawn_levels(&trace);
+            let mut told: BTreeMap<String, i64> = BTreeMap::new();
+            for object in statistics.objects.iter().filter(|object| object.high_water.is_some()) {
+                let entry = told.entry(object.name.clone()).or_default();
+                *entry = (*entry).max(i64::from(object.high_water.unwrap()));
+            }
+            let drawn: BTreeMap<String, i64> = highest.into_iter().filter(|(object, _)| told.contains_key(object)).collect();
+            assert_eq!(told, drawn, "levels in {name}");
+            levels += told.len();
+        }
+    }
+    // None of these comparisons was one of nothing with nothing.
+    assert!(switches > 1500 && interrupts > 300 && holds > 300 && levels > 50, "{switches} {interrupts} {holds} {levels}");
+}
+
+fn sum(one: Figures, other: Figures) -> Figures {
+    (one.0 + other.0, one.1 + other.1, one.2.max(other.2))
+}
+
+/// How often and how long each thread runs from a switch to the next one, by name.
+fn drawn_runs(trace: &Trace) -> BTreeMap<String, Figures> {
+    let mut runs: BTreeMap<String, Figures> = BTreeMap::new();
+    for rows in trace.sched.values() {
+        // The first row only tells who runs, and is said again by the second one.
+        let rows = rows.get(1..).unwrap_or_default();
+        // At the end of the capture, and where a gap begins, a run goes on unseen.
+        let ends_unseen = |at: usize| at + 2 == rows.len() || rows[at + 1].next_comm == "unknown";
+        for at in 0..rows.len().saturating_sub(1) {
+            let is_task = rows[at].next_tid != 0 && rows[at].next_comm != "unknown";
+            if is_task && !ends_unseen(at) {
+                add(runs.entry(without_session(&rows[at].next_comm)).or_default(), rows[at + 1].ts - rows[at].ts);
+            }
+        }
+    }
+    runs
+}
+
+/// The trace marks what lived in a later session.
+fn without_session(name: &str) -> String {
+    name.split(" (session ").next().unwrap_or_default().to_owned()
+}
+
+/// The slices below a group that were not cut off, by what `key` makes of them.
+fn drawn_slices(trace: &Trace, group: &str, key: impl Fn(&Slice) -> Option<String>) -> BTreeMap<String, Figures> {
+    let mut drawn: BTreeMap<String, Figures> = BTreeMap::new();
+    for slice in trace.slices.iter().filter(|slice| trace.path(slice.track).contains(group)) {
+        if let (Some(dur), None, Some(key)) = (slice.dur, slice.arg("closed_by"), key(slice)) {
+            add(drawn.entry(key).or_default(), dur);
+        }
+    }
+    drawn
+}
+
+/// The highest value of each counter of an object.
+fn drawn_levels(trace: &Trace) -> BTreeMap<String, i64> {
+    let mut highest: BTreeMap<String, i64> = BTreeMap::new();
+    for (&track, values) in trace.counters.iter().filter(|(track, _)| trace.path(**track).contains("/Objects/")) {
+        assert!(matches!(trace.tracks[&track].kind, TrackKind::Counter { .. }));
+        let greatest = values.iter().map(|&(_, value)| value).max().unwrap();
+        let entry = highest.entry(trace.tracks[&track].name.clone()).or_default();
+        *entry = (*entry).max(greatest);
+    }
+    highest
+}
+
+#[test]
+fn functions_have_the_figures_of_their_true_records() {
+    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
+    let elf = Path::new(&folder).join("firmware_O2.elf");
+    for entry in std::fs::read_dir(&folder).expect("TRACECONV_EXTRA_CAPTURES names a folder") {
+        let path = entry.unwrap().path();
+        let truth = path.with_extension("truth.csv.gz");
+        if path.extension().is_none_or(|extension| extension != "bin") || !truth.exists() || !elf.exists() {
+            continue;
+        }
+        let mut subject = Subject::new("miniprofiler");
+        let bytes = std::fs::read(&elf).unwrap().into();
+        let own = vec![("elf", OptionValue::File { path: "firmware.elf".into(), bytes })];
+        subject.options = FormatOptions { own, ..FormatOptions::default() };
+        let gathered = gather(&subject, &std::fs::read(&path).unwrap(), Cut::WHOLE, true);
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(std::fs::File::open(&truth).unwrap()).read_to_string(&mut text).unwrap();
+        let expected = plainly(&text);
+        assert_eq!(told(&gathered.statistics), expected, "{}", path.display());
+        let self_ns: u64 = expected.values().map(|figures| figures.2).sum();
+        let folded = gathered.folded.unwrap();
+        let folded_ns: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+        assert_eq!(folded_ns, self_ns, "{}", path.display());
+        println!("{}: {} functions, {} stacks", path.display(), expected.len(), folded.lines().count());
+    }
+}
+
+/// Of each function: calls, total, self, least and greatest, in nanoseconds.
+type Functions = BTreeMap<String, (u64, u64, u64, u64, u64)>;
+
+fn told(statistics: &StatisticsReport) -> Functions {
+    let figures = |function: &traceconv::stats::report::FunctionReport| {
+        let calls = &function.calls;
+        (calls.count, calls.total_ns, function.self_ns, calls.min_ns.unwrap(), calls.max_ns.unwrap())
+    };
+    statistics.functions.iter().map(|function| (function.name.clone(), figures(function))).collect()
+}
+
+/// From the true records that were kept, which are in order of their ends: each is taken off the next one that is around it.
+fn plainly(text: &str) -> Functions {
+    struct Record<'a> {
+        function: &'a str,
+        begin: u64,
+        end: u64,
+        depth: u64,
+    }
+    let mut records = Vec::new();
+    for line in text.lines().skip(1) {
+        let [_, function, rest] = line.split('"').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let numbers: Vec<u64> = rest.trim_start_matches(',').split(',').map(|number| number.parse().unwrap()).collect();
+        let [begin, duration, depth, _, kept] = numbers[..] else { panic!("{line}") };
+        if kept == 1 {
+            records.push(Record { function, begin, end: begin + duration, depth });
+        }
+    }
+    let mut self_us: Vec<u64> = records.iter().map(|record| record.end - record.begin).collect();
+    for (index, inner) in records.iter().enumerate() {
+        let is_around = |outer: &Record<'_>| outer.depth < inner.depth && outer.begin <= inner.begin && inner.end <= outer.end;
+        // Nothing that is around it ends much later: the deepest call chains of these captures are short.
+        let later = records.iter().enumerate().skip(index + 1).take(10_000);
+        if let Some((outer, _)) = later.into_iter().find(|(_, outer)| is_around(outer)) {
+            self_us[outer] -= inner.end - inner.begin;
+        }
+    }
+    let mut functions = Functions::new();
+    for (record, self_us) in records.iter().zip(self_us) {
+        let duration_ns = (record.end - record.begin) * 1000;
+        let figures = functions.entry(record.function.to_owned()).or_insert((0, 0, 0, u64::MAX, 0));
+        *figures = (
+            figures.0 + 1,
+            figures.1 + duration_ns,
+            figures.2 + self_us * 1000,
+            figures.3.min(duration_ns),
+            figures.4.max(duration_ns),
+        );
+    }
+    functions
+}
+
+/// Runs the program in the folder of the demo: its exit status, standard output and standard error.
+fn run(line: &str) -> (i32, String, String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_traceconv"));
+    let output = command.args(line.split_whitespace()).current_dir(folder).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn statistics_are_told_to_people_to_scripts_and_to_flame_graph_tools() {
+    let (status, tables, summary) = run("stats demo.bin");
+    assert_eq!(status, 0);
+    assert!(summary.starts_with("demo.bin: Tonbandgerät, because "), "{summary}");
+    for heading in ["CORE", "TASK", "READY TO RUN", "INTERRUPT", "OBJECT", "MUTEX", "SPAN OR STATE", "VALUE"] {
+        assert!(tables.lines().any(|line| line.starts_with(heading)), "{heading}:\n{tables}");
+    }
+    let (_, short, _) = run("stats -q --rows 2 demo.bin");
+    assert!(short.contains("... and 10 more (--json has all)\n"), "{short}");
+
+    let (status, json, summary) = run("stats -q --json demo.bin damaged.bin");
+    assert_eq!((status, summary.as_str()), (0, ""));
+    let file: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(file["schema_version"], 1);
+    let statistics = |index: usize| &file["recordings"][index]["statistics"];
+    let cores = |index: usize| statistics(index)["cores"].as_array().unwrap().len();
+    assert_eq!((cores(0), cores(1)), (1, 1));
+    assert_eq!(statistics(0)["gaps"], 0);
+    assert_eq!(statistics(1)["gaps"], 1);
+    assert_eq!(file["recordings"][1]["inputs"][0]["losses"][0]["kind"], "malformed_cobs");
+    let tasks = statistics(0)["tasks"].as_array().unwrap();
+    let sensor = tasks.iter().find(|task| task["name"] == "sensor").unwrap();
+    assert!(sensor["latency"]["p99_ns"].as_u64().unwrap() <= sensor["latency"]["max_ns"].as_u64().unwrap());
+    assert_eq!(sensor["suspended_ns"], 0);
+
+    let (status, folded, _) = run("stats -q --folded dual-0.bin@0 dual-1.bin@1");
+    assert_eq!(status, 0);
+    assert!(folded.lines().any(|line| line.starts_with("CPU 1;IDLE;SysTick ")), "{folded}");
+    let (_, several, _) = run("stats -q --folded demo.bin damaged.bin");
+    assert!(several.lines().all(|line| line.starts_with("demo.bin;") || line.starts_with("damaged.bin;")), "{several}");
+    let (_, several, _) = run("stats -q demo.bin damaged.bin");
+    assert!(several.starts_with("demo.bin\n\nCORE") && several.contains("\n\ndamaged.bin\n\nCORE"), "{several}");
+}
+
+#[test]
+fn what_has_no_statistics_is_said_and_the_rest_is_told() {
+    let (status, json, error) = run("stats --json -q README.md demo.bin missing.bin");
+    assert_eq!(status, 1);
+    assert!(error.contains("error: README.md ") && error.contains("error: missing.bin "), "{error}");
+    let file: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let is_null = |index: usize| file["recordings"][index]["statistics"].is_null();
+    assert_eq!((is_null(0), is_null(1), is_null(2)), (true, false, true));
+    assert!(file["recordings"][0]["inputs"][0]["error"].is_string());
+    assert_eq!(run("stats --json --folded demo.bin").0, 2);
+    assert_eq!(run("stats -o demo.bin demo.bin").0, 2);
+    assert_eq!(run("stats demo.bin dual-0.bin@0").0, 2);
+}
