@@ -10,6 +10,7 @@
 
 pub mod miniprofiler;
 mod options;
+pub mod qs;
 pub mod tonbandgeraet;
 pub mod tsp;
 
@@ -21,7 +22,7 @@ pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValu
 use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
-pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp, &miniprofiler::MiniProfiler];
+pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &qs::Qs, &tsp::Tsp, &miniprofiler::MiniProfiler];
 
 /// One input format.
 pub trait Format: Sync {

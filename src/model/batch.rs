@@ -272,6 +272,17 @@ impl EventBatch {
         Args { start, count: args.len() as u16 }
     }
 
+    /// The args of one event that were pushed since there were `start` of them; more than 65535 are cut off there.
+    #[inline]
+    #[must_use]
+    pub fn args_since(&self, start: usize) -> Args {
+        let count = self.args.len().saturating_sub(start);
+        match u32::try_from(start) {
+            Ok(start) if count > 0 => Args { start, count: u16::try_from(count).unwrap_or(u16::MAX) },
+            _ => Args::NONE,
+        }
+    }
+
     /// The args of an event of this batch.
     #[inline]
     #[must_use]

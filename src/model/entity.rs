@@ -42,6 +42,10 @@ handle!(
 );
 
 handle!(
+    /// A state machine or active object.
+    MachineId
+);
+handle!(
     /// A name known for the whole conversion: of a signal, of a function, of an argument, a format string.
     NameId
 );
@@ -283,6 +287,8 @@ pub struct Entities {
     pub lanes: Vec<Lane>,
     /// By [`GroupId`]. A group comes after the one that it is in.
     pub groups: Vec<Group>,
+    /// By [`MachineId`].
+    pub machines: Vec<super::Machine>,
     /// By [`SourceId`].
     pub sources: Vec<Source>,
     /// By [`NameId`]. All different.
@@ -322,6 +328,11 @@ impl Entities {
         add(&mut self.lanes, lane).map(LaneId)
     }
 
+    /// Adds a state machine; `None` at the limit.
+    pub fn add_machine(&mut self, machine: super::Machine) -> Option<MachineId> {
+        add(&mut self.machines, machine).map(MachineId)
+    }
+
     /// Adds a group; `None` at the limit.
     pub fn add_group(&mut self, group: Group) -> Option<GroupId> {
         add(&mut self.groups, group).map(GroupId)
@@ -359,6 +370,7 @@ impl Entities {
         extend(&mut self.objects, &newer.objects);
         extend(&mut self.lanes, &newer.lanes);
         extend(&mut self.groups, &newer.groups);
+        extend(&mut self.machines, &newer.machines);
         extend(&mut self.sources, &newer.sources);
         extend(&mut self.names, &newer.names);
         extend(&mut self.sessions, &newer.sessions);

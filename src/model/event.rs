@@ -3,7 +3,9 @@
 //! It knows no wire format and nothing of the output. Every format's resolver speaks it, and the timeline understands nothing
 //! else.
 
-use super::{Args, CoreId, FunctionId, IsrId, Label, LaneId, Nanos, ObjectId, TaskId};
+use super::{
+    Args, CoreId, FunctionId, IsrId, Label, LaneId, MachineId, MaybeName, NameId, Nanos, ObjectId, Origin, StepResult, TaskId,
+};
 
 /// Something that happened at a time, on a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,6 +90,29 @@ pub enum EventKind {
     Timer { object: ObjectId, op: TimerOp, kernel_ticks: u32 },
     /// Memory was taken from the heap or given back. Address 0: there was not enough; [`UNKNOWN_ADDRESS`]: not told.
     Heap { op: HeapOp, address: Packed<u64>, bytes: u32 },
+
+    /// An event was put into a machine's queue, at its end or (`urgent`) at its front; the fill after that.
+    Posted { to: MachineId, by: Origin, signal: NameId, fill: Level, urgent: bool },
+    /// An event is about to be posted to all who subscribed to it, until [`EventKind::PublishEnd`].
+    Publish { by: Origin, signal: NameId },
+    /// The publishing ended.
+    PublishEnd { by: Origin },
+    /// A machine took the oldest event out of its queue; the fill after that.
+    Taken { machine: MachineId, signal: NameId, fill: Level },
+    /// A machine begins its step for an event, in a state.
+    StepBegin { machine: MachineId, signal: NameId, state: MaybeName },
+    /// The step ends. `from` is the state whose transition it was; `to` the one that the machine is in from now on, if another.
+    StepEnd { machine: MachineId, result: StepResult, from: MaybeName, to: MaybeName },
+    /// The state of a machine, told without a step.
+    InState { machine: MachineId, state: NameId },
+    /// Something that a machine did, within its step if it is in one.
+    MachineNote { machine: MachineId, label: NameId },
+    /// Another runs before a machine's step has ended.
+    Preempted { machine: MachineId },
+    /// A machine goes on with its step.
+    Unpreempted { machine: MachineId },
+    /// A machine's priority: the highest has the largest number.
+    MachinePriority { machine: MachineId, priority: u32 },
 
     /// A span begins on a lane.
     SpanBegin { lane: LaneId, label: Label, args: Args },

@@ -9,12 +9,13 @@ mod entity;
 mod event;
 mod function;
 mod ledger;
+mod machine;
 mod time;
 
 pub use batch::{Arg, ArgValue, Args, EventBatch, Label, LogNote, LogSeverity, TextArena, TextRef};
 pub use entity::{
-    CoreId, Entities, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind,
-    Session, Source, SourceId, Task, TaskId, TaskKind,
+    CoreId, Entities, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, MachineId, NameId, Object, ObjectId,
+    ObjectKind, Session, Source, SourceId, Task, TaskId, TaskKind,
 };
 pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
@@ -22,4 +23,5 @@ pub use event::{
 };
 pub use function::{Function, FunctionId};
 pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
+pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};
 pub use time::{Nanos, Rate, Ticks};

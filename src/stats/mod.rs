@@ -171,7 +171,18 @@ impl Statistics {
                 | EventKind::Depth { .. }
                 | EventKind::Bits { .. }
                 | EventKind::Timer { .. }
-                | EventKind::Float { .. } => {}
+                | EventKind::Float { .. }
+                | EventKind::Posted { .. }
+                | EventKind::Publish { .. }
+                | EventKind::PublishEnd { .. }
+                | EventKind::Taken { .. }
+                | EventKind::StepBegin { .. }
+                | EventKind::StepEnd { .. }
+                | EventKind::InState { .. }
+                | EventKind::MachineNote { .. }
+                | EventKind::Preempted { .. }
+                | EventKind::Unpreempted { .. }
+                | EventKind::MachinePriority { .. } => {}
             }
             self.now_ns = self.now_ns.max(time_ns);
         }

@@ -165,6 +165,54 @@ impl Timeline {
                 number = Some(("level", u64::from(level)));
                 "level"
             }
+            EventKind::Posted { to: machine, signal, .. } => {
+                subject = Some(("to", entities.machines[machine.index()].name.to_string()));
+                what = What { label: signal.into(), args: Args::NONE, batch };
+                "posted"
+            }
+            EventKind::Taken { machine, signal, .. } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                what = What { label: signal.into(), args: Args::NONE, batch };
+                "taken"
+            }
+            EventKind::StepBegin { machine, signal, .. } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                what = What { label: signal.into(), args: Args::NONE, batch };
+                "step begin"
+            }
+            EventKind::StepEnd { machine, to, .. } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                what = What { label: to.get().map_or(Label::NONE, Label::name), args: Args::NONE, batch };
+                "step end"
+            }
+            EventKind::InState { machine, state } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                what = What { label: state.into(), args: Args::NONE, batch };
+                "in state"
+            }
+            EventKind::MachineNote { machine, label } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                what = What { label: label.into(), args: Args::NONE, batch };
+                "step"
+            }
+            EventKind::Preempted { machine } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                "preempted"
+            }
+            EventKind::Unpreempted { machine } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                "goes on"
+            }
+            EventKind::MachinePriority { machine, priority } => {
+                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                number = Some(("priority", u64::from(priority)));
+                "priority"
+            }
+            EventKind::Publish { signal, .. } => {
+                what = What { label: signal.into(), args: Args::NONE, batch };
+                "publish"
+            }
+            EventKind::PublishEnd { .. } => "publish end",
             EventKind::SpanBegin { lane, label, args }
             | EventKind::Instant { lane, label, args }
             | EventKind::State { lane, label, args } => {

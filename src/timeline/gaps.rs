@@ -46,6 +46,7 @@ impl Timeline {
         }
         self.session = session;
         self.heap = super::memory::HeapState::default();
+        self.machine_words.forget_tracks();
         self.layout = Layout::of_session(session, &mut self.layout);
         let track = self.losses_track();
         self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);
@@ -84,6 +85,9 @@ impl Timeline {
         for object in std::mem::take(&mut self.touched.objects) {
             self.forget_object(object, time_ns, why);
         }
+        for machine in std::mem::take(&mut self.touched.machines) {
+            self.forget_machine(machine, time_ns, why);
+        }
         for lane in std::mem::take(&mut self.touched.lanes) {
             self.close_lane(lane, time_ns, why);
         }
@@ -102,6 +106,6 @@ impl Timeline {
 
 impl super::Touched {
     fn is_empty(&self) -> bool {
-        self.tasks.is_empty() && self.objects.is_empty() && self.lanes.is_empty()
+        self.tasks.is_empty() && self.objects.is_empty() && self.machines.is_empty() && self.lanes.is_empty()
     }
 }

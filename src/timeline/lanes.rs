@@ -261,7 +261,7 @@ impl Timeline {
         name
     }
 
-    fn lane_track(&mut self, lane: LaneId, entities: &Entities) -> TrackId {
+    pub(super) fn lane_track(&mut self, lane: LaneId, entities: &Entities) -> TrackId {
         if let Some(track) = self.lanes[lane.index()].track {
             return track;
         }

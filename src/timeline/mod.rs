@@ -4,6 +4,7 @@
 //! - [`isrs`]: interrupts, nested and re-entered;
 //! - [`objects`]: levels, holders, and the flows from send to receive; [`attempts`]: operations that change nothing;
 //! - [`streams`], [`bits`], [`timers`]: what is special about stream buffers, event groups and software timers;
+//! - [`machines`]: state machines and active objects: steps, states, queues, flows of events;
 //! - [`notify`]: notifications from task to task;
 //! - [`memory`]: heap and stacks;
 //! - [`standing`]: what is told of a state that began before the capture did;
@@ -23,6 +24,7 @@ mod gaps;
 mod isrs;
 mod lanes;
 mod layout;
+mod machines;
 mod memory;
 mod notify;
 mod objects;
@@ -45,12 +47,15 @@ pub use op::{
     WakingRow,
 };
 
-use crate::model::{Args, CoreId, Entities, EventBatch, EventKind, Label, Nanos, ObjectId, Session, TaskId, WaitReason};
+use crate::model::{
+    Args, CoreId, Entities, EventBatch, EventKind, Label, MachineId, Nanos, ObjectId, Session, TaskId, WaitReason,
+};
 use calls::{CallWords, CoreCalls, DrawnFunction, EndedCall};
 use clip::Clip;
 use isrs::IsrState;
 use lanes::LaneState;
 use layout::Layout;
+use machines::{MachineState, MachineWords};
 use memory::HeapState;
 use notify::Notification;
 use objects::ObjectState;
@@ -95,6 +100,11 @@ pub struct Timeline {
     groups: Vec<Option<(TrackId, Option<i32>)>>,
     /// The names of the model, as far as used.
     names: Vec<Option<Name>>,
+    machines: Vec<MachineState>,
+    machine_names: Vec<Option<Name>>,
+    /// The machines that were drawn, and what they hang under.
+    machine_parents: Vec<(MachineId, TrackId)>,
+    machine_words: MachineWords,
     sessions: Vec<Session>,
     /// Memory for the notes of one event.
     notes: Vec<Note>,
@@ -140,6 +150,7 @@ struct Touched {
     tasks: Vec<TaskId>,
     objects: Vec<ObjectId>,
     lanes: Vec<crate::model::LaneId>,
+    machines: Vec<MachineId>,
 }
 
 /// One core.
@@ -250,6 +261,7 @@ impl Timeline {
     pub fn new(settings: Settings) -> Timeline {
         let mut writer = Writer::new(settings.range_ns.map(|(from_ns, to_ns)| Clip::new(from_ns, to_ns)));
         let words = Words::new(&mut writer);
+        let machine_words = MachineWords::new(&mut writer);
         let call_words = CallWords::new(&mut writer);
         Timeline {
             settings,
@@ -266,6 +278,10 @@ impl Timeline {
             groups: Vec::new(),
             names: Vec::new(),
             sessions: Vec::new(),
+            machines: Vec::new(),
+            machine_names: Vec::new(),
+            machine_parents: Vec::new(),
+            machine_words,
             notes: Vec::new(),
             functions: Vec::new(),
             call_words,
@@ -284,6 +300,7 @@ impl Timeline {
         self.isrs.resize_with(entities.isrs.len(), IsrState::default);
         self.objects.resize_with(entities.objects.len(), ObjectState::default);
         self.lanes.resize_with(entities.lanes.len(), LaneState::default);
+        self.machines.resize_with(entities.machines.len(), MachineState::default);
         self.sessions.extend_from_slice(entities.sessions.get(self.sessions.len()..).unwrap_or(&[]));
         let what = |label: Label, args: Args| What { label, args, batch };
         for event in &batch.events {
@@ -347,6 +364,17 @@ impl Timeline {
                 EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
+                kind @ (EventKind::Posted { .. }
+                | EventKind::Taken { .. }
+                | EventKind::StepBegin { .. }
+                | EventKind::StepEnd { .. }
+                | EventKind::InState { .. }
+                | EventKind::MachineNote { .. }
+                | EventKind::Publish { .. }
+                | EventKind::PublishEnd { .. }
+                | EventKind::Preempted { .. }
+                | EventKind::Unpreempted { .. }
+                | EventKind::MachinePriority { .. }) => self.machine_event(kind, time_ns, entities),
                 EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
                     let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
                     let begin_ns = begin.get().min(end_ns);
@@ -400,7 +428,9 @@ impl Timeline {
     /// The tracks that can be described only now: processes and threads, ranked by priority.
     #[must_use]
     pub fn late_tracks(&mut self, entities: &Entities) -> Vec<Track> {
-        self.describe_tasks(entities)
+        let mut tracks = self.describe_tasks(entities);
+        self.describe_machines(entities, &mut tracks);
+        tracks
     }
 
     /// What could not be matched so far.

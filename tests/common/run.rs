@@ -68,6 +68,16 @@ impl Subject {
         Conversion { trace, summary }
     }
 
+    /// Shows each record.
+    pub fn each_record(&self, capture: &[u8], cut: Cut, mut record: impl FnMut(&RecordView<'_>)) {
+        let mut each = |view: &RecordView<'_>| {
+            record(view);
+            true
+        };
+        let summary = pipeline::dump(&self.source(capture), &options(cut), &mut each).expect("nothing stops it");
+        assert_eq!(summary.ledger.decoded_bytes + summary.ledger.skipped_bytes, capture.len() as u64);
+    }
+
     /// Lists the records, each as a line.
     pub fn dump(&self, capture: &[u8], cut: Cut, line: impl Fn(&RecordView<'_>) -> String) -> Vec<String> {
         let mut lines = Vec::new();

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use traceconv::format::miniprofiler::generate as miniprofiler;
 use traceconv::format::miniprofiler::record::Reading;
+use traceconv::format::qs::generate as qs;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
 use traceconv::format::tsp::generate as tsp;
 
@@ -20,6 +21,8 @@ pub enum Capture {
     Tsp(Tsp),
     /// Completed calls of functions
     Miniprofiler(MiniProfiler),
+    /// Dining philosophers on a pre-emptive QP kernel
+    Qs(Qs),
 }
 
 /// What to generate of MiniProfiler.
@@ -56,6 +59,37 @@ enum LineDamage {
     Losses,
     /// Flipped bits, missing pieces, garbage, false headers and text
     Line,
+}
+
+/// What to generate of QS.
+#[derive(Args)]
+pub struct Qs {
+    /// Size in bytes; k, M and G stand for powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// What goes wrong between the target and the file
+    #[arg(long, value_enum, default_value_t = QsDamage::None)]
+    damage: QsDamage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum QsDamage {
+    /// Nothing
+    None,
+    /// Flipped bits
+    Flips,
+    /// Missing bytes
+    Cuts,
+    /// Frames overwritten on the target
+    Drops,
+    /// The target is reset now and then
+    Resets,
 }
 
 /// What to generate.
@@ -144,6 +178,18 @@ enum TspDamage {
 /// Writes the capture.
 pub fn run(capture: &Capture) -> anyhow::Result<()> {
     match capture {
+        Capture::Qs(arguments) => {
+            let damage = match arguments.damage {
+                QsDamage::None => qs::Damage::None,
+                QsDamage::Flips => qs::Damage::Flips,
+                QsDamage::Cuts => qs::Damage::Cuts,
+                QsDamage::Drops => qs::Damage::Drops,
+                QsDamage::Resets => qs::Damage::Resets,
+            };
+            let (bytes, seed) = (arguments.bytes, arguments.seed);
+            let options = qs::GenerateOptions { bytes, seed, damage, ..qs::GenerateOptions::default() };
+            write(arguments.output.as_ref(), |out| qs::generate(&options, out))
+        }
         Capture::Tonbandgeraet(arguments) => {
             let damage = match arguments.damage {
                 Damage::None => generate::Damage::None,

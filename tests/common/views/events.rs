@@ -1,8 +1,8 @@
 //! Model events as text, one a line: time in nanoseconds, core, what, about which entity.
 
 use traceconv::model::{
-    ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, ObjectId, TaskId, TaskKind,
-    UNKNOWN_ADDRESS, Wait,
+    ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, MachineId, MaybeName, NameId,
+    ObjectId, Origin, OriginKind, TaskId, TaskKind, UNKNOWN_ADDRESS, Wait,
 };
 
 use crate::common::run::Subject;
@@ -23,6 +23,14 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
     let isr = |isr: IsrId| format!("{} (isr {})", name_of(&entities.isrs[isr.index()].name), isr.0);
     let object = |object: ObjectId| format!("{} (object {})", name_of(&entities.objects[object.index()].name), object.0);
     let lane = |lane: LaneId| format!("{} (lane {})", name_of(&entities.lanes[lane.index()].name), lane.0);
+    let named = |name: NameId| entities.names[name.index()].to_string();
+    let maybe = |name: MaybeName| name.get().map_or("an unknown state".to_owned(), named);
+    let machine = |id: MachineId| format!("{:?} (machine {})", entities.machines[id.index()].name, id.0);
+    let origin = |by: Origin| match by.kind() {
+        OriginKind::Unknown => "nobody known".to_owned(),
+        OriginKind::Machine(id) => machine(id),
+        OriginKind::Lane(id) => lane(id),
+    };
     let isr_mark = |from_isr| if from_isr { ", from an ISR" } else { "" };
     let value = |value: ArgValue| match value {
         ArgValue::Uint(value) => value.to_string(),
@@ -104,6 +112,26 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::Timer { object: id, op, kernel_ticks } => format!("{op:?} {}, {kernel_ticks} kernel ticks", object(id)),
         EventKind::Heap { op, address, bytes } if address.get() == UNKNOWN_ADDRESS => format!("{op:?} {bytes} bytes"),
         EventKind::Heap { op, address, bytes } => format!("{op:?} {bytes} bytes at {:#x}", address.get()),
+        EventKind::Posted { to, by, signal, fill, urgent } => {
+            let urgent = if urgent { " urgently" } else { "" };
+            format!("posted {} to {} by {}{urgent}, fill {}", named(signal), machine(to), origin(by), level_text(fill))
+        }
+        EventKind::Publish { by, signal } => format!("publish {} by {}", named(signal), origin(by)),
+        EventKind::PublishEnd { by } => format!("published by {}", origin(by)),
+        EventKind::Taken { machine: id, signal, fill } => {
+            format!("taken {} by {}, fill {}", named(signal), machine(id), level_text(fill))
+        }
+        EventKind::StepBegin { machine: id, signal, state } => {
+            format!("step of {} for {} in {}", machine(id), named(signal), maybe(state))
+        }
+        EventKind::StepEnd { machine: id, result, from, to } => {
+            format!("step of {} ends: {result:?} from {} to {}", machine(id), maybe(from), maybe(to))
+        }
+        EventKind::InState { machine: id, state } => format!("{} is in {}", machine(id), named(state)),
+        EventKind::MachineNote { machine: id, label } => format!("{}: {}", machine(id), named(label)),
+        EventKind::Preempted { machine: id } => format!("preempted {}", machine(id)),
+        EventKind::Unpreempted { machine: id } => format!("goes on {}", machine(id)),
+        EventKind::MachinePriority { machine: id, priority } => format!("priority of {} is {priority}", machine(id)),
         EventKind::SpanBegin { lane: id, label, args } => format!("begin {} {}", lane(id), what(label, args)),
         EventKind::SpanEnd { lane: id, args } => format!("end {}{}", lane(id), arg_list(args)),
         EventKind::Instant { lane: id, label, args } => format!("instant {} {}", lane(id), what(label, args)),
@@ -149,6 +177,9 @@ fn entity_list(entities: &Entities) -> String {
         let parent = group.parent.map_or(String::new(), |parent| format!(" in group {}", parent.0));
         let kind = if group.is_process { ", a process" } else { "" };
         text += &format!("group {index}: {:?}{parent}{kind}, session {}\n", group.name, group.session);
+    }
+    for (index, machine) in entities.machines.iter().enumerate() {
+        text += &format!("machine {index}: {:?}, session {}\n", machine.name, machine.session);
     }
     for (index, session) in entities.sessions.iter().enumerate() {
         text += &format!("session {index}: {} {:?}\n", name_of(&session.name), session.details);

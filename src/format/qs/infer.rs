@@ -1,0 +1,201 @@
+//! Sizes and version of a target that does not tell them, found out from how long its records are.
+//!
+//! For every combination of sizes the records are counted whose length fits. Of all real captures exactly one combination fits all
+//! records, but for sizes that occur in none of them.
+
+use super::decode::verify;
+use super::layout::{Config, Layout, Length, Sizes};
+use super::record::{Code, IDS_END, SPECS, Spec};
+
+/// Longer records say nothing: they have texts in them.
+pub const LENGTHS: usize = 48;
+
+/// How many records of each id are kept whole.
+pub const SAMPLES: usize = 4;
+
+/// The length in bytes of a record of which a sample is kept, at most.
+pub const SAMPLE_BYTES_MAX: usize = 256;
+
+/// How long records are, by id.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    counts: Vec<[u32; LENGTHS]>,
+    /// Whole bodies: sequence number, id, data, checksum.
+    samples: Vec<Vec<Box<[u8]>>>,
+    /// How many sound frames were looked at.
+    pub frames: u64,
+}
+
+impl Default for Evidence {
+    fn default() -> Evidence {
+        let ids = usize::from(IDS_END);
+        Evidence { counts: vec![[0; LENGTHS]; ids], samples: vec![Vec::new(); ids], frames: 0 }
+    }
+}
+
+/// What was found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inferred {
+    /// Sizes, version and user base.
+    pub config: Config,
+    /// The letters of the sizes that no record shows.
+    pub open: Vec<char>,
+    /// How many records fit, and how many there are.
+    pub fitting: u64,
+    /// See `fitting`.
+    pub all: u64,
+}
+
+impl Evidence {
+    /// Takes a sound frame's body.
+    pub fn add(&mut self, body: &[u8]) {
+        let Some(&id) = body.get(1) else { return };
+        let (Some(counts), Some(samples)) = (self.counts.get_mut(usize::from(id)), self.samples.get_mut(usize::from(id))) else {
+            return;
+        };
+        self.frames += 1;
+        if let Some(count) = counts.get_mut(body.len().saturating_sub(3)) {
+            *count = count.saturating_add(1);
+        }
+        if samples.len() < SAMPLES && body.len() <= SAMPLE_BYTES_MAX {
+            samples.push(body.into());
+        }
+    }
+
+    /// Adds what another part of the input shows, further back.
+    pub fn merge(&mut self, other: &Evidence) {
+        self.frames += other.frames;
+        for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
+            counts.iter_mut().zip(more).for_each(|(count, &more)| *count = count.saturating_add(more));
+        }
+        for (samples, more) in self.samples.iter_mut().zip(&other.samples) {
+            samples.extend(more.iter().take(SAMPLES - samples.len().min(SAMPLES)).cloned());
+        }
+    }
+
+    /// Whether all records have ids that the host sends, and are not what a target would send under them.
+    #[must_use]
+    pub fn is_from_host(&self) -> bool {
+        let ids: Vec<usize> = (0..self.counts.len()).filter(|&id| self.samples.get(id).is_some_and(|s| !s.is_empty())).collect();
+        let is_host = !ids.is_empty() && ids.iter().all(|&id| id <= 16);
+        is_host && self.infer(None, None).is_none_or(|inferred| inferred.fitting * 2 < inferred.all)
+    }
+
+    /// The best configuration. `sizes` or `version`, if given, are taken as they are. `None` without any record.
+    #[must_use]
+    pub fn infer(&self, sizes: Option<Sizes>, version: Option<u16>) -> Option<Inferred> {
+        // From what is most to what is least likely; the first of those that fit equally well is taken.
+        const VERSIONS: [u16; 7] = [740, 815, 719, 694, 650, 600, 583];
+        let versions = version.as_ref().map_or(&VERSIONS[..], std::slice::from_ref);
+        let mut best: Option<Inferred> = None;
+        for &version in versions {
+            let Some(found) = self.of_version(version, sizes) else { continue };
+            if best.as_ref().is_none_or(|best| best.fitting < found.fitting) {
+                best = Some(found);
+            }
+        }
+        best
+    }
+
+    fn of_version(&self, version: u16, sizes: Option<Sizes>) -> Option<Inferred> {
+        let base = Config::new(Sizes::default(), version).user_base;
+        let specs = SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&version) && spec.id < base);
+        let fixed: Vec<Shape> =
+            specs.filter_map(|spec| Shape::of(spec, version, self.counts.get(usize::from(spec.id))?)).collect();
+        let sizes = match sizes {
+            Some(sizes) => sizes,
+            None => {
+                combinations()
+                    .max_by_key(|(sizes, likely)| (fixed.iter().map(|shape| shape.fitting(sizes)).sum::<u64>(), *likely))?
+                    .0
+            }
+        };
+        let shows = |letter: char| fixed.iter().any(|shape| shape.counts_of(letter) > 0);
+        let open = Sizes::LETTERS.into_iter().filter(|&letter| letter != 'B' && !shows(letter)).collect();
+        let config = Config::new(sizes, version);
+        let layout = Layout::new(config);
+        let mut fitting: u64 = fixed.iter().map(|shape| shape.fitting(&sizes)).sum();
+        // Records of any length: a share of them, as far as samples tell.
+        for (id, (samples, counts)) in self.samples.iter().zip(&self.counts).enumerate() {
+            let is_fixed = layout.of_id(id as u8).is_some_and(|record| matches!(record.length, Length::Exact(_)));
+            if !is_fixed && !samples.is_empty() {
+                let count: u64 = counts.iter().map(|&count| u64::from(count)).sum::<u64>().max(1);
+                let sound = samples.iter().filter(|body| verify(&layout, body).is_ok()).count() as u64;
+                fitting += count * sound / samples.len() as u64;
+            }
+        }
+        (self.frames > 0).then_some(Inferred { config, open, fitting, all: self.frames })
+    }
+}
+
+/// A record of fixed fields: what it consists of, and how often it occurs in which length.
+struct Shape<'a> {
+    /// How many fields of each letter, in the order of [`Sizes::LETTERS`].
+    letters: [u8; 9],
+    /// Bytes of fixed size.
+    bytes: usize,
+    counts: &'a [u32; LENGTHS],
+}
+
+impl<'a> Shape<'a> {
+    fn of(spec: &Spec, version: u16, counts: &'a [u32; LENGTHS]) -> Option<Shape<'a>> {
+        if counts.iter().all(|&count| count == 0) {
+            return None;
+        }
+        let mut shape = Shape { letters: [0; 9], bytes: 0, counts };
+        for field in spec.fields_in(version) {
+            let letter = match field.code {
+                Code::Time => 0,
+                Code::Object => 1,
+                Code::Function => 2,
+                Code::Signal(_) => 3,
+                Code::EventSize => 4,
+                Code::QueueCounter => 5,
+                Code::PoolCounter => 6,
+                Code::TimeCounter => 8,
+                Code::U8 | Code::U16 | Code::U32 => {
+                    shape.bytes += usize::from(Sizes::default().width(field.code).unwrap_or(0));
+                    continue;
+                }
+                Code::Text | Code::Rest => return None,
+            };
+            if let Some(count) = shape.letters.get_mut(letter) {
+                *count += 1;
+            }
+        }
+        Some(shape)
+    }
+
+    fn counts_of(&self, letter: char) -> u8 {
+        let index = Sizes::LETTERS.iter().position(|&other| other == letter);
+        index.and_then(|index| self.letters.get(index)).copied().unwrap_or(0)
+    }
+
+    fn fitting(&self, sizes: &Sizes) -> u64 {
+        let variable: usize = self.letters.iter().zip(sizes.all()).map(|(&n, size)| usize::from(n) * usize::from(size)).sum();
+        self.counts.get(self.bytes + variable).map_or(0, |&count| u64::from(count))
+    }
+}
+
+/// All combinations of sizes, and how likely each is before anything is known.
+fn combinations() -> impl Iterator<Item = (Sizes, u8)> {
+    let numbers = [1u8, 2, 4];
+    let addresses = [2u8, 4, 8];
+    let usual = Sizes::default();
+    (0..3u32.pow(8)).map(move |number| {
+        let digit = |place: u32| (number / 3u32.pow(place) % 3) as usize;
+        let sizes = Sizes {
+            time: numbers[digit(0)],
+            object: addresses[digit(1)],
+            function: addresses[digit(2)],
+            signal: numbers[digit(3)],
+            event_size: numbers[digit(4)],
+            queue: numbers[digit(5)],
+            pool: numbers[digit(6)],
+            block: usual.block,
+            time_event: numbers[digit(7)],
+        };
+        let as_usual = sizes.all().iter().zip(usual.all()).filter(|(size, usual)| **size == *usual).count() as u8;
+        (sizes, as_usual + u8::from(sizes.object == sizes.function))
+    })
+}

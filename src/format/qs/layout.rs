@@ -1,0 +1,347 @@
+//! How records lie in bytes: the target's sizes and version, and what follows from them for each id.
+//!
+//! A layout tells offset and width of every field beforehand, so that reading a field is a load and a mask.
+
+use super::record::{Code, IDS_END, Kind, SPECS, user_base};
+
+/// The sizes of the target's configurable types, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sizes {
+    /// Time stamp.
+    pub time: u8,
+    /// Object pointer.
+    pub object: u8,
+    /// Function pointer.
+    pub function: u8,
+    /// Signal.
+    pub signal: u8,
+    /// Event size.
+    pub event_size: u8,
+    /// Event queue counter.
+    pub queue: u8,
+    /// Memory pool counter.
+    pub pool: u8,
+    /// Memory pool block size. In no record.
+    pub block: u8,
+    /// Time event counter.
+    pub time_event: u8,
+}
+
+impl Default for Sizes {
+    /// Those that `qspy` assumes.
+    fn default() -> Sizes {
+        Sizes { time: 4, object: 4, function: 4, signal: 2, event_size: 2, queue: 1, pool: 2, block: 2, time_event: 4 }
+    }
+}
+
+impl Sizes {
+    /// The letters that `qspy` uses for them, and how they are written, e.g. `T4O4F4S2E2Q1P2B2C4`.
+    pub const LETTERS: [char; 9] = ['T', 'O', 'F', 'S', 'E', 'Q', 'P', 'B', 'C'];
+
+    /// All of them, in the order of [`Sizes::LETTERS`].
+    #[must_use]
+    pub fn all(&self) -> [u8; 9] {
+        let &Sizes { time, object, function, signal, event_size, queue, pool, block, time_event } = self;
+        [time, object, function, signal, event_size, queue, pool, block, time_event]
+    }
+
+    /// The size of a letter.
+    pub fn get_mut(&mut self, letter: char) -> Option<&mut u8> {
+        Some(match letter.to_ascii_uppercase() {
+            'T' => &mut self.time,
+            'O' => &mut self.object,
+            'F' => &mut self.function,
+            'S' => &mut self.signal,
+            'E' => &mut self.event_size,
+            'Q' => &mut self.queue,
+            'P' => &mut self.pool,
+            'B' => &mut self.block,
+            'C' => &mut self.time_event,
+            _ => return None,
+        })
+    }
+
+    /// Whether a letter may have a size.
+    #[must_use]
+    pub fn is_legal(letter: char, size: u8) -> bool {
+        matches!(size, 1 | 2 | 4) || (size == 8 && matches!(letter.to_ascii_uppercase(), 'O' | 'F'))
+    }
+
+    /// Takes sizes written like `T4O4F4S2E2Q1P2B2C4`: letters in any order, those left out unchanged.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn apply(&mut self, text: &str) -> Result<(), String> {
+        let mut chars = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
+        while let Some(letter) = chars.next() {
+            let size = chars.next().and_then(|digit| digit.to_digit(10)).and_then(|size| u8::try_from(size).ok());
+            let Some(place) = self.get_mut(letter) else {
+                return Err(format!("{letter:?} is none of the letters T, O, F, S, E, Q, P, B and C"));
+            };
+            match size {
+                Some(size) if Sizes::is_legal(letter, size) => *place = size,
+                _ => return Err(format!("{letter} must be followed by its size: 1, 2 or 4 (O and F also 8)")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The width of a field in bytes; `None` for a text.
+    #[must_use]
+    pub fn width(&self, code: Code) -> Option<u8> {
+        Some(match code {
+            Code::Time => self.time,
+            Code::Object => self.object,
+            Code::Function => self.function,
+            Code::Signal(_) => self.signal,
+            Code::EventSize => self.event_size,
+            Code::QueueCounter => self.queue,
+            Code::PoolCounter => self.pool,
+            Code::TimeCounter => self.time_event,
+            Code::U8 => 1,
+            Code::U16 => 2,
+            Code::U32 => 4,
+            Code::Text | Code::Rest => return None,
+        })
+    }
+}
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Sizes::LETTERS.iter().zip(self.all()).try_for_each(|(letter, size)| write!(f, "{letter}{size}"))
+    }
+}
+
+/// What a target sends: its sizes and the version of QP that it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// Sizes.
+    pub sizes: Sizes,
+    /// Version, e.g. 812 for 8.1.2.
+    pub version: u16,
+    /// The lowest id of application records.
+    pub user_base: u8,
+}
+
+impl Config {
+    /// A configuration as the version has it.
+    #[must_use]
+    pub fn new(sizes: Sizes, version: u16) -> Config {
+        Config { sizes, version, user_base: user_base(version) }
+    }
+}
+
+/// The most fields of a record.
+pub const FIELDS_MAX: usize = 8;
+
+/// The longest fixed part of a record, in bytes, before a text or the like.
+pub const FIXED_MAX: usize = 40;
+
+/// How long a record's data may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Just so long, in bytes.
+    Exact(u8),
+    /// So long, and a text with its zero behind that.
+    Text(u8),
+    /// At least so long; the rest is to be looked at.
+    Rest(u8),
+}
+
+/// Where a field lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// Its offset in the data, in bytes.
+    pub offset: u8,
+    /// Its width; 0: not in this version, or of any length.
+    pub width: u8,
+}
+
+/// How one record lies in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordLayout {
+    /// Which record.
+    pub kind: Kind,
+    /// How long it is.
+    pub length: Length,
+    /// Whether it begins with a time stamp.
+    pub is_timed: bool,
+    /// Where its fields are, by their number in the table.
+    pub slots: [Slot; FIELDS_MAX],
+}
+
+/// How all records lie in bytes.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// What it was made from.
+    pub config: Config,
+    by_id: Vec<Option<RecordLayout>>,
+    by_kind: Vec<[Slot; FIELDS_MAX]>,
+}
+
+impl Layout {
+    /// The layout of a configuration.
+    #[must_use]
+    pub fn new(config: Config) -> Layout {
+        let mut layout = Layout { config, by_id: vec![None; 256], by_kind: vec![[Slot::default(); FIELDS_MAX]; Kind::COUNT] };
+        for spec in SPECS {
+            let mut slots = [Slot::default(); FIELDS_MAX];
+            let mut offset = 0u8;
+            let mut length = None;
+            for (field, slot) in spec.fields.iter().zip(&mut slots) {
+                if !(field.from..field.until).contains(&config.version) {
+                    continue;
+                }
+                let width = config.sizes.width(field.code);
+                *slot = Slot { offset, width: width.unwrap_or(0) };
+                match field.code {
+                    Code::Text => length = Some(Length::Text(offset)),
+                    Code::Rest => length = Some(Length::Rest(offset)),
+                    _ => offset = offset.saturating_add(width.unwrap_or(0)),
+                }
+            }
+            let is_timed = spec.is_timed(config.version);
+            let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), is_timed, slots };
+            if let Some(place) = layout.by_kind.get_mut(spec.kind as usize) {
+                *place = slots;
+            }
+            if !(spec.from..spec.until).contains(&config.version) {
+                continue;
+            }
+            if spec.kind == Kind::User {
+                for id in config.user_base..IDS_END {
+                    layout.set(id, record);
+                }
+            } else if spec.id < config.user_base {
+                layout.set(spec.id, record);
+            }
+        }
+        layout
+    }
+
+    fn set(&mut self, id: u8, record: RecordLayout) {
+        if let Some(place) = self.by_id.get_mut(usize::from(id)) {
+            *place = Some(record);
+        }
+    }
+
+    /// How the record of an id lies in bytes; `None` for an id that this version does not know.
+    #[inline]
+    #[must_use]
+    pub fn of_id(&self, id: u8) -> Option<&RecordLayout> {
+        self.by_id.get(usize::from(id))?.as_ref()
+    }
+
+    /// The fields of a record.
+    #[inline]
+    #[must_use]
+    pub fn fields<'a>(&'a self, kind: Kind, data: &'a [u8]) -> Fields<'a> {
+        Fields { slots: &self.by_kind[kind as usize], data }
+    }
+}
+
+/// The fields of one record.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a> {
+    slots: &'a [Slot; FIELDS_MAX],
+    data: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    /// The number in a field, by its place in the table; 0 for one that this version does not send.
+    #[inline]
+    #[must_use]
+    pub fn uint(&self, field: usize) -> u64 {
+        let Some(&Slot { offset, width }) = self.slots.get(field) else { return 0 };
+        load(self.data, usize::from(offset), width)
+    }
+
+    /// Whether this version sends a field of fixed width.
+    #[must_use]
+    pub fn has(&self, field: usize) -> bool {
+        self.slots.get(field).is_some_and(|slot| slot.width > 0)
+    }
+
+    /// The bytes from a field on to the record's end.
+    #[must_use]
+    pub fn rest(&self, field: usize) -> &'a [u8] {
+        let offset = self.slots.get(field).map_or(0, |slot| usize::from(slot.offset));
+        self.data.get(offset..).unwrap_or(&[])
+    }
+
+    /// The text in a field, without its zero. Not necessarily UTF-8.
+    #[must_use]
+    pub fn text(&self, field: usize) -> &'a [u8] {
+        let rest = self.rest(field);
+        rest.strip_suffix(&[0]).unwrap_or(rest)
+    }
+}
+
+const MASKS: [u64; 9] = [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0, 0, 0, u64::MAX];
+
+/// A little-endian number of up to 8 bytes. What lies behind the data counts as 0.
+#[inline]
+#[must_use]
+pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
+    let mask = MASKS.get(usize::from(width)).copied().unwrap_or(0);
+    let rest = data.get(offset..).unwrap_or(&[]);
+    let word = match rest.first_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    };
+    word & mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_written_as_qspy_has_them() {
+        let mut sizes = Sizes::default();
+        assert_eq!(sizes.to_string(), "T4O4F4S2E2Q1P2B2C4");
+        sizes.apply("O8 F8,e4").unwrap();
+        assert_eq!(sizes.to_string(), "T4O8F8S2E4Q1P2B2C4");
+        assert!(sizes.apply("T8").is_err() && sizes.apply("X1").is_err() && sizes.apply("Q").is_err());
+    }
+
+    #[test]
+    fn the_longest_record_has_its_room() {
+        let sizes =
+            Sizes { time: 4, object: 8, function: 8, signal: 4, event_size: 4, queue: 4, pool: 4, block: 4, time_event: 4 };
+        let layout = Layout::new(Config::new(sizes, 815));
+        for id in 0..IDS_END {
+            let Some(record) = layout.of_id(id) else { continue };
+            let (Length::Exact(len) | Length::Text(len) | Length::Rest(len)) = record.length;
+            assert!(usize::from(len) <= FIXED_MAX, "{:?}: {len}", record.kind);
+        }
+    }
+
+    #[test]
+    fn versions_have_their_own_records() {
+        let kind = |version, id| Layout::new(Config::new(Sizes::default(), version)).of_id(id).map(|record| record.kind);
+        assert_eq!(kind(719, 54), Some(Kind::SchedResume));
+        assert_eq!(kind(720, 54), Some(Kind::EnumDict));
+        assert_eq!(kind(803, 81), None);
+        assert_eq!(kind(804, 81), Some(Kind::DeferAttempt));
+        assert_eq!(kind(583, 70), Some(Kind::User));
+        assert_eq!(kind(660, 70), None);
+        assert_eq!(kind(690, 70), Some(Kind::Run));
+        assert_eq!(kind(815, 43), None);
+        assert_eq!(kind(815, 125), None);
+    }
+
+    #[test]
+    fn fields_are_where_the_sizes_put_them() {
+        // A post of QP 8.1.2 on a 32-bit target.
+        let data = [0x66, 0x12, 0x28, 0x00, 0xf4, 0x49, 0x00, 0x08, 0x0a, 0x00, 0x18, 0x0f, 0x00, 0x20, 0x00, 0x00, 0x0a, 0x0b];
+        let layout = Layout::new(Config::new(Sizes::default(), 812));
+        assert_eq!(layout.of_id(14).map(|record| record.length), Some(Length::Exact(18)));
+        let fields = layout.fields(Kind::Post, &data);
+        let all: Vec<u64> = (0..8).map(|field| fields.uint(field)).collect();
+        assert_eq!(all, [2_626_150, 0x0800_49F4, 10, 0x2000_0F18, 0, 0, 10, 11]);
+        assert_eq!(layout.of_id(61).map(|record| record.length), Some(Length::Text(4)));
+        let old = Layout::new(Config::new(Sizes::default(), 410));
+        assert!(!old.fields(Kind::Post, &data).has(1) && old.of_id(31).map(|record| record.length) == Some(Length::Exact(4)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Names of objects, functions, signals, application records and enumerations, as one session of the target tells them.
+//!
+//! An object's or function's key is its address. A signal's is the pair of its number and an object: the same number may mean other
+//! things to other objects.
+
+use rustc_hash::FxHashMap;
+
+use super::layout::Layout;
+use super::record::Kind;
+
+/// How many names of one kind are kept. A healthy target has some thousands.
+pub const NAMES_LIMIT: usize = 1 << 16;
+
+/// The names of one session.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    objects: FxHashMap<u64, Box<str>>,
+    functions: FxHashMap<u64, Box<str>>,
+    signals: FxHashMap<(u32, u64), Box<str>>,
+    /// By number: the only name that any object gives a signal; `None` if they differ.
+    signals_alone: FxHashMap<u32, Option<Box<str>>>,
+    records: FxHashMap<u8, Box<str>>,
+    enums: FxHashMap<(u8, u8), Box<str>>,
+}
+
+/// The id of the application record that unit tests send.
+const ON_POST: u8 = 124;
+
+/// Signals below this one belong to the framework.
+pub const FIRST_USER_SIGNAL: u32 = 4;
+
+impl Names {
+    /// Takes a dictionary record. What was told before of the same key is told anew. Other records are ignored.
+    pub fn learn(&mut self, kind: Kind, layout: &Layout, data: &[u8]) {
+        let fields = layout.fields(kind, data);
+        let text = |field| String::from_utf8_lossy(fields.text(field)).into_owned();
+        match kind {
+            Kind::ObjDict => self.add_object(fields.uint(0), &text(1)),
+            Kind::FunDict => self.add_function(fields.uint(0), &text(1)),
+            Kind::SigDict => self.add_signal(fields.uint(0) as u32, fields.uint(1), &text(2)),
+            Kind::UsrDict => self.add_record(fields.uint(0) as u8, &text(1)),
+            Kind::EnumDict => {
+                let (value, group) = (fields.uint(0) as u8, fields.uint(1) as u8 & 7);
+                add(&mut self.enums, (group, value), &text(2));
+            }
+            _ => {}
+        }
+    }
+
+    /// Names an object.
+    pub fn add_object(&mut self, address: u64, name: &str) {
+        add(&mut self.objects, address, name);
+    }
+
+    /// Names a function.
+    pub fn add_function(&mut self, address: u64, name: &str) {
+        add(&mut self.functions, address, name);
+    }
+
+    /// Names an application record.
+    pub fn add_record(&mut self, id: u8, name: &str) {
+        add(&mut self.records, id, name);
+    }
+
+    /// Names a signal of an object, or of all with object 0.
+    pub fn add_signal(&mut self, signal: u32, object: u64, name: &str) {
+        add(&mut self.signals, (signal, object), name);
+        if self.signals_alone.len() < NAMES_LIMIT || self.signals_alone.contains_key(&signal) {
+            self.signals_alone
+                .entry(signal)
+                .and_modify(|alone| *alone = alone.take().filter(|known| **known == *name))
+                .or_insert_with(|| Some(name.into()));
+        }
+    }
+
+    /// Takes over what another table knows and this one does not.
+    pub fn fill_from(&mut self, other: &Names) {
+        fill(&mut self.objects, &other.objects);
+        fill(&mut self.functions, &other.functions);
+        fill(&mut self.records, &other.records);
+        fill(&mut self.enums, &other.enums);
+        let mut keys: Vec<_> = other.signals.keys().filter(|key| !self.signals.contains_key(key)).copied().collect();
+        keys.sort_unstable();
+        for (signal, object) in keys {
+            if let Some(name) = other.signals.get(&(signal, object)) {
+                self.add_signal(signal, object, name);
+            }
+        }
+    }
+
+    /// How many names there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.objects.len() + self.functions.len() + self.signals.len() + self.records.len() + self.enums.len()
+    }
+
+    /// The name of an object.
+    #[must_use]
+    pub fn object(&self, address: u64) -> Option<&str> {
+        self.objects.get(&address).map(|name| &**name)
+    }
+
+    /// The name of a function.
+    #[must_use]
+    pub fn function(&self, address: u64) -> Option<&str> {
+        self.functions.get(&address).map(|name| &**name)
+    }
+
+    /// The name of a signal of an object: its own, else the global one. Object 0 is none, as if it were not known.
+    #[must_use]
+    pub fn signal(&self, signal: u32, object: u64) -> Option<&str> {
+        if object == 0 {
+            return self.signal_alone(signal);
+        }
+        self.signals.get(&(signal, object)).or_else(|| self.signals.get(&(signal, 0))).map(|name| &**name)
+    }
+
+    /// The name of a signal of an unknown object: the global one, else the only one there is. `None` if there are several.
+    #[must_use]
+    pub fn signal_alone(&self, signal: u32) -> Option<&str> {
+        let global = self.signals.get(&(signal, 0)).map(|name| &**name);
+        global.or_else(|| self.signals_alone.get(&signal)?.as_deref())
+    }
+
+    /// The name of an application record. One has a name without being told: what unit tests send of posted events.
+    #[must_use]
+    pub fn record(&self, id: u8) -> Option<&str> {
+        let told = self.records.get(&id).map(|name| &**name);
+        told.or((id == ON_POST).then_some("QUTEST_ON_POST"))
+    }
+
+    /// The name of an enumeration's value.
+    #[must_use]
+    pub fn value(&self, group: u8, value: u8) -> Option<&str> {
+        self.enums.get(&(group, value)).map(|name| &**name)
+    }
+}
+
+fn add<K: std::hash::Hash + Eq>(names: &mut FxHashMap<K, Box<str>>, key: K, name: &str) {
+    if names.len() < NAMES_LIMIT || names.contains_key(&key) {
+        names.insert(key, name.into());
+    }
+}
+
+fn fill<K: std::hash::Hash + Eq + Copy>(names: &mut FxHashMap<K, Box<str>>, other: &FxHashMap<K, Box<str>>) {
+    for (&key, name) in other {
+        names.entry(key).or_insert_with(|| name.clone());
+    }
+}
+
+/// An address in hex, with the digits of its width; 0 is `NULL`.
+#[must_use]
+pub fn address_text(address: u64, width: u8) -> String {
+    if address == 0 { "NULL".to_owned() } else { format!("0x{address:0digits$X}", digits = usize::from(width) * 2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_looked_up_with_its_object() {
+        let mut names = Names::default();
+        names.add_signal(4, 0, "EAT");
+        names.add_signal(10, 0x100, "HUNGRY");
+        assert_eq!((names.signal(4, 0x100), names.signal_alone(4)), (Some("EAT"), Some("EAT")));
+        assert_eq!((names.signal(10, 0x100), names.signal(10, 0x200)), (Some("HUNGRY"), None));
+        assert_eq!(names.signal_alone(10), Some("HUNGRY"));
+        names.add_signal(10, 0x200, "HUNGRY");
+        assert_eq!(names.signal_alone(10), Some("HUNGRY"));
+        names.add_signal(10, 0x300, "THIRSTY");
+        assert_eq!((names.signal_alone(10), names.signal(10, 0x300)), (None, Some("THIRSTY")));
+        names.add_signal(10, 0x400, "HUNGRY");
+        assert_eq!(names.signal_alone(10), None, "once ambiguous, always ambiguous");
+        names.add_signal(4, 0x100, "EAT_ME");
+        assert_eq!((names.signal(4, 0x100), names.signal_alone(4)), (Some("EAT_ME"), Some("EAT")));
+    }
+
+    #[test]
+    fn addresses_have_the_width_of_the_target() {
+        assert_eq!(address_text(0x12AB, 4), "0x000012AB");
+        assert_eq!(address_text(0x12AB, 8), "0x00000000000012AB");
+        assert_eq!(address_text(0, 4), "NULL");
+    }
+}

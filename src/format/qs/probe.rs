@@ -1,0 +1,100 @@
+//! Recognising a capture.
+//!
+//! There is no magic number, but a checksum and a sequence number in every frame: what is not QS has hardly a sound frame, and
+//! never two in sequence.
+
+use crate::format::Probe;
+
+use super::frame::{self, ESCAPE, FLAG};
+use super::record::command_name;
+
+/// How much of a sample is looked at, in bytes.
+const LOOK_BYTES: usize = 64 << 10;
+
+/// So many sound frames are needed.
+const GOOD_MIN: u64 = 4;
+
+/// A capture may start and end within a frame: so many bytes at its edges do not count.
+const EDGE_BYTES: usize = 512;
+
+/// Longer frames are taken for none. A target may send longer ones, but few.
+const BODY_MAX: usize = 512;
+
+/// How a target's session starts: an empty record and the head of TARGET_INFO.
+const START: &[u8] = &[0x01, 0x00, 0xFE, FLAG, 0x02, 0x40];
+
+/// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
+pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
+    let counts = Counts::of(sample.get(..LOOK_BYTES).unwrap_or(sample), whole && sample.len() <= LOOK_BYTES);
+    let starts = sample.starts_with(START);
+    let share = |good: u64, all: u64| if all == 0 { 0.0 } else { good as f64 / all as f64 };
+    let (bytes, order) = (share(counts.good_bytes, counts.good_bytes + counts.bad_bytes), share(counts.in_order, counts.pairs));
+    let is_enough = counts.good >= GOOD_MIN && bytes >= 0.5 && order >= 0.5;
+    // A short capture of nothing but sound frames in sequence.
+    let is_short = whole && counts.good >= 2 && counts.bad_bytes == 0 && order >= 1.0;
+    let start_is_whole = starts && counts.good >= 2;
+    if !is_enough && !is_short && !start_is_whole {
+        return None;
+    }
+    let certainty = 1.0 - 1.0 / (1.0 + counts.good as f64);
+    let score = if starts { 99.0 } else { 50.0 + 48.0 * bytes.min(order) * certainty };
+    let mut reason = format!(
+        "{} of {} frames add up, {} of {} in sequence",
+        counts.good,
+        counts.good + counts.bad,
+        counts.in_order,
+        counts.pairs
+    );
+    if starts {
+        reason += "; it starts with a target's reset";
+    } else if counts.is_host {
+        reason += "; only commands of the host, so it is the direction to the target";
+    }
+    Some(Probe { score: score.min(99.0) as u8, reason })
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    good: u64,
+    good_bytes: u64,
+    bad: u64,
+    bad_bytes: u64,
+    pairs: u64,
+    in_order: u64,
+    is_host: bool,
+}
+
+impl Counts {
+    fn of(sample: &[u8], whole: bool) -> Counts {
+        let mut counts = Counts { is_host: true, ..Counts::default() };
+        let mut body = Vec::new();
+        let mut last = None;
+        let mut at = 0;
+        for flag in memchr::memchr_iter(FLAG, sample) {
+            let frame = sample.get(at..flag).unwrap_or(&[]);
+            let is_edge = at == 0 && frame.len() <= EDGE_BYTES;
+            at = flag + 1;
+            if frame::unescape(frame, &mut body).is_ok() && body.len() <= BODY_MAX {
+                let seq = body.first().copied().unwrap_or(0);
+                counts.good += 1;
+                counts.good_bytes += frame.len() as u64 + 1;
+                counts.is_host &= body.get(1).is_some_and(|&id| command_name(id).is_some());
+                if let Some(last) = last.replace(seq) {
+                    counts.pairs += 1;
+                    counts.in_order += u64::from(seq.wrapping_sub(last) == 1);
+                }
+            } else if !is_edge {
+                counts.bad += 1;
+                counts.bad_bytes += frame.len() as u64 + 1;
+                last = None;
+            }
+        }
+        let loose = sample.len() - at;
+        // What is behind the last flag is a frame cut short, unless it is longer than one.
+        if loose > EDGE_BYTES || (whole && sample.get(at..).is_some_and(|rest| rest.first() == Some(&ESCAPE))) {
+            counts.bad_bytes += loose as u64;
+        }
+        counts.is_host &= counts.good > 0;
+        counts
+    }
+}

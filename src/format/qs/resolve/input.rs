@@ -1,0 +1,226 @@
+//! What the wire alone makes of its records in file order: sequence numbers, runs of damage, sessions and time.
+
+use std::sync::Arc;
+
+use crate::model::{Ledger, LossKind, LossNote, Rate, Severity};
+
+use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
+use super::super::frame::BadBody;
+use super::super::record::Kind;
+use super::super::sessions::{Session, Sessions};
+use super::clock::{Clock, Verdict};
+
+const FRAMES_MISSING: LossKind =
+    LossKind { code: "frames_missing", text: "the sequence numbers leave a gap", severity: Severity::Loss };
+const SEQUENCE_REPEATED: LossKind = LossKind {
+    code: "sequence_repeated",
+    text: "a sequence number came twice: nothing is missing, or 255 frames, or 511, …",
+    severity: Severity::Loss,
+};
+const TIME_HELD: LossKind =
+    LossKind { code: "time_held", text: "a time stamp lies before the one that precedes it", severity: Severity::Repair };
+const TIME_SET_BACK: LossKind =
+    LossKind { code: "time_set_back", text: "the target set its clock back", severity: Severity::Repair };
+const TIME_OVERFLOW: LossKind =
+    LossKind { code: "time_overflow", text: "a time lies beyond what the viewer can show", severity: Severity::Repair };
+/// Of a reset: not an entry of the ledger for each session but of what it is.
+const SESSION_START: LossKind =
+    LossKind { code: "session_restart", text: "the target was reset, a session of its own begins", severity: Severity::Repair };
+
+/// Time between the last record before a reset and the first one after it: how long the reset took is unknown.
+const RESET_GAP_NS: u64 = 1_000;
+
+/// A run of damage that has not ended yet.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where it starts in the input, in bytes.
+    pub offset: u64,
+    /// Its length so far.
+    pub bytes: u64,
+    frames: u64,
+    filled: u64,
+    /// What is wrong with its first frame.
+    pub reason: Bad,
+    /// Its first bytes.
+    pub raw: Vec<u8>,
+}
+
+/// One input.
+pub struct Input {
+    /// Its sessions.
+    pub sessions: Sessions,
+    /// The present one.
+    pub session: usize,
+    /// Its clock.
+    pub clock: Clock,
+    /// The sequence number that the next frame should have.
+    expected: Option<u8>,
+    /// The present run of damage.
+    pub run: Option<Run>,
+    /// What is missing before the next record.
+    pub gap: Option<LossNote>,
+    /// How many sessions had records.
+    pub sessions_begun: u32,
+}
+
+impl Input {
+    pub fn new(sessions: Sessions, rate: Rate) -> Input {
+        let width = sessions.all.first().map_or(4, |session| session.layout.config.sizes.time);
+        let clock = Clock::new(rate, width);
+        Input { sessions, session: 0, clock, expected: None, run: None, gap: None, sessions_begun: 1 }
+    }
+
+    /// The present session.
+    #[inline]
+    pub fn present(&self) -> &Arc<Session> {
+        &self.sessions.all[self.session]
+    }
+
+    /// Takes names that the first pass did not see.
+    #[cold]
+    pub fn learn(&mut self, records: &Records, stored: &Stored) {
+        if let Some(session) = self.sessions.all.get_mut(self.session) {
+            let layout = session.layout.clone();
+            Arc::make_mut(session).names.learn(stored.kind, &layout, records.data_of(stored));
+        }
+    }
+
+    /// The bytes and frames of a part.
+    pub fn enter_part(&self, records: &Records, ledger: &mut Ledger) {
+        ledger.decoded_bytes += records.ok_bytes;
+        ledger.frames_ok += records.frames.len() as u64;
+        for repair in &records.repairs {
+            ledger.enter(repair.kind, repair.offset, 0);
+        }
+    }
+
+    /// Goes on to another session. False if it is the present one.
+    pub fn enter_session(&mut self, index: usize, offset: u64, ledger: &mut Ledger) -> bool {
+        if index == self.session || index >= self.sessions.all.len() {
+            return false;
+        }
+        self.end_run(None, ledger);
+        self.session = index;
+        self.expected = None;
+        self.gap = None;
+        self.sessions_begun += 1;
+        let width = self.present().layout.config.sizes.time;
+        self.clock.restart(width, RESET_GAP_NS);
+        ledger.enter(SESSION_START, offset, 0);
+        true
+    }
+
+    /// Whether a record has the sequence number that it should have, and nothing is pending.
+    #[inline]
+    pub fn is_next(&mut self, seq: u8) -> bool {
+        if self.expected != Some(seq) || self.run.is_some() {
+            return false;
+        }
+        self.expected = Some(seq.wrapping_add(1));
+        true
+    }
+
+    /// A sound frame that is not simply the next one: after damage, or with frames missing before it.
+    #[cold]
+    pub fn take_odd(&mut self, seq: u8, kind: Option<Kind>, offset: u64, ledger: &mut Ledger) {
+        let expected = self.expected.replace(seq.wrapping_add(1));
+        // The first record of a target's session says nothing of those before.
+        let starts_anew = kind == Some(Kind::Empty);
+        let Some(expected) = expected.filter(|_| !starts_anew) else {
+            self.end_run(None, ledger);
+            return;
+        };
+        let missing = u64::from(seq.wrapping_sub(expected));
+        if self.run.is_some() {
+            self.end_run(Some(missing), ledger);
+            return;
+        }
+        let (kind, missing) = match missing {
+            0 => return,
+            255 => (SEQUENCE_REPEATED, 0),
+            _ => (FRAMES_MISSING, missing),
+        };
+        ledger.enter(kind, offset, missing);
+        self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: missing });
+    }
+
+    /// Ends the run of damage before a sound frame, which is taken afterwards.
+    pub fn end_run_before(&mut self, seq: u8, offset: u64, ledger: &mut Ledger) {
+        self.take_odd(seq, None, offset, ledger);
+        self.expected = Some(seq);
+    }
+
+    /// Bytes that are no record.
+    pub fn take_damage(&mut self, records: &Records, damage: &Damage, ledger: &mut Ledger) {
+        let offset = records.base + u64::from(damage.offset);
+        let bytes = u64::from(damage.len);
+        if let Some(seq) = damage.seq {
+            if !self.is_next(seq) {
+                self.take_odd(seq, None, offset, ledger);
+            }
+            let kind = damage.reason.loss_kind();
+            ledger.bad_frame(kind, offset, bytes, 1);
+            // A record of a newer target: nothing of what is known here is missing.
+            if damage.reason != Bad::UnknownRecord {
+                self.add_gap(LossNote { kind, offset, bytes, at_least_lost: 1 });
+            }
+            return;
+        }
+        let run = self.run.get_or_insert_with(|| Run {
+            offset,
+            bytes: 0,
+            frames: 0,
+            filled: 0,
+            reason: damage.reason,
+            raw: Vec::new(),
+        });
+        run.bytes += bytes;
+        run.frames += u64::from(damage.frames);
+        run.filled += u64::from(damage.filled);
+        let room = KEPT_RAW_BYTES - run.raw.len().min(KEPT_RAW_BYTES);
+        run.raw.extend(records.bytes(damage.raw).iter().take(room));
+    }
+
+    /// Ends the run of damage, if there is one. `missing`: how many frames are missing, if the sequence numbers tell.
+    pub fn end_run(&mut self, missing: Option<u64>, ledger: &mut Ledger) -> Option<Run> {
+        let run = self.run.take()?;
+        let kind = run.reason.loss_kind();
+        ledger.skipped_bytes += run.bytes;
+        ledger.frames_bad += run.frames;
+        let is_lone_flags = run.filled == 0 && run.reason == Bad::Body(BadBody::Empty);
+        let at_least_lost = match missing {
+            Some(255) => 0,
+            Some(missing) => missing,
+            None => u64::from(!is_lone_flags),
+        };
+        ledger.enter(kind, run.offset, at_least_lost);
+        if missing != Some(0) && !is_lone_flags {
+            self.add_gap(LossNote { kind, offset: run.offset, bytes: run.bytes, at_least_lost });
+        }
+        Some(run)
+    }
+
+    fn add_gap(&mut self, note: LossNote) {
+        match &mut self.gap {
+            Some(gap) => {
+                gap.bytes = gap.bytes.saturating_add(note.bytes);
+                gap.at_least_lost = gap.at_least_lost.saturating_add(note.at_least_lost);
+            }
+            None => self.gap = Some(note),
+        }
+    }
+
+    /// Sets the present to the time of a record.
+    #[inline]
+    pub fn take_time(&mut self, base: u64, stored: &Stored, ledger: &mut Ledger) {
+        let verdict = self.clock.take(stored.time);
+        if verdict != Verdict::Taken {
+            let kind = match verdict {
+                Verdict::SetBack => TIME_SET_BACK,
+                Verdict::Overflow => TIME_OVERFLOW,
+                _ => TIME_HELD,
+            };
+            ledger.enter(kind, base + u64::from(stored.offset), 0);
+        }
+    }
+}

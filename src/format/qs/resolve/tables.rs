@@ -1,0 +1,260 @@
+//! The target's addresses and signal numbers → dense handles, and the names that go with them.
+//!
+//! Each record mentions some; so a look-up is an index into a small table of those met last, and only what is not there is looked
+//! up by hash.
+
+use rustc_hash::FxHashMap;
+
+use super::super::names::{FIRST_USER_SIGNAL, Names, address_text};
+use crate::model::{Entities, LaneId, MachineId, NameId};
+
+/// How many addresses of one kind are told apart. A healthy target has some thousands.
+const LIMIT: usize = 1 << 16;
+
+/// A table of what was met last, by the low bits of a mixed address.
+const RECENT: usize = 256;
+
+/// Dense indexes of 64-bit keys.
+#[derive(Default)]
+pub struct Indexes {
+    recent: Vec<(u64, u32)>,
+    all: FxHashMap<u64, u32>,
+}
+
+impl Indexes {
+    /// The index of a key; a new one if `next` is the number of those known. `None` at the limit.
+    #[inline]
+    pub fn of(&mut self, key: u64) -> Option<u32> {
+        let slot = (key ^ key >> 5 ^ key >> 11) as usize % RECENT;
+        match self.recent.get(slot) {
+            Some(&(known, index)) if known == key => Some(index),
+            _ => self.look_up(key, slot),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, key: u64, slot: usize) -> Option<u32> {
+        if self.recent.is_empty() {
+            self.recent = vec![(u64::MAX, 0); RECENT];
+        }
+        let next = self.all.len();
+        let index = match self.all.get(&key) {
+            Some(&index) => index,
+            None if next >= LIMIT => return None,
+            None => {
+                self.all.insert(key, next as u32);
+                next as u32
+            }
+        };
+        if let Some(place) = self.recent.get_mut(slot).filter(|_| key != u64::MAX) {
+            *place = (key, index);
+        }
+        Some(index)
+    }
+}
+
+/// An object: a state machine, a sender, a queue, a pool, a time event, a semaphore, a mutex. It may be several of these.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Object {
+    /// Its address.
+    pub address: u64,
+    /// As a state machine.
+    pub machine: Option<MachineId>,
+    /// As anything else: a track for each part it plays.
+    pub lanes: [Option<LaneId>; 5],
+    /// The capacity of its queue, once it is known.
+    pub capacity: Option<u32>,
+    /// Known to be empty, in the stretch without a gap of this number.
+    pub empty_in: Option<u32>,
+    /// Something was put into its queue.
+    pub is_used: bool,
+    /// It has a step open, in the stretch of this number.
+    pub step_in: Option<u32>,
+    /// As a time event: it is armed, in the stretch of this number.
+    pub armed_in: Option<u32>,
+    /// As a mutex: it is held, in the stretch of this number.
+    pub held_in: Option<u32>,
+    /// As a time event.
+    pub armed: Armed,
+}
+
+/// How a time event was armed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Armed {
+    /// When, as a stamp of the wire.
+    pub at: u32,
+    /// For how many ticks.
+    pub ticks: u32,
+    /// And then for how many again and again; 0: no more.
+    pub interval: u32,
+    /// It is the first time.
+    pub is_first: bool,
+}
+
+impl Armed {
+    /// How many ticks too late (or early, if negative) it was posted, so many units after it was armed. The first tick after it was
+    /// armed may come at once; each later one takes a whole tick.
+    pub fn late_ticks(self, passed: u32, units_per_tick: u64) -> Option<i64> {
+        let units = i64::try_from(units_per_tick).ok().filter(|&units| units > 0)?;
+        let half_ticks = 2 * i64::from(self.ticks) - i64::from(self.is_first);
+        // In halves of a unit. Three quarters of a tick this way or that are what a tick more or less may be.
+        let twice_late = 2 * i64::from(passed) - half_ticks.checked_mul(units)?;
+        if twice_late.saturating_abs() <= units + units / 2 {
+            return Some(0);
+        }
+        Some(twice_late.saturating_add(units * twice_late.signum()) / (2 * units))
+    }
+}
+
+/// A function: a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: NameId,
+    /// What its records are called: `entry …` and so on, by [`Verb`].
+    pub notes: [Option<NameId>; Verb::COUNT],
+}
+
+/// What a record without a time says of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Entry,
+    Exit,
+    Init,
+    History,
+    EntryPoint,
+    ExitPoint,
+    Unhandled,
+}
+
+impl Verb {
+    const COUNT: usize = 7;
+
+    fn text(self) -> &'static str {
+        match self {
+            Verb::Entry => "entry",
+            Verb::Exit => "exit",
+            Verb::Init => "init",
+            Verb::History => "history",
+            Verb::EntryPoint => "entry point",
+            Verb::ExitPoint => "exit point",
+            Verb::Unhandled => "unhandled in",
+        }
+    }
+}
+
+/// All that a session mentions.
+#[derive(Default)]
+pub struct Tables {
+    objects_by_address: Indexes,
+    /// By index.
+    pub objects: Vec<Object>,
+    functions_by_address: Indexes,
+    functions: Vec<Function>,
+    signals_by_key: Indexes,
+    signals: Vec<NameId>,
+    /// Phrases about signals, by signal's name and word.
+    phrases: FxHashMap<(NameId, &'static str), NameId>,
+}
+
+impl Tables {
+    /// The index of an object.
+    #[inline]
+    pub fn object(&mut self, address: u64) -> Option<usize> {
+        let index = self.objects_by_address.of(address)? as usize;
+        if index >= self.objects.len() {
+            self.objects.push(Object { address, ..Object::default() });
+        }
+        Some(index)
+    }
+
+    /// A function.
+    #[inline]
+    pub fn function(&mut self, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<&mut Function> {
+        let index = self.functions_by_address.of(address)? as usize;
+        if index >= self.functions.len() {
+            let name = match names.function(address) {
+                Some(name) => entities.add_name(name),
+                None => entities.add_name(&address_text(address, width)),
+            };
+            self.functions.push(Function { name: name?, notes: [None; Verb::COUNT] });
+        }
+        self.functions.get_mut(index)
+    }
+
+    /// What a record without a time says of a state, as a name.
+    #[inline]
+    pub fn note(&mut self, verb: Verb, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<NameId> {
+        let function = self.function(address, width, names, entities)?;
+        let place = function.notes.get_mut(verb as usize)?;
+        if place.is_none() {
+            let phrase = format!("{} {}", verb.text(), entities.names.get(function.name.index())?);
+            *place = entities.add_name(&phrase);
+        }
+        *place
+    }
+
+    /// The name of a signal of an object, given by its index; `None`: of an unknown one.
+    #[inline]
+    pub fn signal(&mut self, signal: u32, object: Option<usize>, names: &Names, entities: &mut Entities) -> Option<NameId> {
+        let number = match object {
+            None => 0,
+            Some(_) if signal < FIRST_USER_SIGNAL => 1,
+            Some(object) => object as u64 + 2,
+        };
+        let key = number << 32 | u64::from(signal);
+        let index = self.signals_by_key.of(key)? as usize;
+        if index >= self.signals.len() {
+            let address = object.and_then(|object| self.objects.get(object)).map(|object| object.address);
+            let name = match address {
+                Some(address) => names.signal(signal, address),
+                None => names.signal_alone(signal),
+            };
+            let name = match name {
+                Some(name) => entities.add_name(name),
+                None => entities.add_name(&format!("signal {signal}")),
+            };
+            self.signals.push(name?);
+        }
+        self.signals.get(index).copied()
+    }
+
+    /// A phrase of a word and a signal's name.
+    pub fn phrase(&mut self, word: &'static str, signal: NameId, entities: &mut Entities) -> Option<NameId> {
+        if let Some(&phrase) = self.phrases.get(&(signal, word)) {
+            return Some(phrase);
+        }
+        let text = format!("{word} {}", entities.names.get(signal.index())?);
+        let phrase = entities.add_name(&text)?;
+        self.phrases.insert((signal, word), phrase);
+        Some(phrase)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_time_event_is_told() {
+        let armed = Armed { at: 0, ticks: 10, interval: 0, is_first: true };
+        let late = |passed| armed.late_ticks(passed, 1000);
+        assert_eq!([9000, 9500, 10_000, 10_200].map(late), [Some(0); 4]);
+        assert_eq!((late(11_500), late(7_500), late(30_000)), (Some(2), Some(-2), Some(21)));
+        let again = Armed { is_first: false, ..armed };
+        assert_eq!((again.late_ticks(10_100, 1000), again.late_ticks(11_000, 1000)), (Some(0), Some(1)));
+        assert_eq!(again.late_ticks(1, 0), None);
+    }
+
+    #[test]
+    fn keys_keep_their_indexes() {
+        let mut indexes = Indexes::default();
+        let keys: Vec<u64> = (0..2000u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+        for round in 0..3 {
+            for (number, &key) in keys.iter().enumerate() {
+                assert_eq!(indexes.of(key), Some(number as u32), "round {round}");
+            }
+        }
+        assert_eq!((indexes.of(u64::MAX), indexes.of(u64::MAX)), (Some(2000), Some(2000)));
+    }
+}

@@ -1,0 +1,215 @@
+//! The first pass: what holds for the whole recording, wherever in it it stands.
+//!
+//! Names and what the target tells of itself may come after their first use, so they are collected before anything is decoded.
+//! What a record of them means is not known yet, for the target's sizes are not: their data are kept as they are.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+
+use crate::frame::split::Delimiters;
+use crate::model::{LossKind, Severity, TextRef};
+
+use super::frame::{self, ESCAPE, FLAG};
+use super::infer::Evidence;
+use super::info::TargetInfo;
+use super::record::IDS_END;
+
+/// How many records of names and the like are kept. A healthy capture has some hundreds.
+pub const METADATA_LIMIT: usize = 1 << 17;
+
+/// How many bytes of them are kept.
+const METADATA_BYTES: usize = 16 << 20;
+
+/// Sizes are found out from the records that start before this place in the input, in bytes.
+const EVIDENCE_BYTES: u64 = 4 << 20;
+
+/// How many records of time events are kept to measure the clock.
+const TIME_EVENTS_LIMIT: usize = 1 << 14;
+
+/// A record that tells something for the whole session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Where its frame starts in the input, in bytes.
+    pub offset: u64,
+    /// Its id.
+    pub id: u8,
+    /// Its data, in [`ScanFacts::data`].
+    pub data: TextRef,
+    /// Where the frame before it starts, if that is an EMPTY: with a TARGET_INFO, that is where the session starts.
+    pub empty_before: Option<u64>,
+}
+
+/// What the first pass finds out about a part, or about the whole input.
+#[derive(Clone, Debug, Default)]
+pub struct ScanFacts {
+    /// In file order. Names are left out when the session has told the same before.
+    pub metadata: Vec<Metadata>,
+    /// The first records of time events, in file order.
+    pub time_events: Vec<Metadata>,
+    /// The data of both.
+    pub data: Vec<u8>,
+    /// Whether there was more than is kept.
+    pub is_cut: bool,
+    /// Where the first sound frame starts, in bytes, but for EMPTY.
+    pub first_frame: Option<u64>,
+    /// What the lengths of records show.
+    pub evidence: Option<Box<Evidence>>,
+}
+
+impl ScanFacts {
+    /// The bytes behind a reference into [`ScanFacts::data`]; empty for a foreign one.
+    #[must_use]
+    pub fn bytes(&self, data: TextRef) -> &[u8] {
+        let start = data.start as usize;
+        self.data.get(start..start.saturating_add(data.len as usize)).unwrap_or(&[])
+    }
+
+    fn keep(&mut self, data: &[u8]) -> TextRef {
+        let start = self.data.len();
+        self.data.extend_from_slice(data);
+        TextRef { start: start as u32, len: data.len() as u32 }
+    }
+}
+
+/// The line of the ledger for what is more than is kept.
+pub const METADATA_CUT: LossKind =
+    LossKind { code: "too_many_names", text: "there are more names than any target has", severity: Severity::Loss };
+
+const IS_METADATA: u8 = 1;
+const IS_TIME_EVENT: u8 = 2;
+
+/// By id: what kind of record it may be.
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let ids = [0, 54, 60, 61, 62, 63, 64];
+    let mut index = 0;
+    while index < ids.len() {
+        classes[ids[index]] = IS_METADATA;
+        index += 1;
+    }
+    let mut id = 32;
+    while id <= 37 {
+        classes[id] = IS_TIME_EVENT;
+        id += 1;
+    }
+    classes
+};
+
+/// Gathers facts in file order.
+#[derive(Clone, Debug, Default)]
+pub struct Collector {
+    facts: ScanFacts,
+    /// What the present session has told.
+    told: FxHashSet<Box<[u8]>>,
+}
+
+impl Collector {
+    /// Scans the part `range` of `input`.
+    #[must_use]
+    pub fn scan(input: &[u8], range: Range<usize>) -> ScanFacts {
+        let mut collector = Collector::default();
+        let mut body = Vec::new();
+        let part = input.get(range.clone()).unwrap_or(&[]);
+        let evidence_end = EVIDENCE_BYTES.saturating_sub(range.start as u64) as usize;
+        let mut evidence = (evidence_end > 0).then(Box::<Evidence>::default);
+        let is_torn = range.start.checked_sub(1).and_then(|before| input.get(before)).is_some_and(|&byte| byte != FLAG);
+        let mut at = 0;
+        for flag in Delimiters::<FLAG>::new(part, 0) {
+            let (start, frame) = (at, part.get(at..flag).unwrap_or(&[]));
+            at = flag + 1;
+            let is_evidence = start < evidence_end;
+            let class = class_of(frame) & if is_evidence { IS_METADATA | IS_TIME_EVENT } else { IS_METADATA };
+            let is_first = collector.facts.first_frame.is_none();
+            if class == 0 && !is_first && !is_evidence {
+                continue;
+            }
+            if (is_torn && start == 0) || frame::unescape(frame, &mut body).is_err() {
+                continue;
+            }
+            let offset = (range.start + start) as u64;
+            if is_evidence && let Some(evidence) = &mut evidence {
+                evidence.add(&body);
+            }
+            collector.add_frame(input, offset, &body, class);
+        }
+        collector.facts.evidence = evidence;
+        collector.facts
+    }
+
+    fn add_frame(&mut self, input: &[u8], offset: u64, body: &[u8], class: u8) {
+        let (Some(&id), Some(data)) = (body.get(1), body.get(2..body.len().saturating_sub(1))) else { return };
+        if id != 0 && self.facts.first_frame.is_none() {
+            self.facts.first_frame = Some(offset);
+        }
+        if class & IS_TIME_EVENT != 0 && self.facts.time_events.len() < TIME_EVENTS_LIMIT {
+            let data = self.facts.keep(data);
+            self.facts.time_events.push(Metadata { offset, id, data, empty_before: None });
+        }
+        if class & IS_METADATA != 0 {
+            let before = frame::frame_before(input, usize::try_from(offset).unwrap_or(0)).filter(|_| id == 64);
+            let is_empty = |frame: &&[u8]| matches!(frame, [_, 0, _] | [ESCAPE, _, 0, _] | [_, 0, ESCAPE, _]);
+            let empty_before = before.filter(is_empty).map(|frame| offset - frame.len() as u64 - 1);
+            self.add(offset, id, data, empty_before);
+        }
+    }
+
+    fn add(&mut self, offset: u64, id: u8, data: &[u8], empty_before: Option<u64>) {
+        if self.facts.metadata.len() >= METADATA_LIMIT || self.facts.data.len() >= METADATA_BYTES {
+            self.facts.is_cut = true;
+            return;
+        }
+        match id {
+            64 => {
+                if TargetInfo::read(data).is_some_and(|info| info.is_reset) {
+                    self.told.clear();
+                }
+            }
+            0 => {}
+            _ => {
+                let mut key = Vec::with_capacity(data.len() + 1);
+                key.push(id);
+                key.extend_from_slice(data);
+                if !self.told.insert(key.into()) {
+                    return;
+                }
+            }
+        }
+        let data = self.facts.keep(data);
+        self.facts.metadata.push(Metadata { offset, id, data, empty_before });
+    }
+
+    /// Adds the facts of the next part.
+    pub fn add_part(&mut self, part: ScanFacts) {
+        for entry in &part.metadata {
+            self.add(entry.offset, entry.id, part.bytes(entry.data), entry.empty_before);
+        }
+        for entry in part.time_events.iter().take(TIME_EVENTS_LIMIT - self.facts.time_events.len().min(TIME_EVENTS_LIMIT)) {
+            let data = self.facts.keep(part.bytes(entry.data));
+            self.facts.time_events.push(Metadata { data, ..*entry });
+        }
+        self.facts.is_cut |= part.is_cut;
+        self.facts.first_frame = self.facts.first_frame.or(part.first_frame);
+        match (&mut self.facts.evidence, part.evidence) {
+            (Some(evidence), Some(more)) => evidence.merge(&more),
+            (evidence @ None, more) => *evidence = more,
+            _ => {}
+        }
+    }
+
+    /// All facts.
+    #[must_use]
+    pub fn finish(self) -> ScanFacts {
+        self.facts
+    }
+}
+
+/// The class of a frame by its id, the second byte once unescaped. Ids are never escaped; sequence numbers may be.
+#[inline]
+fn class_of(frame: &[u8]) -> u8 {
+    let id = match frame {
+        [ESCAPE, _, id, ..] | [_, id, ..] => *id,
+        _ => IDS_END,
+    };
+    CLASSES[usize::from(id)]
+}

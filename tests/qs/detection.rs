@@ -1,0 +1,112 @@
+//! Which inputs are taken for QS: every capture, also a piece out of its middle, and nothing else.
+
+use traceconv::format::qs::generate::Damage;
+use traceconv::format::{FORMATS, FormatOptions, OptionValue};
+
+use crate::captures::generated;
+use crate::common::run::{Cut, Subject};
+
+fn score(sample: &[u8]) -> u8 {
+    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
+    format.probe(sample, true).map_or(0, |probe| probe.score)
+}
+
+#[test]
+fn captures_are_recognised_also_by_a_piece() {
+    let mut captures = vec![
+        ("generated".to_owned(), generated(50_000, 31, Damage::None)),
+        ("flips".to_owned(), generated(50_000, 32, Damage::Flips)),
+        ("cuts".to_owned(), generated(50_000, 33, Damage::Cuts)),
+        ("drops".to_owned(), generated(50_000, 34, Damage::Drops)),
+    ];
+    if let Some(folder) = crate::compare::folder() {
+        for entry in std::fs::read_dir(folder).expect("it can be listed") {
+            let path = entry.expect("it can be listed").path();
+            if path.extension().is_some_and(|extension| extension == "bin") {
+                captures.push((path.display().to_string(), std::fs::read(path).expect("it can be read")));
+            }
+        }
+    }
+    for (name, capture) in captures {
+        assert!(score(&capture) >= 80, "{name}: {}", score(&capture));
+        let middle = capture.len() / 3;
+        let piece = &capture[middle..middle + 256];
+        assert!(score(piece) >= 50, "{name}: a piece scores {}", score(piece));
+        if capture.len() > 4096 {
+            assert!(score(&capture[middle..middle + 1024]) >= 70, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_other_direction_is_recognised_and_reported() {
+    let mut capture = Vec::new();
+    let commands: [(u8, &[u8]); 9] = [
+        (0, &[]),
+        (10, &[16, 0xFE, 0xFF, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (13, &[3, 0x08, 0x0E, 0x00, 0x20]),
+        (3, &[0]),
+        (16, &[3, 4, 0, 0, 0]),
+        (3, &[0]),
+        (16, &[5, 7, 0, 0, 0]),
+        (3, &[0]),
+        (2, &[]),
+    ];
+    for (seq, (command, data)) in (1u8..).zip(commands) {
+        traceconv::format::qs::frame::append(seq, command, data, &mut capture);
+    }
+    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
+    let probe = format.probe(&capture, true).expect("it is QS");
+    assert!(probe.reason.contains("the direction to the target"), "{}", probe.reason);
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    let hints = &conversion.summary.facts.hints;
+    assert!(hints.iter().any(|hint| hint.contains("the host sends")), "{hints:?}");
+    let usual = Subject::new("qs").convert(&generated(5_000, 35, Damage::None), Cut::WHOLE);
+    assert!(usual.summary.facts.hints.iter().all(|hint| !hint.contains("the host sends")));
+}
+
+#[test]
+fn options_that_are_wrong_are_refused_with_a_reason() {
+    let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
+    let error = |name: &'static str, text: &str| {
+        let own = vec![(name, OptionValue::Text(text.to_owned()))];
+        let options = FormatOptions { own, ..FormatOptions::default() };
+        format.open(&[options]).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert!(error("qs-sizes", "T3").contains("1, 2 or 4"));
+    assert!(error("qs-version", "eight").contains("no version"));
+    assert!(error("qs-tick-hz", "0").contains("no frequency"));
+    assert!(error("qs-counter", "LOAD").contains("no index"));
+    assert_eq!(error("qs-sizes", "T2O8"), "");
+    let file = OptionValue::File { path: "a.dic".to_owned(), bytes: (*b"hello").into() };
+    let options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
+    assert!(format.open(&[options]).err().is_some_and(|error| error.to_string().contains("a.dic: line 1")));
+}
+
+#[test]
+fn nothing_else_is_recognised() {
+    let mut state = 1u64;
+    for round in 0..500 {
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .take(16 << 10)
+        .collect();
+        assert_eq!(score(&noise), 0, "round {round}");
+    }
+    let own = std::fs::read(std::env::current_exe().expect("it is known")).expect("it can be read");
+    assert!(own.starts_with(b"\x7fELF") || !cfg!(target_os = "linux"));
+    for piece in own.chunks(256 << 10) {
+        assert_eq!(score(piece), 0);
+    }
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet");
+    for entry in std::fs::read_dir(folder).expect("it is there") {
+        let path = entry.expect("it can be listed").path();
+        assert_eq!(score(&std::fs::read(&path).expect("it can be read")), 0, "{}", path.display());
+    }
+    // Frames of another protocol with the same delimiter.
+    let ppp: Vec<u8> =
+        (0..400u32).flat_map(|n| [0x7E, 0xFF, 0x7D, 0x23, 0xC0, 0x21, n as u8, (n >> 3) as u8, 0x99, 0x7E]).collect();
+    assert_eq!(score(&ppp), 0);
+}

@@ -1,0 +1,275 @@
+//! What the trace shows, against what simple code computes straight from the records.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use traceconv::format::qs::generate::Damage;
+use traceconv::format::{FieldValue, FormatOptions, OptionValue, RecordView};
+
+use crate::captures::{self, generated, without_frames};
+use crate::common::run::{Cut, Subject};
+use crate::reader::{Arg, Slice, Trace};
+
+/// What is compared of a record.
+struct Seen {
+    record: String,
+    fields: BTreeMap<String, String>,
+    nanos: Option<u64>,
+}
+
+impl Seen {
+    fn of(view: &RecordView<'_>) -> Seen {
+        let text = |value: &FieldValue<'_>| match value {
+            FieldValue::Uint(value) => value.to_string(),
+            FieldValue::Int(value) => value.to_string(),
+            FieldValue::Text(text) => (*text).to_owned(),
+            FieldValue::Bytes(bytes) => format!("{bytes:?}"),
+        };
+        let fields = view.fields.iter().map(|(name, value)| ((*name).to_owned(), text(value))).collect();
+        Seen { record: view.record.to_owned(), fields, nanos: view.nanos }
+    }
+
+    /// A field by name if it has one.
+    fn get(&self, field: &str) -> &str {
+        let named = self.fields.get(&format!("{field}_name"));
+        named.or_else(|| self.fields.get(field)).map_or("", String::as_str)
+    }
+}
+
+fn records(capture: &[u8]) -> Vec<Seen> {
+    let mut all = Vec::new();
+    Subject::new("qs").each_record(capture, Cut::WHOLE, |view| all.push(Seen::of(view)));
+    all
+}
+
+fn text(arg: Option<&Arg>) -> String {
+    match arg {
+        Some(Arg::Text(text)) => text.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn slices<'a>(trace: &'a Trace, end: &str) -> Vec<(String, &'a Slice)> {
+    let of = |slice: &'a Slice| (trace.path(slice.track), slice);
+    trace.slices.iter().map(of).filter(|(path, _)| path.ends_with(end)).collect()
+}
+
+/// A step: begin and end, signal, state, result.
+type Step = (u64, u64, String, String, &'static str);
+
+/// The captures that the semantics are checked on: a generated one, and those given from outside that start with a reset.
+fn whole_captures() -> Vec<(String, Vec<u8>)> {
+    let mut all = vec![("generated".to_owned(), generated(100_000, 21, Damage::None))];
+    if let Some(folder) = crate::compare::folder() {
+        for entry in std::fs::read_dir(folder).expect("it can be listed") {
+            let path = entry.expect("it can be listed").path();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let is_binary = path.extension().is_some_and(|extension| extension == "bin");
+            if is_binary && name.ends_with("dpp") || name.ends_with("dppx") || name.ends_with("120s") {
+                all.push((name, std::fs::read(path).expect("it can be read")));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_step_has_one_result_and_the_state_that_the_dispatch_tells() {
+    for (name, capture) in whole_captures() {
+        let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
+        let records = records(&capture);
+        let mut expected: BTreeMap<String, Vec<Step>> = BTreeMap::new();
+        let mut open: BTreeMap<String, (u64, String, String)> = BTreeMap::new();
+        let mut states: BTreeMap<String, String> = BTreeMap::new();
+        let (mut dispatches, mut tracked) = (0, 0);
+        for seen in &records {
+            let object = seen.get("obj").to_owned();
+            match seen.record.as_str() {
+                "QEP_DISPATCH" => {
+                    dispatches += 1;
+                    if let Some(state) = states.get(&object) {
+                        assert_eq!(state, seen.get("state"), "{name}: {object} is in another state");
+                        tracked += 1;
+                    }
+                    let begun = (seen.nanos.unwrap(), seen.get("sig").to_owned(), seen.get("state").to_owned());
+                    assert!(open.insert(object, begun).is_none(), "{name}: a step within a step");
+                }
+                "QEP_TRAN" | "QEP_INTERN_TRAN" | "QEP_IGNORED" => {
+                    let (begin, signal, state) = open.remove(&object).expect("a step ends that has begun");
+                    let result = match seen.record.as_str() {
+                        "QEP_TRAN" => "transition",
+                        "QEP_INTERN_TRAN" => "internal",
+                        _ => "ignored",
+                    };
+                    let track = expected.entry(object.clone()).or_default();
+                    track.push((begin, seen.nanos.unwrap(), signal, state, result));
+                    if result == "transition" {
+                        states.insert(object, seen.get("target").to_owned());
+                    }
+                }
+                "QEP_INIT_TRAN" => drop(states.insert(object, seen.get("state").to_owned())),
+                _ => {}
+            }
+        }
+        assert!(dispatches > 50 && tracked > 40, "{name}: {dispatches} dispatches, {tracked} in a known state");
+        let all = slices(&trace, "/steps");
+        for (object, steps) in &expected {
+            let own = all.iter().filter(|(path, slice)| path.contains(&format!("/{object}/")) && slice.depth == 0);
+            let shown: Vec<_> = own
+                .filter(|(_, slice)| slice.end_args.contains_key("result"))
+                .map(|(_, slice)| {
+                    (
+                        slice.ts,
+                        slice.end().unwrap(),
+                        slice.name.clone(),
+                        text(slice.args.get("state")),
+                        text(slice.end_args.get("result")),
+                    )
+                })
+                .collect();
+            let steps: Vec<_> = steps.iter().cloned().map(|(a, b, c, d, e)| (a, b, c, d, e.to_owned())).collect();
+            assert_eq!(shown, steps, "{name}: steps of {object}");
+        }
+        // One state at a time, without a hole, the last as tracked.
+        for (object, state) in &states {
+            let own: Vec<_> =
+                slices(&trace, "/state").into_iter().filter(|(path, _)| path.contains(&format!("/{object}/"))).collect();
+            assert!(own.windows(2).all(|pair| pair[0].1.end() == Some(pair[1].1.ts)), "{name}: states of {object}");
+            assert_eq!(own.last().map(|(_, slice)| slice.name.as_str()), Some(state.as_str()), "{name}: {object}");
+        }
+        println!("{name}: {dispatches} steps, {tracked} of them in the state that was tracked");
+    }
+}
+
+#[test]
+fn every_event_flows_from_its_post_to_its_step() {
+    for (name, capture) in whole_captures() {
+        let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
+        // Posts and gets, first in first out for each object.
+        let mut queues: BTreeMap<String, VecDeque<(u64, String)>> = BTreeMap::new();
+        let mut taken: BTreeMap<String, (u64, String)> = BTreeMap::new();
+        let mut expected = Vec::new();
+        let (mut gets, mut matched) = (0, 0);
+        for seen in records(&capture) {
+            match seen.record.as_str() {
+                "QF_ACTIVE_POST" => {
+                    queues
+                        .entry(seen.get("ao").to_owned())
+                        .or_default()
+                        .push_back((seen.nanos.unwrap(), seen.get("sig").to_owned()));
+                }
+                "QF_ACTIVE_POST_LIFO" => {
+                    queues
+                        .entry(seen.get("ao").to_owned())
+                        .or_default()
+                        .push_front((seen.nanos.unwrap(), seen.get("sig").to_owned()));
+                }
+                "QF_ACTIVE_GET" | "QF_ACTIVE_GET_LAST" => {
+                    gets += 1;
+                    let queue = queues.entry(seen.get("ao").to_owned()).or_default();
+                    if let Some(item) = queue.pop_front() {
+                        assert_eq!(item.1, seen.get("sig"), "{name}: out of order");
+                        matched += 1;
+                        taken.insert(seen.get("ao").to_owned(), item);
+                    }
+                }
+                "QEP_DISPATCH" => {
+                    if let Some((posted, signal)) = taken.remove(seen.get("obj")) {
+                        expected.push((posted, seen.nanos.unwrap(), signal));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let out: BTreeMap<u64, u64> =
+            trace.instants.iter().flat_map(|instant| instant.flows_out.iter().map(|&flow| (flow, instant.ts))).collect();
+        let mut shown: Vec<_> = trace
+            .slices
+            .iter()
+            .flat_map(|slice| slice.flows_in.iter().map(|flow| (out[flow], slice.ts, slice.name.clone())))
+            .collect();
+        shown.sort();
+        expected.sort();
+        assert_eq!(shown, expected, "{name}");
+        println!("{name}: {matched} of {gets} gets have their post");
+        assert_eq!(matched, gets, "{name}: all posts are in the capture");
+    }
+}
+
+#[test]
+fn nothing_pairs_across_a_gap() {
+    let whole = generated(60_000, 22, Damage::None);
+    let gone = 1_000..1_040;
+    let capture = without_frames(&whole, gone.clone());
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    let trace = conversion.read();
+    let losses: Vec<_> = slices(&trace, "Losses");
+    let (_, loss) = losses.first().expect("the gap is shown");
+    assert_eq!(text(loss.args.get("at_least_lost")), text(Some(&Arg::Uint(gone.len() as u64))));
+    let (start, end) = (loss.ts, loss.end().unwrap());
+    for slice in trace.slices.iter().filter(|slice| !trace.path(slice.track).ends_with("Losses")) {
+        assert!(slice.end().unwrap() <= start || slice.ts >= end, "{} crosses the gap", slice.name);
+    }
+    let out: BTreeMap<u64, u64> =
+        trace.instants.iter().flat_map(|instant| instant.flows_out.iter().map(|&flow| (flow, instant.ts))).collect();
+    for slice in trace.slices.iter().filter(|slice| slice.ts >= end) {
+        assert!(slice.flows_in.iter().all(|flow| out[flow] >= end), "a flow crosses the gap");
+    }
+}
+
+#[test]
+fn counters_and_clock_are_as_asked_for() {
+    let mut subject = Subject::new("qs");
+    subject.options = FormatOptions {
+        own: vec![("qs-counter", OptionValue::Text("LOAD:0".into())), ("qs-tick-hz", OptionValue::Text("100".into()))],
+        ..FormatOptions::default()
+    };
+    let capture = generated(100_000, 23, Damage::None);
+    let conversion = subject.convert(&capture, Cut::WHOLE);
+    let (rate, source) = conversion.summary.facts.clock.expect("it is told");
+    assert!((rate.hz() / 4_000_000.0 - 1.0).abs() < 0.001 && source.contains("measured"), "{} Hz, {source}", rate.hz());
+    let trace = conversion.read();
+    let counter = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("LOAD:0")).expect("it is drawn");
+    let loads: Vec<i64> = records(&capture)
+        .iter()
+        .filter(|seen| seen.record == "USER" && seen.fields.get("name").is_some_and(|name| name == "LOAD"))
+        .map(|seen| seen.get("v0").parse().unwrap())
+        .collect();
+    assert_eq!(counter.1.iter().map(|value| value.1).collect::<Vec<_>>(), loads);
+}
+
+#[test]
+fn without_target_info_the_rest_is_read_all_the_same() {
+    let whole = generated(40_000, 24, Damage::None);
+    // Behind the start, where the target tells all about itself.
+    let capture: Vec<u8> = whole.split_inclusive(|&byte| byte == 0x7E).skip(60).flatten().copied().collect();
+    let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+    assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
+    let details = &conversion.summary.facts.details;
+    let sizes = details.iter().find(|detail| detail.name == "sizes").expect("they are told");
+    assert_eq!((sizes.value.as_str(), sizes.source.as_str()), ("T4O4F4S2E2Q1P2C4", "inferred from the records"));
+    let trace = conversion.read();
+    assert!(slices(&trace, "/steps").iter().any(|(path, _)| path.contains("/0x20000E08/")));
+    // A dictionary file gives it back its names.
+    let mut subject = Subject::new("qs");
+    let dictionary = b"-v812\nObj-Dic:\n4\n0x20000E08 Philo_inst[0]\n***\n";
+    let file = OptionValue::File { path: "a.dic".to_owned(), bytes: dictionary[..].into() };
+    subject.options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
+    let conversion = subject.convert(&capture, Cut::WHOLE);
+    let version = conversion.summary.facts.details.iter().find(|detail| detail.name == "QP version").expect("it is told");
+    assert_eq!((version.value.as_str(), version.source.as_str()), ("8.1.2", "told by the dictionary file"));
+    assert!(slices(&conversion.read(), "/steps").iter().any(|(path, _)| path.contains("/Philo_inst[0]/")));
+}
+
+#[test]
+fn a_session_has_its_own_process_and_names() {
+    let capture = captures::all().into_iter().find(|capture| capture.name == "two_sessions").unwrap();
+    let conversion = Subject::new("qs").convert(&capture.bytes, Cut::WHOLE);
+    assert_eq!(conversion.summary.facts.sessions, 2);
+    let trace = conversion.read();
+    let paths: Vec<String> = trace.tracks.keys().map(|&track| trace.path(track)).collect();
+    assert!(paths.iter().any(|path| path.contains("QP/C 8.1.2") && path.contains("Table_inst")), "{paths:?}");
+    assert!(paths.iter().any(|path| path.contains("7.2.1 (session 2)") && path.contains("Blinky")), "{paths:?}");
+    let first_end = slices(&trace, "/state").iter().filter(|(path, _)| path.contains("Table_inst")).map(|(_, s)| s.end()).max();
+    let blinky = slices(&trace, "/steps").into_iter().find(|(path, _)| path.contains("Blinky")).unwrap().1.ts;
+    assert!(first_end.flatten().unwrap() <= blinky);
+}

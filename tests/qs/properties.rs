@@ -1,0 +1,222 @@
+//! Contracts that hold for any input: every record in every configuration comes back, cuts do not show, bytes add up.
+
+use proptest::prelude::*;
+use traceconv::format::qs::decode::{Decoder, Records, cut};
+use traceconv::format::qs::encode::{Encoder, Value};
+use traceconv::format::qs::generate::Damage;
+use traceconv::format::qs::infer::Evidence;
+use traceconv::format::qs::layout::{Config, Layout, Sizes};
+use traceconv::format::qs::record::{Code, Kind, SPECS};
+use traceconv::format::{FormatOptions, OptionValue};
+
+use crate::captures::{generated, values_of};
+use crate::common::run::{Cut, Subject, options};
+use crate::common::views;
+
+/// The versions between which records differ.
+const VERSIONS: [u16; 16] = [410, 430, 510, 560, 583, 620, 636, 650, 660, 690, 694, 710, 712, 720, 804, 815];
+
+fn configs() -> impl Iterator<Item = Config> {
+    let numbers = [1, 2, 4];
+    let addresses = [1, 2, 4, 8];
+    (0..48usize).flat_map(move |number| {
+        // Not all combinations: each size with each other at least once.
+        let sizes = Sizes {
+            time: numbers[number % 3],
+            object: addresses[number % 4],
+            function: addresses[(number / 3) % 4],
+            signal: numbers[(number / 4) % 3],
+            event_size: numbers[(number + number / 3) % 3],
+            queue: numbers[(number / 2) % 3],
+            pool: numbers[(number / 5) % 3],
+            block: 2,
+            time_event: numbers[(number / 7) % 3],
+        };
+        VERSIONS.into_iter().map(move |version| Config::new(sizes, version))
+    })
+}
+
+#[test]
+fn every_record_of_every_configuration_comes_back() {
+    let mut count = 0;
+    for config in configs() {
+        let layout = Layout::new(config);
+        let sent = SPECS.iter().filter(|spec| {
+            let is_shadowed = spec.id >= config.user_base && spec.kind != Kind::User;
+            (spec.from..spec.until).contains(&config.version) && !is_shadowed && spec.kind != Kind::TargetInfo
+        });
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(layout.clone());
+        let sent: Vec<_> = sent.collect();
+        for spec in &sent {
+            encoder.record(spec.kind, &values_of(spec.kind, 0x7D), &mut bytes);
+        }
+        let records = Decoder::of(config).records(&bytes, 0..bytes.len());
+        assert_eq!(records.ok_bytes, bytes.len() as u64, "{config:?}: {:?}", records.damage);
+        for (spec, stored) in sent.iter().zip(&records.frames) {
+            assert_eq!(stored.kind, spec.kind, "{config:?}");
+            let data = records.data_of(stored);
+            let fields = layout.fields(stored.kind, data);
+            for (number, (field, value)) in spec.fields.iter().zip(values_of(spec.kind, 0x7D)).enumerate() {
+                if !(field.from..field.until).contains(&config.version) {
+                    continue;
+                }
+                match (value, field.code) {
+                    (Value::Uint(value), _) => assert_eq!(fields.uint(number), value, "{} {}", spec.name, field.name),
+                    (Value::Bytes(bytes), Code::Text) => assert_eq!(fields.text(number), bytes, "{}", spec.name),
+                    (Value::Bytes(bytes), _) => assert_eq!(fields.rest(number), bytes, "{}", spec.name),
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 40_000, "{count} records");
+}
+
+#[test]
+fn sizes_are_found_out_from_the_records() {
+    for config in configs().filter(|config| config.version >= 650 && config.sizes.object > 1 && config.sizes.function > 1) {
+        let mut encoder = Encoder::new(Layout::new(config));
+        let mut evidence = Evidence::default();
+        let sent = SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&config.version) && spec.kind != Kind::TargetInfo);
+        for spec in sent {
+            let mut bytes = Vec::new();
+            encoder.record(spec.kind, &values_of(spec.kind, 5), &mut bytes);
+            let mut body = Vec::new();
+            traceconv::format::qs::frame::unescape(&bytes[..bytes.len() - 1], &mut body).unwrap();
+            evidence.add(&body);
+        }
+        let found = evidence.infer(None, Some(config.version)).unwrap();
+        let expected = Sizes { block: 2, ..config.sizes };
+        assert_eq!(found.config.sizes, expected, "{config:?}");
+        assert_eq!(found.fitting, found.all, "{config:?}");
+    }
+}
+
+fn in_parts(bytes: &[u8], window: usize) -> Vec<Records> {
+    let decoder = Decoder::of(Config::new(Sizes::default(), 812));
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = cut(bytes, start + window).max(start + 1);
+        parts.push(decoder.records(bytes, start..end));
+        start = end;
+    }
+    parts
+}
+
+/// Records with their offsets and data.
+fn list(parts: &[Records]) -> Vec<(u64, Kind, u8, Vec<u8>)> {
+    let of = |records: &Records| {
+        let frames = records.frames.iter();
+        let own = frames
+            .map(|stored| (records.base + u64::from(stored.offset), stored.kind, stored.seq, records.data_of(stored).to_vec()));
+        own.collect::<Vec<_>>()
+    };
+    parts.iter().flat_map(of).collect()
+}
+
+fn check_parts(bytes: &[u8], windows: &[usize]) {
+    let whole = in_parts(bytes, usize::MAX / 2);
+    for &window in windows {
+        let parts = in_parts(bytes, window);
+        assert!(list(&parts) == list(&whole), "windows of {window} bytes");
+        let accounted: u64 =
+            parts.iter().map(|part| part.ok_bytes + part.damage.iter().map(|damage| u64::from(damage.len)).sum::<u64>()).sum();
+        assert_eq!(accounted, bytes.len() as u64);
+    }
+}
+
+#[test]
+fn cuts_do_not_show() {
+    for damage in [Damage::None, Damage::Flips, Damage::Cuts] {
+        check_parts(&generated(60_000, 11, damage), &[1, 13, 100, 1_000, 10_000]);
+    }
+    // Longer than any frame, without a flag, and with flags but no sound frame.
+    let long = vec![0x55; 200_000];
+    let noise: Vec<u8> = (0..200_000u32).map(|n| (n.wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
+    let good = generated(3_000, 12, Damage::None);
+    check_parts(&[&good[..], &long, &good, &noise, &good].concat(), &[5_000, 70_000]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_damage_is_accounted_for_and_cuts_do_not_show(
+        seed in 0u64..50,
+        damage in prop::collection::vec((0usize..8_000, any::<u8>(), 0usize..40), 0..12),
+    ) {
+        let mut bytes = generated(8_000, seed, Damage::None);
+        for (at, byte, gone) in damage {
+            let at = at.min(bytes.len() - 1);
+            bytes[at] = byte;
+            let end = (at + gone).min(bytes.len() - 1);
+            bytes.drain(at..end);
+        }
+        check_parts(&bytes, &[1, 40, 700]);
+        let subject = Subject::new("qs");
+        let whole = subject.convert(&bytes, Cut::WHOLE);
+        whole.read();
+        let parts = subject.convert(&bytes, Cut::SMALL);
+        prop_assert!(whole.trace == parts.trace);
+        prop_assert_eq!(views::ledger(&whole.summary), views::ledger(&parts.summary));
+    }
+
+    #[test]
+    fn any_frames_make_a_readable_trace(
+        version in prop::sample::select(vec!["400", "5.8.3", "7.1.9", "8.1.5"]),
+        sizes in prop::sample::select(vec!["T4O4F4S2E2Q1P2C4", "T1O1F2S1E1Q1P1C1", "T2O8F8S4E4Q4P4C2"]),
+        frames in prop::collection::vec((0u8..125, prop::collection::vec(prop::sample::select(vec![0u8, 1, 2, 3, 0x7E, 0x80, 0xFF]), 0..40)), 0..120),
+    ) {
+        let mut bytes = Vec::new();
+        for (seq, (id, data)) in frames.iter().enumerate() {
+            traceconv::format::qs::frame::append(seq as u8, *id, data, &mut bytes);
+        }
+        let mut subject = Subject::new("qs");
+        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let own = vec![("qs-version", text(version)), ("qs-sizes", text(sizes)), ("qs-events", OptionValue::Flag)];
+        subject.options = FormatOptions { own, ..FormatOptions::default() };
+        let whole = subject.convert(&bytes, Cut::WHOLE);
+        prop_assert!(whole.read().unclosed.is_empty());
+        let parts = subject.convert(&bytes, Cut::SMALL);
+        prop_assert!(whole.trace == parts.trace);
+    }
+
+    #[test]
+    fn any_records_make_a_readable_trace(
+        version in prop::sample::select(vec![583u16, 694, 719, 740, 815]),
+        steps in prop::collection::vec((0usize..SPECS.len(), 0u64..4, 0u64..400, 0u8..=40), 1..300),
+    ) {
+        let config = Config::new(Sizes::default(), version);
+        let mut encoder = Encoder::new(Layout::new(config));
+        let mut bytes = Vec::new();
+        encoder.numbers(Kind::Empty, &[], &mut bytes);
+        encoder.record(Kind::TargetInfo, &[Value::Bytes(&crate::captures::info(true, config))], &mut bytes);
+        let mut time = 0u64;
+        for (number, object, passed, lost) in steps {
+            let spec = &SPECS[number];
+            if !(spec.from..spec.until).contains(&version) || spec.kind == Kind::TargetInfo || spec.id >= config.user_base && spec.kind != Kind::User {
+                continue;
+            }
+            time += passed;
+            let values: Vec<Value<'_>> = values_of(spec.kind, time).into_iter().map(|value| match value {
+                Value::Uint(address @ 0x40..=0x41) => Value::Uint(address + object * 2),
+                Value::Uint(small @ 3..=10) => Value::Uint(small - object.min(small)),
+                value => value,
+            }).collect();
+            // The kind of a query and the size of items must stay what they are.
+            let values = if matches!(spec.kind, Kind::QueryData | Kind::PeekData) { values_of(spec.kind, time) } else { values };
+            if lost == 40 {
+                encoder.seq = encoder.seq.wrapping_add(3);
+            }
+            encoder.record(spec.kind, &values, &mut bytes);
+        }
+        let subject = Subject::new("qs");
+        let trace = subject.convert(&bytes, Cut::WHOLE).read();
+        prop_assert!(trace.unclosed.is_empty());
+        let all = traceconv::pipeline::Options { events: traceconv::pipeline::EventDetail::All, ..options(Cut::SMALL) };
+        let raw = subject.convert_with(&bytes, &all).read();
+        prop_assert!(raw.unclosed.is_empty());
+    }
+}
