@@ -46,6 +46,8 @@ pub enum EventKind {
     Resumed { task: TaskId, from_isr: bool },
     /// The task running on this core is about to wait for bits of an event group, for so many kernel ticks at most.
     WaitingForBits { object: ObjectId, bits: u32, kernel_ticks: u32 },
+    /// The task running on this core is about to wait for one of its notifications, for so many kernel ticks at most.
+    WaitingForNotification { index: u32, kernel_ticks: u32 },
     /// A task's priority changed.
     Priority { task: TaskId, priority: u32, change: PriorityChange },
     /// Where a task stands that does not run, told without a change.

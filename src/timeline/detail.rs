@@ -65,6 +65,10 @@ impl Timeline {
                 number = Some(("bits", u64::from(bits)));
                 "wait for bits"
             }
+            EventKind::WaitingForNotification { index, .. } => {
+                number = Some(("index", u64::from(index)));
+                "wait for notification"
+            }
             EventKind::TaskStanding { standing, .. } => match standing {
                 Standing::Ready => "is ready",
                 Standing::Waiting => "is waiting",

@@ -98,6 +98,10 @@ void tband_hook_task_deleted(void *task, uint32_t task_id) {
 /* The kernel calls it with this core's interrupts masked, so the core cannot change in between. */
 void tband_hook_task_switched_in(uint32_t task_id) {
     atomic_store_explicit(&tband_freertos_current[tband_core()], task_id, memory_order_relaxed);
+#if TBAND_CORES > 1
+    /* The counterpart stands in tband_tell_running(). */
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_TASK_SWITCHED_IN, task_id, 0, 0);
 #endif

@@ -319,7 +319,9 @@ impl Resolver {
                 let from_isr = matches!(record, Record::TaskNotifyFromIsr { .. });
                 EventKind::Notify { task: entity!(ids.task(task_id, place, entities)), index, value, from_isr }
             }
-            Record::CurtaskBlockOnNotify { ticks_to_wait, .. } => wait(WaitReason::Notification, None, ticks_to_wait),
+            Record::CurtaskBlockOnNotify { index, ticks_to_wait: kernel_ticks, .. } => {
+                EventKind::WaitingForNotification { index, kernel_ticks }
+            }
             Record::CurtaskNotifyReceived { index, value, .. } => EventKind::Notified { index, value },
             Record::EventGroupCreated { event_group_id, .. } => {
                 let object = entity!(ids.event_group(event_group_id, place, entities));
@@ -401,7 +403,11 @@ impl Resolver {
             | Record::TaskEvtmarkerName { .. }
             | Record::TaskValmarkerName { .. } => return,
         };
-        if matches!(kind, EventKind::Waiting(_) | EventKind::WaitingForBits { .. }) && running.is_none() {
+        let waits = matches!(
+            kind,
+            EventKind::Waiting(_) | EventKind::WaitingForBits { .. } | EventKind::WaitingForNotification { .. }
+        );
+        if waits && running.is_none() {
             out.ledger.enter(losses::NO_CURRENT_TASK, at.offset, 0);
         }
         out.batch.events.push(Event { time, core, kind });
