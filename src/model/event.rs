@@ -196,6 +196,13 @@ pub enum BitsOp {
 /// What happened to a timer. Commands are queued by tasks and interrupts, and carried out by the timer task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerOp {
+    /// How it stands, told without a change.
+    Stands {
+        /// Whether it starts anew when it expires.
+        auto_reload: bool,
+        /// Whether it is going to expire.
+        is_armed: bool,
+    },
     /// Came into being. The event's ticks are its period.
     Create {
         /// Whether it starts anew whenever it expires.

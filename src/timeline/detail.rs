@@ -113,6 +113,7 @@ impl Timeline {
                 subject = Some(("object", object_name(&entities.objects[object.index()])));
                 number = Some(("kernel_ticks", u64::from(kernel_ticks)));
                 match op {
+                    TimerOp::Stands { .. } => "timer state",
                     TimerOp::Create { .. } => "create",
                     TimerOp::Queued(..) => "queue timer command",
                     TimerOp::NotQueued(..) => "timer command failed",

@@ -224,6 +224,18 @@ static void dump_state(void) {
 #endif
 }
 
+/* From now on. Between this and who runs no task can be switched to. */
+static void record(void) {
+#if TBAND_TELLS_RUNNING
+    TBAND_LOCK();
+    tband_enter_phase(TBAND_RECORDING);
+    tband_tell_running();
+    TBAND_UNLOCK();
+#else
+    tband_enter_phase(TBAND_RECORDING);
+#endif
+}
+
 static int start(bool with_metadata) {
     bool idle;
     TBAND_LOCK();
@@ -247,14 +259,7 @@ static int start(bool with_metadata) {
 #else
     (void)with_metadata;
 #endif
-#if TBAND_TELLS_RUNNING
-    TBAND_LOCK();
-    tband_enter_phase(TBAND_RECORDING);
-    tband_tell_running();
-    TBAND_UNLOCK();
-#else
-    tband_enter_phase(TBAND_RECORDING);
-#endif
+    record();
     dump_state();
     return 0;
 }

@@ -379,6 +379,11 @@ impl Resolver {
                 let object = entity!(ids.timer(timer_id, place, entities));
                 EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks }
             }
+            Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
+                let object = entity!(ids.timer(timer_id, place, entities));
+                let op = TimerOp::Stands { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
+                EventKind::Timer { object, op, kernel_ticks }
+            }
             Record::TimerExpired { timer_id, .. } => {
                 EventKind::Timer { object: entity!(ids.timer(timer_id, place, entities)), op: TimerOp::Expired, kernel_ticks: 0 }
             }
@@ -403,10 +408,8 @@ impl Resolver {
             | Record::TaskEvtmarkerName { .. }
             | Record::TaskValmarkerName { .. } => return,
         };
-        let waits = matches!(
-            kind,
-            EventKind::Waiting(_) | EventKind::WaitingForBits { .. } | EventKind::WaitingForNotification { .. }
-        );
+        let waits =
+            matches!(kind, EventKind::Waiting(_) | EventKind::WaitingForBits { .. } | EventKind::WaitingForNotification { .. });
         if waits && running.is_none() {
             out.ledger.enter(losses::NO_CURRENT_TASK, at.offset, 0);
         }
