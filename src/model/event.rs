@@ -48,6 +48,8 @@ pub enum EventKind {
     Resumed { task: TaskId, from_isr: bool },
     /// The task running on this core is about to wait for bits of an event group, for so many kernel ticks at most.
     WaitingForBits { object: ObjectId, bits: u32, kernel_ticks: u32 },
+    /// The task running on this core is about to wait for one of its notifications, for so many kernel ticks at most.
+    WaitingForNotification { index: u32, kernel_ticks: u32 },
     /// A task's priority changed.
     Priority { task: TaskId, priority: u32, change: PriorityChange },
     /// Where a task stands that does not run, told without a change.
@@ -226,6 +228,13 @@ pub enum BitsOp {
 /// What happened to a timer. Commands are queued by tasks and interrupts, and carried out by the timer task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerOp {
+    /// How it stands, told without a change.
+    Stands {
+        /// Whether it starts anew when it expires.
+        auto_reload: bool,
+        /// Whether it is going to expire.
+        is_armed: bool,
+    },
     /// Came into being. The event's ticks are its period.
     Create {
         /// Whether it starts anew whenever it expires.

@@ -86,7 +86,7 @@ impl Timeline {
     /// The running task says for which bits it is about to wait.
     pub(super) fn waiting_for_bits(&mut self, object: ObjectId, bits: u32, kernel_ticks: u32, core: CoreId, time_ns: u64) {
         if let Some(task) = self.cores[core.index()].current {
-            self.tasks[task.index()].awaited_bits = Some(bits);
+            self.tasks[task.index()].awaited = Some(bits);
         }
         self.waiting(Wait { reason: WaitReason::Bits, object: Some(object), kernel_ticks }, core, time_ns);
     }

@@ -66,6 +66,10 @@ impl Timeline {
                 number = Some(("bits", u64::from(bits)));
                 "wait for bits"
             }
+            EventKind::WaitingForNotification { index, .. } => {
+                number = Some(("index", u64::from(index)));
+                "wait for notification"
+            }
             EventKind::TaskStanding { standing, .. } => match standing {
                 Standing::Ready => "is ready",
                 Standing::Waiting => "is waiting",
@@ -117,6 +121,7 @@ impl Timeline {
                 subject = Some(("object", object_name(&entities.objects[object.index()])));
                 number = Some(("kernel_ticks", u64::from(kernel_ticks)));
                 match op {
+                    TimerOp::Stands { .. } => "timer state",
                     TimerOp::Create { .. } => "create",
                     TimerOp::Queued(..) => "queue timer command",
                     TimerOp::NotQueued(..) => "timer command failed",

@@ -350,6 +350,9 @@ impl Timeline {
                     self.notify(Notification { task, index, value }, from_isr, core, time_ns, entities);
                 }
                 EventKind::Notified { index, value } => self.notified(index, value, core, time_ns),
+                EventKind::WaitingForNotification { index, kernel_ticks } => {
+                    self.waiting_for_notification(index, kernel_ticks, core, time_ns)
+                }
                 EventKind::WaitingForBits { object, bits, kernel_ticks } => {
                     self.waiting_for_bits(object, bits, kernel_ticks, core, time_ns)
                 }

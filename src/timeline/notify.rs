@@ -2,7 +2,7 @@
 
 use super::writer::{Label, Name, Note, NoteValue};
 use super::{Flow, Timeline};
-use crate::model::{CoreId, Entities, TaskId};
+use crate::model::{CoreId, Entities, TaskId, Wait, WaitReason};
 
 /// A task's notification being sent.
 #[derive(Clone, Copy)]
@@ -34,6 +34,14 @@ impl NotifyState {
 }
 
 impl Timeline {
+    /// The running task says for which of its notifications it is about to wait.
+    pub(super) fn waiting_for_notification(&mut self, index: u32, kernel_ticks: u32, core: CoreId, time_ns: u64) {
+        if let Some(task) = self.cores[core.index()].current {
+            self.tasks[task.index()].awaited = Some(index);
+        }
+        self.waiting(Wait { reason: WaitReason::Notification, object: None, kernel_ticks }, core, time_ns);
+    }
+
     pub(super) fn notify(&mut self, sent: Notification, from_isr: bool, core: CoreId, time_ns: u64, entities: &Entities) {
         let Notification { task, index, value } = sent;
         self.note_isr(from_isr, core);

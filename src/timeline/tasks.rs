@@ -66,8 +66,8 @@ pub struct TaskState {
     pub(super) spans: Vec<super::lanes::OpenSpan>,
     pub(super) stack_track: Option<TrackId>,
     pub(super) notified: super::notify::NotifyState,
-    /// The bits that it is about to wait for, or waits for.
-    pub(super) awaited_bits: Option<u32>,
+    /// What it is about to wait for: bits of an event group, or which of its notifications.
+    pub(super) awaited: Option<u32>,
     /// The highest priority it was given (not inherited), for the order of the processes.
     pub(super) top_priority: Option<u32>,
 }
@@ -250,7 +250,12 @@ impl Timeline {
         let state = &mut self.tasks[task.index()];
         state.status = Status::Waiting;
         state.waits_on = Some(wait);
-        let bits = state.awaited_bits.take().filter(|_| wait.reason == WaitReason::Bits);
+        let awaited = state.awaited.take();
+        let awaited = match wait.reason {
+            WaitReason::Bits => awaited.map(|bits| (self.words.bits, bits)),
+            WaitReason::Notification => awaited.map(|index| (self.words.index, index)),
+            _ => None,
+        };
         if let Some(object) = wait.object {
             state.last_wait = Some((object, time_ns));
             self.objects[object.index()].waiters += 1;
@@ -264,9 +269,9 @@ impl Timeline {
             _ => ticks(self.words.timeout_ticks),
         };
         let is_limited = wait.kernel_ticks != u32::MAX;
-        match bits.map(|bits| Note { name: self.words.bits, value: NoteValue::Uint(u64::from(bits)) }) {
-            Some(bits) => {
-                let notes = [bits, note];
+        match awaited.map(|(name, awaited)| Note { name, value: NoteValue::Uint(u64::from(awaited)) }) {
+            Some(awaited) => {
+                let notes = [awaited, note];
                 let notes = if is_limited { &notes[..] } else { &notes[..1] };
                 self.writer.begin(drawn.thread, time_ns, Label::Name(name), notes, None);
             }

@@ -32,6 +32,19 @@ impl Timeline {
     ) {
         self.touch_object(object);
         match op {
+            TimerOp::Stands { auto_reload, is_armed } => {
+                let track = self.object_track(object, entities);
+                let state = &mut self.objects[object.index()].timer;
+                state.auto_reload = Some(auto_reload);
+                match (std::mem::replace(&mut state.is_armed, is_armed), is_armed) {
+                    (false, true) => {
+                        let note = Note { name: self.words.period_ticks, value: NoteValue::Uint(u64::from(kernel_ticks)) };
+                        self.writer.begin(track, time_ns, Label::Name(self.words.armed), &[note], None);
+                    }
+                    (true, false) => self.writer.end(track, time_ns),
+                    _ => {}
+                }
+            }
             TimerOp::Create { auto_reload } => {
                 let state = &mut self.objects[object.index()];
                 state.timer.auto_reload = Some(auto_reload);

@@ -59,6 +59,7 @@
 #define TBAND_EVT_TIMER_COMMAND_RECEIVED          0x034bu
 #define TBAND_EVT_TIMER_EXPIRED                   0x014cu
 #define TBAND_EVT_TIMER_COMMAND_FAILED            0x034du
+#define TBAND_EVT_TIMER_STATE                     0x034eu
 #define TBAND_EVT_TASK_STACK                      0x0250u
 #define TBAND_EVT_HEAP_ALLOC                      0x0251u
 #define TBAND_EVT_HEAP_FREE                       0x0252u

@@ -21,7 +21,8 @@ uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_by
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id);
 uint32_t tband_hook_event_group_created(void *event_group);
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id);
-uint32_t tband_hook_timer_created(const char *name, uint32_t period_ticks, uint32_t auto_reload);
+uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload);
+void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value);
 void tband_hook_heap(uint32_t event, const void *address, size_t bytes);
 void tband_hook_stream_name(void *stream, const char *name);
 void tband_hook_event_group_name(void *event_group, const char *name);
@@ -209,13 +210,13 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #if tband_configCOMPAT == 0 && tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
 #define traceTIMER_CREATE(pxTimer_)                                                                                          \
     ((pxTimer_)->uxTimerNumber =                                                                                             \
-         tband_hook_timer_created((pxTimer_)->pcTimerName, (uint32_t)(pxTimer_)->xTimerPeriodInTicks,                        \
+         tband_hook_timer_created((pxTimer_), (pxTimer_)->pcTimerName, (uint32_t)(pxTimer_)->xTimerPeriodInTicks,            \
                                   ((pxTimer_)->ucStatus & tmrSTATUS_IS_AUTORELOAD) != 0u ? 1u : 0u))
 #define traceTIMER_COMMAND_SEND(xTimer_, xCommand, xValue, xOk)                                                              \
     tband_emit((xOk) != pdFAIL ? TBAND_EVT_TIMER_COMMAND : TBAND_EVT_TIMER_COMMAND_FAILED,                                   \
                (uint32_t)(xTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
 #define traceTIMER_COMMAND_RECEIVED(pxTimer_, xCommand, xValue)                                                              \
-    tband_emit(TBAND_EVT_TIMER_COMMAND_RECEIVED, (uint32_t)(pxTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
+    tband_hook_timer_command((pxTimer_), (uint32_t)(pxTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
 #define traceTIMER_EXPIRED(pxTimer_) tband_emit(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber, 0, 0)
 #endif
 

@@ -339,6 +339,31 @@ void tband_end_channels(void) {
 #endif
 }
 
+/* ---- Who runs --------------------------------------------------------------------------------------------------------------- */
+
+#if TBAND_TELLS_RUNNING
+void tband_tell_running(void) {
+#if TBAND_CORES > 1
+    /* Other cores store who runs there, then look whether that is recorded: either they see that it is, or this sees the task. */
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+    for (uint32_t core = 0; core < TBAND_CORES; core++) {
+        const uint32_t task = atomic_load_explicit(&tband_freertos_current[core], memory_order_relaxed);
+        if (task != 0) {
+            struct tband_channel *const channel = channel_of(core);
+            uint8_t frame[TBAND_FRAME_SIZE(5u)];
+            struct tband_cursor at = tband_begin(frame);
+            tband_put_u32(&at, task);
+            /* The plain format has only the event for it. */
+            const uint32_t event = tband_configCOMPAT == 1 ? TBAND_EVT_TASK_SWITCHED_IN : TBAND_EVT_TASK_RUNNING;
+            if (!submit(channel, core, event, frame, at)) {
+                lost(channel);
+            }
+        }
+    }
+}
+#endif
+
 /* ---- Room in the post-mortem ring -------------------------------------------------------------------------------------------- */
 
 /* Before a frame of up to `len` bytes. Each segment can be decoded by itself. */
@@ -351,17 +376,9 @@ static void make_room(struct tband_channel *channel, size_t len) {
     channel->core = UINT32_MAX;
 #else
     channel->sync_in = 0;
-#if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-    for (uint32_t core = 0; core < TBAND_CORES; core++) {
-        const uint32_t task = atomic_load_explicit(&tband_freertos_current[core], memory_order_relaxed);
-        if (task != 0) {
-            uint8_t frame[TBAND_FRAME_SIZE(5u)];
-            struct tband_cursor at = tband_begin(frame);
-            tband_put_u32(&at, task);
-            (void)submit(channel, core, TBAND_EVT_TASK_RUNNING, frame, at);
-        }
-    }
 #endif
+#if TBAND_TELLS_RUNNING
+    tband_tell_running();
 #endif
 #else
     (void)channel;

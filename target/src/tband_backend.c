@@ -35,9 +35,10 @@ bool tband_backend_write(uint32_t core, uint8_t *frame, size_t len, bool is_meta
 #else
 #define METADATA_BYTES 0
 #endif
-/* The longest sync. A segment begins with one and, of every core, the task that runs. */
+/* The longest sync. A segment begins with one and, of every core, the task that runs (in the plain format with a core_id). */
 #define SYNC_BYTES 60
-#if SEGMENT_BYTES < SYNC_BYTES + 12 * TBAND_CORES + tband_configMAX_STR_LEN + 40
+#define RUNNING_BYTES (tband_configCOMPAT == 1 ? 40 : 12)
+#if SEGMENT_BYTES < SYNC_BYTES + RUNNING_BYTES * TBAND_CORES + tband_configMAX_STR_LEN + 40
 #error                                                                                                                       \
     "tband_configBACKEND_POST_MORTEM_BUF_SIZE is too small for this many cores: raise it, or lower tband_configBACKEND_POST_MORTEM_SEGMENTS."
 #endif
@@ -223,6 +224,18 @@ static void dump_state(void) {
 #endif
 }
 
+/* From now on. Between this and who runs no task can be switched to. */
+static void record(void) {
+#if TBAND_TELLS_RUNNING
+    TBAND_LOCK();
+    tband_enter_phase(TBAND_RECORDING);
+    tband_tell_running();
+    TBAND_UNLOCK();
+#else
+    tband_enter_phase(TBAND_RECORDING);
+#endif
+}
+
 static int start(bool with_metadata) {
     bool idle;
     TBAND_LOCK();
@@ -246,7 +259,7 @@ static int start(bool with_metadata) {
 #else
     (void)with_metadata;
 #endif
-    tband_enter_phase(TBAND_RECORDING);
+    record();
     dump_state();
     return 0;
 }

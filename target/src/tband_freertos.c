@@ -31,19 +31,22 @@ static uint32_t last_id[KINDS];
 #define REMEMBER (tband_configCOMPAT == 0 && tband_configFREERTOS_MAX_OBJECTS > 0)
 
 #if REMEMBER
-/* Kernel objects are aligned to words, so the kind fits into the two lowest bits. */
-static atomic_uintptr_t objects[tband_configFREERTOS_MAX_OBJECTS];
+/* Under the lock, kinds too. */
+static const void *objects[tband_configFREERTOS_MAX_OBJECTS];
+static uint8_t kinds[tband_configFREERTOS_MAX_OBJECTS];
 /* Living objects that found no place. */
 static uint32_t objects_missing;
 
-static void remember(uintptr_t from, uintptr_t to) {
+/* Puts `to` where `from` stands. */
+static void remember(const void *from, const void *to, enum object_kind kind) {
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        if (atomic_load_explicit(&objects[i], memory_order_relaxed) == from) {
-            atomic_store_explicit(&objects[i], to, memory_order_relaxed);
+        if (objects[i] == from) {
+            objects[i] = to;
+            kinds[i] = (uint8_t)kind;
             return;
         }
     }
-    objects_missing += to != 0 ? 1u : UINT32_MAX;
+    objects_missing += to != NULL ? 1u : UINT32_MAX;
 }
 #endif
 
@@ -53,21 +56,18 @@ static uint32_t created(enum object_kind kind, const void *object) {
     TBAND_LOCK();
     id = ++last_id[kind];
 #if REMEMBER
-    if (kind != TIMER) {
-        remember(0, (uintptr_t)object | (uintptr_t)kind);
-    }
+    remember(NULL, object, kind);
 #endif
     TBAND_UNLOCK();
     return id;
 }
 
-static void deleted(enum object_kind kind, const void *object) {
+static void deleted(const void *object) {
 #if REMEMBER
     TBAND_LOCK();
-    remember((uintptr_t)object | (uintptr_t)kind, 0);
+    remember(object, NULL, KINDS);
     TBAND_UNLOCK();
 #else
-    (void)kind;
     (void)object;
 #endif
 }
@@ -87,7 +87,7 @@ uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority
 }
 
 void tband_hook_task_deleted(void *task, uint32_t task_id) {
-    deleted(TASK, task);
+    deleted(task);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_TASK_DELETED, task_id, 0, 0);
 #else
@@ -98,6 +98,10 @@ void tband_hook_task_deleted(void *task, uint32_t task_id) {
 /* The kernel calls it with this core's interrupts masked, so the core cannot change in between. */
 void tband_hook_task_switched_in(uint32_t task_id) {
     atomic_store_explicit(&tband_freertos_current[tband_core()], task_id, memory_order_relaxed);
+#if TBAND_CORES > 1
+    /* The counterpart stands in tband_tell_running(). */
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_TASK_SWITCHED_IN, task_id, 0, 0);
 #endif
@@ -147,7 +151,7 @@ uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t len
 }
 
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id) {
-    deleted(QUEUE, queue);
+    deleted(queue);
 #if tband_configCOMPAT == 0 && tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_QUEUE_DELETED, queue_id, 0, 0);
 #else
@@ -181,7 +185,7 @@ uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_by
 }
 
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id) {
-    deleted(STREAM, stream);
+    deleted(stream);
     tband_emit(TBAND_EVT_STREAM_DELETED, stream_id, 0, 0);
 }
 
@@ -199,7 +203,7 @@ uint32_t tband_hook_event_group_created(void *event_group) {
 }
 
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id) {
-    deleted(EVENT_GROUP, event_group);
+    deleted(event_group);
     tband_emit(TBAND_EVT_EVENT_GROUP_DELETED, event_group_id, 0, 0);
 }
 
@@ -209,11 +213,18 @@ void tband_hook_event_group_name(void *event_group, const char *name) {
 #endif
 
 #if tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
-uint32_t tband_hook_timer_created(const char *name, uint32_t period_ticks, uint32_t auto_reload) {
-    const uint32_t id = created(TIMER, NULL);
+uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload) {
+    const uint32_t id = created(TIMER, timer);
     tband_emit(TBAND_EVT_TIMER_CREATED, id, period_ticks, auto_reload);
     tband_emit_text(TBAND_EVT_TIMER_NAME, id, 0, name);
     return id;
+}
+
+void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value) {
+    if (command == (uint32_t)tmrCOMMAND_DELETE) {
+        deleted(timer);
+    }
+    tband_emit(TBAND_EVT_TIMER_COMMAND_RECEIVED, timer_id, command, value);
 }
 #endif
 
@@ -297,10 +308,18 @@ static void dump_queue(QueueHandle_t queue) {
 }
 #endif
 
-/* What the handle in the table is now. */
-static void dump_object(uintptr_t object) {
-    const enum object_kind kind = (enum object_kind)(object & 3u);
-    void *const handle = (void *)(object & ~(uintptr_t)3u);
+/* The object at a place of the table; NULL: none. */
+static void *object_at(size_t i, enum object_kind *kind) {
+    const void *object;
+    TBAND_LOCK();
+    object = objects[i];
+    *kind = (enum object_kind)kinds[i];
+    TBAND_UNLOCK();
+    return (void *)(uintptr_t)object;
+}
+
+/* What it is like now. */
+static void dump_object(void *handle, enum object_kind kind) {
     switch (kind) {
     case TASK:
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
@@ -324,6 +343,14 @@ static void dump_object(uintptr_t object) {
                    (uint32_t)xEventGroupGetBitsFromISR((EventGroupHandle_t)handle), 0);
 #endif
         break;
+    case TIMER:
+#if tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
+        tband_emit(TBAND_EVT_TIMER_STATE, (uint32_t)uxTimerGetTimerNumber((TimerHandle_t)handle),
+                   (uint32_t)xTimerGetPeriod((TimerHandle_t)handle),
+                   (uxTimerGetReloadMode((TimerHandle_t)handle) != 0 ? 1u : 0u) |
+                       (xTimerIsTimerActive((TimerHandle_t)handle) != pdFALSE ? 2u : 0u));
+#endif
+        break;
     default:
         break;
     }
@@ -333,22 +360,22 @@ static void dump_object(uintptr_t object) {
  * held off only for the time of one object. */
 void tband_freertos_dump_state(void) {
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        if (atomic_load_explicit(&objects[i], memory_order_relaxed) != 0) {
-            taskENTER_CRITICAL();
-            const uintptr_t object = atomic_load_explicit(&objects[i], memory_order_relaxed);
-            if (object != 0) {
-                dump_object(object);
-            }
-            taskEXIT_CRITICAL();
+        enum object_kind kind = KINDS;
+        taskENTER_CRITICAL();
+        void *const object = object_at(i, &kind);
+        if (object != NULL) {
+            dump_object(object, kind);
         }
+        taskEXIT_CRITICAL();
     }
     tband_emit(TBAND_EVT_STATE_END, objects_missing, 0, 0);
 }
 
 #if INCLUDE_uxTaskGetStackHighWaterMark == 1
 static TaskHandle_t task_at(size_t i) {
-    const uintptr_t object = atomic_load_explicit(&objects[i], memory_order_relaxed);
-    return (object & 3u) == TASK ? (TaskHandle_t)object : NULL;
+    enum object_kind kind = KINDS;
+    void *const object = object_at(i, &kind);
+    return kind == TASK ? (TaskHandle_t)object : NULL;
 }
 #endif
 

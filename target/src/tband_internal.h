@@ -261,6 +261,15 @@ void tband_end_channels(void);
 /* Sends the metadata buffers into a recording that starts. False: not all was taken. */
 bool tband_send_kept_metadata(void);
 
+/* Whether it is told who runs: where a recording begins, and where what was told before may be missing. */
+#define TBAND_TELLS_RUNNING                                                                                                  \
+    (tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configFREERTOS_TASK_TRACE_ENABLE == 1 &&                                \
+     tband_configUSE_BACKEND_EXTERNAL == 0)
+#if TBAND_TELLS_RUNNING
+/* Tells the task that runs on each core. Under the lock. */
+void tband_tell_running(void);
+#endif
+
 #if tband_configFREERTOS_TRACE_ENABLE == 1
 /* Sends the state of every known object. */
 void tband_freertos_dump_state(void);

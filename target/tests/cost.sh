@@ -60,9 +60,9 @@ size() {
     row "bare metal, snapshot" $((256 + 32768)) - $bare $other -Dtband_configUSE_BACKEND_SNAPSHOT=1
     row "bare metal, post-mortem" $((2 * 256 + 8192)) - $bare $other -Dtband_configUSE_BACKEND_POST_MORTEM=1
     row "bare metal, external" 0 - $bare $other -Dtband_configUSE_BACKEND_EXTERNAL=1
-    row "FreeRTOS, streaming, events of the plain format" $((256 + 128)) 5120 $rtos $streaming $old
+    row "FreeRTOS, streaming, events of the plain format" $((256 + 160)) 5120 $rtos $streaming $old
     row "… plain format" 256 - $rtos $streaming -Dtband_configCOMPAT=1
-    row "… all events" $((256 + 128)) - $rtos $streaming
+    row "… all events" $((256 + 160)) - $rtos $streaming
     row "… all events, no state dump" 256 - $rtos $streaming -Dtband_configFREERTOS_MAX_OBJECTS=0
     # The hooks themselves stand in the kernel.
     for optimise in -Os -O2; do

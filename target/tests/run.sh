@@ -326,6 +326,7 @@ captures() {
     recording posix kernel_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
     recording posix kernel_snapshot -Dtband_configUSE_BACKEND_SNAPSHOT=1 -DAPP_ROUNDS=2
     recording posix kernel_post_mortem $ring -DAPP_ROUNDS=5
+    recording posix kernel_plain_post_mortem $ring -DAPP_ROUNDS=5 -Dtband_configCOMPAT=1
     recording posix kernel_external -Dtband_configUSE_BACKEND_EXTERNAL=1 -DAPP_ROUNDS=2
     recording qemu cortex_m4_streaming -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2
     recording qemu cortex_m4_snapshot -Dtband_configUSE_BACKEND_SNAPSHOT=1 -DAPP_ROUNDS=4 -DAPP_START_ROUND=2

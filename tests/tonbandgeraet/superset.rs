@@ -10,7 +10,7 @@ use traceconv::format::tonbandgeraet::encode::Sequence;
 use traceconv::format::tonbandgeraet::record::{Record, TaskState};
 
 use crate::common::views;
-use crate::reader::Trace;
+use crate::reader::{Arg, Trace};
 use crate::run::{Cut, Random, convert};
 
 const TASKS: u32 = 4;
@@ -124,8 +124,9 @@ fn story(seed: u64, rounds: usize) -> (Vec<u8>, Expected, u64) {
     story.count("pipe", ns, 6);
     let ns = story.event(Record::EventGroupBits { ts, event_group_id: 1, bits: 0b1000 });
     story.count("flags", ns, 0b1000);
+    // Armed before the recording began, and once only.
+    let armed_since = story.event(Record::TimerState { ts, timer_id: 1, period_ticks: 100, flags: 2 });
     story.event(Record::StateEnd { ts, missing: 0 });
-    story.event(Record::TimerCreated { ts, timer_id: 1, period_ticks: 100, auto_reload: 0 });
     let mut world = World {
         running: 1,
         heap: 0,
@@ -135,7 +136,7 @@ fn story(seed: u64, rounds: usize) -> (Vec<u8>, Expected, u64) {
         requests: Vec::new(),
         stream: vec![(None, 6)],
         level: 6,
-        armed_since: None,
+        armed_since: Some(armed_since),
         commands: Vec::new(),
         pending: BTreeMap::new(),
     };
@@ -436,6 +437,68 @@ fn a_flipped_bit_of_a_sync_invents_no_loss() {
             let latest = if at > last_sync { 64 * last_ns } else { last_ns };
             assert!(last <= latest, "bit {bit} of byte {at}: the last event at {last}, after {last_ns}");
         }
+    }
+}
+
+/// A recording of two cores that begins in mid-run: who runs where is known from its first event on, and for which notification a task waits.
+#[test]
+fn a_recording_of_two_cores_begins_with_who_runs() {
+    let ts = 0;
+    let mut sequence = Sequence::new(2, (10, 1), 1, 30);
+    let mut frames = Vec::new();
+    sequence.start(1000);
+    for (task_id, name) in [(1, b"left"), (2, b"rite"), (3, b"last")] {
+        sequence.metadata(0, &Record::TaskName { task_id, name }, &mut frames);
+    }
+    let events = [
+        (0, 1000, Record::TaskRunning { ts, task_id: 1 }),
+        (1, 1000, Record::TaskRunning { ts, task_id: 2 }),
+        (0, 1001, Record::TaskState { ts, task_id: 1, state: TaskState::Running, priority: 3 }),
+        (0, 1002, Record::TaskState { ts, task_id: 2, state: TaskState::Running, priority: 2 }),
+        (0, 1003, Record::TaskState { ts, task_id: 3, state: TaskState::Ready, priority: 1 }),
+        (0, 1004, Record::StateEnd { ts, missing: 0 }),
+        (1, 1100, Record::CurtaskBlockOnNotify { ts, index: 3, ticks_to_wait: 7 }),
+        (1, 1110, Record::TaskSwitchedIn { ts, task_id: 3 }),
+        (0, 1200, Record::TaskNotify { ts, task_id: 2, index: 3, value: 1 }),
+        (0, 1210, Record::TaskToRdyState { ts, task_id: 2 }),
+    ];
+    for (core, ticks, record) in &events {
+        sequence.event(*core, *ticks, record, &mut frames);
+    }
+    sequence.stop(0, 1300, &mut frames);
+    let conversion = convert(&frames, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries(), []);
+    let trace = conversion.read();
+    let rows = trace.sched.iter().flat_map(|(cpu, rows)| rows.iter().map(|row| (*cpu, row.ts, &*row.next_comm)));
+    let mut rows: Vec<(u32, u64, &str)> = rows.collect();
+    // The first row of a core has nothing before it, and stands twice.
+    rows.dedup();
+    rows.retain(|row| ["left", "rite", "last"].contains(&row.2));
+    assert_eq!(rows, [(0, 10_000, "left"), (1, 10_000, "rite"), (1, 11_100, "last")]);
+    let wait = trace.slices.iter().find(|slice| slice.name == "notification").expect("it waits");
+    assert_eq!(wait.arg("index"), Some(&Arg::Uint(3)));
+}
+
+/// A flipped bit in the clock of any sync, the first too: those around it say what it was.
+#[test]
+fn a_flipped_bit_of_a_clock_scales_no_time() {
+    let (capture, _, _) = story(4, 600);
+    let events = |capture: &[u8]| {
+        let conversion = convert(capture, Cut::WHOLE);
+        let first = conversion.read().counters.values().flatten().map(|value| value.0).min();
+        ((first, conversion.summary.last), views::ledger(&conversion.summary))
+    };
+    let (times, _) = events(&capture);
+    let syncs: Vec<usize> = clock_bytes(&capture).into_iter().filter(|&at| capture[at..].starts_with(&[0x0C, 0x54])).collect();
+    assert!(syncs.len() > 5);
+    for sync in syncs {
+        // The numerator stands last but two in front of the time: 10, 1.
+        let at = (sync..).find(|&at| capture[at..].starts_with(&[10, 1])).unwrap();
+        let mut flipped = capture.clone();
+        flipped[at] ^= 1 << 4;
+        let (flipped_times, ledger) = events(&flipped);
+        assert_eq!(flipped_times, times, "byte {at}");
+        assert!(ledger.contains("conflicting_resolution"), "byte {at}: {ledger}");
     }
 }
 

@@ -61,6 +61,7 @@ macro_rules! event_table {
             0x4B superset freertos timer_command_received TimerCommandReceived [ts: u64] { timer_id: u32, command: u32, value: u32 }
             0x4C superset freertos timer_expired TimerExpired [ts: u64] { timer_id: u32 }
             0x4D superset freertos timer_command_failed TimerCommandFailed [ts: u64] { timer_id: u32, command: u32, value: u32 }
+            0x4E superset freertos timer_state TimerState [ts: u64] { timer_id: u32, period_ticks: u32, flags: u8 }
             0x50 superset freertos task_stack TaskStack [ts: u64] { task_id: u32, free_bytes: u32 }
             0x51 superset freertos heap_alloc HeapAlloc [ts: u64] { address: u64, bytes: u32 }
             0x52 superset freertos heap_free HeapFree [ts: u64] { address: u64, bytes: u32 }

@@ -110,7 +110,9 @@ impl Resolver {
             Mode::FreeRtos => "FreeRTOS",
             Mode::BareMetal => "bare metal",
         };
-        let begins_midway = inputs.iter().any(|input| input.restorer.is_some());
+        // A plain recording that starts says so with a `core_id` at time 0; rings and cut captures have none.
+        let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
+        let begins_midway = inputs.iter().any(|input| input.restorer.is_some()) || !facts.iter().any(starts_plainly);
         let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);

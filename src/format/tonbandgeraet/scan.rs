@@ -71,6 +71,8 @@ pub struct SyncPoint {
     pub dropped: u32,
     /// The number of cores.
     pub cores: u32,
+    /// A tick in nanoseconds, as numerator and denominator.
+    pub clock: (u32, u32),
     /// Whether a recording starts with it.
     pub starts: bool,
 }
@@ -260,6 +262,7 @@ impl Collector {
                         seq: sync.seq,
                         dropped: sync.dropped,
                         cores: sync.cores,
+                        clock: (sync.clock_num, sync.clock_den),
                         starts: sync.starts(),
                     });
                 }

@@ -86,6 +86,7 @@ impl Run {
                 script.extend(["core 0", "stop", "start"].map(str::to_owned));
                 model.stop(0, now);
                 model.start(0, now);
+                lines.append(&mut model.told_running);
                 restarts += 1;
             }
             now = now.wrapping_add(step.elapsed);

@@ -3,7 +3,7 @@
 use traceconv::format::tonbandgeraet::encode::{Sequence, encode};
 use traceconv::format::tonbandgeraet::record::Record;
 
-use crate::call::Call;
+use crate::call::{Call, Value};
 use crate::firmware::{Backend, Firmware};
 
 /// Writes the frames of a firmware.
@@ -18,6 +18,10 @@ pub struct Model<'a> {
     /// The plain format: whether names tell the clock already.
     has_told_clock: bool,
     is_recording: bool,
+    /// The task that runs on each core, 0 before the first.
+    running: Vec<u64>,
+    /// What recordings told of that when they started, as lines.
+    pub told_running: Vec<String>,
     /// Events for which there was no room, on all channels since boot.
     lost: u64,
     /// Those that a reader can tell: of what is lost before a recording's first frame nothing is known but the new total.
@@ -60,6 +64,8 @@ impl<'a> Model<'a> {
             told: Vec::new(),
             has_told_clock: false,
             is_recording: firmware.backend == Backend::External,
+            running: vec![0; firmware.cores as usize],
+            told_running: Vec::new(),
             lost: 0,
             lost_after_begin: 0,
         }
@@ -115,13 +121,27 @@ impl<'a> Model<'a> {
                 }
             }
         }
+        self.tell_running(ticks);
         if self.firmware.is_plain && !self.firmware.keeps_names {
             self.metadata(core, &self.resolution());
         }
     }
 
+    /// Which task runs on each core, where a recording starts.
+    fn tell_running(&mut self, ticks: u64) {
+        let event = crate::call::event(if self.firmware.is_plain { "task_switched_in" } else { "task_running" });
+        for (core, task) in (0..).zip(self.running.clone()).filter(|(_, task)| *task != 0) {
+            let call = Call::fitting(event, [task, 0, 0], 0, None);
+            self.told_running.push(format!("{ticks} core {core} {}", call.line(self.firmware)));
+            self.event(core, ticks, &call);
+        }
+    }
+
     /// A call; `is_refused` if the sink does not take frames just now. Gives whether it was recorded.
     pub fn call(&mut self, core: u32, ticks: u64, call: &Call, is_refused: bool) -> bool {
+        if let ("task_switched_in", [Value::Number(task)]) = (&*call.event.name, &*call.values) {
+            self.running[core as usize] = *task;
+        }
         if call.is_metadata() {
             if self.firmware.keeps_names {
                 self.kept[core as usize].push(call.clone());

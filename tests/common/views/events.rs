@@ -92,6 +92,9 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::WaitingForBits { object: id, bits, kernel_ticks } => {
             format!("waiting for bits {bits:#x} of {}, {kernel_ticks} kernel ticks", object(id))
         }
+        EventKind::WaitingForNotification { index, kernel_ticks } => {
+            format!("waiting for notification [{index}], {kernel_ticks} kernel ticks")
+        }
         EventKind::TaskStanding { task: id, standing } => format!("{standing:?} stands {}", task(id)),
         EventKind::StackFree { task: id, bytes } => format!("least free stack of {} is {bytes}", task(id)),
         EventKind::Notify { task: id, index, value, from_isr } => {

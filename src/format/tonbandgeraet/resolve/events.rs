@@ -319,7 +319,9 @@ impl Resolver {
                 let from_isr = matches!(record, Record::TaskNotifyFromIsr { .. });
                 EventKind::Notify { task: entity!(ids.task(task_id, place, entities)), index, value, from_isr }
             }
-            Record::CurtaskBlockOnNotify { ticks_to_wait, .. } => wait(WaitReason::Notification, None, ticks_to_wait),
+            Record::CurtaskBlockOnNotify { index, ticks_to_wait: kernel_ticks, .. } => {
+                EventKind::WaitingForNotification { index, kernel_ticks }
+            }
             Record::CurtaskNotifyReceived { index, value, .. } => EventKind::Notified { index, value },
             Record::EventGroupCreated { event_group_id, .. } => {
                 let object = entity!(ids.event_group(event_group_id, place, entities));
@@ -377,6 +379,11 @@ impl Resolver {
                 let object = entity!(ids.timer(timer_id, place, entities));
                 EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks }
             }
+            Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
+                let object = entity!(ids.timer(timer_id, place, entities));
+                let op = TimerOp::Stands { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
+                EventKind::Timer { object, op, kernel_ticks }
+            }
             Record::TimerExpired { timer_id, .. } => {
                 EventKind::Timer { object: entity!(ids.timer(timer_id, place, entities)), op: TimerOp::Expired, kernel_ticks: 0 }
             }
@@ -401,7 +408,9 @@ impl Resolver {
             | Record::TaskEvtmarkerName { .. }
             | Record::TaskValmarkerName { .. } => return,
         };
-        if matches!(kind, EventKind::Waiting(_) | EventKind::WaitingForBits { .. }) && running.is_none() {
+        let waits =
+            matches!(kind, EventKind::Waiting(_) | EventKind::WaitingForBits { .. } | EventKind::WaitingForNotification { .. });
+        if waits && running.is_none() {
             out.ledger.enter(losses::NO_CURRENT_TASK, at.offset, 0);
         }
         out.batch.events.push(Event { time, core, kind });

@@ -11,7 +11,7 @@ use crate::model::{Ledger, ObjectKind, Rate, TextRef};
 
 use super::super::record::{QueueKind, Record, SyncFields};
 use super::super::scan::ScanFacts;
-use super::losses;
+use super::{losses, syncs};
 
 /// What a metadata record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,14 @@ impl Names {
     /// Takes the metadata of the next input. `core` is the core of everything before the first `core_id`.
     pub fn add_input(&mut self, facts: &ScanFacts, core: u32, ledger: &mut Ledger) {
         let mut told: FxHashMap<Subject, Vec<(u64, Fact)>> = FxHashMap::default();
+        // A clock that the syncs around it contradict would scale all times.
+        let odd_clocks: Vec<u64> =
+            syncs::judge(&facts.sync_points).iter().filter(|one| one.odd_clock).map(|one| one.offset).collect();
         for entry in &facts.metadata {
+            if matches!(entry.record, Record::Sync { .. }) && odd_clocks.contains(&entry.offset) {
+                ledger.enter(losses::CONFLICTING_RESOLUTION, entry.offset, 0);
+                continue;
+            }
             let mut name = |text| {
                 let (name, lossy) = match std::str::from_utf8(facts.bytes(text)) {
                     Ok(name) => (Arc::from(name), false),

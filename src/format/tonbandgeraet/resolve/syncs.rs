@@ -33,6 +33,8 @@ pub struct Judgement {
     pub odd_dropped: bool,
     /// Its number of cores does.
     pub odd_cores: bool,
+    /// Its clock does.
+    pub odd_clock: bool,
 }
 
 impl Judgement {
@@ -46,6 +48,7 @@ impl Judgement {
             odd_number: false,
             odd_dropped: false,
             odd_cores: false,
+            odd_clock: false,
         }
     }
 }
@@ -75,6 +78,7 @@ pub fn judge(points: &[SyncPoint]) -> Vec<Judgement> {
                 own.odd_number = strays(before.seq, this.seq, after.seq, u32::MAX / 4);
                 own.odd_dropped = strays(before.dropped, this.dropped, after.dropped, u32::MAX / 2);
                 own.odd_cores = before.cores == after.cores && this.cores != before.cores;
+                own.odd_clock = before.clock == after.clock && this.clock != before.clock;
             }
             (Some(before), None) => {
                 let first = points[begin];
@@ -86,6 +90,7 @@ pub fn judge(points: &[SyncPoint]) -> Vec<Judgement> {
                 own.odd_number = !odd_before.odd_number && u64::from(this.seq.wrapping_sub(before.seq)) > may_grow;
                 own.odd_dropped = !odd_before.odd_dropped && u64::from(this.dropped.wrapping_sub(before.dropped)) > may_grow;
                 own.odd_cores = !odd_before.odd_cores && this.cores != before.cores;
+                own.odd_clock = !odd_before.odd_clock && this.clock != before.clock;
             }
             // The first one: the two behind it speak for each other.
             (None, Some(after)) => {
@@ -94,6 +99,7 @@ pub fn judge(points: &[SyncPoint]) -> Vec<Judgement> {
                     let step = u64::from(third.seq.wrapping_sub(after.seq));
                     own.odd_number = u64::from(after.seq.wrapping_sub(this.seq)) > EDGE_FACTOR * step + UNCONFIRMED;
                     own.odd_cores = after.cores == third.cores && this.cores != after.cores;
+                    own.odd_clock = after.clock == third.clock && this.clock != after.clock;
                 }
             }
             (None, None) => {}
@@ -128,6 +134,7 @@ mod tests {
             seq: n * 101,
             dropped: 7,
             cores: 2,
+            clock: (125, 21),
             starts: n == 0,
         };
         (0..count).map(point).collect()
@@ -163,6 +170,24 @@ mod tests {
             flipped[index].cores = 3;
             assert!(judge(&flipped)[index].odd_cores);
         }
+    }
+
+    #[test]
+    fn a_clock_that_others_contradict_is_not_believed() {
+        for index in 0..12 {
+            let mut flipped = points(12);
+            flipped[index].clock.0 ^= 1 << 6;
+            let odd: Vec<usize> = (0..12).filter(|&other| judge(&flipped)[other].odd_clock).collect();
+            assert_eq!(odd, [index]);
+        }
+        // Of two nobody knows which is right, and another recording may have another clock.
+        let mut two = points(2);
+        two[0].clock.0 = 61;
+        assert!(!judge(&two)[0].odd_clock);
+        let mut another = points(12);
+        another[6].starts = true;
+        another[6..].iter_mut().for_each(|point| point.clock = (40, 1));
+        assert!(judge(&another).iter().all(|one| !one.odd_clock));
     }
 
     #[test]
