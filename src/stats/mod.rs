@@ -106,6 +106,9 @@ impl Statistics {
                 EventKind::WaitingForBits { object, kernel_ticks, .. } => {
                     self.waiting_for_bits(object, kernel_ticks, core, time_ns);
                 }
+                EventKind::WaitingForNotification { kernel_ticks, .. } => {
+                    self.waiting_for_notification(kernel_ticks, core, time_ns);
+                }
                 EventKind::Suspended(task) => self.suspended(task, time_ns),
                 EventKind::TaskDeleted(task) => self.task_deleted(task, time_ns),
                 EventKind::TaskStanding { task, standing } => self.task_standing(task, standing),

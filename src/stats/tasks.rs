@@ -195,6 +195,10 @@ impl Statistics {
         self.waiting(Wait { reason: WaitReason::Bits, object: Some(object), kernel_ticks }, core, time_ns);
     }
 
+    pub(super) fn waiting_for_notification(&mut self, kernel_ticks: u32, core: CoreId, time_ns: u64) {
+        self.waiting(Wait { reason: WaitReason::Notification, object: None, kernel_ticks }, core, time_ns);
+    }
+
     /// A task was made ready, or resumed.
     pub(super) fn ready(&mut self, task: TaskId, time_ns: u64) {
         let Some(state) = self.touch(task) else { return };
