@@ -9,6 +9,7 @@
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
 mod options;
+pub mod sys_t;
 pub mod tonbandgeraet;
 pub mod tsp;
 

@@ -1,0 +1,4 @@
+//! MIPI SyS-T.
+
+pub mod encode;
+pub mod record;
