@@ -471,8 +471,10 @@ impl<'a> Message<'a> {
         let has_crc = fields.header.has(Header::CHECKSUM);
         if has_crc {
             // A frame may go on behind the checksum: then the length tells where that is, if it fits.
-            let told_crc = told.and_then(|len| reader.0.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
-            let told_fits = told_crc.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
+            let told_crc =
+                told.and_then(|len| reader.0.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
+            let told_fits =
+                told_crc.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
             let at_end = reader.0.split_last_chunk::<4>().map(|(payload, crc)| (payload.len(), u32::from_le_bytes(*crc)));
             let (len, crc) = told_fits.or(at_end).ok_or(Malformed::TooShort)?;
             message.payload = reader.0.get(..len).unwrap_or(&[]);
@@ -587,7 +589,8 @@ mod tests {
 
     #[test]
     fn all_fields() {
-        let frame = bytes("001C8002 <guid> A02914BDBA600600 0000010000000000 76657273696F6E2062616E6E657220737472696E6700 6A07097B");
+        let frame =
+            bytes("001C8002 <guid> A02914BDBA600600 0000010000000000 76657273696F6E2062616E6E657220737472696E6700 6A07097B");
         let message = Message::read_frame(&frame).unwrap();
         assert_eq!((message.fields.kind, message.build()), (Kind::BuildLong, Some(0x10000)));
         assert_eq!((message.crc, message.marks), (Some(0x7B09_076A), Marks::default()));
@@ -610,7 +613,10 @@ mod tests {
         let message = Message::read_frame(&frame).unwrap();
         let Kind::Sbd(subtype) = message.fields.kind else { panic!("{message:?}") };
         let sbd = Sbd::read(subtype, message.payload).unwrap();
-        assert_eq!((sbd.id, sbd.address, sbd.name, sbd.blob), (0x1122_3344_5566_7788, Some(0x1000), Some(&b"blob"[..]), &[1, 2, 3, 4][..]));
+        assert_eq!(
+            (sbd.id, sbd.address, sbd.name, sbd.blob),
+            (0x1122_3344_5566_7788, Some(0x1000), Some(&b"blob"[..]), &[1, 2, 3, 4][..])
+        );
     }
 
     #[test]

@@ -1,0 +1,3 @@
+//! MIPI SyS-T from bytes to trace.
+
+mod printf;
