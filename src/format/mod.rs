@@ -21,7 +21,8 @@ pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValu
 use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
-pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp];
+pub const FORMATS: &[&dyn Format] =
+    &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp, &sys_t::SysTText, &sys_t::SysTRaw, &sys_t::SysTStp];
 
 /// One input format.
 pub trait Format: Sync {

@@ -91,6 +91,26 @@ pub enum Notice {
     Frequency,
 }
 
+impl Notice {
+    /// Its name, for people and scripts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Notice::OddDigits => "odd digits",
+            Notice::OverlongLine => "overlong line",
+            Notice::Unsynced => "unsynced",
+            Notice::Undelimited => "undelimited",
+            Notice::MasterError => "MERR",
+            Notice::GlobalError => "GERR",
+            Notice::Trigger => "TRIG",
+            Notice::Unfinished => "unfinished message",
+            Notice::Beginless => "beginless message",
+            Notice::UnknownPacket => "unknown packet",
+            Notice::Frequency => "FREQ",
+        }
+    }
+}
+
 /// What a record is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRef {
@@ -376,6 +396,7 @@ impl Records {
     pub fn add_notice(&mut self, notice: Notice, value: u64, context: Context) {
         let mut stored = self.empty(What::Notice(notice), context);
         stored.value = value;
+        stored.extra = context.len as u64;
         if context.place.is_some() {
             let key = SenderKey { sender: Sender::Unknown, unit: 0, place: context.place };
             stored.sender = self.sender_without_client(key);

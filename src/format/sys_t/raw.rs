@@ -23,7 +23,10 @@ const ANCHOR_STEPS: usize = 8;
 const ANCHOR_PAYLOAD_BYTES: usize = 512;
 
 /// How far behind a place the decision about it may look, in bytes.
-pub const REACH_BYTES: usize = (ANCHOR_STEPS + 2) * (PAYLOAD_LIMIT + 64);
+pub const REACH_BYTES: usize = 4 * (PAYLOAD_LIMIT + 64);
+
+/// An anchor's messages lie within this, in bytes, but for the last one.
+const ANCHOR_BYTES: usize = 2 * PAYLOAD_LIMIT;
 
 /// Why a message does not tell its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +102,9 @@ impl<'a> Stream<'a> {
                     Step::Lost(NoLength::Illegal)
                 }
             }
-            Err(NoLength::TooShort) if !(at + 1..at + rest.len()).any(|at| self.is_anchor(at)) => Step::Truncated(rest.len()),
+            Err(NoLength::TooShort) if rest.len() < PAYLOAD_LIMIT && !(at + 1..at + rest.len()).any(|at| self.is_anchor(at)) => {
+                Step::Truncated(rest.len())
+            }
             Err(reason) => Step::Lost(reason),
         }
     }
@@ -141,7 +146,7 @@ impl<'a> Stream<'a> {
         let mut legal = 0;
         for _ in 0..ANCHOR_STEPS {
             let rest = self.from(at);
-            if rest.is_empty() {
+            if rest.is_empty() || at - start > ANCHOR_BYTES {
                 return legal >= 2;
             }
             if at != start && rest.get(..4) == Some(&[0; 4]) {

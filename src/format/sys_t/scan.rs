@@ -23,6 +23,8 @@ pub struct Found {
     pub builds: Vec<(u64, Sender, u64)>,
     /// What is known about STP.
     pub stp: super::stp::Evidence,
+    /// The source of STP in CoreSight frames, if the input is made of such.
+    pub tpiu: Option<u8>,
 }
 
 impl Found {
@@ -77,6 +79,7 @@ impl Found {
         self.first_clock = self.first_clock.or(next.first_clock);
         next.builds.into_iter().for_each(|build| self.add_build(build));
         self.stp.add(&next.stp);
+        self.tpiu = self.tpiu.or(next.tpiu);
     }
 
     fn add_build(&mut self, build: (u64, Sender, u64)) {

@@ -46,6 +46,18 @@ pub fn push_hex(bytes: &[u8], out: &mut String) {
     }
 }
 
+/// Appends a GUID in its usual form.
+pub fn push_guid(guid: &[u8; 16], out: &mut String) {
+    out.push('{');
+    for (index, byte) in guid.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        push_hex(&[*byte], out);
+    }
+    out.push('}');
+}
+
 /// Appends console text without its terminal sequences (`ESC [ … letter`, `ESC` and a letter), as [`push`] does.
 pub fn push_console(bytes: &[u8], out: &mut String) {
     if memchr::memchr(0x1B, bytes).is_none() {

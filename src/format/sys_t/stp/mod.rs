@@ -98,8 +98,6 @@ pub struct Stream {
     run: u64,
     /// Where the unsynced stretch began, in nibbles of the stream.
     unsynced_since: u64,
-    /// Nibbles that belong to no packet.
-    pub skipped_nibbles: u64,
     scheme: Scheme,
     time: u64,
     master: u16,
@@ -144,7 +142,6 @@ impl Stream {
             synced: false,
             run: 0,
             unsynced_since: 0,
-            skipped_nibbles: 0,
             scheme: Scheme::Natural,
             time: 0,
             master: 0,
@@ -188,9 +185,12 @@ impl Stream {
             }
         }
         if is_last {
-            // A packet that the input ends within.
-            self.skipped_nibbles += (end - at.min(end)) as u64;
-            if !self.synced {
+            if self.synced && at < end {
+                // A packet that the input ends within.
+                let (from, to) = (self.offset_of(self.position(at)), self.offset_of(self.position(end)));
+                let len = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX).max(1);
+                sink.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(self.time) });
+            } else if !self.synced {
                 self.tell_unsynced(self.position(end), sink);
             }
             at = end;
@@ -199,6 +199,15 @@ impl Stream {
         self.used = at;
         self.buffer = buffer;
         self.buffer.truncate(end / 2);
+    }
+
+    /// Where the oldest open message, or the next byte, is in the file: nothing that comes lies before it.
+    #[must_use]
+    pub fn oldest_offset(&self) -> u64 {
+        let open = self.open.iter().filter(|open| open.number.is_some()).map(|open| open.context.offset);
+        let waiting =
+            self.slots.iter().filter_map(|slot| if let Slot::Done(_, context, _) = slot { Some(context.offset) } else { None });
+        open.chain(waiting).chain([self.offset_of(self.unsynced_since), self.offset_of(2 * self.base)]).min().unwrap_or(0)
     }
 
     /// A place in the stream, in nibbles.
@@ -240,7 +249,6 @@ impl Stream {
     fn tell_unsynced(&mut self, until: u64, sink: &mut dyn Sink) {
         // A padding nibble before the first ASYNC is normal.
         if until > self.unsynced_since + 1 {
-            self.skipped_nibbles += until - self.unsynced_since;
             let (from, to) = (self.offset_of(self.unsynced_since), self.offset_of(until));
             let len = usize::try_from(to - from.min(to)).unwrap_or(usize::MAX).max(1);
             sink.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(self.time) });

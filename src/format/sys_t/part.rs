@@ -1,0 +1,282 @@
+//! Parts of a raw stream, decoded ahead, and how they are put together.
+//!
+//! Where a message begins follows only from all that is before it. So a part is decoded from the first anchor in it, ahead and on any
+//! thread, and the ordered stage goes on from where the part before ended, message by message, until it meets a place from which
+//! the part was decoded too: from there on both are the same. It nearly always is the first or second.
+
+use super::collateral::Collateral;
+use super::decode::{Context, Decoder, Notice, Records};
+use super::raw::{NoLength, REACH_BYTES, Step, Stream};
+use super::record::{Marks, Message};
+use super::scan::Found;
+use crate::format::Part;
+
+/// Where a decoder stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A message begins here.
+    Synced(usize),
+    /// An anchor is looked for since here; `None`: since before the part.
+    Lost(Option<usize>, NoLength),
+}
+
+/// What is made of the messages.
+trait Take {
+    /// A message, or a place where one is looked for.
+    fn at(&mut self, at: usize);
+    fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool);
+    fn lost(&mut self, from: usize, to: usize, reason: NoLength);
+}
+
+/// Goes on until a place at or behind `end`.
+fn run(stream: Stream<'_>, mut state: State, end: usize, take: &mut impl Take) -> State {
+    let mut search_from = stream.base;
+    loop {
+        match state {
+            State::Synced(at) if at >= end => return state,
+            State::Synced(at) => {
+                take.at(at);
+                state = advance(stream, at, take);
+                search_from = at + 1;
+            }
+            State::Lost(since, reason) => {
+                let Some(anchor) = stream.find_anchor(search_from, end) else { return state };
+                if let Some(since) = since {
+                    take.lost(since, anchor, reason);
+                }
+                state = State::Synced(anchor);
+            }
+        }
+    }
+}
+
+fn advance(stream: Stream<'_>, at: usize, take: &mut impl Take) -> State {
+    match stream.step(at) {
+        Step::Message(len) => {
+            take.message(at, stream.frame(at, len), false);
+            State::Synced(at + len)
+        }
+        Step::Truncated(len) => {
+            take.message(at, stream.frame(at, len), true);
+            State::Synced(at + len)
+        }
+        Step::Padding(len) => State::Synced(at + len.max(1)),
+        Step::Lost(reason) => State::Lost(Some(at), reason),
+    }
+}
+
+struct IntoRecords<'a> {
+    decoder: &'a Decoder,
+    records: &'a mut Records,
+    bounds: Option<&'a mut Vec<(usize, usize)>>,
+}
+
+impl Take for IntoRecords<'_> {
+    #[inline]
+    fn at(&mut self, at: usize) {
+        if let Some(bounds) = &mut self.bounds {
+            bounds.push((at, self.records.stored.len()));
+        }
+    }
+
+    #[inline]
+    fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool) {
+        let context = Context { offset: at as u64, len: frame.len(), ..Context::default() };
+        self.records.add_frame(self.decoder, frame, context);
+        if is_truncated && let Some(stored) = self.records.stored.last_mut() {
+            stored.marks.add(Marks::TRUNCATED);
+        }
+    }
+
+    fn lost(&mut self, from: usize, to: usize, reason: NoLength) {
+        add_lost(self.records, from, to, reason);
+    }
+}
+
+fn add_lost(records: &mut Records, from: usize, to: usize, reason: NoLength) {
+    let notice = if reason == NoLength::Undelimited { Notice::Undelimited } else { Notice::Unsynced };
+    records.add_notice(notice, 0, Context { offset: from as u64, len: to - from, ..Context::default() });
+}
+
+/// A part, decoded from its first anchor on.
+#[derive(Debug, Default)]
+pub struct RawPart {
+    /// What was decoded.
+    pub records: Records,
+    /// The places where a message was looked for, and how many records come before each.
+    bounds: Vec<(usize, usize)>,
+    /// The part's bytes and as many behind it as decisions need.
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    input_len: usize,
+    tail: Option<State>,
+}
+
+impl RawPart {
+    /// Decodes a part. The memory is used again.
+    pub fn decode(&mut self, decoder: &Decoder, part: Part<'_>) {
+        self.records.reset(part.start as u64);
+        self.records.forget_builds();
+        self.bounds.clear();
+        self.bytes.clear();
+        (self.start, self.end, self.input_len) = (part.start, part.end, part.input.len());
+        let view = view(part);
+        // The first part is never decoded again.
+        if part.start > 0 {
+            self.bytes.extend_from_slice(view);
+        }
+        let stream = Stream { bytes: view, base: part.start, collateral: &decoder.collateral };
+        let mut take = IntoRecords { decoder, records: &mut self.records, bounds: Some(&mut self.bounds) };
+        self.tail = Some(run(stream, initial(part.start), part.end, &mut take));
+    }
+
+    /// Whether it ends where the input does.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        self.end >= self.input_len
+    }
+
+    /// The length of the input, in bytes.
+    #[must_use]
+    pub fn input_len(&self) -> usize {
+        self.input_len
+    }
+}
+
+fn view(part: Part<'_>) -> &[u8] {
+    let to = (part.end + REACH_BYTES).min(part.input.len());
+    part.input.get(part.start..to).unwrap_or(&[])
+}
+
+fn initial(start: usize) -> State {
+    if start == 0 { State::Synced(0) } else { State::Lost(None, NoLength::Illegal) }
+}
+
+/// Puts parts together, in file order.
+#[derive(Debug)]
+pub struct Joiner {
+    state: State,
+    /// Records of messages that lie before the place where the part was decoded too.
+    bridge: Records,
+}
+
+impl Joiner {
+    /// Before the first part.
+    #[must_use]
+    pub fn new() -> Joiner {
+        Joiner { state: State::Synced(0), bridge: Records::default() }
+    }
+
+    /// Gives the records of the next part, in order: some made here, then those of the part from an index on.
+    pub fn join<'a>(&'a mut self, part: &'a RawPart, decoder: &Decoder) -> (&'a Records, &'a Records, usize) {
+        let first = if let State::Lost(Some(since), _) = self.state { since.min(part.start) } else { part.start };
+        self.bridge.reset(first as u64);
+        self.bridge.forget_builds();
+        let mut adopted = if part.start == 0 { Some(0) } else { None };
+        let stream = Stream { bytes: &part.bytes, base: part.start, collateral: &decoder.collateral };
+        while adopted.is_none() {
+            match self.state {
+                State::Synced(at) if at >= part.end => break,
+                State::Synced(at) => match part.bounds.binary_search_by_key(&at, |bound| bound.0) {
+                    Ok(index) => adopted = part.bounds.get(index).map(|bound| bound.1),
+                    Err(_) => {
+                        let mut take = IntoRecords { decoder, records: &mut self.bridge, bounds: None };
+                        self.state = advance(stream, at, &mut take);
+                    }
+                },
+                State::Lost(since, reason) => {
+                    let from = since.map_or(part.start, |since| (since + 1).max(part.start));
+                    // The part has looked from its start on.
+                    let anchor = if from > part.start {
+                        stream.find_anchor(from, part.end)
+                    } else {
+                        part.bounds.first().map(|bound| bound.0)
+                    };
+                    let Some(anchor) = anchor else { break };
+                    add_lost(&mut self.bridge, since.unwrap_or(0), anchor, reason);
+                    self.state = State::Synced(anchor);
+                }
+            }
+        }
+        if adopted.is_some() {
+            // A loss that began before the first anchor of a part is known here only.
+            if let Some(tail) = part.tail {
+                self.state = tail;
+            }
+        }
+        let first = adopted.unwrap_or(part.records.stored.len());
+        (&self.bridge, &part.records, first)
+    }
+
+    /// No part follows: what was lost at the end, if anything was.
+    pub fn finish(&mut self, input_len: usize) -> Option<&Records> {
+        let State::Lost(since, reason) = self.state else { return None };
+        self.state = State::Synced(input_len);
+        self.bridge.reset(since.unwrap_or(0) as u64);
+        add_lost(&mut self.bridge, since.unwrap_or(0), input_len, reason);
+        Some(&self.bridge)
+    }
+}
+
+/// Looks for what holds for the whole trace.
+pub fn scan(collateral: &Collateral, part: Part<'_>) -> Found {
+    struct Looking(Found);
+    impl Take for Looking {
+        fn at(&mut self, _: usize) {}
+        fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool) {
+            let Some(word) = frame.first_chunk::<4>().filter(|_| !is_truncated) else { return };
+            if self.0.wants(u32::from_le_bytes(*word)) {
+                self.0.take_frame(frame, at as u64);
+            }
+        }
+        fn lost(&mut self, _: usize, _: usize, _: NoLength) {}
+    }
+    let mut looking = Looking(Found::default());
+    let stream = Stream { bytes: view(part), base: part.start, collateral };
+    run(stream, initial(part.start), part.end, &mut looking);
+    looking.0
+}
+
+/// What a sample holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Messages other than short forms.
+    pub full: u64,
+    /// Of those, with a checksum that fits.
+    pub proven: u64,
+    /// Of those, with a length.
+    pub with_length: u64,
+    /// The bytes of all messages.
+    pub bytes: u64,
+}
+
+/// Counts the messages at the start of an input. `whole`: nothing follows the sample.
+pub fn count(stream: Stream<'_>, whole: bool) -> Counts {
+    struct Counting(Counts);
+    impl Take for Counting {
+        fn at(&mut self, _: usize) {}
+        fn message(&mut self, _: usize, frame: &[u8], is_truncated: bool) {
+            let Ok(message) = Message::read_frame(frame) else { return };
+            if is_truncated {
+                return;
+            }
+            let counts = &mut self.0;
+            counts.bytes += frame.len() as u64;
+            if !message.fields.kind.is_short_form() {
+                counts.full += 1;
+                counts.proven += u64::from(message.crc.is_some() && !message.marks.has(Marks::CRC_BAD));
+                counts.with_length += u64::from(message.fields.length.is_some());
+            }
+        }
+        fn lost(&mut self, _: usize, _: usize, _: NoLength) {}
+    }
+    let mut counting = Counting(Counts::default());
+    // What lies near the end of a sample that goes on cannot be judged.
+    let end = if whole { stream.bytes.len() } else { stream.bytes.len().saturating_sub(4096) };
+    let state = run(stream, initial(0), end, &mut counting);
+    if !whole && let State::Synced(at) = state {
+        counting.0.bytes += (stream.bytes.len() - at.min(stream.bytes.len())) as u64;
+    }
+    counting.0
+}
