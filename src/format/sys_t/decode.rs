@@ -361,11 +361,11 @@ impl Records {
         stored.sender = sender;
         stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
         let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
-        if found.is_some_and(|found| found.other_build) {
-            stored.marks.add(Marks::OTHER_BUILD);
-        }
         self.take_location(decoder, &mut stored, found, message.fields.location);
         self.take_payload(decoder, &mut stored, message, found);
+        if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
+            stored.marks.add(Marks::OTHER_BUILD);
+        }
         stored.args.1 = u32::try_from(self.args.len()).unwrap_or(u32::MAX) - stored.args.0;
         self.ok_bytes += context.len as u64;
         self.stored.push(stored);

@@ -8,6 +8,7 @@
 pub mod collateral;
 pub mod decode;
 pub mod encode;
+pub mod generate;
 mod part;
 pub mod printf;
 mod probe;

@@ -82,7 +82,10 @@ impl Clock {
         let (message_rate, message_source) = match (settings.message_rate, found.message_hz.and_then(|hz| Rate::from_hz(hz, 1))) {
             (Some(rate), _) => (rate, GIVEN),
             (None, Some(rate)) => (rate, TOLD),
-            (None, None) => (Rate::NANOSECOND, ASSUMED),
+            (None, None) => match found.first_timestamp.and_then(since_1970) {
+                Some(rate) => (rate, "inferred: it counts from 1970"),
+                None => (Rate::NANOSECOND, ASSUMED),
+            },
         };
         let order = settings.nibble_order.unwrap_or(found.stp.order());
         let told = Evidence::reading(&found.stp, order).hz.and_then(|hz| Rate::from_hz(hz, 1));
@@ -246,6 +249,12 @@ impl Clock {
         }
         hints
     }
+}
+
+/// The rate of a clock that counts from 1970, if this may be a time of one between 2001 and 2100: of microseconds, as the library's
+/// example sends, or of nanoseconds, as Linux does.
+fn since_1970(ticks: u64) -> Option<Rate> {
+    [1_000_000, 1_000_000_000].into_iter().find(|&hz| wall_clock(ticks, hz).is_some()).and_then(|hz| Rate::from_hz(hz, 1))
 }
 
 /// Seconds since 1970, if a clock of this value and frequency counts them.
