@@ -94,7 +94,9 @@ fn every_kind() -> Vec<(Kind, Vec<u8>)> {
 pub fn all_messages() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut time = 1_000_000;
-    for (with_length, with_crc, with_guid) in [(true, false, true), (true, true, true), (false, true, false), (true, false, false)] {
+    for (with_length, with_crc, with_guid) in
+        [(true, false, true), (true, true, true), (false, true, false), (true, false, false)]
+    {
         for (number, (kind, payload)) in every_kind().into_iter().enumerate() {
             time += 10;
             let location = match number % 6 {

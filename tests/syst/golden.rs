@@ -4,7 +4,13 @@ use crate::captures;
 use crate::common::golden::Goldens;
 
 fn goldens() -> [Goldens; 3] {
-    let of = |name, folder, extension, captures| Goldens { subject: captures::subject(name), folder, extension, captures, others: &[] };
+    let of = |name, folder, extension, captures| Goldens {
+        subject: captures::subject(name),
+        folder,
+        extension,
+        captures,
+        others: &[],
+    };
     [
         of("syst-text", "syst/text", "txt", captures::text()),
         of("syst-raw", "syst/raw", "bin", captures::raw()),

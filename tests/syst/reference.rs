@@ -99,7 +99,9 @@ fn compare(name: &str, messages: &[Value], rows: &[Vec<String>]) -> BTreeMap<&'s
                 Some("16: without a client, id and arguments are not shown")
             }
             "OK" if told(2).starts_with("BUILD:COMPACT") => {
-                assert!([0x3F_FFFF, 0x21_2345, 0x3F_FFFF_FFFF_FFFF, 0x12_3456_789A_BCDE].contains(&record["build"].as_u64().unwrap()));
+                assert!(
+                    [0x3F_FFFF, 0x21_2345, 0x3F_FFFF_FFFF_FFFF, 0x12_3456_789A_BCDE].contains(&record["build"].as_u64().unwrap())
+                );
                 Some("2: compact builds are read from other bits")
             }
             "OK" if printed.starts_with("td=") => {

@@ -43,7 +43,15 @@ pub struct GenerateOptions {
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { bytes: 1 << 20, seed: 1, carrier: Carrier::Text, formats: 2000, with_length: true, with_crc: false, flips: false }
+        GenerateOptions {
+            bytes: 1 << 20,
+            seed: 1,
+            carrier: Carrier::Text,
+            formats: 2000,
+            with_length: true,
+            with_crc: false,
+            flips: false,
+        }
     }
 }
 
@@ -94,14 +102,21 @@ fn id_of(number: u32) -> u32 {
 /// The collateral of the generated firmware.
 #[must_use]
 pub fn collateral(formats: u32) -> String {
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<syst:Collateral xmlns:syst=\"http://www.mipi.org/1.0/sys-t\">\n");
+    let mut xml = String::from(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<syst:Collateral xmlns:syst=\"http://www.mipi.org/1.0/sys-t\">\n",
+    );
     let mut client = |name: &str, guid: &str, mask: &str| {
         xml.push_str(&format!(" <syst:Client Name=\"{name}\">\n  <syst:Guids><syst:Guid ID=\"{guid}\"{mask}/></syst:Guids>\n"));
         xml.push_str("  <syst:Modules><syst:Module ID=\"18\">boot</syst:Module></syst:Modules>\n");
-        xml.push_str("  <syst:SourceFiles><syst:File ID=\"1\"><![CDATA[src/main.c]]></syst:File></syst:SourceFiles>\n  <syst:Catalog32>\n");
+        xml.push_str(
+            "  <syst:SourceFiles><syst:File ID=\"1\"><![CDATA[src/main.c]]></syst:File></syst:SourceFiles>\n  <syst:Catalog32>\n",
+        );
         for number in 0..formats {
             let (id, line) = (id_of(number), 10 + number);
-            xml.push_str(&format!("   <syst:Format ID=\"{id:#010x}\" File=\"1\" Line=\"{line}\"><![CDATA[{name} {number}: {}]]></syst:Format>\n", shape(number).0));
+            xml.push_str(&format!(
+                "   <syst:Format ID=\"{id:#010x}\" File=\"1\" Line=\"{line}\"><![CDATA[{name} {number}: {}]]></syst:Format>\n",
+                shape(number).0
+            ));
         }
         xml.push_str("  </syst:Catalog32>\n  <syst:Short32>\n");
         xml.push_str("   <syst:Format ID=\"0x0A000000\" Mask=\"0x0F000000\">battery %d mV</syst:Format>\n  </syst:Short32>\n </syst:Client>\n");

@@ -215,14 +215,22 @@ impl Scan for Scanner {
     }
 
     fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
-        Box::new(match self.transport {
-            Transport::Text => text::scan(part),
-            Transport::Raw => part::scan(&self.settings.collateral, part),
-            Transport::Stp => scan_stp(part),
-        })
+        match self.transport {
+            Transport::Text => Box::new(text::scan(part)),
+            Transport::Raw => Box::new(part::scan(&self.settings.collateral, part)),
+            Transport::Stp => Box::new(scan_stp(part)),
+        }
     }
 
     fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+        if self.transport == Transport::Raw {
+            let before = before.and_then(|before| before.downcast::<part::Scan>().ok());
+            let mut all = before.unwrap_or_else(|| Box::new(part::Scan::new()));
+            if let Ok(part) = part.downcast::<part::Scanned>() {
+                all.add(*part, &self.settings.collateral);
+            }
+            return all;
+        }
         let Some(mut all) = before.and_then(|before| before.downcast::<Found>().ok()) else { return part };
         if let Ok(part) = part.downcast::<Found>() {
             all.add(*part);
@@ -231,8 +239,11 @@ impl Scan for Scanner {
     }
 
     fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, _ledgers: &mut [Ledger]) -> Stages {
-        let found = |facts: Option<Parcel>| facts.and_then(|facts| facts.downcast::<Found>().ok());
-        let mut found: Vec<Found> = facts.into_iter().map(|facts| found(facts).map(|found| *found).unwrap_or_default()).collect();
+        let found = |facts: Option<Parcel>| match facts?.downcast::<Found>() {
+            Ok(found) => Some(*found),
+            Err(other) => other.downcast::<part::Scan>().ok().map(|scan| scan.found),
+        };
+        let mut found: Vec<Found> = facts.into_iter().map(|facts| found(facts).unwrap_or_default()).collect();
         found.resize(self.inputs.max(found.len()), Found::default());
         let collateral = self.settings.collateral.clone();
         let decoders: Vec<Decoder> = found

@@ -98,11 +98,9 @@ fn add_lost(records: &mut Records, from: usize, to: usize, reason: NoLength) {
     records.add_notice(notice, 0, Context { offset: from as u64, len: to - from, ..Context::default() });
 }
 
-/// A part, decoded from its first anchor on.
+/// What was found out ahead about where messages begin in a part.
 #[derive(Debug, Default)]
-pub struct RawPart {
-    /// What was decoded.
-    pub records: Records,
+struct Ahead {
     /// The places where a message was looked for, and how many records come before each.
     bounds: Vec<(usize, usize)>,
     /// The part's bytes and as many behind it as decisions need.
@@ -113,34 +111,84 @@ pub struct RawPart {
     tail: Option<State>,
 }
 
+impl Ahead {
+    /// Takes note of a part, and gives its view.
+    fn begin<'a>(&mut self, part: Part<'a>) -> &'a [u8] {
+        self.bounds.clear();
+        self.bytes.clear();
+        (self.start, self.end, self.input_len) = (part.start, part.end, part.input.len());
+        let view = view(part);
+        // The first part is never read again.
+        if part.start > 0 {
+            self.bytes.extend_from_slice(view);
+        }
+        view
+    }
+
+    fn stream<'a>(&'a self, collateral: &'a Collateral) -> Stream<'a> {
+        Stream { bytes: &self.bytes, base: self.start, collateral }
+    }
+
+    /// Goes on from where the part before ended until a place from which the part was read ahead: gives its index, `None` if the part
+    /// has none. What lies before it goes to `take`, and the state is then that behind the part.
+    fn meet(&self, state: &mut State, collateral: &Collateral, take: &mut impl Take) -> Option<usize> {
+        let stream = self.stream(collateral);
+        let met = loop {
+            match *state {
+                _ if self.start == 0 => break Some(0),
+                State::Synced(at) if at >= self.end => break None,
+                State::Synced(at) => match self.bounds.binary_search_by_key(&at, |bound| bound.0) {
+                    Ok(index) => break Some(index),
+                    Err(_) => *state = advance(stream, at, take),
+                },
+                State::Lost(since, reason) => {
+                    let from = since.map_or(self.start, |since| (since + 1).max(self.start));
+                    // The part has looked from its start on.
+                    let known = self.bounds.first().map(|bound| bound.0);
+                    let anchor = if from > self.start { stream.find_anchor(from, self.end) } else { known };
+                    let Some(anchor) = anchor else { break None };
+                    take.lost(since.unwrap_or(0), anchor, reason);
+                    *state = State::Synced(anchor);
+                }
+            }
+        };
+        if let (Some(_), Some(tail)) = (met, self.tail) {
+            *state = tail;
+        }
+        met
+    }
+}
+
+/// A part, decoded from its first anchor on.
+#[derive(Debug, Default)]
+pub struct RawPart {
+    /// What was decoded.
+    pub records: Records,
+    ahead: Ahead,
+}
+
 impl RawPart {
     /// Decodes a part. The memory is used again.
     pub fn decode(&mut self, decoder: &Decoder, part: Part<'_>) {
         self.records.reset(part.start as u64);
         self.records.forget_builds();
-        self.bounds.clear();
-        self.bytes.clear();
-        (self.start, self.end, self.input_len) = (part.start, part.end, part.input.len());
-        let view = view(part);
-        // The first part is never decoded again.
-        if part.start > 0 {
-            self.bytes.extend_from_slice(view);
-        }
+        let view = self.ahead.begin(part);
         let stream = Stream { bytes: view, base: part.start, collateral: &decoder.collateral };
-        let mut take = IntoRecords { decoder, records: &mut self.records, bounds: Some(&mut self.bounds) };
-        self.tail = Some(run(stream, initial(part.start), part.end, &mut take));
+        let mut take = IntoRecords { decoder, records: &mut self.records, bounds: Some(&mut self.ahead.bounds) };
+        let tail = run(stream, initial(part.start), part.end, &mut take);
+        self.ahead.tail = Some(tail);
     }
 
     /// Whether it ends where the input does.
     #[must_use]
     pub fn is_last(&self) -> bool {
-        self.end >= self.input_len
+        self.ahead.end >= self.ahead.input_len
     }
 
     /// The length of the input, in bytes.
     #[must_use]
     pub fn input_len(&self) -> usize {
-        self.input_len
+        self.ahead.input_len
     }
 }
 
@@ -170,42 +218,14 @@ impl Joiner {
 
     /// Gives the records of the next part, in order: some made here, then those of the part from an index on.
     pub fn join<'a>(&'a mut self, part: &'a RawPart, decoder: &Decoder) -> (&'a Records, &'a Records, usize) {
-        let first = if let State::Lost(Some(since), _) = self.state { since.min(part.start) } else { part.start };
+        let first = if let State::Lost(Some(since), _) = self.state { since.min(part.ahead.start) } else { part.ahead.start };
         self.bridge.reset(first as u64);
         self.bridge.forget_builds();
-        let mut adopted = if part.start == 0 { Some(0) } else { None };
-        let stream = Stream { bytes: &part.bytes, base: part.start, collateral: &decoder.collateral };
-        while adopted.is_none() {
-            match self.state {
-                State::Synced(at) if at >= part.end => break,
-                State::Synced(at) => match part.bounds.binary_search_by_key(&at, |bound| bound.0) {
-                    Ok(index) => adopted = part.bounds.get(index).map(|bound| bound.1),
-                    Err(_) => {
-                        let mut take = IntoRecords { decoder, records: &mut self.bridge, bounds: None };
-                        self.state = advance(stream, at, &mut take);
-                    }
-                },
-                State::Lost(since, reason) => {
-                    let from = since.map_or(part.start, |since| (since + 1).max(part.start));
-                    // The part has looked from its start on.
-                    let anchor = if from > part.start {
-                        stream.find_anchor(from, part.end)
-                    } else {
-                        part.bounds.first().map(|bound| bound.0)
-                    };
-                    let Some(anchor) = anchor else { break };
-                    add_lost(&mut self.bridge, since.unwrap_or(0), anchor, reason);
-                    self.state = State::Synced(anchor);
-                }
-            }
-        }
-        if adopted.is_some() {
-            // A loss that began before the first anchor of a part is known here only.
-            if let Some(tail) = part.tail {
-                self.state = tail;
-            }
-        }
-        let first = adopted.unwrap_or(part.records.stored.len());
+        let mut take = IntoRecords { decoder, records: &mut self.bridge, bounds: None };
+        let met = part.ahead.meet(&mut self.state, &decoder.collateral, &mut take);
+        let first = met.and_then(|index| part.ahead.bounds.get(index)).map_or(part.records.stored.len(), |bound| bound.1);
+        // The first part counts from its first record on, whatever stands before the first bound.
+        let first = if part.ahead.start == 0 { 0 } else { first };
         (&self.bridge, &part.records, first)
     }
 
@@ -219,23 +239,79 @@ impl Joiner {
     }
 }
 
-/// Looks for what holds for the whole trace.
-pub fn scan(collateral: &Collateral, part: Part<'_>) -> Found {
-    struct Looking(Found);
-    impl Take for Looking {
-        fn at(&mut self, _: usize) {}
-        fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool) {
-            let Some(word) = frame.first_chunk::<4>().filter(|_| !is_truncated) else { return };
-            if self.0.wants(u32::from_le_bytes(*word)) {
-                self.0.take_frame(frame, at as u64);
-            }
+/// A part, looked through ahead for what holds for the whole trace.
+#[derive(Debug, Default)]
+pub struct Scanned {
+    ahead: Ahead,
+    found: Found,
+}
+
+struct Looking<'a> {
+    found: Found,
+    bounds: Option<&'a mut Vec<(usize, usize)>>,
+}
+
+impl Take for Looking<'_> {
+    fn at(&mut self, at: usize) {
+        if let Some(bounds) = &mut self.bounds {
+            bounds.push((at, 0));
         }
-        fn lost(&mut self, _: usize, _: usize, _: NoLength) {}
     }
-    let mut looking = Looking(Found::default());
-    let stream = Stream { bytes: view(part), base: part.start, collateral };
-    run(stream, initial(part.start), part.end, &mut looking);
-    looking.0
+
+    fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool) {
+        let Some(word) = frame.first_chunk::<4>().filter(|_| !is_truncated) else { return };
+        if self.found.wants(u32::from_le_bytes(*word)) {
+            self.found.take_frame(frame, at as u64);
+        }
+    }
+
+    fn lost(&mut self, _: usize, _: usize, _: NoLength) {}
+}
+
+/// Looks through a part.
+pub fn scan(collateral: &Collateral, part: Part<'_>) -> Scanned {
+    let mut scanned = Scanned::default();
+    let view = scanned.ahead.begin(part);
+    let stream = Stream { bytes: view, base: part.start, collateral };
+    let mut looking = Looking { found: Found::default(), bounds: Some(&mut scanned.ahead.bounds) };
+    let tail = run(stream, initial(part.start), part.end, &mut looking);
+    scanned.found = looking.found;
+    scanned.ahead.tail = Some(tail);
+    scanned
+}
+
+/// What was found in the parts so far.
+#[derive(Debug)]
+pub struct Scan {
+    state: State,
+    /// What was found.
+    pub found: Found,
+}
+
+impl Scan {
+    /// Before the first part.
+    #[must_use]
+    pub fn new() -> Scan {
+        Scan { state: State::Synced(0), found: Found::default() }
+    }
+
+    /// Adds the next part.
+    pub fn add(&mut self, part: Scanned, collateral: &Collateral) {
+        let mut before = Looking { found: Found::default(), bounds: None };
+        let met = part.ahead.meet(&mut self.state, collateral, &mut before);
+        self.found.add(before.found);
+        match met {
+            Some(0) => self.found.add(part.found),
+            // The part was read from another place first: once more, from the right one.
+            Some(index) => {
+                let at = part.ahead.bounds.get(index).map_or(part.ahead.end, |bound| bound.0);
+                let mut again = Looking { found: Found::default(), bounds: None };
+                run(part.ahead.stream(collateral), State::Synced(at), part.ahead.end, &mut again);
+                self.found.add(again.found);
+            }
+            None => {}
+        }
+    }
 }
 
 /// What a sample holds.

@@ -388,7 +388,7 @@ impl Tracks {
             Key::CodeAddress => self.word("code_address", entities),
             Key::FileId => self.word("file_id", entities),
             Key::Line => self.word("line", entities),
-            Key::Text => self.word("text", entities),
+            Key::Text => self.word("build_text", entities),
         }
     }
 }
