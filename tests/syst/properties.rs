@@ -128,7 +128,7 @@ fn every_message_is_found_again_behind_damage() {
         let lines = subject("syst-raw").dump(&stream, Cut::WHOLE, views::record);
         let is_good = |line: &&String| !["\"unsynced\"", "crc_bad", "truncated"].iter().any(|bad| line.contains(bad));
         let good = lines.iter().filter(is_good).count();
-        assert!(good + 2 >= frames.len(), "{good} of {} behind a missing byte at {at}", frames.len());
+        assert!(good + 2 >= frames.len(), "{good} of {} behind a missing byte at {at}: {lines:#?}", frames.len());
     }
 }
 

@@ -96,7 +96,7 @@ impl<'a> Stream<'a> {
                 let header = Header(u32::from_le_bytes(*word));
                 let is_short = header.kind().is_ok_and(Kind::is_short_form);
                 // What cannot be checked, or is wrong, must at least be followed by something that can be.
-                if is_proven || (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len) {
+                if is_proven || (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len, !is_short) {
                     Step::Message(len)
                 } else {
                     Step::Lost(NoLength::Illegal)
@@ -109,25 +109,31 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Whether legal messages stand behind a place, or nothing at all.
-    fn is_followed(&self, mut at: usize) -> bool {
+    /// Whether legal messages stand behind a place, or nothing at all. `is_strict`: what has a checksum there must fit it, and all must
+    /// be whole.
+    fn is_followed(&self, mut at: usize, is_strict: bool) -> bool {
         for _ in 0..2 {
             let rest = self.from(at);
-            if rest.is_empty() {
-                return true;
-            }
-            if rest.get(..4) == Some(&[0; 4]) {
-                return true;
+            // The end of the input is none that is wrong.
+            let Some(word) = rest.first_chunk::<4>() else { return rest.is_empty() || !is_strict };
+            if *word == [0; 4] {
+                return !is_strict;
             }
             match self.length(at, ANCHOR_PAYLOAD_BYTES) {
                 Ok((_, true)) => return true,
-                Ok((len, false)) => at += len,
-                // One that is cut off by the end is as good as one that is not.
-                Err(NoLength::TooShort | NoLength::Undelimited) => return true,
+                Ok((len, false)) => {
+                    let header = Header(u32::from_le_bytes(*word));
+                    let is_short = header.kind().is_ok_and(Kind::is_short_form);
+                    if is_strict && !is_short {
+                        return !header.has(Header::CHECKSUM);
+                    }
+                    at += len;
+                }
+                Err(NoLength::TooShort | NoLength::Undelimited) => return !is_strict,
                 Err(NoLength::Illegal) => return false,
             }
         }
-        true
+        !is_strict
     }
 
     /// Whether decoding may begin here without having seen what is before.

@@ -129,7 +129,10 @@ impl Resolver {
             Verdict::Unknown => return,
             Verdict::At(time) => time,
             Verdict::Clamped(time) => {
-                out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
+                // What the transport says is told at once, before messages that are still open.
+                if !matches!(stored.what, What::Notice(_)) {
+                    out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
+                }
                 time
             }
             Verdict::Overflow(time) => {

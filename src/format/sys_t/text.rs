@@ -53,12 +53,14 @@ impl Lines {
         let begins_inside =
             part.start.checked_sub(1).and_then(|before| input.get(before)).is_some_and(|&byte| !is_line_end(byte));
         if begins_inside {
-            let head = memchr::memchr2(b'\n', b'\r', part.bytes()).map_or(part.bytes().len(), |index| index + 1);
+            let line_end = memchr::memchr2(b'\n', b'\r', part.bytes());
+            let head = line_end.map_or(part.bytes().len(), |index| index + 1);
             let before = input.get(part.start.saturating_sub(LINE_LIMIT_BYTES)..part.start).unwrap_or(&[]);
             let since_start = memchr::memrchr2(b'\n', b'\r', before).map(|index| before.len() - index - 1);
             let since_start = since_start.or((part.start <= LINE_LIMIT_BYTES).then_some(part.start));
             let within = since_start.map_or(0, |since| LINE_LIMIT_BYTES.saturating_sub(since)).min(head);
-            lines.head = (within, head - within);
+            // The line end itself is none of the damage.
+            lines.head = (within, line_end.unwrap_or(head).saturating_sub(within));
             lines.start = part.start + head;
         }
         let ends_inside = part.end.checked_sub(1).and_then(|last| input.get(last)).is_some_and(|&byte| !is_line_end(byte));
@@ -81,7 +83,11 @@ enum Piece<'a> {
     /// The digits behind a marker.
     Digits { marker: usize, digits: &'a [u8] },
     /// What goes beyond the limit of a line.
-    Beyond(&'a [u8]),
+    Beyond {
+        rest: &'a [u8],
+        /// Whether more of the same line lies beyond, before it.
+        goes_on: bool,
+    },
 }
 
 /// Cuts text into pieces, in order, each with where it starts.
@@ -104,7 +110,8 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut take:
                     take(piece_start, Piece::Console(shown));
                 }
                 if len > limit {
-                    take(piece_start + limit, Piece::Beyond(piece.get(limit..len).unwrap_or(&[])));
+                    let goes_on = piece_start > line_start + LINE_LIMIT_BYTES;
+                    take(piece_start + limit, Piece::Beyond { rest: piece.get(limit..len).unwrap_or(&[]), goes_on });
                 }
                 piece_start += len + usize::from(end.is_some());
                 if end.is_some() {
@@ -124,7 +131,8 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut take:
             let rest = text.get(marker..).unwrap_or(&[]);
             let len = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
             if want_console {
-                take(marker, Piece::Beyond(rest.get(..len).unwrap_or(&[])));
+                let goes_on = marker > line_start + LINE_LIMIT_BYTES;
+                take(marker, Piece::Beyond { rest: rest.get(..len).unwrap_or(&[]), goes_on });
             }
             at = marker + len;
             continue;
@@ -181,11 +189,11 @@ pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                     records.add_console(line, Context { offset: offset as u64, len: line.len(), ..Context::default() });
                 }
             }
-            Piece::Beyond(rest) => {
+            Piece::Beyond { rest, goes_on } => {
                 let len = own(offset, rest.len());
                 let context = Context { offset: offset as u64, len, ..Context::default() };
                 // The value tells that the line is met first here.
-                records.add_notice(Notice::OverlongLine, 1, context);
+                records.add_notice(Notice::OverlongLine, u64::from(!goes_on), context);
                 not_ok += len;
             }
             Piece::Digits { marker, digits } => {

@@ -5,7 +5,7 @@ use super::view::MARKS;
 use super::{At, Resolver, losses};
 use crate::format::Resolved;
 use crate::format::sys_t::decode::{ArgValue as Told, Key, NameRef, Notice, Records, Stored, What};
-use crate::format::sys_t::record::{Marks, SEVERITIES};
+use crate::format::sys_t::record::Marks;
 use crate::model::{Arg, ArgValue, Args, Event, EventKind, Label, LaneId, LogNote, LogSeverity, NameId, Packed};
 
 /// What the viewer's log calls the severities.
@@ -117,7 +117,6 @@ impl Resolver {
     ) {
         let name = records.text(stored.body);
         let label = if label.is_none() { Label::text(out.batch.texts.add(name)) } else { label };
-        let auto_closed = self.tracks.word("auto_closed", out.entities);
         let Some(track) = self.tracks.track(records, stored, at.session, &self.collateral, out.entities) else { return };
         let offset = records.base + u64::from(stored.offset);
         if stored.what == What::Enter {
@@ -130,6 +129,7 @@ impl Resolver {
         }
         match track.exit(name) {
             Exit::Closes(inner) => {
+                let auto_closed = if inner > 0 { self.tracks.word("auto_closed", out.entities) } else { None };
                 for _ in 0..inner {
                     out.ledger.enter(losses::AUTO_CLOSED, offset, 0);
                     let args =
@@ -194,9 +194,8 @@ impl Resolver {
         let has_severity =
             !matches!(stored.what, What::Short { .. } | What::Console | What::Malformed(_) | What::Clock | What::Build);
         if has_severity {
-            let severity = tracks.word(SEVERITIES[usize::from(stored.severity & 7)], out.entities);
-            if let Some(severity) = severity {
-                add(tracks.word("severity", out.entities), ArgValue::Name(severity));
+            if let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
+                add(Some(name), ArgValue::Name(severity));
             }
         }
         for (key, value) in records.args_of(stored) {

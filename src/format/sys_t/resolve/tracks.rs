@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::format::sys_t::collateral::{Collateral, Sender};
 use crate::format::sys_t::decode::{Key, NameRef, PartSender, Records, SourceRef, Stored};
-use crate::format::sys_t::record::Guid;
+use crate::format::sys_t::record::{Guid, SEVERITIES};
 use crate::format::sys_t::shown;
 use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
 
@@ -106,6 +106,8 @@ pub struct Tracks {
     entry_sources: Vec<Option<SourceId>>,
     words: FxHashMap<&'static str, NameId>,
     places: Vec<NameId>,
+    severities: [Option<(NameId, NameId)>; 8],
+    catalog_id: Option<NameId>,
     // By number within the part.
     part_tracks: Vec<Option<usize>>,
     part_names: Vec<Option<NameId>>,
@@ -127,6 +129,8 @@ impl Tracks {
             entry_sources: vec![None; entries],
             words: FxHashMap::default(),
             places: Vec::new(),
+            severities: [None; 8],
+            catalog_id: None,
             part_tracks: Vec::new(),
             part_names: Vec::new(),
             part_sources: Vec::new(),
@@ -368,6 +372,16 @@ impl Tracks {
         Some(name)
     }
 
+    /// The name of the severity's arg, and its value.
+    #[inline]
+    pub fn severity(&mut self, severity: u8, entities: &mut Entities) -> Option<(NameId, NameId)> {
+        let index = usize::from(severity & 7);
+        if self.severities[index].is_none() {
+            self.severities[index] = self.word("severity", entities).zip(self.word(SEVERITIES[index], entities));
+        }
+        self.severities[index]
+    }
+
     /// The name of an argument.
     #[inline]
     pub fn key(&mut self, key: Key, entities: &mut Entities) -> Option<NameId> {
@@ -379,7 +393,12 @@ impl Tracks {
                 }
                 self.places.get(usize::from(place)).copied()
             }
-            Key::CatalogId => self.word("catalog_id", entities),
+            Key::CatalogId => {
+                if self.catalog_id.is_none() {
+                    self.catalog_id = self.word("catalog_id", entities);
+                }
+                self.catalog_id
+            }
             Key::Data => self.word("data", entities),
             Key::DataLength => self.word("data_len", entities),
             Key::Id => self.word("id", entities),
