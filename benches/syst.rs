@@ -13,7 +13,8 @@ fn stages(criterion: &mut Criterion) {
         let options = GenerateOptions { bytes: 4 << 20, carrier, ..GenerateOptions::default() };
         generate::generate(&options, &mut input).expect("memory does not fail");
         let format = FORMATS.iter().find(|format| format.name() == name).expect("it is registered");
-        let file = OptionValue::File { path: "collateral".into(), bytes: generate::collateral(options.formats).into_bytes().into() };
+        let file =
+            OptionValue::File { path: "collateral".into(), bytes: generate::collateral(options.formats).into_bytes().into() };
         let options = FormatOptions { own: vec![("collateral", file)], ..FormatOptions::default() };
         let scan = || format.open(std::slice::from_ref(&options)).expect("the options are right");
         let whole = Part::new(&input, 0..input.len());

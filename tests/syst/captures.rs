@@ -68,7 +68,7 @@ fn every_kind() -> Vec<(Kind, Vec<u8>)> {
         (Kind::Assert, b"radio.c:31 1==2\0".to_vec()),
         (
             Kind::Printf(Pointers::Bits64),
-            packed(&[b"[%*d|%.*f|%-*s|%%]\0", &int(6), &int(42), &int(2), &3.14159f64.to_le_bytes(), &int(5), b"ab\0"]),
+            packed(&[b"[%*d|%.*f|%-*s|%%]\0", &int(6), &int(42), &int(2), &std::f64::consts::PI.to_le_bytes(), &int(5), b"ab\0"]),
         ),
         (Kind::Printf(Pointers::Bits64), packed(&[b"td=%td d=%d\0", &long(-5), &int(9)])),
         (Kind::Printf(Pointers::Bits32), packed(&[b"td=%td d=%d\0", &int(-5), &int(9)])),

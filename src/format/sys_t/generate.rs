@@ -230,7 +230,7 @@ impl Firmware {
             }
             82..=90 => self.function(client),
             91..=94 => {
-                self.payload.extend((0x0A00_0000 | 3000 + self.random.below(700)).to_le_bytes());
+                self.payload.extend((0x0A00_0000 | (3000 + self.random.below(700))).to_le_bytes());
                 Kind::Short32
             }
             95..=97 => {
@@ -271,11 +271,11 @@ impl Firmware {
     fn send(&mut self, count: u64, client: usize, out: &mut Vec<u8>) {
         match &mut self.stp {
             Some(writer) => {
-                if count % 40 == 0 {
+                if count.is_multiple_of(40) {
                     writer.sync();
                     writer.frequency(STP_HZ);
                 }
-                let ending = if count % 3 == 0 { Ending::Marked } else { Ending::Flag };
+                let ending = if count.is_multiple_of(3) { Ending::Marked } else { Ending::Flag };
                 writer.go_to(0x80, 1 + client as u16);
                 writer.message(&self.frame, self.now * u64::from(STP_HZ / 1_000_000), ending);
                 out.extend(writer.take());

@@ -267,12 +267,7 @@ fn scan_stp(part: Part<'_>) -> Found {
     }
     let head = part.input.get(..STP_HEAD_BYTES).unwrap_or(part.input);
     // Sampled in several places: the first messages may be few.
-    let sampled = |bytes: &[u8]| {
-        let mut evidence = Evidence::default();
-        bytes.chunks(STP_HEAD_BYTES / 4).for_each(|chunk| evidence.add(&Evidence::of(chunk)));
-        evidence
-    };
-    found.stp = sampled(head);
+    head.chunks(STP_HEAD_BYTES / 4).for_each(|chunk| found.stp.add(&Evidence::of(chunk)));
     if found.stp.reading(found.stp.order()).legal == 0
         && let Some((source, evidence)) = probe::tpiu_source(head)
     {

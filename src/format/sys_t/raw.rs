@@ -294,14 +294,12 @@ fn by_checksum(rest: &[u8], fields_bytes: usize, fields: &Fields, payload_limit:
     let mut crc = !crc32c::crc32c(head);
     let longest = fields_bytes + payload_limit;
     let windows = rest.get(start..).unwrap_or(&[]).windows(4).take((longest + 1).saturating_sub(start));
-    let mut len = start;
-    for window in windows {
+    for (len, window) in (start..).zip(windows) {
         let told = window.first_chunk::<4>().map_or(0, |told| u32::from_le_bytes(*told));
         if told == !crc {
             return Ok(len + 4);
         }
         crc = crc >> 8 ^ CRC[usize::from(crc as u8 ^ window[0])];
-        len += 1;
     }
     Err(if rest.len() < longest + 4 { NoLength::TooShort } else { NoLength::Illegal })
 }

@@ -193,10 +193,8 @@ impl Resolver {
         let tracks = &mut self.tracks;
         let has_severity =
             !matches!(stored.what, What::Short { .. } | What::Console | What::Malformed(_) | What::Clock | What::Build);
-        if has_severity {
-            if let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
-                add(Some(name), ArgValue::Name(severity));
-            }
+        if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
+            add(Some(name), ArgValue::Name(severity));
         }
         for (key, value) in records.args_of(stored) {
             let value = match *value {

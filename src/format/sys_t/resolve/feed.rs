@@ -22,7 +22,7 @@ pub struct Feed {
 enum Way {
     #[default]
     Text,
-    Raw(Joiner),
+    Raw(Box<Joiner>),
     Stp(Box<Stp>),
 }
 
@@ -62,7 +62,7 @@ impl Feed {
     pub fn new(transport: Transport, settings: &Settings, found: &Found, decoder: Decoder) -> Feed {
         let way = match transport {
             Transport::Text => Way::Text,
-            Transport::Raw => Way::Raw(Joiner::new()),
+            Transport::Raw => Way::Raw(Box::new(Joiner::new())),
             Transport::Stp => {
                 let order = match settings.nibble_order {
                     Some(order) => (order, "--stp-nibbles"),

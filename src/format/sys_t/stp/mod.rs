@@ -1,4 +1,4 @@
-//! STPv2 packets → messages.
+//! STPv2 packets → messages: one state machine.
 //!
 //! The stream is made of nibbles, the low one of a byte first. A message is what one master and channel sends from a data packet with
 //! a time stamp to a flag or a marked data packet; those of other channels may lie between. All of it has a memory (present master and
@@ -653,7 +653,7 @@ impl Nibbles<'_> {
     #[inline]
     fn get(self, at: usize) -> u8 {
         let byte = self.bytes.get(at / 2).copied().unwrap_or(0);
-        if at % 2 == 0 { byte & 0xF } else { byte >> 4 }
+        if at.is_multiple_of(2) { byte & 0xF } else { byte >> 4 }
     }
 
     /// Sixteen nibbles, the first one lowest.
@@ -661,7 +661,7 @@ impl Nibbles<'_> {
     fn word(self, at: usize) -> u64 {
         let Some(bytes) = self.bytes.get(at / 2..).and_then(|rest| rest.first_chunk::<9>()) else { return 0 };
         let low = bytes.first_chunk::<8>().map_or(0, |low| u64::from_le_bytes(*low));
-        if at % 2 == 0 { low } else { low >> 4 | u64::from(bytes[8]) << 60 }
+        if at.is_multiple_of(2) { low } else { low >> 4 | u64::from(bytes[8]) << 60 }
     }
 }
 

@@ -5,9 +5,12 @@ use proptest::prelude::*;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::*;
 
+/// A message, its place, its time, and whether it is whole.
+type Frame = (Vec<u8>, Option<(u16, u16)>, u64, bool);
+
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
-    frames: Vec<(Vec<u8>, Option<(u16, u16)>, u64, bool)>,
+    frames: Vec<Frame>,
     notices: Vec<(Notice, u64)>,
 }
 
