@@ -14,7 +14,7 @@ mod view;
 use std::sync::Arc;
 
 use crate::format::{Facts, Parcel, RecordView, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos};
+use crate::model::{Arg, CoreId, Event, EventKind, Ledger, LossNote, Nanos};
 
 use super::collateral::Collateral;
 use super::decode::{Decoder, Notice, Records, Stored, What};
@@ -39,6 +39,8 @@ pub(super) struct Resolver {
     tally: Tally,
     sessions: u32,
     facts: Facts,
+    /// The args of an event being made.
+    scratch: Vec<Arg>,
 }
 
 /// The state of one input.
@@ -73,7 +75,17 @@ impl Resolver {
         }
         let short_as_counter = settings.short_as_counter;
         let tracks = Tracks::new(collateral.entries.len());
-        Resolver { transport, collateral, short_as_counter, inputs, tracks, tally: Tally::default(), sessions: 1, facts }
+        Resolver {
+            transport,
+            collateral,
+            short_as_counter,
+            inputs,
+            tracks,
+            tally: Tally::default(),
+            sessions: 1,
+            facts,
+            scratch: Vec::new(),
+        }
     }
 
     /// The cores that may have events, of each input.

@@ -10,7 +10,7 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
     let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let bytes = bytes.get(..end).unwrap_or(&[]);
     // Nearly every text is like this.
-    if bytes.iter().all(|&byte| (0x20..0x7F).contains(&byte)) {
+    if bytes.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte)) {
         out.push_str(std::str::from_utf8(bytes).unwrap_or(""));
         return true;
     }

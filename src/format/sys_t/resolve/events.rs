@@ -181,13 +181,11 @@ impl Resolver {
     /// The args of a record.
     #[inline]
     fn args(&mut self, at: At, records: &Records, stored: &Stored, out: &mut Resolved<'_>) -> Args {
-        // Most have few; what is more is cut off.
-        let mut all = [Arg { name: NameId(0), value: ArgValue::Bool(false) }; 40];
-        let mut count = 0;
+        let mut all = std::mem::take(&mut self.scratch);
+        all.clear();
         let mut add = |name: Option<NameId>, value: ArgValue| {
-            if let (Some(name), Some(place)) = (name, all.get_mut(count)) {
-                *place = Arg { name, value };
-                count += 1;
+            if let Some(name) = name {
+                all.push(Arg { name, value });
             }
         };
         let tracks = &mut self.tracks;
@@ -228,7 +226,9 @@ impl Resolver {
                 }
             }
         }
-        out.batch.add_args(all.get(..count).unwrap_or(&[]))
+        let args = out.batch.add_args(&all);
+        self.scratch = all;
+        args
     }
 
     /// What the transport says, if it is worth showing.
