@@ -16,4 +16,5 @@ pub mod model;
 pub mod perfetto;
 pub mod pipeline;
 pub mod report;
+pub mod symbols;
 pub mod timeline;

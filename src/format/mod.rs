@@ -8,6 +8,7 @@
 //! 3. **decode**: [`Decode::decode`] turns each part into records, in parallel, without state.
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
+pub mod miniprofiler;
 mod options;
 pub mod sys_t;
 pub mod tonbandgeraet;
@@ -22,7 +23,7 @@ use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
 pub const FORMATS: &[&dyn Format] =
-    &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp, &sys_t::SysTText, &sys_t::SysTRaw, &sys_t::SysTStp];
+    &[&tonbandgeraet::Tonbandgeraet, &tsp::Tsp, &miniprofiler::MiniProfiler, &sys_t::SysTText, &sys_t::SysTRaw, &sys_t::SysTStp];
 
 /// One input format.
 pub trait Format: Sync {
@@ -226,6 +227,8 @@ pub struct Facts {
     pub details: Vec<Detail>,
     /// Advice on what to try, as sentences.
     pub hints: Vec<String>,
+    /// Why the recording must not be converted with these options, though it could be, as a clause.
+    pub refused: Option<String>,
 }
 
 /// A fact about a recording that has no field of its own.

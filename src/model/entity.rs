@@ -287,6 +287,8 @@ pub struct Entities {
     name_ids: FxHashMap<Arc<str>, NameId>,
     /// Where a place is in `sources`.
     source_ids: FxHashMap<Source, SourceId>,
+    /// By [`FunctionId`](super::FunctionId).
+    pub functions: Vec<super::Function>,
 }
 
 impl Entities {
@@ -354,6 +356,7 @@ impl Entities {
         extend(&mut self.sources, &newer.sources);
         extend(&mut self.names, &newer.names);
         extend(&mut self.sessions, &newer.sessions);
+        extend(&mut self.functions, &newer.functions);
     }
 }
 

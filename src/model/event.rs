@@ -3,7 +3,7 @@
 //! It knows no wire format and nothing of the output. Every format's resolver speaks it, and the timeline understands nothing
 //! else.
 
-use super::{Args, CoreId, IsrId, Label, LaneId, Nanos, ObjectId, TaskId};
+use super::{Args, CoreId, FunctionId, IsrId, Label, LaneId, Nanos, ObjectId, TaskId};
 
 /// Something that happened at a time, on a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,6 +61,11 @@ pub enum EventKind {
     IsrEnter(IsrId),
     /// An interrupt handler ended.
     IsrExit(IsrId),
+
+    /// A call of a function on this core has ended, so many nanoseconds before the event's time: 0 but for calls that are told late.
+    /// `depth`: how many calls are around it, negative if the target miscounted. Calls come in order of their ends, so those
+    /// that a call makes come before it. `is_hidden`: known, but not to be drawn.
+    Call { function: FunctionId, depth: i16, is_hidden: bool, begin: Packed<u64>, ended_before_ns: u32 },
 
     /// An operation on a kernel object by whatever runs on this core.
     Object { object: ObjectId, op: ObjectOp, from_isr: bool, level: Level },

@@ -7,6 +7,7 @@
 mod batch;
 mod entity;
 mod event;
+mod function;
 mod ledger;
 mod time;
 
@@ -19,5 +20,6 @@ pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
     TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
+pub use function::{Function, FunctionId};
 pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
 pub use time::{Nanos, Rate, Ticks};

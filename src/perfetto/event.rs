@@ -223,6 +223,7 @@ impl<'a> EventWriter<'a> {
             (_, Flow::None) => {}
             (_, Flow::Out) => put_fixed64(bytes, track_event::FLOW_IDS, value),
             (_, Flow::In) => put_fixed64(bytes, track_event::TERMINATING_FLOW_IDS, value),
+            (_, Flow::Source) => put_varint(bytes, track_event::SOURCE_LOCATION_IID, value),
         }
         let args_start = op.args_start as usize;
         let args = self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)));
@@ -289,12 +290,12 @@ struct Shape {
     key_len: u32,
     /// The length of the value, if it is a flow.
     flow_len: u32,
-    /// All ones for a counter, whose value is a varint; else 0.
+    /// All ones if the value is a varint: of a counter, or a source location's number; else 0.
     counter_mask: u64,
 }
 
 /// By [`OpKind`] and [`Flow`].
-static SHAPES: [[Shape; 3]; 6] = {
+static SHAPES: [[Shape; 4]; 6] = {
     const fn shape(kind: usize, is_counter: bool, value_key: u16) -> Shape {
         let head = [(packet::TRACK_EVENT << 3 | 2) as u8, 0, (track_event::TYPE << 3) as u8, EVENT_TYPES[kind]];
         let key_len = if value_key == 0 { 0 } else { 2 };
@@ -302,20 +303,30 @@ static SHAPES: [[Shape; 3]; 6] = {
         let counter_mask = if is_counter { u64::MAX } else { 0 };
         Shape { event_head: u32::from_le_bytes(head), value_key, key_len, flow_len, counter_mask }
     }
-    const fn shapes(kind: usize) -> [Shape; 3] {
-        const { assert!(Flow::None as usize == 0 && Flow::Out as usize == 1 && Flow::In as usize == 2) };
+    const fn shapes(kind: usize) -> [Shape; 4] {
+        const {
+            assert!(Flow::None as usize == 0 && Flow::Out as usize == 1 && Flow::In as usize == 2 && Flow::Source as usize == 3);
+        };
         const COUNTER_KEY: u16 = key_of_two_bytes(track_event::COUNTER_VALUE, 0);
         const FLOAT_KEY: u16 = key_of_two_bytes(track_event::DOUBLE_COUNTER_VALUE, 1);
         if kind == OpKind::FloatCounter as usize {
-            return [shape(kind, false, FLOAT_KEY), shape(kind, false, FLOAT_KEY), shape(kind, false, FLOAT_KEY)];
+            const fn float(kind: usize) -> Shape {
+                shape(kind, false, FLOAT_KEY)
+            }
+            return [float(kind), float(kind), float(kind), float(kind)];
         }
         if kind == OpKind::Counter as usize {
-            return [shape(kind, true, COUNTER_KEY), shape(kind, true, COUNTER_KEY), shape(kind, true, COUNTER_KEY)];
+            const fn counter(kind: usize) -> Shape {
+                shape(kind, true, COUNTER_KEY)
+            }
+            return [counter(kind), counter(kind), counter(kind), counter(kind)];
         }
         [
             shape(kind, false, 0),
             shape(kind, false, key_of_two_bytes(track_event::FLOW_IDS, 1)),
             shape(kind, false, key_of_two_bytes(track_event::TERMINATING_FLOW_IDS, 1)),
+            // A varint, as the value of a counter.
+            shape(kind, true, key_of_two_bytes(track_event::SOURCE_LOCATION_IID, 0)),
         ]
     }
     [shapes(0), shapes(1), shapes(2), shapes(3), shapes(4), shapes(5)]

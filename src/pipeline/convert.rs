@@ -41,7 +41,11 @@ pub fn convert(
     let Stages { cores, decode, resolve } = stages;
     let mut feeds: Vec<Feed<'_>> = sources.iter().map(Feed::new).collect();
     let mut resolving = Resolving::new(resolve, &cores, ledgers);
-    let mut drawing = Drawing::new(options, &resolving.facts());
+    let facts = resolving.facts();
+    if let Some(reason) = facts.refused {
+        return Err(ConvertError::Refused(reason));
+    }
+    let mut drawing = Drawing::new(options, &facts);
     let mut to_draw: Vec<EventBatch> = Vec::new();
     let mut to_encode: Vec<Block> = Vec::new();
     let mut to_write: Vec<Vec<u8>> = Vec::new();

@@ -14,6 +14,14 @@ const MISSING_ISR_EXIT: LossKind =
     repair("isr_exit_missing", "the end of an interrupt is missing, told by the end of one below it");
 const TOO_DEEP_SPAN: LossKind =
     LossKind { code: "span_too_deep", text: "spans nest deeper than the viewer shows", severity: Severity::Loss };
+const ORPHAN_CALL: LossKind = repair("call_without_caller", "a call's caller is missing; it is drawn without it, and marked");
+const OVERLAPPING_CALL: LossKind =
+    repair("overlapping_call", "a call overlaps others without lying within them; it is drawn on a track of its own");
+const UNDRAWN_CALL: LossKind = LossKind {
+    code: "undrawn_call",
+    text: "calls overlap on more levels, or nest deeper, than is drawn",
+    severity: Severity::Loss,
+};
 const UNMATCHED_SPAN_END: LossKind = repair("span_end_without_begin", "a span ended that was not seen to begin");
 
 /// Draws.
@@ -86,6 +94,9 @@ impl Drawing {
             ledger.enter_unplaced(UNMATCHED_ISR_EXIT, counts.unmatched_isr_exits);
             ledger.enter_unplaced(MISSING_ISR_EXIT, counts.missing_isr_exits);
             ledger.enter_unplaced(UNMATCHED_SPAN_END, counts.unmatched_span_ends);
+            ledger.enter_unplaced(ORPHAN_CALL, counts.orphan_calls);
+            ledger.enter_unplaced(OVERLAPPING_CALL, counts.overlapping_calls);
+            ledger.enter_unplaced(UNDRAWN_CALL, counts.undrawn_calls);
             ledger.enter_unplaced(TOO_DEEP_SPAN, counts.too_deep_spans);
         }
         timeline.late_tracks(&self.entities)

@@ -125,6 +125,9 @@ pub enum ConvertError {
     /// The sources are of formats that cannot be one recording.
     #[error("{0}")]
     Mismatch(String),
+    /// The format refuses the recording, for the options given.
+    #[error("{0}")]
+    Refused(String),
     /// An option has a value that the format cannot use.
     #[error(transparent)]
     Option(#[from] OptionError),

@@ -230,6 +230,7 @@ mod tests {
                 begins_midway: false,
                 details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
                 hints: vec!["Try --elf.".into()],
+                refused: None,
             },
         };
         let mut report = InputReport::named("a.bin".into(), Some(1));

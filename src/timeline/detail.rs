@@ -106,6 +106,13 @@ impl Timeline {
                     BitsOp::WaitTimedOut => "wait for bits timed out",
                 }
             }
+            EventKind::Call { function, depth, .. } => {
+                let name =
+                    entities.functions.get(function.index()).map_or_else(String::new, |function| function.name.to_string());
+                subject = Some(("function", name));
+                number = Some(("depth", u64::from(depth.max(0).unsigned_abs())));
+                "call ended"
+            }
             EventKind::Timer { object, op, kernel_ticks } => {
                 subject = Some(("object", object_name(&entities.objects[object.index()])));
                 number = Some(("kernel_ticks", u64::from(kernel_ticks)));

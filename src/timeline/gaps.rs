@@ -37,6 +37,7 @@ impl Timeline {
             return;
         }
         let end_ns = self.now_ns;
+        self.finish_calls();
         self.close_all(end_ns, self.words.reset);
         for core in 0..self.cores.len() {
             self.leave_unknown(CoreId(core as u16), end_ns);
@@ -58,6 +59,7 @@ impl Timeline {
 
     pub(super) fn end(&mut self) {
         let end_ns = self.now_ns;
+        self.finish_calls();
         self.close_all(end_ns, self.words.end_of_trace);
         let next_comm = self.words.idle;
         for core in &mut self.cores {

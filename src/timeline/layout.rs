@@ -118,7 +118,7 @@ pub fn lane_name(lane: &Lane) -> String {
 
 impl Timeline {
     /// The firmware's process.
-    fn firmware(&mut self) -> TrackId {
+    pub(super) fn firmware(&mut self) -> TrackId {
         if let Some(track) = self.layout.firmware {
             return track;
         }
@@ -137,7 +137,7 @@ impl Timeline {
         track
     }
 
-    fn firmware_pid(&self) -> i32 {
+    pub(super) fn firmware_pid(&self) -> i32 {
         FIRMWARE_PID.saturating_add(i32::try_from(self.layout.session).unwrap_or(i32::MAX))
     }
 

@@ -8,6 +8,7 @@
 //! - [`memory`]: heap and stacks;
 //! - [`standing`]: what is told of a state that began before the capture did;
 //! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`what`]: their labels and args;
+//! - [`calls`]: completed calls of functions, nested;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
 //! - [`layout`]: which tracks there are and how they are grouped.
 //!
@@ -15,6 +16,7 @@
 
 mod attempts;
 mod bits;
+mod calls;
 mod clip;
 mod detail;
 mod gaps;
@@ -44,6 +46,7 @@ pub use op::{
 };
 
 use crate::model::{Args, CoreId, Entities, EventBatch, EventKind, Label, Nanos, ObjectId, Session, TaskId, WaitReason};
+use calls::{CallWords, CoreCalls, DrawnFunction, EndedCall};
 use clip::Clip;
 use isrs::IsrState;
 use lanes::LaneState;
@@ -95,6 +98,11 @@ pub struct Timeline {
     sessions: Vec<Session>,
     /// Memory for the notes of one event.
     notes: Vec<Note>,
+    /// By function, once met.
+    functions: Vec<Option<DrawnFunction>>,
+    call_words: CallWords,
+    /// How many tracks of calls there are.
+    call_tracks: i32,
     heap: HeapState,
     /// What may be open: visited, and emptied, at a gap.
     touched: Touched,
@@ -118,6 +126,12 @@ pub struct Counts {
     pub too_deep_spans: u64,
     /// Events about "the running task" while it was unknown who runs.
     pub without_task: u64,
+    /// Calls whose callers are missing.
+    pub orphan_calls: u64,
+    /// Calls that overlap others without lying within them.
+    pub overlapping_calls: u64,
+    /// Calls that found no place.
+    pub undrawn_calls: u64,
 }
 
 /// Entities with something open.
@@ -134,6 +148,7 @@ struct CoreState {
     current: Option<TaskId>,
     isr_stack: Vec<crate::model::IsrId>,
     rows: CoreRows,
+    calls: CoreCalls,
     /// The last event was an operation from an interrupt that is not traced itself.
     untraced_isr: bool,
     untraced_isr_track: Option<TrackId>,
@@ -235,6 +250,7 @@ impl Timeline {
     pub fn new(settings: Settings) -> Timeline {
         let mut writer = Writer::new(settings.range_ns.map(|(from_ns, to_ns)| Clip::new(from_ns, to_ns)));
         let words = Words::new(&mut writer);
+        let call_words = CallWords::new(&mut writer);
         Timeline {
             settings,
             writer,
@@ -251,6 +267,9 @@ impl Timeline {
             names: Vec::new(),
             sessions: Vec::new(),
             notes: Vec::new(),
+            functions: Vec::new(),
+            call_words,
+            call_tracks: 0,
             heap: HeapState::default(),
             touched: Touched::default(),
             wait_names: [None; WaitReason::COUNT],
@@ -328,6 +347,11 @@ impl Timeline {
                 EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
+                EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
+                    let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
+                    let begin_ns = begin.get().min(end_ns);
+                    self.call(EndedCall { function, depth, is_hidden, begin_ns, end_ns }, core, entities);
+                }
                 EventKind::CoreEnd => self.core_end(core, time_ns),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns),
                 EventKind::Loss(index) => {

@@ -59,6 +59,8 @@ pub enum Flow {
     Out,
     /// The flow ends here.
     In,
+    /// No flow: `value` is the event's place in the source code, one more than an index into [`Block::sources`].
+    Source,
 }
 
 /// A name: none, one of [`Block::names`], or one of [`Block::text_refs`]. Packed, for the sake of [`Op`]'s size.

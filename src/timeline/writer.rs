@@ -301,6 +301,28 @@ impl Writer {
         self.annotated(OpKind::End, track, time_ns, NameRef::NONE, notes, flow_out, Flow::Out);
     }
 
+    /// The number of the present block: names and places have other indexes in another one.
+    #[inline]
+    pub fn block_number(&self) -> u64 {
+        self.block.number
+    }
+
+    /// A slice of a call begins. Calls know the time range themselves. `name` and `source` (one more than the index, 0 for none) are
+    /// indexes of the present block.
+    #[inline]
+    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, (name, source): (u32, u32), notes: &[Note]) {
+        let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
+        let flow = if source == 0 { Flow::None } else { Flow::Source };
+        let op = plain(OpKind::Begin, track, time_ns, NameRef::interned(name), i64::from(source));
+        self.block.ops.push(Op { args_start, args_len, flow, ..op });
+    }
+
+    /// The innermost slice of a call on a track ends.
+    #[inline]
+    pub fn end_call(&mut self, track: TrackId, time_ns: u64) {
+        self.block.ops.push(plain(OpKind::End, track, time_ns, NameRef::NONE, 0));
+    }
+
     /// An instant.
     #[inline]
     pub fn instant(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow: Option<(u64, Flow)>) {

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// Which parts of the library each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("model", &[]),
+    ("symbols", &[]),
     ("frame", &["model"]),
-    ("format", &["frame", "model"]),
+    ("format", &["frame", "model", "symbols"]),
     ("input", &["format", "model"]),
     ("timeline", &["model"]),
     ("perfetto", &["timeline", "model"]),
@@ -24,18 +25,23 @@ const LAYERS: [(&str, &[&str]); 9] = [
 ];
 
 /// The parts that know no input format, not even by its name in a text.
-const BLIND_TO_FORMATS: [&str; 4] = ["model", "frame", "timeline", "perfetto"];
+const BLIND_TO_FORMATS: [&str; 5] = ["model", "symbols", "frame", "timeline", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("anyhow", &["cli", "main"]),
     ("clap", &["cli"]),
+    ("cpp_demangle", &["symbols"]),
+    ("crc", &["format", "frame", "symbols"]),
     ("ctrlc", &["cli"]),
     ("flate2", &["input"]),
+    ("gimli", &["symbols"]),
     ("indicatif", &["cli"]),
     ("memmap2", &["input"]),
+    ("object", &["symbols"]),
     ("prost", &["perfetto"]),
     ("rayon", &["pipeline"]),
+    ("rustc_demangle", &["symbols"]),
     ("tempfile", &["cli", "input"]),
     ("zstd", &["input"]),
 ];

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use traceconv::format::miniprofiler::generate as miniprofiler;
+use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::sys_t::generate::Carrier;
 use traceconv::format::sys_t::stp::NibbleOrder;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
@@ -28,6 +30,44 @@ pub enum Capture {
     SystRaw(SysT),
     /// The same in STPv2 packets
     SystStp(SysT),
+    /// Completed calls of functions
+    Miniprofiler(MiniProfiler),
+}
+
+/// What to generate of MiniProfiler.
+#[derive(Args)]
+pub struct MiniProfiler {
+    /// Size in bytes; k, M and G stand for powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long the firmware sleeps between rounds at most, in microseconds
+    #[arg(long, default_value_t = 200)]
+    sleep_us: u64,
+    /// Record main too, which returns at the end
+    #[arg(long)]
+    main_returns: bool,
+    /// Put the commands of the host into the capture
+    #[arg(long)]
+    commands: bool,
+    /// What goes wrong between the device and the file
+    #[arg(long, value_enum, default_value_t = LineDamage::None)]
+    damage: LineDamage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LineDamage {
+    /// Nothing
+    None,
+    /// Lost packets
+    Losses,
+    /// Flipped bits, missing pieces, garbage, false headers and text
+    Line,
 }
 
 /// What to generate.
@@ -149,6 +189,18 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let &Tsp { bytes, seed, tickless: is_tickless, .. } = arguments;
             let options = tsp::GenerateOptions { bytes, seed, timer, is_tickless, damage };
             write(arguments.output.as_ref(), |out| tsp::generate(&options, out))
+        }
+        Capture::Miniprofiler(arguments) => {
+            let damage = match arguments.damage {
+                LineDamage::None => miniprofiler::Damage::None,
+                LineDamage::Losses => miniprofiler::Damage::Losses,
+                LineDamage::Line => miniprofiler::Damage::Line,
+            };
+            let MiniProfiler { bytes, seed, sleep_us, main_returns, commands, .. } = *arguments;
+            let (reading, start_us) = (Reading::HOST, 0);
+            let options =
+                miniprofiler::GenerateOptions { bytes, seed, reading, start_us, sleep_us, main_returns, commands, damage };
+            write(arguments.output.as_ref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
         }
     }
 }

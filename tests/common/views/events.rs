@@ -46,6 +46,12 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
     let level_text = |level: Level| level.get().map_or("unknown".to_owned(), |level| level.to_string());
     let what = match event.kind {
         EventKind::SessionStart(number) => format!("session {number} starts"),
+        EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
+            let name = &entities.functions[function.index()].name;
+            let hidden = if is_hidden { ", hidden" } else { "" };
+            let early = if ended_before_ns > 0 { format!(", ended {ended_before_ns} ns before") } else { String::new() };
+            format!("call {name} depth {depth} since {}{early}{hidden}", begin.get())
+        }
         EventKind::CoreEnd => "the recording of this core ends".to_owned(),
         EventKind::Loss(index) => {
             let note = &batch.losses[index as usize];

@@ -139,6 +139,8 @@ impl State {
                 WaitReason::Peek => "curtask_block_on_queue_peek",
                 WaitReason::Notification => "curtask_block_on_notify",
                 WaitReason::Bits => "curtask_block_on_event_group",
+                // Of other recordings.
+                WaitReason::Period => return Ok(false),
             },
             EventKind::WaitingForBits { .. } => "curtask_block_on_event_group",
             _ => return Ok(false),

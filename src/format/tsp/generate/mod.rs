@@ -60,7 +60,7 @@ pub enum Damage {
     Flips,
     /// About once in 4096 packets, the target's FIFO overflows and up to 64 hooks are lost; the target tells of each later.
     Fifo,
-    /// About once in 1024 packets, the timer is read in two halves.
+    /// Every other time that it goes over a multiple of 256, the timer is read in two halves.
     Torn,
 }
 

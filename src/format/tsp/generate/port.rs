@@ -104,7 +104,8 @@ impl<'t> Port<'t> {
                 self.tell_lost();
             }
         }
-        if self.damage == Damage::Torn && timer >= 256 && self.random.one_in(1024) {
+        // The high half was read before the carry, the low half after it.
+        if self.damage == Damage::Torn && timer & 0xFF == 0xFF && self.random.one_in(2) {
             timer &= 0xFF00;
         }
         (self.truth)(self.now);

@@ -1,0 +1,63 @@
+//! Bytes → a trace that an independent reader accepts, the same for windows of any size, with every byte accounted for; and
+//! packets are found where simple code finds them.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use traceconv::format::miniprofiler::decode::{Content, Packets, packets_into};
+use traceconv::format::miniprofiler::packet::lock_on;
+use traceconv::format::miniprofiler::record::{Command, Reading};
+use traceconv::format::{FORMATS, FormatOptions};
+use traceconv::pipeline::{EventDetail, Options, Source, convert};
+
+#[path = "../../tests/reader/mod.rs"]
+mod reader;
+
+fn run(input: &[u8], options: &Options) -> Vec<u8> {
+    let format = FORMATS.iter().copied().find(|format| format.name() == "miniprofiler").expect("it is registered");
+    let source = Source { bytes: input, format, options: FormatOptions::default(), release: &|_| {} };
+    let mut trace = Vec::new();
+    let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
+    let ledger = &converted.inputs[0].ledger;
+    assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, input.len() as u64);
+    assert_eq!(converted.output_bytes, trace.len() as u64);
+    trace
+}
+
+/// Where packets and commands stand, read one byte after the other.
+fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < input.len() {
+        let rest = &input[at..];
+        let packet = (rest.len() >= 8 && rest[..2] == reading.header).then(|| 8 + usize::from(rest[3]) + 256 * usize::from(rest[4]));
+        let packet = packet.filter(|&len| {
+            rest.len() >= len && rest[len - 1] == 0x0A && rest[len - 3..len - 1] == reading.crc_bytes(&rest[2..len - 3])
+        });
+        let command = || rest.first_chunk().and_then(Command::read).map(|_| 12);
+        let len = packet.or_else(command);
+        found.extend(len.map(|len| (at, len)));
+        at += len.unwrap_or(1);
+    }
+    found
+}
+
+fuzz_target!(|input: &[u8]| {
+    // The first byte says how to convert the others.
+    let Some((&choice, input)) = input.split_first() else { return };
+    let reading = lock_on(input).map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading);
+    let mut packets = Packets::default();
+    packets_into(reading, input, 0..input.len(), &mut packets);
+    let found = packets.items.iter().filter(|item| item.content != Content::Between);
+    let found: Vec<(usize, usize)> = found.map(|item| (item.offset as usize, item.len as usize)).collect();
+    assert_eq!(found, read_simply(reading, input));
+
+    let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice & 3)];
+    let options = |window_bytes| Options { threads: 1, events, window_bytes, ..Options::default() };
+    let whole = run(input, &options(1 << 20));
+    assert!(run(input, &options(16 + usize::from(choice >> 2))) == whole, "windows change the trace");
+    match reader::Trace::parse(&whole) {
+        Ok(trace) => assert!(trace.unclosed.is_empty(), "slices without end"),
+        Err(error) => panic!("the reader refuses the trace: {error}"),
+    }
+});

@@ -1,0 +1,281 @@
+//! What a user may say about a MiniProfiler capture, and what follows from it: the unit of times, which calls are drawn, and the names
+//! of functions.
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::format::{Detail, FormatOptions, OptionError, OptionKind, OptionSpec};
+use crate::model::{Rate, Source};
+use crate::symbols::{BuildIdVerdict, Symbols};
+
+use super::record::{Metadata, TIMER_HZ};
+
+/// The options of the format.
+pub const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "elf",
+        kind: OptionKind::File("FILE"),
+        repeatable: false,
+        help: "The program that ran on the target: names of functions, files and lines",
+    },
+    OptionSpec {
+        name: "require-elf-match",
+        kind: OptionKind::Flag,
+        repeatable: false,
+        help: "Refuse a program whose checksum is not the build id of the capture",
+    },
+    OptionSpec {
+        name: "time-unit",
+        kind: OptionKind::Text("UNIT"),
+        repeatable: false,
+        help: "The unit of times: us (the protocol's), ns, ms, timer (ticks of the profiling timer) or cpu (of the processor's clock)",
+    },
+    OptionSpec {
+        name: "min-duration",
+        kind: OptionKind::Text("TIME"),
+        repeatable: false,
+        help: "Leave out calls that are shorter, e.g. 5us",
+    },
+    OptionSpec {
+        name: "function",
+        kind: OptionKind::Text("REGEX"),
+        repeatable: false,
+        help: "Leave out calls of functions whose names do not match",
+    },
+];
+
+/// The unit of the times on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// So many nanoseconds.
+    Nanoseconds(u64),
+    /// Ticks of the profiling timer.
+    Timer,
+    /// Ticks of the processor's clock.
+    Cpu,
+}
+
+/// The options, understood.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// The clock, told for all formats.
+    pub clock: Option<Rate>,
+    /// The unit of times.
+    pub time_unit: Option<TimeUnit>,
+    /// Shorter calls are not drawn.
+    pub min_duration_ns: u64,
+    /// Functions with other names are not drawn.
+    pub function: Option<Regex>,
+    /// The program, and the name of its file.
+    symbols: Option<(String, Arc<Symbols>)>,
+    requires_match: bool,
+}
+
+/// What is known of a function by its address.
+pub struct Named {
+    /// Its name, or its address.
+    pub name: String,
+    /// Where it is in the source code.
+    pub source: Option<Source>,
+    /// The number of the exception that it handles, 0 if that is not known. `None`: it handles none.
+    pub exception: Option<u32>,
+}
+
+impl Options {
+    /// Understands the options of one recording.
+    ///
+    /// # Errors
+    /// When a value makes no sense.
+    pub fn new(options: &FormatOptions) -> Result<Options, OptionError> {
+        let symbols = match options.files("elf").last() {
+            Some((path, bytes)) => {
+                let symbols = Symbols::parse(bytes, Some(32)).map_err(|error| OptionError {
+                    option: "elf",
+                    found: format!("`{path}` is {error}"),
+                    expected: "the ELF file that the linker wrote is expected".into(),
+                })?;
+                Some((path.to_owned(), Arc::new(symbols)))
+            }
+            None => None,
+        };
+        Ok(Options {
+            clock: options.clock,
+            time_unit: options.text("time-unit").map(time_unit).transpose()?,
+            min_duration_ns: options.text("min-duration").map(duration_ns).transpose()?.unwrap_or(0),
+            function: options.text("function").map(function).transpose()?,
+            symbols,
+            requires_match: options.flag("require-elf-match"),
+        })
+    }
+
+    /// The rate of the times on the wire, and where it is known from.
+    pub fn rate(&self, metadata: Option<&Metadata>) -> (Rate, &'static str) {
+        let microsecond = Rate::from_hz(u64::from(TIMER_HZ), 1).unwrap_or(Rate::NANOSECOND);
+        if let Some(clock) = self.clock {
+            return (clock, "given by an option");
+        }
+        let Some(unit) = self.time_unit else { return (microsecond, "microseconds, as the protocol says") };
+        let told = match unit {
+            TimeUnit::Nanoseconds(ns) => Rate::from_ns_per_tick(ns),
+            TimeUnit::Timer => metadata.and_then(|metadata| Rate::from_hz(u64::from(metadata.timer_hz), 1)),
+            TimeUnit::Cpu => metadata.and_then(|metadata| Rate::from_hz(u64::from(metadata.mcu_clock_hz), 1)),
+        };
+        match told {
+            Some(rate) => (rate, "given by --time-unit"),
+            None => (microsecond, "microseconds, since the capture does not tell the frequency that --time-unit asks for"),
+        }
+    }
+
+    /// What the symbols are worth, for the report. Gives why the recording is refused, if it is.
+    pub fn describe_symbols(&self, build_id: Option<u32>, details: &mut Vec<Detail>, hints: &mut Vec<String>) -> Option<String> {
+        let Some((path, symbols)) = &self.symbols else {
+            hints.push("Functions have no names in a capture: --elf FILE takes them from the program that ran.".into());
+            return None;
+        };
+        let mut shortcomings = symbols.shortcomings().iter().map(|shortcoming| format!("About {path}: {shortcoming}."));
+        hints.extend(&mut shortcomings);
+        let verdict = build_id.map(|build_id| symbols.judge_build_id(build_id));
+        let (value, differs) = match verdict {
+            Some(BuildIdVerdict::Fits(checksum)) => (format!("the one that ran: its {} is the build id", checksum.name()), None),
+            Some(BuildIdVerdict::Differs) => {
+                let why = format!("no known checksum of its code is the build id 0x{:08X}", build_id.unwrap_or_default());
+                hints.push(format!("{path} may be another build than the one that ran: {why}. Names may be wrong."));
+                ("perhaps another build: no checksum of its code is the build id".to_owned(), Some(why))
+            }
+            Some(BuildIdVerdict::NotAnId) => {
+                let why = "the capture's build id stands for none";
+                (format!("unchecked: {why}"), Some(why.to_owned()))
+            }
+            Some(BuildIdVerdict::NoText) => {
+                let why = "it has no code to compare with";
+                (format!("unchecked: {why}"), Some(why.to_owned()))
+            }
+            None => {
+                let why = "the capture has no METADATA packet, and so no build id";
+                (format!("unchecked: {why}"), Some(why.to_owned()))
+            }
+        };
+        details.push(Detail { name: "program", value, source: path.clone() });
+        differs.filter(|_| self.requires_match).map(|why| {
+            format!(
+                "{path} is not known to be the program that ran: {why}; give the right file, or leave out --require-elf-match"
+            )
+        })
+    }
+
+    /// What is known of the function with an address.
+    pub fn name(&self, address: u32) -> Named {
+        let found = self.symbols.as_ref().and_then(|(_, symbols)| {
+            let function = symbols.hooked_function(u64::from(address))?;
+            let source = function.declared.map(|place| Source {
+                file: place.file.into(),
+                function: Some(format!("{} at 0x{:08X}", function.name, function.start).into()),
+                line: place.line,
+            });
+            // An inlined function is no handler, though the one that it stands in may be.
+            let vector = symbols.vectors().iter().find(|vector| vector.handler == function.start && vector.exception > 1);
+            let exception = match vector {
+                Some(vector) if symbols.function_at(function.start).is_some_and(|at| at.name == function.name) => {
+                    Some(vector.exception)
+                }
+                _ => None,
+            };
+            Some((function.name.to_owned(), source, exception))
+        });
+        let (name, source, exception) = found.unwrap_or_else(|| (format!("0x{address:08X}"), None, None));
+        let exception = exception.or_else(|| exception_by_name(&name));
+        Named { name, source, exception }
+    }
+}
+
+/// The exception that a function handles by its name, as startup files for Cortex-M have them; 0 if the name does not tell which.
+fn exception_by_name(name: &str) -> Option<u32> {
+    let stem = name.strip_suffix("_Handler");
+    match stem {
+        None => name.ends_with("_IRQHandler").then_some(0),
+        Some("Reset" | "") => None,
+        Some("NMI") => Some(2),
+        Some("HardFault") => Some(3),
+        Some("MemManage") => Some(4),
+        Some("BusFault") => Some(5),
+        Some("UsageFault") => Some(6),
+        Some("SVC") => Some(11),
+        Some("DebugMon") => Some(12),
+        Some("PendSV") => Some(14),
+        Some("SysTick") => Some(15),
+        Some(_) => Some(0),
+    }
+}
+
+fn time_unit(text: &str) -> Result<TimeUnit, OptionError> {
+    match text {
+        "ns" => Ok(TimeUnit::Nanoseconds(1)),
+        "us" | "µs" | "μs" => Ok(TimeUnit::Nanoseconds(1_000)),
+        "ms" => Ok(TimeUnit::Nanoseconds(1_000_000)),
+        "timer" => Ok(TimeUnit::Timer),
+        "cpu" => Ok(TimeUnit::Cpu),
+        _ => Err(OptionError {
+            option: "time-unit",
+            found: format!("`{text}` is no unit"),
+            expected: "us, ns, ms, timer or cpu is expected".into(),
+        }),
+    }
+}
+
+fn duration_ns(text: &str) -> Result<u64, OptionError> {
+    let error = |found: String| OptionError {
+        option: "min-duration",
+        found,
+        expected: "a number with a unit is expected, as 800ns, 5us or 2ms".into(),
+    };
+    let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = match unit.trim_start() {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "" if number == "0" => 1,
+        "" => return Err(error(format!("`{text}` has no unit"))),
+        _ => return Err(error(format!("`{text}` is no time"))),
+    };
+    let number = number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
+    number.ok_or_else(|| error(format!("`{text}` is no time")))
+}
+
+fn function(text: &str) -> Result<Regex, OptionError> {
+    Regex::new(text).map_err(|error| OptionError {
+        option: "function",
+        found: format!("`{text}` is no regular expression: {}", error.to_string().lines().last().unwrap_or_default()),
+        expected: "a pattern such as ^uart_ or send|receive is expected".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_units_are_read() {
+        assert_eq!(duration_ns("800ns").ok(), Some(800));
+        assert_eq!(duration_ns("5 us").ok(), Some(5_000));
+        assert_eq!(duration_ns("2ms").ok(), Some(2_000_000));
+        assert_eq!(duration_ns("0").ok(), Some(0));
+        for wrong in ["", "5", "us", "-1us", "1.5us", "1h", "99999999999999999999s", "20000000000s"] {
+            assert!(duration_ns(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(time_unit("timer").ok(), Some(TimeUnit::Timer));
+        assert!(time_unit("jiffies").is_err() && function("(").is_err());
+    }
+
+    #[test]
+    fn handlers_are_known_by_their_names() {
+        assert_eq!(exception_by_name("SysTick_Handler"), Some(15));
+        assert_eq!(exception_by_name("DMA1_Stream5_IRQHandler"), Some(0));
+        assert_eq!(exception_by_name("Default_Handler"), Some(0));
+        for other in ["Reset_Handler", "uart_send", "0x08000100", "handler", "_Handler"] {
+            assert_eq!(exception_by_name(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Where packets and commands stand in an input.
+//!
+//! What stands at a position is a function of the input and the position alone, which is what lets parts be read on any
+//! thread ([`crate::frame::sync`]): a packet if the header is there, its length leads to an end byte, and the CRC over all between is
+//! right; else a command if the 12 bytes are one; else nothing, and the search goes on at the next byte. A damaged length is
+//! never trusted.
+
+use std::cell::RefCell;
+
+use crate::frame::sync::Grammar;
+
+use super::crc::{self, Prefix};
+use super::record::{
+    COMMAND_BYTES, COMMAND_HEAD, Command, MAX_PACKET_BYTES, Metadata, PACKET_END, PACKET_HEAD, PACKET_OVERHEAD, PROFILE_HEAD,
+    PROFILE_VERSION, RECORD_BYTES, Reading, Status, packet_type,
+};
+
+/// Packets with a longer payload, in bytes, are judged by running checksums once much has been read in vain.
+const SHORT_PAYLOAD: usize = 256;
+
+/// How many bytes may be read in vain before that, in one part.
+const IN_VAIN_BYTES: usize = MAX_PACKET_BYTES;
+
+/// What stands at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A packet.
+    Packet {
+        /// Its type.
+        kind: u8,
+        /// Its payload.
+        payload: &'a [u8],
+    },
+    /// A command of the host.
+    Command(Command),
+}
+
+impl Frame<'_> {
+    /// How many bytes it takes.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Frame::Packet { payload, .. } => PACKET_OVERHEAD + payload.len(),
+            Frame::Command(_) => COMMAND_BYTES,
+        }
+    }
+}
+
+/// The framing of one input, to be used for one part of it.
+pub struct Framing {
+    reading: Reading,
+    header: u16,
+    effort: RefCell<Effort>,
+}
+
+/// What was read in vain, and what helps against it. It changes how long an answer takes, and not the answer.
+#[derive(Default)]
+struct Effort {
+    in_vain_bytes: usize,
+    prefix: Prefix,
+}
+
+impl Framing {
+    /// The framing of an input with this reading.
+    #[must_use]
+    pub fn new(reading: Reading) -> Framing {
+        Framing { reading, header: u16::from_le_bytes(reading.header), effort: RefCell::default() }
+    }
+
+    /// What stands at `at`.
+    #[inline]
+    #[must_use]
+    pub fn frame<'a>(&self, input: &'a [u8], at: usize) -> Option<Frame<'a>> {
+        let rest = input.get(at..)?;
+        let head: &[u8; PACKET_HEAD] = rest.first_chunk()?;
+        if u16::from_le_bytes([head[0], head[1]]) == self.header {
+            let len = usize::from(u16::from_le_bytes([head[3], head[4]]));
+            let packet = rest.get(..PACKET_OVERHEAD + len)?;
+            let payload = packet.get(PACKET_HEAD..PACKET_HEAD + len)?;
+            let [crc @ .., PACKET_END] = *packet.last_chunk::<3>()? else { return self.command(rest) };
+            let covered = packet.get(2..PACKET_HEAD + len)?;
+            if self.crc(input, at + 2, covered) == self.reading.told_crc(crc) {
+                return Some(Frame::Packet { kind: head[2], payload });
+            }
+            self.effort.borrow_mut().in_vain_bytes += len;
+        }
+        self.command(rest)
+    }
+
+    #[inline]
+    fn command<'a>(&self, rest: &[u8]) -> Option<Frame<'a>> {
+        let frame: &[u8; COMMAND_BYTES] = rest.first_chunk()?;
+        if frame[0] == COMMAND_HEAD { Command::read(frame).map(Frame::Command) } else { None }
+    }
+
+    #[inline]
+    fn crc(&self, input: &[u8], start: usize, covered: &[u8]) -> u16 {
+        if covered.len() > SHORT_PAYLOAD {
+            let mut effort = self.effort.borrow_mut();
+            if effort.in_vain_bytes > IN_VAIN_BYTES
+                && let Some(crc) = effort.prefix.crc(input, start, start + covered.len())
+            {
+                return crc::shift(self.reading.crc_start, covered.len()) ^ crc;
+            }
+        }
+        crc::update(self.reading.crc_start, covered)
+    }
+}
+
+impl Grammar for Framing {
+    const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
+    const RESYNC_BYTES: usize = 1 << 20;
+
+    #[inline]
+    fn sync(&self, input: &[u8], at: usize) -> usize {
+        let [first, second] = self.reading.header;
+        let mut from = at;
+        while let Some(found) = memchr::memchr2(first, COMMAND_HEAD, input.get(from..).unwrap_or(&[])) {
+            let found = from + found;
+            // At the end of the input the other byte may be missing: nothing begins there, but nobody needs to know.
+            let is_start = match (input.get(found), input.get(found + 1)) {
+                (Some(&one), Some(&two)) => {
+                    one == first && two == second || one == COMMAND_HEAD && (1..=Command::ALL.len() as u8).contains(&two)
+                }
+                _ => false,
+            };
+            if is_start {
+                return found;
+            }
+            from = found + 1;
+        }
+        input.len()
+    }
+
+    #[inline]
+    fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
+        each(at + self.frame(input, at).map_or(1, |frame| frame.bytes()));
+    }
+}
+
+/// The reading of an input and how many of its first packets speak for it, at most [`WITNESSES`]. Looks at the input up to there.
+#[must_use]
+pub fn lock_on(input: &[u8]) -> Option<(Reading, usize)> {
+    let mut votes = [0; Reading::ALL.len()];
+    let mut effort = Effort::default();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(0xAA, 0x55, input.get(at..).unwrap_or(&[])) {
+        at += found;
+        let Some((len, readings)) = readings_of(input, at, &mut effort) else {
+            at += 1;
+            continue;
+        };
+        at += len;
+        for (reading, votes) in Reading::ALL.iter().zip(&mut votes) {
+            *votes += usize::from(readings.contains(&Some(*reading)));
+        }
+        if votes.contains(&WITNESSES) {
+            break;
+        }
+    }
+    // Of equals the first.
+    let (reading, votes) = Reading::ALL.into_iter().zip(votes).rev().max_by_key(|(_, votes)| *votes)?;
+    (votes > 0).then_some((reading, votes))
+}
+
+/// How many packets decide on the reading.
+pub const WITNESSES: usize = 8;
+
+/// The length of the packet at `at`, and the readings with which it is one. It must be of a known type and sound in itself.
+fn readings_of(input: &[u8], at: usize, effort: &mut Effort) -> Option<(usize, [Option<Reading>; 2])> {
+    let rest = input.get(at..)?;
+    let head: &[u8; PACKET_HEAD] = rest.first_chunk()?;
+    let header = [head[0], head[1]];
+    if header != Reading::HOST.header && header != Reading::DOCUMENT_DUMP.header {
+        return None;
+    }
+    let len = usize::from(u16::from_le_bytes([head[3], head[4]]));
+    let packet = rest.get(..PACKET_OVERHEAD + len)?;
+    let [told @ .., end] = *packet.last_chunk::<3>()?;
+    let payload = packet.get(PACKET_HEAD..PACKET_HEAD + len)?;
+    if end != PACKET_END || !is_sound(head[2], payload) {
+        return None;
+    }
+    let covered = packet.get(2..PACKET_HEAD + len)?;
+    let in_vain = effort.in_vain_bytes > IN_VAIN_BYTES;
+    let quick = if in_vain { effort.prefix.crc(input, at + 2, at + 2 + covered.len()) } else { None };
+    let plain = quick.unwrap_or_else(|| crc::update(0, covered));
+    let mut fitting = Reading::ALL.into_iter().filter(|reading| {
+        reading.header == header && crc::shift(reading.crc_start, covered.len()) ^ plain == reading.told_crc(told)
+    });
+    let readings = [fitting.next(), fitting.next()];
+    if readings == [None, None] {
+        effort.in_vain_bytes += len;
+        return None;
+    }
+    Some((packet.len(), readings))
+}
+
+/// Whether a payload is what its type says.
+fn is_sound(kind: u8, payload: &[u8]) -> bool {
+    match kind {
+        packet_type::ACK | packet_type::NACK => payload.is_empty(),
+        packet_type::METADATA => payload.len() == Metadata::BYTES,
+        packet_type::STATUS => payload.len() == Status::BYTES,
+        packet_type::PROFILE_DATA => match payload {
+            [PROFILE_VERSION, one, two, records @ ..] => {
+                records.len() == usize::from(u16::from_le_bytes([*one, *two])) * RECORD_BYTES
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The records of a profile packet's payload that are there, how many its count tells, and its version. None if it is too short.
+#[inline]
+#[must_use]
+pub fn profile(payload: &[u8]) -> Option<(u8, u16, &[u8])> {
+    let (&[version, one, two], records) = payload.split_first_chunk::<PROFILE_HEAD>()?;
+    let told = u16::from_le_bytes([one, two]);
+    let whole = (records.len() / RECORD_BYTES).min(usize::from(told));
+    Some((version, told, records.get(..whole * RECORD_BYTES)?))
+}

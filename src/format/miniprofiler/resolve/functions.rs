@@ -1,0 +1,89 @@
+//! Addresses → functions of the model. One table per session.
+
+use rustc_hash::FxHashMap;
+
+use super::super::options::Options;
+use super::losses;
+use crate::format::Resolved;
+use crate::model::{CoreId, Function, FunctionId, Isr, IsrId};
+
+/// The slots of the direct table: a firmware has some hundreds of functions.
+const SLOTS: usize = 1 << 10;
+
+/// A function, and whether its calls are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub id: FunctionId,
+    pub is_hidden: bool,
+}
+
+/// The functions met in a session.
+#[derive(Default)]
+pub struct Functions {
+    /// By some bits of the address: what was asked for there last.
+    recent: Vec<Option<(u32, Known)>>,
+    all: FxHashMap<u32, Known>,
+    /// Handlers by name: a function may be told by several addresses.
+    handlers: FxHashMap<String, IsrId>,
+}
+
+impl Functions {
+    /// The function with an address; `None`: there are too many.
+    #[inline]
+    pub fn id(&mut self, address: u32, session: u32, core: CoreId, options: &Options, out: &mut Resolved<'_>) -> Option<Known> {
+        let slot = (address >> 1 ^ address >> 11) as usize % SLOTS;
+        match self.recent.get(slot) {
+            Some(&Some((known, function))) if known == address => Some(function),
+            _ => self.look_up(address, slot, session, core, options, out),
+        }
+    }
+
+    #[cold]
+    fn look_up(
+        &mut self,
+        address: u32,
+        slot: usize,
+        session: u32,
+        core: CoreId,
+        options: &Options,
+        out: &mut Resolved<'_>,
+    ) -> Option<Known> {
+        self.recent.resize(SLOTS, None);
+        let known = match self.all.get(&address) {
+            Some(&known) => known,
+            None => {
+                let Some(known) = self.meet(address, session, core, options, out) else {
+                    out.ledger.enter_unplaced(losses::ENTITY_LIMIT, 1);
+                    return None;
+                };
+                self.all.insert(address, known);
+                known
+            }
+        };
+        self.recent[slot] = Some((address, known));
+        Some(known)
+    }
+
+    fn meet(&mut self, address: u32, session: u32, core: CoreId, options: &Options, out: &mut Resolved<'_>) -> Option<Known> {
+        let named = options.name(address);
+        let isr = match named.exception {
+            None => None,
+            Some(number) => match self.handlers.get(&named.name) {
+                Some(&isr) => Some(isr),
+                None => {
+                    let isr = Isr { number, name: Some(named.name.as_str().into()), core, session };
+                    let isr = out.entities.add_isr(isr);
+                    if let Some(isr) = isr {
+                        self.handlers.insert(named.name.clone(), isr);
+                    }
+                    isr
+                }
+            },
+        };
+        let is_hidden = options.function.as_ref().is_some_and(|wanted| !wanted.is_match(&named.name));
+        let source = named.source.and_then(|source| out.entities.add_source(source));
+        let name = named.name.as_str().into();
+        let id = out.entities.add_function(Function { name, address: u64::from(address), source, isr })?;
+        Some(Known { id, is_hidden })
+    }
+}

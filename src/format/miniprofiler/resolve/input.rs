@@ -1,0 +1,275 @@
+//! One input of a recording: its clock and sessions, its lanes, and what stands between its packets.
+
+use super::between::Between;
+use super::clock::Clock;
+use super::status::Counters;
+use super::*;
+
+/// One input.
+pub struct Input {
+    pub core: CoreId,
+    reading: super::super::record::Reading,
+    rate: Rate,
+    /// Nanoseconds per tick, if that is a whole number.
+    tick_ns: Option<u64>,
+    pub clock: Clock,
+    pub session: u32,
+    /// Where time 0 of the session lies.
+    start_ns: u64,
+    pub last_ns: Nanos,
+    /// METADATA came since the last call: the device may have been restarted.
+    pub may_restart: bool,
+    /// The last METADATA; before the first, that of the whole capture.
+    metadata: Option<Metadata>,
+    is_session_told: bool,
+    pub functions: Functions,
+    lanes: Lanes,
+    pub counters: Counters,
+    /// How many records have come in this session.
+    pub received: u64,
+    /// What is missing since the last call.
+    pub gap: Option<LossNote>,
+    pub between: Between,
+}
+
+/// The lanes of one session.
+#[derive(Default)]
+struct Lanes {
+    answers: Option<LaneId>,
+    log: Option<LaneId>,
+    usage: Option<LaneId>,
+    overflows: Option<LaneId>,
+    captured: Option<LaneId>,
+}
+
+impl Input {
+    pub fn new(facts: ScanFacts, source: &Source, rate: Rate) -> Input {
+        let (numerator, denominator) = rate.ns_per_tick();
+        Input {
+            core: source.core,
+            reading: source.reading(),
+            rate,
+            tick_ns: (denominator == 1).then_some(numerator),
+            clock: Clock::new(facts.wraps_before()),
+            session: 0,
+            start_ns: 0,
+            last_ns: Nanos(0),
+            may_restart: false,
+            metadata: facts.metadata,
+            is_session_told: false,
+            functions: Functions::default(),
+            lanes: Lanes::default(),
+            counters: Counters::default(),
+            received: 0,
+            gap: None,
+            between: Between::default(),
+        }
+    }
+
+    /// The time of a tick of the present session; what a trace cannot hold is held at the last.
+    #[inline]
+    pub fn nanos(&self, ticks: u64, offset: u64, ledger: &mut Ledger) -> Nanos {
+        let plain = match self.tick_ns {
+            Some(tick_ns) => ticks.checked_mul(tick_ns),
+            None => self.rate.to_nanos(Ticks(ticks)).map(|time| time.0),
+        };
+        match plain.and_then(|ns| ns.checked_add(self.start_ns)).filter(|&ns| ns <= Nanos::MAX.0) {
+            Some(ns) => Nanos(ns),
+            None => {
+                ledger.enter(losses::TIME_OVERFLOW, offset, 0);
+                self.last_ns
+            }
+        }
+    }
+
+    /// What a call's time says beside the time.
+    #[cold]
+    pub fn take_step(&mut self, step: Step, sessions: &mut u32, offset: u64, out: &mut Resolved<'_>) {
+        self.may_restart = false;
+        match step {
+            Step::Normal => {}
+            Step::LongSilence => out.ledger.enter(losses::LONG_SILENCE, offset, 0),
+            Step::Restart => {
+                out.ledger.enter(losses::SESSION_RESTART, offset, 0);
+                self.start_ns = self.last_ns.saturating_add(RESTART_GAP_NS).0;
+                if self.session + 1 >= SESSIONS_LIMIT {
+                    return;
+                }
+                self.session += 1;
+                *sessions = (*sessions).max(self.session + 1);
+                self.functions = Functions::default();
+                self.lanes = Lanes::default();
+                self.counters = Counters::default();
+                self.received = 0;
+                self.is_session_told = false;
+                self.last_ns = Nanos(self.start_ns).min(Nanos::MAX);
+                self.tell_session(out.entities);
+                let kind = EventKind::SessionStart(self.session);
+                out.batch.events.push(Event { time: self.last_ns, core: self.core, kind });
+            }
+        }
+    }
+
+    /// States what the device said of itself, for the session's process.
+    pub fn tell_session(&mut self, entities: &mut Entities) {
+        let Some(metadata) = self.metadata.filter(|_| !std::mem::replace(&mut self.is_session_told, true)) else { return };
+        let version = metadata.version();
+        let detail = |name: &str, value: String| (Arc::from(name), Arc::from(value));
+        let session = Session {
+            name: (!version.is_empty()).then(|| Arc::from(version.as_str())),
+            details: vec![
+                detail("firmware version", version),
+                detail("build id", format!("0x{:08X}", metadata.build_id)),
+                detail("processor clock", format!("{} Hz", metadata.mcu_clock_hz)),
+                detail("profiling timer", format!("{} Hz", metadata.timer_hz)),
+            ],
+        };
+        let index = self.session as usize;
+        if entities.sessions.len() <= index {
+            entities.sessions.resize(index + 1, Session::default());
+        }
+        entities.sessions[index] = session;
+    }
+
+    pub fn take_metadata(&mut self, metadata: Metadata, out: &mut Resolved<'_>) {
+        self.metadata = Some(metadata);
+        self.may_restart = true;
+        self.instant("METADATA", out);
+    }
+
+    pub fn take_command(&mut self, command: Command, out: &mut Resolved<'_>) {
+        if command == Command::ResetBuffers {
+            self.counters.restart();
+        }
+        self.instant(command.name(), out);
+    }
+
+    /// An instant on the track of commands and answers.
+    pub fn instant(&mut self, name: &str, out: &mut Resolved<'_>) {
+        self.tell_session(out.entities);
+        let number = (0, LaneKind::Events, "commands and answers");
+        let lane = lane(&mut self.lanes.answers, number, self.session, out.entities);
+        let (Some(lane), Some(name)) = (lane, out.entities.add_name(name)) else { return };
+        self.push(EventKind::Instant { lane, label: Label::name(name), args: Default::default() }, out);
+    }
+
+    /// A value of one of the device's counters.
+    pub fn values(&mut self, usage: u8, overflows: u64, captured: u64, out: &mut Resolved<'_>) {
+        self.tell_session(out.entities);
+        let Lanes { usage: usage_lane, overflows: overflows_lane, captured: captured_lane, .. } = &mut self.lanes;
+        let all = [
+            (usage_lane, (1, LaneKind::Values, "buffer use in percent"), u64::from(usage)),
+            (overflows_lane, (2, LaneKind::Values, "buffer overflows"), overflows),
+            (captured_lane, (3, LaneKind::Values, "records captured"), captured),
+        ];
+        for (place, number, value) in all {
+            if let Some(lane) = lane(place, number, self.session, out.entities) {
+                let kind = EventKind::Value { lane, value: Packed(i64::try_from(value).unwrap_or(i64::MAX)) };
+                out.batch.events.push(Event { time: self.last_ns, core: self.core, kind });
+            }
+        }
+    }
+
+    fn push(&self, kind: EventKind, out: &mut Resolved<'_>) {
+        out.batch.events.push(Event { time: self.last_ns, core: self.core, kind });
+    }
+
+    /// Takes bytes that are no packet.
+    pub fn take_between(&mut self, offset: u64, bytes: &[u8], out: &mut Resolved<'_>) {
+        let mut between = std::mem::take(&mut self.between);
+        between.take(offset, bytes, &mut |_, line| self.log(line, out));
+        self.between = between;
+    }
+
+    /// A packet follows, or nothing.
+    #[inline]
+    pub fn end_between(&mut self, at_end: bool, out: &mut Resolved<'_>) {
+        if self.between.is_empty() {
+            return;
+        }
+        let mut between = std::mem::take(&mut self.between);
+        let (text_bytes, damage) = between.end(&mut |_, line| self.log(line, out));
+        self.between = between;
+        out.ledger.decoded_bytes += text_bytes;
+        if damage.bytes > 0 {
+            let kind = damage.kind(self.reading, at_end);
+            let at_least_lost = u64::from(kind != losses::GARBAGE);
+            out.ledger.bad_frame(kind, damage.offset, damage.bytes, at_least_lost);
+            self.add_gap(LossNote { kind, offset: damage.offset, bytes: damage.bytes, at_least_lost });
+        }
+    }
+
+    /// A line of text that the firmware printed.
+    fn log(&mut self, line: &str, out: &mut Resolved<'_>) {
+        self.tell_session(out.entities);
+        let number = (4, LaneKind::Log, "text between packets");
+        let Some(lane) = lane(&mut self.lanes.log, number, self.session, out.entities) else { return };
+        let body = out.batch.texts.add(line);
+        let severity = LogSeverity::Unspecified;
+        let note = LogNote { lane, severity, name: Label::text(body), body, source: None, args: Default::default() };
+        let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
+        out.batch.logs.push(note);
+        self.push(EventKind::Log(index), out);
+    }
+
+    /// Remembers what is missing, for the next call.
+    pub fn add_gap(&mut self, note: LossNote) {
+        match &mut self.gap {
+            Some(gap) => {
+                gap.bytes = gap.bytes.saturating_add(note.bytes);
+                gap.at_least_lost = gap.at_least_lost.saturating_add(note.at_least_lost);
+            }
+            none => *none = Some(note),
+        }
+    }
+
+    /// Enters a packet or command in the account of bytes.
+    #[inline]
+    pub fn account(&mut self, item: &Item, offset: u64, ledger: &mut Ledger) {
+        let bytes = u64::from(item.len);
+        let bad = match item.content {
+            Content::Profile { told, records, fits } => {
+                if !fits {
+                    let missing = u64::from(told.saturating_sub(records));
+                    ledger.enter(losses::COUNT_MISMATCH, offset, missing);
+                }
+                None
+            }
+            Content::UnknownType { .. } => Some(losses::UNKNOWN_TYPE),
+            Content::OddLength { .. } => Some(losses::ODD_LENGTH),
+            // Entered with what is lost by it.
+            Content::OtherVersion { .. } | Content::Between => return,
+            _ => None,
+        };
+        match bad {
+            Some(kind) => {
+                ledger.bad_frame(kind, offset, bytes, 1);
+                self.add_gap(LossNote { kind, offset, bytes, at_least_lost: 1 });
+            }
+            None => {
+                ledger.decoded_bytes += bytes;
+                ledger.frames_ok += 1;
+            }
+        }
+    }
+
+    pub fn reading(&self) -> super::super::record::Reading {
+        self.reading
+    }
+
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+}
+
+fn lane(
+    place: &mut Option<LaneId>,
+    (number, kind, name): (u32, LaneKind, &str),
+    session: u32,
+    entities: &mut Entities,
+) -> Option<LaneId> {
+    if place.is_none() {
+        *place = entities.add_lane(Lane { number, name: Some(name.into()), owner: LaneOwner::Firmware, kind, session });
+    }
+    *place
+}

@@ -1,0 +1,94 @@
+//! What the device counts, and what that says about losses.
+//!
+//! A status has no time of its own: it belongs to the time reached. Overflows are told as such. The number of captured records
+//! tells of losses on the way, but the device counts a record when it captures it, and sends it later: what waits in its buffer is
+//! not lost. So two statuses are compared only if the buffer is no fuller at the second one, and some records are allowed for, since
+//! the fill is told in whole percent.
+
+use super::super::record::Status;
+use super::losses;
+use super::{Input, LossNote, Resolved};
+
+/// What one percent of a device's buffer may hold, in records.
+const PERCENT_RECORDS: u64 = 128;
+
+/// The device's counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    last: Option<Status>,
+    /// The counters, unwrapped.
+    overflows: u64,
+    captured: u64,
+    /// The status to compare with.
+    base: Option<Base>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    usage_percent: u8,
+    is_drained: bool,
+    /// Captured records that had not come, and are not known to be lost.
+    missing: i64,
+}
+
+impl Counters {
+    /// The device forgets what it captured.
+    pub fn restart(&mut self) {
+        *self = Counters::default();
+    }
+}
+
+impl Input {
+    pub fn take_status(&mut self, status: Status, offset: u64, out: &mut Resolved<'_>) {
+        let counters = &mut self.counters;
+        let grown = |now: u32, before: Option<u32>| match before {
+            Some(before) => u64::from(now.wrapping_sub(before)),
+            None => u64::from(now),
+        };
+        let last = counters.last.replace(status);
+        // Counters that go back were reset.
+        let is_reset = last.is_some_and(|last| {
+            status.records_captured.wrapping_sub(last.records_captured).cast_signed() < 0
+                || status.buffer_overflows.wrapping_sub(last.buffer_overflows).cast_signed() < 0
+        });
+        let last = last.filter(|_| !is_reset);
+        if last.is_none() {
+            (counters.overflows, counters.captured, counters.base) = (0, 0, None);
+        }
+        let overflows = grown(status.buffer_overflows, last.map(|last| last.buffer_overflows));
+        counters.overflows += overflows;
+        counters.captured += grown(status.records_captured, last.map(|last| last.records_captured));
+        // What overflowed before the first status may have done so before the capture.
+        if overflows > 0 && last.is_some() {
+            let kind = losses::BUFFER_OVERFLOW;
+            out.ledger.enter(kind, offset, overflows);
+            self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: overflows });
+        }
+        let counters = &mut self.counters;
+        let missing = i64::try_from(counters.captured).unwrap_or(i64::MAX) - i64::try_from(self.received).unwrap_or(i64::MAX);
+        let usage_percent = status.usage_percent;
+        let is_drained = status.is_profiling == 0 && usage_percent == 0;
+        let here = Base { usage_percent, is_drained, missing };
+        let lost = match counters.base {
+            Some(base) if usage_percent <= base.usage_percent => {
+                let slack = if base.is_drained && is_drained { 0 } else { PERCENT_RECORDS.cast_signed() };
+                let lost = missing - base.missing - slack;
+                counters.base =
+                    Some(if lost > 0 || missing < base.missing { here } else { Base { usage_percent, is_drained, ..base } });
+                lost
+            }
+            Some(_) => 0,
+            None => {
+                counters.base = Some(here);
+                0
+            }
+        };
+        if let Ok(lost @ 1..) = u64::try_from(lost) {
+            let kind = losses::RECORDS_LOST;
+            out.ledger.enter(kind, offset, lost);
+            self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: lost });
+        }
+        let (overflows, captured) = (self.counters.overflows, self.counters.captured);
+        self.values(usage_percent, overflows, captured, out);
+    }
+}

@@ -1,0 +1,276 @@
+//! What an ELF file says by itself, without debug information: machine, sections, function symbols.
+
+use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
+
+use super::error::{Budget, SymbolsError, other_kind};
+use super::flat::{Flat, Interval};
+
+/// Bits of a section's flags.
+const WRITE: u64 = 1;
+const ALLOCATED: u64 = 2;
+const EXECUTABLE: u64 = 4;
+
+/// Debug information packed tighter than this is not honest.
+const MAX_COMPRESSION: u64 = 64;
+
+/// A piece of the program's memory that does not change: code, constants, strings.
+#[derive(Clone, Debug)]
+pub(super) struct Image {
+    pub(super) start: u64,
+    pub(super) bytes: Box<[u8]>,
+    pub(super) is_executable: bool,
+    pub(super) is_text: bool,
+    /// Whether it is called as a table of exception vectors usually is.
+    pub(super) is_vectors: bool,
+}
+
+impl Image {
+    pub(super) fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// The bytes from an address on.
+    pub(super) fn from(&self, address: u64) -> Option<&[u8]> {
+        self.bytes.get(usize::try_from(address.checked_sub(self.start)?).ok()?..)
+    }
+}
+
+/// A function symbol. On ARM without the Thumb bit.
+#[derive(Clone, Debug)]
+pub(super) struct FunctionSymbol {
+    pub(super) start: u64,
+    /// 0: not told.
+    pub(super) size_bytes: u64,
+    pub(super) name: Box<[u8]>,
+    /// The better of two symbols of one address has the higher one.
+    pub(super) rank: u8,
+}
+
+impl FunctionSymbol {
+    /// What the rank of a function is above that of a label.
+    const FUNCTION: u8 = 8;
+
+    /// Whether the symbol says that it is a function, and is not a label only.
+    pub(super) fn is_function(&self) -> bool {
+        self.rank >= FunctionSymbol::FUNCTION
+    }
+}
+
+/// A parsed file.
+pub(super) struct Elf<'a> {
+    pub(super) file: object::File<'a>,
+    pub(super) file_bytes: usize,
+    pub(super) images: Vec<Image>,
+    /// Where the images lie: indexes of `images`.
+    pub(super) places: Flat,
+    code: Flat,
+    pub(super) functions: Vec<FunctionSymbol>,
+    pub(super) has_function_at_zero: bool,
+    /// The address of a symbol that is called as tables of exception vectors usually are.
+    pub(super) vectors_symbol: Option<u64>,
+    pub(super) is_arm: bool,
+}
+
+impl<'a> Elf<'a> {
+    /// Reads the tables.
+    pub(super) fn parse(bytes: &'a [u8], address_bits: Option<u32>) -> Result<Elf<'a>, SymbolsError> {
+        if !bytes.starts_with(b"\x7FELF") {
+            return Err(SymbolsError::NotElf(other_kind(bytes)));
+        }
+        let file = object::File::parse(bytes).map_err(|error| SymbolsError::Damaged(error.to_string()))?;
+        match file.kind() {
+            ObjectKind::Relocatable => return Err(SymbolsError::NotLinked),
+            ObjectKind::Core => return Err(SymbolsError::Core),
+            _ => {}
+        }
+        let found = if file.is_64() { 64 } else { 32 };
+        if let Some(expected) = address_bits.filter(|&expected| expected < found) {
+            return Err(SymbolsError::WrongMachine { machine: machine(file.architecture()), found, expected });
+        }
+        let is_arm = file.architecture() == Architecture::Arm;
+        let mut elf = Elf {
+            file,
+            file_bytes: bytes.len(),
+            images: Vec::new(),
+            places: Flat::default(),
+            code: Flat::default(),
+            functions: Vec::new(),
+            has_function_at_zero: false,
+            vectors_symbol: None,
+            is_arm,
+        };
+        let mut budget = Budget::new(bytes.len());
+        elf.read_images(&mut budget)?;
+        elf.read_symbols(&mut budget)?;
+        Ok(elf)
+    }
+
+    /// What the program is for.
+    pub(super) fn machine(&self) -> &'static str {
+        machine(self.file.architecture())
+    }
+
+    fn read_images(&mut self, budget: &mut Budget) -> Result<(), SymbolsError> {
+        for section in self.file.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            let sh_flags = sh_flags.0;
+            // Linkers give sections that are not loaded (catalogues of texts, for instance) addresses too.
+            let has_place = sh_flags & ALLOCATED != 0 || section.address() != 0;
+            if sh_flags & WRITE != 0 || !has_place || section.kind() == SectionKind::UninitializedData {
+                continue;
+            }
+            let name = section.name_bytes().unwrap_or_default();
+            let data = section.data().map_err(|error| damaged(name, &error))?;
+            if data.is_empty() || section.address().checked_add(data.len() as u64).is_none() {
+                continue;
+            }
+            budget.spend(data.len()).map_err(|_| overlapping("sections"))?;
+            self.images.push(Image {
+                start: section.address(),
+                bytes: data.into(),
+                is_executable: sh_flags & EXECUTABLE != 0,
+                is_text: name == b".text",
+                is_vectors: VECTOR_SECTIONS.contains(&name),
+            });
+        }
+        self.images.sort_by_key(|image| image.start);
+        let interval = |(value, image): (usize, &Image)| {
+            Some(Interval { start: image.start, end: image.end(), depth: 0, value: u32::try_from(value).ok()? })
+        };
+        let is_executable = |(_, image): &(usize, &Image)| image.is_executable;
+        self.places = Flat::new(self.images.iter().enumerate().filter_map(interval).collect());
+        self.code = Flat::new(self.images.iter().enumerate().filter(is_executable).filter_map(interval).collect());
+        Ok(())
+    }
+
+    fn read_symbols(&mut self, budget: &mut Budget) -> Result<(), SymbolsError> {
+        // The dynamic table is what remains of a stripped program for an operating system.
+        let all = self.file.symbols().chain(self.file.dynamic_symbols());
+        let mut functions = Vec::new();
+        let mut vectors_symbol = None;
+        for symbol in all {
+            // Absolute ones are numbers that the linker script made.
+            if symbol.is_undefined() || symbol.section_index().is_none() {
+                continue;
+            }
+            let Ok(name) = symbol.name_bytes() else { continue };
+            let start = self.code_address(symbol.address());
+            if VECTOR_SYMBOLS.contains(&name) {
+                vectors_symbol = vectors_symbol.or(Some(symbol.address()));
+            }
+            // `$t`, `$d`, `$x`: marks of the assembler for what follows.
+            if name.is_empty() || name.starts_with(b"$") || !self.is_code(start) {
+                continue;
+            }
+            let is_function = symbol.kind() == SymbolKind::Text;
+            // Assembler code without `.type` is a plain label; local ones are jump targets.
+            if !is_function && (symbol.is_local() || !is_label(symbol.kind())) {
+                continue;
+            }
+            budget.spend(name.len()).map_err(|_| overlapping("symbol names"))?;
+            let rank = u8::from(is_function) * FunctionSymbol::FUNCTION
+                + u8::from(symbol.size() != 0) * 4
+                + u8::from(symbol.is_global() && !symbol.is_weak()) * 2
+                + u8::from(!symbol.is_weak());
+            functions.push(FunctionSymbol { start, size_bytes: symbol.size(), name: name.into(), rank });
+        }
+        self.has_function_at_zero = functions.iter().any(|function| function.start == 0);
+        self.functions = functions;
+        self.vectors_symbol = vectors_symbol;
+        Ok(())
+    }
+
+    /// An address of code without the bit that says "Thumb" on ARM.
+    pub(super) fn code_address(&self, address: u64) -> u64 {
+        if self.is_arm { address & !1 } else { address }
+    }
+
+    /// Whether there is code at an address.
+    pub(super) fn is_code(&self, address: u64) -> bool {
+        self.code.at(address).is_some()
+    }
+
+    /// Where the section ends that holds the code at an address.
+    pub(super) fn code_end(&self, address: u64) -> u64 {
+        let image = self.code.at(address).and_then(|image| self.images.get(image as usize));
+        image.map_or(address, Image::end)
+    }
+
+    /// What the program's memory holds from an address on, as far as it never changes.
+    pub(super) fn memory_from(&self, address: u64) -> Option<&[u8]> {
+        memory_from(&self.images, &self.places, address)
+    }
+
+    /// The content of a section of debug information, decompressed; empty if there is none.
+    pub(super) fn debug_section(&self, name: &str, budget: &mut Budget) -> Result<Box<[u8]>, String> {
+        let Some(section) = self.file.section_by_name(name) else { return Ok(Box::default()) };
+        let what = |why: &dyn std::fmt::Display| format!("{name}: {why}");
+        let data = section.compressed_data().map_err(|error| what(&error))?;
+        let packed = data.data.len() as u64;
+        if data.uncompressed_size > packed.saturating_mul(MAX_COMPRESSION).saturating_add(4096) {
+            return Err(what(&"it claims to be larger than it can be"));
+        }
+        let size = usize::try_from(data.uncompressed_size).map_err(|error| what(&error))?;
+        budget.spend(size / 16).map_err(|_| what(&"it is larger than the file allows"))?;
+        Ok(data.decompress().map_err(|error| what(&error))?.into_owned().into())
+    }
+}
+
+/// The bytes from an address on, up to the end of their image.
+pub(super) fn memory_from<'a>(images: &'a [Image], places: &Flat, address: u64) -> Option<&'a [u8]> {
+    images.get(places.at(address)? as usize)?.from(address)
+}
+
+const VECTOR_SECTIONS: [&[u8]; 9] = [
+    b".isr_vector",
+    b".isr_vectors",
+    b".vectors",
+    b".vector_table",
+    b".intvec",
+    b".intvecs",
+    b".vector",
+    b"rom_start",
+    b".Vectors",
+];
+
+const VECTOR_SYMBOLS: [&[u8]; 9] = [
+    b"__Vectors",
+    b"__isr_vector",
+    b"__vector_table",
+    b"g_pfnVectors",
+    b"_vector_table",
+    b"__vectors",
+    b"_vectors",
+    b"vector_table",
+    b"exception_table",
+];
+
+fn is_label(kind: SymbolKind) -> bool {
+    matches!(kind, SymbolKind::Unknown | SymbolKind::Label)
+}
+
+fn damaged(name: &[u8], error: &object::Error) -> SymbolsError {
+    SymbolsError::Damaged(format!("section {}: {error}", String::from_utf8_lossy(name)))
+}
+
+fn overlapping(what: &str) -> SymbolsError {
+    SymbolsError::Damaged(format!("its {what} overlap"))
+}
+
+fn machine(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Aarch64 | Architecture::Aarch64_Ilp32 => "64-bit ARM",
+        Architecture::Arm => "ARM",
+        Architecture::Avr => "AVR",
+        Architecture::I386 => "x86",
+        Architecture::Mips => "MIPS",
+        Architecture::Msp430 => "MSP430",
+        Architecture::PowerPc => "PowerPC",
+        Architecture::PowerPc64 => "64-bit PowerPC",
+        Architecture::Riscv32 => "RISC-V",
+        Architecture::Riscv64 => "64-bit RISC-V",
+        Architecture::X86_64 | Architecture::X86_64_X32 => "x86-64",
+        Architecture::Xtensa => "Xtensa",
+        _ => "another machine",
+    }
+}

@@ -1,0 +1,141 @@
+//! With the program that ran: names, places in the source, interrupts by the vector table, and whether it is the right program.
+//!
+//! The program is `testdata/symbols/pump.elf`; its addresses are those of `pump.symbols.csv` there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use traceconv::format::miniprofiler::encode;
+use traceconv::format::miniprofiler::record::{Metadata, Reading};
+use traceconv::format::{FormatOptions, OptionValue};
+use traceconv::pipeline::{self, ConvertError, Source};
+use traceconv::symbols::{Checksum, Symbols};
+
+use crate::common::run::Subject;
+use crate::reader::{Arg, Trace};
+use crate::run::{Cut, capture, options, subject};
+
+fn program() -> Arc<[u8]> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/symbols/pump.elf");
+    std::fs::read(path).expect("the program is there").into()
+}
+
+fn with_program(flags: &[&'static str]) -> Subject {
+    let mut subject = subject();
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes: program() }));
+    subject.options.own.extend(flags.iter().map(|&flag| (flag, OptionValue::Flag)));
+    subject
+}
+
+fn metadata(build_id: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let metadata = Metadata { mcu_clock_hz: 48_000_000, timer_hz: 1_000_000, build_id, fw_version: [0; 16] };
+    encode::metadata(Reading::HOST, &metadata, &mut bytes);
+    bytes
+}
+
+const PUMP_STEP: u32 = 0xBD;
+const PUMP_READ: u32 = 0x5D;
+const INSIDE_PUMP_READ: u32 = 0x6B;
+const SYS_TICK: u32 = 0x49;
+const PUMP_INTERRUPT: u32 = 0x81;
+const LAMBDA: u32 = 0xA9;
+const NOWHERE: u32 = 0x0900_0001;
+
+fn slice(trace: &Trace, begin_us: u64, end_us: u64) -> &crate::reader::Slice {
+    let found = trace.slices.iter().find(|slice| (slice.ts, slice.end()) == (begin_us * 1000, Some(end_us * 1000)));
+    found.unwrap_or_else(|| panic!("no slice from {begin_us} to {end_us} µs"))
+}
+
+#[test]
+fn functions_have_names_and_places_and_interrupts_tracks() {
+    let calls = [
+        (LAMBDA, 12, 1, 3),
+        (PUMP_STEP, 11, 4, 2),
+        (PUMP_INTERRUPT, 10, 8, 1),
+        (PUMP_READ, 5, 20, 0),
+        (SYS_TICK, 32, 1, 1),
+        (INSIDE_PUMP_READ, 30, 5, 0),
+        (NOWHERE, 40, 1, 0),
+    ];
+    let trace = with_program(&[]).convert(&[metadata(0), capture(&calls, 20)].concat(), Cut::WHOLE).read();
+    let expected = [
+        (5, 25, "CPU", "pump_read", "pump.c:19"),
+        (10, 18, "Interrupts/Pump_IRQHandler", "Pump_IRQHandler", "pump.c:30"),
+        (11, 15, "Interrupts/Pump_IRQHandler", "pump_step", "valve.cpp:33"),
+        (30, 35, "CPU", "pump_read", "pump.c:19"),
+        (32, 33, "Interrupts/SysTick_Handler", "SysTick_Handler", "pump.c:25"),
+    ];
+    for (begin_us, end_us, track, name, place) in expected {
+        let slice = slice(&trace, begin_us, end_us);
+        assert_eq!(slice.name, name);
+        assert_eq!(trace.path(slice.track), format!("firmware/{track}"), "{name}");
+        let Some(Arg::Text(source)) = slice.arg("source_location") else { panic!("{name} has no place: {:?}", slice.args) };
+        assert!(source.contains(place), "{name} is in {source}");
+    }
+    let source = slice(&trace, 5, 25).arg("source_location");
+    assert!(matches!(source, Some(Arg::Text(source)) if source.contains("at 0x0000005C")), "{source:?}");
+    assert!(slice(&trace, 12, 13).name.starts_with("pump_step::{lambda(int)#1}::operator()(int) const"));
+    let unknown = slice(&trace, 40, 41);
+    assert_eq!((unknown.name.as_str(), unknown.arg("source_location")), ("0x09000001", None));
+}
+
+#[test]
+fn the_build_id_says_whether_it_is_the_program_that_ran() {
+    let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");
+    let text = symbols.text_section().expect("it has code");
+    let told = |build_id: Option<u32>| {
+        let metadata = build_id.map(metadata).unwrap_or_default();
+        let bytes = [metadata, capture(&[(PUMP_STEP, 1, 2, 0)], 20)].concat();
+        let facts = with_program(&[]).convert(&bytes, Cut::WHOLE).summary.facts;
+        let detail = facts.details.into_iter().find(|detail| detail.name == "program").expect("it is told");
+        assert_eq!(detail.source, "pump.elf");
+        (detail.value, facts.hints.join("\n"))
+    };
+    for checksum in Checksum::ALL {
+        let (value, hints) = told(Some(checksum.of(text)));
+        assert_eq!(value, format!("the one that ran: its {} is the build id", checksum.name()));
+        assert!(!hints.contains("another build"), "{hints}");
+    }
+    let (value, hints) = told(Some(0x1357_9BDF));
+    assert_eq!(value, "perhaps another build: no checksum of its code is the build id");
+    assert!(hints.contains("pump.elf may be another build") && hints.contains("0x13579BDF"), "{hints}");
+    for none in [Some(0), Some(0xDEAD_BEEF), None] {
+        let (value, hints) = told(none);
+        assert!(value.starts_with("unchecked: ") && !hints.contains("another build"), "{value} {hints}");
+    }
+}
+
+#[test]
+fn a_match_may_be_required() {
+    let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");
+    let build_id = Checksum::Stm32Words.of(symbols.text_section().expect("it has code"));
+    let convert = |build_id: u32| {
+        let Subject { format, options: own } = with_program(&["require-elf-match"]);
+        let bytes = [metadata(build_id), capture(&[(PUMP_STEP, 1, 2, 0)], 20)].concat();
+        let source = Source { bytes: &bytes, format, options: own, release: &|_| {} };
+        pipeline::convert(&[source], &options(Cut::WHOLE), &mut Vec::new(), &mut |_| true).map(|_| ())
+    };
+    convert(build_id).expect("it is the right program");
+    for wrong in [build_id ^ 1, 0] {
+        match convert(wrong) {
+            Err(ConvertError::Refused(why)) => assert!(why.contains("pump.elf is not known to be the program that ran"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_no_program_is_refused_with_a_reason() {
+    let open = |bytes: &[u8]| {
+        let file = OptionValue::File { path: "it.elf".into(), bytes: bytes.into() };
+        let options = FormatOptions { own: vec![("elf", file)], ..FormatOptions::default() };
+        subject().format.open(&[options]).err().map(|error| error.to_string())
+    };
+    let why = open(b"no program").expect("refused");
+    assert!(why.contains("--elf: `it.elf` is not an ELF file"), "{why}");
+    let stripped = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/symbols/pump_stripped.elf");
+    let why = open(&std::fs::read(stripped).expect("it is there")).expect("refused");
+    assert!(why.contains("without symbols (stripped)"), "{why}");
+    assert_eq!(open(&program()), None);
+}

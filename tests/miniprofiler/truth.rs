@@ -1,0 +1,193 @@
+//! Every call against the truth: of generated captures as the generator tells it; and of captures in a folder, as files beside
+//! them tell it.
+//!
+//! `TRACECONV_EXTRA_CAPTURES` names such a folder; the figures are printed. A file `NAME.truth.csv.gz` beside `NAME.bin` has lines
+//! `"function",entry_us,duration_us,depth,isr,kept`; a file `*.elf` has the functions' names.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use traceconv::format::OptionValue;
+use traceconv::format::miniprofiler::generate::{Damage, GenerateOptions};
+use traceconv::format::miniprofiler::record::Reading;
+use traceconv::model::Ledger;
+
+use crate::common::run::Subject;
+use crate::run::{Conversion, Cut, Generated, Told, calls, shown, sorted, subject};
+
+const BYTES: u64 = 300_000;
+
+fn count(ledger: &Ledger, code: &str) -> u64 {
+    ledger.entries().iter().find(|entry| entry.kind.code == code).map_or(0, |entry| entry.count)
+}
+
+/// Calls and slices are exactly these, whatever the windows.
+fn compare(subject: &Subject, capture: &[u8], truth: &[Told]) -> Conversion {
+    for window_bytes in [1 << 20, 5_000] {
+        let found = calls(subject, capture, window_bytes);
+        assert_eq!(found.len(), truth.len(), "calls");
+        for (found, truth) in found.iter().zip(truth) {
+            assert_eq!(found, truth);
+        }
+    }
+    let conversion = subject.convert(capture, Cut::WHOLE);
+    let shown = sorted(shown(&conversion.read()));
+    let truth = sorted(truth.to_vec());
+    assert_eq!(shown.len(), truth.len(), "slices");
+    for (shown, truth) in shown.iter().zip(&truth) {
+        assert_eq!(shown, truth);
+    }
+    conversion
+}
+
+#[test]
+fn every_call_is_drawn_where_and_when_it_was() {
+    for main_returns in [false, true] {
+        for seed in 1..4 {
+            let options = GenerateOptions { bytes: BYTES, seed, main_returns, commands: seed == 2, ..GenerateOptions::default() };
+            let generated = Generated::new(&options);
+            let truth: Vec<Told> = generated.calls.iter().map(|(call, _)| Told::of(call)).collect();
+            let conversion = compare(&subject(), &generated.bytes, &truth);
+            assert!(conversion.summary.ledger.entries().is_empty(), "{:?}", conversion.summary.ledger.entries());
+        }
+    }
+}
+
+#[test]
+fn every_reading_is_locked_on_to() {
+    let truth = |generated: &Generated| generated.calls.iter().map(|(call, _)| Told::of(call)).collect::<Vec<_>>();
+    for reading in Reading::ALL {
+        let generated = Generated::new(&GenerateOptions { bytes: 5_000, reading, ..GenerateOptions::default() });
+        compare(&subject(), &generated.bytes, &truth(&generated));
+    }
+}
+
+#[test]
+fn the_clock_may_wrap_as_often_as_it_likes() {
+    // Starts half a second before a wrap, and sleeps up to a minute between rounds.
+    let options = GenerateOptions {
+        bytes: BYTES,
+        seed: 7,
+        start_us: (1 << 32) - 500_000,
+        sleep_us: 60_000_000,
+        main_returns: false,
+        ..GenerateOptions::default()
+    };
+    let generated = Generated::new(&options);
+    let truth: Vec<Told> = generated.calls.iter().map(|(call, _)| Told::of(call)).collect();
+    let wraps = generated.calls.last().map_or(0, |(call, _)| call.entry_us >> 32);
+    assert!(wraps > 3, "{wraps} wraps");
+    compare(&subject(), &generated.bytes, &truth);
+}
+
+/// What came of a damaged capture: nothing that was not so, and nearly all that came.
+fn compare_damaged(damage: Damage, least_percent: usize) {
+    for seed in 1..4 {
+        let generated = Generated::new(&GenerateOptions { bytes: BYTES, seed, damage, ..GenerateOptions::default() });
+        let all: BTreeSet<Told> = generated.calls.iter().map(|(call, _)| Told::of(call)).collect();
+        let intact: Vec<Told> = generated.intact().map(Told::of).collect();
+        assert!(intact.len() < generated.calls.len(), "nothing was damaged");
+        let found = calls(&subject(), &generated.bytes, 1 << 20);
+        let wrong = found.iter().filter(|call| !all.contains(call)).count();
+        assert_eq!(wrong, 0, "calls that never were");
+        let found_set: BTreeSet<&Told> = found.iter().collect();
+        let recovered = intact.iter().filter(|call| found_set.contains(call)).count();
+        let percent = recovered * 100 / intact.len();
+        println!("{damage:?}, seed {seed}: {recovered} of {} intact calls ({percent} %)", intact.len());
+        assert!(percent >= least_percent, "{recovered} of {} intact calls", intact.len());
+
+        let conversion = subject().convert(&generated.bytes, Cut::WHOLE);
+        let trace = conversion.read();
+        let slices = sorted(shown(&trace));
+        assert_eq!(slices, sorted(found), "slices are the calls");
+        let orphans = trace.slices.iter().filter(|slice| slice.arg("caller_lost").is_some()).count() as u64;
+        assert!(orphans > 0);
+        assert_eq!(count(&conversion.summary.ledger, "call_without_caller"), orphans);
+        assert_eq!(count(&conversion.summary.ledger, "overlapping_call"), 0);
+    }
+}
+
+#[test]
+fn lost_packets_leave_orphans_and_nothing_wrong() {
+    compare_damaged(Damage::Losses, 100);
+}
+
+#[test]
+fn a_bad_line_costs_what_it_hit() {
+    compare_damaged(Damage::Line, 97);
+}
+
+/// An orphan is one whose caller's record is missing, by the truth.
+#[test]
+fn marked_are_those_whose_callers_are_missing() {
+    let options = GenerateOptions { bytes: 4 * BYTES, seed: 9, damage: Damage::Losses, ..GenerateOptions::default() };
+    let generated = Generated::new(&options);
+    let conversion = subject().convert(&generated.bytes, Cut::WHOLE);
+    let trace = conversion.read();
+    let marked: BTreeSet<(u64, u64)> = trace
+        .slices
+        .iter()
+        .filter(|slice| slice.arg("caller_lost").is_some())
+        .map(|slice| (slice.ts, slice.end().expect("it ends")))
+        .collect();
+    // Calls wait for their callers in the order in which they end.
+    let mut waiting: Vec<(Told, bool)> = Vec::new();
+    let mut expected = BTreeSet::new();
+    for (call, is_intact) in &generated.calls {
+        let told = Told::of(call);
+        while let Some((child, child_is_intact)) = waiting.pop_if(|(child, _)| child.depth > told.depth) {
+            assert_eq!(child.depth, told.depth + 1, "the generator leaves nobody out");
+            if child_is_intact && !is_intact {
+                expected.insert((child.begin_ns, child.end_ns));
+            }
+        }
+        waiting.push((told, *is_intact));
+    }
+    // At the end nothing shows that a caller is missing: it may be running still.
+    let missed = expected.difference(&marked).count();
+    let wrong = marked.difference(&expected).count();
+    assert!(expected.len() > 100);
+    assert_eq!(wrong, 0, "marked without reason");
+    assert!(missed * 50 <= expected.len(), "{missed} of {} not marked", expected.len());
+}
+
+#[test]
+fn captures_elsewhere_equal_their_truth() {
+    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
+    let names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("TRACECONV_EXTRA_CAPTURES names a folder")
+        .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned())
+        .collect();
+    let path = |name: &str| Path::new(&folder).join(name);
+    let mut subject = subject();
+    if let Some(elf) = names.iter().find(|name| name.ends_with(".elf")) {
+        let bytes: Arc<[u8]> = std::fs::read(path(elf)).expect("it can be read").into();
+        subject.options.own.push(("elf", OptionValue::File { path: elf.clone(), bytes }));
+    }
+    for name in names.iter().filter_map(|name| name.strip_suffix(".truth.csv.gz")) {
+        let capture = std::fs::read(path(&format!("{name}.bin"))).expect("the capture is beside its truth");
+        let truth = read_truth(&path(&format!("{name}.truth.csv.gz")));
+        let conversion = compare(&subject, &capture, &truth);
+        let trace = conversion.read();
+        let slices = trace.slices.iter().filter(|slice| slice.depth > 0).count();
+        println!("{name}: {} calls, all as they were; {slices} within others", truth.len());
+    }
+}
+
+fn read_truth(path: &Path) -> Vec<Told> {
+    let file = std::fs::File::open(path).expect("it can be opened");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("it is text");
+    let line = |line: &str| {
+        let (function, numbers) = line.strip_prefix('"')?.rsplit_once("\",")?;
+        let numbers: Vec<u64> = numbers.split(',').map(|number| number.parse().ok()).collect::<Option<_>>()?;
+        let [entry_us, duration_us, depth, _isr, kept] = numbers[..] else { return None };
+        let begin_ns = entry_us * 1000;
+        let end_ns = begin_ns + duration_us * 1000;
+        Some((kept == 1, Told { begin_ns, end_ns, depth: depth.cast_signed(), function: function.to_owned() }))
+    };
+    let lines = text.lines().skip(1).map(|text| line(text).unwrap_or_else(|| panic!("`{text}` is no call")));
+    lines.filter(|(kept, _)| *kept).map(|(_, call)| call).collect()
+}
