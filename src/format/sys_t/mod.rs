@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use super::{Decode, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Parcel, Part, Probe, Scan, Stages};
 use crate::model::{Ledger, Rate};
+use crate::symbols::Symbols;
 use collateral::Collateral;
 use decode::{Decoder, Records};
 use part::RawPart;
@@ -53,6 +54,12 @@ const fn option(name: &'static str, kind: OptionKind, repeatable: bool, help: &'
 }
 
 const COLLATERAL: OptionSpec = option("collateral", OptionKind::File("FILE"), true, "The SyS-T collateral XML of the firmware");
+const ELF: OptionSpec = OptionSpec {
+    name: "elf",
+    kind: OptionKind::File("FILE"),
+    repeatable: false,
+    help: "The program that ran on the target: names of functions, files and lines",
+};
 const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("HZ"), false, "The frequency of the SyS-T message clock");
 const SHORT: OptionSpec =
     option("short-as-counter", OptionKind::Flag, false, "Draw the values of SyS-T short messages as counters");
@@ -74,7 +81,7 @@ impl Format for SysTText {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, MESSAGE_HZ, SHORT]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
@@ -96,7 +103,7 @@ impl Format for SysTRaw {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, MESSAGE_HZ, SHORT]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
@@ -118,7 +125,7 @@ impl Format for SysTStp {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, MESSAGE_HZ, SHORT, STP_HZ, NIBBLES]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, STP_HZ, NIBBLES]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
@@ -127,13 +134,14 @@ impl Format for SysTStp {
 }
 
 /// What the user said, understood.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 struct Settings {
     collateral: Arc<Collateral>,
     message_rate: Option<Rate>,
     transport_rate: Option<Rate>,
     nibble_order: Option<NibbleOrder>,
     short_as_counter: bool,
+    symbols: Option<Arc<Symbols>>,
 }
 
 impl Settings {
@@ -162,6 +170,13 @@ impl Settings {
                 return Err(OptionError { option: NIBBLES.name, found: format!("{other:?}"), expected });
             }
         };
+        let symbols = options.files(ELF.name).last().map(|(path, bytes)| {
+            Symbols::parse(bytes, None).map(Arc::new).map_err(|error| OptionError {
+                option: ELF.name,
+                found: format!("`{path}` is {error}"),
+                expected: "the ELF file that the linker wrote is expected".into(),
+            })
+        });
         // The general option speaks of the clock that times are made with.
         let (message_clock, transport_clock) =
             if transport == Transport::Stp { (None, options.clock) } else { (options.clock, None) };
@@ -171,6 +186,7 @@ impl Settings {
             transport_rate: rate(STP_HZ)?.or(transport_clock),
             nibble_order,
             short_as_counter: options.flag(SHORT.name),
+            symbols: symbols.transpose()?,
         })
     }
 }

@@ -74,7 +74,7 @@ impl Resolver {
             facts.hints.extend(input.clock.hints());
         }
         let short_as_counter = settings.short_as_counter;
-        let tracks = Tracks::new(collateral.entries.len());
+        let tracks = Tracks::new(collateral.entries.len(), settings.symbols.clone());
         Resolver {
             transport,
             collateral,

@@ -10,6 +10,7 @@ use crate::format::sys_t::decode::{Key, NameRef, PartSender, Records, SourceRef,
 use crate::format::sys_t::record::{Guid, SEVERITIES};
 use crate::format::sys_t::shown;
 use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
+use crate::symbols::Symbols;
 
 /// How many functions may be open on one track.
 const OPEN_LIMIT: usize = 1 << 12;
@@ -93,8 +94,8 @@ pub enum Special {
 }
 
 /// All tracks, and the handles of names and places that were met.
-#[derive(Debug)]
 pub struct Tracks {
+    symbols: Option<Arc<Symbols>>,
     groups: FxHashMap<GroupKey, GroupId>,
     /// The group of a client that was made first, for its messages without sender.
     group_of_client: FxHashMap<u32, GroupId>,
@@ -117,8 +118,9 @@ pub struct Tracks {
 type PartSenderKey = (crate::format::sys_t::decode::SenderKey, Option<u32>);
 
 impl Tracks {
-    pub fn new(entries: usize) -> Tracks {
+    pub fn new(entries: usize, symbols: Option<Arc<Symbols>>) -> Tracks {
         Tracks {
+            symbols,
             groups: FxHashMap::default(),
             group_of_client: FxHashMap::default(),
             tracks: Vec::new(),
@@ -354,6 +356,13 @@ impl Tracks {
                 let known = self.part_sources.get_mut(local as usize)?;
                 *known.get_or_insert_with(|| {
                     let told = records.sources.get(local as usize)?;
+                    if let (Some(address), Some(symbols)) = (told.location.address(), &self.symbols) {
+                        let frames = symbols.frames_at(address);
+                        let frame = frames.first()?;
+                        let place = frame.place?;
+                        let function = Some(frame.function.into());
+                        return entities.add_source(Source { file: place.file.into(), function, line: place.line });
+                    }
                     let (file, line) = told.location.file_line()?;
                     let path = collateral.get(told.client?)?.file(file)?;
                     entities.add_source(Source { file: path.into(), function: None, line })
