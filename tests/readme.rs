@@ -132,7 +132,7 @@ impl Session {
         let dir = tempfile::tempdir().unwrap();
         let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
         for entry in fs::read_dir(testdata).unwrap().map(Result::unwrap) {
-            if entry.path().extension().is_some_and(|extension| extension == "bin" || extension == "dic") {
+            if entry.path().extension().is_none_or(|extension| extension != "md") {
                 fs::copy(entry.path(), dir.path().join(entry.file_name())).unwrap();
             }
         }

@@ -11,6 +11,7 @@
 pub mod miniprofiler;
 mod options;
 pub mod qs;
+pub mod sys_t;
 pub mod tonbandgeraet;
 pub mod tsp;
 
@@ -22,7 +23,15 @@ pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValu
 use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
 
 /// All formats, in the order in which they are listed to users.
-pub const FORMATS: &[&dyn Format] = &[&tonbandgeraet::Tonbandgeraet, &qs::Qs, &tsp::Tsp, &miniprofiler::MiniProfiler];
+pub const FORMATS: &[&dyn Format] = &[
+    &tonbandgeraet::Tonbandgeraet,
+    &qs::Qs,
+    &sys_t::SysTText,
+    &sys_t::SysTRaw,
+    &sys_t::SysTStp,
+    &tsp::Tsp,
+    &miniprofiler::MiniProfiler,
+];
 
 /// One input format.
 pub trait Format: Sync {

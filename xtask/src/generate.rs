@@ -1,5 +1,7 @@
 //! `cargo xtask gen`: realistic captures of any size.
 
+mod sys_t;
+
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -9,8 +11,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use traceconv::format::miniprofiler::generate as miniprofiler;
 use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::qs::generate as qs;
+use traceconv::format::sys_t::generate::Carrier;
+use traceconv::format::sys_t::stp::NibbleOrder;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
 use traceconv::format::tsp::generate as tsp;
+
+use self::sys_t::SysT;
 
 /// A capture, by format.
 #[derive(Subcommand)]
@@ -19,6 +25,12 @@ pub enum Capture {
     Tonbandgeraet(Tonbandgeraet),
     /// FreeRTOS tasks and queues, over a serial line
     Tsp(Tsp),
+    /// SyS-T messages of three clients, in lines of text
+    SystText(SysT),
+    /// The same as bare bytes
+    SystRaw(SysT),
+    /// The same in STPv2 packets
+    SystStp(SysT),
     /// Completed calls of functions
     Miniprofiler(MiniProfiler),
     /// Dining philosophers on a pre-emptive QP kernel
@@ -199,6 +211,11 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             };
             let options = GenerateOptions { bytes: arguments.bytes, seed: arguments.seed, cores: arguments.cores, damage };
             write(arguments.output.as_ref(), |out| generate::generate(&options, out))
+        }
+        Capture::SystText(arguments) => sys_t::run(arguments, Carrier::Text),
+        Capture::SystRaw(arguments) => sys_t::run(arguments, Carrier::Raw),
+        Capture::SystStp(arguments) => {
+            sys_t::run(arguments, Carrier::Stp(if arguments.lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb }))
         }
         Capture::Tsp(arguments) => {
             let timer = match arguments.timer {

@@ -1,0 +1,37 @@
+//! One frame as a message, and a format with arguments: what is read is written back as it was, and texts stay bounded.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use traceconv::format::sys_t::decode::{Context, Decoder, Records};
+use traceconv::format::sys_t::encode::{Draft, encode};
+use traceconv::format::sys_t::printf::write::Writer;
+use traceconv::format::sys_t::printf::{Format, Packing};
+use traceconv::format::sys_t::record::{Marks, Message};
+
+fuzz_target!(|input: &[u8]| {
+    if let Ok(message) = Message::read_frame(input) {
+        if message.marks == Marks::default() && !message.fields.kind.is_short_form() {
+            let mut again = Vec::new();
+            encode(&Draft::of(&message.fields, message.payload), &mut again);
+            assert_eq!(again, input);
+        }
+    }
+    let mut records = Records::default();
+    records.add_frame(&Decoder::default(), input, Context { len: input.len(), ..Context::default() });
+    assert_eq!(records.stored.len(), 1);
+
+    let (text, arguments) = input.split_at(input.len() / 2);
+    let format = Format::new(text);
+    for packing in [Packing::Typed32, Packing::Typed64, Packing::Slots64, Packing::Floats32] {
+        let mut out = Vec::new();
+        let mut values = 0;
+        let marks = Writer::default().write(&format, packing, arguments, &mut out, |_| values += 1);
+        // Each conversion gives at most its width, or a number of 309 digits and its decimals.
+        assert!(out.len() <= text.len() + arguments.len() + format.pieces().len() * 5000);
+        if format.measure(packing, arguments).is_some() {
+            assert!(!marks.has(Marks::MISSING_ARGUMENTS));
+        }
+        assert!(values <= format.pieces().len());
+    }
+});

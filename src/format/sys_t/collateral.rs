@@ -1,0 +1,472 @@
+//! Collateral: XML files in which a client's catalogs, files and modules are written down.
+//!
+//! Elements are matched by their local name; those that are not known are ignored. What a number is matched against may have a
+//! mask, and the first match in the order of the document wins.
+
+use rustc_hash::FxHashMap;
+
+use super::printf::Format;
+use super::record::Guid;
+use super::shown;
+
+/// All that the given files say.
+#[derive(Debug, Default)]
+pub struct Collateral {
+    /// The clients, in order.
+    pub clients: Vec<Client>,
+    /// All formats of all clients; what tables point to.
+    pub entries: Vec<Entry>,
+}
+
+/// A sender of messages, and what its numbers mean.
+#[derive(Debug, Default)]
+pub struct Client {
+    /// Its name.
+    pub name: String,
+    /// By which GUIDs it is known.
+    guids: Vec<GuidMatch>,
+    /// For which builds this holds: value and mask. Empty: for all.
+    builds: Vec<(u64, u64)>,
+    /// Its messages' time stamps are information, not the time of the message.
+    pub timestamp_is_field: bool,
+    modules: FxHashMap<u64, String>,
+    files: FxHashMap<u64, String>,
+    catalog32: Table,
+    catalog64: Table,
+    short32: Table,
+    short64: Table,
+    protocols: Table,
+}
+
+/// A GUID with a mask.
+#[derive(Debug)]
+struct GuidMatch {
+    id: u128,
+    mask: u128,
+    label: String,
+}
+
+/// A format of a catalog.
+#[derive(Debug)]
+pub struct Entry {
+    /// The format.
+    pub format: Format,
+    /// Its text as it is shown.
+    pub label: String,
+    /// Which bits of a number choose it; the others are the value of a short message.
+    pub mask: u64,
+    /// The file and line that the catalog tells.
+    pub source: Option<(String, u32)>,
+}
+
+/// From numbers to entries.
+#[derive(Debug, Default)]
+struct Table {
+    /// For each mask: from what is left of the number to the first entry that has it.
+    by_mask: Vec<(u64, FxHashMap<u64, u32>)>,
+}
+
+impl Table {
+    fn add(&mut self, id: u64, mask: u64, entry: u32) {
+        let index = self.by_mask.iter().position(|(known, _)| *known == mask).unwrap_or_else(|| {
+            self.by_mask.push((mask, FxHashMap::default()));
+            self.by_mask.len() - 1
+        });
+        if let Some((_, entries)) = self.by_mask.get_mut(index) {
+            entries.entry(id & mask).or_insert(entry);
+        }
+    }
+
+    fn find(&self, id: u64) -> Option<u32> {
+        self.by_mask.iter().filter_map(|(mask, entries)| entries.get(&(id & mask)).copied()).min()
+    }
+}
+
+/// Who sent a message, as far as it can choose a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sender {
+    /// A GUID.
+    Guid(Guid),
+    /// A module, known within its transport's master and channel only.
+    Module(u8),
+    /// Nothing: short messages.
+    Unknown,
+}
+
+/// A client that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its place in [`Collateral::clients`].
+    pub client: u32,
+    /// Only for other builds than the sender's.
+    pub other_build: bool,
+    /// Nothing but that there is no other client speaks for it.
+    pub only_one: bool,
+}
+
+/// Why a file is no collateral.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}, at line {line}, column {column}")]
+pub struct CollateralError {
+    /// What is wrong.
+    pub what: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl Collateral {
+    /// Adds the content of a file.
+    ///
+    /// # Errors
+    /// When it is not well-formed, or a number in it is none.
+    pub fn add(&mut self, file: &[u8]) -> Result<(), CollateralError> {
+        // Some generators put a line end before the declaration, which XML forbids.
+        let file = file.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(file);
+        let start = file.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(file.len());
+        let (blank, document) = file.split_at(start);
+        let lines_before = u32::try_from(memchr::memchr_iter(b'\n', blank).count()).unwrap_or(u32::MAX);
+        let text = std::str::from_utf8(document).map_err(|error| {
+            let before = document.get(..error.valid_up_to()).unwrap_or(&[]);
+            let line = memchr::memchr_iter(b'\n', before).count() + 1;
+            let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |at| at + 1) + 1;
+            let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+            let what = "a byte is not UTF-8".to_owned();
+            CollateralError { what, line: number(line).saturating_add(lines_before), column: number(column) }
+        })?;
+        let document = roxmltree::Document::parse(text).map_err(|error| {
+            let (at, what) = (error.pos(), error.to_string());
+            // The place is told apart.
+            let what = what.strip_suffix(&format!(" at {at}")).unwrap_or(&what).to_owned();
+            CollateralError { what, line: at.row.saturating_add(lines_before), column: at.col }
+        })?;
+        let xml = Xml { document: &document, lines_before };
+        let root = document.root_element();
+        if root.tag_name().name() != "Collateral" {
+            return Err(xml.error(root, format!("the root element is {:?}, not \"Collateral\"", root.tag_name().name())));
+        }
+        for element in root.children().filter(|child| child.tag_name().name() == "Client") {
+            let client = self.read_client(&xml, element)?;
+            self.clients.push(client);
+        }
+        Ok(())
+    }
+
+    fn read_client(&mut self, xml: &Xml<'_, '_>, element: Node<'_, '_>) -> Result<Client, CollateralError> {
+        let mut client = Client { name: element.attribute("Name").unwrap_or_default().into(), ..Client::default() };
+        for (_, file) in items(element, "SourceFiles", "File") {
+            client.files.insert(xml.number(file, "ID")?, text_of(file));
+        }
+        for (_, guid) in items(element, "Guids", "Guid") {
+            let mask = guid.attribute("Mask").map(|_| xml.guid(guid, "Mask")).transpose()?;
+            let id = xml.guid(guid, "ID")?;
+            client.guids.push(GuidMatch { id, mask: mask.unwrap_or(u128::MAX), label: text_of(guid) });
+        }
+        for (_, build) in items(element, "Builds", "Build") {
+            client.builds.push((xml.number(build, "ID")?, xml.mask(build)?));
+        }
+        for (_, option) in items(element, "Options", "Option") {
+            let is_timestamp = option.attribute("Name").is_some_and(|name| name.ends_with("timestamp"));
+            client.timestamp_is_field |= is_timestamp && text_of(option).trim() == "displayAsField";
+        }
+        for (_, module) in items(element, "Modules", "Module") {
+            client.modules.insert(xml.number(module, "ID")?, text_of(module));
+        }
+        let tables = [
+            ("Catalog32", "Format"),
+            ("Catalog64", "Format"),
+            ("Short32", "Format"),
+            ("Short64", "Format"),
+            ("Write", "Protocol"),
+        ];
+        for (section, item) in tables {
+            for (_, node) in items(element, section, item) {
+                let (id, mask) = (xml.number(node, "ID")?, xml.mask(node)?);
+                let source = match (node.attribute("File"), node.attribute("Line")) {
+                    (Some(_), Some(_)) => {
+                        let (file, line) = (xml.number(node, "File")?, xml.number(node, "Line")?);
+                        client.files.get(&file).map(|file| (file.clone(), u32::try_from(line).unwrap_or(u32::MAX)))
+                    }
+                    _ => None,
+                };
+                let format = Format::new(text_of(node).as_bytes());
+                let mut label = String::new();
+                shown::push(format.text(), &mut label);
+                let index = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+                self.entries.push(Entry { format, label, mask, source });
+                let table = match section {
+                    "Catalog32" => &mut client.catalog32,
+                    "Catalog64" => &mut client.catalog64,
+                    "Short32" => &mut client.short32,
+                    "Short64" => &mut client.short64,
+                    _ => &mut client.protocols,
+                };
+                table.add(id, mask, index);
+            }
+        }
+        Ok(client)
+    }
+
+    /// The client that a sender's messages belong to. `at` is the transport's master and channel, `build` what the sender said last.
+    #[must_use]
+    pub fn client(&self, sender: Sender, at: Option<(u16, u16)>, build: Option<u64>) -> Option<Found> {
+        if let Sender::Guid(guid) = sender {
+            return self.client_of(u128::from_be_bytes(guid), build);
+        }
+        let module = if let Sender::Module(module) = sender { module } else { 0 };
+        let place = |at: (u16, u16)| u128::from(at.0) << 80 | u128::from(at.1) << 64;
+        // What the files' comments say, then the same without the transport, then where the reference printer looks.
+        let keys =
+            [at.map(|at| place(at) | u128::from(module) << 56), Some(u128::from(module) << 56), Some(u128::from(module) << 64)];
+        let keys = if sender == Sender::Unknown { keys.get(..1) } else { keys.get(..) };
+        let found = keys.into_iter().flatten().flatten().find_map(|&key| self.client_of(key, build));
+        found.or_else(|| {
+            let only_one = Found { client: 0, other_build: !self.clients.first()?.holds_for(build), only_one: true };
+            (self.clients.len() == 1).then_some(only_one)
+        })
+    }
+
+    fn client_of(&self, guid: u128, build: Option<u64>) -> Option<Found> {
+        let mut fallback = None;
+        for (index, client) in (0u32..).zip(&self.clients) {
+            if client.guids.iter().any(|known| guid & known.mask == known.id & known.mask) {
+                let found = Found { client: index, other_build: !client.holds_for(build), only_one: false };
+                if !found.other_build {
+                    return Some(found);
+                }
+                fallback = fallback.or(Some(found));
+            }
+        }
+        fallback
+    }
+
+    /// A client's entry; `None` for none.
+    #[must_use]
+    pub fn get(&self, client: u32) -> Option<&Client> {
+        self.clients.get(client as usize)
+    }
+
+    /// A format.
+    #[inline]
+    #[must_use]
+    pub fn entry(&self, index: u32) -> Option<&Entry> {
+        self.entries.get(index as usize)
+    }
+
+    /// Whether the choice of a client may depend on builds.
+    #[must_use]
+    pub fn has_builds(&self) -> bool {
+        self.clients.iter().any(|client| !client.builds.is_empty())
+    }
+}
+
+impl Client {
+    fn holds_for(&self, build: Option<u64>) -> bool {
+        let Some(build) = build else { return true };
+        self.builds.is_empty() || self.builds.iter().any(|(id, mask)| build & mask == id & mask)
+    }
+
+    /// The name of a module.
+    #[must_use]
+    pub fn module(&self, module: u8) -> Option<&str> {
+        self.modules.get(&module.into()).map(String::as_str)
+    }
+
+    /// The label of the GUID by which it is known.
+    #[must_use]
+    pub fn label(&self, guid: Guid) -> Option<&str> {
+        let guid = u128::from_be_bytes(guid);
+        let known = self.guids.iter().find(|known| guid & known.mask == known.id & known.mask)?;
+        Some(known.label.as_str()).filter(|label| !label.is_empty())
+    }
+
+    /// The path of a file.
+    #[must_use]
+    pub fn file(&self, file: u32) -> Option<&str> {
+        self.files.get(&file.into()).map(String::as_str)
+    }
+
+    /// The format of a catalog message.
+    #[inline]
+    #[must_use]
+    pub fn catalog(&self, wide: bool, id: u64) -> Option<u32> {
+        if wide { self.catalog64.find(id) } else { self.catalog32.find(id) }
+    }
+
+    /// The format of a short message.
+    #[must_use]
+    pub fn short(&self, wide: bool, value: u64) -> Option<u32> {
+        if wide { self.short64.find(value) } else { self.short32.find(value) }
+    }
+
+    /// The name of a raw protocol, maybe with a place for its number.
+    #[must_use]
+    pub fn protocol(&self, protocol: u8) -> Option<u32> {
+        self.protocols.find(protocol.into())
+    }
+}
+
+type Node<'a, 'input> = roxmltree::Node<'a, 'input>;
+
+/// The elements `item` in the sections `section` of `parent`, numbered.
+fn items<'a, 'input: 'a>(
+    parent: Node<'a, 'input>,
+    section: &'static str,
+    item: &'static str,
+) -> impl Iterator<Item = (usize, Node<'a, 'input>)> {
+    let sections = parent.children().filter(move |child| child.tag_name().name() == section);
+    sections.flat_map(move |section| section.children().filter(move |child| child.tag_name().name() == item)).enumerate()
+}
+
+fn text_of(node: Node<'_, '_>) -> String {
+    node.children().filter_map(|child| child.text()).collect()
+}
+
+/// A document, and where its text starts in the file.
+struct Xml<'a, 'input> {
+    document: &'a roxmltree::Document<'input>,
+    lines_before: u32,
+}
+
+impl Xml<'_, '_> {
+    fn error(&self, node: Node<'_, '_>, what: String) -> CollateralError {
+        let at = self.document.text_pos_at(node.range().start);
+        CollateralError { what, line: at.row.saturating_add(self.lines_before), column: at.col }
+    }
+
+    fn attribute<'a>(&self, node: Node<'a, '_>, name: &str) -> Result<&'a str, CollateralError> {
+        let missing = || self.error(node, format!("the element {:?} has no attribute {name:?}", node.tag_name().name()));
+        node.attribute(name).ok_or_else(missing)
+    }
+
+    fn number(&self, node: Node<'_, '_>, name: &str) -> Result<u64, CollateralError> {
+        let text = self.attribute(node, name)?.trim();
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        let number = digits.map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
+        number.map_err(|_| self.error(node, format!("the attribute {name:?} is {text:?}, which is no number of 64 bits")))
+    }
+
+    /// Its mask; all bits without one.
+    fn mask(&self, node: Node<'_, '_>) -> Result<u64, CollateralError> {
+        if node.attribute("Mask").is_some() { self.number(node, "Mask") } else { Ok(u64::MAX) }
+    }
+
+    fn guid(&self, node: Node<'_, '_>, name: &str) -> Result<u128, CollateralError> {
+        let text = self.attribute(node, name)?.trim();
+        let digits: String = text.trim_start_matches('{').trim_end_matches('}').chars().filter(|&c| c != '-').collect();
+        let guid = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32);
+        guid.ok_or_else(|| self.error(node, format!("the attribute {name:?} is {text:?}, which is no GUID")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUID: Guid = *b"\x49\x4E\x54\x43\x8A\x9C\x40\x14\xA6\x5A\x2F\x36\xA3\x6D\x96\xE4";
+
+    fn read(text: &str) -> Result<Collateral, CollateralError> {
+        let mut collateral = Collateral::default();
+        collateral.add(text.as_bytes()).map(|()| collateral)
+    }
+
+    fn client(inside: &str) -> String {
+        format!(
+            "<syst:Collateral xmlns:syst=\"http://www.mipi.org/1.0/sys-t\"><syst:Client Name=\"c\">{inside}</syst:Client></syst:Collateral>"
+        )
+    }
+
+    #[test]
+    fn everything_a_client_may_have() {
+        let text = "\n\n<?xml version=\"1.0\"?>".to_owned()
+            + &client(
+                "<syst:Guids><syst:Guid ID=\"{494E5443-8A9C-4014-A65A-2F36A36D96E4}\"><![CDATA[user]]></syst:Guid></syst:Guids>
+                 <syst:Options><syst:Option Name=\"syst:timestamp\">displayAsField</syst:Option></syst:Options>
+                 <syst:Modules><syst:Module ID=\"0x2\">net</syst:Module></syst:Modules>
+                 <syst:Catalog32><syst:Format ID=\"0x20\" File=\"1\" Line=\"7\"><![CDATA[a=%d <b> & c]]></syst:Format></syst:Catalog32>
+                 <syst:SourceFiles><syst:File ID=\"1\">main.c</syst:File></syst:SourceFiles>
+                 <syst:Short32><syst:Format ID=\"0x0E000000\" Mask=\"0x0F000000\">error %d</syst:Format></syst:Short32>
+                 <syst:Write><syst:Protocol ID=\"1\" Mask=\"0x00\">Protocol%d</syst:Protocol></syst:Write>
+                 <other:EnumDefinition xmlns:other=\"x\"><Enum/></other:EnumDefinition>",
+            );
+        let collateral = read(&text).unwrap();
+        let found = collateral.client(Sender::Guid(GUID), None, Some(9)).unwrap();
+        assert_eq!(found, Found { client: 0, other_build: false, only_one: false });
+        let client = collateral.get(0).unwrap();
+        assert_eq!((client.label(GUID), client.module(2), client.timestamp_is_field), (Some("user"), Some("net"), true));
+        let entry = collateral.entry(client.catalog(false, 0x20).unwrap()).unwrap();
+        assert_eq!((entry.label.as_str(), &entry.source), ("a=%d <b> & c", &Some(("main.c".to_owned(), 7))));
+        let short = collateral.entry(client.short(false, 0x0E00_0003).unwrap()).unwrap();
+        assert_eq!((short.label.as_str(), short.mask), ("error %d", 0x0F00_0000));
+        assert!(client.protocol(26).is_some() && client.catalog(true, 0x20).is_none());
+    }
+
+    #[test]
+    fn the_first_match_in_the_document_wins() {
+        let entry = |id: &str, mask: &str, text: &str| format!("<Format ID=\"{id}\" {mask}>{text}</Format>");
+        let collateral = read(&client(&format!(
+            "<Catalog32>{}{}{}</Catalog32>",
+            entry("5", "", "exact"),
+            entry("0x10", "Mask=\"0xF0\"", "masked"),
+            entry("0x11", "", "late")
+        )));
+        let collateral = collateral.unwrap();
+        let label = |id| collateral.entry(collateral.clients[0].catalog(false, id)?).map(|entry| entry.label.clone());
+        assert_eq!(label(5).as_deref(), Some("exact"));
+        assert_eq!(label(0x11).as_deref(), Some("masked"));
+        assert_eq!(label(0x25), None);
+    }
+
+    #[test]
+    fn builds_choose_among_clients() {
+        let one = |name: &str, build: &str| {
+            format!(
+                "<Client Name=\"{name}\"><Guids><Guid ID=\"494E5443-8A9C-4014-A65A-2F36A36D96E4\"/></Guids>
+                 <Builds><Build ID=\"{build}\" Mask=\"0xFFFF0000\"/></Builds></Client>"
+            )
+        };
+        let collateral = read(&format!("<Collateral>{}{}</Collateral>", one("a", "0x10000"), one("b", "0x20000"))).unwrap();
+        let found = |build| collateral.client(Sender::Guid(GUID), None, build).unwrap();
+        assert_eq!((found(Some(0x2_0007)).client, found(Some(0x1_0000)).client, found(None).client), (1, 0, 0));
+        assert_eq!(found(Some(0x3_0000)), Found { client: 0, other_build: true, only_one: false });
+        assert!(collateral.has_builds());
+    }
+
+    #[test]
+    fn senders_without_guid() {
+        let collateral = read(
+            "<Collateral><Client Name=\"a\"><Guids><Guid ID=\"{00000000-0644-0000-0000-000000000000}\" \
+             Mask=\"{00000000-FFFF-0000-8000-000000000000}\"/></Guids></Client>\
+             <Client Name=\"b\"><Guids><Guid ID=\"{00000000-0000-0000-2A00-000000000000}\"/></Guids></Client>\
+             <Client Name=\"c\"><Guids><Guid ID=\"{00000000-0000-002B-0000-000000000000}\"/></Guids></Client></Collateral>",
+        );
+        let collateral = collateral.unwrap();
+        let found = |sender, at| collateral.client(sender, at, None).map(|found| found.client);
+        assert_eq!(found(Sender::Module(9), Some((0x644, 3))), Some(0));
+        assert_eq!(found(Sender::Unknown, Some((0x644, 3))), Some(0));
+        assert_eq!(found(Sender::Module(0x2A), Some((1, 1))), Some(1));
+        assert_eq!(found(Sender::Module(0x2B), None), Some(2));
+        assert_eq!(found(Sender::Module(0x2C), None), None);
+        let only = read(&client("")).unwrap();
+        assert_eq!(only.client(Sender::Unknown, None, None), Some(Found { client: 0, other_build: false, only_one: true }));
+        assert_eq!(only.client(Sender::Guid(GUID), None, None), None);
+    }
+
+    #[test]
+    fn broken_files_say_where() {
+        let error = |text: &str| read(text).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(
+            error("\n<Collateral>\n  <Client></Collateral>"),
+            "expected 'Client' tag, not 'Collateral', at line 3, column 11"
+        );
+        assert_eq!(error("<Other/>"), "the root element is \"Other\", not \"Collateral\", at line 1, column 1");
+        let number = client("\n<Builds><Build ID=\"0xZ\"/></Builds>");
+        assert_eq!(error(&number), "the attribute \"ID\" is \"0xZ\", which is no number of 64 bits, at line 2, column 9");
+        let guid = client("<Guids><Guid ID=\"{1234}\"/></Guids>");
+        assert!(error(&guid).contains("which is no GUID"));
+        assert!(error(&client("<Builds><Build/></Builds>")).contains("the element \"Build\" has no attribute \"ID\""));
+        let mut collateral = Collateral::default();
+        assert_eq!(collateral.add(b"<Collateral>\n\xFF").unwrap_err().to_string(), "a byte is not UTF-8, at line 2, column 1");
+    }
+}

@@ -1,0 +1,551 @@
+//! Messages → records: what a message means by itself, its text made.
+//!
+//! All transports give their messages to [`Records::add_frame`]. Texts, arguments and names lie beside the records, so that a record
+//! is `Copy`; who sent it and what it is called are numbers into tables of the part, which the resolver looks up once per part.
+
+mod payload;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::TextRef;
+
+use super::collateral::{Collateral, Found, Sender};
+use super::printf::Format;
+use super::printf::write::Writer;
+use super::record::{Location, Malformed, Marks, Message};
+use super::shown;
+
+/// How many bytes of a frame that is no message are shown.
+pub const KEPT_RAW_BYTES: usize = 256;
+
+/// How many bytes of raw data are shown of one message.
+pub const SHOWN_DATA_BYTES: usize = 4096;
+
+/// How many different printf formats of one part are kept compiled.
+const FORMATS_LIMIT: usize = 1 << 14;
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A build was told; [`Stored::value`] is its number.
+    Build,
+    /// A short message; the value is the user's.
+    Short {
+        /// Whether it has 60 bits; else 28.
+        wide: bool,
+    },
+    /// A text.
+    Text,
+    /// A function was entered.
+    Enter,
+    /// A function was left.
+    Exit,
+    /// The library was used wrongly.
+    InvalidParam,
+    /// An assertion failed.
+    Assert,
+    /// A printf message.
+    Printf,
+    /// A catalog message; the value is its id.
+    Catalog,
+    /// Data of a protocol; the value is its number.
+    Raw,
+    /// Structured data; the value is its id.
+    Sbd,
+    /// The message clock was told: the value, and its frequency in Hz in [`Stored::extra`].
+    Clock,
+    /// A line of text around the messages.
+    Console,
+    /// A frame that is no message.
+    Malformed(Malformed),
+    /// Something the transport says; see [`Notice`].
+    Notice(Notice),
+}
+
+/// What a transport says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// The number of hex digits is odd; the last one was dropped.
+    OddDigits,
+    /// A line is too long to be one.
+    OverlongLine,
+    /// Bytes between messages that are none.
+    Unsynced,
+    /// A message whose end nothing tells.
+    Undelimited,
+    /// Data was lost on one master.
+    MasterError,
+    /// Data was lost, not known where.
+    GlobalError,
+    /// A trigger; the value is its number.
+    Trigger,
+    /// The next message began before this one had ended.
+    Unfinished,
+    /// Data before the start of a message was seen.
+    Beginless,
+    /// A packet of unknown layout.
+    UnknownPacket,
+    /// The clock's frequency in Hz, in [`Stored::value`].
+    Frequency,
+}
+
+impl Notice {
+    /// Its name, for people and scripts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Notice::OddDigits => "odd digits",
+            Notice::OverlongLine => "overlong line",
+            Notice::Unsynced => "unsynced",
+            Notice::Undelimited => "undelimited",
+            Notice::MasterError => "MERR",
+            Notice::GlobalError => "GERR",
+            Notice::Trigger => "TRIG",
+            Notice::Unfinished => "unfinished message",
+            Notice::Beginless => "beginless message",
+            Notice::UnknownPacket => "unknown packet",
+            Notice::Frequency => "FREQ",
+        }
+    }
+}
+
+/// What a record is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRef {
+    /// By its body.
+    Body,
+    /// As an entry of the collateral.
+    Entry(u32),
+    /// As a name of the part.
+    Local(u32),
+}
+
+/// Where a record was sent from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceRef {
+    /// Not told.
+    None,
+    /// The catalog tells.
+    Entry(u32),
+    /// An index into [`Records::sources`].
+    Local(u32),
+}
+
+/// A record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stored {
+    /// Where it starts in the input, in bytes from [`Records::base`].
+    pub offset: u32,
+    /// How many bytes of input it takes.
+    pub len: u32,
+    /// What it is.
+    pub what: What,
+    /// From 0 to 7.
+    pub severity: u8,
+    /// What is odd about it.
+    pub marks: Marks,
+    /// An index into [`Records::senders`].
+    pub sender: u32,
+    /// What it is called.
+    pub name: NameRef,
+    /// Where it was sent from.
+    pub source: SourceRef,
+    /// Its text, in [`Records::texts`].
+    pub body: TextRef,
+    /// Its arguments: where they start in [`Records::args`], and how many there are.
+    pub args: (u32, u32),
+    /// The time of the message clock, in ticks.
+    pub timestamp: Option<u64>,
+    /// The time of the transport, in ticks.
+    pub transport: Option<u64>,
+    /// A number that its kind has.
+    pub value: u64,
+    /// Another one.
+    pub extra: u64,
+}
+
+/// What an argument is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// By its place among those of the format.
+    Place(u16),
+    /// The number of a catalog's format.
+    CatalogId,
+    /// Bytes, as hex.
+    Data,
+    /// How many bytes there are.
+    DataLength,
+    /// The number of a structured record.
+    Id,
+    /// Its address.
+    Address,
+    /// Its name.
+    Name,
+    /// Where the target's program was.
+    CodeAddress,
+    /// The number of a file that the collateral does not have.
+    FileId,
+    /// The line in it.
+    Line,
+    /// A text.
+    Text,
+}
+
+/// An argument's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgValue {
+    /// Signed.
+    Int(i64),
+    /// Unsigned.
+    Uint(u64),
+    /// Shown in hex.
+    Hex(u64),
+    /// A floating-point number.
+    Float(f64),
+    /// A text in [`Records::texts`].
+    Text(TextRef),
+}
+
+/// Who sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SenderKey {
+    /// GUID or module.
+    pub sender: Sender,
+    /// The unit.
+    pub unit: u16,
+    /// Master and channel, if the transport has them.
+    pub place: Option<(u16, u16)>,
+}
+
+/// A sender of the part.
+#[derive(Clone, Copy, Debug)]
+pub struct PartSender {
+    /// Who.
+    pub key: SenderKey,
+    /// The client in the collateral.
+    pub found: Option<Found>,
+}
+
+/// Where in a program, not yet looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartSource {
+    /// The client in the collateral, or none.
+    pub client: Option<u32>,
+    /// File and line, or an address.
+    pub location: Location,
+}
+
+/// The records of one part.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Where the part starts in the input, in bytes.
+    pub base: u64,
+    /// The records, in file order.
+    pub stored: Vec<Stored>,
+    /// Texts of records and arguments.
+    pub texts: String,
+    /// Arguments of records.
+    pub args: Vec<(Key, ArgValue)>,
+    /// Who sent them.
+    pub senders: Vec<PartSender>,
+    /// Names that records have.
+    pub names: Vec<String>,
+    /// Where they were sent from.
+    pub sources: Vec<PartSource>,
+    /// Bytes that became records, or that belong to them.
+    pub ok_bytes: u64,
+    /// The builds that senders told last.
+    builds: FxHashMap<Sender, u64>,
+    sender_of: FxHashMap<SenderKey, u32>,
+    last_sender: Option<(SenderKey, u32)>,
+    name_of: FxHashMap<Box<[u8]>, u32>,
+    /// By the format's text: the compiled format, and its name.
+    format_of: FxHashMap<Box<[u8]>, u32>,
+    formats: Vec<(Format, u32)>,
+    source_of: FxHashMap<PartSource, u32>,
+    writer: Writer,
+    /// A text being made.
+    made: Vec<u8>,
+}
+
+/// What decoding needs to know beside the bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    /// The catalogs.
+    pub collateral: Arc<Collateral>,
+    /// The builds of text and raw inputs, by where they are told; found by the first pass if the choice of clients needs them.
+    pub builds: Arc<Vec<(u64, Sender, u64)>>,
+}
+
+/// Where a frame comes from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    /// Where in the input, in bytes.
+    pub offset: u64,
+    /// How many bytes of input it takes.
+    pub len: usize,
+    /// Master and channel.
+    pub place: Option<(u16, u16)>,
+    /// The time of the transport, in ticks.
+    pub transport: Option<u64>,
+}
+
+impl Records {
+    /// Forgets the content and keeps the memory, for another part.
+    pub fn reset(&mut self, base: u64) {
+        self.base = base;
+        self.stored.clear();
+        self.texts.clear();
+        self.args.clear();
+        self.senders.clear();
+        self.names.clear();
+        self.sources.clear();
+        self.ok_bytes = 0;
+        self.sender_of.clear();
+        self.last_sender = None;
+        self.name_of.clear();
+        self.format_of.clear();
+        self.formats.clear();
+        self.source_of.clear();
+    }
+
+    /// Forgets which builds were told: the next part is another one, and what was told before it is looked up.
+    pub fn forget_builds(&mut self) {
+        self.builds.clear();
+    }
+
+    /// A text of this part; empty for a foreign reference.
+    #[inline]
+    #[must_use]
+    pub fn text(&self, text: TextRef) -> &str {
+        let start = text.start as usize;
+        self.texts.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+    }
+
+    /// The arguments of a record.
+    #[inline]
+    #[must_use]
+    pub fn args_of(&self, stored: &Stored) -> &[(Key, ArgValue)] {
+        let start = stored.args.0 as usize;
+        self.args.get(start..start.saturating_add(stored.args.1 as usize)).unwrap_or(&[])
+    }
+
+    /// Takes a frame: a message, or what is none.
+    pub fn add_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
+        match Message::read_frame(frame) {
+            Ok(message) => self.add_message(decoder, &message, context),
+            Err(reason) => self.add_malformed(reason, frame, context),
+        }
+    }
+
+    /// Takes a message.
+    #[inline]
+    pub fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
+        let header = message.fields.header;
+        let key = if message.fields.kind.is_short_form() {
+            SenderKey { sender: Sender::Unknown, unit: 0, place: context.place }
+        } else {
+            let sender = message.fields.guid.map_or(Sender::Module(header.module()), Sender::Guid);
+            SenderKey { sender, unit: header.unit(), place: context.place }
+        };
+        if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
+            self.take_build(decoder, key.sender, build);
+        }
+        let sender = self.sender(decoder, key, context.offset);
+        let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };
+        let mut stored = self.empty(What::Text, context);
+        stored.severity = severity;
+        stored.marks = message.marks;
+        stored.sender = sender;
+        stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
+        let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
+        self.take_location(decoder, &mut stored, found, message.fields.location);
+        self.take_payload(decoder, &mut stored, message, found);
+        if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
+            stored.marks.add(Marks::OTHER_BUILD);
+        }
+        stored.args.1 = u32::try_from(self.args.len()).unwrap_or(u32::MAX) - stored.args.0;
+        self.ok_bytes += context.len as u64;
+        self.stored.push(stored);
+    }
+
+    /// Takes bytes that are no message. They are not decoded.
+    #[cold]
+    pub fn add_malformed(&mut self, reason: Malformed, frame: &[u8], context: Context) {
+        let mut stored = self.empty(What::Malformed(reason), context);
+        stored.body = self.hex_text(frame, KEPT_RAW_BYTES);
+        self.stored.push(stored);
+    }
+
+    /// Takes a line of text between messages.
+    pub fn add_console(&mut self, line: &[u8], context: Context) {
+        let start = self.texts.len();
+        shown::push_console(line, &mut self.texts);
+        if self.texts.get(start..).is_none_or(|text| text.trim().is_empty()) {
+            self.texts.truncate(start);
+            return;
+        }
+        let mut stored = self.empty(What::Console, context);
+        stored.body = self.since(start);
+        self.stored.push(stored);
+    }
+
+    /// Takes what a transport says. Its bytes count as decoded, or as skipped, where it is entered in the ledger.
+    pub fn add_notice(&mut self, notice: Notice, value: u64, context: Context) {
+        let mut stored = self.empty(What::Notice(notice), context);
+        stored.value = value;
+        stored.extra = context.len as u64;
+        if context.place.is_some() {
+            let key = SenderKey { sender: Sender::Unknown, unit: 0, place: context.place };
+            stored.sender = self.sender_without_client(key);
+        }
+        self.stored.push(stored);
+    }
+
+    fn empty(&self, what: What, context: Context) -> Stored {
+        Stored {
+            offset: u32::try_from(context.offset.saturating_sub(self.base)).unwrap_or(u32::MAX),
+            len: u32::try_from(context.len).unwrap_or(u32::MAX),
+            what,
+            severity: 0,
+            marks: Marks::default(),
+            sender: u32::MAX,
+            name: NameRef::Body,
+            source: SourceRef::None,
+            body: TextRef::NONE,
+            args: (u32::try_from(self.args.len()).unwrap_or(u32::MAX), 0),
+            timestamp: None,
+            transport: context.transport,
+            value: 0,
+            extra: 0,
+        }
+    }
+
+    /// The text that was appended since.
+    fn since(&self, start: usize) -> TextRef {
+        match (u32::try_from(start), u32::try_from(self.texts.len() - start)) {
+            (Ok(start), Ok(len)) => TextRef { start, len },
+            _ => TextRef::NONE,
+        }
+    }
+
+    fn hex_text(&mut self, bytes: &[u8], limit: usize) -> TextRef {
+        let start = self.texts.len();
+        shown::push_hex(bytes.get(..limit).unwrap_or(bytes), &mut self.texts);
+        self.since(start)
+    }
+
+    #[inline]
+    fn sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
+        match self.last_sender {
+            Some((last, index)) if last == key => index,
+            _ => self.look_up_sender(decoder, key, offset),
+        }
+    }
+
+    fn look_up_sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
+        let index = match self.sender_of.get(&key) {
+            Some(&index) => index,
+            None => {
+                let build = self.build_of(decoder, key.sender, offset);
+                let found = decoder.collateral.client(key.sender, key.place, build);
+                self.add_sender(PartSender { key, found })
+            }
+        };
+        self.last_sender = Some((key, index));
+        index
+    }
+
+    fn sender_without_client(&mut self, key: SenderKey) -> u32 {
+        match self.sender_of.get(&key) {
+            Some(&index) => index,
+            None => self.add_sender(PartSender { key, found: None }),
+        }
+    }
+
+    fn add_sender(&mut self, sender: PartSender) -> u32 {
+        let index = u32::try_from(self.senders.len()).unwrap_or(u32::MAX);
+        self.sender_of.insert(sender.key, index);
+        self.senders.push(sender);
+        index
+    }
+
+    /// The build that a sender told last before `offset`.
+    fn build_of(&mut self, decoder: &Decoder, sender: Sender, offset: u64) -> Option<u64> {
+        if !decoder.collateral.has_builds() {
+            return None;
+        }
+        // A compact build names no sender: it is of those that have no GUID.
+        let told_by = |of: Sender| of == sender || (of == Sender::Unknown && matches!(sender, Sender::Module(_)));
+        let here = self.builds.get(&sender).or_else(|| self.builds.iter().find(|(of, _)| told_by(**of)).map(|(_, build)| build));
+        here.copied().or_else(|| {
+            let before = decoder.builds.iter().rev().find(|(at, of, _)| *at <= offset && told_by(*of));
+            before.map(|(.., build)| *build)
+        })
+    }
+
+    #[cold]
+    fn take_build(&mut self, decoder: &Decoder, sender: Sender, build: u64) {
+        if !decoder.collateral.has_builds() {
+            return;
+        }
+        self.builds.insert(sender, build);
+        for index in 0..self.senders.len() {
+            let key = self.senders[index].key;
+            let is_present = self.sender_of.get(&key).is_some_and(|&present| present as usize == index);
+            if !is_present {
+                continue;
+            }
+            if key.sender == sender || (sender == Sender::Unknown && matches!(key.sender, Sender::Module(_))) {
+                let found = decoder.collateral.client(key.sender, key.place, Some(build));
+                if found != self.senders[index].found {
+                    // What was said before keeps its client: the sender goes on under a new number.
+                    let next = self.add_sender(PartSender { key, found });
+                    self.last_sender = Some((key, next));
+                }
+            }
+        }
+    }
+
+    /// A name of the part.
+    fn local_name(&mut self, bytes: &[u8]) -> NameRef {
+        if let Some(&index) = self.name_of.get(bytes) {
+            return NameRef::Local(index);
+        }
+        if self.names.len() >= FORMATS_LIMIT {
+            return NameRef::Body;
+        }
+        let mut name = String::new();
+        shown::push(bytes, &mut name);
+        let index = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(name);
+        self.name_of.insert(bytes.into(), index);
+        NameRef::Local(index)
+    }
+
+    fn take_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<Found>, location: Option<Location>) {
+        let Some(location) = location else { return };
+        let client = found.map(|found| found.client);
+        if let Some(address) = location.address() {
+            self.args.push((Key::CodeAddress, ArgValue::Hex(address)));
+        } else if let Some((file, line)) = location.file_line()
+            && client.and_then(|client| decoder.collateral.get(client)?.file(file)).is_none()
+        {
+            self.args.push((Key::FileId, ArgValue::Uint(file.into())));
+            self.args.push((Key::Line, ArgValue::Uint(line.into())));
+        }
+        let source = PartSource { client, location };
+        let index = match self.source_of.get(&source) {
+            Some(&index) => index,
+            None => {
+                let index = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
+                self.sources.push(source);
+                self.source_of.insert(source, index);
+                index
+            }
+        };
+        stored.source = SourceRef::Local(index);
+    }
+}

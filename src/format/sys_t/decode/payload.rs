@@ -1,0 +1,258 @@
+//! Payloads: texts, formats with their arguments, data.
+
+use super::{ArgValue, Decoder, FORMATS_LIMIT, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, What};
+use crate::format::sys_t::collateral::{Client, Entry, Found};
+use crate::format::sys_t::printf::write::{Value, Writer};
+use crate::format::sys_t::printf::{Format, Packing};
+use crate::format::sys_t::record::{Kind, Marks, Message, Pointers, Reader, Sbd};
+use crate::format::sys_t::shown;
+
+/// A message may be followed by bytes that are no arguments (bookkeeping of the target's own logging), but a long format that is
+/// not found has nothing else: then this many arguments are shown as words.
+const RAW_WORDS: usize = 16;
+
+impl Records {
+    #[inline]
+    pub(super) fn take_payload(&mut self, decoder: &Decoder, stored: &mut Stored, message: &Message<'_>, found: Option<Found>) {
+        let client = found.and_then(|found| decoder.collateral.get(found.client));
+        match message.fields.kind {
+            Kind::Catalog { wide_id, pointers } => self.take_catalog(decoder, stored, message, client, wide_id, pointers),
+            Kind::Printf(pointers) => self.take_printf(stored, message, pointers),
+            Kind::Generic => self.take_text(stored, What::Text, message.payload),
+            Kind::InvalidParam => self.take_text(stored, What::InvalidParam, message.payload),
+            Kind::Assert => self.take_text(stored, What::Assert, message.payload),
+            Kind::FunctionEnter => self.take_function(stored, What::Enter, message.payload),
+            Kind::FunctionExit => self.take_function(stored, What::Exit, message.payload),
+            Kind::Short32 | Kind::Short64 => {
+                let wide = message.fields.kind == Kind::Short64;
+                stored.what = What::Short { wide };
+                stored.value = message.short_value().unwrap_or(0);
+                self.take_short(decoder, stored, client, wide);
+            }
+            Kind::BuildLong | Kind::BuildCompact32 | Kind::BuildCompact64 => self.take_build_text(stored, message),
+            Kind::ClockSync => {
+                stored.what = What::Clock;
+                match message.clock() {
+                    Some((value, hz)) => (stored.value, stored.extra) = (value, hz),
+                    None => stored.marks.add(Marks::TRUNCATED),
+                }
+            }
+            Kind::Raw(protocol) => {
+                stored.what = What::Raw;
+                stored.value = protocol.into();
+                let named = client.and_then(|client| decoder.collateral.entry(client.protocol(protocol)?));
+                let mut name = b"RAW ".to_vec();
+                match named {
+                    Some(entry) => {
+                        let number = u64::from(protocol).to_le_bytes();
+                        self.writer.write(&entry.format, Packing::Typed32, &number, &mut name, |_| {});
+                    }
+                    None => name.extend(protocol.to_string().bytes()),
+                }
+                stored.name = self.local_name(&name);
+                self.take_data(message.payload);
+            }
+            Kind::Sbd(subtype) => self.take_sbd(stored, subtype, message.payload),
+        }
+    }
+
+    fn take_text(&mut self, stored: &mut Stored, what: What, payload: &[u8]) {
+        stored.what = what;
+        let (text, _) = Reader(payload).text();
+        self.push_body(stored, text);
+    }
+
+    fn push_body(&mut self, stored: &mut Stored, text: &[u8]) {
+        let start = self.texts.len();
+        if !shown::push(text, &mut self.texts) {
+            stored.marks.add(Marks::NOT_UTF8);
+        }
+        stored.body = self.since(start);
+    }
+
+    fn take_function(&mut self, stored: &mut Stored, what: What, payload: &[u8]) {
+        stored.what = what;
+        let (text, _) = Reader(payload).text();
+        self.push_body(stored, text);
+        stored.name = self.local_name(text);
+    }
+
+    fn take_build_text(&mut self, stored: &mut Stored, message: &Message<'_>) {
+        stored.what = What::Build;
+        let Some(build) = message.build() else {
+            stored.marks.add(Marks::TRUNCATED);
+            return;
+        };
+        stored.value = build;
+        stored.name = self.local_name(format!("build {build:#x}").as_bytes());
+        if message.fields.kind == Kind::BuildLong {
+            let (text, _) = Reader(message.payload.get(8..).unwrap_or(&[])).text();
+            self.push_body(stored, text);
+        }
+    }
+
+    fn take_short(&mut self, decoder: &Decoder, stored: &mut Stored, client: Option<&Client>, wide: bool) {
+        let number = client.and_then(|client| client.short(wide, stored.value));
+        match number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
+            Some((number, entry)) => {
+                stored.name = NameRef::Entry(number);
+                let value = stored.value & !entry.mask;
+                self.format(stored, &entry.format, Packing::Typed32, &value.to_le_bytes(), false);
+                if !entry.format.is_plain() {
+                    self.args.push((Key::Place(0), ArgValue::Uint(value)));
+                    // The value of a counter.
+                    stored.extra = value;
+                }
+            }
+            None => {
+                let start = self.texts.len();
+                let width = if wide { 15 } else { 7 };
+                let _ = std::fmt::Write::write_fmt(&mut self.texts, format_args!("0x{:0width$X}", stored.value));
+                stored.body = self.since(start);
+            }
+        }
+    }
+
+    fn take_catalog(
+        &mut self,
+        decoder: &Decoder,
+        stored: &mut Stored,
+        message: &Message<'_>,
+        client: Option<&Client>,
+        wide: bool,
+        pointers: Pointers,
+    ) {
+        stored.what = What::Catalog;
+        let mut reader = Reader(message.payload);
+        let id = if wide { reader.u64() } else { reader.u32().map(u64::from) };
+        let Some(id) = id else {
+            stored.marks.add(Marks::TRUNCATED);
+            return;
+        };
+        stored.value = id;
+        let arguments = reader.0;
+        let number = client.and_then(|client| client.catalog(wide, id));
+        if let Some((number, entry)) = number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
+            stored.name = NameRef::Entry(number);
+            if stored.source == SourceRef::None && entry.source.is_some() {
+                stored.source = SourceRef::Entry(number);
+            }
+            return self.take_entry(stored, entry, pointers, arguments);
+        }
+        stored.name = self.local_name(format!("catalog {id:#x}").as_bytes());
+        for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
+            let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+            self.args.push((Key::Place(place), ArgValue::Hex(value)));
+        }
+        if arguments.len() > 4 * RAW_WORDS {
+            self.take_data(arguments);
+        }
+    }
+
+    fn take_entry(&mut self, stored: &mut Stored, entry: &Entry, pointers: Pointers, arguments: &[u8]) {
+        let packing = entry.format.catalog_packing(pointers, arguments);
+        if packing == Packing::Slots64 {
+            stored.marks.add(Marks::SLOTS);
+        }
+        self.args.push((Key::CatalogId, ArgValue::Hex(stored.value)));
+        self.format(stored, &entry.format, packing, arguments, true);
+    }
+
+    fn take_printf(&mut self, stored: &mut Stored, message: &Message<'_>, pointers: Pointers) {
+        stored.what = What::Printf;
+        let mut reader = Reader(message.payload);
+        let (text, _) = reader.text();
+        let packing = Packing::typed(pointers);
+        let index = match self.format_of.get(text) {
+            Some(&index) => index,
+            None if self.formats.len() >= FORMATS_LIMIT => {
+                return self.format(stored, &Format::new(text), packing, reader.0, true);
+            }
+            None => {
+                let NameRef::Local(name) = self.local_name(text) else {
+                    return self.format(stored, &Format::new(text), packing, reader.0, true);
+                };
+                let index = u32::try_from(self.formats.len()).unwrap_or(u32::MAX);
+                self.formats.push((Format::new(text), name));
+                self.format_of.insert(text.into(), index);
+                index
+            }
+        };
+        let formats = std::mem::take(&mut self.formats);
+        if let Some((format, name)) = formats.get(index as usize) {
+            stored.name = NameRef::Local(*name);
+            self.format(stored, format, packing, reader.0, true);
+        }
+        self.formats = formats;
+    }
+
+    /// Makes the text of a format, and lists its arguments if they are wanted.
+    fn format(&mut self, stored: &mut Stored, format: &Format, packing: Packing, arguments: &[u8], with_args: bool) {
+        let Records { made, args, texts, writer, .. } = self;
+        made.clear();
+        let mut place = 0u16;
+        let writer: &mut Writer = writer;
+        let marks = writer.write(format, packing, arguments, made, |value| {
+            if !with_args {
+                return;
+            }
+            let value = match value {
+                Value::Int(value) => ArgValue::Int(value),
+                Value::Uint(value) => ArgValue::Uint(value),
+                Value::Hex(value) => ArgValue::Hex(value),
+                Value::Float(value) => ArgValue::Float(value),
+                Value::Char(value) => {
+                    let mut utf8 = [0; 4];
+                    let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    ArgValue::Text(push_text(texts, character.encode_utf8(&mut utf8).as_bytes()))
+                }
+                Value::Text(text) => ArgValue::Text(push_text(texts, text)),
+            };
+            args.push((Key::Place(place), value));
+            place = place.saturating_add(1);
+        });
+        stored.marks.add(marks);
+        let made = std::mem::take(&mut self.made);
+        self.push_body(stored, &made);
+        self.made = made;
+    }
+
+    fn take_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8]) {
+        stored.what = What::Sbd;
+        let Some(sbd) = Sbd::read(subtype, payload) else {
+            stored.marks.add(Marks::TRUNCATED);
+            return;
+        };
+        stored.value = sbd.id;
+        let mut name = b"SBD ".to_vec();
+        match sbd.name {
+            Some(text) => name.extend_from_slice(text),
+            None => name.extend(format!("{:#x}", sbd.id).bytes()),
+        }
+        stored.name = self.local_name(&name);
+        self.args.push((Key::Id, ArgValue::Hex(sbd.id)));
+        if let Some(address) = sbd.address {
+            self.args.push((Key::Address, ArgValue::Hex(address)));
+        }
+        if let Some(name) = sbd.name {
+            let name = push_text(&mut self.texts, name);
+            self.args.push((Key::Name, ArgValue::Text(name)));
+        }
+        self.take_data(sbd.blob);
+    }
+
+    fn take_data(&mut self, data: &[u8]) {
+        let hex = self.hex_text(data, SHOWN_DATA_BYTES);
+        self.args.push((Key::Data, ArgValue::Text(hex)));
+        self.args.push((Key::DataLength, ArgValue::Uint(data.len() as u64)));
+    }
+}
+
+fn push_text(texts: &mut String, bytes: &[u8]) -> crate::model::TextRef {
+    let start = texts.len();
+    shown::push(bytes, texts);
+    match (u32::try_from(start), u32::try_from(texts.len() - start)) {
+        (Ok(start), Ok(len)) => crate::model::TextRef { start, len },
+        _ => crate::model::TextRef::NONE,
+    }
+}

@@ -1,0 +1,329 @@
+//! MIPI SyS-T: messages for tracing and logging, by three transports.
+//!
+//! A message is a string of bytes ([`record`]): texts, printf formats with packed arguments, numbers of formats that a *collateral* file
+//! knows, data, builds, clocks. It arrives as hex in a console's lines ([`text`]), as bare bytes ([`raw`], [`part`]) or in the packets
+//! of MIPI STPv2 ([`stp`]), maybe in CoreSight frames. These are three entries in the registry with one decoder, one resolver and one
+//! set of options: what a message means does not depend on how it came.
+
+pub mod collateral;
+pub mod decode;
+pub mod encode;
+pub mod generate;
+mod part;
+pub mod printf;
+mod probe;
+pub mod raw;
+pub mod record;
+mod resolve;
+mod scan;
+pub mod shown;
+pub mod stp;
+mod text;
+
+use std::sync::Arc;
+
+use super::{Decode, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Parcel, Part, Probe, Scan, Stages};
+use crate::model::{Ledger, Rate};
+use crate::symbols::Symbols;
+use collateral::Collateral;
+use decode::{Decoder, Records};
+use part::RawPart;
+use resolve::Resolver;
+use scan::Found;
+use stp::{Evidence, NibbleOrder};
+
+/// How messages arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    Text,
+    Raw,
+    Stp,
+}
+
+/// SyS-T in lines of text.
+pub struct SysTText;
+
+/// SyS-T as bare bytes.
+pub struct SysTRaw;
+
+/// SyS-T in STPv2.
+pub struct SysTStp;
+
+const fn option(name: &'static str, kind: OptionKind, repeatable: bool, help: &'static str) -> OptionSpec {
+    OptionSpec { name, kind, repeatable, help }
+}
+
+const COLLATERAL: OptionSpec = option("collateral", OptionKind::File("FILE"), true, "The SyS-T collateral XML of the firmware");
+const ELF: OptionSpec = OptionSpec {
+    name: "elf",
+    kind: OptionKind::File("FILE"),
+    repeatable: false,
+    help: "The program that ran on the target: names of functions, files and lines",
+};
+const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("HZ"), false, "The frequency of the SyS-T message clock");
+const SHORT: OptionSpec =
+    option("short-as-counter", OptionKind::Flag, false, "Draw the values of SyS-T short messages as counters");
+const STP_HZ: OptionSpec = option("stp-freq", OptionKind::Text("HZ"), false, "The frequency of the STP clock");
+const NIBBLES: OptionSpec =
+    option("stp-nibbles", OptionKind::Text("ORDER"), false, "The order of nibbles in STP values: msb, lsb or auto");
+
+impl Format for SysTText {
+    fn name(&self) -> &'static str {
+        "syst-text"
+    }
+
+    fn title(&self) -> &'static str {
+        "MIPI SyS-T (text)"
+    }
+
+    fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
+        probe::text(sample, whole)
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT]
+    }
+
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        Scanner::open(Transport::Text, inputs)
+    }
+}
+
+impl Format for SysTRaw {
+    fn name(&self) -> &'static str {
+        "syst-raw"
+    }
+
+    fn title(&self) -> &'static str {
+        "MIPI SyS-T (raw)"
+    }
+
+    fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
+        probe::raw(sample, whole)
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT]
+    }
+
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        Scanner::open(Transport::Raw, inputs)
+    }
+}
+
+impl Format for SysTStp {
+    fn name(&self) -> &'static str {
+        "syst-stp"
+    }
+
+    fn title(&self) -> &'static str {
+        "MIPI SyS-T (STPv2)"
+    }
+
+    fn probe(&self, sample: &[u8], _whole: bool) -> Option<Probe> {
+        probe::stp(sample)
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, STP_HZ, NIBBLES]
+    }
+
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        Scanner::open(Transport::Stp, inputs)
+    }
+}
+
+/// What the user said, understood.
+#[derive(Clone, Default)]
+struct Settings {
+    collateral: Arc<Collateral>,
+    message_rate: Option<Rate>,
+    transport_rate: Option<Rate>,
+    nibble_order: Option<NibbleOrder>,
+    short_as_counter: bool,
+    symbols: Option<Arc<Symbols>>,
+}
+
+impl Settings {
+    fn of(transport: Transport, inputs: &[FormatOptions]) -> Result<Settings, OptionError> {
+        let mut collateral = Collateral::default();
+        let Some(options) = inputs.first() else { return Ok(Settings::default()) };
+        for (path, bytes) in options.files(COLLATERAL.name) {
+            collateral.add(bytes).map_err(|error| OptionError {
+                option: COLLATERAL.name,
+                found: format!("{path}: {error}"),
+                expected: "a SyS-T collateral XML file is expected".into(),
+            })?;
+        }
+        let rate = |option: OptionSpec| {
+            let Some(text) = options.text(option.name) else { return Ok(None) };
+            let rate = text.parse().ok().and_then(|hz| Rate::from_hz(hz, 1));
+            let expected = || "a whole number of Hz above 0 is expected".to_owned();
+            rate.map(Some).ok_or_else(|| OptionError { option: option.name, found: format!("{text:?}"), expected: expected() })
+        };
+        let nibble_order = match options.text(NIBBLES.name) {
+            None | Some("auto") => None,
+            Some("msb") => Some(NibbleOrder::Msb),
+            Some("lsb") => Some(NibbleOrder::Lsb),
+            Some(other) => {
+                let expected = "msb, lsb or auto is expected".to_owned();
+                return Err(OptionError { option: NIBBLES.name, found: format!("{other:?}"), expected });
+            }
+        };
+        let symbols = options.files(ELF.name).last().map(|(path, bytes)| {
+            Symbols::parse(bytes, None).map(Arc::new).map_err(|error| OptionError {
+                option: ELF.name,
+                found: format!("`{path}` is {error}"),
+                expected: "the ELF file that the linker wrote is expected".into(),
+            })
+        });
+        // The general option speaks of the clock that times are made with.
+        let (message_clock, transport_clock) =
+            if transport == Transport::Stp { (None, options.clock) } else { (options.clock, None) };
+        Ok(Settings {
+            collateral: Arc::new(collateral),
+            message_rate: rate(MESSAGE_HZ)?.or(message_clock),
+            transport_rate: rate(STP_HZ)?.or(transport_clock),
+            nibble_order,
+            short_as_counter: options.flag(SHORT.name),
+            symbols: symbols.transpose()?,
+        })
+    }
+}
+
+/// The records of a part of a text.
+#[derive(Debug, Default)]
+struct TextPart {
+    records: Records,
+    end: usize,
+    is_last: bool,
+}
+
+/// A part of an STP stream: its packets have a memory, so nothing is decoded ahead.
+#[derive(Debug, Default)]
+struct StpBytes {
+    start: usize,
+    bytes: Vec<u8>,
+    is_last: bool,
+}
+
+/// The first pass.
+struct Scanner {
+    transport: Transport,
+    settings: Settings,
+    inputs: usize,
+}
+
+impl Scanner {
+    fn open(transport: Transport, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        let settings = Settings::of(transport, inputs)?;
+        Ok(Box::new(Scanner { transport, settings, inputs: inputs.len() }))
+    }
+}
+
+impl Scan for Scanner {
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        match self.transport {
+            Transport::Text => text::cut(input, at),
+            // Parts are put together in file order.
+            Transport::Raw | Transport::Stp => at.min(input.len()),
+        }
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
+        match self.transport {
+            Transport::Text => Box::new(text::scan(part)),
+            Transport::Raw => Box::new(part::scan(&self.settings.collateral, part)),
+            Transport::Stp => Box::new(scan_stp(part)),
+        }
+    }
+
+    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+        if self.transport == Transport::Raw {
+            let before = before.and_then(|before| before.downcast::<part::Scan>().ok());
+            let mut all = before.unwrap_or_else(|| Box::new(part::Scan::new()));
+            if let Ok(part) = part.downcast::<part::Scanned>() {
+                all.add(*part, &self.settings.collateral);
+            }
+            return all;
+        }
+        let Some(mut all) = before.and_then(|before| before.downcast::<Found>().ok()) else { return part };
+        if let Ok(part) = part.downcast::<Found>() {
+            all.add(*part);
+        }
+        all
+    }
+
+    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, _ledgers: &mut [Ledger]) -> Stages {
+        let found = |facts: Option<Parcel>| match facts?.downcast::<Found>() {
+            Ok(found) => Some(*found),
+            Err(other) => other.downcast::<part::Scan>().ok().map(|scan| scan.found),
+        };
+        let mut found: Vec<Found> = facts.into_iter().map(|facts| found(facts).unwrap_or_default()).collect();
+        found.resize(self.inputs.max(found.len()), Found::default());
+        let collateral = self.settings.collateral.clone();
+        let decoders: Vec<Decoder> = found
+            .iter_mut()
+            .map(|found| Decoder { collateral: collateral.clone(), builds: Arc::new(std::mem::take(&mut found.builds)) })
+            .collect();
+        let resolver = Resolver::new(self.transport, &self.settings, found, &decoders);
+        let decode = Box::new(Decoders { transport: self.transport, decoders });
+        Stages { cores: resolver.cores(), decode, resolve: Box::new(resolver) }
+    }
+}
+
+/// How much of the start of an input tells its STP, in bytes. The same for all windows: whatever they are, it is looked at whole.
+const STP_HEAD_BYTES: usize = 256 << 10;
+
+/// The first part tells for all of them.
+fn scan_stp(part: Part<'_>) -> Found {
+    let mut found = Found::default();
+    if part.start > 0 {
+        return found;
+    }
+    let head = part.input.get(..STP_HEAD_BYTES).unwrap_or(part.input);
+    // Sampled in several places: the first messages may be few.
+    head.chunks(STP_HEAD_BYTES / 4).for_each(|chunk| found.stp.add(&Evidence::of(chunk)));
+    if found.stp.reading(found.stp.order()).legal == 0
+        && let Some((source, evidence)) = probe::tpiu_source(head)
+    {
+        (found.tpiu, found.stp) = (Some(source), evidence);
+    }
+    found
+}
+
+/// A decoder for each input.
+struct Decoders {
+    transport: Transport,
+    decoders: Vec<Decoder>,
+}
+
+impl Decode for Decoders {
+    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
+        let nothing = Decoder::default();
+        let decoder = self.decoders.get(input).unwrap_or(&nothing);
+        let is_last = part.end >= part.input.len();
+        match self.transport {
+            Transport::Text => {
+                let mut text = spare.and_then(|spare| spare.downcast::<TextPart>().ok()).unwrap_or_default();
+                text.records.reset(part.start as u64);
+                text.records.forget_builds();
+                (text.end, text.is_last) = (part.end, is_last);
+                text::decode(decoder, part, &mut text.records);
+                text
+            }
+            Transport::Raw => {
+                let mut raw = spare.and_then(|spare| spare.downcast::<RawPart>().ok()).unwrap_or_default();
+                raw.decode(decoder, part);
+                raw
+            }
+            Transport::Stp => {
+                let mut stp = spare.and_then(|spare| spare.downcast::<StpBytes>().ok()).unwrap_or_default();
+                (stp.start, stp.is_last) = (part.start, is_last);
+                stp.bytes.clear();
+                stp.bytes.extend_from_slice(part.bytes());
+                stp
+            }
+        }
+    }
+}

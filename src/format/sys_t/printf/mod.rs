@@ -1,0 +1,427 @@
+//! printf formats, compiled, and the arguments that targets pack behind them.
+//!
+//! Arguments stand without padding in the order of the format; each `*` takes an `int` first. Their sizes depend on the
+//! target's pointers ([`Packing`]). [`write`] makes of both the text that the target's own `printf` would have made.
+
+pub mod write;
+
+use super::record::{Pointers, Reader};
+
+/// The largest width and precision: the text of a damaged message must not fill the memory.
+pub const WIDTH_LIMIT: u32 = 4096;
+
+/// How arguments are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// By type, of a target with 32-bit pointers.
+    Typed32,
+    /// By type, of a target with 64-bit pointers.
+    Typed64,
+    /// Every argument in 8 bytes: the library's numbered catalog macros on 64-bit targets.
+    Slots64,
+    /// As [`Packing::Typed32`], with floating-point numbers in 4 bytes: some C++ logging libraries.
+    Floats32,
+}
+
+impl Packing {
+    /// Packing by type on a target of these pointers.
+    #[must_use]
+    pub fn typed(pointers: Pointers) -> Packing {
+        match pointers {
+            Pointers::Bits32 => Packing::Typed32,
+            Pointers::Bits64 => Packing::Typed64,
+        }
+    }
+}
+
+/// A width or a precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Not given.
+    None,
+    /// Given by the format.
+    Fixed(u32),
+    /// Given by an argument.
+    Argument,
+}
+
+/// The length modifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// None.
+    Int,
+    /// `hh`.
+    Char,
+    /// `h`.
+    Short,
+    /// `l`.
+    Long,
+    /// `ll`, `j`, `q`.
+    LongLong,
+    /// `z`, `t`: as wide as a pointer.
+    Pointer,
+    /// `L`.
+    LongDouble,
+}
+
+/// One conversion of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// `-`
+    pub left: bool,
+    /// `+`
+    pub plus: bool,
+    /// A space.
+    pub space: bool,
+    /// `#`
+    pub alternate: bool,
+    /// `0`
+    pub zero: bool,
+    /// The least number of columns.
+    pub width: Size,
+    /// Digits, or the most bytes of a text.
+    pub precision: Size,
+    /// The length modifier.
+    pub length: Length,
+    /// The letter.
+    pub letter: u8,
+}
+
+/// What kind of value a conversion takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// `d`, `i`
+    Signed,
+    /// `u o x X b B`
+    Unsigned,
+    /// `c`
+    Char,
+    /// `f F e E g G a A`
+    Float,
+    /// `s`
+    Text,
+    /// `p`
+    Pointer,
+    /// `n`: prints nothing.
+    Count,
+}
+
+impl Conversion {
+    /// What kind of value it takes.
+    #[inline]
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self.letter {
+            b'd' | b'i' => Class::Signed,
+            b'u' | b'o' | b'x' | b'X' | b'b' | b'B' => Class::Unsigned,
+            b'c' => Class::Char,
+            b's' => Class::Text,
+            b'p' => Class::Pointer,
+            b'n' => Class::Count,
+            _ => Class::Float,
+        }
+    }
+
+    /// The bytes that its argument takes; `None` for a text.
+    #[inline]
+    fn argument_bytes(&self, packing: Packing) -> Option<usize> {
+        let class = self.class();
+        let wide = packing == Packing::Typed64;
+        Some(match (class, packing) {
+            (Class::Text, _) => return None,
+            (_, Packing::Slots64) => 8,
+            (Class::Float, Packing::Floats32) => 4,
+            (Class::Float, _) => 8,
+            (Class::Char, _) => 4,
+            (Class::Pointer | Class::Count, _) => 4 + 4 * usize::from(wide),
+            (Class::Signed | Class::Unsigned, _) => match self.length {
+                Length::LongLong => 8,
+                Length::Long | Length::Pointer => 4 + 4 * usize::from(wide),
+                _ => 4,
+            },
+        })
+    }
+}
+
+/// A piece of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Text, from and to these bytes of the format.
+    Text(u32, u32),
+    /// A conversion, and where it stands in the format.
+    Conversion(Conversion, u32, u32),
+    /// From here to the end nothing can be told: a conversion that is none.
+    Bad(u32),
+}
+
+/// A compiled format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    text: Box<[u8]>,
+    pieces: Vec<Piece>,
+    /// Conversions that take an argument, and `*`s.
+    arguments: usize,
+    /// Of those, floating-point ones.
+    floats: usize,
+    /// Bytes of all arguments but texts, by type.
+    bytes32: usize,
+    bytes64: usize,
+    texts: usize,
+    is_bad: bool,
+}
+
+impl Format {
+    /// Compiles a format.
+    #[must_use]
+    pub fn new(text: &[u8]) -> Format {
+        let mut format = Format {
+            text: text.into(),
+            pieces: Vec::new(),
+            arguments: 0,
+            floats: 0,
+            bytes32: 0,
+            bytes64: 0,
+            texts: 0,
+            is_bad: false,
+        };
+        let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let mut from = 0;
+        while let Some(percent) = text.get(from..).and_then(|rest| memchr::memchr(b'%', rest)).map(|index| from + index) {
+            if percent > from {
+                format.pieces.push(Piece::Text(at(from), at(percent)));
+            }
+            if text.get(percent + 1) == Some(&b'%') {
+                format.pieces.push(Piece::Text(at(percent + 1), at(percent + 2)));
+                from = percent + 2;
+                continue;
+            }
+            let Some((conversion, len)) = read_conversion(text.get(percent + 1..).unwrap_or(&[])) else {
+                format.pieces.push(Piece::Bad(at(percent)));
+                format.is_bad = true;
+                return format;
+            };
+            from = percent + 1 + len;
+            // `%-5%` and the like print a percent sign.
+            if conversion.letter == b'%' {
+                format.pieces.push(Piece::Text(at(from - 1), at(from)));
+                continue;
+            }
+            format.count(&conversion);
+            format.pieces.push(Piece::Conversion(conversion, at(percent), at(from)));
+        }
+        if from < text.len() {
+            format.pieces.push(Piece::Text(at(from), at(text.len())));
+        }
+        format
+    }
+
+    fn count(&mut self, conversion: &Conversion) {
+        let stars = usize::from(conversion.width == Size::Argument) + usize::from(conversion.precision == Size::Argument);
+        self.arguments += 1 + stars;
+        self.floats += usize::from(conversion.class() == Class::Float);
+        self.texts += usize::from(conversion.class() == Class::Text);
+        self.bytes32 += 4 * stars + conversion.argument_bytes(Packing::Typed32).unwrap_or(0);
+        self.bytes64 += 4 * stars + conversion.argument_bytes(Packing::Typed64).unwrap_or(0);
+    }
+
+    /// The format itself.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether it has a conversion that is none.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        self.is_bad
+    }
+
+    /// Whether it takes no argument.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.arguments == 0 && !self.is_bad
+    }
+
+    /// Its pieces.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The bytes of `arguments` that this packing takes; `None` if there are too few.
+    #[must_use]
+    pub fn measure(&self, packing: Packing, arguments: &[u8]) -> Option<usize> {
+        if self.texts == 0 {
+            let bytes = match packing {
+                Packing::Typed32 => self.bytes32,
+                Packing::Typed64 => self.bytes64,
+                Packing::Slots64 => 8 * self.arguments,
+                Packing::Floats32 => self.bytes32 - 4 * self.floats,
+            };
+            return (bytes <= arguments.len()).then_some(bytes);
+        }
+        let mut reader = Reader(arguments);
+        for piece in &self.pieces {
+            let Piece::Conversion(conversion, ..) = piece else { continue };
+            let stars = usize::from(conversion.width == Size::Argument) + usize::from(conversion.precision == Size::Argument);
+            let star_bytes = if packing == Packing::Slots64 { 8 } else { 4 };
+            reader.0 = reader.0.get(stars * star_bytes..)?;
+            match conversion.argument_bytes(packing) {
+                Some(bytes) => reader.0 = reader.0.get(bytes..)?,
+                None => {
+                    if !reader.text().1 {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(arguments.len() - reader.0.len())
+    }
+
+    /// How the arguments of a catalog message are packed: nothing in it tells, but their length does.
+    ///
+    /// By type, unless that leaves or lacks bytes and another packing fits exactly.
+    #[must_use]
+    pub fn catalog_packing(&self, pointers: Pointers, arguments: &[u8]) -> Packing {
+        let typed = Packing::typed(pointers);
+        if self.measure(typed, arguments) == Some(arguments.len()) {
+            return typed;
+        }
+        match pointers {
+            Pointers::Bits64 if self.texts == 0 && self.floats == 0 && arguments.len() == 8 * self.arguments => Packing::Slots64,
+            Pointers::Bits32 if self.floats > 0 && self.measure(Packing::Floats32, arguments) == Some(arguments.len()) => {
+                Packing::Floats32
+            }
+            _ => typed,
+        }
+    }
+}
+
+/// Reads a conversion behind its percent sign; gives its length too. `None` for what is none.
+fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
+    let mut conversion = Conversion {
+        left: false,
+        plus: false,
+        space: false,
+        alternate: false,
+        zero: false,
+        width: Size::None,
+        precision: Size::None,
+        length: Length::Int,
+        letter: 0,
+    };
+    let mut at = 0;
+    let peek = |at: usize| text.get(at).copied().unwrap_or(0);
+    loop {
+        match peek(at) {
+            b'-' => conversion.left = true,
+            b'+' => conversion.plus = true,
+            b' ' => conversion.space = true,
+            b'#' => conversion.alternate = true,
+            b'0' => conversion.zero = true,
+            // Groups of thousands, which the C locale does not have.
+            b'\'' => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    conversion.width = read_size(text, &mut at);
+    if peek(at) == b'.' {
+        at += 1;
+        conversion.precision = match read_size(text, &mut at) {
+            Size::None => Size::Fixed(0),
+            size => size,
+        };
+    }
+    conversion.length = match (peek(at), peek(at + 1)) {
+        (b'h', b'h') => Length::Char,
+        (b'h', _) => Length::Short,
+        (b'l', b'l') => Length::LongLong,
+        (b'l', _) => Length::Long,
+        (b'j' | b'q', _) => Length::LongLong,
+        (b'z' | b't', _) => Length::Pointer,
+        (b'L', _) => Length::LongDouble,
+        _ => Length::Int,
+    };
+    at += match conversion.length {
+        Length::Int => 0,
+        Length::Char => 2,
+        Length::LongLong if peek(at) == b'l' => 2,
+        _ => 1,
+    };
+    conversion.letter = peek(at);
+    let is_known = memchr::memchr(conversion.letter, b"diuoxXcsfFeEgGaApnbB%").is_some();
+    is_known.then_some((conversion, at + 1))
+}
+
+fn read_size(text: &[u8], at: &mut usize) -> Size {
+    if text.get(*at) == Some(&b'*') {
+        *at += 1;
+        return Size::Argument;
+    }
+    let start = *at;
+    let mut size = 0u32;
+    while let Some(digit) = text.get(*at).filter(|byte| byte.is_ascii_digit()) {
+        size = size.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
+        *at += 1;
+    }
+    if *at == start { Size::None } else { Size::Fixed(size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(format: &str, packing: Packing) -> Option<usize> {
+        Format::new(format.as_bytes()).measure(packing, &[0; 64])
+    }
+
+    #[test]
+    fn sizes_of_arguments() {
+        for (format, bytes32, bytes64) in [
+            ("%d %i %u %o %x %X %c", 28, 28),
+            ("%hhd %hd %lc", 12, 12),
+            ("%ld", 4, 8),
+            ("%lu %lx", 8, 16),
+            ("%lld", 8, 8),
+            ("%jx", 8, 8),
+            ("%zu", 4, 8),
+            ("%ti", 4, 8),
+            ("%f %Lf %a", 24, 24),
+            ("%p", 4, 8),
+            ("%n", 4, 8),
+            ("%*.*f", 16, 16),
+            ("%% %-5%", 0, 0),
+            ("plain", 0, 0),
+        ] {
+            assert_eq!(measured(format, Packing::Typed32), Some(bytes32), "{format}");
+            assert_eq!(measured(format, Packing::Typed64), Some(bytes64), "{format}");
+        }
+        assert_eq!(measured("%d %*ld", Packing::Slots64), Some(24));
+        assert_eq!(measured("%d %f", Packing::Floats32), Some(8));
+        let with_text = Format::new(b"%d %s %ld");
+        assert_eq!(with_text.measure(Packing::Typed64, b"\x01\0\0\0ab\0\x02\0\0\0\0\0\0\0more"), Some(15));
+        assert_eq!(with_text.measure(Packing::Typed64, b"\x01\0\0\0ab"), None);
+    }
+
+    #[test]
+    fn the_length_tells_the_packing() {
+        let packing =
+            |format: &str, pointers, len: usize| Format::new(format.as_bytes()).catalog_packing(pointers, &vec![0; len]);
+        assert_eq!(packing("x=%d y=%d", Pointers::Bits64, 8), Packing::Typed64);
+        assert_eq!(packing("x=%d y=%d", Pointers::Bits64, 16), Packing::Slots64);
+        assert_eq!(packing("x=%d y=%s", Pointers::Bits64, 16), Packing::Typed64);
+        assert_eq!(packing("%d %f", Pointers::Bits32, 12), Packing::Typed32);
+        assert_eq!(packing("%d %f", Pointers::Bits32, 8), Packing::Floats32);
+        assert_eq!(packing("%d", Pointers::Bits32, 9), Packing::Typed32, "more than is needed");
+    }
+
+    #[test]
+    fn a_conversion_that_is_none_ends_what_can_be_told() {
+        let format = Format::new(b"a %d %y %d");
+        assert!(format.is_bad());
+        assert_eq!(format.pieces().last(), Some(&Piece::Bad(5)));
+        assert!(Format::new(b"100%").is_bad());
+        assert!(!Format::new(b"100%%").is_bad());
+    }
+}

@@ -1,0 +1,305 @@
+//! The raw transport: messages, one after the other, with nothing between them.
+//!
+//! How long a message is follows from its length field, else from its checksum (the payload grows until it fits), else from its kind
+//! where that tells. Build texts, raw data and unknown catalog formats tell nothing: such a stream needs lengths or checksums.
+//!
+//! After damage, and where a part begins, a place to go on is looked for: an *anchor*, from which several legal messages follow each
+//! other, or one whose checksum fits. Short forms have nothing that could be checked and count for nothing there.
+
+use super::collateral::{Collateral, Sender};
+use super::printf::{Format, Packing};
+use super::record::{Fields, Header, Kind, Reader};
+
+/// The largest payload, in bytes.
+const PAYLOAD_LIMIT: usize = 0xFFFF;
+
+/// How many legal messages must follow each other for an anchor.
+const ANCHOR_MESSAGES: usize = 3;
+
+/// How many messages are looked at for an anchor; short forms are among them.
+const ANCHOR_STEPS: usize = 8;
+
+/// While an anchor is looked for, a checksum without length is tried for payloads up to this, in bytes: every place is tried.
+const ANCHOR_PAYLOAD_BYTES: usize = 512;
+
+/// How far behind a place the decision about it may look, in bytes.
+pub const REACH_BYTES: usize = 4 * (PAYLOAD_LIMIT + 64);
+
+/// An anchor's messages lie within this, in bytes, but for the last one.
+const ANCHOR_BYTES: usize = 2 * PAYLOAD_LIMIT;
+
+/// Why a message does not tell its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLength {
+    /// It is none.
+    Illegal,
+    /// The input ends before it does.
+    TooShort,
+    /// Nothing tells where it ends.
+    Undelimited,
+}
+
+/// A view of a raw stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'a> {
+    /// The bytes from `base` on; they reach to the end of the input, or [`REACH_BYTES`] beyond what is asked for.
+    pub bytes: &'a [u8],
+    /// Where they stand in the input.
+    pub base: usize,
+    /// The formats of catalog messages.
+    pub collateral: &'a Collateral,
+}
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A message of this many bytes.
+    Message(usize),
+    /// Words of zero: this many bytes.
+    Padding(usize),
+    /// The start of a message that the input ends within.
+    Truncated(usize),
+    /// Neither.
+    Lost(NoLength),
+}
+
+impl<'a> Stream<'a> {
+    /// The bytes from a place of the input on.
+    #[inline]
+    fn from(&self, at: usize) -> &'a [u8] {
+        self.bytes.get(at.saturating_sub(self.base)..).unwrap_or(&[])
+    }
+
+    /// The bytes of a message.
+    #[inline]
+    #[must_use]
+    pub fn frame(&self, at: usize, len: usize) -> &'a [u8] {
+        let rest = self.from(at);
+        rest.get(..len).unwrap_or(rest)
+    }
+
+    /// What stands at a place where a message should begin.
+    #[inline]
+    #[must_use]
+    pub fn step(&self, at: usize) -> Step {
+        let rest = self.from(at);
+        let Some(word) = rest.first_chunk::<4>() else {
+            // Less than a word at the end: padding if it is zero.
+            return if rest.iter().all(|&byte| byte == 0) { Step::Padding(rest.len()) } else { Step::Truncated(rest.len()) };
+        };
+        if *word == [0; 4] {
+            let zeros = rest.as_chunks::<4>().0.iter().take_while(|word| **word == [0; 4]).count();
+            return Step::Padding(4 * zeros.min(PAYLOAD_LIMIT / 4));
+        }
+        match self.length(at, PAYLOAD_LIMIT) {
+            Ok((len, is_proven)) => {
+                let header = Header(u32::from_le_bytes(*word));
+                let is_short = header.kind().is_ok_and(Kind::is_short_form);
+                // What cannot be checked, or is wrong, must at least be followed by something that can be.
+                if is_proven || (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len, !is_short) {
+                    Step::Message(len)
+                } else {
+                    Step::Lost(NoLength::Illegal)
+                }
+            }
+            Err(NoLength::TooShort) if rest.len() < PAYLOAD_LIMIT && !(at + 1..at + rest.len()).any(|at| self.is_anchor(at)) => {
+                Step::Truncated(rest.len())
+            }
+            Err(reason) => Step::Lost(reason),
+        }
+    }
+
+    /// Whether legal messages stand behind a place, or nothing at all. `is_strict`: what has a checksum there must fit it, and all must
+    /// be whole.
+    fn is_followed(&self, mut at: usize, is_strict: bool) -> bool {
+        for _ in 0..2 {
+            let rest = self.from(at);
+            // The end of the input is none that is wrong.
+            let Some(word) = rest.first_chunk::<4>() else { return rest.is_empty() || !is_strict };
+            if *word == [0; 4] {
+                return !is_strict;
+            }
+            match self.length(at, ANCHOR_PAYLOAD_BYTES) {
+                Ok((_, true)) => return true,
+                Ok((len, false)) => {
+                    let header = Header(u32::from_le_bytes(*word));
+                    let is_short = header.kind().is_ok_and(Kind::is_short_form);
+                    if is_strict && !is_short {
+                        return !header.has(Header::CHECKSUM);
+                    }
+                    at += len;
+                }
+                Err(NoLength::TooShort | NoLength::Undelimited) => return !is_strict,
+                Err(NoLength::Illegal) => return false,
+            }
+        }
+        !is_strict
+    }
+
+    /// Whether decoding may begin here without having seen what is before.
+    #[inline]
+    #[must_use]
+    pub fn is_anchor(&self, at: usize) -> bool {
+        let Some(word) = self.from(at).first_chunk::<4>() else { return false };
+        match Header(u32::from_le_bytes(*word)).kind() {
+            Ok(kind) if !kind.is_short_form() => self.is_chain(at),
+            _ => false,
+        }
+    }
+
+    fn is_chain(&self, start: usize) -> bool {
+        let mut at = start;
+        let mut legal = 0;
+        for _ in 0..ANCHOR_STEPS {
+            let rest = self.from(at);
+            if rest.is_empty() || at - start > ANCHOR_BYTES {
+                return legal >= 2;
+            }
+            if at != start && rest.get(..4) == Some(&[0; 4]) {
+                at += 4;
+                continue;
+            }
+            match self.length(at, ANCHOR_PAYLOAD_BYTES) {
+                Ok((_, true)) => return true,
+                Ok((len, false)) => {
+                    let word = rest.first_chunk::<4>().map_or(0, |word| u32::from_le_bytes(*word));
+                    let header = Header(word);
+                    if header.kind().is_ok_and(Kind::is_short_form) {
+                        if at == start {
+                            return false;
+                        }
+                    } else if header.has(Header::CHECKSUM) {
+                        // It has one, and it is wrong.
+                        return false;
+                    } else {
+                        legal += 1;
+                        if legal >= ANCHOR_MESSAGES {
+                            return true;
+                        }
+                    }
+                    at += len;
+                }
+                Err(NoLength::TooShort) => return legal >= 2,
+                Err(_) => return false,
+            }
+        }
+        legal >= 2
+    }
+
+    /// The first anchor from `from` on, before `to`.
+    #[must_use]
+    pub fn find_anchor(&self, from: usize, to: usize) -> Option<usize> {
+        (from..to).find(|&at| self.is_anchor(at))
+    }
+
+    /// The length of the message at a place, and whether a checksum proves it.
+    ///
+    /// # Errors
+    /// When there is none, or nothing tells.
+    pub fn length(&self, at: usize, payload_limit: usize) -> Result<(usize, bool), NoLength> {
+        let rest = self.from(at);
+        let mut reader = Reader(rest);
+        let fields = Fields::read(&mut reader).map_err(|reason| match reason {
+            super::record::Malformed::TooShort | super::record::Malformed::Empty => NoLength::TooShort,
+            _ => NoLength::Illegal,
+        })?;
+        let fields_bytes = rest.len() - reader.0.len();
+        if let Some(len) = fields.kind.short_form_bytes() {
+            return if len <= rest.len() { Ok((len, false)) } else { Err(NoLength::TooShort) };
+        }
+        let has_crc = fields.header.has(Header::CHECKSUM);
+        if let Some(length) = fields.length {
+            let len = fields_bytes + usize::from(length) + if has_crc { 4 } else { 0 };
+            if len > rest.len() {
+                return Err(NoLength::TooShort);
+            }
+            let proven = has_crc && rest.get(..len).is_some_and(crc_fits);
+            return Ok((len, proven));
+        }
+        if has_crc {
+            return by_checksum(rest, fields_bytes, &fields, payload_limit).map(|len| (len, true));
+        }
+        self.by_kind(&fields, reader.0).map(|payload| (fields_bytes + payload, false))
+    }
+
+    /// The length of a payload that has neither length nor checksum.
+    fn by_kind(&self, fields: &Fields, payload: &[u8]) -> Result<usize, NoLength> {
+        let payload = payload.get(..PAYLOAD_LIMIT).unwrap_or(payload);
+        match fields.kind {
+            Kind::ClockSync => {
+                if payload.len() >= 16 {
+                    Ok(16)
+                } else {
+                    Err(NoLength::TooShort)
+                }
+            }
+            Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::InvalidParam | Kind::Assert => {
+                memchr::memchr(0, payload).map(|end| end + 1).ok_or(NoLength::Undelimited)
+            }
+            Kind::Printf(pointers) => {
+                let end = memchr::memchr(0, payload).ok_or(NoLength::Undelimited)?;
+                let (text, arguments) = payload.split_at(end);
+                let arguments = arguments.get(1..).unwrap_or(&[]);
+                let measured = Format::new(text).measure(Packing::typed(pointers), arguments).ok_or(NoLength::TooShort)?;
+                Ok(end + 1 + measured)
+            }
+            Kind::Catalog { wide_id, pointers } => {
+                let mut reader = Reader(payload);
+                let id = if wide_id { reader.u64() } else { reader.u32().map(u64::from) }.ok_or(NoLength::TooShort)?;
+                let sender = fields.guid.map_or(Sender::Module(fields.header.module()), Sender::Guid);
+                let client = self.collateral.client(sender, None, None).and_then(|found| self.collateral.get(found.client));
+                let entry = client.and_then(|client| self.collateral.entry(client.catalog(wide_id, id)?));
+                let format = &entry.ok_or(NoLength::Undelimited)?.format;
+                let measured = format.measure(Packing::typed(pointers), reader.0).ok_or(NoLength::TooShort)?;
+                Ok(payload.len() - reader.0.len() + measured)
+            }
+            _ => Err(NoLength::Undelimited),
+        }
+    }
+}
+
+/// Whether the last four bytes are the checksum of those before.
+fn crc_fits(frame: &[u8]) -> bool {
+    frame.split_last_chunk::<4>().is_some_and(|(message, crc)| crc32c::crc32c(message) == u32::from_le_bytes(*crc))
+}
+
+/// CRC-32C, one byte at a time.
+static CRC: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut crc = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = crc >> 1 ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
+            bit += 1;
+        }
+        table[index] = crc;
+        index += 1;
+    }
+    table
+};
+
+/// The length of a message that ends where its checksum first fits.
+fn by_checksum(rest: &[u8], fields_bytes: usize, fields: &Fields, payload_limit: usize) -> Result<usize, NoLength> {
+    let least = match fields.kind {
+        Kind::BuildLong => 8,
+        Kind::ClockSync => 16,
+        Kind::Catalog { wide_id, .. } => 4 + 4 * usize::from(wide_id),
+        Kind::Sbd(_) => 4,
+        _ => 0,
+    };
+    let start = fields_bytes + least;
+    let head = rest.get(..start).ok_or(NoLength::TooShort)?;
+    let mut crc = !crc32c::crc32c(head);
+    let longest = fields_bytes + payload_limit;
+    let windows = rest.get(start..).unwrap_or(&[]).windows(4).take((longest + 1).saturating_sub(start));
+    for (len, window) in (start..).zip(windows) {
+        let told = window.first_chunk::<4>().map_or(0, |told| u32::from_le_bytes(*told));
+        if told == !crc {
+            return Ok(len + 4);
+        }
+        crc = crc >> 8 ^ CRC[usize::from(crc as u8 ^ window[0])];
+    }
+    Err(if rest.len() < longest + 4 { NoLength::TooShort } else { NoLength::Illegal })
+}

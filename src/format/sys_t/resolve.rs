@@ -1,0 +1,263 @@
+//! Records in file order → events of the common model.
+//!
+//! Here is what has a memory: the clocks, open functions, the transport's own state (STP packets, raw bytes between anchors), and the
+//! tracks that were made.
+
+mod clock;
+mod events;
+mod feed;
+mod losses;
+mod tally;
+mod tracks;
+mod view;
+
+use std::sync::Arc;
+
+use crate::format::{Facts, Parcel, RecordView, Resolve, Resolved};
+use crate::model::{Arg, CoreId, Event, EventKind, Ledger, LossNote, Nanos};
+
+use super::collateral::Collateral;
+use super::decode::{Decoder, Notice, Records, Stored, What};
+use super::record::Marks;
+use super::scan::Found;
+use super::{Settings, Transport};
+use clock::{Clock, Verdict};
+use feed::Feed;
+use tally::Tally;
+use tracks::Tracks;
+
+/// How many restarts are believed.
+const SESSIONS_LIMIT: u32 = 1 << 12;
+
+/// Turns records into events.
+pub(super) struct Resolver {
+    transport: Transport,
+    collateral: Arc<Collateral>,
+    short_as_counter: bool,
+    inputs: Vec<Input>,
+    tracks: Tracks,
+    tally: Tally,
+    sessions: u32,
+    facts: Facts,
+    /// The args of an event being made.
+    scratch: Vec<Arg>,
+}
+
+/// The state of one input.
+struct Input {
+    feed: Feed,
+    clock: Clock,
+    core: CoreId,
+    session: u32,
+    /// How many bytes it has.
+    total_bytes: u64,
+}
+
+impl Resolver {
+    pub(super) fn new(transport: Transport, settings: &Settings, found: Vec<Found>, decoders: &[Decoder]) -> Resolver {
+        let collateral = settings.collateral.clone();
+        let inputs: Vec<Input> = (0u16..)
+            .zip(found.iter().zip(decoders))
+            .map(|(core, (found, decoder))| Input {
+                feed: Feed::new(transport, settings, found, decoder.clone()),
+                clock: Clock::new(transport, settings, found),
+                core: CoreId(core),
+                session: 0,
+                total_bytes: 0,
+            })
+            .collect();
+        let mut facts = Facts { cores: u16::try_from(inputs.len().max(1)).unwrap_or(u16::MAX), sessions: 1, ..Facts::default() };
+        if let Some(input) = inputs.first() {
+            facts.clock = Some(input.clock.told());
+            facts.details.extend(input.clock.details());
+            facts.details.extend(input.feed.details());
+            facts.hints.extend(input.clock.hints());
+        }
+        let short_as_counter = settings.short_as_counter;
+        let tracks = Tracks::new(collateral.entries.len(), settings.symbols.clone());
+        Resolver {
+            transport,
+            collateral,
+            short_as_counter,
+            inputs,
+            tracks,
+            tally: Tally::default(),
+            sessions: 1,
+            facts,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The cores that may have events, of each input.
+    pub(super) fn cores(&self) -> Vec<Vec<CoreId>> {
+        self.inputs.iter().map(|input| vec![input.core]).collect()
+    }
+
+    /// Enters a record in the ledger.
+    fn enter(&mut self, records: &Records, stored: &Stored, ledger: &mut Ledger) {
+        self.tally.count(stored);
+        let offset = records.base + u64::from(stored.offset);
+        match stored.what {
+            What::Console => return,
+            What::Malformed(reason) => {
+                // Of STP the packets were sound.
+                let bytes = if self.transport == Transport::Stp { 0 } else { u64::from(stored.len) };
+                ledger.bad_frame(losses::of_malformed(reason), offset, bytes, 1);
+                return;
+            }
+            What::Notice(notice) => {
+                if let Some((kind, skips, lost)) = losses::of_notice(notice) {
+                    // A part of an overlong line that was met before is the same case.
+                    if notice == Notice::OverlongLine && stored.value == 0 {
+                        ledger.skipped_bytes += stored.extra;
+                    } else if skips {
+                        ledger.bad_frame(kind, offset, stored.extra, lost);
+                    } else {
+                        ledger.enter(kind, offset, lost);
+                    }
+                }
+                return;
+            }
+            _ => ledger.frames_ok += 1,
+        }
+        if stored.marks != Marks::default() {
+            losses::enter_marks(stored.marks, offset, ledger);
+        }
+    }
+
+    /// Makes events of some records.
+    fn take(&mut self, index: usize, records: &Records, from: usize, out: &mut Resolved<'_>) {
+        self.tracks.begin_part(records);
+        for stored in records.stored.get(from..).unwrap_or(&[]) {
+            self.enter(records, stored, out.ledger);
+            self.take_one(index, records, stored, out);
+        }
+    }
+
+    fn take_one(&mut self, index: usize, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        let offset = records.base + u64::from(stored.offset);
+        let time = match input.clock.judge(stored) {
+            Verdict::Unknown => return,
+            Verdict::At(time) => time,
+            Verdict::Clamped(time) => {
+                // What the transport says is told at once, before messages that are still open.
+                if !matches!(stored.what, What::Notice(_)) {
+                    out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
+                }
+                time
+            }
+            Verdict::Overflow(time) => {
+                out.ledger.enter(losses::TIME_OVERFLOW, offset, 0);
+                time
+            }
+            Verdict::Restart(_) if input.session + 1 >= SESSIONS_LIMIT => {
+                out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
+                input.clock.hold()
+            }
+            Verdict::Restart(time) => {
+                input.clock.restart(time);
+                input.session += 1;
+                self.sessions = self.sessions.max(input.session + 1);
+                out.ledger.enter(losses::TIME_RESTART, offset, 0);
+                out.batch.events.push(Event { time, core: input.core, kind: EventKind::SessionStart(input.session) });
+                self.tracks.forget_session();
+                self.tracks.begin_part(records);
+                time
+            }
+        };
+        input.clock.note(stored);
+        let at = At { time, core: input.core, session: input.session, has_transport_time: stored.transport.is_some() };
+        if let What::Notice(notice) = stored.what {
+            return self.notice(at, notice, records, stored, out);
+        }
+        self.event(at, records, stored, out);
+    }
+
+    fn notice(&mut self, at: At, notice: Notice, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+        let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
+        if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
+            let note = LossNote { kind, offset: records.base + u64::from(stored.offset), bytes: stored.extra, at_least_lost };
+            if let Ok(index) = u32::try_from(out.batch.losses.len()) {
+                out.batch.losses.push(note);
+                out.batch.events.push(Event { time: at.time, core: at.core, kind: EventKind::Loss(index) });
+                // What was open is closed there.
+                self.tracks.close_all();
+            }
+        }
+        self.notice_event(at, notice, stored, out);
+    }
+}
+
+/// Where an event goes.
+#[derive(Clone, Copy)]
+struct At {
+    time: Nanos,
+    core: CoreId,
+    session: u32,
+    has_transport_time: bool,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&mut self, input: usize, parcel: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+        let mut feed = std::mem::take(&mut self.inputs.get_mut(input)?.feed);
+        let back = feed.take(parcel, |records, from| self.take(input, records, from, out));
+        let state = self.inputs.get_mut(input)?;
+        state.total_bytes = feed.end_bytes();
+        state.feed = feed;
+        if self.inputs.get(input)?.feed.is_done() {
+            self.settle(input, out.ledger);
+        }
+        back
+    }
+
+    fn finish(&mut self, _input: usize, _out: &mut Resolved<'_>) {
+        self.refresh_facts();
+    }
+
+    fn dump(&mut self, input: usize, parcel: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
+        let Some(state) = self.inputs.get_mut(input) else { return };
+        let mut feed = std::mem::take(&mut state.feed);
+        let mut goes_on = true;
+        feed.take(parcel, |records, from| {
+            for stored in records.stored.get(from..).unwrap_or(&[]) {
+                self.enter(records, stored, ledger);
+                goes_on = goes_on && self.show(input, records, stored, out);
+            }
+        });
+        let is_done = feed.is_done();
+        if let Some(state) = self.inputs.get_mut(input) {
+            state.total_bytes = feed.end_bytes();
+            state.feed = feed;
+        }
+        if is_done {
+            self.settle(input, ledger);
+        }
+        self.refresh_facts();
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}
+
+impl Resolver {
+    /// An input has ended: what was not skipped was decoded.
+    fn settle(&mut self, input: usize, ledger: &mut Ledger) {
+        if let Some(state) = self.inputs.get(input) {
+            ledger.decoded_bytes = state.total_bytes.saturating_sub(ledger.skipped_bytes);
+        }
+        self.refresh_facts();
+    }
+
+    fn refresh_facts(&mut self) {
+        let Some(input) = self.inputs.first() else { return };
+        self.facts.sessions = self.sessions;
+        self.facts.clock = Some(input.clock.told());
+        self.facts.details = input.clock.details();
+        self.facts.details.extend(input.feed.details());
+        self.facts.details.extend(self.tally.details());
+        self.facts.hints = input.clock.hints();
+        self.facts.hints.extend(self.tally.hints(self.transport, !self.collateral.clients.is_empty()));
+    }
+}

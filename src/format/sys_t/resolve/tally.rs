@@ -1,0 +1,111 @@
+//! What a recording held, for the report.
+
+use std::collections::BTreeMap;
+
+use crate::format::Detail;
+use crate::format::sys_t::Transport;
+use crate::format::sys_t::decode::{NameRef, Notice, Stored, What};
+
+/// How many unknown ids are listed.
+const IDS_LIMIT: usize = 1 << 10;
+
+/// How many of them the report shows.
+const SHOWN_IDS: usize = 16;
+
+/// Counts.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// By kind of message.
+    by_kind: [u64; KINDS.len()],
+    /// Catalog messages without format, by id.
+    unknown_ids: BTreeMap<u64, u64>,
+    unknown: u64,
+    undelimited: u64,
+}
+
+const KINDS: [&str; 12] =
+    ["build", "short", "text", "enter", "exit", "invalid parameter", "assert", "printf", "catalog", "raw", "structured", "clock"];
+
+fn kind_of(what: What) -> Option<usize> {
+    Some(match what {
+        What::Build => 0,
+        What::Short { .. } => 1,
+        What::Text => 2,
+        What::Enter => 3,
+        What::Exit => 4,
+        What::InvalidParam => 5,
+        What::Assert => 6,
+        What::Printf => 7,
+        What::Catalog => 8,
+        What::Raw => 9,
+        What::Sbd => 10,
+        What::Clock => 11,
+        What::Console | What::Malformed(_) | What::Notice(_) => return None,
+    })
+}
+
+impl Tally {
+    /// Counts a record.
+    #[inline]
+    pub fn count(&mut self, stored: &Stored) {
+        if let Some(count) = kind_of(stored.what).and_then(|kind| self.by_kind.get_mut(kind)) {
+            *count += 1;
+        }
+        if stored.what == What::Catalog && !matches!(stored.name, NameRef::Entry(_)) {
+            self.count_unknown(stored.value);
+        }
+        self.undelimited += u64::from(stored.what == What::Notice(Notice::Undelimited));
+    }
+
+    fn count_unknown(&mut self, id: u64) {
+        self.unknown += 1;
+        if self.unknown_ids.len() < IDS_LIMIT || self.unknown_ids.contains_key(&id) {
+            *self.unknown_ids.entry(id).or_default() += 1;
+        }
+    }
+
+    /// Messages by kind, and the ids that no collateral has.
+    pub fn details(&self) -> Vec<Detail> {
+        let kinds: Vec<String> = KINDS
+            .iter()
+            .zip(self.by_kind)
+            .filter(|(_, count)| *count > 0)
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        let all: u64 = self.by_kind.iter().sum();
+        let told = || "told by the capture".to_owned();
+        let mut details = Vec::new();
+        if all > 0 {
+            details.push(Detail { name: "messages", value: format!("{all}: {}", kinds.join(", ")), source: told() });
+        }
+        if self.unknown > 0 {
+            let ids: Vec<String> =
+                self.unknown_ids.iter().take(SHOWN_IDS).map(|(id, count)| format!("{id:#x} ({count})")).collect();
+            let more = if self.unknown_ids.len() > SHOWN_IDS { ", …" } else { "" };
+            let value = format!("{} messages of {} ids: {}{more}", self.unknown, self.unknown_ids.len(), ids.join(", "));
+            details.push(Detail { name: "unknown catalog ids", value, source: told() });
+        }
+        details
+    }
+
+    /// What to try.
+    pub fn hints(&self, transport: Transport, has_collateral: bool) -> Vec<String> {
+        let mut hints = Vec::new();
+        if self.unknown > 0 {
+            let given = if has_collateral {
+                "none of the files given with --collateral has"
+            } else {
+                "no file was given with --collateral for"
+            };
+            hints.push(format!("{} catalog messages are shown by number: {given} their formats.", self.unknown));
+        }
+        if transport == Transport::Raw && self.undelimited > 0 {
+            hints.push(
+                "Some messages do not tell their length. Let the sender add it: MIPI_SYST_ENABLE_HANDLE_LENGTH (or \
+                 MIPI_SYST_PCFG_LENGTH_FIELD), or MIPI_SYST_ENABLE_HANDLE_CHECKSUM; catalog messages need their collateral."
+                    .to_owned(),
+            );
+        }
+        hints
+    }
+}

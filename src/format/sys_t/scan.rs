@@ -1,0 +1,91 @@
+//! What the first pass finds: whether messages have times, what the message clock is, which builds were told.
+
+use super::collateral::Sender;
+use super::record::{Header, Kind, Marks, Message};
+
+/// How many builds are kept.
+const BUILDS_LIMIT: usize = 1 << 12;
+
+/// What a part, or the whole input, holds.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Messages, as far as they are looked at.
+    pub messages: u64,
+    /// Of those, messages with a time stamp.
+    pub with_timestamp: u64,
+    /// The first of these.
+    pub first_timestamp: Option<u64>,
+    /// The frequency of the message clock in Hz, from the first clock message.
+    pub message_hz: Option<u64>,
+    /// Value of the message clock in the first clock message.
+    pub first_clock: Option<u64>,
+    /// Where builds were told, by whom, and which.
+    pub builds: Vec<(u64, Sender, u64)>,
+    /// What is known about STP.
+    pub stp: super::stp::Evidence,
+    /// The source of STP in CoreSight frames, if the input is made of such.
+    pub tpiu: Option<u8>,
+}
+
+impl Found {
+    /// Whether a message with this first word should be looked at. Others are counted.
+    #[inline]
+    pub fn wants(&mut self, word: u32) -> bool {
+        let header = Header(word);
+        let has_timestamp = !matches!(word & 0xF, 0 | 1 | 7) && header.has(Header::TIMESTAMP);
+        if matches!(word & 0xF, 0 | 8) || (has_timestamp && self.first_timestamp.is_none()) {
+            return true;
+        }
+        self.messages += 1;
+        self.with_timestamp += u64::from(has_timestamp);
+        false
+    }
+
+    /// Takes a message that is wanted.
+    pub fn take_frame(&mut self, frame: &[u8], offset: u64) {
+        if let Ok(message) = Message::read_frame(frame) {
+            self.take(&message, offset);
+        }
+    }
+
+    /// Takes a message.
+    pub fn take(&mut self, message: &Message<'_>, offset: u64) {
+        self.messages += 1;
+        if message.marks.has(Marks::CRC_BAD) {
+            return;
+        }
+        if let Some(timestamp) = message.fields.timestamp {
+            self.with_timestamp += 1;
+            self.first_timestamp = self.first_timestamp.or(Some(timestamp));
+        }
+        if let Some((value, hz)) = message.clock().filter(|(_, hz)| *hz != 0) {
+            self.message_hz = self.message_hz.or(Some(hz));
+            self.first_clock = self.first_clock.or(Some(value));
+        }
+        if let Some(build) = message.build() {
+            let short = matches!(message.fields.kind, Kind::BuildCompact32 | Kind::BuildCompact64);
+            let module = Sender::Module(message.fields.header.module());
+            let sender = if short { Sender::Unknown } else { message.fields.guid.map_or(module, Sender::Guid) };
+            self.add_build((offset, sender, build));
+        }
+    }
+
+    /// Takes what the next part holds.
+    pub fn add(&mut self, next: Found) {
+        self.messages += next.messages;
+        self.with_timestamp += next.with_timestamp;
+        self.first_timestamp = self.first_timestamp.or(next.first_timestamp);
+        self.message_hz = self.message_hz.or(next.message_hz);
+        self.first_clock = self.first_clock.or(next.first_clock);
+        next.builds.into_iter().for_each(|build| self.add_build(build));
+        self.stp.add(&next.stp);
+        self.tpiu = self.tpiu.or(next.tpiu);
+    }
+
+    fn add_build(&mut self, build: (u64, Sender, u64)) {
+        let told = self.builds.iter().rev().find(|(_, sender, _)| *sender == build.1);
+        if self.builds.len() < BUILDS_LIMIT && told.is_none_or(|(.., told)| *told != build.2) {
+            self.builds.push(build);
+        }
+    }
+}

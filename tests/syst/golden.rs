@@ -1,0 +1,49 @@
+//! Captures under `testdata/syst/`, and beside each the views that must come out of it.
+
+use crate::captures;
+use crate::common::golden::Goldens;
+
+fn goldens() -> [Goldens; 3] {
+    let of = |name, folder, extension, captures| Goldens {
+        subject: captures::subject(name),
+        folder,
+        extension,
+        captures,
+        others: &[],
+    };
+    [
+        of("syst-text", "syst/text", "txt", captures::text()),
+        of("syst-raw", "syst/raw", "bin", captures::raw()),
+        of("syst-stp", "syst/stp", "stp", captures::stp()),
+    ]
+}
+
+#[test]
+fn captures_give_their_views() {
+    goldens().iter().for_each(Goldens::check_views);
+}
+
+#[test]
+fn threads_and_windows_change_nothing() {
+    goldens().iter().for_each(Goldens::check_cuts);
+}
+
+#[test]
+fn every_detail_of_events_is_readable() {
+    goldens().iter().for_each(Goldens::check_details);
+}
+
+#[test]
+fn each_capture_is_taken_for_what_it_is() {
+    for goldens in goldens() {
+        for capture in &goldens.captures {
+            let found = traceconv::input::detect::detect(&capture.bytes, &[]);
+            // What nothing delimits is too little to be sure.
+            if capture.name == "bare" || capture.name == "losses" {
+                continue;
+            }
+            let found = found.unwrap_or_else(|error| panic!("{}: {error}", capture.name));
+            assert_eq!(found.format.name(), goldens.subject.format.name(), "{}: {}", capture.name, found.because);
+        }
+    }
+}

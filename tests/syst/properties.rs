@@ -1,0 +1,148 @@
+//! Contracts that hold for any input: cuts do not show, bytes add up, nothing panics.
+
+use proptest::prelude::*;
+use traceconv::format::sys_t::generate::{Carrier, GenerateOptions, generate};
+use traceconv::format::sys_t::stp::NibbleOrder;
+
+use crate::captures::{all_messages, line, subject};
+use crate::common::run::{Cut, Random, Subject};
+use crate::common::views;
+use crate::reader::Trace;
+
+/// Converts with several cuts: the same trace and account each time.
+fn check(subject: &Subject, bytes: &[u8], windows: &[usize]) {
+    let whole = subject.convert(bytes, Cut::WHOLE);
+    Trace::parse(&whole.trace).unwrap_or_else(|error| panic!("the reader refuses the trace: {error}"));
+    let records = subject.dump(bytes, Cut::WHOLE, views::record);
+    for &window_bytes in windows {
+        let cut = Cut { threads: 2, window_bytes };
+        let parts = subject.convert(bytes, cut);
+        assert_eq!(views::ledger(&parts.summary), views::ledger(&whole.summary), "windows of {window_bytes}");
+        assert!(parts.trace == whole.trace, "another trace with windows of {window_bytes}");
+        assert_eq!(subject.dump(bytes, cut, views::record), records, "windows of {window_bytes}");
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Flip(usize, u8),
+    Cut(usize, usize),
+    Insert(usize, u8),
+    Fill(usize, usize, u8),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        (any::<usize>(), 0u8..8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
+        (any::<usize>(), 1usize..60).prop_map(|(at, len)| Damage::Cut(at, len)),
+        (any::<usize>(), any::<u8>()).prop_map(|(at, byte)| Damage::Insert(at, byte)),
+        (any::<usize>(), 1usize..60, prop_oneof![Just(0u8), Just(0xFF), any::<u8>()])
+            .prop_map(|(at, len, byte)| Damage::Fill(at, len, byte)),
+    ]
+}
+
+fn damaged(mut bytes: Vec<u8>, all: &[Damage]) -> Vec<u8> {
+    for &damage in all {
+        let at = |at: usize| at % bytes.len().max(1);
+        match damage {
+            _ if bytes.is_empty() => {}
+            Damage::Flip(place, bit) => {
+                let place = at(place);
+                bytes[place] ^= 1 << bit;
+            }
+            Damage::Cut(place, len) => {
+                let place = at(place);
+                let end = (place + len).min(bytes.len());
+                bytes.drain(place..end);
+            }
+            Damage::Insert(place, byte) => bytes.insert(at(place), byte),
+            Damage::Fill(place, len, byte) => {
+                let place = at(place);
+                let end = (place + len).min(bytes.len());
+                bytes[place..end].fill(byte);
+            }
+        }
+    }
+    bytes
+}
+
+fn generated(carrier: Carrier, seed: u64, bytes: u64, with_length: bool, with_crc: bool) -> Vec<u8> {
+    let options = GenerateOptions { bytes, seed, carrier, formats: 20, with_length, with_crc, flips: false };
+    let mut out = Vec::new();
+    generate(&options, &mut out).expect("memory does not fail");
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn cuts_do_not_show_in_damaged_text(seed in 0u64..1000, damages in prop::collection::vec(damage(), 0..8), window in 1usize..900) {
+        let text = damaged(generated(Carrier::Text, seed, 4000, false, true), &damages);
+        check(&subject("syst-text"), &text, &[window, 64]);
+    }
+
+    #[test]
+    fn cuts_do_not_show_in_damaged_raw_bytes(
+        seed in 0u64..1000,
+        damages in prop::collection::vec(damage(), 0..8),
+        (with_length, with_crc) in any::<(bool, bool)>(),
+        window in 1usize..900,
+    ) {
+        let bytes = damaged(generated(Carrier::Raw, seed, 3000, with_length, with_crc), &damages);
+        check(&subject("syst-raw"), &bytes, &[window, 64]);
+    }
+
+    #[test]
+    fn cuts_do_not_show_in_damaged_packets(
+        seed in 0u64..1000,
+        damages in prop::collection::vec(damage(), 0..8),
+        lsb in any::<bool>(),
+        window in 1usize..900,
+    ) {
+        let order = if lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb };
+        let bytes = damaged(generated(Carrier::Stp(order), seed, 3000, false, true), &damages);
+        check(&subject("syst-stp"), &bytes, &[window, 64]);
+    }
+
+    #[test]
+    fn any_bytes_are_accounted_for(bytes in prop::collection::vec(any::<u8>(), 0..600), window in 1usize..300) {
+        for name in ["syst-text", "syst-raw", "syst-stp"] {
+            check(&subject(name), &bytes, &[window]);
+        }
+    }
+}
+
+#[test]
+fn every_message_is_found_again_behind_damage() {
+    // Of messages with checksums only those are lost that were hit.
+    let frames: Vec<Vec<u8>> = all_messages().into_iter().skip(31).take(31).filter(|frame| frame.len() > 8).collect();
+    let mut random = Random(7);
+    let text = |stream: &[u8]| subject("syst-raw").dump(stream, Cut::WHOLE, views::record).len();
+    let whole = text(&frames.concat());
+    assert_eq!(whole, frames.len());
+    for _ in 0..40 {
+        let mut stream = frames.concat();
+        let at = random.below(stream.len());
+        stream.remove(at);
+        let lines = subject("syst-raw").dump(&stream, Cut::WHOLE, views::record);
+        let is_good = |line: &&String| !["\"unsynced\"", "crc_bad", "truncated"].iter().any(|bad| line.contains(bad));
+        let good = lines.iter().filter(is_good).count();
+        assert!(good + 2 >= frames.len(), "{good} of {} behind a missing byte at {at}: {lines:#?}", frames.len());
+    }
+}
+
+#[test]
+fn a_line_cut_anywhere_never_hides_the_next_one() {
+    let frames = all_messages();
+    let lines: Vec<String> = frames.iter().map(|frame| line(frame)).collect();
+    let text = lines.concat();
+    for at in (0..text.len()).step_by(97) {
+        let mut cut = text.clone();
+        cut.remove(at);
+        let records = subject("syst-text").dump(cut.as_bytes(), Cut::WHOLE, views::record);
+        let found =
+            records.iter().filter(|record| !record.contains("\"record\":\"console\"") && !record.contains("odd digits")).count();
+        assert!(found + 1 >= lines.len(), "{found} of {} after byte {at} was taken out", lines.len());
+    }
+}
