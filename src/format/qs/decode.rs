@@ -123,7 +123,7 @@ pub struct Records {
     pub data: Vec<u8>,
     /// Bytes that became records, flags included.
     pub ok_bytes: u64,
-    /// By number of [`Plan::segments`], the index of the first record that belongs to it, in file order.
+    /// By number of `Plan::segments`, the index of the first record that belongs to it, in file order.
     pub segments: Vec<(u32, u32)>,
     /// Whether the first damage goes on from the part before. Only runs longer than any frame are cut.
     pub continues: bool,

@@ -1,7 +1,7 @@
 //! printf formats, compiled, and the arguments that targets pack behind them.
 //!
 //! Arguments stand without padding in the order of the format; each `*` takes an `int` first. Their sizes depend on the
-//! target's pointers ([`Packing`]). [`write`] makes of both the text that the target's own `printf` would have made.
+//! target's pointers ([`Packing`]). [`mod@write`] makes of both the text that the target's own `printf` would have made.
 
 pub mod write;
 
