@@ -65,18 +65,19 @@ pub fn convert(
         let mut jobs: Vec<Job<'_>> = Vec::new();
         let (drawn, batches) = (&mut drawing, &to_draw);
         jobs.push(Box::new(move || drawn.advance(batches, is_last)));
+        // The long ones first: what begins last decides how long the other threads wait at the end of the round.
+        let (trace_bytes, result) = (&to_write, &written);
+        let trace = &mut *trace;
+        jobs.push(Box::new(move || put(result, write_all(trace, trace_bytes))));
+        for (block, result) in to_encode.iter().zip(&encoded) {
+            let (encoders, bytes) = (&encoders, spare_bytes.pop().unwrap_or_default());
+            jobs.push(Box::new(move || put(result, encode(block, bytes, encoders))));
+        }
         for ((index, window), result) in windows.iter().zip(&decoded) {
             let part = Part::new(sources[*index].bytes, window.clone());
             let (decode, spare) = (&decode, spare_parcels.pop());
             jobs.push(Box::new(move || put(result, decode.decode(*index, part, spare))));
         }
-        for (block, result) in to_encode.iter().zip(&encoded) {
-            let (encoders, bytes) = (&encoders, spare_bytes.pop().unwrap_or_default());
-            jobs.push(Box::new(move || put(result, encode(block, bytes, encoders))));
-        }
-        let (trace_bytes, result) = (&to_write, &written);
-        let trace = &mut *trace;
-        jobs.push(Box::new(move || put(result, write_all(trace, trace_bytes))));
         threads.run(|| resolving.advance(&mut feeds), jobs);
 
         output_bytes += take(written).unwrap_or(Ok(0)).map_err(ConvertError::Write)?;
