@@ -53,7 +53,7 @@ const OUTSIDE: [(&str, &[&str]); 6] = [
     ("fs", &["cli", "input"]),
     ("net", &[]),
     ("process", &["cli", "main"]),
-    ("thread", &[]),
+    ("thread", &["pipeline"]),
     ("time", &["cli"]),
 ];
 
