@@ -10,7 +10,7 @@ use crate::format::{Facts, Parcel, Resolve, Resolved};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
 
 /// How many windows of an input are decoded ahead.
-const WINDOWS_AHEAD: usize = 4;
+const WINDOWS_AHEAD: usize = 8;
 
 /// How much one round resolves before the rest waits for the next one: events, and losses as several of them each, because each
 /// closes what is open and is drawn itself. Sound windows of one round stay below it.

@@ -10,7 +10,7 @@ use crate::format::{Parcel, Part, Scan, Stages};
 use crate::model::Ledger;
 
 /// How many windows one round of this pass scans.
-const WINDOWS_PER_ROUND: usize = 8;
+const WINDOWS_PER_ROUND: usize = 32;
 
 /// What the first pass gives.
 pub struct Scanned {
