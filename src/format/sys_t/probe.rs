@@ -16,10 +16,16 @@ const BINARY_SAMPLE_BYTES: usize = 64 << 10;
 /// Text lines.
 pub(super) fn text(sample: &[u8], whole: bool) -> Option<Probe> {
     let head = if whole { sample } else { sample.get(..TEXT_SAMPLE_BYTES).unwrap_or(sample) };
-    let markers = memchr::memmem::find_iter(head, MARKER).count();
-    let first = memchr::memmem::find(head, MARKER)?;
-    let has_digits = head.get(first + MARKER.len()).is_some_and(u8::is_ascii_hexdigit);
-    let score = if has_digits || markers > 1 { 98 } else { 60 };
+    // A text that only speaks of the marker has no digits behind it.
+    let has_digits = |at: &usize| {
+        head.get(at + MARKER.len()..)
+            .and_then(|rest| rest.get(..8))
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let mut with_digits = memchr::memmem::find_iter(head, MARKER).filter(has_digits);
+    let first = with_digits.next()?;
+    let markers = 1 + with_digits.count();
+    let score = 98;
     let lines = if markers == 1 { "1 message".to_owned() } else { format!("{markers} messages") };
     Some(Probe { score, reason: format!("{lines} behind \"SYS-T RAW DATA: \"; the first at byte {first}") })
 }
