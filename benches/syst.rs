@@ -1,4 +1,5 @@
-//! SyS-T's own stages: reading a message and making its text, by transport, on generated captures.
+//! SyS-T's own stages, by transport, on generated captures: reading a message and making its text. Of STPv2 that is what is decoded
+//! ahead, from the first VERSION of a part on; the ordered stage joins parts and is no part of it.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::format::sys_t::generate::{self, Carrier, GenerateOptions};

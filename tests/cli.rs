@@ -1,112 +1,15 @@
 //! The command line as scripts see it: files, standard streams, messages and exit status of the built program.
-//!
-//! Long, because it is a table of cases: one for each message, option and exit status.
+
+mod desk;
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// A directory to work in.
-struct Desk {
-    dir: TempDir,
-}
-
-/// What a run of the program gave.
-struct Ran {
-    status: i32,
-    stdout: Vec<u8>,
-    stderr: String,
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Ran {
-        let stderr = String::from_utf8(output.stderr).expect("messages are UTF-8");
-        Ran { status: output.status.code().expect("ended by itself"), stdout: output.stdout, stderr }
-    }
-}
-
-impl Ran {
-    /// Checks the exit status.
-    #[track_caller]
-    fn ends(self, status: i32) -> Ran {
-        assert_eq!(self.status, status, "{}", self.stderr);
-        self
-    }
-
-    /// Checks that standard error says all of this.
-    #[track_caller]
-    fn says(self, parts: &[&str]) -> Ran {
-        parts.iter().for_each(|part| assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr));
-        self
-    }
-
-    fn lines(&self) -> Vec<Value> {
-        let text = std::str::from_utf8(&self.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-}
-
-impl Desk {
-    fn new() -> Desk {
-        Desk { dir: tempfile::tempdir().unwrap() }
-    }
-
-    fn with(name: &str, content: &[u8]) -> Desk {
-        let desk = Desk::new();
-        desk.put(name, content);
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn put(&self, name: &str, content: &[u8]) {
-        fs::write(self.path(name), content).unwrap();
-    }
-
-    fn get(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}; there are {:?}", self.names()))
-    }
-
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_slice(&self.get(name)).unwrap()
-    }
-
-    /// Everything in the directory, also what is hidden.
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.dir.path()).unwrap();
-        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    /// The program, with its arguments divided by blanks.
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
-        command.args(line.split_whitespace()).current_dir(self.dir.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, line: &str) -> Ran {
-        self.command(line).output().unwrap().into()
-    }
-
-    fn run_with_stdin(&self, line: &str, input: &[u8]) -> Ran {
-        let mut command = self.command(line);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        std::thread::scope(|scope| {
-            // The program may refuse without reading; then the pipe breaks.
-            scope.spawn(move || drop(stdin.write_all(input)));
-            child.wait_with_output().unwrap().into()
-        })
-    }
-}
+use desk::{Desk, Ran};
 
 /// COBS with its delimiter.
 fn frame(payload: &[u8]) -> Vec<u8> {
@@ -214,7 +117,7 @@ fn help_version_and_wrong_usage() {
 fn wrong_combinations_name_the_way_out() {
     let desk = Desk::with("a.bin", &capture(9));
     desk.put("b.bin", &capture(9));
-    desk.run("a.bin b.bin -o one").ends(2).says(&["name a directory that exists with -o"]);
+    desk.run("a.bin b.bin -o one").ends(2).says(&["name a directory with -o that exists or ends in /"]);
     desk.run("a.bin@0 b.bin").ends(2).says(&["name the cores of all"]);
     desk.run("a.bin -o a.bin").ends(2).says(&["is an input itself"]);
     desk.run("a.bin -o - --report -").ends(2).says(&["cannot share standard output"]);
@@ -329,6 +232,12 @@ fn the_report_accounts_for_everything() {
     assert_eq!((&report["schema_version"], &report["tool_version"]), (&1.into(), &env!("CARGO_PKG_VERSION").into()));
     assert_eq!(report["output_bytes"].as_u64(), Some(desk.get("run.perfetto-trace").len() as u64));
     assert!(report["wall_seconds"].as_f64().unwrap() > 0.0);
+    let trace = &report["traces"][0];
+    assert_eq!((&trace["inputs"], &trace["output"]), (&Value::from(vec![0]), &"run.perfetto-trace".into()));
+    assert_eq!(trace["output_bytes"], report["output_bytes"]);
+    let alone: Value = serde_json::from_slice(&desk.run("stats run.bin -q --json").ends(0).stdout).unwrap();
+    assert_eq!(trace["statistics"], alone["recordings"][0]["statistics"]);
+    assert!(trace["statistics"]["tasks"].as_array().unwrap().len() > 1);
     let input = &report["inputs"][0];
     for (field, expected) in [
         ("path", Value::from("run.bin")),
@@ -464,6 +373,7 @@ fn split_recordings_become_one_trace() {
     let report = desk.json("report");
     let cores: Vec<_> = report["inputs"].as_array().unwrap().iter().map(|input| input["core"].as_u64()).collect();
     assert_eq!(cores, [Some(0), Some(1)]);
+    assert_eq!(report["traces"][0]["inputs"], Value::from(vec![0, 1]));
 
     // A file that has the whole name wins.
     desk.run("odd@1 --report report").ends(0);

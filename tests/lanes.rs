@@ -137,7 +137,8 @@ fn a_log_message_is_an_instant_and_a_row() {
     assert_eq!(trace.instants.len(), 2);
     let first = &trace.instants[0];
     assert_eq!((first.name.as_str(), first.ts), ("x=%d", 5));
-    assert_eq!(first.args, args(&[("arg0", Arg::Int(1)), ("source_location", Arg::Text("main.c:42 go".into()))]));
+    // The place is told once, with the message.
+    assert_eq!(first.args, args(&[("arg0", Arg::Int(1))]));
     let row = |ts, body: &str| LogRow { track: first.track, ts, body: body.into(), prio: 5, source: Some("main.c:42 go".into()) };
     assert_eq!(trace.logs, [row(5, "x=1"), row(6, "x=2")]);
     let TrackKind::Thread { pid, .. } = trace.tracks[&first.track].kind else { panic!("no thread") };

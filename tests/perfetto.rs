@@ -5,7 +5,7 @@ mod reader;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use reader::{Arg, Attribute, Instant, Slice, Switch, Trace, TrackKind, Waking};
+use reader::{Arg, Attribute, Instant, LogRow, Slice, Switch, Trace, TrackKind, Waking};
 use traceconv::model::Source;
 use traceconv::perfetto::{AttributeValue, Encoder, encode_block, epilogue, prelude};
 use traceconv::timeline::{
@@ -15,6 +15,8 @@ use traceconv::timeline::{
 /// Tracks of slices: usual ones, one beyond what the writer keeps tables for, and one of the largest uuid.
 const SLICE_TRACKS: [u32; 5] = [2, 3, 200, 70_000, u32::MAX];
 const COUNTER_TRACKS: [u32; 2] = [4, 20_000];
+/// A thread's: it may have log messages.
+const LOG_TRACK: u32 = 5;
 const TEXTS: [&str; 5] = [
     "tick",
     "",
@@ -73,6 +75,7 @@ impl Scene {
         for id in COUNTER_TRACKS {
             scene.describe(track(id, Some(1), ops::TrackKind::Counter { unit: Unit::Count }));
         }
+        scene.describe(track(LOG_TRACK, None, ops::TrackKind::Thread { pid: 1, tid: 1 }));
         scene
     }
 
@@ -159,10 +162,12 @@ impl Scene {
             2..=3 => return self.sched(step),
             _ => {}
         }
-        let track = SLICE_TRACKS[step.track % SLICE_TRACKS.len()];
+        let is_log = step.flow > 5;
+        let track = if is_log { LOG_TRACK } else { SLICE_TRACKS[step.track % SLICE_TRACKS.len()] };
         let uuid = u64::from(track);
         let open = self.open.entry(uuid).or_default().clone();
         let kind = match step.what {
+            _ if is_log => OpKind::Instant,
             4..=6 => OpKind::Begin,
             7..=9 if !open.is_empty() => OpKind::End,
             _ => OpKind::Instant,
@@ -196,12 +201,20 @@ impl Scene {
             op.value = step.value;
         }
         let mut args = self.args(&mut op, step);
-        if step.flow == 2 {
-            let line = step.name;
-            let (index, text) = self.source(line);
-            self.block().args.push(ops::Arg { name: 0, value: ArgValue::Source(index) });
-            op.args_len += 1;
+        if step.flow == 2 && kind != OpKind::End {
+            let (index, text) = self.source(step.name);
+            (op.flow, op.value) = (Flow::Source, i64::from(index) + 1);
             args.insert("source_location".into(), Arg::Text(text));
+        }
+        if is_log {
+            let (body, text) = self.text(step.name);
+            let source = (step.flow == 7).then(|| self.source(step.name));
+            let priority = (step.value.unsigned_abs() % 8) as u8;
+            let row = LogRow { track: uuid, ts, body: text, prio: priority.into(), source: source.clone().map(|(_, text)| text) };
+            self.expected.logs.push(row);
+            let value = ArgValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority };
+            self.block().args.push(ops::Arg { name: 0, value });
+            op.args_len += 1;
         }
         self.block().ops.push(op);
         let trace = &mut self.expected;
@@ -297,6 +310,7 @@ fn assert_same(found: &Trace, expected: &Trace) {
     assert_eq!(found.float_counters, expected.float_counters);
     assert_eq!(found.sched, expected.sched);
     assert_eq!(found.wakings, expected.wakings);
+    assert_eq!(found.logs, expected.logs);
 }
 
 proptest! {

@@ -13,10 +13,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use common::run::{Cut, Subject, options};
-use reader::{Slice, Trace, TrackKind};
+use reader::{Arg, Slice, Trace, TrackKind};
 use traceconv::format::{FormatOptions, OptionValue};
 use traceconv::pipeline::{self, Gathered, Source};
-use traceconv::stats::report::StatisticsReport;
+use traceconv::stats::SpreadReport;
+use traceconv::stats::report::{MachineReport, Number, StatisticsReport};
 
 /// How many, their sum, the greatest.
 type Figures = (u64, u64, u64);
@@ -124,6 +125,101 @@ fn the_trace_shows_the_same_figures() {
     }
     // None of these comparisons was one of nothing with nothing.
     assert!(switches > 1500 && interrupts > 300 && holds > 300 && levels > 50, "{switches} {interrupts} {holds} {levels}");
+}
+
+/// Steps of state machines, how long their events took until they were answered, and how full their queues were.
+#[test]
+fn the_trace_shows_the_same_steps() {
+    let (mut steps, mut responses, mut fills) = (0, 0, 0);
+    let demo = captures("demo").into_iter().filter(|path| path.ends_with("dpp.bin"));
+    for path in captures("qs").into_iter().chain(demo) {
+        let capture = std::fs::read(&path).unwrap();
+        let subject = Subject::new("qs");
+        let trace = subject.convert(&capture, Cut::WHOLE).read();
+        let statistics = gather(&subject, &capture, Cut::WHOLE, false).statistics;
+        assert_eq!(statistics, gather(&subject, &capture, Cut::SMALL, false).statistics, "{}", path.display());
+        let name = path.display();
+        let machine = |slice: &Slice| {
+            let path = trace.path(slice.track);
+            path.split_once("/Active objects/").and_then(|(_, rest)| rest.strip_suffix("/steps")).map(str::to_owned)
+        };
+        let (mut drawn, mut answered) = (BTreeMap::<String, Figures>::new(), BTreeMap::<String, Figures>::new());
+        for slice in &trace.slices {
+            let (Some(machine), Some(_), Some(dur)) = (machine(slice), slice.arg("result"), slice.dur) else { continue };
+            add(drawn.entry(machine.clone()).or_default(), dur);
+            if let Some(Arg::Uint(queued_ns)) = slice.arg("queued_ns") {
+                add(answered.entry(machine).or_default(), dur + queued_ns);
+            }
+        }
+        let told = |of: fn(&MachineReport) -> &SpreadReport| {
+            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            for machine in statistics.machines.iter().filter(|machine| of(machine).count > 0) {
+                let (entry, spread) = (told.entry(machine.name.clone()).or_default(), of(machine));
+                *entry = sum(*entry, (spread.count, spread.total_ns, spread.max_ns.unwrap()));
+            }
+            told
+        };
+        assert_eq!(told(|machine| &machine.steps), drawn, "steps in {name}");
+        assert_eq!(told(|machine| &machine.responses), answered, "answers in {name}");
+        steps += drawn.values().map(|figures| figures.0).sum::<u64>();
+        responses += answered.values().map(|figures| figures.0).sum::<u64>();
+
+        let mut highest: BTreeMap<String, i64> = BTreeMap::new();
+        for (&track, values) in &trace.counters {
+            let path = trace.path(track);
+            let Some((_, rest)) = path.split_once("/Active objects/") else { continue };
+            let Some(machine) = rest.strip_suffix("/queue") else { continue };
+            let entry = highest.entry(machine.to_owned()).or_default();
+            *entry = values.iter().map(|&(_, value)| value).max().unwrap().max(*entry);
+        }
+        let mut told: BTreeMap<String, i64> = BTreeMap::new();
+        for machine in statistics.machines.iter().filter(|machine| machine.high_water.is_some()) {
+            let entry = told.entry(machine.name.clone()).or_default();
+            *entry = (*entry).max(i64::from(machine.high_water.unwrap()));
+        }
+        assert_eq!(told, highest, "queues in {name}");
+        fills += told.len();
+        for machine in &statistics.machines {
+            assert!(machine.queued.max_ns <= machine.responses.max_ns || machine.responses.count < machine.queued.count);
+            let signals: u64 = machine.signals.iter().map(|signal| signal.spans.total_ns).sum();
+            assert_eq!(signals, machine.steps.total_ns, "{name}: {}", machine.name);
+            assert_eq!(machine.transitions + machine.internals + machine.ignored, machine.steps.count);
+        }
+    }
+    assert!(steps > 300 && responses > 200 && fills > 20, "{steps} {responses} {fills}");
+}
+
+/// Values of the firmware, and log messages.
+#[test]
+fn the_trace_shows_the_same_values_and_messages() {
+    let (mut counters, mut messages) = (0, 0);
+    for (folder, format) in [("tonbandgeraet", "tonbandgeraet"), ("demo", "tonbandgeraet"), ("miniprofiler", "miniprofiler")] {
+        for path in captures(folder) {
+            let capture = std::fs::read(&path).unwrap();
+            let subject = Subject::new(format);
+            let trace = subject.convert(&capture, Cut::WHOLE).read();
+            let statistics = gather(&subject, &capture, Cut::WHOLE, false).statistics;
+            let name = path.display();
+            for lane in statistics.lanes.iter().filter(|lane| lane.values > 0 && lane.session == 1) {
+                let drawn = trace.counters.iter().filter(|(track, _)| trace.tracks[*track].name == lane.name);
+                let figures = |values: &Vec<(u64, i64)>| {
+                    let whole = |value: Option<i64>| value.map(Number::Whole);
+                    let least = values.iter().map(|&(_, value)| value).min();
+                    let greatest = values.iter().map(|&(_, value)| value).max();
+                    (values.len() as u64, whole(least), whole(greatest), whole(values.last().map(|&(_, value)| value)))
+                };
+                let told = (lane.values, lane.least, lane.greatest, lane.last);
+                let drawn: Vec<_> = drawn.map(|(_, values)| figures(values)).collect();
+                assert!(drawn.contains(&told), "{name}: {}: {told:?} is not among {drawn:?}", lane.name);
+                counters += 1;
+            }
+            let told: u64 = statistics.logs.iter().map(|log| log.count).sum();
+            let by_lane: u64 = statistics.lanes.iter().flat_map(|lane| &lane.logs).map(|log| log.count).sum();
+            assert_eq!((told, by_lane), (trace.logs.len() as u64, told), "{name}");
+            messages += told;
+        }
+    }
+    assert!(counters > 20 && messages > 0, "{counters} {messages}");
 }
 
 fn sum(one: Figures, other: Figures) -> Figures {

@@ -1,12 +1,17 @@
 //! The arguments as they are typed, and the help.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::check::CheckArgs;
+use super::diff::DiffArgs;
+use super::forms::FormArgs;
+use super::merging::MergeArgs;
 use super::own_options::OwnOptions;
-use super::values::{MaxLost, parse_clock_hz, parse_max_lost, parse_time};
+use super::values::{MaxLost, parse_max_lost, parse_time};
 use crate::format::{FORMATS, Mode};
 use crate::model::Rate;
 use crate::pipeline::{EventDetail, TimeBound};
@@ -23,6 +28,11 @@ Exit status: 0 converted; 1 an input could not be converted; 2 wrong usage; 3 co
 pub(super) struct Args {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
+
+    /// Colour in messages; `auto`: at a terminal, unless NO_COLOR is set, or where CLICOLOR_FORCE is
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
+    pub(super) color: When,
+
     #[command(flatten)]
     pub(super) convert: ConvertArgs,
 }
@@ -33,10 +43,26 @@ pub(super) enum Command {
     Dump(DumpArgs),
     /// Tell statistics of recordings: loads, latencies, queue levels, function times
     Stats(StatsArgs),
+    /// Hold the statistics of recordings against limits: exit status 3 if one is broken
+    Check(CheckArgs),
+    /// Compare the statistics of two recordings: what got worse
+    Diff(DiffArgs),
+    /// Tell what is in recordings, without converting them
+    Info(super::info::InfoArgs),
+    /// List the formats, how they are told, and their options
+    Formats(super::formats::FormatsArgs),
+    /// Print a script that completes commands and options in a shell
+    Completions(super::manual::CompletionsArgs),
+    /// Print the manual page, or write the pages of all commands into a directory
+    Man(super::manual::ManArgs),
+    /// Serve a trace to the viewer in the browser, until Ctrl-C
+    #[cfg(feature = "serve")]
+    Serve(super::open::ServeArgs),
 }
 
+/// Which inputs there are.
 #[derive(Debug, ClapArgs)]
-pub(super) struct ConvertArgs {
+pub(super) struct InputArgs {
     /// The recordings; `-` is standard input
     ///
     /// Binary, hex text or base64 text, also compressed with gzip or zstd: told by content.
@@ -44,14 +70,56 @@ pub(super) struct ConvertArgs {
     /// Each is converted on its own. But FILE@0 FILE@1 … are the cores of one recording and become one trace. The number after
     /// the last `@` names a core only if there is no file of the whole name; to name the core of a file that ends like that, add
     /// another: `file@1@0`. A file called like a command is given as ./dump.
-    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// Where to write the trace; a directory that exists gets one trace per input; `-` is standard output
+    /// Of inputs that are directories, convert all files in them and below
     ///
-    /// Without it: beside the (first) input, with its name up to the last dot and `.perfetto-trace`.
+    /// Left out are hidden ones, traces (*.perfetto-trace), and what is neither a file nor a link to one. Links to directories are not
+    /// followed.
+    #[arg(short, long)]
+    pub(super) recursive: bool,
+
+    /// Of the files in directories, only those of this name; may be given several times
+    ///
+    /// `*` and `?` stand for what has no `/` in it, `**` for any directories, `{bin,hex}` for one of these. A pattern with a `/` is
+    /// of the whole path within the directory, else of the file's name. `!PATTERN` leaves out what the others take.
+    #[arg(long, value_name = "PATTERN", requires = "recursive", allow_hyphen_values = true)]
+    pub(super) glob: Vec<OsString>,
+
+    /// Read more inputs from a list, one in each line; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(super) files_from: Option<PathBuf>,
+
+    /// In that list, names end with a NUL byte, as `find -print0` writes them
+    #[arg(long, requires = "files_from")]
+    pub(super) from0: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ConvertArgs {
+    #[command(flatten)]
+    pub(super) inputs: InputArgs,
+
+    /// Where to write the trace; a directory gets one trace per input; `-` is standard output
+    ///
+    /// A directory is one that exists, or a name that ends in `/`: it is made. Without this option: beside the (first) input, with its
+    /// name up to the last dot and `.perfetto-trace`. In a directory, too; inputs of one name get longer names there: the whole name
+    /// of the file if they are in one directory, or the names of the directories that tell them apart.
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
+
+    /// Leave a trace as it is if it was made from the same bytes, by the same version, with the same options
+    ///
+    /// Told by what the trace says of itself. It counts for --strict and --max-lost as if it had been made now.
+    #[arg(long, conflicts_with_all = ["merge", "split_size"])]
+    pub(super) skip_unchanged: bool,
+
+    #[command(flatten)]
+    pub(super) merging: MergeArgs,
+
+    #[command(flatten)]
+    pub(super) form: FormArgs,
 
     #[command(flatten)]
     pub(super) read: ReadArgs,
@@ -71,9 +139,19 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "WHICH", default_value = "default")]
     pub(super) events: EventsArg,
 
-    /// Write what was converted and what was lost as JSON; `-` is standard output
+    /// Write what was converted, what was lost, and statistics as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
+
+    /// Write a table of the inputs as Markdown, for the summary of a CI job; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) report_md: Option<PathBuf>,
+
+    /// Write the inputs as test cases in JUnit's XML, for CI systems; `-` is standard output
+    ///
+    /// An input that cannot be converted is an error, one that lost more than --strict or --max-lost allow is a failure.
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
 
     /// Exit with 3 if anything at all was lost
     #[arg(long)]
@@ -86,6 +164,10 @@ pub(super) struct ConvertArgs {
     /// What the firmware is called in the trace [default: the input's name]
     #[arg(long)]
     pub(super) name: Option<String>,
+
+    #[cfg(feature = "serve")]
+    #[command(flatten)]
+    pub(super) open: super::open::OpenArgs,
 }
 
 /// What concerns the reading of inputs, for every command.
@@ -106,7 +188,7 @@ pub(super) struct ReadArgs {
     /// The frequency of the time stamps, instead of the one that the recording states
     ///
     /// In Hz: whole numbers, also as a fraction, with k, M or G: `168M`, `32768`, `72M/7`.
-    #[arg(long, value_name = "N[/D]", value_parser = parse_clock_hz)]
+    #[arg(long, value_name = "N[/D]", value_parser = Rate::parse_hz)]
     pub(super) clock_hz: Option<Rate>,
 
     #[command(flatten)]
@@ -120,11 +202,17 @@ pub(super) struct ReadArgs {
     #[arg(long)]
     pub(super) no_mmap: bool,
 
+    /// Show progress; `auto`: at a terminal
+    ///
+    /// `always` prints a line now and then where there is no terminal.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) progress: When,
+
     /// Print nothing but errors
     #[arg(short, long)]
     pub(super) quiet: bool,
 
-    /// Also tell what was repaired, and the account of the bytes
+    /// Also tell what was repaired, the account of the bytes, and who took the time
     #[arg(short, long, conflicts_with = "quiet")]
     pub(super) verbose: bool,
 }
@@ -160,12 +248,24 @@ pub(super) struct StatsArgs {
     pub(super) output: Option<PathBuf>,
 
     /// For scripts: exact figures in nanoseconds
-    #[arg(long, conflicts_with = "folded")]
+    #[arg(long, conflicts_with_all = ["csv", "folded"])]
     pub(super) json: bool,
+
+    /// For spreadsheets: a line `recording,section,name,metric,value,unit` for each figure
+    #[arg(long, conflicts_with = "folded")]
+    pub(super) csv: bool,
 
     /// Where the time went, as lines `bottom;...;top nanoseconds` for flame graph tools
     #[arg(long)]
     pub(super) folded: bool,
+
+    /// Count nothing before this time: as for a conversion
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) from: Option<TimeBound>,
+
+    /// Count nothing after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(super) to: Option<TimeBound>,
 
     /// How many rows a table has at most
     #[arg(long, value_name = "N", default_value_t = 40)]
@@ -173,6 +273,14 @@ pub(super) struct StatsArgs {
 
     #[command(flatten)]
     pub(super) read: ReadArgs,
+}
+
+/// When something is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum When {
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

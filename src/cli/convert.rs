@@ -1,110 +1,268 @@
-//! `traceconv INPUT...`: does what the plan says, one trace after the other.
+//! `traceconv INPUT...`, one job of it: the inputs of one recording, or of several that are merged, become one trace.
 
-use std::io::Write;
+use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::output::{Output, cannot_write};
-use super::plan::{ConvertPlan, Job, Place, Verbosity};
-use super::progress::ProgressMeter;
+use super::forms::{Conversion, Written};
+use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text};
 use super::source::Opened;
-use super::{Status, say};
-use crate::pipeline::{self, ConvertError, Converted, Options, Source};
-use crate::report::{InputReport, Report, summary};
+use super::{Status, merging, unchanged};
+use crate::input::InputError;
+use crate::pipeline::{ConvertError, Options, Progress, Source, Team};
+use crate::report::kept::{self, Kept};
+use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
+use crate::stats::report::StatisticsReport;
+use crate::stats::text;
+
+/// How many rows of a table are told with a conversion. `stats` has all.
+const ROWS_TOLD: usize = 5;
 
 /// How many damages of the input are told in the trace itself. The report has all.
 const DAMAGES_TOLD: usize = 16;
 
-/// Converts everything, tells people on standard error, and writes the report.
-pub(super) fn run(plan: &ConvertPlan) -> Status {
-    let started = Instant::now();
-    let mut status = Status::Done;
-    let mut inputs = Vec::new();
-    let mut output_bytes = 0u64;
-    for job in &plan.jobs {
-        let outcome = convert(plan, job);
-        if outcome.status == Status::Stopped {
-            return Status::Stopped;
-        }
-        status = status.max(outcome.status);
-        output_bytes = output_bytes.saturating_add(outcome.output_bytes);
-        inputs.extend(outcome.inputs);
-    }
-    if let Some(place) = &plan.report {
-        let report = Report::new(inputs, output_bytes, started.elapsed().as_secs_f64());
-        if let Err(error) = write_report(place, &report) {
-            say(&format!("error: {error:#}\n"));
-            status = status.max(Status::Failed);
-        }
-    }
-    status
-}
-
 /// What became of one job.
-struct Outcome {
-    status: Status,
-    inputs: Vec<InputReport>,
-    output_bytes: u64,
+pub(super) struct Outcome {
+    pub(super) status: Status,
+    pub(super) inputs: Vec<InputReport>,
+    /// The trace that was written.
+    pub(super) trace: TraceReport,
+    /// Of a trace with several recordings: how many inputs each has, and its statistics.
+    merged: Vec<(usize, Option<StatisticsReport>)>,
+    /// What people are to be told.
+    pub(super) told: String,
 }
 
-fn convert(plan: &ConvertPlan, job: &Job) -> Outcome {
-    let started = Instant::now();
-    let read_options = plan.reading.read_options(&job.output);
-    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
-        job.sources.iter().flat_map(|source| Opened::open(source, &plan.reading, &read_options)).unzip();
-    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
-    if opened.len() < inputs.len() {
-        return failed(inputs, "is one recording with an input that cannot be used");
+impl Outcome {
+    /// Without a trace.
+    fn without_trace(status: Status, inputs: Vec<InputReport>, told: String) -> Outcome {
+        Outcome { status, inputs, trace: TraceReport::default(), merged: Vec::new(), told }
     }
 
-    let (status, output_bytes) = match write_trace(plan, job, &opened) {
-        Ok(converted) => {
-            inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
-            if inputs.iter().all(|input| input.events == 0) {
-                return nothing_decoded(inputs, &opened);
-            }
-            for input in &mut inputs {
-                input.output = Some(job.output.as_typed());
-                input.warnings.clone_from(&converted.warnings);
-            }
-            // Told even to those who want no summary: there is a trace, but with nothing in it.
-            if plan.reading.verbosity == Verbosity::Quiet {
-                converted.warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
-            }
-            (Status::Done, converted.output_bytes)
+    /// Each recording with its inputs. The length of a trace with several counts for the first one.
+    pub(super) fn by_recording(self) -> Vec<(TraceReport, Vec<InputReport>)> {
+        let Outcome { inputs, mut trace, merged, .. } = self;
+        if merged.is_empty() {
+            return vec![(trace, inputs)];
         }
-        Err(error) => match error.downcast_ref::<ConvertError>() {
-            Some(ConvertError::Stopped) => return Outcome { status: Status::Stopped, inputs, output_bytes: 0 },
-            _ => return failed(inputs, &format!("was not converted: {error:#}")),
-        },
-    };
-    if plan.reading.verbosity > Verbosity::Quiet {
-        tell(plan, job, &inputs, &opened, output_bytes, started.elapsed());
+        let mut inputs = inputs.into_iter();
+        let mut recordings = Vec::with_capacity(merged.len());
+        for (count, statistics) in merged {
+            recordings.push((TraceReport { statistics, ..trace.clone() }, inputs.by_ref().take(count).collect()));
+            (trace.output_bytes, trace.uncompressed_bytes) = (0, trace.uncompressed_bytes.map(|_| 0));
+        }
+        recordings
     }
-    let status = status.max(check_losses(plan, job, &inputs));
-    Outcome { status, inputs, output_bytes }
+}
+
+/// What is done for a job, on whatever thread.
+pub(super) struct Converter<'a> {
+    pub(super) plan: &'a ConvertPlan,
+    pub(super) team: Team,
+    /// Whether a summary of each input is told; in a batch there is a table instead.
+    pub(super) tells_summaries: bool,
+}
+
+/// The trace of a job.
+enum Made {
+    Now(Written),
+    /// It was there already.
+    Before(Kept),
+}
+
+impl Converter<'_> {
+    /// Converts, and prints nothing.
+    pub(super) fn convert(&self, job: &Job, progress: &mut dyn FnMut(Progress)) -> Outcome {
+        let started = Instant::now();
+        let mut outcome = self.try_convert(job, progress, started);
+        for input in &mut outcome.inputs {
+            input.wall_seconds = started.elapsed().as_secs_f64();
+            input.status = Some(match outcome.status {
+                Status::Done if input.unchanged => InputStatus::Unchanged,
+                Status::Done => InputStatus::Converted,
+                Status::TooMuchLost | Status::BeyondLimits => InputStatus::TooMuchLost,
+                Status::Failed | Status::WrongUsage | Status::Stopped => InputStatus::Failed,
+            });
+        }
+        outcome
+    }
+
+    fn try_convert(&self, job: &Job, progress: &mut dyn FnMut(Progress), started: Instant) -> Outcome {
+        if let Some(problem) = &job.problem {
+            return failed(job.sources.iter().map(Opened::unopened).collect(), problem);
+        }
+        let plan = self.plan;
+        let read_options = plan.reading.read_options(&job.output);
+        // A memory image may hold several inputs of one recording.
+        let by_source: Vec<_> = job.sources.iter().map(|source| Opened::open(source, &plan.reading, &read_options)).collect();
+        let counts: Vec<usize> = by_source.iter().map(Vec::len).collect();
+        let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) = by_source.into_iter().flatten().unzip();
+        let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+        if opened.len() < inputs.len() {
+            let together = if job.merge.is_some() { "was to be in one trace" } else { "is one recording" };
+            return failed(inputs, &format!("{together} with an input that cannot be used"));
+        }
+
+        let mut told = String::new();
+        let mut merged = Vec::new();
+        let (warnings, is_unchanged, mut trace) = match self.make_trace(job, &opened, &counts, progress) {
+            Ok(Made::Now(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
+                converted.warnings.extend(viewer::too_large(largest_bytes));
+                inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
+                if inputs.iter().all(|input| input.events == 0) {
+                    return nothing_decoded(inputs, &opened);
+                }
+                let mut statistics = converted.statistics.into_iter();
+                if let Some(plan) = &job.merge {
+                    merged = plan.inputs_of_each(&counts).into_iter().map(|count| (count, statistics.next())).collect();
+                }
+                let files = parts.iter().map(|part| path_text(part)).collect();
+                let uncompressed_bytes = plain_bytes;
+                let statistics = statistics.next();
+                let trace = TraceReport { files, output_bytes, uncompressed_bytes, statistics, ..TraceReport::default() };
+                (converted.warnings, false, trace)
+            }
+            Ok(Made::Before(kept)) => {
+                inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_kept(kept));
+                (kept.warnings, true, TraceReport::default())
+            }
+            Err(error) => match error.downcast_ref::<ConvertError>() {
+                Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, told),
+                _ => return failed(inputs, &format!("was not converted: {error:#}")),
+            },
+        };
+        for input in &mut inputs {
+            input.output = Some(job.output.as_typed());
+            input.unchanged = is_unchanged;
+        }
+        // Of several recordings the last one has the warnings, which are of all.
+        let first = if job.merge.is_some() { inputs.len().saturating_sub(1) } else { 0 };
+        inputs.iter_mut().skip(first).for_each(|input| input.warnings.clone_from(&warnings));
+        trace.output = Some(job.output.as_typed());
+        if self.tells_summaries {
+            told += &self.told(job, &inputs, &opened, &trace, started.elapsed());
+        } else {
+            // Told even to those who want no summary: there is a trace, but with nothing in it.
+            let of = if plan.jobs.len() > 1 { format!("{}: ", job.for_people()) } else { String::new() };
+            warnings.iter().for_each(|warning| told += &format!("warning: {of}{warning}\n"));
+        }
+        let complaint = too_much_lost(plan, job, &inputs);
+        told += complaint.as_deref().unwrap_or_default();
+        let status = if complaint.is_some() { Status::TooMuchLost } else { Status::Done };
+        Outcome { status, inputs, trace, merged, told }
+    }
+
+    /// Converts into the output's file, which only appears if there is at least one event.
+    fn make_trace(
+        &self,
+        job: &Job,
+        opened: &[Opened],
+        counts: &[usize],
+        progress: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<Made> {
+        let plan = self.plan;
+        let damages: Vec<&str> = opened
+            .iter()
+            .flat_map(|opened| opened.input.damages())
+            .map(|damage| damage.detail.as_str())
+            .take(DAMAGES_TOLD)
+            .collect();
+        let damage = (!damages.is_empty()).then(|| damages.join("; "));
+        let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
+        let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
+        if plan.skip_unchanged
+            && let Some(kept) = unchanged::find(plan, job, opened, &sources, damage.as_deref())
+        {
+            return Ok(Made::Before(kept));
+        }
+
+        let mut options = Options {
+            firmware_name: job.firmware_name.clone(),
+            team: Some(self.team.clone()),
+            keep: Some(kept::attributes),
+            ..plan.options.clone()
+        };
+        options.attributes.extend(damage.map(|damage| (unchanged::INPUT_DAMAGE.to_owned(), damage)));
+        options.attributes.extend(unchanged::marks(plan, job, opened));
+        if let Some(dir) = &plan.output_dir {
+            let of_job = if let Place::File(path) = &job.output { directory_of(path) } else { dir };
+            fs::create_dir_all(of_job)
+                .with_context(|| format!("cannot make the directory {}", Place::File(of_job.into()).for_people()))?;
+        }
+        let recordings = merging::recordings(job, &sources, counts);
+        let alignment = job.merge.as_ref().map(|merge| merge.alignment.clone()).unwrap_or_default();
+        // In a batch the other threads have traces of their own.
+        let compressing_threads = if plan.jobs.len() > 1 { 1 } else { plan.reading.threads };
+        let conversion = Conversion { recordings: &recordings, alignment: &alignment, options: &options, compressing_threads };
+        let check = || match opened.iter().zip(names(job, counts)).find(|(opened, _)| opened.input.was_cut_short()) {
+            Some((_, name)) => Err(anyhow::anyhow!("{} {}", name.for_people(), InputError::CutShort)),
+            None => Ok(()),
+        };
+        let written = plan.form.write(&job.output, &conversion, &check, &mut |now| {
+            progress(now);
+            true
+        })?;
+        Ok(Made::Now(written))
+    }
+
+    /// The summary for people. A trace of no bytes was there already.
+    fn told(&self, job: &Job, inputs: &[InputReport], opened: &[Opened], trace: &TraceReport, elapsed: Duration) -> String {
+        let verbose = self.plan.reading.verbosity == Verbosity::Verbose;
+        let mut text = String::new();
+        for (input, opened) in inputs.iter().zip(opened) {
+            text += &summary(input, verbose);
+            for damage in opened.input.damages().iter().filter(|_| verbose) {
+                text += &format!("  damage of the input: {}\n", damage.detail);
+            }
+        }
+        let output = match &job.output {
+            Place::Standard => "standard output".into(),
+            Place::File(_) => job.output.for_people(),
+        };
+        let uncompressed = trace.uncompressed_bytes.map_or_else(String::new, |bytes| format!("; {bytes} uncompressed"));
+        let size =
+            if trace.output_bytes == 0 { "unchanged".to_owned() } else { format!("{} bytes{uncompressed}", trace.output_bytes) };
+        let seconds = elapsed.as_secs_f64();
+        match (trace.files.first(), trace.files.last()) {
+            (Some(first), Some(last)) if trace.files.len() > 1 => {
+                let count = trace.files.len();
+                text += &format!("  -> {} to {} ({count} files; {size}, {seconds:.2} s)\n", visible(first), visible(last));
+            }
+            (Some(only), _) => text += &format!("  -> {} ({size}, {seconds:.2} s)\n", visible(only)),
+            _ => text += &format!("  -> {output} ({size}, {seconds:.2} s)\n"),
+        }
+        text + &trace.statistics.as_ref().filter(|_| verbose).map(where_time_went).unwrap_or_default()
+    }
+}
+
+/// Where the time went, in a few lines.
+fn where_time_went(statistics: &StatisticsReport) -> String {
+    let tables = text::overview(statistics, ROWS_TOLD);
+    tables.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect()
 }
 
 /// Ends a job whose output was not written. Inputs that have no error of their own get `reason`.
 fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
+    let mut told = String::new();
     for input in &mut inputs {
         let name = for_people(input);
         input.error.get_or_insert_with(|| format!("{name} {reason}"));
-        say(&summary(input, false));
+        told += &summary(input, false);
     }
-    Outcome { status: Status::Failed, inputs, output_bytes: 0 }
+    Outcome::without_trace(Status::Failed, inputs, told)
 }
 
 fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     for (input, opened) in inputs.iter_mut().zip(opened) {
         let name = for_people(input);
-        let InputReport { input_bytes, frames_ok, frames_bad, losses, .. } = input;
+        let InputReport { input_bytes, frames_ok, frames_bad, losses, hints, .. } = input;
         let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
         let first = first.unwrap_or_default();
+        let hints: String = hints.iter().map(|hint| format!(". {}", hint.trim_end_matches('.'))).collect();
         input.error = Some(format!(
             "{name} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
-             a time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete",
+             a time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete{hints}",
             opened.format_title(),
         ));
     }
@@ -113,65 +271,16 @@ fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
 
 /// An input in a sentence.
 fn for_people(input: &InputReport) -> String {
-    if input.path == "-" { "standard input".into() } else { input.path.clone() }
+    if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
-/// Converts into the output's file. It only appears if there is at least one event.
-fn write_trace(plan: &ConvertPlan, job: &Job, opened: &[Opened]) -> anyhow::Result<Converted> {
-    let mut options = Options { firmware_name: job.firmware_name.clone(), ..plan.options.clone() };
-    let damages: Vec<&str> =
-        opened.iter().flat_map(|opened| opened.input.damages()).map(|damage| damage.detail.as_str()).take(DAMAGES_TOLD).collect();
-    if !damages.is_empty() {
-        options.attributes.push(("input_damage".into(), damages.join("; ")));
-    }
-
-    let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
-    let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
-    let mut output = Output::create(&job.output)?;
-    let mut meter = ProgressMeter::new(plan.reading.verbosity > Verbosity::Quiet);
-    let result = pipeline::convert(&sources, &options, &mut output, &mut |progress| {
-        meter.show(progress);
-        true
-    });
-    drop(meter);
-    let converted = match result {
-        Ok(converted) => converted,
-        Err(ConvertError::Write(error)) => return Err(error).with_context(|| cannot_write_trace(job)),
-        Err(error) => return Err(error.into()),
-    };
-    if converted.inputs.iter().any(|input| input.events > 0) {
-        output.finish().with_context(|| cannot_write_trace(job))?;
-    }
-    Ok(converted)
+/// The name of each input, by what it was opened as.
+fn names<'a>(job: &'a Job, counts: &'a [usize]) -> impl Iterator<Item = &'a SourceName> {
+    job.sources.iter().zip(counts).flat_map(|(source, &count)| std::iter::repeat_n(source, count))
 }
 
-fn cannot_write_trace(job: &Job) -> String {
-    match &job.output {
-        Place::Standard => "cannot write the trace to standard output".into(),
-        Place::File(path) => format!("{} (nothing of it is kept; -o names another place)", cannot_write(path)),
-    }
-}
-
-/// The summary for people.
-fn tell(plan: &ConvertPlan, job: &Job, inputs: &[InputReport], opened: &[Opened], output_bytes: u64, elapsed: Duration) {
-    let verbose = plan.reading.verbosity == Verbosity::Verbose;
-    let mut text = String::new();
-    for (input, opened) in inputs.iter().zip(opened) {
-        text += &summary(input, verbose);
-        for damage in opened.input.damages().iter().filter(|_| verbose) {
-            text += &format!("  damage of the input: {}\n", damage.detail);
-        }
-    }
-    let output = match &job.output {
-        Place::Standard => "standard output".into(),
-        Place::File(path) => path.display().to_string(),
-    };
-    text += &format!("  -> {output} ({output_bytes} bytes, {:.2} s)\n", elapsed.as_secs_f64());
-    say(&text);
-}
-
-/// Holds the losses of one trace against the limits that were asked for.
-fn check_losses(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Status {
+/// Holds the losses of one trace against the limits that were asked for. A sentence, if they are too many.
+fn too_much_lost(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Option<String> {
     let lost = inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.at_least_lost()));
     let events = inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.events));
     let limit = if plan.strict && inputs.iter().any(|input| !input.losses.is_empty()) {
@@ -179,19 +288,11 @@ fn check_losses(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Status
     } else if plan.max_lost.is_some_and(|limit| limit.is_exceeded(lost, events)) {
         "--max-lost"
     } else {
-        return Status::Done;
+        return None;
     };
-    say(&format!(
+    Some(format!(
         "error: {} was converted, but with losses (at least {lost} of {} events) beyond the limit set by {limit}\n",
-        job.sources.first().map_or_else(String::new, |source| source.for_people()),
+        job.for_people(),
         events.saturating_add(lost)
-    ));
-    Status::TooMuchLost
-}
-
-fn write_report(place: &Place, report: &Report) -> anyhow::Result<()> {
-    let json = report.to_json()?;
-    let mut output = Output::create(place)?;
-    let written = output.write_all(json.as_bytes()).and_then(|()| output.finish());
-    written.with_context(|| format!("cannot write the report to {}", place.as_typed()))
+    ))
 }

@@ -10,6 +10,7 @@ use super::plan::{DumpPlan, Verbosity};
 use super::source::Opened;
 use super::{Status, say};
 use crate::format::{FieldValue, RecordView};
+use crate::input::InputError;
 use crate::model::Nanos;
 use crate::pipeline::{self, Options};
 
@@ -36,6 +37,10 @@ pub(super) fn run(plan: &DumpPlan) -> Status {
     }
     let format = opened.first().map_or("", Opened::format_title);
     match list(plan, &opened) {
+        Ok(_) if opened.iter().any(|opened| opened.input.was_cut_short()) => {
+            say(&format!("error: {name} {}\n", InputError::CutShort));
+            Status::Failed
+        }
         Ok(0) => {
             eprintln!(
                 "error: {name} has no valid {format} record. Check the format (--format) and that the recording is complete"

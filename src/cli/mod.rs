@@ -4,14 +4,28 @@
 //! signal. In a batch the worst one counts: 1 over 3 over 0.
 
 mod args;
+mod batch;
+mod check;
+mod color;
 mod convert;
+mod diff;
 mod dump;
+mod formats;
+mod forms;
+mod guard;
+mod info;
+mod manual;
+mod measure;
+mod merging;
+#[cfg(feature = "serve")]
+mod open;
 mod output;
 mod own_options;
 mod plan;
 mod progress;
 mod source;
 mod stats;
+mod unchanged;
 mod values;
 
 use std::io::{self, IsTerminal, Write};
@@ -27,6 +41,8 @@ enum Status {
     Done,
     /// Converted, but more was lost than `--strict` or `--max-lost` allow.
     TooMuchLost,
+    /// Read, but a budget is broken, or something got worse than is allowed.
+    BeyondLimits,
     Failed,
     WrongUsage,
     Stopped,
@@ -38,7 +54,7 @@ impl From<Status> for ExitCode {
             Status::Done => 0,
             Status::Failed => 1,
             Status::WrongUsage => 2,
-            Status::TooMuchLost => 3,
+            Status::TooMuchLost | Status::BeyondLimits => 3,
             // As shells tell a program that was ended by SIGINT.
             Status::Stopped => STATUS_STOPPED,
         })
@@ -50,7 +66,9 @@ const STATUS_STOPPED: u8 = 130;
 /// Parses the arguments of this process and does what they say. Wrong usage found by the parser exits with status 2.
 pub fn main() -> ExitCode {
     let args = Args::parse();
+    color::decide(args.color);
     output::clean_up_on_signals();
+    guard::install();
     let status = match args.command {
         Some(Command::Dump(args)) => match plan::plan_dump(&args) {
             Ok(plan) => dump::run(&plan),
@@ -60,8 +78,25 @@ pub fn main() -> ExitCode {
             Ok(plan) => stats::run(&plan),
             Err(error) => wrong_usage(&error),
         },
+        Some(Command::Check(args)) => check::main(&args).unwrap_or_else(|error| wrong_usage(&error)),
+        Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| wrong_usage(&error)),
+        Some(Command::Info(args)) => match info::plan(&args) {
+            Ok(plan) => info::run(&plan),
+            Err(error) => wrong_usage(&error),
+        },
+        Some(Command::Formats(args)) => formats::run(&args),
+        Some(Command::Completions(args)) => manual::completions(&args),
+        Some(Command::Man(args)) => manual::man(&args),
+        #[cfg(feature = "serve")]
+        Some(Command::Serve(args)) => open::run(&open::plan_serve(args)),
         None => match plan::plan_convert(&args.convert, io::stdout().is_terminal()) {
-            Ok(plan) => convert::run(&plan),
+            #[cfg(feature = "serve")]
+            Ok(plan) => match open::plan_open(&args.convert.open, &plan) {
+                Ok(open) => open::after(open.as_ref(), batch::run(&plan)),
+                Err(error) => wrong_usage(&error),
+            },
+            #[cfg(not(feature = "serve"))]
+            Ok(plan) => batch::run(&plan),
             Err(error) => wrong_usage(&error),
         },
     };
@@ -75,5 +110,17 @@ fn wrong_usage(error: &plan::UsageError) -> Status {
 
 /// Tells people on standard error. That it is closed or full is no reason to fail.
 fn say(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(color::painted(text).as_bytes());
+}
+
+/// Prints a result on standard output. A reader that has had enough (`| head`) is no failure.
+fn print(text: &str) -> Status {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say(&format!("error: cannot write to standard output: {error}\n"));
+            Status::Failed
+        }
+        _ => Status::Done,
+    }
 }

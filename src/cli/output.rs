@@ -1,29 +1,42 @@
 //! Where results go. A file appears under its name only when it is complete: it is written under another name beside it and
 //! then renamed, and it is removed if anything goes wrong, a signal included.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::STATUS_STOPPED;
 use super::plan::{Place, directory_of};
+use crate::pipeline::{Compression, Compressor};
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// The temporary file of the moment. Held locked while such a file is made or renamed, so that the signal handler (which then
-/// waits) never misses one.
-static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The temporary files of the moment, one for each thread that converts. Held locked while such a file is made or renamed, so that
+/// the signal handler (which then waits) never misses one.
+static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// A temporary file that the signal handler knows while this lives.
+struct Listed {
+    path: PathBuf,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
+}
 
 /// Makes SIGINT, SIGTERM and SIGHUP end this process at once (also while it waits for input), without leaving half a file.
 pub(super) fn clean_up_on_signals() {
     // A handler that cannot be installed leaves the system's default: the process ends, at worst with a file left behind.
     let _ = ctrlc::set_handler(|| {
-        let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = temporary.as_deref() {
+        let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        for path in temporaries.iter() {
             let _ = fs::remove_file(path);
         }
         std::process::exit(i32::from(STATUS_STOPPED));
@@ -32,7 +45,24 @@ pub(super) fn clean_up_on_signals() {
 
 /// An output that is being written.
 pub(super) struct Output {
-    writer: BufWriter<Sink>,
+    body: Body,
+}
+
+enum Body {
+    Plain(BufWriter<Sink>),
+    Compressed(Box<Compressor<BufWriter<Sink>>>),
+}
+
+/// An output to which nothing is to be added, but which is not in its place yet.
+pub(super) struct Complete {
+    file: Option<CompleteFile>,
+}
+
+struct CompleteFile {
+    path: TempPath,
+    target: PathBuf,
+    // Behind the file, so that it is dropped after it.
+    _listed: Listed,
 }
 
 enum Sink {
@@ -42,6 +72,8 @@ enum Sink {
     Temporary {
         file: NamedTempFile,
         target: PathBuf,
+        // Behind the file, so that it is dropped after it.
+        listed: Listed,
     },
 }
 
@@ -70,36 +102,80 @@ impl Output {
             Place::Standard => Sink::Standard(io::stdout()),
             Place::File(path) => open(path).with_context(|| cannot_write(path))?,
         };
-        Ok(Output { writer: BufWriter::with_capacity(BUFFER_BYTES, sink) })
+        Ok(Output { body: Body::Plain(BufWriter::with_capacity(BUFFER_BYTES, sink)) })
+    }
+
+    /// The same, compressed on so many threads (0: one per processor).
+    pub(super) fn compressed(self, compression: Compression, threads: usize) -> Output {
+        match self.body {
+            Body::Plain(writer) => Output { body: Body::Compressed(Box::new(Compressor::new(writer, compression, threads))) },
+            body @ Body::Compressed(_) => Output { body },
+        }
     }
 
     /// Puts the complete file in its place.
     pub(super) fn finish(self) -> io::Result<()> {
-        match self.writer.into_inner().map_err(io::IntoInnerError::into_error)? {
-            Sink::Standard(mut stdout) => stdout.flush(),
-            Sink::Special(mut file) => file.flush(),
-            Sink::Temporary { file, target } => {
-                let mut temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-                // On failure the file goes with the error's value.
-                let result = file.persist(target).map(drop).map_err(|error| error.error);
-                *temporary = None;
-                result
+        self.complete()?.0.finish()
+    }
+
+    /// Writes what is left and closes it, without putting it in its place. Compressed ones have a length of their own, in bytes.
+    pub(super) fn complete(self) -> io::Result<(Complete, Option<u64>)> {
+        let (writer, bytes) = match self.body {
+            Body::Plain(writer) => (writer, None),
+            Body::Compressed(compressor) => {
+                let (writer, bytes) = compressor.finish()?;
+                (writer, Some(bytes))
             }
-        }
+        };
+        let file = match writer.into_inner().map_err(io::IntoInnerError::into_error)? {
+            Sink::Standard(mut stdout) => {
+                stdout.flush()?;
+                None
+            }
+            Sink::Special(mut file) => {
+                file.flush()?;
+                None
+            }
+            Sink::Temporary { file, target, listed } => {
+                Some(CompleteFile { path: file.into_temp_path(), target, _listed: listed })
+            }
+        };
+        Ok((Complete { file }, bytes))
+    }
+}
+
+impl Complete {
+    /// Puts it in its place.
+    pub(super) fn finish(self) -> io::Result<()> {
+        let Some(CompleteFile { path, target, _listed }) = self.file else { return Ok(()) };
+        let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+        // On failure the file goes with the error's value.
+        let result = path.persist(target).map_err(|error| error.error);
+        drop(temporaries);
+        result
     }
 }
 
 impl Write for Output {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.writer.write(data)
+        match &mut self.body {
+            Body::Plain(writer) => writer.write(data),
+            Body::Compressed(compressor) => compressor.write(data),
+        }
     }
 
     fn write_all(&mut self, data: &[u8]) -> io::Result<()> {
-        self.writer.write_all(data)
+        match &mut self.body {
+            Body::Plain(writer) => writer.write_all(data),
+            Body::Compressed(compressor) => compressor.write_all(data),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        match &mut self.body {
+            Body::Plain(writer) => writer.flush(),
+            Body::Compressed(compressor) => compressor.flush(),
+        }
     }
 }
 
@@ -125,15 +201,16 @@ fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Resul
     // What any new file gets: the umask is applied to it.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
     let file = builder.tempfile_in(directory_of(&target)).map_err(without_path)?;
-    *temporary = Some(file.path().to_path_buf());
-    drop(temporary);
+    let listed = Listed { path: file.path().to_path_buf() };
+    temporaries.insert(listed.path.clone());
+    drop(temporaries);
     if let Some(permissions) = permissions {
         // Not worth failing for: a file of somebody else in a shared directory.
         let _ = file.as_file().set_permissions(permissions);
     }
-    Ok(Sink::Temporary { file, target })
+    Ok(Sink::Temporary { file, target, listed })
 }
 
 /// The system's own error. What `tempfile` gives also has the temporary name, which says nothing to people.

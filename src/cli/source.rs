@@ -24,12 +24,12 @@ impl Opened {
     /// Opens an input. What becomes known is entered into a report of it, an error as a sentence too. There is one recording for
     /// each that a memory image holds, and a report for each; else one. Without a recording the report says why.
     pub(super) fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
-        let mut report = InputReport::named(name.place.as_typed(), name.core);
+        let mut report = Opened::unopened(name);
         match try_open(name, reading, read_options, &mut report) {
             Ok(opened) => opened
                 .into_iter()
                 .map(|opened| {
-                    let mut report = InputReport::named(name.place.as_typed(), opened.options.core);
+                    let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
                     opened.enter(reading, &mut report);
                     (report, Some(opened))
                 })
@@ -39,6 +39,12 @@ impl Opened {
                 vec![(report, None)]
             }
         }
+    }
+
+    /// A report of an input of which only the name is known.
+    pub(super) fn unopened(name: &SourceName) -> InputReport {
+        let report = InputReport::named(name.place.as_typed(), name.core);
+        InputReport { path_bytes: name.place.raw_name(), ..report }
     }
 
     fn enter(&self, reading: &Reading, report: &mut InputReport) {
@@ -53,6 +59,11 @@ impl Opened {
     /// The format's name for people.
     pub(super) fn format_title(&self) -> &'static str {
         self.detected.format.title()
+    }
+
+    /// The format's name, as for `--format`.
+    pub(super) fn format_name(&self) -> &'static str {
+        self.detected.format.name()
     }
 
     /// The source as the pipeline takes it. `release` comes from [`Opened::releaser`].

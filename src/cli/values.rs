@@ -1,6 +1,6 @@
-//! Values of options: times, frequencies, limits. Parsed exactly, without floating point where a rounding would show.
+//! Values of options: times, limits. Parsed exactly, without floating point where a rounding would show.
 
-use crate::model::{Nanos, Rate};
+use crate::model::Nanos;
 use crate::pipeline::TimeBound;
 
 /// The limit of `--max-lost`.
@@ -55,6 +55,21 @@ pub(super) fn parse_time(text: &str) -> Result<TimeBound, String> {
     Ok(if relative { TimeBound::AfterStart(time) } else { TimeBound::Absolute(time) })
 }
 
+/// `1.5ms`, `-2s`, `+2s`, `0`: a difference of times, in nanoseconds.
+pub(super) fn parse_signed_time(text: &str) -> Result<i64, String> {
+    let (is_negative, amount) = match text.strip_prefix('-') {
+        Some(amount) => (true, amount),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if amount.starts_with(['+', '-']) {
+        return Err("a number with a unit is expected, e.g. 1.5ms or -2s".into());
+    }
+    let (TimeBound::Absolute(time) | TimeBound::AfterStart(time)) = parse_time(amount)?;
+    // Never above `i64::MAX`.
+    let ns = time.0.cast_signed();
+    Ok(if is_negative { -ns } else { ns })
+}
+
 /// A decimal number times 10 to the power of `decimals`, in nanoseconds.
 fn decimal(number: &str, decimals: usize) -> Result<Nanos, String> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -71,31 +86,6 @@ fn decimal(number: &str, decimals: usize) -> Result<Nanos, String> {
         digits(whole)?.checked_mul(scale)?.checked_add(digits(&fraction)?).filter(|&ns| ns <= Nanos::MAX.0)
     };
     scaled().map(Nanos).ok_or_else(|| "this is beyond the 292 years that a trace can hold".into())
-}
-
-/// `168M`, `32768`, `72M/7`.
-pub(super) fn parse_clock_hz(text: &str) -> Result<Rate, String> {
-    let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
-    if text.contains('.') {
-        return Err("whole numbers are expected; write 32.768k as 32768, and a third as 1/3".into());
-    }
-    let (numerator, denominator) = (whole_number(numerator)?, whole_number(denominator)?);
-    if numerator == 0 || denominator == 0 {
-        return Err("a clock does not have 0 Hz".into());
-    }
-    Rate::from_hz(numerator, denominator).ok_or_else(|| "this frequency cannot be counted in 64 bits".into())
-}
-
-fn whole_number(text: &str) -> Result<u64, String> {
-    let (digits, scale) = match text.as_bytes().last() {
-        Some(b'k' | b'K') => (text.get(..text.len() - 1), 1_000),
-        Some(b'M') => (text.get(..text.len() - 1), 1_000_000),
-        Some(b'G') => (text.get(..text.len() - 1), 1_000_000_000),
-        _ => (Some(text), 1),
-    };
-    let digits = digits.filter(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(scale));
-    number.ok_or_else(|| format!("`{text}` is no whole number (k, M and G may follow), e.g. 168M, 32768 or 72M/7"))
 }
 
 #[cfg(test)]
@@ -136,16 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_fractions() {
-        assert_eq!(parse_clock_hz("168M"), Ok(Rate::from_hz(168_000_000, 1).unwrap()));
-        assert_eq!(parse_clock_hz("168000000"), parse_clock_hz("168000k"));
-        assert_eq!(parse_clock_hz("32768"), Ok(Rate::from_hz(32_768, 1).unwrap()));
-        assert_eq!(parse_clock_hz("72M/7"), Ok(Rate::from_hz(72_000_000, 7).unwrap()));
-        assert_eq!(parse_clock_hz("1G"), Ok(Rate::NANOSECOND));
-        assert!(parse_clock_hz("0").unwrap_err().contains("0 Hz") && parse_clock_hz("1/0").unwrap_err().contains("0 Hz"));
-        assert!(parse_clock_hz("32.768k").unwrap_err().contains("32768"));
-        for text in ["", "M", "-1", "1/", "/1", "1/2/3", "10Hz", "99999999999G", "µ"] {
-            assert!(parse_clock_hz(text).is_err(), "{text}");
+    fn differences_have_signs() {
+        assert_eq!(parse_signed_time("-1.5ms"), Ok(-1_500_000));
+        assert_eq!(parse_signed_time("+2s"), Ok(2_000_000_000));
+        assert_eq!(parse_signed_time("3ns"), Ok(3));
+        assert_eq!(parse_signed_time("-9223372036854775807ns"), Ok(-i64::MAX));
+        for text in ["", "-", "--1s", "-+1s", "1", "1.2.3s"] {
+            assert!(parse_signed_time(text).is_err(), "{text}");
         }
     }
 

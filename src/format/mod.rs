@@ -8,11 +8,16 @@
 //! 3. **decode**: [`Decode::decode`] turns each part into records, in parallel, without state.
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
+#[doc(hidden)]
 pub mod miniprofiler;
 mod options;
+#[doc(hidden)]
 pub mod qs;
+#[doc(hidden)]
 pub mod sys_t;
+#[doc(hidden)]
 pub mod tonbandgeraet;
+#[doc(hidden)]
 pub mod tsp;
 
 use std::any::Any;
@@ -20,7 +25,7 @@ use std::ops::Range;
 
 pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
 
-use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate};
+use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate, SideClock};
 
 /// All formats, in the order in which they are listed to users.
 pub const FORMATS: &[&dyn Format] = &[
@@ -40,6 +45,12 @@ pub trait Format: Sync {
 
     /// The name for people.
     fn title(&self) -> &'static str;
+
+    /// What makes such recordings, for people, as a noun without a final stop.
+    fn recorded_by(&self) -> &'static str;
+
+    /// By what a recording is told to be of this format, for people, as a noun without a final stop.
+    fn told_by(&self) -> &'static str;
 
     /// Whether a sample from the start of an input (at most [`SAMPLE_BYTES`], the whole of a smaller input) looks like this
     /// format, how sure that is, and why. `whole` says whether the sample is the whole input.
@@ -231,6 +242,8 @@ pub struct Facts {
     pub sessions: u32,
     /// Whether recordings of this kind begin while the firmware runs: then spans may be open, and nothing says so.
     pub begins_midway: bool,
+    /// Other clocks, and what they read at times of the trace. Before the second pass: what is known of the time of day.
+    pub clocks: Vec<SideClock>,
     /// What else was found out, for the report.
     pub details: Vec<Detail>,
     /// Advice on what to try, as sentences.

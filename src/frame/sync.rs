@@ -16,8 +16,8 @@
 //! How a format uses this: `Scan::cut` calls [`cut`]; `Decode::decode` goes through the [`stretches`] of its part, and in each of
 //! them follows the chain from the start; what reaches beyond the end of the stretch is damage.
 //!
-//! The cost of a cut is that of judging the sync words of [`Grammar::MAX_PACKET_BYTES`] before it, each once, and of those up to the
-//! meeting: at most [`Grammar::RESYNC_BYTES`] more. Judging must not cost more than a small constant, or a flood of sync
+//! The cost of a cut is that of judging the sync words of [`Grammar::MAX_PACKET_BYTES`] before it, each once (but for those that do not
+//! claim to reach beyond it, [`Grammar::may_reach_beyond`]), and of those up to the meeting: at most [`Grammar::RESYNC_BYTES`] more. Judging must not cost more than a small constant, or a flood of sync
 //! words becomes slow. Where a packet is valid by a checksum over a long payload, the grammar should be a value made for the region in
 //! question that holds the running checksums of its bytes (that of a payload follows from those at both its ends).
 
@@ -39,6 +39,13 @@ pub trait Grammar {
     /// further on in the sync word or behind it. Several positions if a rule that is not known yet will decide between them (the cut
     /// then holds whatever it will be). All are in `at + 1 ..= at + MAX_PACKET_BYTES`.
     fn next(&self, input: &[u8], at: usize, each: impl FnMut(usize));
+
+    /// False if no position of [`Grammar::next`] at `at` is beyond `end`, whether a packet stands there or not: what a packet claims
+    /// of its length may tell that without judging it.
+    #[inline]
+    fn may_reach_beyond(&self, _input: &[u8], _at: usize, _end: usize) -> bool {
+        true
+    }
 }
 
 /// The first position from `at` on, before `end`, that every chain visits which has started before.
@@ -64,11 +71,13 @@ fn meeting<G: Grammar>(grammar: &G, input: &[u8], at: usize, end: usize) -> Opti
                 break;
             }
             // What lies before `at` is a start itself.
-            grammar.next(input, start, |next| {
-                if next > at {
-                    stand.insert(grammar.sync(input, next));
-                }
-            });
+            if grammar.may_reach_beyond(input, start, at) {
+                grammar.next(input, start, |next| {
+                    if next > at {
+                        stand.insert(grammar.sync(input, next));
+                    }
+                });
+            }
             from = start + 1;
         }
     }
@@ -182,6 +191,13 @@ mod tests {
     impl Grammar for Toy {
         const MAX_PACKET_BYTES: usize = 20;
         const RESYNC_BYTES: usize = 64;
+
+        fn may_reach_beyond(&self, input: &[u8], at: usize, end: usize) -> bool {
+            match (input.get(at + 2), input.get(at + 3)) {
+                (Some(3), _) | (None, _) | (_, None) => true,
+                (Some(_), Some(&len)) => at + 4 + usize::from(len) > end,
+            }
+        }
 
         fn sync(&self, input: &[u8], at: usize) -> usize {
             let found = input.get(at..).and_then(|rest| rest.windows(2).position(|pair| pair == [SYNC, SYNC]));

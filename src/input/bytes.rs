@@ -18,7 +18,18 @@ pub struct Bytes {
 enum Storage {
     Memory(Vec<u8>),
     #[cfg(feature = "mmap")]
-    Mapped(memmap2::Mmap),
+    Mapped(Mapped),
+}
+
+/// A mapped file.
+#[cfg(feature = "mmap")]
+#[derive(Debug)]
+struct Mapped {
+    // Before the map, so that it leaves the table before the file is unmapped.
+    entry: super::mapped::Mapping,
+    map: memmap2::Mmap,
+    /// To see whether it became shorter.
+    file: Option<File>,
 }
 
 impl From<Vec<u8>> for Bytes {
@@ -34,7 +45,7 @@ impl Deref for Bytes {
         match &self.storage {
             Storage::Memory(bytes) => bytes,
             #[cfg(feature = "mmap")]
-            Storage::Mapped(map) => map,
+            Storage::Mapped(mapped) => &mapped.map,
         }
     }
 }
@@ -42,8 +53,9 @@ impl Deref for Bytes {
 impl Bytes {
     /// Maps a file; `None` where that cannot be done (then it has to be read).
     ///
-    /// The file must not be cut short while it is mapped: reading beyond its new end would be fatal (SIGBUS). That is the price
-    /// of every mapping, and why there is a way without (`--no-mmap`). A file that grows is seen at its length of now.
+    /// The file should not be cut short while it is mapped: reading beyond its new end is fatal (SIGBUS), unless the program has a
+    /// handler (see [`super::mapped`]). That is the price of every mapping, and why there is a way without (`--no-mmap`). A file that
+    /// grows is seen at its length of now.
     #[cfg(feature = "mmap")]
     #[must_use]
     pub fn map(file: &File) -> Option<Bytes> {
@@ -53,7 +65,8 @@ impl Bytes {
         let map = unsafe { memmap2::Mmap::map(file) }.ok()?;
         #[cfg(unix)]
         let _ = map.advise(memmap2::Advice::Sequential);
-        Some(Bytes { storage: Storage::Mapped(map) })
+        let entry = super::mapped::Mapping::enter(&map);
+        Some(Bytes { storage: Storage::Mapped(Mapped { entry, map, file: file.try_clone().ok() }) })
     }
 
     /// Without the feature `mmap` nothing can be mapped.
@@ -69,11 +82,24 @@ impl Bytes {
         !matches!(self.storage, Storage::Memory(_))
     }
 
+    /// Whether the file became shorter since it was mapped: then what was read is not what it held.
+    #[must_use]
+    pub fn was_cut_short(&self) -> bool {
+        match &self.storage {
+            Storage::Memory(_) => false,
+            #[cfg(feature = "mmap")]
+            Storage::Mapped(Mapped { entry, map, file }) => {
+                let length = file.as_ref().and_then(|file| file.metadata().ok()).map(|metadata| metadata.len());
+                entry.was_hit() || length.is_some_and(|length| length < map.len() as u64)
+            }
+        }
+    }
+
     /// Gives back the memory behind a range that will not be read again soon; reading it again is correct, only slower. A hint:
     /// only mapped bytes have memory to give back, and only on Linux.
     pub fn release(&self, range: Range<usize>) {
         #[cfg(all(feature = "mmap", target_os = "linux"))]
-        if let Storage::Mapped(map) = &self.storage {
+        if let Storage::Mapped(Mapped { map, .. }) = &self.storage {
             let end = range.end.min(map.len());
             // The last, partial page of the file belongs to the range when the range reaches the end.
             let end = if end == map.len() { end } else { end / RELEASE_ALIGN * RELEASE_ALIGN };

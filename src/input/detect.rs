@@ -193,6 +193,14 @@ mod tests {
             "A Fake"
         }
 
+        fn recorded_by(&self) -> &'static str {
+            "nobody"
+        }
+
+        fn told_by(&self) -> &'static str {
+            "nothing"
+        }
+
         fn probe(&self, sample: &[u8], _whole: bool) -> Option<Probe> {
             let found = sample.windows(self.name.len()).any(|window| window == self.name.as_bytes());
             found.then(|| Probe { score: self.score, reason: format!("says {}", self.name) })

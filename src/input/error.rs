@@ -20,6 +20,12 @@ pub enum InputError {
     /// Reading failed half-way.
     #[error("cannot be read to its end: {0}")]
     Read(#[source] io::Error),
+    /// Its file became shorter meanwhile.
+    #[error(
+        "was cut short while it was read: its file is shorter now than when it was opened, so what was read is not what it held; \
+         convert it again when nothing writes to it any more, or convert a copy"
+    )]
+    CutShort,
     /// Too much for the memory.
     #[error("does not fit into memory ({0} bytes were read); let it be mapped (without --no-mmap) or convert it from a file")]
     Memory(u64),

@@ -116,6 +116,9 @@ impl Input {
             spool.push(self.bytes.get(piece.clone()).unwrap_or_default())?;
         }
         let bytes = spool.finish()?;
+        if self.was_cut_short() {
+            return Err(InputError::CutShort);
+        }
         let (image, whole) = (self.bytes.len() as u64, range.len() as u64);
         let (header_bytes, recording_bytes) = (*header_bytes as u64, bytes.len() as u64);
         let part = Part {
@@ -178,6 +181,14 @@ mod tests {
 
         fn title(&self) -> &'static str {
             "Fake"
+        }
+
+        fn recorded_by(&self) -> &'static str {
+            "nobody"
+        }
+
+        fn told_by(&self) -> &'static str {
+            "nothing"
         }
 
         fn probe(&self, _sample: &[u8], _whole: bool) -> Option<Probe> {

@@ -13,6 +13,8 @@ mod bytes;
 pub mod detect;
 mod error;
 mod layer;
+#[cfg(feature = "mmap")]
+pub mod mapped;
 pub mod memory;
 mod signature;
 mod spool;
@@ -119,7 +121,11 @@ impl Input {
         while layers.len() < LAYERS_MAX
             && let Some(layer) = Layer::sniff(&bytes)
         {
-            let unwrapped = layer.take_off(&bytes, options)?;
+            let unwrapped = layer.take_off(&bytes, options);
+            if bytes.was_cut_short() {
+                return Err(InputError::CutShort);
+            }
+            let unwrapped = unwrapped?;
             layers.push(layer);
             bytes = unwrapped.bytes;
             // An offset in a layer means nothing within the next one; what is known is that the content ends too early.
@@ -135,6 +141,12 @@ impl Input {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Whether the file became shorter while it was read: then nothing that was made of it can be relied on.
+    #[must_use]
+    pub fn was_cut_short(&self) -> bool {
+        self.bytes.was_cut_short()
     }
 
     /// Gives back the memory behind a range that will not be read again soon. It may be read again all the same.

@@ -209,6 +209,17 @@ impl TextArena {
         TextRef { start, len }
     }
 
+    /// Adds many texts at once. Gives how much further references into them have to reach then.
+    ///
+    /// # Errors
+    /// Beyond 4 GiB in one batch, which the window size rules out. Nothing is added then.
+    pub fn append(&mut self, texts: &str) -> Result<u32, std::num::TryFromIntError> {
+        u32::try_from(self.text.len() + texts.len())?;
+        let start = u32::try_from(self.text.len())?;
+        self.text.push_str(texts);
+        Ok(start)
+    }
+
     /// Adds bytes as text. Bytes that are not UTF-8 become U+FFFD, and the second value is then true.
     pub fn add_lossy(&mut self, bytes: &[u8]) -> (TextRef, bool) {
         match std::str::from_utf8(bytes) {

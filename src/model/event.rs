@@ -95,6 +95,8 @@ pub enum EventKind {
 
     /// An event was put into a machine's queue, at its end or (`urgent`) at its front; the fill after that.
     Posted { to: MachineId, by: Origin, signal: NameId, fill: Level, urgent: bool },
+    /// An event could not be put into a machine's queue, and is lost to it. The format tells more of it on a lane of its own.
+    NotPosted { to: MachineId, by: Origin, signal: NameId },
     /// An event is about to be posted to all who subscribed to it, until [`EventKind::PublishEnd`].
     Publish { by: Origin, signal: NameId },
     /// The publishing ended.

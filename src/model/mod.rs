@@ -3,16 +3,20 @@
 //! - [`Event`]: what happened, when, on which core.
 //! - [`Entities`]: the tasks, interrupts, objects and lanes that events are about.
 //! - [`Ledger`]: what is missing, and the account of every byte.
+//! - [`SideClock`]: what other clocks read at times of the trace: the time of day, a clock of the target's.
 
 mod batch;
+mod clock;
 mod entity;
 mod event;
+mod frequency;
 mod function;
 mod ledger;
 mod machine;
 mod time;
 
 pub use batch::{Arg, ArgValue, Args, EventBatch, Label, LogNote, LogSeverity, TextArena, TextRef};
+pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
 pub use entity::{
     CoreId, Entities, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, MachineId, NameId, Object, ObjectId,
     ObjectKind, Session, Source, SourceId, Task, TaskId, TaskKind,
@@ -21,6 +25,7 @@ pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
     TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
+pub use frequency::{FrequencyError, whole_number};
 pub use function::{Function, FunctionId};
 pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};

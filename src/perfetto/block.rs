@@ -1,6 +1,7 @@
 //! One block of track operations → its packets.
 
 use prost::Message;
+use prost::encoding::encoded_len_varint;
 
 use super::describe::append_descriptor;
 use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter, source_iid};
@@ -10,7 +11,7 @@ use super::strings::Strings;
 use super::tracks::Tracks;
 use super::wire::{bytes_field_len, put_bytes, put_length, put_varint};
 use super::{SEQUENCE_ID, TRACE_PACKET};
-use crate::timeline::{Block, OpKind, TrackId};
+use crate::timeline::{Block, Op, OpKind, TrackId};
 
 /// `SEQ_INCREMENTAL_STATE_CLEARED`.
 const INCREMENTAL_STATE_CLEARED: u32 = 1;
@@ -57,11 +58,21 @@ impl Encoder {
     /// Finds out what is used most. Not inlined, nor is the next: both loops need all registers for themselves.
     #[inline(never)]
     fn count_uses(&mut self, block: &Block) {
-        for op in &block.ops {
-            if op.kind != OpKind::Describe {
-                self.tracks.count(op.track);
-                self.strings.count_event_name(op.name);
-            }
+        // Events that follow each other are often alike, and a processor waits when it adds to what it has just stored. So every other
+        // one is counted elsewhere.
+        let (pairs, last) = block.ops.as_chunks::<2>();
+        for [even, odd] in pairs {
+            self.count_use::<0>(even);
+            self.count_use::<1>(odd);
+        }
+        last.iter().for_each(|op| self.count_use::<0>(op));
+    }
+
+    #[inline(always)]
+    fn count_use<const PLACE: usize>(&mut self, op: &Op) {
+        if op.kind != OpKind::Describe {
+            self.tracks.count::<PLACE>(op.track);
+            self.strings.count_event_name::<PLACE>(op.name);
         }
     }
 
@@ -92,18 +103,20 @@ const SOURCE_LOCATIONS: u32 = 4;
 
 /// Writes the table of the block's places in the source code.
 fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
-    let mut entry = Vec::new();
     for (index, source) in (0..).zip(&block.sources) {
-        entry.clear();
-        put_varint(&mut entry, 1, source_iid(index));
-        put_bytes(&mut entry, 2, source.file.as_bytes());
+        let iid = source_iid(index);
+        let function_len = source.function.as_ref().map_or(0, |function| bytes_field_len(3, function.len()));
+        let line_len = if source.line > 0 { 1 + encoded_len_varint(u64::from(source.line)) } else { 0 };
+        let file_len = bytes_field_len(2, source.file.len());
+        put_length(interned_data, SOURCE_LOCATIONS, 1 + encoded_len_varint(iid) + file_len + function_len + line_len);
+        put_varint(interned_data, 1, iid);
+        put_bytes(interned_data, 2, source.file.as_bytes());
         if let Some(function) = &source.function {
-            put_bytes(&mut entry, 3, function.as_bytes());
+            put_bytes(interned_data, 3, function.as_bytes());
         }
         if source.line > 0 {
-            put_varint(&mut entry, 4, u64::from(source.line));
+            put_varint(interned_data, 4, u64::from(source.line));
         }
-        put_bytes(interned_data, SOURCE_LOCATIONS, &entry);
     }
 }
 
@@ -139,7 +152,7 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{Arg, ArgValue, Flow, NameRef, Op, Track, TrackKind};
+    use crate::timeline::{Arg, ArgValue, Flow, NameRef, Track, TrackKind};
 
     /// What a block without events and texts begins with.
     const OPENING: &[u8] =

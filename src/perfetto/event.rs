@@ -74,6 +74,8 @@ const STAGE_BYTES: usize = 4096;
 const PACKET_ROOM: usize = 128;
 /// What a packet without annotations takes at most: head, time, event head, track, name, key of the value, value.
 const PLAIN_LEN: usize = HEAD_LEN + 4 + 4 + 3 + 3 + 2 + MAX_VARINT_LEN;
+/// The longest name that is written in place in a short packet: a plain packet with it finds place.
+const IN_PLACE_LEN: usize = PACKET_ROOM - 8 - PLAIN_LEN - 3;
 /// What an annotation takes at most: its key and length, its name, its value with key; and the zeros behind it.
 const ANNOTATION_ROOM: usize = 2 + 3 + 1 + MAX_VARINT_LEN + 8;
 const _: () = assert!(PLAIN_LEN + 8 <= PACKET_ROOM && PACKET_ROOM <= 128);
@@ -111,7 +113,7 @@ impl<'a> EventWriter<'a> {
     /// Writes an operation that is an event.
     #[inline]
     pub(super) fn write(&mut self, op: &Op, out: &mut Vec<u8>) {
-        let written = if op.args_len == 0 { self.write_short::<false>(op) } else { self.write_annotated(op) };
+        let written = if op.args_len == 0 { self.write_short(op) } else { self.write_annotated(op) };
         if written.is_none() {
             self.write_general(op, out);
         } else if self.staged >= STAGE_BYTES {
@@ -119,10 +121,63 @@ impl<'a> EventWriter<'a> {
         }
     }
 
+    /// Writes an event as [`EventWriter::write_short`] does, but with annotations, and maybe with a short name in place.
+    ///
     /// Apart, so that the loop over those without annotations has all registers for itself.
     #[inline(never)]
     fn write_annotated(&mut self, op: &Op) -> Option<()> {
-        self.write_short::<true>(op)
+        let shape = &SHAPES[op.kind as usize][op.flow as usize];
+        let name = self.strings.field(op.name, Role::EventName);
+        let track = self.tracks.field(op.track);
+        let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
+        if (delta_ns >= 1 << 28) | track.is_too_long() {
+            return None;
+        }
+        let (delta, delta_len) = varint28(delta_ns as u32);
+        let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(self.staged..)?.first_chunk_mut()?;
+        let event_at = HEAD_LEN + delta_len as usize;
+        store(room, 0, HEAD);
+        store(room, HEAD_LEN, u64::from(delta) | u64::from(shape.event_head) << (8 * delta_len));
+        store(room, event_at + 4, track.bytes());
+        let mut end = event_at + 4 + track.len() as usize;
+        if name.is_too_long() {
+            let Some(Text::InPlace(text)) = self.strings.event_name(self.block, op.name) else { return None };
+            if text.len() > IN_PLACE_LEN {
+                return None;
+            }
+            store(room, end, NAME_IN_PLACE | (text.len() as u64) << 16);
+            end += 3;
+            room.get_mut(end..end + text.len())?.copy_from_slice(text.as_bytes());
+            end += text.len();
+        } else {
+            store(room, end, name.bytes());
+            end += name.len() as usize;
+        }
+        if shape.key_len > 0 {
+            store(room, end, u64::from(shape.value_key));
+            end += shape.key_len as usize;
+            let value = op.value.cast_unsigned();
+            if shape.flow_len > 0 {
+                store(room, end, value);
+                end += 8;
+            } else {
+                let (value, rest, len) = varint(value);
+                store(room, end, value);
+                store(room, end + 8, u64::from(rest));
+                end += len as usize;
+            }
+        }
+        let args_start = op.args_start as usize;
+        for arg in self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
+            let place = room.get_mut(end..)?.first_chunk_mut()?;
+            end += store_annotation(place, self.strings, self.block.sources.len(), arg)?;
+        }
+        // Both are less than the room, so less than 128.
+        room[1] = (end - 2) as u8;
+        room[event_at + 1] = (end - event_at - 2) as u8;
+        self.staged += end;
+        self.clock_ns = op.time_ns;
+        Some(())
     }
 
     /// Appends what is staged to the output.
@@ -131,13 +186,13 @@ impl<'a> EventWriter<'a> {
         self.staged = 0;
     }
 
-    /// Writes an event with an interned name, less than 2^28 ns after the one before, whose annotations, if any, are few and
-    /// have interned texts. None: it is not such an event, and nothing has been written.
+    /// Writes an event with an interned name, less than 2^28 ns after the one before, without annotations. None: it is not such an
+    /// event, and nothing has been written.
     ///
     /// The kinds of events and the lengths of fields follow each other without a pattern that a processor could learn, so
     /// nothing here branches on them.
     #[inline(always)]
-    fn write_short<const ANNOTATED: bool>(&mut self, op: &Op) -> Option<()> {
+    fn write_short(&mut self, op: &Op) -> Option<()> {
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
         let name = self.strings.field(op.name, Role::EventName);
         let track = self.tracks.field(op.track);
@@ -161,7 +216,7 @@ impl<'a> EventWriter<'a> {
         let event_at = HEAD_LEN + delta_len as usize;
         let fields_at = event_at + 4;
         let value_at = fields_at + fields_len as usize;
-        let mut end = value_at + value_len as usize;
+        let end = value_at + value_len as usize;
         let event_len = 2 + fields_len + value_len;
         let event_head = shape.event_head | event_len << 8;
         // Each store may leave something behind its bytes, which the next one overwrites.
@@ -170,14 +225,6 @@ impl<'a> EventWriter<'a> {
         store(room, fields_at, fields);
         store(room, value_at, value);
         store(room, value_at + 8, u64::from(rest));
-        if ANNOTATED {
-            let args_start = op.args_start as usize;
-            for arg in self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
-                end += store_annotation(room.get_mut(end..)?.first_chunk_mut()?, self.strings, arg)?;
-            }
-            room[1] = (end - 2) as u8;
-            room[event_at + 1] = (end - event_at - 2) as u8;
-        }
         self.staged += end;
         self.clock_ns = op.time_ns;
         Some(())
@@ -227,20 +274,14 @@ impl<'a> EventWriter<'a> {
         }
         let args_start = op.args_start as usize;
         let args = self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)));
-        let mut source = None;
         for arg in args.unwrap_or_default() {
             match arg.value {
-                ArgValue::Source(index) if (index as usize) < self.block.sources.len() => {
-                    source = Some(source_iid(index));
-                    put_varint(bytes, track_event::SOURCE_LOCATION_IID, source_iid(index));
-                }
-                ArgValue::Source(_) => {}
-                ArgValue::LogBody(text, priority) => {
+                ArgValue::Log { body, source, priority } => {
+                    let Some(Text::Interned(iid)) = self.strings.log_body(self.block, body) else { continue };
                     annotation.clear();
-                    if let Some(source) = source {
-                        put_varint(annotation, log_message::SOURCE_LOCATION_IID, source);
+                    if source > 0 && (source as usize) <= self.block.sources.len() {
+                        put_varint(annotation, log_message::SOURCE_LOCATION_IID, u64::from(source));
                     }
-                    let Some(Text::Interned(iid)) = self.strings.log_body(self.block, text) else { continue };
                     put_varint(annotation, log_message::BODY_IID, u64::from(iid));
                     if priority > 0 {
                         put_varint(annotation, log_message::PRIO, u64::from(priority));
@@ -339,6 +380,9 @@ const fn key_of_two_bytes(field: u32, wire_type: u32) -> u16 {
     (key & 0x7f | 0x80 | (key >> 7) << 8) as u16
 }
 
+/// The key of a name in place.
+const NAME_IN_PLACE: u64 = key_of_two_bytes(track_event::NAME, 2) as u64;
+
 #[inline]
 fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     if let Some(place) = room.get_mut(at..at + 8) {
@@ -346,9 +390,10 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     }
 }
 
-/// Stores an annotation whose texts are interned and returns its length. None: it has other texts.
+/// Stores an annotation whose texts are interned, or what makes the event a log message, and returns its length. None: it has other
+/// texts. `sources`: how many places in the source code the block has.
 #[inline]
-fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, arg: &Arg) -> Option<usize> {
+fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Arg) -> Option<usize> {
     const KEY: u64 = (track_event::DEBUG_ANNOTATIONS << 3 | 2) as u64;
     let name = strings.field(NameRef::interned(arg.name), Role::ArgName);
     let (key, value) = match arg.value {
@@ -356,12 +401,18 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, arg: &A
         ArgValue::Int(value) => (annotation::INT_VALUE << 3, value.cast_unsigned()),
         ArgValue::Hex(value) => (annotation::POINTER_VALUE << 3, value),
         ArgValue::Bool(value) => (annotation::BOOL_VALUE << 3, u64::from(value)),
-        ArgValue::Source(index) if index < ShortField::END - 1 => {
-            let field = ShortField::new(track_event::SOURCE_LOCATION_IID, index + 1);
-            store(room, 0, field.bytes());
-            return Some(field.len() as usize);
+        ArgValue::Float(value) if !name.is_too_long() => {
+            let len = name.len() + 9;
+            const FLOAT: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
+            let head_len = 2 + name.len();
+            store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16 | FLOAT << (8 * head_len));
+            store(room, head_len as usize + 1, value.to_bits());
+            return Some(2 + len as usize);
         }
-        ArgValue::Float(_) | ArgValue::LogBody(..) | ArgValue::Source(_) => return None,
+        ArgValue::Float(_) => return None,
+        ArgValue::Log { body, source, priority } => {
+            return store_log(room, strings.log_body_field(body), if source as usize <= sources { source } else { 0 }, priority);
+        }
         ArgValue::Name(_) | ArgValue::Text(_) => {
             let text = strings.arg_value_field(arg.value);
             if name.is_too_long() | text.is_too_long() {
@@ -383,6 +434,24 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, arg: &A
     store(room, value_at, value);
     store(room, value_at + 8, u64::from(rest));
     Some(2 + len as usize)
+}
+
+/// Stores what makes an event a log message. None: one of its numbers is too long.
+#[inline]
+fn store_log(room: &mut [u8; ANNOTATION_ROOM], body: ShortField, source: u32, priority: u8) -> Option<usize> {
+    const KEY: u64 = key_of_two_bytes(track_event::LOG_MESSAGE, 2) as u64;
+    const PRIO: u64 = (log_message::PRIO << 3) as u64;
+    let source = if source == 0 { ShortField::EMPTY } else { ShortField::new(log_message::SOURCE_LOCATION_IID, source) };
+    if body.is_too_long() | source.is_too_long() | (priority >= 0x80) {
+        return None;
+    }
+    // At most 3, 3 and 2 bytes.
+    let prio_at = source.len() + body.len();
+    let prio = if priority == 0 { 0 } else { PRIO | u64::from(priority) << 8 };
+    let len = prio_at + if priority == 0 { 0 } else { 2 };
+    store(room, 0, KEY | u64::from(len) << 16);
+    store(room, 3, source.bytes() | body.bytes() << (8 * source.len()) | prio << (8 * prio_at));
+    Some(3 + len as usize)
 }
 
 /// The number of a block's source location in the interned table: from 1.
@@ -408,7 +477,7 @@ fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Ar
         ArgValue::Float(value) => put_fixed64(out, annotation::DOUBLE_VALUE, value.to_bits()),
         ArgValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
         // No annotations: written where the event is.
-        ArgValue::LogBody(..) | ArgValue::Source(_) => {}
+        ArgValue::Log { .. } => {}
         ArgValue::Name(_) | ArgValue::Text(_) => {
             put_text(out, strings.arg_value(block, arg.value), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
         }

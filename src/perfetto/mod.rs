@@ -1,13 +1,14 @@
 //! Track operations → Perfetto packets. Knows no input format.
 //!
-//! A trace is a run of packets without header or footer: [`prelude`], then every [`Block`](crate::timeline::Block) in the
-//! order of the numbers as [`Encoder`] writes it, then [`epilogue`]. Blocks are encoded on any thread and in any order: all
+//! A trace is a run of packets without header or footer: [`prelude`] and [`wall_clock`], then every
+//! [`Block`](crate::timeline::Block) in the order of the numbers as [`Encoder`] writes it, then [`clock_readings`] and [`epilogue`]. Blocks are encoded on any thread and in any order: all
 //! of them use one packet sequence, and each begins with a packet that clears what the reader knows of the sequence (interned
 //! texts, defaults, the incremental clock) and states it anew.
 //!
 //! What is frequent (events, scheduling rows, interned texts) is written byte by byte; what is rare goes through `prost`.
 
 mod block;
+mod clocks;
 mod describe;
 mod event;
 mod sched;
@@ -17,12 +18,16 @@ mod tracks;
 mod wire;
 
 pub use block::{Encoder, encode_block};
+pub use clocks::{clock_id, clock_readings, wall_clock};
+use prost::Message;
 
 use self::schema::{Attribute, ORDERING_EXPLICIT, TraceAttributes, TracePacket, TraceUuid, TrackDescriptor};
 use crate::timeline::Track;
 
 /// `Trace.packet`, the only field of a trace.
 const TRACE_PACKET: u32 = 1;
+/// The byte that each packet begins with: that field, as a message with its length.
+const PACKET_TAG: u8 = (TRACE_PACKET as u8) << 3 | 2;
 /// The packet sequence of all events. Below 128, so that it costs one byte.
 const SEQUENCE_ID: u32 = 1;
 
@@ -70,6 +75,34 @@ pub fn epilogue(tracks: &[Track], attributes: &[(String, AttributeValue)]) -> Ve
     out
 }
 
+/// Reads the attributes at the end of a trace, as [`epilogue`] writes them, and where their packet begins. `None` if that is not what
+/// the trace ends with.
+///
+/// Only the end is looked at, so it costs the same for traces of any length.
+#[must_use]
+pub fn attributes_at_end(trace: &[u8]) -> Option<(usize, Vec<(String, AttributeValue)>)> {
+    /// Attributes are a few; more is another packet that looks like theirs.
+    const REACH_BYTES: usize = 1 << 20;
+    let first = trace.len().saturating_sub(REACH_BYTES);
+    let tail = trace.get(first..)?;
+    // The packet's length leads from its begin to the trace's end, and nowhere else.
+    let is_last = |at: &usize| {
+        let mut rest = tail.get(*at + 1..).unwrap_or_default();
+        prost::encoding::decode_varint(&mut rest).is_ok_and(|len| len == rest.len() as u64 && len > 0)
+    };
+    let begins = tail.iter().enumerate().rev().filter(|(_, byte)| **byte == PACKET_TAG).map(|(at, _)| at).filter(is_last);
+    let read = |at: usize| {
+        let packet = TracePacket::decode_length_delimited(tail.get(at + 1..)?).ok()?;
+        let attribute = packet.trace_attributes?.attribute;
+        let value = |attribute: Attribute| {
+            let value = attribute.string_value.map(AttributeValue::Text).or(attribute.long_value.map(AttributeValue::Int))?;
+            Some((attribute.key?, value))
+        };
+        Some((first + at, attribute.into_iter().filter_map(value).collect()))
+    };
+    begins.into_iter().find_map(read)
+}
+
 fn attribute(key: &str, value: &AttributeValue) -> Attribute {
     let key = Some(key.to_owned());
     match value {
@@ -94,5 +127,28 @@ mod tests {
         assert_eq!(epilogue(&[], &[]), b"");
         let attributes = [("a".to_owned(), AttributeValue::Int(5)), ("b".to_owned(), AttributeValue::Text("x".to_owned()))];
         assert_eq!(epilogue(&[], &attributes), b"\x0a\x12\xf2\x07\x0f\x0a\x05\x0a\x01a\x10\x05\x0a\x06\x0a\x01b\x1a\x01x");
+    }
+
+    #[test]
+    fn attributes_are_found_at_the_end_only() {
+        let attributes = vec![
+            ("a".to_owned(), AttributeValue::Int(-5)),
+            ("b".to_owned(), AttributeValue::Text("\u{a}\u{5}x".repeat(300))),
+            ("c".to_owned(), AttributeValue::Text("\u{a}\u{0}".to_owned())),
+        ];
+        for before in [0, 1, 5000, 2 << 20] {
+            let mut trace = vec![0x0a; before];
+            trace.extend(epilogue(&[], &attributes));
+            assert_eq!(attributes_at_end(&trace), Some((before, attributes.clone())));
+            for cut in 1..800 {
+                let end = trace.len().saturating_sub(cut).max(before);
+                assert_eq!(attributes_at_end(&trace[..end]), None, "{cut}");
+            }
+            trace.push(0);
+            assert_eq!(attributes_at_end(&trace), None);
+        }
+        assert_eq!(attributes_at_end(&prelude((1, 2))), None);
+        assert_eq!(attributes_at_end(b""), None);
+        assert_eq!(attributes_at_end(b"\x0a"), None);
     }
 }

@@ -4,11 +4,12 @@
 //! the first 127 of each. So the most used come first. A text that is used once is written in place: to intern it costs more.
 
 use std::cmp::Reverse;
+use std::hash::Hasher;
 
 use prost::encoding::encoded_len_varint;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHasher;
 
-use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint};
+use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint, varint28};
 use crate::timeline::{ArgValue, Block, NameRef};
 
 /// What a text is used as.
@@ -59,14 +60,20 @@ pub(super) enum Text<'a> {
 pub(super) struct Strings {
     /// For each role and slot, how often it is used; once numbered, its number there (0: none).
     uses: [Vec<u32>; 4],
+    /// Uses as an event name that are counted apart.
+    more_event_names: Vec<u32>,
     /// For each role and slot, the field that refers to its number, or too long if the text is to be written in place.
     fields: [Vec<ShortField>; 4],
     /// For each slot, the first one with the same text.
-    first: Vec<usize>,
+    first: Vec<u32>,
+    /// The slots that have another one before them with the same text, and that one.
+    doubles: Vec<(u32, u32)>,
     /// The first slot of the texts of the capture.
     texts_start: usize,
+    /// Finds texts: part of the text's hash, and its slot; 0 where there is none. At most half full.
+    known: Vec<(u32, u32)>,
     /// Memory for sorting: uses and slot.
-    order: Vec<(Reverse<u32>, usize)>,
+    order: Vec<(Reverse<u32>, u32)>,
 }
 
 impl Strings {
@@ -74,33 +81,66 @@ impl Strings {
     pub(super) fn start(&mut self, block: &Block) {
         self.texts_start = 1 + block.names.len();
         self.first.clear();
-        self.first.extend(0..self.texts_start);
-        let mut known = FxHashMap::default();
-        for (slot, &text) in (self.texts_start..).zip(&block.text_refs) {
-            self.first.push(*known.entry(block.texts.get(text)).or_insert(slot));
+        self.first.extend((0u32..).take(self.texts_start));
+        self.doubles.clear();
+        self.known.clear();
+        self.known.resize((2 * block.text_refs.len()).next_power_of_two(), (0, 0));
+        for (slot, &text) in (0u32..).skip(self.texts_start).zip(&block.text_refs) {
+            let first = self.find_or_add(block, block.texts.get(text), slot);
+            self.first.push(first);
+            if first != slot {
+                self.doubles.push((slot, first));
+            }
         }
         for uses in &mut self.uses {
             uses.clear();
             uses.resize(self.first.len(), 0);
         }
+        self.more_event_names.clear();
+        self.more_event_names.resize(self.first.len(), 0);
     }
 
-    /// Counts the use of an event name.
+    /// The first slot that has this text, which is `slot` if it is new.
+    fn find_or_add(&mut self, block: &Block, text: &str, slot: u32) -> u32 {
+        let mut hasher = FxHasher::default();
+        hasher.write(text.as_bytes());
+        let hash = hasher.finish();
+        let mask = self.known.len() - 1;
+        let mut place = hash as usize & mask;
+        let tag = (hash >> 32) as u32;
+        loop {
+            match self.known[place] {
+                (_, 0) => {
+                    self.known[place] = (tag, slot);
+                    return slot;
+                }
+                (found, first) if found == tag && text_of(block, first as usize) == Some(text) => return first,
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Counts the use of an event name, in one of two places.
     #[inline]
-    pub(super) fn count_event_name(&mut self, name: NameRef) {
+    pub(super) fn count_event_name<const PLACE: usize>(&mut self, name: NameRef) {
         // Equal texts are counted together later: this runs for each operation.
-        self.count(self.slot(name), Role::EventName);
+        let slot = self.slot(name);
+        let uses = if PLACE == 0 { &mut self.uses[Role::EventName as usize] } else { &mut self.more_event_names };
+        if let Some(uses) = uses.get_mut(slot) {
+            *uses += 1;
+        }
     }
 
     /// Numbers all texts by their uses (event names must have been counted), and writes the tables.
     pub(super) fn number_all(&mut self, block: &Block, interned_data: &mut Vec<u8>) {
+        let uses = &mut self.uses[Role::EventName as usize];
+        uses.iter_mut().zip(&self.more_event_names).for_each(|(uses, more)| *uses += more);
         for arg in &block.args {
             match arg.value {
-                ArgValue::LogBody(text, _) => {
-                    self.count(self.slot(NameRef::text(text)), Role::LogBody);
+                ArgValue::Log { body, .. } => {
+                    self.count(self.slot(NameRef::text(body)), Role::LogBody);
                     continue;
                 }
-                ArgValue::Source(_) => continue,
                 _ => self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName),
             }
             if let Some(slot) = self.value_slot(arg.value) {
@@ -109,14 +149,16 @@ impl Strings {
         }
         for (role, table, field) in TABLES {
             self.number(block, role, table, interned_data);
-            let iids = &self.uses[role as usize];
             let fields = &mut self.fields[role as usize];
             fields.clear();
-            fields.extend(self.first.iter().map(|&first| match iids.get(first) {
-                _ if first == 0 => ShortField::EMPTY,
-                None | Some(0) => ShortField::TOO_LONG,
-                Some(&iid) => ShortField::new(field, iid),
-            }));
+            fields.resize(self.first.len(), ShortField::TOO_LONG);
+            fields[0] = ShortField::EMPTY;
+            for (iid, &(_, slot)) in (1..).zip(&self.order) {
+                fields[slot as usize] = ShortField::new(field, iid);
+            }
+            for &(slot, first) in &self.doubles {
+                fields[slot as usize] = fields[first as usize];
+            }
         }
     }
 
@@ -157,28 +199,31 @@ impl Strings {
         self.text(block, self.slot(NameRef::text(text)), Role::LogBody)
     }
 
+    /// The field of a log message that refers to its text.
+    #[inline]
+    pub(super) fn log_body_field(&self, text: u32) -> ShortField {
+        self.field(NameRef::text(text), Role::LogBody)
+    }
+
     fn number(&mut self, block: &Block, role: Role, table: u32, interned_data: &mut Vec<u8>) {
         let min_uses = if matches!(role, Role::LogBody) { 1 } else { MIN_USES };
         let uses = &mut self.uses[role as usize];
-        for (slot, &first) in self.first.iter().enumerate().skip(self.texts_start) {
-            if first != slot {
-                uses[first] += std::mem::take(&mut uses[slot]);
-            }
+        for &(slot, first) in &self.doubles {
+            uses[first as usize] += std::mem::take(&mut uses[slot as usize]);
         }
         self.order.clear();
-        for (slot, uses) in uses.iter_mut().enumerate() {
-            let uses = std::mem::take(uses);
-            if uses >= min_uses && slot != 0 {
-                self.order.push((Reverse(uses), slot));
-            }
-        }
+        self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses > 1).map(|(slot, &uses)| (Reverse(uses), slot)));
         self.order.sort_unstable();
+        if min_uses == 1 {
+            // Most are used once: these need not be sorted.
+            self.order
+                .extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses == 1).map(|(slot, &uses)| (Reverse(uses), slot)));
+        }
+        uses.fill(0);
         for (iid, &(_, slot)) in (1..).zip(&self.order) {
-            let text = text_of(block, slot).unwrap_or_default();
-            uses[slot] = iid;
-            put_length(interned_data, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
-            put_varint(interned_data, 1, u64::from(iid));
-            put_bytes(interned_data, 2, text.as_bytes());
+            let text = text_of(block, slot as usize).unwrap_or_default();
+            uses[slot as usize] = iid;
+            put_entry(interned_data, table, iid, text);
         }
     }
 
@@ -190,7 +235,7 @@ impl Strings {
     }
 
     fn text<'a>(&self, block: &'a Block, slot: usize, role: Role) -> Option<Text<'a>> {
-        let first = *self.first.get(slot)?;
+        let first = *self.first.get(slot)? as usize;
         match self.uses[role as usize].get(first)? {
             0 => text_of(block, first).map(Text::InPlace),
             &iid => Some(Text::Interned(iid)),
@@ -215,6 +260,37 @@ impl Strings {
         }
     }
 }
+
+/// Writes an entry of a table: `{ 1: iid, 2: text }`.
+#[inline]
+fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &str) {
+    let number = ShortField::new(1, iid);
+    if text.len() < SHORT_TEXT_LEN && !number.is_too_long() {
+        // Nearly all are like this: all lengths take one byte, and what stands before the text is stored at once.
+        let (key, key_len) = varint28(table << 3 | 2);
+        let len = number.len() as usize + 2 + text.len();
+        let head = u64::from(key) | (len as u64) << (8 * key_len) | number.bytes() << (8 * (key_len + 1));
+        let text_at = key_len + 1 + number.len();
+        let text_head = u64::from(TEXT_KEY) | (text.len() as u64) << 8;
+        let mut entry = [0; 16];
+        entry[..8].copy_from_slice(&head.to_le_bytes());
+        if let Some(place) = entry.get_mut(text_at as usize..text_at as usize + 8) {
+            place.copy_from_slice(&text_head.to_le_bytes());
+        }
+        out.extend_from_slice(entry.get(..text_at as usize + 2).unwrap_or(&[]));
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
+    put_varint(out, 1, u64::from(iid));
+    put_bytes(out, 2, text.as_bytes());
+}
+
+/// Texts shorter than this, and their entries, have lengths of one byte.
+const SHORT_TEXT_LEN: usize = 128 - 3 - 2;
+
+/// The key of an entry's text.
+const TEXT_KEY: u8 = 2 << 3 | 2;
 
 /// The text of a slot; none for slot 0.
 fn text_of(block: &Block, slot: usize) -> Option<&str> {

@@ -15,8 +15,8 @@ const MAX_TRACKS: usize = ShortField::END as usize;
 /// Reusable memory for the tracks of one block.
 #[derive(Default)]
 pub(super) struct Tracks {
-    /// How many events each track has.
-    uses: Vec<u32>,
+    /// How many events each track has, counted in two places.
+    uses: [Vec<u32>; 2],
     /// The track field of each track's events. Stays from block to block, but for that of the default track.
     fields: Vec<ShortField>,
     default_track: Option<TrackId>,
@@ -25,7 +25,7 @@ pub(super) struct Tracks {
 impl Tracks {
     /// Starts with a block.
     pub(super) fn start(&mut self) {
-        self.uses.fill(0);
+        self.uses.iter_mut().for_each(|uses| uses.fill(0));
         if let Some(track) = self.default_track.take() {
             self.fields[track.0 as usize] = ShortField::new(TRACK_UUID, track.0);
         }
@@ -33,8 +33,8 @@ impl Tracks {
 
     /// Counts an event on a track.
     #[inline]
-    pub(super) fn count(&mut self, track: TrackId) {
-        match self.uses.get_mut(track.0 as usize) {
+    pub(super) fn count<const PLACE: usize>(&mut self, track: TrackId) {
+        match self.uses[PLACE].get_mut(track.0 as usize) {
             Some(uses) => *uses += 1,
             None => self.count_new(track),
         }
@@ -45,16 +45,17 @@ impl Tracks {
     fn count_new(&mut self, TrackId(track): TrackId) {
         let index = track as usize;
         if index < MAX_TRACKS {
-            self.uses.resize(index + 1, 0);
-            self.uses[index] = 1;
+            self.uses.iter_mut().for_each(|uses| uses.resize(index + 1, 0));
+            self.uses[0][index] = 1;
             self.fields.extend((self.fields.len() as u32..=track).map(|track| ShortField::new(TRACK_UUID, track)));
         }
     }
 
     /// Ends the counting: the track with most events (of several, the first) becomes the default.
     pub(super) fn choose_default(&mut self) {
-        let most = (0..).zip(&self.uses).min_by_key(|&(_, uses)| Reverse(uses));
-        self.default_track = most.filter(|&(_, &uses)| uses > 0).map(|(track, _)| TrackId(track));
+        let [even, odd] = &self.uses;
+        let most = (0..).zip(even.iter().zip(odd).map(|(even, odd)| even + odd)).min_by_key(|&(_, uses)| Reverse(uses));
+        self.default_track = most.filter(|&(_, uses)| uses > 0).map(|(track, _)| TrackId(track));
         if let Some(track) = self.default_track {
             self.fields[track.0 as usize] = ShortField::EMPTY;
         }

@@ -1,21 +1,25 @@
 //! The second pass: decode ∥ → resolve → draw → encode ∥ → write, in rounds.
 //!
 //! In a round all stages work at the same time, each on what the stage before made in the round before. The two ordered stages
-//! (resolve, draw) run beside each other; the rest is cut into small jobs.
+//! (resolve, draw) run beside each other, statistics beside drawing if they are asked for; the rest is cut into small jobs.
 
 use std::io::Write;
-use std::ops::Range;
 use std::sync::Mutex;
 
+use super::clock::ClockMap;
 use super::drawing::Drawing;
-use super::resolving::{Feed, Resolving};
-use super::scan::{Scanned, behind, put, scan, take};
+use super::gathering::Gathering;
+use super::recordings::{self, Alignment, Recording};
+use super::resolving::{Feed, Resolving, plan_all};
+use super::scan::{Cutter, Scanned, behind, put, scan, take};
+use super::sizes::Sizes;
 use super::threads::{Job, Threads};
-use super::{ConvertError, Converted, InputSummary, Options, Progress, Source, TimeBound};
-use crate::format::{Parcel, Part, RecordView, Stages};
-use crate::model::EventBatch;
-use crate::perfetto::{self, AttributeValue, Encoder};
-use crate::timeline::Block;
+use super::{ConvertError, Converted, InputSummary, Options, Progress, Source};
+use crate::format::{Decode, Facts, Parcel, Part, RecordView, Stages};
+use crate::model::{Entities, EventBatch};
+use crate::perfetto::{self, Encoder};
+use crate::stats::report::StatisticsReport;
+use crate::timeline::{Block, Numbers};
 
 /// Converts the sources, as one recording, into one trace.
 ///
@@ -29,23 +33,84 @@ pub fn convert(
     trace: &mut (dyn Write + Send),
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Converted, ConvertError> {
-    let threads = Threads::new(options.threads);
-    let input_bytes: u64 = sources.iter().map(|source| source.bytes.len() as u64).sum();
-    let total_bytes = input_bytes * 2;
-    let Scanned { scan: cutter, stages, ledgers, hash } = scan(sources, options, &threads, total_bytes, progress)?;
-    let uuid = ((hash >> 64) as u64, hash as u64);
-    let prelude = perfetto::prelude(uuid);
-    trace.write_all(&prelude).map_err(ConvertError::Write)?;
-    let mut output_bytes = prelude.len() as u64;
+    let name = options.firmware_name.clone();
+    recordings::merge(&[Recording { sources, name, offset_ns: None }], &Alignment::default(), options, trace, progress)
+}
 
-    let Stages { cores, decode, resolve } = stages;
-    let mut feeds: Vec<Feed<'_>> = sources.iter().map(Feed::new).collect();
-    let mut resolving = Resolving::new(resolve, &cores, ledgers);
-    let facts = resolving.facts();
-    if let Some(reason) = facts.refused {
-        return Err(ConvertError::Refused(reason));
+/// A recording that was looked through, ready to be drawn.
+pub struct Ready {
+    cutter: Cutter,
+    decode: Box<dyn Decode>,
+    resolving: Resolving,
+    pub facts: Facts,
+    /// Of all bytes of all its sources.
+    pub hash: u128,
+}
+
+impl Ready {
+    /// Looks through the sources of a recording, whose times will be put on the trace's time axis by `clock`.
+    pub fn new(
+        sources: &[Source<'_>],
+        clock: ClockMap,
+        options: &Options,
+        threads: &Threads,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Ready, ConvertError> {
+        let Scanned { scan: cutter, stages, ledgers, hash } = scan(sources, options, threads, 0, progress)?;
+        let Stages { cores, decode, resolve } = stages;
+        let resolving = Resolving::new(resolve, &cores, ledgers, clock);
+        let facts = resolving.facts();
+        if let Some(reason) = facts.refused {
+            return Err(ConvertError::Refused(reason));
+        }
+        Ok(Ready { cutter, decode, resolving, facts, hash })
     }
-    let mut drawing = Drawing::new(options, &facts);
+}
+
+/// A trace on its way out.
+pub struct Trace<'a> {
+    writer: &'a mut (dyn Write + Send),
+    pub written_bytes: u64,
+    /// Which part of it lies where in time, if that is wanted.
+    pub sizes: Option<&'a mut Sizes>,
+}
+
+impl<'a> Trace<'a> {
+    pub fn new(writer: &'a mut (dyn Write + Send), sizes: Option<&'a mut Sizes>) -> Trace<'a> {
+        Trace { writer, written_bytes: 0, sizes }
+    }
+
+    /// Writes packets that are in no block.
+    pub fn put(&mut self, packets: &[u8]) -> Result<(), ConvertError> {
+        self.writer.write_all(packets).map_err(ConvertError::Write)?;
+        self.written_bytes += packets.len() as u64;
+        if let Some(sizes) = self.sizes.as_deref_mut() {
+            sizes.add_fixed(packets.len());
+        }
+        Ok(())
+    }
+
+    pub fn flush(&mut self) -> Result<(), ConvertError> {
+        self.writer.flush().map_err(ConvertError::Write)
+    }
+}
+
+/// Draws a recording into a trace, with the numbers that are free, which go on to the next one.
+pub fn draw(
+    ready: Ready,
+    sources: &[Source<'_>],
+    options: &Options,
+    numbers: &mut Numbers,
+    threads: &Threads,
+    trace: &mut Trace<'_>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(Vec<InputSummary>, Option<StatisticsReport>), ConvertError> {
+    let Ready { cutter, decode, mut resolving, facts, hash: _ } = ready;
+    let mut feeds: Vec<Feed<'_>> = sources.iter().map(Feed::new).collect();
+    let mut drawing = Drawing::new(options, &facts, std::mem::take(numbers));
+    let mut gathering = options.statistics.then(|| Gathering::new(options, false));
+    // A copy, as of the events at hand: the stage before adds to its own meanwhile.
+    let mut entities = Entities::default();
     let mut to_draw: Vec<EventBatch> = Vec::new();
     let mut to_encode: Vec<Block> = Vec::new();
     let mut to_write: Vec<Vec<u8>> = Vec::new();
@@ -53,22 +118,21 @@ pub fn convert(
     let mut spare_parcels: Vec<Parcel> = Vec::new();
     let encoders: Mutex<Vec<Encoder>> = Mutex::new(Vec::new());
     while !drawing.is_done() || !to_encode.is_empty() || !to_write.is_empty() {
-        let windows: Vec<(usize, Range<usize>)> = feeds
-            .iter_mut()
-            .enumerate()
-            .flat_map(|(index, feed)| feed.plan(&cutter, options.window_bytes).into_iter().map(move |window| (index, window)))
-            .collect();
+        let windows = plan_all(&mut feeds, &cutter, options.window_bytes);
         let decoded: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
         let encoded: Vec<Mutex<Option<Vec<u8>>>> = to_encode.iter().map(|_| Mutex::new(None)).collect();
         let written: Mutex<Option<std::io::Result<u64>>> = Mutex::new(None);
         let is_last = resolving.is_done();
         let mut jobs: Vec<Job<'_>> = Vec::new();
-        let (drawn, batches) = (&mut drawing, &to_draw);
-        jobs.push(Box::new(move || drawn.advance(batches, is_last)));
+        let (drawn, batches, known) = (&mut drawing, &to_draw, &entities);
+        jobs.push(Box::new(move || drawn.advance(batches, known, is_last)));
+        if let Some(gathering) = &mut gathering {
+            jobs.push(Box::new(move || gathering.advance(batches, known)));
+        }
         // The long ones first: what begins last decides how long the other threads wait at the end of the round.
         let (trace_bytes, result) = (&to_write, &written);
-        let trace = &mut *trace;
-        jobs.push(Box::new(move || put(result, write_all(trace, trace_bytes))));
+        let writer = &mut *trace.writer;
+        jobs.push(Box::new(move || put(result, write_all(writer, trace_bytes))));
         for (block, result) in to_encode.iter().zip(&encoded) {
             let (encoders, bytes) = (&encoders, spare_bytes.pop().unwrap_or_default());
             jobs.push(Box::new(move || put(result, encode(block, bytes, encoders))));
@@ -80,52 +144,36 @@ pub fn convert(
         }
         threads.run(|| resolving.advance(&mut feeds), jobs);
 
-        output_bytes += take(written).unwrap_or(Ok(0)).map_err(ConvertError::Write)?;
+        trace.written_bytes += take(written).unwrap_or(Ok(0)).map_err(ConvertError::Write)?;
         for mut bytes in to_write.drain(..) {
             bytes.clear();
             spare_bytes.push(bytes);
         }
         to_write.extend(encoded.into_iter().filter_map(take));
+        if let Some(sizes) = trace.sizes.as_deref_mut() {
+            to_encode.iter().zip(&to_write).for_each(|(block, bytes)| sizes.add_block(block, bytes.len()));
+        }
         to_encode.drain(..).for_each(|block| drawing.recycle(block));
         to_encode = drawing.take_blocks();
         to_draw.drain(..).for_each(|batch| resolving.recycle(batch));
         to_draw = resolving.take_batches();
-        drawing.learn(&resolving.entities);
+        entities.extend_from(&resolving.entities);
         spare_parcels.append(&mut resolving.spare_parcels);
         for ((index, window), parcel) in windows.into_iter().zip(decoded) {
             feeds[index].put(take(parcel));
             (sources[index].release)(behind(window.end));
         }
-        let planned: u64 = feeds.iter().map(Feed::planned_bytes).sum();
-        if !progress(Progress { done_bytes: input_bytes + planned, total_bytes }) {
+        let done_bytes = feeds.iter().map(Feed::planned_bytes).sum();
+        if !progress(Progress { done_bytes, total_bytes: 0 }) {
             return Err(ConvertError::Stopped);
         }
     }
     let mut inputs = resolving.finish();
-    let tracks = drawing.finish(inputs.first_mut().map(|summary| &mut summary.ledger));
+    let (tracks, free) = drawing.finish(&entities, inputs.first_mut().map(|summary| &mut summary.ledger));
+    *numbers = free;
     inputs.iter_mut().for_each(|summary| summary.ledger.sort());
-    let epilogue = perfetto::epilogue(&tracks, &attributes(sources, &inputs, options, hash));
-    trace.write_all(&epilogue).map_err(ConvertError::Write)?;
-    trace.flush().map_err(ConvertError::Write)?;
-    let warnings = outside_of_range(options, &inputs).into_iter().collect();
-    Ok(Converted { inputs, output_bytes: output_bytes + epilogue.len() as u64, warnings })
-}
-
-/// A time range in which there is nothing, said in a sentence.
-fn outside_of_range(options: &Options, inputs: &[InputSummary]) -> Option<String> {
-    let first = inputs.iter().filter_map(|input| input.first).min()?;
-    let last = inputs.iter().filter_map(|input| input.last).max()?;
-    let absolute = |bound: TimeBound| match bound {
-        TimeBound::Absolute(time) => time,
-        TimeBound::AfterStart(after) => first.saturating_add(after.0),
-    };
-    let (bound, what) = match (options.from.map(absolute), options.to.map(absolute)) {
-        (Some(from), _) if from > last => (from, "after the last"),
-        (_, Some(to)) if to < first => (to, "before the first"),
-        _ => return None,
-    };
-    let option = if bound > last { "--from" } else { "--to" };
-    Some(format!("nothing is in the time range: {option} is {bound}, {what} event (events are from {first} to {last})"))
+    trace.put(&perfetto::epilogue(&tracks, &[]))?;
+    Ok((inputs, gathering.map(|gathering| gathering.finish(&entities).0)))
 }
 
 fn encode(block: &Block, mut bytes: Vec<u8>, encoders: &Mutex<Vec<Encoder>>) -> Vec<u8> {
@@ -146,45 +194,6 @@ fn write_all(trace: &mut (dyn Write + Send), blocks: &[Vec<u8>]) -> std::io::Res
     Ok(written)
 }
 
-/// Facts about the conversion, for the viewer's overview page.
-fn attributes(
-    sources: &[Source<'_>],
-    summaries: &[InputSummary],
-    options: &Options,
-    hash: u128,
-) -> Vec<(String, AttributeValue)> {
-    let text = |key: &str, value: String| (key.to_owned(), AttributeValue::Text(value));
-    let int = |key: &str, value: u64| (key.to_owned(), AttributeValue::Int(i64::try_from(value).unwrap_or(i64::MAX)));
-    let mut all = vec![
-        text("tool", format!("traceconv {}", env!("CARGO_PKG_VERSION"))),
-        text("input_hash", format!("xxh3-128:{hash:032x}")),
-        text("firmware", options.firmware_name.clone()),
-    ];
-    if let (Some(source), Some(summary)) = (sources.first(), summaries.first()) {
-        all.push(text("format", source.format.title().to_owned()));
-        if let Some(system) = summary.facts.system {
-            all.push(text("system", system.to_owned()));
-        }
-        if let Some((rate, origin)) = summary.facts.clock {
-            all.push(text("clock", format!("{} Hz ({origin})", rate.hz())));
-        }
-        all.push(int("cores", u64::from(summary.facts.cores)));
-        all.push(int("sessions", u64::from(summary.facts.sessions)));
-    }
-    let sum = |of: fn(&InputSummary) -> u64| summaries.iter().map(of).sum::<u64>();
-    all.push(int("input_bytes", sources.iter().map(|source| source.bytes.len() as u64).sum()));
-    all.push(int("skipped_bytes", sum(|summary| summary.ledger.skipped_bytes)));
-    all.push(int("events", sum(|summary| summary.events)));
-    all.push(int("events_lost_at_least", sum(|summary| summary.ledger.at_least_lost())));
-    for summary in summaries {
-        for entry in summary.ledger.entries() {
-            all.push(int(&format!("ledger.{}", entry.kind.code), entry.count));
-        }
-    }
-    all.extend(options.attributes.iter().map(|(key, value)| text(key, value.clone())));
-    all
-}
-
 /// Lists the records of one source in file order, without converting them.
 ///
 /// `record` stops the listing by returning false.
@@ -196,7 +205,7 @@ pub fn dump(
     options: &Options,
     record: &mut dyn FnMut(&RecordView<'_>) -> bool,
 ) -> Result<InputSummary, ConvertError> {
-    let threads = Threads::new(options.threads);
+    let threads = Threads::new(options);
     let sources = std::slice::from_ref(source);
     let Scanned { scan: cutter, mut stages, mut ledgers, .. } = scan(sources, options, &threads, 0, &mut |_| true)?;
     let mut ledger = ledgers.pop().unwrap_or_default();

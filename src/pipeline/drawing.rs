@@ -1,9 +1,9 @@
 //! The second ordered stage: events → blocks of track operations.
 
-use super::{EventDetail, Options, TimeBound};
+use super::{EventDetail, Options, range};
 use crate::format::Facts;
-use crate::model::{Entities, EventBatch, Ledger, LossKind, Nanos, Severity};
-use crate::timeline::{Block, Settings, Timeline, Track};
+use crate::model::{Entities, EventBatch, Ledger, LossKind, Severity};
+use crate::timeline::{Block, Numbers, Settings, Timeline, Track};
 
 const fn repair(code: &'static str, text: &'static str) -> LossKind {
     LossKind { code, text, severity: Severity::Repair }
@@ -27,16 +27,15 @@ const UNMATCHED_SPAN_END: LossKind = repair("span_end_without_begin", "a span en
 /// Draws.
 pub struct Drawing {
     timeline: Option<Timeline>,
+    /// The numbers that are free, until the timeline has them.
+    numbers: Numbers,
     settings: Settings,
-    from: Option<TimeBound>,
-    to: Option<TimeBound>,
-    /// A copy of the entities, as of the events at hand: the stage before adds to its own meanwhile.
-    entities: Entities,
+    options: Options,
     is_done: bool,
 }
 
 impl Drawing {
-    pub fn new(options: &Options, facts: &Facts) -> Drawing {
+    pub fn new(options: &Options, facts: &Facts, numbers: Numbers) -> Drawing {
         let settings = Settings {
             firmware_name: options.firmware_name.clone(),
             cores: facts.cores,
@@ -45,21 +44,20 @@ impl Drawing {
             begins_midway: facts.begins_midway,
             range_ns: None,
         };
-        Drawing { timeline: None, settings, from: options.from, to: options.to, entities: Entities::default(), is_done: false }
+        Drawing { timeline: None, numbers, settings, options: options.clone(), is_done: false }
     }
 
-    /// Takes over the entities that are new.
-    pub fn learn(&mut self, entities: &Entities) {
-        self.entities.extend_from(entities);
-    }
-
-    /// Draws batches; `is_last`: there will be no more.
-    pub fn advance(&mut self, batches: &[EventBatch], is_last: bool) {
+    /// Draws batches; `entities` are those of the events at hand, `is_last`: there will be no more.
+    pub fn advance(&mut self, batches: &[EventBatch], entities: &Entities, is_last: bool) {
         for batch in batches {
             let Some(first) = batch.first_time() else { continue };
-            let (settings, from, to) = (&self.settings, self.from, self.to);
-            let timeline = self.timeline.get_or_insert_with(|| Timeline::new(with_range(settings, from, to, first)));
-            timeline.consume(batch, &self.entities);
+            let (settings, options) = (&self.settings, &self.options);
+            let range_ns = || range::absolute(options, first).map(|(from, to)| (from.0, to.0));
+            let numbers = &mut self.numbers;
+            let timeline = self.timeline.get_or_insert_with(|| {
+                Timeline::continuing(Settings { range_ns: range_ns(), ..settings.clone() }, std::mem::take(numbers))
+            });
+            timeline.consume(batch, entities);
         }
         if is_last && !self.is_done {
             self.is_done = true;
@@ -86,9 +84,12 @@ impl Drawing {
         }
     }
 
-    /// The tracks that can be described only now. What could not be matched goes to the ledger.
-    pub fn finish(mut self, ledger: Option<&mut Ledger>) -> Vec<Track> {
-        let Some(timeline) = &mut self.timeline else { return Vec::new() };
+    /// The tracks that can be described only now, and the numbers that are free. What could not be matched goes to the ledger.
+    pub fn finish(mut self, entities: &Entities, ledger: Option<&mut Ledger>) -> (Vec<Track>, Numbers) {
+        let Some(mut timeline) = self.timeline.take() else {
+            self.numbers.end_recording(self.settings.cores, 1);
+            return (Vec::new(), self.numbers);
+        };
         if let Some(ledger) = ledger {
             let counts = timeline.counts();
             ledger.enter_unplaced(UNMATCHED_ISR_EXIT, counts.unmatched_isr_exits);
@@ -99,16 +100,7 @@ impl Drawing {
             ledger.enter_unplaced(UNDRAWN_CALL, counts.undrawn_calls);
             ledger.enter_unplaced(TOO_DEEP_SPAN, counts.too_deep_spans);
         }
-        timeline.late_tracks(&self.entities)
+        let tracks = timeline.late_tracks(entities);
+        (tracks, timeline.into_numbers())
     }
-}
-
-fn with_range(settings: &Settings, from: Option<TimeBound>, to: Option<TimeBound>, first: Nanos) -> Settings {
-    let bound = |bound: Option<TimeBound>| match bound? {
-        TimeBound::Absolute(time) => Some(time.0),
-        TimeBound::AfterStart(after) => Some(first.saturating_add(after.0).0),
-    };
-    let (from, to) = (bound(from), bound(to));
-    let range_ns = (from.is_some() || to.is_some()).then(|| (from.unwrap_or(0), to.unwrap_or(Nanos::MAX.0)));
-    Settings { range_ns, ..settings.clone() }
 }

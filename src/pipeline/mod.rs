@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::format::{Facts, Format, FormatOptions, OptionError};
 use crate::model::{Ledger, Nanos};
+use crate::stats::report::StatisticsReport;
 
 /// One input of a conversion.
 pub struct Source<'a> {
@@ -21,6 +22,9 @@ pub struct Source<'a> {
     /// Called with ranges of `bytes` that will not be read again soon, so that a memory map can give its pages back.
     pub release: &'a (dyn Fn(Range<usize>) + Sync),
 }
+
+/// Facts to put into the trace's attributes, of what the conversion did: names and values.
+pub type Keep = fn(&Converted) -> Vec<(String, String)>;
 
 /// How to convert.
 #[derive(Clone, Debug)]
@@ -37,8 +41,15 @@ pub struct Options {
     pub window_bytes: usize,
     /// The number of threads; 0: one per processor. No influence on the output.
     pub threads: usize,
+    /// Whether [`convert()`] gathers statistics of what it draws.
+    pub statistics: bool,
+    /// Threads that are shared with other conversions, instead of `threads`: for a conversion within [`Team::each`]. No influence on
+    /// the output.
+    pub team: Option<Team>,
     /// Facts to put into the trace's attributes, beside those of the conversion.
     pub attributes: Vec<(String, String)>,
+    /// Makes more of them of what the conversion did, when all but the attributes is written.
+    pub keep: Option<Keep>,
 }
 
 impl Default for Options {
@@ -52,7 +63,10 @@ impl Default for Options {
             // again.
             window_bytes: 128 << 10,
             threads: 0,
+            statistics: false,
+            team: None,
             attributes: Vec::new(),
+            keep: None,
         }
     }
 }
@@ -87,6 +101,8 @@ pub struct Converted {
     pub output_bytes: u64,
     /// What the user should know: sentences without a final stop.
     pub warnings: Vec<String>,
+    /// The statistics of the time range, if they were asked for: one per recording.
+    pub statistics: Vec<StatisticsReport>,
 }
 
 /// What became of one source.
@@ -102,6 +118,8 @@ pub struct InputSummary {
     pub last: Option<Nanos>,
     /// What is known about the recording.
     pub facts: Facts,
+    /// How the recording's own times became those of a trace with several recordings.
+    pub offset: Option<ClockOffset>,
 }
 
 /// Where a conversion stands.
@@ -122,6 +140,9 @@ pub enum ConvertError {
     /// Stopped by the progress callback.
     #[error("stopped")]
     Stopped,
+    /// The recordings cannot be put on one time axis as asked.
+    #[error("{0}")]
+    Alignment(String),
     /// The sources are of formats that cannot be one recording.
     #[error("{0}")]
     Mismatch(String),
@@ -133,14 +154,38 @@ pub enum ConvertError {
     Option(#[from] OptionError),
 }
 
+mod align;
+mod attributes;
 mod carried;
+mod clock;
+#[cfg(feature = "compress")]
+mod compress;
 mod convert;
 mod drawing;
+mod earlier;
 mod gather;
+mod gathering;
+mod markers;
 mod merge;
+mod range;
+mod reading;
+mod recordings;
 mod resolving;
 mod scan;
+mod sizes;
+mod survey;
 mod threads;
 
+pub use align::{ClockOffset, Drift};
+#[cfg(feature = "compress")]
+pub use compress::{Compression, Compressor};
 pub use convert::{convert, dump};
+pub use earlier::EarlierTrace;
 pub use gather::{Gathered, statistics};
+pub use recordings::{Alignment, Recording, measure, merge};
+pub use sizes::Sizes;
+pub use survey::{
+    Contents, CoreContents, GroupContents, InterruptContents, KindCount, LaneContents, MachineContents, ObjectContents,
+    SessionContents, Surveyed, TaskContents, survey,
+};
+pub use threads::Team;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::clock::ClockMap;
 use super::merge::{LATE_ON_CORE, Merger};
 use super::scan::Cutter;
 use super::{InputSummary, Source};
@@ -70,6 +71,7 @@ impl<'a> Feed<'a> {
 /// Resolves and merges.
 pub struct Resolving {
     resolve: Box<dyn Resolve>,
+    clock: ClockMap,
     merger: Option<Merger>,
     /// The cores of each input.
     cores: Vec<Vec<CoreId>>,
@@ -85,9 +87,10 @@ pub struct Resolving {
 }
 
 impl Resolving {
-    pub fn new(resolve: Box<dyn Resolve>, cores: &[Vec<CoreId>], ledgers: Vec<Ledger>) -> Resolving {
+    pub fn new(resolve: Box<dyn Resolve>, cores: &[Vec<CoreId>], ledgers: Vec<Ledger>, clock: ClockMap) -> Resolving {
         Resolving {
             resolve,
+            clock,
             merger: Merger::new(cores),
             cores: cores.to_vec(),
             entities: Entities::default(),
@@ -102,7 +105,9 @@ impl Resolving {
 
     /// What is known about the recording.
     pub fn facts(&self) -> Facts {
-        self.resolve.facts()
+        let mut facts = self.resolve.facts();
+        self.clock.move_readings(&mut facts.clocks);
+        facts
     }
 
     /// Whether all inputs have ended.
@@ -131,6 +136,7 @@ impl Resolving {
                 self.spare_batches.push(batch);
                 return;
             }
+            self.clock.apply(&mut batch);
             weight += batch.events.len() + LOSS_WEIGHT * batch.losses.len();
             self.count(index, &batch);
             if feeds.len() > 1 && feeds.get(index).is_some_and(|feed| feed.ended) {
@@ -199,11 +205,17 @@ impl Resolving {
                 ledger.enter_unplaced(LATE_ON_CORE, late);
             }
         }
-        let facts = self.resolve.facts();
+        let facts = self.facts();
         for (summary, ledger) in self.summaries.iter_mut().zip(self.ledgers) {
             summary.ledger = ledger;
             summary.facts = facts.clone();
         }
         self.summaries
     }
+}
+
+/// The windows of all inputs to decode next, each with its input's number.
+pub fn plan_all(feeds: &mut [Feed<'_>], cutter: &Cutter, window_bytes: usize) -> Vec<(usize, Range<usize>)> {
+    let planned = feeds.iter_mut().map(|feed| feed.plan(cutter, window_bytes)).enumerate();
+    planned.flat_map(|(index, windows)| windows.into_iter().map(move |window| (index, window))).collect()
 }

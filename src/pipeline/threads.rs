@@ -1,30 +1,141 @@
-//! Where work runs: on a thread pool with the feature `parallel`, else here and now.
+//! Where work runs: on threads with the feature `parallel`, else here and now.
+//!
+//! A [`Team`] is so many threads, and whoever works has one of them. A conversion cuts each round into jobs and has them done by
+//! whoever of the team is idle at that moment ([`Threads::run`]). So one large recording has all threads, many small ones have one
+//! each, and when the last ones are under way, those who have run out of recordings help. Nobody has to guess what is large.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Options;
 
 /// A piece of work.
 pub type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// A place to run work.
-pub struct Threads {
-    /// The threads beside the caller's own.
+/// As the main thread of a program has it: what runs there runs on a team's threads as well.
+#[cfg(feature = "parallel")]
+const STACK_BYTES: usize = 8 << 20;
+
+/// Threads that several conversions share, see [`Options::team`].
+#[derive(Clone, Debug)]
+pub struct Team {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
+    size: usize,
+    /// How many have nothing to do.
+    idle: AtomicUsize,
+    /// Those who help with the jobs of a round; started when they are needed for the first time.
     #[cfg(feature = "parallel")]
-    pool: Option<rayon::ThreadPool>,
+    helpers: std::sync::OnceLock<Option<rayon::ThreadPool>>,
+}
+
+/// So many of a team are at work while this lives.
+struct AtWork<'a> {
+    team: &'a Team,
+    count: usize,
+}
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.team.shared.idle.fetch_add(self.count, Ordering::AcqRel);
+    }
+}
+
+impl Team {
+    /// A team of `count` threads, the caller's own among them; 0: one per processor.
+    #[must_use]
+    pub fn new(count: usize) -> Team {
+        #[cfg(feature = "parallel")]
+        let size = if count == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { count };
+        #[cfg(not(feature = "parallel"))]
+        let size = usize::from(count > 0).max(1);
+        Team {
+            shared: Arc::new(Shared {
+                size,
+                idle: AtomicUsize::new(size),
+                #[cfg(feature = "parallel")]
+                helpers: std::sync::OnceLock::new(),
+            }),
+        }
+    }
+
+    /// Does `work` for each of `order`, beginning in that order, as many at the same time as there are threads. `done` is called on
+    /// the caller's thread with each result as soon as it is there, so in any order.
+    pub fn each<T: Send>(&self, order: &[usize], work: impl Fn(usize) -> T + Sync, mut done: impl FnMut(usize, T)) {
+        #[cfg(feature = "parallel")]
+        if self.shared.size.min(order.len()) > 1 {
+            let next = AtomicUsize::new(0);
+            let (sender, results) = std::sync::mpsc::channel();
+            let worker = |sender: std::sync::mpsc::Sender<(usize, T)>| {
+                while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if sender.send((index, work(index))).is_err() {
+                        break;
+                    }
+                }
+            };
+            std::thread::scope(|scope| {
+                let worker = &worker;
+                // All are taken before the first one begins: it would find those idle who are about to begin.
+                let workers: Vec<AtWork<'_>> = (0..self.shared.size.min(order.len())).map(|_| self.take(1)).collect();
+                for at_work in workers {
+                    let sender = sender.clone();
+                    let start = move || {
+                        let _at_work = at_work;
+                        worker(sender);
+                    };
+                    // With fewer threads than wished for it takes longer; with none, nobody empties the list but this thread, below.
+                    let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, start);
+                }
+                drop(sender);
+                results.iter().for_each(|(index, result)| done(index, result));
+            });
+            // All workers have ended, so what is left nobody has begun.
+            let _at_work = self.take(1);
+            while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                done(index, work(index));
+            }
+            return;
+        }
+        let _at_work = self.take(1);
+        for &index in order {
+            done(index, work(index));
+        }
+    }
+
+    /// Sets up to `wanted` of those who are idle to work.
+    fn take(&self, wanted: usize) -> AtWork<'_> {
+        let take = |idle: usize| Some(idle - wanted.min(idle));
+        let idle = self.shared.idle.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).unwrap_or(0);
+        AtWork { team: self, count: wanted.min(idle) }
+    }
+
+    #[cfg(feature = "parallel")]
+    fn helpers(&self) -> Option<&rayon::ThreadPool> {
+        let others = self.shared.size.saturating_sub(1);
+        let start = || (others > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(others).build().ok()).flatten();
+        self.shared.helpers.get_or_init(start).as_ref()
+    }
+}
+
+/// What one conversion sees of its team.
+pub struct Threads {
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
+    team: Team,
+    /// How many of the team the caller takes the place of: none if it is one of [`Team::each`].
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
+    callers: usize,
 }
 
 impl Threads {
-    /// `count` threads, the caller's own among them, 0 for one per processor. One thread, or a pool that cannot be started, means
-    /// the caller's own.
-    pub fn new(count: usize) -> Threads {
-        #[cfg(feature = "parallel")]
-        {
-            let count = if count == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { count };
-            let others = count - 1;
-            let pool = (others > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(others).build().ok());
-            Threads { pool: pool.flatten() }
-        }
-        #[cfg(not(feature = "parallel"))]
-        {
-            let _ = count;
-            Threads {}
+    /// Those of the options: their team, or one of its own.
+    pub fn new(options: &Options) -> Threads {
+        match &options.team {
+            Some(team) => Threads { team: team.clone(), callers: 0 },
+            None => Threads { team: Team::new(options.threads), callers: 1 },
         }
     }
 
@@ -35,27 +146,92 @@ impl Threads {
     /// one job after the other, and the caller's begins at once and helps when it is done with `ordered`.
     pub fn run(&self, ordered: impl FnOnce(), jobs: Vec<Job<'_>>) {
         #[cfg(feature = "parallel")]
-        if let Some(pool) = &self.pool {
-            let helpers = pool.current_num_threads().min(jobs.len());
-            let queue = std::sync::Mutex::new(jobs.into_iter());
-            let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-            let work = || {
-                while let Some(job) = next() {
-                    job();
-                }
-            };
-            pool.in_place_scope(|scope| {
-                for _ in 0..helpers {
-                    scope.spawn(|_| work());
-                }
-                ordered();
-                work();
-            });
-            return;
+        {
+            let _caller = self.team.take(self.callers);
+            let helping = self.team.take(jobs.len().min(self.team.shared.size - 1));
+            if helping.count > 0
+                && let Some(pool) = self.team.helpers()
+            {
+                let queue = std::sync::Mutex::new(jobs.into_iter());
+                let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+                let work = || {
+                    while let Some(job) = next() {
+                        job();
+                    }
+                };
+                pool.in_place_scope(|scope| {
+                    for _ in 0..helping.count {
+                        scope.spawn(|_| work());
+                    }
+                    ordered();
+                    work();
+                });
+                return;
+            }
         }
         ordered();
         for job in jobs {
             job();
         }
+    }
+}
+
+#[cfg(all(test, feature = "parallel"))]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Jobs that note how many of them are under way at the same time.
+    struct Gauge {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    impl Gauge {
+        fn work(&self) {
+            let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(now, Ordering::SeqCst);
+            // Long enough for others to be under way as well.
+            (0..2000).for_each(|_| std::thread::yield_now());
+            self.now.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn nobody_works_beside_the_team() {
+        for size in 1..=4 {
+            let team = Team::new(size);
+            let gauge = Gauge { now: AtomicUsize::new(0), most: AtomicUsize::new(0) };
+            let options = Options { team: Some(team.clone()), ..Options::default() };
+            let order: Vec<usize> = (0..7).rev().collect();
+            let begun = Mutex::new(Vec::new());
+            let mut ended = Vec::new();
+            let work = |index: usize| {
+                begun.lock().unwrap().push(index);
+                let threads = Threads::new(&options);
+                let jobs = (0..5).map(|_| Box::new(|| gauge.work()) as Job<'_>).collect();
+                threads.run(|| gauge.work(), jobs);
+                index * 10
+            };
+            team.each(&order, work, |index, result| ended.push((index, result)));
+            ended.sort_unstable();
+            assert_eq!(ended, (0..7).map(|index| (index, index * 10)).collect::<Vec<_>>());
+            assert!(gauge.most.into_inner() <= size);
+            assert_eq!(team.shared.idle.load(Ordering::SeqCst), size);
+            let begun = begun.into_inner().unwrap();
+            assert!(size > 1 || begun == order, "{begun:?}");
+        }
+    }
+
+    #[test]
+    fn those_without_work_help_the_last() {
+        let team = Team::new(2);
+        let gauge = Gauge { now: AtomicUsize::new(0), most: AtomicUsize::new(0) };
+        let options = Options { team: Some(team.clone()), ..Options::default() };
+        let threads = Threads::new(&options);
+        let run = |_| threads.run(|| gauge.work(), (0..50).map(|_| Box::new(|| gauge.work()) as Job<'_>).collect());
+        team.each(&[0], run, |_, ()| {});
+        assert_eq!(gauge.most.into_inner(), 2);
     }
 }

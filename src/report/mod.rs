@@ -2,18 +2,30 @@
 //!
 //! The names of the JSON fields are a contract: they only change together with [`SCHEMA_VERSION`].
 
+pub mod info;
+mod junit;
+pub mod kept;
+mod markdown;
 pub mod stats;
+mod table;
 mod text;
+pub mod viewer;
 
-use serde::Serialize;
+use std::borrow::Cow;
 
-use crate::format::{Detail, Facts};
+use serde::{Deserialize, Serialize};
+
+use crate::format::Detail;
 use crate::input::Input;
 use crate::input::memory::Part;
-use crate::model::{Ledger, LedgerEntry, Severity};
-use crate::pipeline::InputSummary;
+use crate::model::LedgerEntry;
+use crate::pipeline::{ClockOffset, InputSummary};
+use crate::stats::report::StatisticsReport;
 
-pub use text::summary;
+pub use junit::junit;
+pub use markdown::{markdown, totals};
+pub use table::{Row, table};
+pub use text::{summary, visible};
 
 /// The version of the JSON report's shape.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -30,6 +42,8 @@ pub struct Report {
     pub tool_version: &'static str,
     /// One per input, in the order in which they were named.
     pub inputs: Vec<InputReport>,
+    /// One per recording, in the order of their inputs.
+    pub traces: Vec<TraceReport>,
     /// The length of all traces written, in bytes.
     pub output_bytes: u64,
     /// How long it took, in seconds.
@@ -37,10 +51,24 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of these inputs.
+    /// A report of these recordings, each with its inputs.
     #[must_use]
-    pub fn new(inputs: Vec<InputReport>, output_bytes: u64, wall_seconds: f64) -> Report {
-        Report { schema_version: SCHEMA_VERSION, tool_version: TOOL_VERSION, inputs, output_bytes, wall_seconds }
+    pub fn new(recordings: Vec<(TraceReport, Vec<InputReport>)>, wall_seconds: f64) -> Report {
+        let mut report = Report {
+            schema_version: SCHEMA_VERSION,
+            tool_version: TOOL_VERSION,
+            inputs: Vec::new(),
+            traces: Vec::new(),
+            output_bytes: 0,
+            wall_seconds,
+        };
+        for (trace, inputs) in recordings {
+            report.output_bytes = report.output_bytes.saturating_add(trace.output_bytes);
+            let first = report.inputs.len();
+            report.inputs.extend(inputs);
+            report.traces.push(TraceReport { inputs: (first..report.inputs.len()).collect(), ..trace });
+        }
+        report
     }
 
     /// As indented JSON with a final line break.
@@ -52,11 +80,37 @@ impl Report {
     }
 }
 
+/// What became of one recording. Every field is always there; what is not known is `null`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TraceReport {
+    /// Which of [`Report::inputs`] it was made of, counted from 0.
+    pub inputs: Vec<usize>,
+    /// Where the trace was written, `-` for standard output; `null` if none was.
+    pub output: Option<String>,
+    /// Its files, if it was split (`--split-size`).
+    pub files: Vec<String>,
+    /// The length of the trace, in bytes: of all its files.
+    pub output_bytes: u64,
+    /// What that was before compression; `null` if it was not compressed.
+    pub uncompressed_bytes: Option<u64>,
+    /// The statistics of the time range, as `stats` tells them; `null` without a trace.
+    pub statistics: Option<StatisticsReport>,
+}
+
 /// What became of one input. Every field is always there; what is not known is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct InputReport {
-    /// Its name as given, `-` for standard input.
+    /// Its name as given, `-` for standard input. What is not Unicode in it is written as `\xNN`, byte by byte.
     pub path: String,
+    /// The bytes of the name in hexadecimal digits; `null` if it is Unicode.
+    pub path_bytes: Option<String>,
+    /// What became of it; `null` if it was not to be converted.
+    pub status: Option<InputStatus>,
+    /// Whether its trace was there already, made of the same bytes in the same way.
+    pub unchanged: bool,
+    /// How long its trace took, in seconds. Not in the JSON: what is said of an input is the same in every run.
+    #[serde(skip)]
+    pub wall_seconds: f64,
     /// The core that was named with it.
     pub core: Option<u16>,
     /// The format's name, as for `--format`.
@@ -85,6 +139,8 @@ pub struct InputReport {
     pub first_ns: Option<u64>,
     /// The time of the last event, in nanoseconds.
     pub last_ns: Option<u64>,
+    /// How its times became those of a trace with several recordings (both above are the trace's); `null` if it stands alone.
+    pub offset: Option<ClockOffset>,
     /// What is missing, by kind.
     pub losses: Vec<LossReport>,
     /// What was put right, by kind.
@@ -92,13 +148,13 @@ pub struct InputReport {
     /// The tick rate.
     pub clock: Option<ClockReport>,
     /// The operating system on the target.
-    pub system: Option<&'static str>,
+    pub system: Option<Cow<'static, str>>,
     /// The number of cores.
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
     /// What else was found out about the recording, and where it is known from.
-    pub details: Vec<Detail>,
+    pub details: Vec<DetailReport>,
     /// Advice on what to try, as sentences.
     pub hints: Vec<String>,
     /// What the user should know of its trace, as sentences.
@@ -109,8 +165,52 @@ pub struct InputReport {
     pub error: Option<String>,
 }
 
+/// What became of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputStatus {
+    /// There is a trace of it.
+    Converted,
+    /// Its trace was there already.
+    Unchanged,
+    /// There is a trace, but more is lost than is allowed.
+    TooMuchLost,
+    /// There is none.
+    Failed,
+}
+
+impl InputStatus {
+    /// As a word or two.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            InputStatus::Converted => "converted",
+            InputStatus::Unchanged => "unchanged",
+            InputStatus::TooMuchLost => "too much lost",
+            InputStatus::Failed => "failed",
+        }
+    }
+}
+
+/// A fact about a recording that has no field of its own, see [`Detail`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DetailReport {
+    /// What it is, as a short noun in lower case.
+    pub name: Cow<'static, str>,
+    /// Its value, with its unit.
+    pub value: String,
+    /// Where it is known from.
+    pub source: String,
+}
+
+impl From<&Detail> for DetailReport {
+    fn from(detail: &Detail) -> Self {
+        DetailReport { name: detail.name.into(), value: detail.value.clone(), source: detail.source.clone() }
+    }
+}
+
 /// The tick rate of an input.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockReport {
     /// A tick lasts `ns_numerator / ns_denominator` nanoseconds.
     pub ns_numerator: u64,
@@ -119,16 +219,16 @@ pub struct ClockReport {
     /// Ticks per second.
     pub hz: f64,
     /// Where that is known from.
-    pub because: &'static str,
+    pub because: Cow<'static, str>,
 }
 
 /// All cases of one kind of loss or repair.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LossReport {
     /// The kind's code.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// What it is, for people.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
     /// How often it happened.
     pub count: u64,
     /// The offset of the first case in the decoder's input, in bytes; `null` for what is noticed only between events.
@@ -140,8 +240,8 @@ pub struct LossReport {
 impl From<&LedgerEntry> for LossReport {
     fn from(entry: &LedgerEntry) -> Self {
         LossReport {
-            kind: entry.kind.code,
-            text: entry.kind.text,
+            kind: entry.kind.code.into(),
+            text: entry.kind.text.into(),
             count: entry.count,
             first_offset: entry.first_offset,
             at_least_lost: entry.at_least_lost,
@@ -165,8 +265,8 @@ impl InputReport {
             .damages()
             .iter()
             .map(|damage| LossReport {
-                kind: damage.kind.code,
-                text: damage.kind.text,
+                kind: damage.kind.code.into(),
+                text: damage.kind.text.into(),
                 count: damage.count,
                 first_offset: Some(damage.offset),
                 at_least_lost: damage.at_least_lost,
@@ -176,25 +276,14 @@ impl InputReport {
 
     /// Enters what the conversion says about it.
     pub fn enter_summary(&mut self, summary: &InputSummary) {
-        let InputSummary { ledger, events, first, last, facts } = summary;
-        let Ledger { decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = *ledger;
-        self.input_bytes = decoded_bytes.saturating_add(skipped_bytes);
-        (self.decoded_bytes, self.skipped_bytes) = (decoded_bytes, skipped_bytes);
-        (self.frames_ok, self.frames_bad) = (frames_ok, frames_bad);
-        self.events = *events;
-        self.first_ns = first.map(|time| time.0);
-        self.last_ns = last.map(|time| time.0);
-        let of = |severity| ledger.entries().iter().filter(move |entry| entry.kind.severity == severity).map(LossReport::from);
-        self.losses.extend(of(Severity::Loss));
-        self.repairs.extend(of(Severity::Repair));
-        let Facts { clock, system, cores, sessions, details, hints, .. } = facts;
-        self.clock = clock.map(|(rate, because)| {
-            let (ns_numerator, ns_denominator) = rate.ns_per_tick();
-            ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because }
-        });
-        (self.system, self.cores, self.sessions) = (*system, *cores, *sessions);
-        self.details.clone_from(details);
-        self.hints.extend_from_slice(hints);
+        self.offset.clone_from(&summary.offset);
+        self.enter_kept(kept::KeptInput::from(summary));
+    }
+
+    /// The time from its first event to its last, in nanoseconds.
+    #[must_use]
+    pub fn duration_ns(&self) -> Option<u64> {
+        Some(self.last_ns?.saturating_sub(self.first_ns?))
     }
 
     /// How many events are lost, at least.
@@ -207,7 +296,9 @@ impl InputReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{LossKind, Nanos, Rate};
+    use crate::format::Facts;
+    use crate::model::{Entities, Ledger, LossKind, Nanos, Rate, Severity};
+    use crate::stats::Statistics;
 
     const GAP: LossKind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
     const FIX: LossKind = LossKind { code: "fix", text: "a fix", severity: Severity::Repair };
@@ -223,12 +314,14 @@ mod tests {
             events: 98,
             first: Some(Nanos(1_000)),
             last: Some(Nanos(2_500_001_000)),
+            offset: None,
             facts: Facts {
                 clock: Some((Rate::from_hz(168_000_000, 1).unwrap(), "told by --clock-hz")),
                 system: Some("FreeRTOS"),
                 cores: 2,
                 sessions: 1,
                 begins_midway: false,
+                clocks: Vec::new(),
                 details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
                 hints: vec!["Try --elf.".into()],
                 refused: None,
@@ -239,6 +332,8 @@ mod tests {
         report.format = Some("tonbandgeraet");
         report.detected_because = Some("it looks so".into());
         report.file_bytes = 1000;
+        report.status = Some(InputStatus::Converted);
+        report.wall_seconds = 0.125;
         report.output = Some("a.perfetto-trace".into());
         report.warnings = vec!["nothing is in the time range".into()];
         report
@@ -261,14 +356,22 @@ mod tests {
     fn the_json_keeps_its_contract() {
         let mut failed = InputReport::named("b.bin".into(), None);
         failed.error = Some("b.bin is empty".into());
+        failed.status = Some(InputStatus::Failed);
         let of_image = InputReport { memory: Some(in_memory()), ..example() };
-        let json = Report { tool_version: "1.2.3", ..Report::new(vec![of_image, failed], 5_000, 0.25) }.to_json().unwrap();
+        let statistics = Statistics::default().report(&Entities::default());
+        let output = of_image.output.clone();
+        let trace = TraceReport { output, output_bytes: 5_000, statistics: Some(statistics), ..TraceReport::default() };
+        let recordings = vec![(trace, vec![of_image]), (TraceReport::default(), vec![failed])];
+        let json = Report { tool_version: "1.2.3", ..Report::new(recordings, 0.25) }.to_json().unwrap();
         let expected = r#"{
   "schema_version": 1,
   "tool_version": "1.2.3",
   "inputs": [
     {
       "path": "a.bin",
+      "path_bytes": null,
+      "status": "converted",
+      "unchanged": false,
       "core": 1,
       "format": "tonbandgeraet",
       "detected_because": "it looks so",
@@ -291,6 +394,7 @@ mod tests {
       "events": 98,
       "first_ns": 1000,
       "last_ns": 2500001000,
+      "offset": null,
       "losses": [
         {
           "kind": "gap",
@@ -336,6 +440,9 @@ mod tests {
     },
     {
       "path": "b.bin",
+      "path_bytes": null,
+      "status": "failed",
+      "unchanged": false,
       "core": null,
       "format": null,
       "detected_because": null,
@@ -350,6 +457,7 @@ mod tests {
       "events": 0,
       "first_ns": null,
       "last_ns": null,
+      "offset": null,
       "losses": [],
       "repairs": [],
       "clock": null,
@@ -361,6 +469,41 @@ mod tests {
       "warnings": [],
       "output": null,
       "error": "b.bin is empty"
+    }
+  ],
+  "traces": [
+    {
+      "inputs": [
+        0
+      ],
+      "output": "a.perfetto-trace",
+      "files": [],
+      "output_bytes": 5000,
+      "uncompressed_bytes": null,
+      "statistics": {
+        "first_ns": null,
+        "last_ns": null,
+        "gaps": 0,
+        "cores": [],
+        "tasks": [],
+        "interrupts": [],
+        "objects": [],
+        "machines": [],
+        "lanes": [],
+        "functions": [],
+        "heap": null,
+        "logs": []
+      }
+    },
+    {
+      "inputs": [
+        1
+      ],
+      "output": null,
+      "files": [],
+      "output_bytes": 0,
+      "uncompressed_bytes": null,
+      "statistics": null
     }
   ],
   "output_bytes": 5000,
@@ -377,6 +520,6 @@ mod tests {
         let mut report = InputReport::named("x".into(), None);
         report.enter_input(&input);
         assert_eq!((report.layers, report.file_bytes), (vec!["hex text"], 7));
-        assert_eq!((report.losses[0].kind, report.losses[0].first_offset), ("text_encoding_damaged", Some(2)));
+        assert_eq!((&*report.losses[0].kind, report.losses[0].first_offset), ("text_encoding_damaged", Some(2)));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{InputReport, TOOL_VERSION};
+use super::{InputReport, LossReport, TOOL_VERSION};
 use crate::stats::report::StatisticsReport;
 
 /// The version of the shape of [`StatsFile`]. A field that is added does not change it.
@@ -24,8 +24,55 @@ pub struct StatsFile {
 pub struct Recording {
     /// Its inputs, with their losses, as in the report of a conversion.
     pub inputs: Vec<InputReport>,
+    /// What is missing in all inputs together.
+    pub losses: LossTotals,
     /// `null` if it could not be read; the inputs say why.
     pub statistics: Option<StatisticsReport>,
+}
+
+/// The account of a recording, summed up. Kinds and places are told with each input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LossTotals {
+    /// Cases in which something is missing.
+    pub cases: u64,
+    /// Events that are missing, at least.
+    pub at_least_lost: u64,
+    /// Cases in which something was put right.
+    pub repairs: u64,
+}
+
+impl Recording {
+    /// A recording of these inputs.
+    #[must_use]
+    pub fn new(inputs: Vec<InputReport>, statistics: Option<StatisticsReport>) -> Recording {
+        let mut losses = LossTotals::default();
+        for input in &inputs {
+            let count = |all: &[LossReport]| all.iter().fold(0u64, |sum, loss| sum.saturating_add(loss.count));
+            losses.cases = losses.cases.saturating_add(count(&input.losses));
+            losses.at_least_lost = losses.at_least_lost.saturating_add(input.at_least_lost());
+            losses.repairs = losses.repairs.saturating_add(count(&input.repairs));
+        }
+        Recording { inputs, losses, statistics }
+    }
+
+    /// Events of all inputs.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.events))
+    }
+
+    /// What is missing, in a line for people.
+    #[must_use]
+    pub fn losses_line(&self) -> String {
+        let LossTotals { cases, at_least_lost, .. } = self.losses;
+        let losses = self.inputs.iter().flat_map(|input| &input.losses);
+        let kinds: Vec<String> = losses.map(|loss| format!("{} x {}", loss.count, loss.kind)).collect();
+        let noun = |count, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        match cases {
+            0 => "Losses: none\n".into(),
+            _ => format!("Losses: {}, at least {} ({})\n", noun(cases, "case"), noun(at_least_lost, "event"), kinds.join(", ")),
+        }
+    }
 }
 
 impl StatsFile {

@@ -1,11 +1,13 @@
 //! The report for people: a few lines per input.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{ClockReport, InputReport, LossReport};
-use crate::format::{Detail, Format};
+use super::{ClockReport, DetailReport, InputReport, LossReport};
+use crate::format::Format;
 use crate::input::detect;
 use crate::input::memory::Part;
+use crate::pipeline::{ClockOffset, Drift};
 
 /// What became of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
 #[must_use]
@@ -21,7 +23,7 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         return writeln!(text, "error: {error}");
     }
     let core = input.core.map_or_else(String::new, |core| format!(" (core {core})"));
-    write!(text, "{}{core}: ", input.path)?;
+    write!(text, "{}{core}: ", visible(&input.path))?;
     if let Some(name) = input.format {
         write!(text, "{}", detect::by_name(name).map_or(name, Format::title))?;
         if !input.layers.is_empty() {
@@ -43,10 +45,10 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         text.push('\n');
     }
     write!(text, "  {}", count(input.events, "event"))?;
-    if let (Some(first_ns), Some(last_ns)) = (input.first_ns, input.last_ns) {
-        write!(text, " in {}", duration(last_ns.saturating_sub(first_ns)))?;
+    if let Some(duration_ns) = input.duration_ns() {
+        write!(text, " in {}", duration(duration_ns))?;
     }
-    if let Some(system) = input.system {
+    if let Some(system) = &input.system {
         write!(text, ", {system}")?;
     }
     if input.cores > 1 {
@@ -60,7 +62,15 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
     }
     text.push('\n');
 
-    for Detail { name, value, source } in &input.details {
+    if let Some(ClockOffset { ns, because, drift }) = &input.offset {
+        writeln!(text, "  offset: {} ({because})", signed_duration(*ns))?;
+        if let Some(Drift { ppm, markers, largest_deviation_ns, is_corrected }) = drift {
+            let corrected = if *is_corrected { "corrected" } else { "not corrected; --correct-drift does it" };
+            let deviation = duration(*largest_deviation_ns);
+            writeln!(text, "  drift: {ppm:+.3} ppm over {markers} markers, which deviate by {deviation} at most ({corrected})")?;
+        }
+    }
+    for DetailReport { name, value, source } in &input.details {
         writeln!(text, "  {name}: {value} ({source})")?;
     }
     if verbose {
@@ -105,12 +115,26 @@ fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Res
     Ok(())
 }
 
+fn signed_duration(ns: i64) -> String {
+    format!("{}{}", if ns < 0 { "-" } else { "+" }, duration(ns.unsigned_abs()))
+}
+
+/// A text from outside in a line: control characters are escaped, so that a file name cannot end the line or talk to the terminal.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect::<String>().into()
+}
+
 fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A duration with the unit that suits it, to four digits or so.
-fn duration(ns: u64) -> String {
+pub(super) fn duration(ns: u64) -> String {
     let ns_f = ns as f64;
     match ns {
         0..1_000 => format!("{ns} ns"),

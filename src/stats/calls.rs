@@ -3,7 +3,7 @@
 //! A call is told when it has ended, so what it called comes before it. Calls that have ended wait until their caller comes, which
 //! takes those that are deeper and lie within it; their time is not its own. Across a gap no caller is looked for.
 
-use super::spread::Spread;
+use super::spread::Distribution;
 use super::stacks::{Frame, NodeId, Stacks};
 
 /// How many calls of a core wait for their callers. Beyond that the oldest neighbours of one depth are counted as one call.
@@ -25,10 +25,10 @@ pub struct EndedCall {
 }
 
 /// The calls of one function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct FunctionCalls {
     /// Their durations. A call of a function by itself counts in both calls.
-    pub duration: Spread,
+    pub duration: Distribution,
     /// The time in the function itself, without what it called.
     pub self_ns: u64,
 }
@@ -52,6 +52,10 @@ impl CoreCalls {
     /// Takes a call.
     pub fn ended(&mut self, call: EndedCall, functions: &mut Vec<FunctionCalls>, mut stacks: Option<&mut Stacks>) {
         let EndedCall { function, depth, begin_ns, end_ns, is_hidden } = call;
+        // What interrupted its exit may be told before it, and comes after it all the same.
+        let is_behind = |other: &&Pending| other.end_ns > end_ns && other.begin_ns >= end_ns;
+        let behind = self.pending.iter().rev().take_while(is_behind).count();
+        let behind = self.pending.split_off(self.pending.len() - behind);
         let duration_ns = end_ns.saturating_sub(begin_ns);
         let mut called_ns = 0u64;
         let called = self.pending.iter().rev().take_while(|inner| inner.lies_in(&call)).count();
@@ -66,7 +70,7 @@ impl CoreCalls {
                 functions.resize(function as usize + 1, FunctionCalls::default());
             }
             let totals = &mut functions[function as usize];
-            totals.duration.add(duration_ns);
+            totals.duration.add(duration_ns, function as usize);
             totals.self_ns = totals.self_ns.saturating_add(self_ns);
         }
         let tree = stacks.as_deref_mut().and_then(|stacks| {
@@ -79,7 +83,11 @@ impl CoreCalls {
         if depth == 0 {
             // It has no caller, and nothing before it can have one that is still to come.
             self.forget(stacks);
-        } else if self.pending.len() >= PENDING_CALLS {
+            self.pending.extend(behind);
+            return;
+        }
+        self.pending.extend(behind);
+        if self.pending.len() >= PENDING_CALLS {
             self.fold(stacks);
         }
     }
@@ -160,8 +168,16 @@ mod tests {
         let (mut core, mut functions, mut stacks) = (CoreCalls::default(), Vec::new(), Stacks::default());
         calls.iter().for_each(|&call| core.ended(call, &mut functions, Some(&mut stacks)));
         core.forget(Some(&mut stacks));
-        let short = |calls: &FunctionCalls| (calls.duration.count, calls.duration.total_ns, calls.self_ns);
+        let short = |calls: &FunctionCalls| (calls.duration.count(), calls.duration.report().total_ns, calls.self_ns);
         (functions.iter().map(short).collect(), stacks.folded(names))
+    }
+
+    #[test]
+    fn what_interrupted_an_exit_comes_after_it() {
+        // 0 calls 1, and is interrupted by 2 when it has taken its time.
+        let (functions, folded) = run(&[call(1, 1, 10, 12), call(2, 1, 21, 24), call(0, 0, 5, 20)]);
+        assert_eq!(functions, [(1, 15, 13), (1, 2, 2), (1, 3, 3)]);
+        assert_eq!(folded, "f0 13\nf0;f1 2\nf2 3\n");
     }
 
     #[test]

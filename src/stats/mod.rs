@@ -2,8 +2,10 @@
 //!
 //! - [`tasks`]: who runs how long, waits for what, and how long it takes from being made ready to running;
 //! - [`objects`]: levels of queues, holds of mutexes, spans, states and values of lanes, interrupts;
+//! - [`machines`]: steps and queues of state machines;
 //! - [`calls`]: how often functions are called, and how long they take with and without what they call;
 //! - [`stacks`]: where the time goes, as folded stacks for flame graphs;
+//! - [`range`]: a part of a recording;
 //! - [`spread`]: sums and distributions; [`report`]: the result for scripts; [`text`]: for people.
 //!
 //! Every nanosecond of every core, from the first event to the last, belongs to the task that runs there, to the interrupt that
@@ -11,7 +13,9 @@
 //! begins or ends unseen is not counted as a duration.
 
 mod calls;
+mod machines;
 mod objects;
+mod range;
 pub mod report;
 mod spread;
 mod stacks;
@@ -21,14 +25,17 @@ mod tests;
 pub mod text;
 
 use calls::{CoreCalls, EndedCall, FunctionCalls};
-use objects::{CoreState, HeapState, IsrState, LaneState, NamedSpans, ObjectState};
+use machines::MachineState;
+use objects::{CoreState, HeapState, IsrState, LaneState, Named, ObjectState};
 use stacks::{Frame, Stacks};
 use tasks::TaskState;
 
+use report::Number;
+use spread::Distribution;
 pub use spread::SpreadReport;
 
 use crate::model::{
-    CoreId, Entities, EventBatch, EventKind, IsrId, LaneId, LogSeverity, ObjectId, PriorityChange, TaskId, TaskKind,
+    CoreId, Entities, EventBatch, EventKind, IsrId, LaneId, LogSeverity, MachineId, ObjectId, PriorityChange, TaskId, TaskKind,
 };
 
 /// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
@@ -46,15 +53,19 @@ pub struct Statistics {
     isrs: Vec<IsrState>,
     objects: Vec<ObjectState>,
     lanes: Vec<LaneState>,
-    named_spans: NamedSpans,
+    named_spans: Named<LaneId, Distribution>,
+    named_instants: Named<LaneId, u64>,
+    machines: Vec<MachineState>,
+    named_steps: Named<MachineId, Distribution>,
     functions: Vec<FunctionCalls>,
     calls: Vec<CoreCalls>,
     stacks: Option<Stacks>,
     heap: HeapState,
     logs: [u64; LOG_SEVERITIES.len()],
-    /// How many tasks have a histogram.
-    histograms: usize,
     touched: Touched,
+    part: Option<range::Part>,
+    /// There were events after the part.
+    goes_beyond: bool,
 }
 
 /// What may be open: visited, and emptied, at a gap.
@@ -63,6 +74,7 @@ struct Touched {
     tasks: Vec<TaskId>,
     objects: Vec<ObjectId>,
     lanes: Vec<LaneId>,
+    machines: Vec<MachineId>,
 }
 
 const LOG_SEVERITIES: [(LogSeverity, &str); 7] = [
@@ -88,8 +100,12 @@ impl Statistics {
         self.isrs.resize_with(entities.isrs.len(), IsrState::default);
         self.objects.resize_with(entities.objects.len(), ObjectState::default);
         self.lanes.resize_with(entities.lanes.len(), LaneState::default);
+        self.machines.resize_with(entities.machines.len(), MachineState::default);
         for event in &batch.events {
             let (time_ns, core) = (event.time.0, event.core);
+            if !self.takes(event) {
+                continue;
+            }
             let first_ns = *self.first_ns.get_or_insert(time_ns);
             if self.cores.len() <= core.index() {
                 let new = |number| CoreState { accounted_ns: first_ns, number: CoreId(number), ..CoreState::default() };
@@ -119,7 +135,9 @@ impl Statistics {
                     }
                 }
                 EventKind::ObjectLevel { object, level } => self.object_level(object, level, time_ns, entities),
-                EventKind::LateObjectLevel { object, level, since } => self.object_level(object, level, since.get(), entities),
+                EventKind::LateObjectLevel { object, level, since } => {
+                    self.object_level(object, level, since.get().max(first_ns), entities)
+                }
                 EventKind::Stream { object, op, level, .. } => {
                     let op = match op {
                         crate::model::StreamOp::Send => crate::model::ObjectOp::Send,
@@ -136,21 +154,23 @@ impl Statistics {
                 EventKind::SpanBegin { lane, label, .. } => self.span_begin(lane, label, time_ns),
                 EventKind::SpanEnd { lane, .. } => self.span_end(lane, time_ns),
                 EventKind::State { lane, label, .. } => self.lane_state(lane, label, time_ns),
-                EventKind::Instant { lane, .. } => {
-                    if let Some(state) = self.lanes.get_mut(lane.index()) {
-                        state.instants += 1;
-                    }
-                }
-                EventKind::Value { lane, value } => self.lane_value(lane, value.get()),
+                EventKind::Instant { lane, label, .. } => self.lane_instant(lane, label, None),
+                EventKind::Value { lane, value } => self.lane_value(lane, Number::Whole(value.get())),
+                EventKind::Float { lane, value } => self.lane_value(lane, Number::Real(value.get())),
                 EventKind::Log(index) => {
-                    let severity = batch.logs.get(index as usize).map(|note| note.severity);
-                    let place = LOG_SEVERITIES.iter().position(|(known, _)| Some(*known) == severity);
-                    place.into_iter().for_each(|place| self.logs[place] += 1);
+                    if let Some(note) = batch.logs.get(index as usize)
+                        && let Some(place) = LOG_SEVERITIES.iter().position(|(known, _)| *known == note.severity)
+                    {
+                        self.logs[place] += 1;
+                        self.lane_instant(note.lane, note.name, Some(place));
+                    }
                 }
                 EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
                     let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
                     let begin_ns = begin.get().min(end_ns);
-                    self.call(core, EndedCall { function: function.0, depth, begin_ns, end_ns, is_hidden });
+                    if self.is_in_part(begin_ns) {
+                        self.call(core, EndedCall { function: function.0, depth, begin_ns, end_ns, is_hidden });
+                    }
                 }
                 EventKind::CoreEnd => {
                     self.account(core, time_ns);
@@ -174,18 +194,18 @@ impl Statistics {
                 | EventKind::Depth { .. }
                 | EventKind::Bits { .. }
                 | EventKind::Timer { .. }
-                | EventKind::Float { .. }
-                | EventKind::Posted { .. }
                 | EventKind::Publish { .. }
                 | EventKind::PublishEnd { .. }
+                | EventKind::InState { .. }
+                | EventKind::MachineNote { .. } => {}
+                kind @ (EventKind::Posted { .. }
+                | EventKind::NotPosted { .. }
                 | EventKind::Taken { .. }
                 | EventKind::StepBegin { .. }
                 | EventKind::StepEnd { .. }
-                | EventKind::InState { .. }
-                | EventKind::MachineNote { .. }
                 | EventKind::Preempted { .. }
                 | EventKind::Unpreempted { .. }
-                | EventKind::MachinePriority { .. } => {}
+                | EventKind::MachinePriority { .. }) => self.machine_event(kind, time_ns),
             }
             self.now_ns = self.now_ns.max(time_ns);
         }
@@ -200,6 +220,7 @@ impl Statistics {
 
     /// The capture has ended: nothing may be consumed after it.
     pub fn finish(&mut self) {
+        self.end_part();
         for core in 0..self.cores.len() {
             self.account(CoreId(core as u16), self.now_ns);
         }
@@ -256,7 +277,7 @@ impl Statistics {
         if self.cores[core.index()].isr_stack.len() >= NESTING_LIMIT {
             self.close_isrs(core, time_ns);
         }
-        self.cores[core.index()].isr_stack.push((isr, time_ns));
+        self.cores[core.index()].isr_stack.push((isr, Some(time_ns)));
     }
 
     fn isr_exit(&mut self, isr: IsrId, core: CoreId, time_ns: u64) {
@@ -268,9 +289,8 @@ impl Statistics {
         for (above, _) in stack.drain(position + 1..) {
             unfinished(&mut self.isrs, above);
         }
-        if let (Some((isr, since_ns)), Some(state)) = (stack.pop(), self.isrs.get_mut(isr.index())) {
-            let _ = isr;
-            state.durations.add(time_ns.saturating_sub(since_ns));
+        if let (Some((_, Some(since_ns))), Some(state)) = (stack.pop(), self.isrs.get_mut(isr.index())) {
+            state.durations.add(time_ns.saturating_sub(since_ns), isr.index());
         }
     }
 
@@ -315,10 +335,11 @@ impl Statistics {
             self.account(core, time_ns);
             self.leave_unknown(core);
         }
-        let Touched { tasks, objects, lanes } = std::mem::take(&mut self.touched);
+        let Touched { tasks, objects, lanes, machines } = std::mem::take(&mut self.touched);
         tasks.into_iter().for_each(|task| self.forget_task(task));
         objects.into_iter().for_each(|object| self.forget_object(object));
         lanes.into_iter().for_each(|lane| self.forget_lane(lane));
+        machines.into_iter().for_each(|machine| self.forget_machine(machine));
         self.forget_calls();
     }
 

@@ -1,9 +1,12 @@
 //! Kernel objects and lanes: levels and their high-water marks, holds of mutexes, spans, states and values.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 
 use super::Statistics;
-use super::spread::Spread;
+use super::report::Number;
+use super::spread::Distribution;
 use crate::model::{CoreId, Entities, HeapOp, Label, LaneId, NameId, ObjectId, ObjectOp, TaskId};
 
 /// How many spans of one lane may be open.
@@ -21,29 +24,68 @@ pub(super) struct ObjectState {
     pub(super) high_water: Option<(u32, u64)>,
     pub(super) capacity: Option<(u32, u32)>,
     /// Of a mutex: how long it was held.
-    pub(super) holds: Spread,
+    pub(super) holds: Distribution,
     /// Since when it is held, if that was seen.
     held_since_ns: Option<u64>,
-    pub(super) waits: Spread,
-    pub(super) longest_waiter: Option<TaskId>,
+    pub(super) waits: Distribution,
+    /// Who waited longest, and since when.
+    pub(super) longest_waiter: Option<(TaskId, u64)>,
     is_touched: bool,
 }
 
 /// A lane.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
-    /// Names and begins of open spans, or of the present state.
-    open: Vec<(Option<NameId>, u64)>,
-    pub(super) spans: Spread,
+    /// Names and begins of open spans, or of the present state. What began before the part that is counted has no begin.
+    open: Vec<(Option<NameId>, Option<u64>)>,
+    pub(super) spans: Distribution,
     pub(super) instants: u64,
+    /// Log messages, by place in [`super::LOG_SEVERITIES`].
+    pub(super) logs: [u64; super::LOG_SEVERITIES.len()],
     pub(super) values: u64,
-    pub(super) least: Option<i64>,
-    pub(super) greatest: Option<i64>,
+    pub(super) least: Option<Number>,
+    pub(super) greatest: Option<Number>,
+    pub(super) last: Option<Number>,
     is_touched: bool,
 }
 
-/// Spans and states by lane and name.
-pub(super) type NamedSpans = FxHashMap<(LaneId, NameId), Spread>;
+/// Something for each name that occurs on a lane or a machine, in order of first use.
+#[derive(Debug)]
+pub(super) struct Named<Owner, T> {
+    places: FxHashMap<(Owner, NameId), usize>,
+    pub(super) all: Vec<((Owner, NameId), T)>,
+}
+
+impl<Owner, T> Default for Named<Owner, T> {
+    fn default() -> Self {
+        Named { places: FxHashMap::default(), all: Vec::new() }
+    }
+}
+
+impl<Owner: Copy + Eq + Hash + Ord, T: Default> Named<Owner, T> {
+    /// That of this name, with its place among all; `None` beyond the limit.
+    #[inline]
+    pub(super) fn entry(&mut self, owner: Owner, name: NameId) -> Option<(usize, &mut T)> {
+        let next = self.all.len();
+        let place = match self.places.get(&(owner, name)) {
+            Some(&place) => place,
+            None if next >= NAMES => return None,
+            None => {
+                self.places.insert((owner, name), next);
+                self.all.push(((owner, name), T::default()));
+                next
+            }
+        };
+        self.all.get_mut(place).map(|(_, value)| (place, value))
+    }
+
+    /// Those of each owner, by name.
+    pub(super) fn by_owner(&self) -> Vec<(Owner, NameId, &T)> {
+        let mut all: Vec<_> = self.all.iter().map(|((owner, name), value)| (*owner, *name, value)).collect();
+        all.sort_unstable_by_key(|(owner, name, _)| (*owner, *name));
+        all
+    }
+}
 
 /// What was done with the heap.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +129,7 @@ impl Statistics {
             ObjectOp::Receive => state.held_since_ns = Some(time_ns),
             ObjectOp::Send | ObjectOp::Overwrite => {
                 if let Some(since_ns) = held_since_ns {
-                    state.holds.add(time_ns.saturating_sub(since_ns));
+                    state.holds.add(time_ns.saturating_sub(since_ns), object.index());
                 }
             }
             _ => {}
@@ -102,11 +144,11 @@ impl Statistics {
         }
     }
 
-    pub(super) fn waited_for(&mut self, object: ObjectId, task: TaskId, waited_ns: u64) {
+    pub(super) fn waited_for(&mut self, object: ObjectId, task: TaskId, begin_ns: u64, waited_ns: u64) {
         if let Some(state) = self.objects.get_mut(object.index())
-            && state.waits.add(waited_ns)
+            && state.waits.add(waited_ns, object.index())
         {
-            state.longest_waiter = Some(task);
+            state.longest_waiter = Some((task, begin_ns));
         }
     }
 
@@ -131,14 +173,14 @@ impl Statistics {
         if let Some(state) = self.touch_lane(lane)
             && state.open.len() < OPEN_SPANS
         {
-            state.open.push((label.as_name(), time_ns));
+            state.open.push((label.as_name(), Some(time_ns)));
         }
     }
 
     pub(super) fn span_end(&mut self, lane: LaneId, time_ns: u64) {
         let Some(state) = self.lanes.get_mut(lane.index()) else { return };
-        if let Some((name, since_ns)) = state.open.pop() {
-            state.spans.add(time_ns.saturating_sub(since_ns));
+        if let Some((name, Some(since_ns))) = state.open.pop() {
+            state.spans.add(time_ns.saturating_sub(since_ns), lane.index());
             self.named_span(lane, name, time_ns.saturating_sub(since_ns));
         }
     }
@@ -151,19 +193,37 @@ impl Statistics {
     }
 
     fn named_span(&mut self, lane: LaneId, name: Option<NameId>, duration_ns: u64) {
-        let Some(name) = name else { return };
-        if let Some(spread) = self.named_spans.get_mut(&(lane, name)) {
-            spread.add(duration_ns);
-        } else if self.named_spans.len() < NAMES {
-            self.named_spans.entry((lane, name)).or_default().add(duration_ns);
+        if let Some((place, spans)) = name.and_then(|name| self.named_spans.entry(lane, name)) {
+            spans.add(duration_ns, place);
         }
     }
 
-    pub(super) fn lane_value(&mut self, lane: LaneId, value: i64) {
+    /// An instant, or a log message of this severity (a place in [`super::LOG_SEVERITIES`]).
+    pub(super) fn lane_instant(&mut self, lane: LaneId, label: Label, severity: Option<usize>) {
+        let Some(state) = self.lanes.get_mut(lane.index()) else { return };
+        match severity.and_then(|severity| state.logs.get_mut(severity)) {
+            Some(count) => *count += 1,
+            None => state.instants += 1,
+        }
+        if let Some((_, count)) = label.as_name().and_then(|name| self.named_instants.entry(lane, name)) {
+            *count += 1;
+        }
+    }
+
+    pub(super) fn lane_value(&mut self, lane: LaneId, value: Number) {
         let Some(state) = self.lanes.get_mut(lane.index()) else { return };
         state.values += 1;
-        state.least = Some(state.least.map_or(value, |least| least.min(value)));
-        state.greatest = Some(state.greatest.map_or(value, |greatest| greatest.max(value)));
+        state.last = Some(value);
+        // What is not a number is neither the least nor the greatest.
+        if value.as_f64().is_nan() {
+            return;
+        }
+        if state.least.is_none_or(|least| value < least) {
+            state.least = Some(value);
+        }
+        if state.greatest.is_none_or(|greatest| value > greatest) {
+            state.greatest = Some(value);
+        }
     }
 
     /// Nothing tells how the lane goes on.
@@ -191,7 +251,22 @@ impl Statistics {
     }
 }
 
+impl LaneState {
+    /// Sets what has been counted to nothing.
+    pub(super) fn begin_part(&mut self) {
+        let mut open = std::mem::take(&mut self.open);
+        open.iter_mut().for_each(|(_, since_ns)| *since_ns = None);
+        *self = LaneState { open, is_touched: self.is_touched, ..LaneState::default() };
+    }
+}
+
 impl ObjectState {
+    /// Sets what has been counted to nothing.
+    pub(super) fn begin_part(&mut self) {
+        let ObjectState { capacity, is_touched, .. } = *self;
+        *self = ObjectState { capacity, is_touched, ..ObjectState::default() };
+    }
+
     fn reached(&mut self, level: u32, time_ns: u64) {
         if self.high_water.is_none_or(|(highest, _)| level > highest) {
             self.high_water = Some((level, time_ns));
@@ -203,7 +278,7 @@ impl ObjectState {
 #[derive(Debug, Default)]
 pub(super) struct IsrState {
     /// From begin to end, with those that interrupted it.
-    pub(super) durations: Spread,
+    pub(super) durations: Distribution,
     /// Without them.
     pub(super) self_ns: u64,
     /// Begun without an end that was seen.
@@ -214,8 +289,8 @@ pub(super) struct IsrState {
 #[derive(Debug, Default)]
 pub(super) struct CoreState {
     pub(super) current: Option<TaskId>,
-    /// The handlers that are active, with their begins.
-    pub(super) isr_stack: Vec<(crate::model::IsrId, u64)>,
+    /// The handlers that are active, with their begins, but for those before the part that is counted.
+    pub(super) isr_stack: Vec<(crate::model::IsrId, Option<u64>)>,
     pub(super) accounted_ns: u64,
     pub(super) unknown_ns: u64,
     pub(super) isr_ns: u64,

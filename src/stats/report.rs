@@ -1,16 +1,23 @@
-//! Statistics for scripts. The field names are the schema: `schema_version` in the file that holds it changes with its shape.
+//! Statistics for scripts: a table of all fields, and how each is found. The field names are the schema: `schema_version` in the file that
+//! holds it changes with its shape.
 
-use serde::Serialize;
+use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
+use super::machines::MachineState;
 use super::objects::{CoreState, IsrState, LaneState, ObjectState};
-use super::spread::SpreadReport;
+use super::spread::{Distribution, SpreadReport};
 use super::tasks::{LongestWait, TaskState};
 use super::{LOG_SEVERITIES, Statistics};
-use crate::model::{CoreId, Entities, IsrId, LaneId, LaneKind, LaneOwner, ObjectId, TaskId, Wait, WaitReason};
+use crate::model::{
+    CoreId, Entities, IsrId, LaneId, LaneKind, LaneOwner, MachineId, NameId, ObjectId, StepResult, TaskId, Wait, WaitReason,
+};
 
 /// All statistics of a recording. Lists are in the order of the firmware's own numbers, but functions by their self time. What did
 /// not occur is left out of the lists; what is not known is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StatisticsReport {
     /// The time of the first event, in nanoseconds on the trace's axis.
     pub first_ns: Option<u64>,
@@ -26,7 +33,9 @@ pub struct StatisticsReport {
     pub interrupts: Vec<InterruptReport>,
     /// Queues, semaphores, mutexes and the like.
     pub objects: Vec<ObjectReport>,
-    /// Spans, states and values of markers.
+    /// State machines and active objects.
+    pub machines: Vec<MachineReport>,
+    /// Spans, states and values of markers; instants and log messages.
     pub lanes: Vec<LaneReport>,
     /// The functions of which calls ended.
     pub functions: Vec<FunctionReport>,
@@ -37,7 +46,8 @@ pub struct StatisticsReport {
 }
 
 /// A core: `busy_ns + idle_ns + interrupts_ns + unknown_ns` is the time from the first event to the last.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CoreReport {
     /// Its number.
     pub core: u16,
@@ -56,7 +66,8 @@ pub struct CoreReport {
 }
 
 /// One life of a task.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskReport {
     /// Its name.
     pub name: String,
@@ -87,13 +98,14 @@ pub struct TaskReport {
     /// Suspended.
     pub suspended_ns: u64,
     /// From being made ready to running.
-    pub latency: LatencyReport,
+    pub latency: SpreadReport,
     /// The least free stack.
     pub stack_free_bytes: Option<u32>,
 }
 
 /// A task on a core.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskOnCore {
     /// The core's number.
     pub core: u16,
@@ -103,21 +115,9 @@ pub struct TaskOnCore {
     pub cpu_percent: Option<f64>,
 }
 
-/// Latencies. Quantiles are the upper ends of the steps of a histogram with eight steps per doubling: at most 12.5 % too high,
-/// and never above the greatest value. They are told of the first 1024 tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LatencyReport {
-    /// The exact figures.
-    #[serde(flatten)]
-    pub spread: SpreadReport,
-    /// Half of them are not above this.
-    pub p50_ns: Option<u64>,
-    /// 99 % of them are not above this.
-    pub p99_ns: Option<u64>,
-}
-
 /// A wait.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WaitReport {
     /// What for, as the trace calls it; `null` if it was not told.
     pub what: Option<String>,
@@ -126,7 +126,8 @@ pub struct WaitReport {
 }
 
 /// An interrupt on a core.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct InterruptReport {
     /// Its name.
     pub name: String,
@@ -145,12 +146,13 @@ pub struct InterruptReport {
 }
 
 /// A kernel object.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ObjectReport {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The target's number of it.
     pub number: u32,
     /// In which session of the target, from 1.
@@ -171,10 +173,13 @@ pub struct ObjectReport {
     pub waits: SpreadReport,
     /// Which task waited longest.
     pub longest_waiter: Option<String>,
+    /// When that wait began.
+    pub longest_wait_begin_ns: Option<u64>,
 }
 
 /// A lane of spans, states or values.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LaneReport {
     /// Its name.
     pub name: String,
@@ -188,16 +193,105 @@ pub struct LaneReport {
     pub named: Vec<NamedSpans>,
     /// Its instants.
     pub instants: u64,
+    /// Its log messages by severity, the gravest first.
+    pub logs: Vec<LogReport>,
+    /// Its instants and log messages by name, as that of a log message's format, where they have names that do not change.
+    pub named_instants: Vec<NamedCount>,
     /// How many values.
     pub values: u64,
     /// The least value.
-    pub least: Option<i64>,
+    pub least: Option<Number>,
     /// The greatest value.
-    pub greatest: Option<i64>,
+    pub greatest: Option<Number>,
+    /// The last value.
+    pub last: Option<Number>,
+}
+
+/// How often something of this name was.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedCount {
+    /// The name.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// A state machine or active object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineReport {
+    /// Its name.
+    pub name: String,
+    /// In which session of the target, from 1.
+    pub session: u32,
+    /// Its priority; the highest has the largest number.
+    pub priority: Option<u32>,
+    /// Events put into its queue.
+    pub posts: u64,
+    /// Events that could not be put into its queue.
+    pub not_posted: u64,
+    /// Events taken out of its queue.
+    pub taken: u64,
+    /// Its run-to-completion steps, from begin to end, with what ran before they had ended.
+    pub steps: SpreadReport,
+    /// The time of its steps without what ran before they had ended.
+    pub busy_ns: u64,
+    /// Busy, in per cent of the recording.
+    pub busy_percent: Option<f64>,
+    /// Steps that went from state to state.
+    pub transitions: u64,
+    /// Steps that left the state as it was.
+    pub internals: u64,
+    /// Steps that had nothing to do with the event.
+    pub ignored: u64,
+    /// How often another ran before a step had ended.
+    pub preemptions: u64,
+    /// How long an event is in the queue: from being posted to being taken.
+    pub queued: SpreadReport,
+    /// How long it takes until an event is answered: from being posted to the end of its step.
+    pub responses: SpreadReport,
+    /// The highest fill of its queue, in events.
+    pub high_water: Option<u32>,
+    /// When that was reached first.
+    pub high_water_ns: Option<u64>,
+    /// Its steps by the signal that they answer.
+    pub signals: Vec<NamedSpans>,
+}
+
+/// A value as it was told.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Number {
+    /// Without a fraction.
+    Whole(i64),
+    /// With a fraction.
+    Real(f64),
+}
+
+impl Number {
+    /// As the nearest number with a fraction.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Number::Whole(value) => value as f64,
+            Number::Real(value) => value,
+        }
+    }
+}
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Number::Whole(value) => value.fmt(f),
+            Number::Real(value) => value.fmt(f),
+        }
+    }
 }
 
 /// The spans of one name on a lane.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NamedSpans {
     /// The name.
     pub name: String,
@@ -207,7 +301,8 @@ pub struct NamedSpans {
 }
 
 /// A function.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FunctionReport {
     /// Its name.
     pub name: String,
@@ -226,7 +321,8 @@ pub struct FunctionReport {
 }
 
 /// The heap.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HeapReport {
     /// Blocks taken.
     pub allocations: u64,
@@ -241,12 +337,18 @@ pub struct HeapReport {
 }
 
 /// Log messages of one severity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LogReport {
     /// The severity.
-    pub severity: &'static str,
+    pub severity: Cow<'static, str>,
     /// How many.
     pub count: u64,
+}
+
+fn log_reports(counts: &[u64; LOG_SEVERITIES.len()]) -> Vec<LogReport> {
+    let told = LOG_SEVERITIES.iter().zip(counts).filter(|(_, count)| **count > 0);
+    told.map(|(&(_, severity), &count)| LogReport { severity: severity.into(), count }).collect()
 }
 
 impl Statistics {
@@ -255,7 +357,6 @@ impl Statistics {
     pub fn report(&self, entities: &Entities) -> StatisticsReport {
         let cores: Vec<CoreReport> = self.cores.iter().map(|core| self.core_report(core, entities)).collect();
         let known_ns = |core: usize| cores.get(core).map_or(0, CoreReport::known_ns);
-        let severities = LOG_SEVERITIES.iter().zip(self.logs).filter(|(_, count)| *count > 0);
         let heap = self.heap;
         StatisticsReport {
             first_ns: self.first_ns,
@@ -266,6 +367,7 @@ impl Statistics {
             objects: each(&self.objects, ObjectState::is_seen)
                 .filter_map(|(id, state)| object_report(id, state, entities))
                 .collect(),
+            machines: self.machine_reports(entities),
             lanes: self.lane_reports(entities),
             functions: self.function_reports(entities),
             heap: (heap.allocations + heap.frees + heap.failures > 0).then_some(HeapReport {
@@ -275,7 +377,7 @@ impl Statistics {
                 used_bytes: heap.used_bytes,
                 high_water_bytes: heap.high_water_bytes,
             }),
-            logs: severities.map(|(&(_, severity), count)| LogReport { severity, count }).collect(),
+            logs: log_reports(&self.logs),
             cores,
         }
     }
@@ -299,17 +401,7 @@ impl Statistics {
     }
 
     fn lane_reports(&self, entities: &Entities) -> Vec<LaneReport> {
-        let mut named: Vec<_> = self.named_spans.iter().collect();
-        named.sort_unstable_by_key(|(key, _)| **key);
-        let of_lane = |lane: LaneId| {
-            let start = named.partition_point(|((other, _), _)| *other < lane);
-            let of_lane = named[start..].iter().take_while(move |((other, _), _)| *other == lane);
-            let report = |((_, name), spans): &(&(LaneId, crate::model::NameId), &super::spread::Spread)| NamedSpans {
-                name: entities.names.get(name.index()).map(ToString::to_string).unwrap_or_default(),
-                spans: spans.report(),
-            };
-            of_lane.map(report).collect()
-        };
+        let (spans, instants) = (self.named_spans.by_owner(), self.named_instants.by_owner());
         let report = |(id, state): (u32, &LaneState)| {
             let lane = entities.lanes.get(id as usize)?;
             let owner = match lane.owner {
@@ -327,18 +419,54 @@ impl Statistics {
                 owner,
                 session: lane.session.saturating_add(1),
                 spans: state.spans.report(),
-                named: of_lane(LaneId(id)),
+                named: named_spans(&spans, LaneId(id), entities),
                 instants: state.instants,
+                logs: log_reports(&state.logs),
+                named_instants: of(&instants, LaneId(id))
+                    .map(|&(_, name, &count)| NamedCount { name: text_of(entities, name), count })
+                    .collect(),
                 values: state.values,
                 least: state.least,
                 greatest: state.greatest,
+                last: state.last,
             })
         };
         each(&self.lanes, LaneState::is_seen).filter_map(report).collect()
     }
 
+    fn machine_reports(&self, entities: &Entities) -> Vec<MachineReport> {
+        let signals = self.named_steps.by_owner();
+        let whole_ns = self.first_ns.map_or(0, |first_ns| self.now_ns.saturating_sub(first_ns));
+        let report = |(id, state): (u32, &MachineState)| {
+            let machine = entities.machines.get(id as usize)?;
+            let steps = state.steps.report();
+            let busy_ns = steps.total_ns.saturating_sub(state.preempted_ns);
+            Some(MachineReport {
+                name: machine.name.to_string(),
+                session: machine.session.saturating_add(1),
+                priority: state.priority,
+                posts: state.posts,
+                not_posted: state.not_posted,
+                taken: state.taken,
+                steps,
+                busy_ns,
+                busy_percent: percent(busy_ns, whole_ns),
+                transitions: state.results[StepResult::Transition as usize],
+                internals: state.results[StepResult::Internal as usize],
+                ignored: state.results[StepResult::Ignored as usize],
+                preemptions: state.preemptions,
+                queued: state.queued.report(),
+                responses: state.responses.report(),
+                high_water: state.high_water.map(|(fill, _)| fill),
+                high_water_ns: state.high_water.map(|(_, time_ns)| time_ns),
+                signals: named_spans(&signals, MachineId(id), entities),
+            })
+        };
+        each(&self.machines, MachineState::is_seen).filter_map(report).collect()
+    }
+
     fn function_reports(&self, entities: &Entities) -> Vec<FunctionReport> {
-        let functions = self.functions.iter().enumerate().filter(|(_, calls)| calls.duration.count > 0);
+        let functions = self.functions.iter().enumerate().filter(|(_, calls)| calls.duration.count() > 0);
         let mut reports: Vec<FunctionReport> = functions
             .filter_map(|(index, calls)| {
                 let function = entities.functions.get(index)?;
@@ -359,12 +487,41 @@ impl Statistics {
     }
 }
 
+impl StatisticsReport {
+    /// From the first event to the last, in nanoseconds.
+    #[must_use]
+    pub fn duration_ns(&self) -> u64 {
+        self.first_ns.zip(self.last_ns).map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns))
+    }
+
+    /// How often something was in a second, that was so often in the recording; `None` of no time.
+    #[must_use]
+    pub fn rate_hz(&self, count: u64) -> Option<f64> {
+        let duration_ns = self.duration_ns();
+        (duration_ns > 0).then(|| count as f64 * 1e9 / duration_ns as f64)
+    }
+}
+
 impl CoreReport {
     /// The time of which it is known what ran.
     #[must_use]
     pub fn known_ns(&self) -> u64 {
         self.busy_ns + self.idle_ns + self.interrupts_ns
     }
+}
+
+/// Those of one owner, in a list that is in order of owners.
+fn of<'a, O: Copy + Ord + 'a, T>(named: &'a [(O, NameId, &'a T)], owner: O) -> impl Iterator<Item = &'a (O, NameId, &'a T)> {
+    let start = named.partition_point(|(other, ..)| *other < owner);
+    named[start..].iter().take_while(move |(other, ..)| *other == owner)
+}
+
+fn named_spans<O: Copy + Ord>(named: &[(O, NameId, &Distribution)], owner: O, entities: &Entities) -> Vec<NamedSpans> {
+    of(named, owner).map(|(_, name, spans)| NamedSpans { name: text_of(entities, *name), spans: spans.report() }).collect()
+}
+
+fn text_of(entities: &Entities, name: NameId) -> String {
+    entities.names.get(name.index()).map(ToString::to_string).unwrap_or_default()
 }
 
 /// Those that anything was seen of, with their indexes.
@@ -375,7 +532,7 @@ fn each<T>(states: &[T], is_seen: impl Fn(&T) -> bool) -> impl Iterator<Item = (
 impl TaskState {
     fn is_seen(&self) -> bool {
         self.run_ns.iter().any(|&run_ns| run_ns > 0)
-            || self.runs.count + self.waits.count + self.latency.count > 0
+            || self.runs.count() + self.waits.count() + self.latency.count() > 0
             || self.ready_ns + self.suspended_ns > 0
             || self.priority.is_some()
             || self.stack_free_bytes.is_some()
@@ -384,19 +541,19 @@ impl TaskState {
 
 impl IsrState {
     fn is_seen(&self) -> bool {
-        self.durations.count + self.unfinished + self.self_ns > 0
+        self.durations.count() + self.unfinished + self.self_ns > 0
     }
 }
 
 impl ObjectState {
     fn is_seen(&self) -> bool {
-        self.sends + self.receives + self.waits.count > 0 || self.high_water.is_some()
+        self.sends + self.receives + self.waits.count() > 0 || self.high_water.is_some()
     }
 }
 
 impl LaneState {
     fn is_seen(&self) -> bool {
-        self.spans.count + self.instants + self.values > 0
+        self.spans.count() + self.instants + self.values + self.logs.iter().sum::<u64>() > 0
     }
 }
 
@@ -409,7 +566,6 @@ fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn F
         run_ns,
         cpu_percent: percent(run_ns, known_ns(core)),
     };
-    let quantile = |per_mille| state.latencies.as_ref().and_then(|latencies| latencies.quantile(per_mille, &state.latency));
     let wait_report = |longest: &LongestWait| WaitReport {
         what: longest.wait.map(|wait| wait_name(wait, entities)),
         begin_ns: longest.begin_ns,
@@ -429,7 +585,7 @@ fn task_report(id: u32, state: &TaskState, entities: &Entities, known_ns: &dyn F
         waits: state.waits.report(),
         longest_wait: state.longest_wait.as_ref().map(wait_report),
         suspended_ns: state.suspended_ns,
-        latency: LatencyReport { spread: state.latency.report(), p50_ns: quantile(500), p99_ns: quantile(990) },
+        latency: state.latency.report(),
         stack_free_bytes: state.stack_free_bytes,
     }
 }
@@ -451,7 +607,7 @@ fn object_report(id: u32, state: &ObjectState, entities: &Entities) -> Option<Ob
     let object = entities.objects.get(id as usize)?;
     Some(ObjectReport {
         name: object_name(entities, ObjectId(id)),
-        kind: object.kind.noun(),
+        kind: object.kind.noun().into(),
         number: object.number,
         session: object.session.saturating_add(1),
         sends: state.sends,
@@ -461,7 +617,8 @@ fn object_report(id: u32, state: &ObjectState, entities: &Entities) -> Option<Ob
         capacity: state.capacity.map(|(items, _)| items),
         holds: object.kind.is_mutex().then(|| state.holds.report()),
         waits: state.waits.report(),
-        longest_waiter: state.longest_waiter.map(|task| task_name(entities, task)),
+        longest_waiter: state.longest_waiter.map(|(task, _)| task_name(entities, task)),
+        longest_wait_begin_ns: state.longest_waiter.map(|(_, begin_ns)| begin_ns),
     })
 }
 

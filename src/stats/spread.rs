@@ -1,6 +1,6 @@
 //! Sums and distributions of durations, in whole nanoseconds and in bounded memory.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many values there were, their sum, the least and the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +48,17 @@ impl Spread {
             total_ns: self.total_ns,
             min_ns: some(self.min_ns),
             mean_ns: self.mean_ns(),
+            p50_ns: None,
+            p99_ns: None,
             max_ns: some(self.max_ns),
         }
     }
 }
 
-/// A [`Spread`] for scripts; what no value tells is `null`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// A [`Distribution`] for scripts; what no value tells is `null`. Quantiles are the upper ends of the steps of a histogram with eight
+/// steps per doubling: at most 12.5 % too high, and never above the greatest value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SpreadReport {
     /// How many values.
     pub count: u64,
@@ -64,6 +68,10 @@ pub struct SpreadReport {
     pub min_ns: Option<u64>,
     /// The mean, rounded down.
     pub mean_ns: Option<u64>,
+    /// Half of them are not above this. Like `p99_ns` told of the first 1024 of a kind.
+    pub p50_ns: Option<u64>,
+    /// 99 % of them are not above this.
+    pub p99_ns: Option<u64>,
     /// The greatest.
     pub max_ns: Option<u64>,
 }
@@ -131,6 +139,42 @@ fn upper_end(index: usize) -> u64 {
     let (octave, step) = ((index / STEPS - 1) as u32, (index % STEPS) as u128);
     let end = ((STEPS as u128 + step + 1) << octave) - 1;
     u64::try_from(end).unwrap_or(u64::MAX)
+}
+
+/// Of how many things of one kind the values are kept as a histogram, for their quantiles: 4 KiB each.
+pub const HISTOGRAMS: usize = 1024;
+
+/// A [`Spread`] with its quantiles.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    spread: Spread,
+    histogram: Option<Histogram>,
+}
+
+impl Distribution {
+    /// Adds a value; tells whether it is the first or greater than all before. `place` is the number of this distribution among its
+    /// kind, the same for all its values: the first [`HISTOGRAMS`] have quantiles.
+    #[inline]
+    pub fn add(&mut self, value_ns: u64, place: usize) -> bool {
+        if place < HISTOGRAMS {
+            self.histogram.get_or_insert_default().add(value_ns);
+        }
+        self.spread.add(value_ns)
+    }
+
+    /// How many values.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.spread.count
+    }
+
+    /// As it is reported.
+    #[must_use]
+    pub fn report(&self) -> SpreadReport {
+        let quantile = |per_mille| self.histogram.as_ref().and_then(|histogram| histogram.quantile(per_mille, &self.spread));
+        SpreadReport { p50_ns: quantile(500), p99_ns: quantile(990), ..self.spread.report() }
+    }
 }
 
 #[cfg(test)]

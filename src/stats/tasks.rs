@@ -4,11 +4,8 @@
 //! waited, running again without that it had been pre-empted. What neither tells counts for nothing.
 
 use super::Statistics;
-use super::spread::{Histogram, Spread};
+use super::spread::Distribution;
 use crate::model::{CoreId, Entities, ObjectId, Standing, TaskId, TaskKind, Wait, WaitReason};
-
-/// Of how many tasks the latencies are kept as a histogram, for their quantiles.
-const HISTOGRAMS: usize = 1024;
 
 /// Where a task stands, and since when if that was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,17 +49,16 @@ pub(super) struct TaskState {
     /// The time on each core, without the interrupts there.
     pub(super) run_ns: Vec<u64>,
     /// From switch to switch, interrupts included.
-    pub(super) runs: Spread,
+    pub(super) runs: Distribution,
     run_since_ns: Option<u64>,
     pub(super) preemptions: u64,
     /// Ready without running.
     pub(super) ready_ns: u64,
-    pub(super) waits: Spread,
+    pub(super) waits: Distribution,
     pub(super) longest_wait: Option<LongestWait>,
     pub(super) suspended_ns: u64,
     /// From being made ready to running.
-    pub(super) latency: Spread,
-    pub(super) latencies: Option<Histogram>,
+    pub(super) latency: Distribution,
     pub(super) priority: Option<u32>,
     pub(super) stack_free_bytes: Option<u32>,
 }
@@ -73,6 +69,22 @@ pub(super) struct LongestWait {
     pub(super) begin_ns: u64,
     /// None: it did not say for what.
     pub(super) wait: Option<Wait>,
+}
+
+impl TaskState {
+    /// Sets what has been counted to nothing; what the task does goes on from there. What is undecided counts for
+    /// nothing: it may be a wait, which began before the part.
+    pub(super) fn begin_part(&mut self, from_ns: u64) {
+        let status = match self.status {
+            Status::Ready { since_ns, .. } => Status::Ready { since_ns: since_ns.map(|_| from_ns), woken: false },
+            Status::Suspended { since_ns } => Status::Suspended { since_ns: since_ns.map(|_| from_ns) },
+            Status::Waiting { wait, .. } => Status::Waiting { since_ns: None, wait },
+            Status::Undecided { .. } => Status::Unknown,
+            status @ (Status::Unknown | Status::Running(_) | Status::Deleted) => status,
+        };
+        let TaskState { leaving, is_touched, priority, stack_free_bytes, .. } = *self;
+        *self = TaskState { status, leaving, is_touched, priority, stack_free_bytes, ..TaskState::default() };
+    }
 }
 
 impl Statistics {
@@ -120,7 +132,7 @@ impl Statistics {
         let is_idle = entities.tasks.get(task.index()).is_some_and(|task| task.kind == TaskKind::Idle);
         let Some(state) = self.tasks.get_mut(task.index()) else { return };
         if let Some(since_ns) = state.run_since_ns.take() {
-            state.runs.add(time_ns.saturating_sub(since_ns));
+            state.runs.add(time_ns.saturating_sub(since_ns), task.index());
         }
         let since_ns = Some(time_ns);
         state.status = match state.leaving.take() {
@@ -140,14 +152,7 @@ impl Statistics {
                 let ready_ns = time_ns.saturating_sub(since_ns);
                 state.ready_ns += ready_ns;
                 if woken {
-                    state.latency.add(ready_ns);
-                    if state.latencies.is_none() && self.histograms < HISTOGRAMS {
-                        self.histograms += 1;
-                        state.latencies = Some(Histogram::default());
-                    }
-                    if let Some(latencies) = &mut state.latencies {
-                        latencies.add(ready_ns);
-                    }
+                    state.latency.add(ready_ns, task.index());
                 }
             }
             Status::Undecided { since_ns } => {
@@ -171,11 +176,11 @@ impl Statistics {
             _ => return,
         };
         let waited_ns = time_ns.saturating_sub(begin_ns);
-        if state.waits.add(waited_ns) {
+        if state.waits.add(waited_ns, task.index()) {
             state.longest_wait = Some(LongestWait { begin_ns, wait });
         }
         if let Some(object) = wait.and_then(|wait| wait.object) {
-            self.waited_for(object, task, waited_ns);
+            self.waited_for(object, task, begin_ns, waited_ns);
         }
     }
 

@@ -83,7 +83,7 @@ fn time_goes_to_whoever_runs_and_waits_end_when_made_ready() {
     assert_eq!((high.waits.count, high.waits.total_ns, high.waits.max_ns), (2, 200, Some(140)));
     let longest = high.longest_wait.as_ref().unwrap();
     assert_eq!((longest.what.as_deref(), longest.begin_ns), (Some("delay"), 260));
-    assert_eq!((high.latency.spread.count, high.latency.spread.min_ns, high.latency.spread.max_ns), (2, Some(5), Some(20)));
+    assert_eq!((high.latency.count, high.latency.min_ns, high.latency.max_ns), (2, Some(5), Some(20)));
     assert_eq!((high.latency.p50_ns, high.latency.p99_ns), (Some(5), Some(20)));
     // Pre-empted 205..260; its last wait has not ended.
     assert_eq!((low.run_ns, low.preemptions, low.ready_ns, low.waits.count), (115, 1, 55, 0));
@@ -148,7 +148,7 @@ fn nothing_is_measured_across_a_gap() {
     assert_eq!((core.busy_ns, core.unknown_ns), (25 + 30, 45));
     let tasks: Vec<_> = report.tasks.iter().map(|task| (task.name.as_str(), task.run_ns, task.waits.count)).collect();
     assert_eq!(tasks, [("high", 50, 0), ("low", 5, 0)]);
-    assert_eq!(report.tasks[0].latency.spread.count, 1, "made ready after the gap");
+    assert_eq!(report.tasks[0].latency.count, 1, "made ready after the gap");
     assert_eq!(report.objects[0].holds.unwrap().count, 0);
 }
 
@@ -171,6 +171,68 @@ fn queues_and_mutexes() {
     assert_eq!((queue.high_water, queue.high_water_ns, queue.holds), (Some(2), Some(3), None));
     let holds = lock.holds.unwrap();
     assert_eq!((holds.count, holds.total_ns, lock.high_water), (1, 7, None));
+}
+
+#[test]
+fn steps_of_machines_and_what_waits_for_them() {
+    use crate::model::{Machine, MaybeName, NameId, Origin, StepResult};
+    let mut entities = Entities::default();
+    let machine = Machine { name: "Table".into(), description: None, session: 0 };
+    let table = entities.add_machine(machine).unwrap();
+    let [eat, done] = ["EAT", "DONE"].map(|name| entities.add_name(name).unwrap());
+    let by = Origin::UNKNOWN;
+    let posted = |signal: NameId, fill| EventKind::Posted { to: table, by, signal, fill: Level::known(fill), urgent: false };
+    let taken = |signal: NameId, fill| EventKind::Taken { machine: table, signal, fill: Level::known(fill) };
+    let begin = |signal: NameId| EventKind::StepBegin { machine: table, signal, state: MaybeName::NONE };
+    let end = |result| EventKind::StepEnd { machine: table, result, from: MaybeName::NONE, to: MaybeName::NONE };
+    let events = [
+        (0, posted(eat, 1)),
+        (5, posted(done, 2)),
+        (6, EventKind::NotPosted { to: table, by, signal: eat }),
+        (10, taken(eat, 1)),
+        (11, begin(eat)),
+        (12, EventKind::Preempted { machine: table }),
+        (17, EventKind::Unpreempted { machine: table }),
+        (20, end(StepResult::Transition)),
+        (30, taken(done, 0)),
+        (31, begin(done)),
+        (34, end(StepResult::Ignored)),
+        // Across a gap nothing is measured.
+        (40, posted(eat, 1)),
+        (50, EventKind::Loss(0)),
+        (60, taken(eat, 0)),
+        (61, begin(eat)),
+        (100, end(StepResult::Internal)),
+    ];
+    let kind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
+    let losses = vec![LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 }];
+    let gather = |part: Option<(u64, u64)>| {
+        let mut statistics = Statistics::new(false);
+        part.into_iter().for_each(|(from_ns, to_ns)| statistics.limit_to(from_ns, to_ns));
+        for (time, kind) in events {
+            let event = Event { time: Nanos(time), core: CoreId(0), kind };
+            let batch = EventBatch { events: vec![event], losses: losses.clone(), ..EventBatch::default() };
+            statistics.consume(&batch, &entities);
+        }
+        statistics.finish();
+        statistics.report(&entities)
+    };
+    let report = gather(None);
+    let [machine] = &report.machines[..] else { panic!("{:?}", report.machines) };
+    assert_eq!((machine.posts, machine.not_posted, machine.taken, machine.preemptions), (3, 1, 3, 1));
+    assert_eq!((machine.steps.count, machine.steps.total_ns, machine.steps.max_ns), (3, 9 + 3 + 39, Some(39)));
+    assert_eq!((machine.busy_ns, machine.busy_percent), (9 - 5 + 3 + 39, Some(46.0)));
+    assert_eq!((machine.transitions, machine.internals, machine.ignored), (1, 1, 1));
+    assert_eq!((machine.queued.count, machine.queued.min_ns, machine.queued.max_ns), (2, Some(10), Some(25)));
+    assert_eq!((machine.responses.count, machine.responses.total_ns), (2, 20 + 29));
+    assert_eq!((machine.high_water, machine.high_water_ns), (Some(2), Some(5)));
+    let signals: Vec<_> = machine.signals.iter().map(|signal| (signal.name.as_str(), signal.spans.total_ns)).collect();
+    assert_eq!(signals, [("EAT", 48), ("DONE", 3)]);
+    // Of what was posted before the part it is known that it waits, and not counted how long.
+    let part = gather(Some((7, 35)));
+    let machine = &part.machines[0];
+    assert_eq!((machine.posts, machine.taken, machine.queued.count, machine.responses.count), (0, 2, 0, 0));
+    assert_eq!((machine.steps.count, machine.steps.total_ns, machine.high_water), (2, 12, Some(1)));
 }
 
 #[test]

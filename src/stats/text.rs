@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::report::{FunctionReport, StatisticsReport, TaskReport};
+use super::report::{FunctionReport, LaneReport, MachineReport, Number, StatisticsReport, TaskReport};
 use super::spread::SpreadReport;
 
 /// The tables, each with its heading; those without rows are left out. Lists end after `rows` rows, the rest is counted.
@@ -15,14 +15,29 @@ pub fn tables(report: &StatisticsReport, rows: usize) -> String {
         interrupts(report),
         queues(report),
         mutexes(report),
+        machines(report),
+        responses(report),
+        signals(report),
         spans(report),
         values(report),
+        logs(report),
+        instants(report),
         functions(report),
     ];
-    let mut text = tables.iter().filter_map(|table| table.render(rows)).collect::<Vec<_>>().join("\n");
+    let mut text = rendered(&tables, rows, "--json has all");
     // Writing to a string cannot fail.
     let _ = write_rest(&mut text, report);
     text
+}
+
+/// Who took the time: the tables of cores, tasks, interrupts and functions alone.
+#[must_use]
+pub fn overview(report: &StatisticsReport, rows: usize) -> String {
+    rendered(&[cores(report), tasks(report), interrupts(report), functions(report)], rows, "stats has all")
+}
+
+fn rendered(tables: &[Table], rows: usize, advice: &str) -> String {
+    tables.iter().filter_map(|table| table.render(rows, advice)).collect::<Vec<_>>().join("\n")
 }
 
 fn write_rest(text: &mut String, report: &StatisticsReport) -> std::fmt::Result {
@@ -46,26 +61,37 @@ fn write_rest(text: &mut String, report: &StatisticsReport) -> std::fmt::Result 
 }
 
 /// A table. The first column is aligned to the left, as are those named in `left`; the others to the right.
-struct Table {
-    heading: Vec<&'static str>,
-    left: &'static [&'static str],
-    rows: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) heading: Vec<&'static str>,
+    pub(crate) left: &'static [&'static str],
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    fn render(&self, limit: usize) -> Option<String> {
+    /// `None` without rows. Further rows than `limit` are counted; `advice` says who has them.
+    pub(crate) fn render(&self, limit: usize, advice: &str) -> Option<String> {
         if self.rows.is_empty() {
             return None;
         }
         let heading: Vec<String> = self.heading.iter().map(ToString::to_string).collect();
         let shown: Vec<&Vec<String>> = std::iter::once(&heading).chain(self.rows.iter().take(limit)).collect();
         let width = |column: usize| shown.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-        let widths: Vec<usize> = (0..heading.len()).map(|column| width(column).unwrap_or(0)).collect();
+        let mut widths: Vec<usize> = (0..heading.len()).map(|column| width(column).unwrap_or(0)).collect();
+        let is_left = |column: usize| column == 0 || self.left.contains(&self.heading[column]);
+        // What is too wide is taken off the widest texts, never off figures.
+        let mut excess = (widths.iter().sum::<usize>() + 2 * widths.len()).saturating_sub(LINE_WIDTH + 2);
+        while excess > 0 {
+            let texts = (0..widths.len()).filter(|&column| is_left(column) && widths[column] > LEAST_TEXT_WIDTH);
+            let Some(widest) = texts.max_by_key(|&column| widths[column]) else { break };
+            widths[widest] -= 1;
+            excess -= 1;
+        }
         let mut text = String::new();
         for row in shown {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                let is_left = column == 0 || self.left.contains(&self.heading[column]);
+                let is_left = is_left(column);
+                let cell = &shortened(cell, width);
                 let gap = " ".repeat(width.saturating_sub(cell.chars().count()));
                 let separator = if column == 0 { "" } else { "  " };
                 line += separator;
@@ -76,9 +102,31 @@ impl Table {
         }
         let more = self.rows.len().saturating_sub(limit);
         if more > 0 {
-            text += &format!("... and {more} more (--json has all)\n");
+            text += &format!("... and {more} more ({advice})\n");
         }
         Some(text)
+    }
+}
+
+/// How wide a line is at most, if that can be done.
+const LINE_WIDTH: usize = 100;
+
+/// To what width texts are cut at most.
+const LEAST_TEXT_WIDTH: usize = 20;
+
+/// A text that fits: of paths the end, of others beginning and end.
+fn shortened(cell: &str, width: usize) -> std::borrow::Cow<'_, str> {
+    let length = cell.chars().count();
+    if length <= width || width == 0 {
+        return cell.into();
+    }
+    match cell.contains('/') && cell.contains(':') && !cell.contains(' ') {
+        true => std::iter::once('…').chain(cell.chars().skip(length - width + 1)).collect::<String>().into(),
+        false => {
+            let begin = cell.chars().take(width / 2);
+            let end = cell.chars().skip(length - (width - 1 - width / 2));
+            begin.chain(std::iter::once('…')).chain(end).collect::<String>().into()
+        }
     }
 }
 
@@ -130,18 +178,18 @@ fn tasks(report: &StatisticsReport) -> Table {
 }
 
 fn latencies(report: &StatisticsReport) -> Table {
-    let mut tasks: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.latency.spread.count > 0 && !task.is_idle).collect();
-    tasks.sort_by_key(|task| std::cmp::Reverse(task.latency.spread.max_ns));
+    let mut tasks: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.latency.count > 0 && !task.is_idle).collect();
+    tasks.sort_by_key(|task| std::cmp::Reverse(task.latency.max_ns));
     let row = |task: &&TaskReport| {
         let latency = task.latency;
         vec![
             with_session(&task.name, task.session),
-            latency.spread.count.to_string(),
-            optional(latency.spread.min_ns),
-            optional(latency.spread.mean_ns),
+            latency.count.to_string(),
+            optional(latency.min_ns),
+            optional(latency.mean_ns),
             optional(latency.p50_ns),
             optional(latency.p99_ns),
-            optional(latency.spread.max_ns),
+            optional(latency.max_ns),
         ]
     };
     Table {
@@ -168,7 +216,7 @@ fn queues(report: &StatisticsReport) -> Table {
     let row = |object: &super::report::ObjectReport| {
         vec![
             with_session(&object.name, object.session),
-            object.kind.into(),
+            object.kind.to_string(),
             object.sends.to_string(),
             object.receives.to_string(),
             object.high_water.map_or_else(|| "-".into(), |level| level.to_string()),
@@ -205,8 +253,7 @@ fn mutexes(report: &StatisticsReport) -> Table {
 fn spans(report: &StatisticsReport) -> Table {
     let mut rows = Vec::new();
     for lane in report.lanes.iter().filter(|lane| lane.spans.count > 0) {
-        let owner = lane.owner.as_ref().map_or_else(String::new, |owner| format!("{owner}: "));
-        let name = with_session(&format!("{owner}{}", lane.name), lane.session);
+        let name = full_name(lane);
         let line = |name: String, spans: &SpreadReport| std::iter::once(name).chain(spread(spans)).collect::<Vec<_>>();
         rows.push(line(name, &lane.spans));
         rows.extend(lane.named.iter().map(|named| line(format!("  {}", named.name), &named.spans)));
@@ -216,12 +263,100 @@ fn spans(report: &StatisticsReport) -> Table {
 
 fn values(report: &StatisticsReport) -> Table {
     let rows = report.lanes.iter().filter(|lane| lane.values > 0).map(|lane| {
-        let owner = lane.owner.as_ref().map_or_else(String::new, |owner| format!("{owner}: "));
-        let number = |value: Option<i64>| value.map_or_else(|| "-".into(), |value| value.to_string());
-        let name = with_session(&format!("{owner}{}", lane.name), lane.session);
-        vec![name, lane.values.to_string(), number(lane.least), number(lane.greatest)]
+        let number = |value: Option<Number>| value.map_or_else(|| "-".into(), |value| value.to_string());
+        vec![full_name(lane), lane.values.to_string(), number(lane.least), number(lane.greatest), number(lane.last)]
     });
-    Table { heading: vec!["VALUE", "COUNT", "LEAST", "GREATEST"], left: &[], rows: rows.collect() }
+    Table { heading: vec!["VALUE", "COUNT", "LEAST", "GREATEST", "LAST"], left: &[], rows: rows.collect() }
+}
+
+fn machines(report: &StatisticsReport) -> Table {
+    let mut machines: Vec<&MachineReport> = report.machines.iter().collect();
+    machines.sort_by_key(|machine| std::cmp::Reverse(machine.busy_ns));
+    let row = |machine: &&MachineReport| {
+        vec![
+            with_session(&machine.name, machine.session),
+            machine.priority.map_or_else(|| "-".into(), |priority| priority.to_string()),
+            percent(machine.busy_percent),
+            machine.steps.count.to_string(),
+            duration(machine.steps.total_ns),
+            optional(machine.steps.p99_ns),
+            optional(machine.steps.max_ns),
+            machine.posts.to_string(),
+            machine.not_posted.to_string(),
+            machine.high_water.map_or_else(|| "-".into(), |fill| fill.to_string()),
+        ]
+    };
+    Table {
+        heading: vec!["STATE MACHINE", "PRIO", "BUSY", "STEPS", "TOTAL", "P99", "MAX", "POSTED", "REFUSED", "HIGHEST"],
+        left: &[],
+        rows: machines.iter().map(row).collect(),
+    }
+}
+
+fn responses(report: &StatisticsReport) -> Table {
+    let rows = report.machines.iter().filter(|machine| machine.queued.count > 0).flat_map(|machine| {
+        let row = |name: String, spread: &SpreadReport| {
+            let SpreadReport { count, min_ns, mean_ns, p50_ns, p99_ns, max_ns, .. } = *spread;
+            let durations = [min_ns, mean_ns, p50_ns, p99_ns, max_ns].map(optional);
+            [name, count.to_string()].into_iter().chain(durations).collect()
+        };
+        let name = with_session(&machine.name, machine.session);
+        [row(format!("{name}: queued"), &machine.queued), row(format!("{name}: answered"), &machine.responses)]
+    });
+    let heading = vec!["FROM POST TO", "EVENTS", "MIN", "MEAN", "P50", "P99", "MAX"];
+    Table { heading, left: &[], rows: rows.collect() }
+}
+
+fn signals(report: &StatisticsReport) -> Table {
+    let rows = report.machines.iter().flat_map(|machine| {
+        let name = with_session(&machine.name, machine.session);
+        let row = move |signal: &super::report::NamedSpans| {
+            std::iter::once(format!("{name}: {}", signal.name)).chain(spread(&signal.spans)).collect()
+        };
+        machine.signals.iter().map(row)
+    });
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    rows.sort();
+    Table { heading: vec!["STEP FOR", "COUNT", "TOTAL", "MIN", "MEAN", "MAX"], left: &[], rows }
+}
+
+fn logs(report: &StatisticsReport) -> Table {
+    const SEVERITIES: [&str; 7] = ["fatal", "error", "warning", "info", "debug", "verbose", "unspecified"];
+    let rows = report.lanes.iter().filter(|lane| !lane.logs.is_empty()).map(|lane| {
+        let count = |severity| lane.logs.iter().filter(|log| log.severity == severity).map(|log| log.count).sum::<u64>();
+        let all = lane.logs.iter().map(|log| log.count).sum();
+        let counts = SEVERITIES.iter().map(|severity| count(*severity).to_string());
+        [full_name(lane), rate(all, report)].into_iter().chain(counts).collect()
+    });
+    Table {
+        heading: vec!["LOG MESSAGES OF", "RATE", "FATAL", "ERROR", "WARNING", "INFO", "DEBUG", "VERBOSE", "OTHER"],
+        left: &[],
+        rows: rows.collect(),
+    }
+}
+
+fn instants(report: &StatisticsReport) -> Table {
+    let mut named: Vec<(u64, String)> = Vec::new();
+    for lane in &report.lanes {
+        named.extend(lane.named_instants.iter().map(|named| (named.count, format!("{}: {}", full_name(lane), named.name))));
+    }
+    named.sort_by(|one, other| (other.0, &one.1).cmp(&(one.0, &other.1)));
+    let rows = named.into_iter().map(|(count, name)| vec![name, count.to_string(), rate(count, report)]).collect();
+    Table { heading: vec!["MESSAGE OR INSTANT", "COUNT", "RATE"], left: &[], rows }
+}
+
+fn full_name(lane: &LaneReport) -> String {
+    let owner = lane.owner.as_ref().map_or_else(String::new, |owner| format!("{owner}: "));
+    with_session(&format!("{owner}{}", lane.name), lane.session)
+}
+
+/// How often in a second of the recording.
+fn rate(count: u64, report: &StatisticsReport) -> String {
+    match report.rate_hz(count) {
+        Some(rate_hz) if rate_hz >= 100_000.0 => format!("{:.1} k/s", rate_hz / 1000.0),
+        Some(rate_hz) => format!("{rate_hz:.1} /s"),
+        None => "-".into(),
+    }
 }
 
 fn functions(report: &StatisticsReport) -> Table {
@@ -266,7 +401,7 @@ fn optional(ns: Option<u64>) -> String {
 }
 
 /// With three decimals of the largest unit that fits, rounded down.
-fn duration(ns: u64) -> String {
+pub(crate) fn duration(ns: u64) -> String {
     let (unit, divisor) = match ns {
         0..1_000 => return format!("{ns} ns"),
         1_000..1_000_000 => ("us", 1),
@@ -287,7 +422,7 @@ mod tests {
         assert_eq!(shown, ["0 ns", "999 ns", "1.000 us", "1.234 ms", "999.999 ms", "61.000 s"]);
         let rows = vec![vec!["ä".to_owned(), "1".into()], vec!["long".into(), "22".into()], vec!["x".into(), "3".into()]];
         let table = Table { heading: vec!["NAME", "N"], left: &[], rows };
-        assert_eq!(table.render(2).unwrap(), "NAME   N\nä      1\nlong  22\n... and 1 more (--json has all)\n");
-        assert_eq!(Table { heading: vec!["A"], left: &[], rows: vec![] }.render(9), None);
+        assert_eq!(table.render(2, "--json has all").unwrap(), "NAME   N\nä      1\nlong  22\n... and 1 more (--json has all)\n");
+        assert_eq!(Table { heading: vec!["A"], left: &[], rows: vec![] }.render(9, ""), None);
     }
 }

@@ -26,28 +26,26 @@ pub(super) const HELD_CALLS: usize = 512;
 /// How many nests a core may have.
 const NESTS: usize = 8;
 
-/// Thread ids of nests begin here.
-const CALLS_TID: i32 = 200_000;
-
 /// A function, as drawn.
 #[derive(Clone)]
 pub struct DrawnFunction {
-    name: Name,
-    source: Option<(SourceId, Source)>,
     /// The block in which it was used last, plus one, and its name and source there.
     block: u64,
     local: (u32, u32),
     /// Of an interrupt's handler: where its calls are drawn.
     isr_track: Option<TrackId>,
+    /// What each block asks for once: apart, so that the rest of many functions finds place in the processor's nearest cache.
+    told: Box<(Name, Option<(SourceId, Source)>)>,
 }
 
 impl DrawnFunction {
     /// Finds its name and source in the present block.
     #[cold]
     fn enter_block(&mut self, writer: &mut Writer) {
-        let source = self.source.as_ref().map_or(0, |(id, source)| writer.add_source(*id, source).saturating_add(1));
+        let (name, source) = &*self.told;
+        let source = source.as_ref().map_or(0, |(id, source)| writer.add_source(*id, source).saturating_add(1));
         self.block = writer.block_number() + 1;
-        self.local = (writer.local(self.name), source);
+        self.local = (writer.local(*name), source);
     }
 }
 
@@ -77,21 +75,22 @@ struct Ink<'a> {
 }
 
 impl Ink<'_> {
-    #[inline]
-    fn isr_track(&self, function: FunctionId) -> Option<TrackId> {
-        self.functions.get(function.index())?.as_ref()?.isr_track
-    }
-
+    /// The name and source of a function in the present block, and where it is drawn if it handles interrupts. Functions of calls are
+    /// always known: they are met before.
     #[inline(always)]
-    fn begin(&mut self, track: TrackId, time_ns: u64, function: FunctionId, depth: Option<i16>, is_orphan: bool) {
-        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return };
+    fn drawn(&mut self, function: FunctionId) -> ((u32, u32), Option<TrackId>) {
+        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return Default::default() };
         if drawn.block != self.writer.block_number() + 1 {
             drawn.enter_block(self.writer);
         }
+        (drawn.local, drawn.isr_track)
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
         if depth.is_none() && !is_orphan {
-            return self.writer.begin_call(track, time_ns, drawn.local, &[]);
+            return self.writer.begin_call(track, time_ns, local, &[]);
         }
-        let local = drawn.local;
         self.begin_with_notes(track, time_ns, local, depth, is_orphan);
     }
 
@@ -136,7 +135,7 @@ impl Timeline {
             let mut ink = Ink { writer, functions, words };
             let added = self.cores[core.index()].calls.nests[number].add(call, &mut ink);
             if let Some(orphans) = added {
-                self.counts.orphan_calls += orphans;
+                self.counts.orphan_calls = self.counts.orphan_calls.saturating_add_signed(orphans);
                 self.counts.overlapping_calls += u64::from(number > 0);
                 return;
             }
@@ -160,7 +159,7 @@ impl Timeline {
         let isr_track = entity.isr.map(|isr| self.isr_track(isr, entities).0);
         let name = self.writer.name(&entity.name);
         let source = entity.source.and_then(|id| Some((id, entities.sources.get(id.index())?.clone())));
-        let drawn = DrawnFunction { name, source, block: 0, local: (0, 0), isr_track };
+        let drawn = DrawnFunction { block: 0, local: (0, 0), isr_track, told: Box::new((name, source)) };
         if self.functions.len() <= function.index() {
             self.functions.resize(function.index() + 1, None);
         }
@@ -180,8 +179,7 @@ impl Timeline {
             ),
         };
         let pid = self.firmware_pid();
-        self.call_tracks = self.call_tracks.saturating_add(1);
-        let kind = TrackKind::Thread { pid, tid: CALLS_TID.saturating_add(self.call_tracks) };
+        let kind = TrackKind::Thread { pid, tid: self.layout.numbers.calls_tid() };
         let rank = u32::from(core.0) * NESTS as u32 + number as u32;
         self.writer.track(Some(process), kind, name.into(), Some(text), rank)
     }

@@ -180,6 +180,11 @@ impl Timeline {
                 what = What { label: signal.into(), args: Args::NONE, batch };
                 "taken"
             }
+            EventKind::NotPosted { to, signal, .. } => {
+                subject = Some(("machine", entities.machines[to.index()].name.to_string()));
+                what = What { label: signal.into(), args: Args::NONE, batch };
+                "not posted"
+            }
             EventKind::StepBegin { machine, signal, .. } => {
                 subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
                 what = What { label: signal.into(), args: Args::NONE, batch };

@@ -98,7 +98,10 @@ impl Timeline {
             return track;
         }
         let text = "What is missing from the capture, with its place in the input file. Open slices end at a loss.";
-        let track = self.writer.track(None, TrackKind::Slices, "Losses".into(), Some(text), 0);
+        let numbers = &self.layout.numbers;
+        let name = if numbers.has_others { format!("Losses of {}", self.settings.firmware_name) } else { "Losses".to_owned() };
+        let rank = numbers.recordings;
+        let track = self.writer.track(None, TrackKind::Slices, name.into(), Some(text), rank);
         self.layout.losses = Some(track);
         track
     }

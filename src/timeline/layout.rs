@@ -3,8 +3,7 @@
 //! Every task is a process of its own with one thread, because the viewer's CPU tracks take colour and label from the process.
 //! The firmware is one more process, first in order, that holds the shared groups.
 
-use rustc_hash::FxHashSet;
-
+use super::numbers::{Numbers, UNKNOWN_TID};
 use super::tasks::Drawn;
 use super::{Timeline, Track, TrackId, TrackKind, Unit};
 use crate::model::{Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
@@ -31,13 +30,6 @@ impl Group {
     ];
 }
 
-/// Process ids of the firmware begin here: above any task number that a person would want to read.
-const FIRMWARE_PID: i32 = 100_000;
-/// The thread that stands for "nobody knows" on a CPU track after a loss.
-const UNKNOWN_TID: i32 = 99_999;
-/// Thread ids of tasks whose own number is taken, or too large, begin here.
-const SPARE_TID: i32 = 1_000_000;
-
 /// The tracks of a session.
 #[derive(Default)]
 pub struct Layout {
@@ -45,39 +37,36 @@ pub struct Layout {
     firmware: Option<TrackId>,
     groups: [Option<TrackId>; Group::ALL.len()],
     pub(super) losses: Option<TrackId>,
-    used_tids: FxHashSet<i32>,
-    spare_tids: i32,
-    unknown_used: bool,
+    pub(super) numbers: Numbers,
+    /// The thread that stands for "nobody knows", once it was needed.
+    unknown_tid: Option<i32>,
 }
 
 impl Layout {
+    pub fn new(numbers: Numbers) -> Layout {
+        Layout { numbers, ..Layout::default() }
+    }
+
     /// The layout of a later session: groups of its own, but no thread id twice.
     pub fn of_session(session: u32, before: &mut Layout) -> Layout {
         Layout {
             session,
             losses: before.losses,
-            used_tids: std::mem::take(&mut before.used_tids),
-            spare_tids: before.spare_tids,
-            unknown_used: before.unknown_used,
+            numbers: std::mem::take(&mut before.numbers),
+            unknown_tid: before.unknown_tid,
             ..Layout::default()
         }
     }
 
     pub fn unknown_tid(&mut self) -> i32 {
-        self.unknown_used = true;
-        UNKNOWN_TID
-    }
-
-    /// A thread or process id that no task has.
-    fn spare_tid(&mut self) -> i32 {
-        self.spare_tids += 1;
-        SPARE_TID + self.spare_tids
+        let numbers = &mut self.numbers;
+        *self.unknown_tid.get_or_insert_with(|| numbers.unknown_tid())
     }
 
     fn tid(&mut self, task: &Task) -> i32 {
-        let own = i32::try_from(task.number).ok().filter(|&number| number > 0 && number < UNKNOWN_TID);
-        let own = own.filter(|_| task.session == 0).filter(|number| self.used_tids.insert(*number));
-        own.unwrap_or_else(|| self.spare_tid())
+        let own = self.numbers.tid(task.number).filter(|&tid| tid > 0 && tid < UNKNOWN_TID);
+        let own = own.filter(|_| task.session == 0).filter(|number| self.numbers.used_tids.insert(*number));
+        own.unwrap_or_else(|| self.numbers.spare_tid())
     }
 }
 
@@ -132,13 +121,34 @@ impl Timeline {
             name += &format!(" (session {})", session + 1);
         }
         let kind = TrackKind::Process { pid: self.firmware_pid() };
-        let track = self.writer.track(None, kind, name.into(), description_of(&told).as_deref(), session);
+        let description = self.with_cpus(description_of(&told));
+        let rank = self.layout.numbers.rank(session);
+        let track = self.writer.track(None, kind, name.into(), description.as_deref(), rank);
         self.layout.firmware = Some(track);
         track
     }
 
     pub(super) fn firmware_pid(&self) -> i32 {
-        FIRMWARE_PID.saturating_add(i32::try_from(self.layout.session).unwrap_or(i32::MAX))
+        self.layout.numbers.firmware_pid(self.layout.session)
+    }
+
+    /// With other recordings in the trace, the description of a firmware also says which CPUs of the viewer are its cores.
+    fn with_cpus(&self, description: Option<String>) -> Option<String> {
+        let numbers = &self.layout.numbers;
+        if !numbers.has_others {
+            return description;
+        }
+        let first = numbers.first_cpu;
+        let cpus = match self.settings.cores {
+            0 | 1 => format!("CPU {first} of the trace"),
+            cores => format!("cores 0 to {}: CPU {first} to {} of the trace", cores - 1, first.saturating_add(cores - 1)),
+        };
+        Some(description.map_or_else(|| cpus.clone(), |description| format!("{description}\n{cpus}")))
+    }
+
+    /// The name of a process: with other recordings in the trace it says whose it is.
+    fn process_name(&self, name: std::sync::Arc<str>) -> std::sync::Arc<str> {
+        if self.layout.numbers.has_others { format!("{}: {name}", self.settings.firmware_name).into() } else { name }
     }
 
     /// The track of a group that a format made, and those of the groups around it.
@@ -164,9 +174,11 @@ impl Timeline {
             let entity = &entities.groups[id.index()];
             let description = entity.description.as_deref();
             let (made, pid) = if entity.is_process {
-                let pid = self.layout.spare_tid();
+                let pid = self.layout.numbers.spare_tid();
                 let kind = TrackKind::Process { pid };
-                (self.writer.track(None, kind, entity.name.clone(), description, entity.rank.saturating_add(1)), Some(pid))
+                let name = self.process_name(entity.name.clone());
+                let rank = self.layout.numbers.rank(entity.rank.saturating_add(1));
+                (self.writer.track(None, kind, name, description, rank), Some(pid))
             } else {
                 let parent = track.unwrap_or_else(|| self.firmware());
                 (self.writer.track(Some(parent), TrackKind::Group, entity.name.clone(), description, entity.rank), None)
@@ -182,7 +194,7 @@ impl Timeline {
 
     /// What the track of a lane with log messages is: a thread of the process that it hangs under.
     pub(super) fn log_thread(&mut self, owner: LaneOwner, entities: &Entities) -> TrackKind {
-        let tid = self.layout.spare_tid();
+        let tid = self.layout.numbers.spare_tid();
         let pid = match owner {
             LaneOwner::Task(task) => Some(self.drawn(task, entities).pid),
             LaneOwner::Group(mut group) => loop {
@@ -266,32 +278,42 @@ impl Timeline {
         let mut tracks = Vec::with_capacity(order.len() * 2 + 2);
         for (rank, &task) in (first_rank..).zip(&order) {
             let Some(drawn) = self.tasks[task].drawn else { continue };
-            let rank = i32::try_from(rank).unwrap_or(i32::MAX);
+            let rank = i32::try_from(self.layout.numbers.rank(rank)).unwrap_or(i32::MAX);
             let entity = &entities.tasks[task];
             let description = match entity.kind {
                 TaskKind::TimerService => format!("task #{}, the timer service", entity.number),
                 _ => format!("task #{}", entity.number),
             };
-            push_task(&mut tracks, drawn, self.writer.text_of(drawn.comm), &description, rank);
+            let name = self.writer.text_of(drawn.comm);
+            push_task(&mut tracks, drawn, self.process_name(name.clone()), name, &description, rank);
         }
-        if self.layout.unknown_used {
+        if let Some(tid) = self.layout.unknown_tid {
             let comm = self.words.unknown;
             let drawn = Drawn {
-                pid: UNKNOWN_TID,
-                tid: UNKNOWN_TID,
+                pid: tid,
+                tid,
                 comm,
                 process: self.writer.reserve_track(),
                 thread: self.writer.reserve_track(),
                 idle: false,
             };
             let text = "Stands on the CPU tracks where nobody knows which task ran, after a loss.";
-            push_task(&mut tracks, drawn, self.writer.text_of(comm), text, i32::MAX);
+            let name = self.writer.text_of(comm);
+            let rank = i32::try_from(self.layout.numbers.rank(u32::MAX)).unwrap_or(i32::MAX);
+            push_task(&mut tracks, drawn, self.process_name(name.clone()), name, text, rank);
         }
         tracks
     }
 }
 
-fn push_task(tracks: &mut Vec<Track>, drawn: Drawn, name: std::sync::Arc<str>, description: &str, rank: i32) {
+fn push_task(
+    tracks: &mut Vec<Track>,
+    drawn: Drawn,
+    process_name: std::sync::Arc<str>,
+    name: std::sync::Arc<str>,
+    description: &str,
+    rank: i32,
+) {
     let process = TrackKind::Process { pid: drawn.pid };
     let thread = TrackKind::Thread { pid: drawn.pid, tid: drawn.tid };
     let description = Some(description.into());
@@ -299,7 +321,7 @@ fn push_task(tracks: &mut Vec<Track>, drawn: Drawn, name: std::sync::Arc<str>, d
         id: drawn.process,
         parent: None,
         kind: process,
-        name: name.clone(),
+        name: process_name,
         description: description.clone(),
         rank,
     });

@@ -11,7 +11,7 @@
 //! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`what`]: their labels and args;
 //! - [`calls`]: completed calls of functions, nested;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
-//! - [`layout`]: which tracks there are and how they are grouped.
+//! - [`layout`]: which tracks there are and how they are grouped; [`numbers`]: what is numbered once for a whole trace.
 //!
 //! What is not known is not drawn: before the first event, and after a gap, a task has no state until an event tells it.
 
@@ -27,6 +27,7 @@ mod layout;
 mod machines;
 mod memory;
 mod notify;
+mod numbers;
 mod objects;
 mod op;
 mod sched;
@@ -42,6 +43,7 @@ mod limits;
 #[cfg(test)]
 mod tests;
 
+pub use numbers::Numbers;
 pub use op::{
     Arg, ArgValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit,
     WakingRow,
@@ -111,8 +113,6 @@ pub struct Timeline {
     /// By function, once met.
     functions: Vec<Option<DrawnFunction>>,
     call_words: CallWords,
-    /// How many tracks of calls there are.
-    call_tracks: i32,
     heap: HeapState,
     /// What may be open: visited, and emptied, at a gap.
     touched: Touched,
@@ -259,7 +259,14 @@ impl Timeline {
     /// An empty timeline.
     #[must_use]
     pub fn new(settings: Settings) -> Timeline {
+        Timeline::continuing(settings, Numbers::default())
+    }
+
+    /// An empty timeline for a trace into which others were drawn before.
+    #[must_use]
+    pub fn continuing(settings: Settings, numbers: Numbers) -> Timeline {
         let mut writer = Writer::new(settings.range_ns.map(|(from_ns, to_ns)| Clip::new(from_ns, to_ns)));
+        writer.go_on_from(&numbers);
         let words = Words::new(&mut writer);
         let machine_words = MachineWords::new(&mut writer);
         let call_words = CallWords::new(&mut writer);
@@ -267,7 +274,7 @@ impl Timeline {
             settings,
             writer,
             words,
-            layout: Layout::default(),
+            layout: Layout::new(numbers),
             now_ns: 0,
             session: 0,
             cores: Vec::new(),
@@ -285,7 +292,6 @@ impl Timeline {
             notes: Vec::new(),
             functions: Vec::new(),
             call_words,
-            call_tracks: 0,
             heap: HeapState::default(),
             touched: Touched::default(),
             wait_names: [None; WaitReason::COUNT],
@@ -367,6 +373,8 @@ impl Timeline {
                 EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
+                // What failed is on a lane of the format's own.
+                EventKind::NotPosted { .. } => {}
                 kind @ (EventKind::Posted { .. }
                 | EventKind::Taken { .. }
                 | EventKind::StepBegin { .. }
@@ -413,8 +421,9 @@ impl Timeline {
     }
 
     fn flush_rows(&mut self) {
+        let first_cpu = self.layout.numbers.first_cpu();
         for (core, state) in self.cores.iter_mut().enumerate() {
-            state.rows.flush(core as u16, &mut self.writer);
+            state.rows.flush(core as u16, first_cpu, &mut self.writer);
         }
     }
 
@@ -434,6 +443,16 @@ impl Timeline {
         let mut tracks = self.describe_tasks(entities);
         self.describe_machines(entities, &mut tracks);
         tracks
+    }
+
+    /// The numbers that are taken, for the timeline of the next recording. Nothing may be drawn after it.
+    #[must_use]
+    pub fn into_numbers(mut self) -> Numbers {
+        let mut numbers = std::mem::take(&mut self.layout.numbers);
+        self.writer.leave_to(&mut numbers);
+        let met = u16::try_from(self.cores.len()).unwrap_or(u16::MAX);
+        numbers.end_recording(self.settings.cores.max(met), self.session.saturating_add(1));
+        numbers
     }
 
     /// What could not be matched so far.

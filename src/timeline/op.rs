@@ -157,11 +157,15 @@ pub enum ArgValue {
     Name(u32),
     /// One of [`Block::text_refs`].
     Text(u32),
-    /// No annotation: the event is a log message. One of [`Block::text_refs`], and its severity from 2 (verbose) to 7 (fatal), 0
-    /// for none. At most one of an event, and never in one with [`ArgValue::Source`] behind it.
-    LogBody(u32, u8),
-    /// No annotation: the event's place in the source code, one of [`Block::sources`]. At most one of an event.
-    Source(u32),
+    /// No annotation: the event is a log message. At most one of an event.
+    Log {
+        /// One of [`Block::text_refs`].
+        body: u32,
+        /// Its place in the source code, one more than an index into [`Block::sources`]; 0 for none.
+        source: u32,
+        /// From 2 (verbose) to 7 (fatal), 0 for none.
+        priority: u8,
+    },
 }
 
 /// A track, as the viewer is told of it.

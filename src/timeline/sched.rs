@@ -94,8 +94,9 @@ impl CoreRows {
         self.rows.len()
     }
 
-    /// Moves all rows before the first undecided one into the present block. `core` is this core's number.
-    pub fn flush(&mut self, core: u16, writer: &mut Writer) {
+    /// Moves all rows before the first undecided one into the present block. `core` is this core's number, and `first_cpu` what
+    /// core 0 is called in the trace.
+    pub fn flush(&mut self, core: u16, first_cpu: u16, writer: &mut Writer) {
         let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.start_ns(), clip.end_ns()));
         let undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
         let decided = self.rows.iter().position(undecided).unwrap_or(self.rows.len());
@@ -103,7 +104,7 @@ impl CoreRows {
             return;
         }
         let mut rows = std::mem::take(&mut self.rows);
-        let mut bundles = Bundles::new(core);
+        let mut bundles = Bundles::new(core.saturating_add(first_cpu));
         let in_range = |time_ns: u64| from_ns <= time_ns && time_ns <= to_ns;
         for row in rows.drain(..decided) {
             match row {
@@ -113,7 +114,8 @@ impl CoreRows {
                 }
                 Row::Waking(waking) if in_range(waking.time_ns) => {
                     self.enter_range(from_ns, &mut bundles, writer);
-                    bundles.wake(waking, writer);
+                    let target_core = waking.target_core.saturating_add(first_cpu);
+                    bundles.wake(Waking { target_core, ..waking }, writer);
                 }
                 Row::Switch(switch) if switch.time_ns < from_ns => self.before_range = Some(switch),
                 Row::Switch(_) => self.end_range(to_ns, &mut bundles, writer),

@@ -217,13 +217,13 @@ impl Timeline {
 
     #[cold]
     fn decide_oldest(&mut self, core: CoreId) {
-        self.cores[core.index()].rows.flush(core.0, &mut self.writer);
+        self.cores[core.index()].rows.flush(core.0, self.layout.numbers.first_cpu(), &mut self.writer);
         // Well below the limit, so that it is not reached again at once.
         while self.cores[core.index()].rows.len() > PENDING_ROWS / 2 {
             let rows = self.undecided.iter().filter_map(|&task| Some((self.tasks[task.index()].row?, task)));
             let Some((_, oldest)) = rows.filter(|((row_core, _), _)| *row_core == core).min() else { return };
             self.give_up(oldest);
-            self.cores[core.index()].rows.flush(core.0, &mut self.writer);
+            self.cores[core.index()].rows.flush(core.0, self.layout.numbers.first_cpu(), &mut self.writer);
         }
     }
 

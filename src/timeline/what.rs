@@ -60,26 +60,41 @@ impl Timeline {
     pub(super) fn push_args(&mut self, notes: &mut Vec<Note>, what: What<'_>, entities: &Entities) -> Option<(u64, Flow)> {
         let mut flow = None;
         for arg in what.batch.args_of(what.args) {
-            let value = match arg.value {
-                ArgValue::Uint(value) => NoteValue::Uint(value),
-                ArgValue::Int(value) => NoteValue::Int(value),
-                ArgValue::Hex(value) => NoteValue::Hex(value),
-                ArgValue::Float(value) => NoteValue::Float(value),
-                ArgValue::Bool(value) => NoteValue::Bool(value),
-                ArgValue::Name(name) => NoteValue::Name(self.name_of(name, entities)),
-                ArgValue::Text(text) => NoteValue::Text(self.writer.add_text(what.batch.texts.get(text))),
-                ArgValue::FlowOut(number) => {
-                    flow = Some((number | FORMATS_FLOW, Flow::Out));
-                    continue;
-                }
-                ArgValue::FlowIn(number) => {
-                    flow = Some((number | FORMATS_FLOW, Flow::In));
-                    continue;
-                }
-            };
-            notes.push(Note { name: self.name_of(arg.name, entities), value });
+            match self.note_of(arg, what, entities) {
+                Ok(note) => notes.push(note),
+                Err(found) => flow = Some(found),
+            }
         }
         flow
+    }
+
+    /// Gives the args of an event to the writer at once, and returns its flow, if it has one.
+    pub(super) fn write_args(&mut self, what: What<'_>, entities: &Entities) -> Option<(u64, Flow)> {
+        let mut flow = None;
+        for arg in what.batch.args_of(what.args) {
+            match self.note_of(arg, what, entities) {
+                Ok(note) => self.writer.note(note),
+                Err(found) => flow = Some(found),
+            }
+        }
+        flow
+    }
+
+    /// An arg as a note, or the flow that it tells.
+    #[inline]
+    fn note_of(&mut self, arg: &model::Arg, what: What<'_>, entities: &Entities) -> Result<Note, (u64, Flow)> {
+        let value = match arg.value {
+            ArgValue::Uint(value) => NoteValue::Uint(value),
+            ArgValue::Int(value) => NoteValue::Int(value),
+            ArgValue::Hex(value) => NoteValue::Hex(value),
+            ArgValue::Float(value) => NoteValue::Float(value),
+            ArgValue::Bool(value) => NoteValue::Bool(value),
+            ArgValue::Name(name) => NoteValue::Name(self.name_of(name, entities)),
+            ArgValue::Text(text) => NoteValue::Text(self.writer.add_text(what.batch.texts.get(text))),
+            ArgValue::FlowOut(number) => return Err((number | FORMATS_FLOW, Flow::Out)),
+            ArgValue::FlowIn(number) => return Err((number | FORMATS_FLOW, Flow::In)),
+        };
+        Ok(Note { name: self.name_of(arg.name, entities), value })
     }
 
     /// The notes and the flow of an event, in memory that is used again: give it back with [`Timeline::keep_notes`].

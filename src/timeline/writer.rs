@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, Verdict};
+use super::numbers::Numbers;
 use super::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
 use crate::model::{Source, SourceId, TextRef};
 
@@ -55,10 +56,15 @@ pub enum NoteValue {
     Name(Name),
     /// A text put into the present block with [`Writer::add_text`].
     Text(u32),
-    /// The message of a log: such a text and its severity. The note's name does not matter.
-    LogBody(u32, u8),
-    /// A place in the source code put into the present block with [`Writer::add_source`]. The note's name does not matter.
-    Source(u32),
+    /// The message of a log, which is no annotation: the note's name does not matter.
+    Log {
+        /// A text put into the present block with [`Writer::add_text`].
+        body: u32,
+        /// One more than a place put into the present block with [`Writer::add_source`]; 0 for none.
+        source: u32,
+        /// In the viewer's numbers.
+        priority: u8,
+    },
 }
 
 /// Builds blocks. Operations come in order of time, except those that are known late.
@@ -88,6 +94,18 @@ impl Writer {
             clip,
             sources: Vec::new(),
         }
+    }
+
+    /// Begins with the numbers that are free. Before anything is written.
+    pub fn go_on_from(&mut self, numbers: &Numbers) {
+        (self.next_track, self.next_flow) = (numbers.next_track, numbers.next_flow);
+        self.block.number = numbers.next_block;
+    }
+
+    /// Says which numbers are free now. After everything is sealed.
+    pub fn leave_to(&self, numbers: &mut Numbers) {
+        (numbers.next_track, numbers.next_flow) = (self.next_track, self.next_flow);
+        numbers.next_block = self.block.number;
     }
 
     /// Interns a name. Names are those of entities and phrases made of them: their number does not grow with the input.
@@ -249,23 +267,46 @@ impl Writer {
     }
 
     fn notes(&mut self, notes: &[Note]) -> (u32, u8) {
-        let start = self.block.args.len() as u32;
-        for note in notes.iter().take(usize::from(u8::MAX)) {
-            let name = self.local(note.name);
-            let value = match note.value {
-                NoteValue::Uint(value) => ArgValue::Uint(value),
-                NoteValue::Int(value) => ArgValue::Int(value),
-                NoteValue::Hex(value) => ArgValue::Hex(value),
-                NoteValue::Float(value) => ArgValue::Float(value),
-                NoteValue::Bool(value) => ArgValue::Bool(value),
-                NoteValue::Text(index) => ArgValue::Text(index),
-                NoteValue::LogBody(index, severity) => ArgValue::LogBody(index, severity),
-                NoteValue::Source(index) => ArgValue::Source(index),
-                NoteValue::Name(value) => ArgValue::Name(self.local(value)),
-            };
-            self.block.args.push(Arg { name, value });
-        }
+        let start = self.notes_start();
+        notes.iter().for_each(|&note| self.note(note));
+        self.notes_since(start)
+    }
+
+    /// Where the notes of the next event start, which may be given one by one.
+    #[inline]
+    pub fn notes_start(&self) -> u32 {
+        self.block.args.len() as u32
+    }
+
+    /// Adds a note of the next event.
+    #[inline]
+    pub fn note(&mut self, note: Note) {
+        let name = self.local(note.name);
+        let value = match note.value {
+            NoteValue::Uint(value) => ArgValue::Uint(value),
+            NoteValue::Int(value) => ArgValue::Int(value),
+            NoteValue::Hex(value) => ArgValue::Hex(value),
+            NoteValue::Float(value) => ArgValue::Float(value),
+            NoteValue::Bool(value) => ArgValue::Bool(value),
+            NoteValue::Text(index) => ArgValue::Text(index),
+            NoteValue::Log { body, source, priority } => ArgValue::Log { body, source, priority },
+            NoteValue::Name(value) => ArgValue::Name(self.local(value)),
+        };
+        self.block.args.push(Arg { name, value });
+    }
+
+    /// The notes given since; those beyond what an event can have are left out.
+    fn notes_since(&mut self, start: u32) -> (u32, u8) {
+        self.block.args.truncate(start as usize + usize::from(u8::MAX));
         (start, (self.block.args.len() as u32 - start) as u8)
+    }
+
+    /// An instant whose notes were given since `start`.
+    pub fn instant_since(&mut self, start: u32, track: TrackId, time_ns: u64, label: Label<'_>, (value, flow): (u64, Flow)) {
+        let (args_start, args_len) = self.notes_since(start);
+        let name = self.label(label);
+        let value = value.cast_signed();
+        self.push(Op { time_ns, value, track, name, args_start, args_len, kind: OpKind::Instant, flow });
     }
 
     /// A slice begins.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// Which parts of the library each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("symbols", &[]),
     ("frame", &["model"]),
@@ -19,41 +19,55 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("input", &["format", "model"]),
     ("timeline", &["model"]),
     ("stats", &["model"]),
+    ("metrics", &["stats"]),
     ("perfetto", &["timeline", "model"]),
     ("pipeline", &["format", "model", "perfetto", "stats", "timeline"]),
     ("report", &["format", "input", "model", "pipeline", "stats"]),
-    ("cli", &["format", "input", "model", "pipeline", "report", "stats"]),
+    ("cli", &["format", "input", "metrics", "model", "pipeline", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
-const BLIND_TO_FORMATS: [&str; 6] = ["model", "symbols", "frame", "timeline", "stats", "perfetto"];
+const BLIND_TO_FORMATS: [&str; 7] = ["model", "symbols", "frame", "timeline", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 28] = [
+    ("anstream", &["cli"]),
+    ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
     ("clap", &["cli"]),
+    ("clap_complete", &["cli"]),
+    ("clap_mangen", &["cli"]),
     ("cpp_demangle", &["symbols"]),
     ("crc", &["format", "frame", "symbols"]),
     ("ctrlc", &["cli"]),
-    ("flate2", &["input"]),
+    ("flate2", &["input", "pipeline"]),
     ("gimli", &["symbols"]),
+    ("globset", &["cli"]),
+    ("http", &["cli"]),
+    ("httparse", &["cli"]),
     ("indicatif", &["cli"]),
+    ("libc", &["cli", "input"]),
     ("memmap2", &["input"]),
     ("object", &["symbols"]),
+    ("open", &["cli"]),
+    ("percent_encoding", &["cli"]),
     ("prost", &["perfetto"]),
+    ("quick_xml", &["report"]),
     ("rayon", &["pipeline"]),
     ("rustc_demangle", &["symbols"]),
     ("tempfile", &["cli", "input"]),
-    ("zstd", &["input"]),
+    ("toml", &["metrics"]),
+    ("walkdir", &["cli"]),
+    ("zstd", &["input", "pipeline"]),
 ];
 
 /// Parts of the standard library that reach outside of the program. `std::process` is needed by `main` for its exit code.
 const OUTSIDE: [(&str, &[&str]); 6] = [
     ("env", &["cli"]),
     ("fs", &["cli", "input"]),
-    ("net", &[]),
+    ("net", &["cli"]),
     ("process", &["cli", "main"]),
-    ("thread", &["pipeline"]),
+    ("thread", &["cli", "pipeline"]),
     ("time", &["cli"]),
 ];
 
@@ -102,7 +116,7 @@ fn formats() -> Vec<String> {
 /// All Rust files of the repository, relative to its root, with `/` between folders.
 fn rust_files() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in ["src", "tests", "benches", "xtask/src", "fuzz/fuzz_targets", "target/tests/differential"] {
+    for folder in ["src", "tests", "benches", "examples", "xtask/src", "fuzz/fuzz_targets", "target/tests/differential"] {
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(root().join(&folder)) else { continue };

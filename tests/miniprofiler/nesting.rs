@@ -124,6 +124,38 @@ fn random_trees_are_drawn_as_they_are() {
     }
 }
 
+/// The exits of some calls are interrupted before their records are written, so what interrupted them is told first, by up to three
+/// handlers that nest: it is drawn behind them, and they are around what they called.
+#[test]
+fn calls_whose_exits_are_interrupted_are_around_what_they_called() {
+    let mut others = 0;
+    for seed in 200..260 {
+        let mut random = Random(seed);
+        let mut wire: Vec<Record> = Vec::new();
+        let mut at = 0;
+        for _ in 0..80 {
+            tree(&mut random, &mut at, 3, &mut wire);
+            if random.below(3) == 0 {
+                let end = at;
+                let interrupted = wire.pop().unwrap();
+                let handlers = 1 + random.below(3) as u32;
+                for inner in (0..handlers).rev() {
+                    wire.push((0x900 + inner, end + inner, 2 * (handlers - inner), 3 + inner as u16));
+                }
+                at += 2 * handlers;
+                wire.push(interrupted);
+            }
+        }
+        wire.push((2, 0, at, 2));
+        assert!(wire.windows(2).any(|pair| pair[0].1 + pair[0].2 > pair[1].1 + pair[1].2), "seed {seed}: none is late");
+        let (trace, ledger) = convert(&wire);
+        assert_eq!(sorted(shown(&trace)), told(&wire), "seed {seed}");
+        // Of what waits for its caller longest, some may have been written already.
+        others += ledger.iter().map(|(_, count)| count).sum::<u64>();
+    }
+    assert!(others <= 4, "{others} calls are drawn elsewhere, or without their callers");
+}
+
 /// Of random trees some calls are missing: what is left is drawn, each with its times and depth, or counted.
 #[test]
 fn with_losses_nothing_is_moved() {

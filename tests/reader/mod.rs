@@ -52,6 +52,10 @@ pub struct Trace {
     pub wakings: BTreeMap<u32, Vec<Waking>>,
     /// The trace attributes.
     pub attributes: BTreeMap<String, Attribute>,
+    /// What the clocks of the first snapshot read, by number: the viewer takes the time of day from there.
+    pub first_snapshot: Option<BTreeMap<u32, u64>>,
+    /// What other clocks read: the trace's time, the number of the clock, its value; in the order of the file.
+    pub clock_readings: Vec<(u64, u32, u64)>,
     /// The number of packets.
     pub packets: usize,
 }

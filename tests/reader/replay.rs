@@ -17,6 +17,7 @@ use super::slices::{self, Event, EventKind, Value};
 use super::wire::{self, Field};
 use super::{Arg, Attribute, LogRow, Switch, Trace, TrackInfo, TrackKind, Waking};
 
+const REALTIME: u32 = 1;
 const BOOTTIME: u32 = 6;
 const STATE_CLEARED: u32 = 1;
 const NEEDS_STATE: u32 = 2;
@@ -125,18 +126,30 @@ impl Replay {
     }
 
     fn clock_snapshot(&mut self, id: Option<u32>, snapshot: &ClockSnapshot) -> Result<(), String> {
-        for clock in &snapshot.clocks {
+        let base = snapshot.clocks.iter().find(|clock| clock.clock_id() == BOOTTIME).ok_or("no link to BOOTTIME")?;
+        let is_first = self.trace.first_snapshot.is_none();
+        let first = self.trace.first_snapshot.get_or_insert_with(BTreeMap::new);
+        for (index, clock) in snapshot.clocks.iter().enumerate() {
             let (clock_id, time) = (clock.clock_id(), clock.timestamp());
             let is_private = (64..128).contains(&clock_id);
+            ensure([REALTIME, BOOTTIME].contains(&clock_id) || is_private, || format!("clock {clock_id} is not known here"))?;
             ensure(is_private || !clock.is_incremental(), || format!("clock {clock_id} must not be incremental"))?;
+            ensure(i64::try_from(time).is_ok(), || format!("clock {clock_id} reads {time}, negative for the viewer"))?;
+            let is_twice = snapshot.clocks.iter().take(index).any(|before| before.clock_id() == clock_id);
+            ensure(!is_twice, || format!("clock {clock_id} twice in a snapshot"))?;
             let owner = if is_private { id.ok_or("a private clock without sequence id")? } else { 0 };
             let last = self.snapshots.insert((owner, clock_id), time).unwrap_or(0);
-            ensure(last <= time, || format!("clock {clock_id} goes back from {last} to {time}"))?;
-            if is_private {
-                ensure(clock.is_incremental(), || format!("private clock {clock_id} is not incremental"))?;
-                let base = snapshot.clocks.iter().find(|clock| clock.clock_id() == BOOTTIME).ok_or("no link to BOOTTIME")?;
+            // The viewer refuses the trace's clock if it goes back, and no longer converts from another one that does.
+            let may_go_back = clock_id != BOOTTIME && !clock.is_incremental();
+            ensure(may_go_back || last <= time, || format!("clock {clock_id} goes back from {last} to {time}"))?;
+            if clock.is_incremental() {
                 ensure(base.timestamp() == time, || "the private clock has an offset".into())?;
                 self.sequences.entry(owner).or_default().clocks.insert(clock_id, time);
+            } else if clock_id != BOOTTIME {
+                self.trace.clock_readings.push((base.timestamp(), clock_id, time));
+            }
+            if is_first {
+                first.insert(clock_id, time);
             }
         }
         Ok(())

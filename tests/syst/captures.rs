@@ -180,12 +180,14 @@ pub fn text() -> Vec<Capture> {
     .iter()
     .map(|hex| format!("SYS-T RAW DATA: {hex}\n"))
     .collect();
-    vec![
+    let mut captures = crate::clocks::text_captures();
+    captures.extend([
         capture("every_kind", all.into_bytes()),
         capture("console", console.into_bytes()),
         capture("malformed", malformed.into_bytes()),
         capture("functions", functions().iter().map(|frame| line(frame)).collect::<String>().into_bytes()),
-    ]
+    ]);
+    captures
 }
 
 pub fn raw() -> Vec<Capture> {
@@ -250,12 +252,14 @@ pub fn stp() -> Vec<Capture> {
     let natural = packets(NibbleOrder::Msb, TimeScheme::Natural, false, Ending::Flag);
     let mut framed = Vec::new();
     tpiu::wrap(&natural, 0x21, &mut framed);
-    vec![
+    let mut captures = crate::clocks::stp_captures();
+    captures.extend([
         capture("natural_flags", natural),
         capture("natural_lsb", packets(NibbleOrder::Lsb, TimeScheme::Natural, false, Ending::Flag)),
         capture("delta_told_lsb", packets(NibbleOrder::Lsb, TimeScheme::Delta, true, Ending::Marked)),
         capture("gray_marked", packets(NibbleOrder::Msb, TimeScheme::Gray, false, Ending::Marked)),
         capture("losses", losses.finish()),
         capture("tpiu", framed),
-    ]
+    ]);
+    captures
 }

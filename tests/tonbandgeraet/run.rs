@@ -27,6 +27,7 @@ pub fn records(capture: &[u8]) -> Records {
 
 pub fn generated(bytes: u64, seed: u64, cores: u16, damage: Damage) -> Vec<u8> {
     let mut capture = Vec::new();
-    generate(&GenerateOptions { bytes, seed, cores, damage }, &mut capture).expect("memory does not fail");
+    generate(&GenerateOptions { bytes, seed, cores, damage, ..GenerateOptions::default() }, &mut capture)
+        .expect("memory does not fail");
     capture
 }

@@ -13,7 +13,7 @@ use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::qs::generate as qs;
 use traceconv::format::sys_t::generate::Carrier;
 use traceconv::format::sys_t::stp::NibbleOrder;
-use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions};
+use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions, SlowTask};
 use traceconv::format::tsp::generate as tsp;
 
 use self::sys_t::SysT;
@@ -58,6 +58,9 @@ pub struct MiniProfiler {
     /// What goes wrong between the device and the file
     #[arg(long, value_enum, default_value_t = LineDamage::None)]
     damage: LineDamage,
+    /// A function that takes so much of its usual time, e.g. `0x080001B5=150%`
+    #[arg(long, value_name = "ADDRESS=PERCENT", value_parser = parse_slow_function)]
+    slow_function: Option<miniprofiler::SlowFunction>,
     /// Where to write it; standard output if not given
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -119,6 +122,9 @@ pub struct Tonbandgeraet {
     /// What goes wrong between the target and the file
     #[arg(long, value_enum, default_value_t = Damage::None)]
     damage: Damage,
+    /// A task that takes so much of its usual time, e.g. `sensor=150%`
+    #[arg(long, value_name = "TASK=PERCENT", value_parser = parse_slow_task)]
+    slow_task: Option<SlowTask>,
     /// Where to write it; standard output if not given
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -209,7 +215,8 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
                 Damage::Cuts => generate::Damage::Cuts,
                 Damage::Drops => generate::Damage::Drops,
             };
-            let options = GenerateOptions { bytes: arguments.bytes, seed: arguments.seed, cores: arguments.cores, damage };
+            let &Tonbandgeraet { bytes, seed, cores, slow_task, .. } = arguments;
+            let options = GenerateOptions { bytes, seed, cores, damage, slow_task };
             write(arguments.output.as_ref(), |out| generate::generate(&options, out))
         }
         Capture::SystText(arguments) => sys_t::run(arguments, Carrier::Text),
@@ -242,10 +249,19 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
                 LineDamage::Losses => miniprofiler::Damage::Losses,
                 LineDamage::Line => miniprofiler::Damage::Line,
             };
-            let MiniProfiler { bytes, seed, sleep_us, main_returns, commands, .. } = *arguments;
+            let MiniProfiler { bytes, seed, sleep_us, main_returns, commands, slow_function, .. } = *arguments;
             let (reading, start_us) = (Reading::HOST, 0);
-            let options =
-                miniprofiler::GenerateOptions { bytes, seed, reading, start_us, sleep_us, main_returns, commands, damage };
+            let options = miniprofiler::GenerateOptions {
+                bytes,
+                seed,
+                reading,
+                start_us,
+                sleep_us,
+                main_returns,
+                commands,
+                damage,
+                slow_function,
+            };
             write(arguments.output.as_ref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
         }
     }
@@ -261,6 +277,24 @@ fn write(path: Option<&PathBuf>, generate: impl Fn(&mut dyn Write) -> io::Result
     // The generators write in large pieces already, but in small ones for small captures.
     let mut out = BufWriter::new(&mut out);
     generate(&mut out).and_then(|()| out.flush()).context("cannot write the capture")
+}
+
+fn parse_slow_task(text: &str) -> Result<SlowTask, String> {
+    let (name, percent) = parse_share(text)?;
+    SlowTask::named(name, percent).ok_or_else(|| format!("the firmware has no task {name:?}"))
+}
+
+fn parse_slow_function(text: &str) -> Result<miniprofiler::SlowFunction, String> {
+    let (address, percent) = parse_share(text)?;
+    let address = u32::from_str_radix(address.trim_start_matches("0x"), 16).map_err(|_| format!("{address:?} is no address"))?;
+    Ok(miniprofiler::SlowFunction { address, percent })
+}
+
+/// `name=150%`, up to 100 times the usual.
+fn parse_share(text: &str) -> Result<(&str, u32), String> {
+    let (name, percent) = text.split_once('=').ok_or("a name and a share are expected: sensor=150%")?;
+    let percent = percent.trim_end_matches('%').parse().ok().filter(|&percent| percent <= 10_000);
+    Ok((name, percent.ok_or("a share from 0% to 10000% is expected")?))
 }
 
 pub fn parse_bytes(text: &str) -> Result<u64, String> {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bless;
+mod browser;
 mod codegen;
 mod generate;
 mod target;
@@ -22,6 +23,8 @@ enum Task {
     Gen(generate::Capture),
     /// Write the captures and views under testdata/ anew
     Bless,
+    /// Show traces in a real browser, with a stand-in for the viewer. Needs Chromium
+    BrowserTest,
     /// Measure the converter as a whole process
     Bench(bench::Bench),
     /// Write what is made of the table of events, target/events.toml
@@ -38,6 +41,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Gen(capture) => generate::run(&capture),
         Task::Bless => bless::run(),
+        Task::BrowserTest => browser::test(),
         Task::Bench(options) => bench::run(&options),
         Task::Codegen(arguments) => codegen::run(&arguments),
         Task::TargetTest(arguments) => target::test(&arguments),

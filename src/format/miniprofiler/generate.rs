@@ -28,6 +28,17 @@ pub struct GenerateOptions {
     pub commands: bool,
     /// What goes wrong on the way.
     pub damage: Damage,
+    /// A function that takes longer, as after a change of its code.
+    pub slow_function: Option<SlowFunction>,
+}
+
+/// A function that takes another time by itself, without what it calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowFunction {
+    /// Its address, as its hook tells it.
+    pub address: u32,
+    /// How much of its usual time it takes.
+    pub percent: u32,
 }
 
 impl Default for GenerateOptions {
@@ -41,6 +52,7 @@ impl Default for GenerateOptions {
             main_returns: false,
             commands: false,
             damage: Damage::None,
+            slow_function: None,
         }
     }
 }
@@ -170,7 +182,7 @@ impl Firmware<'_> {
     }
 
     fn call(&mut self, number: usize) -> io::Result<()> {
-        let Function { own_us, calls, .. } = FUNCTIONS[number];
+        let Function { address, own_us, calls } = FUNCTIONS[number];
         let entry_us = self.now_us;
         self.depth += 1;
         for &(callee, times) in calls {
@@ -181,7 +193,8 @@ impl Firmware<'_> {
             }
         }
         let own_us = self.random.below(u64::from(own_us) + 1);
-        self.pass(own_us)?;
+        let slow = self.stream.options.slow_function.filter(|slow| slow.address == address);
+        self.pass(slow.map_or(own_us, |slow| own_us * u64::from(slow.percent) / 100))?;
         self.depth -= 1;
         self.end_of(number, entry_us)
     }

@@ -39,6 +39,14 @@ impl Format for MiniProfiler {
         "MiniProfiler"
     }
 
+    fn recorded_by(&self) -> &'static str {
+        "firmware built with -finstrument-functions and MiniProfiler's hooks: completed calls of functions, over a serial line"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "packets whose length leads to an end byte and whose CRC is right"
+    }
+
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
         probe::probe(sample, whole)
     }

@@ -99,13 +99,22 @@ impl Options {
             }
             None => None,
         };
+        let requires_match = options.flag("require-elf-match");
+        if requires_match && symbols.is_none() {
+            // Whoever asks for this relies on it.
+            return Err(OptionError {
+                option: "require-elf-match",
+                found: "no program is given that could match".into(),
+                expected: "name it with --elf FILE".into(),
+            });
+        }
         Ok(Options {
             clock: options.clock,
             time_unit: options.text("time-unit").map(time_unit).transpose()?,
             min_duration_ns: options.text("min-duration").map(duration_ns).transpose()?.unwrap_or(0),
             function: options.text("function").map(function).transpose()?,
             symbols,
-            requires_match: options.flag("require-elf-match"),
+            requires_match,
         })
     }
 

@@ -137,6 +137,18 @@ impl Grammar for Framing {
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
         each(at + self.frame(input, at).map_or(1, |frame| frame.bytes()));
     }
+
+    #[inline]
+    fn may_reach_beyond(&self, input: &[u8], at: usize, end: usize) -> bool {
+        // No packet has the header of a command, but what is not one may be the other.
+        let reached = match input.get(at..).and_then(<[u8]>::first_chunk::<PACKET_HEAD>) {
+            Some(&[one, two, _, low, high]) if [one, two] == self.reading.header => {
+                (PACKET_OVERHEAD + usize::from(u16::from_le_bytes([low, high]))).max(COMMAND_BYTES)
+            }
+            _ => COMMAND_BYTES,
+        };
+        at.saturating_add(reached) > end
+    }
 }
 
 /// The reading of an input and how many of its first packets speak for it, at most [`WITNESSES`]. Looks at the input up to there.

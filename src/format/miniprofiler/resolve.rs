@@ -68,8 +68,17 @@ impl Resolver {
         let inputs: Vec<Input> =
             facts.into_iter().zip(sources).map(|(facts, source)| Input::new(facts.unwrap_or_default(), source, rate)).collect();
         let cores = inputs.iter().map(|input| input.core.0.saturating_add(1)).max().unwrap_or(1);
-        let facts =
-            Facts { clock: Some((rate, origin)), system: None, cores, sessions: 1, begins_midway: true, details, hints, refused };
+        let facts = Facts {
+            clock: Some((rate, origin)),
+            system: None,
+            cores,
+            sessions: 1,
+            begins_midway: true,
+            details,
+            hints,
+            refused,
+            ..Facts::default()
+        };
         Resolver { options, inputs, facts }
     }
 

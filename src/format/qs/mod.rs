@@ -86,6 +86,14 @@ impl Format for Qs {
         "QP/Spy (QS)"
     }
 
+    fn recorded_by(&self) -> &'static str {
+        "the QP frameworks QP/C and QP/C++, version 5.8 to 8.1: the bytes that the target sends to QSPY"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "frames whose checksums are right and whose numbers follow each other"
+    }
+
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
         probe::probe(sample, whole)
     }

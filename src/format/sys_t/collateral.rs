@@ -66,8 +66,12 @@ struct Table {
     by_mask: Vec<(u64, FxHashMap<u64, u32>)>,
 }
 
+/// How many masks a section may have: each costs a look-up per message.
+const MASKS_LIMIT: usize = 256;
+
 impl Table {
-    fn add(&mut self, id: u64, mask: u64, entry: u32) {
+    /// False if there are too many masks.
+    fn add(&mut self, id: u64, mask: u64, entry: u32) -> bool {
         let index = self.by_mask.iter().position(|(known, _)| *known == mask).unwrap_or_else(|| {
             self.by_mask.push((mask, FxHashMap::default()));
             self.by_mask.len() - 1
@@ -75,6 +79,7 @@ impl Table {
         if let Some((_, entries)) = self.by_mask.get_mut(index) {
             entries.entry(id & mask).or_insert(entry);
         }
+        self.by_mask.len() <= MASKS_LIMIT
     }
 
     fn find(&self, id: u64) -> Option<u32> {
@@ -202,7 +207,9 @@ impl Collateral {
                     "Short64" => &mut client.short64,
                     _ => &mut client.protocols,
                 };
-                table.add(id, mask, index);
+                if !table.add(id, mask, index) {
+                    return Err(xml.error(node, format!("the section {section:?} has more than {MASKS_LIMIT} different masks")));
+                }
             }
         }
         Ok(client)
@@ -465,6 +472,12 @@ mod tests {
         assert_eq!(error(&number), "the attribute \"ID\" is \"0xZ\", which is no number of 64 bits, at line 2, column 9");
         let guid = client("<Guids><Guid ID=\"{1234}\"/></Guids>");
         assert!(error(&guid).contains("which is no GUID"));
+        let masks: String = (0..300).map(|mask| format!("<Format ID=\"1\" Mask=\"{mask}\">x</Format>")).collect();
+        let error_of_masks = error(&client(&format!("<Short32>{masks}</Short32>")));
+        assert!(
+            error_of_masks.starts_with("the section \"Short32\" has more than 256 different masks, at line 1"),
+            "{error_of_masks}"
+        );
         assert!(error(&client("<Builds><Build/></Builds>")).contains("the element \"Build\" has no attribute \"ID\""));
         let mut collateral = Collateral::default();
         assert_eq!(collateral.add(b"<Collateral>\n\xFF").unwrap_err().to_string(), "a byte is not UTF-8, at line 2, column 1");

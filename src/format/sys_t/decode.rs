@@ -4,12 +4,14 @@
 //! is `Copy`; who sent it and what it is called are numbers into tables of the part, which the resolver looks up once per part.
 
 mod payload;
+mod program;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::model::TextRef;
+use crate::symbols::Symbols;
 
 use super::collateral::{Collateral, Found, Sender};
 use super::printf::Format;
@@ -48,7 +50,7 @@ pub enum What {
     Assert,
     /// A printf message.
     Printf,
-    /// A catalog message; the value is its id.
+    /// A catalog message; the value is its id. [`Stored::extra`] is 1 if its format is the program's, not a collateral's.
     Catalog,
     /// Data of a protocol; the value is its number.
     Raw,
@@ -271,12 +273,14 @@ pub struct Records {
 }
 
 /// What decoding needs to know beside the bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Decoder {
     /// The catalogs.
     pub collateral: Arc<Collateral>,
     /// The builds of text and raw inputs, by where they are told; found by the first pass if the choice of clients needs them.
     pub builds: Arc<Vec<(u64, Sender, u64)>>,
+    /// The program that ran on the target: it may have formats, too.
+    pub symbols: Option<Arc<Symbols>>,
 }
 
 /// Where a frame comes from.

@@ -9,6 +9,7 @@ pub mod collateral;
 pub mod decode;
 pub mod encode;
 pub mod generate;
+mod line;
 mod part;
 pub mod printf;
 mod probe;
@@ -20,16 +21,18 @@ pub mod shown;
 pub mod stp;
 mod text;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Decode, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Parcel, Part, Probe, Scan, Stages};
-use crate::model::{Ledger, Rate};
+use crate::model::{FrequencyError, Ledger, Rate};
 use crate::symbols::Symbols;
 use collateral::Collateral;
 use decode::{Decoder, Records};
 use part::RawPart;
 use resolve::Resolver;
 use scan::Found;
+use stp::ahead::Ahead;
+use stp::correlate::{Correlator, Pair};
 use stp::{Evidence, NibbleOrder};
 
 /// How messages arrive.
@@ -60,10 +63,11 @@ const ELF: OptionSpec = OptionSpec {
     repeatable: false,
     help: "The program that ran on the target: names of functions, files and lines",
 };
-const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("HZ"), false, "The frequency of the SyS-T message clock");
+const MESSAGE_HZ: OptionSpec =
+    option("syst-clock-hz", OptionKind::Text("N[/D]"), false, "The frequency of the SyS-T message clock");
 const SHORT: OptionSpec =
     option("short-as-counter", OptionKind::Flag, false, "Draw the values of SyS-T short messages as counters");
-const STP_HZ: OptionSpec = option("stp-freq", OptionKind::Text("HZ"), false, "The frequency of the STP clock");
+const STP_HZ: OptionSpec = option("stp-freq", OptionKind::Text("N[/D]"), false, "The frequency of the STP clock");
 const NIBBLES: OptionSpec =
     option("stp-nibbles", OptionKind::Text("ORDER"), false, "The order of nibbles in STP values: msb, lsb or auto");
 
@@ -74,6 +78,14 @@ impl Format for SysTText {
 
     fn title(&self) -> &'static str {
         "MIPI SyS-T (text)"
+    }
+
+    fn recorded_by(&self) -> &'static str {
+        "a console: the SyS-T library's example platform, Zephyr's logging"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "lines with `SYS-T RAW DATA:` and a message in hex"
     }
 
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
@@ -98,6 +110,14 @@ impl Format for SysTRaw {
         "MIPI SyS-T (raw)"
     }
 
+    fn recorded_by(&self) -> &'static str {
+        "any transport that keeps messages apart: bare SyS-T messages with lengths or checksums, one after the other"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "messages that are legal, one where the one before ends"
+    }
+
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
         probe::raw(sample, whole)
     }
@@ -118,6 +138,14 @@ impl Format for SysTStp {
 
     fn title(&self) -> &'static str {
         "MIPI SyS-T (STPv2)"
+    }
+
+    fn recorded_by(&self) -> &'static str {
+        "CoreSight STM, Linux p_sys-t, Zephyr, the SyS-T library's simulator: STPv2 streams, also in CoreSight (TPIU) frames"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "STPv2's ASYNC packets, and legal messages behind them"
     }
 
     fn probe(&self, sample: &[u8], _whole: bool) -> Option<Probe> {
@@ -141,7 +169,8 @@ struct Settings {
     transport_rate: Option<Rate>,
     nibble_order: Option<NibbleOrder>,
     short_as_counter: bool,
-    symbols: Option<Arc<Symbols>>,
+    /// The program, and the name of its file.
+    symbols: Option<(String, Arc<Symbols>)>,
 }
 
 impl Settings {
@@ -157,9 +186,12 @@ impl Settings {
         }
         let rate = |option: OptionSpec| {
             let Some(text) = options.text(option.name) else { return Ok(None) };
-            let rate = text.parse().ok().and_then(|hz| Rate::from_hz(hz, 1));
-            let expected = || "a whole number of Hz above 0 is expected".to_owned();
-            rate.map(Some).ok_or_else(|| OptionError { option: option.name, found: format!("{text:?}"), expected: expected() })
+            let wrong = |error: FrequencyError| OptionError {
+                option: option.name,
+                found: format!("{text:?} is no frequency"),
+                expected: error.to_string(),
+            };
+            Rate::parse_hz(text).map(Some).map_err(wrong)
         };
         let nibble_order = match options.text(NIBBLES.name) {
             None | Some("auto") => None,
@@ -171,7 +203,7 @@ impl Settings {
             }
         };
         let symbols = options.files(ELF.name).last().map(|(path, bytes)| {
-            Symbols::parse(bytes, None).map(Arc::new).map_err(|error| OptionError {
+            Symbols::parse(bytes, None).map(|symbols| (path.to_owned(), Arc::new(symbols))).map_err(|error| OptionError {
                 option: ELF.name,
                 found: format!("`{path}` is {error}"),
                 expected: "the ELF file that the linker wrote is expected".into(),
@@ -199,12 +231,27 @@ struct TextPart {
     is_last: bool,
 }
 
-/// A part of an STP stream: its packets have a memory, so nothing is decoded ahead.
+/// A part of an STP stream: its bytes, and what of them was decoded ahead.
 #[derive(Debug, Default)]
-struct StpBytes {
+struct StpPart {
     start: usize,
-    bytes: Vec<u8>,
+    /// The bytes, and [`StpPart::PAD_BYTES`] behind them.
+    padded: Vec<u8>,
     is_last: bool,
+    ahead: Ahead,
+}
+
+impl StpPart {
+    /// So that words may be loaded near the end.
+    const PAD_BYTES: usize = 16;
+
+    fn unpadded(padded: &[u8]) -> &[u8] {
+        padded.get(..padded.len().saturating_sub(StpPart::PAD_BYTES)).unwrap_or(&[])
+    }
+
+    fn bytes(&self) -> &[u8] {
+        StpPart::unpadded(&self.padded)
+    }
 }
 
 /// The first pass.
@@ -212,12 +259,15 @@ struct Scanner {
     transport: Transport,
     settings: Settings,
     inputs: usize,
+    /// What the start of each input tells of its STP: found out by whoever needs it first.
+    heads: Vec<OnceLock<StpHead>>,
 }
 
 impl Scanner {
     fn open(transport: Transport, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
         let settings = Settings::of(transport, inputs)?;
-        Ok(Box::new(Scanner { transport, settings, inputs: inputs.len() }))
+        let heads = inputs.iter().map(|_| OnceLock::new()).collect();
+        Ok(Box::new(Scanner { transport, settings, inputs: inputs.len(), heads }))
     }
 }
 
@@ -230,11 +280,14 @@ impl Scan for Scanner {
         }
     }
 
-    fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
+    fn scan(&self, input: usize, part: Part<'_>) -> Parcel {
         match self.transport {
             Transport::Text => Box::new(text::scan(part)),
             Transport::Raw => Box::new(part::scan(&self.settings.collateral, part)),
-            Transport::Stp => Box::new(scan_stp(part)),
+            Transport::Stp => {
+                let look = || StpHead::of(part.input, &self.settings);
+                Box::new(self.heads.get(input).map_or_else(Found::default, |head| scan_stp(head.get_or_init(look), part)))
+            }
         }
     }
 
@@ -260,14 +313,22 @@ impl Scan for Scanner {
             Err(other) => other.downcast::<part::Scan>().ok().map(|scan| scan.found),
         };
         let mut found: Vec<Found> = facts.into_iter().map(|facts| found(facts).unwrap_or_default()).collect();
-        found.resize(self.inputs.max(found.len()), Found::default());
+        found.resize_with(self.inputs.max(found.len()), Found::default);
         let collateral = self.settings.collateral.clone();
         let decoders: Vec<Decoder> = found
             .iter_mut()
-            .map(|found| Decoder { collateral: collateral.clone(), builds: Arc::new(std::mem::take(&mut found.builds)) })
+            .map(|found| Decoder {
+                collateral: collateral.clone(),
+                builds: Arc::new(std::mem::take(&mut found.builds)),
+                symbols: self.settings.symbols.as_ref().map(|(_, symbols)| symbols.clone()),
+            })
             .collect();
+        // What is in CoreSight frames has to be taken out of them first, and builds choose clients in the order of the stream.
+        let order = |found: &Found| self.settings.nibble_order.unwrap_or(found.stp.order());
+        let decodes_ahead = |found: &Found| found.tpiu.is_none() && !collateral.has_builds();
+        let orders = found.iter().map(|found| decodes_ahead(found).then(|| order(found))).collect();
         let resolver = Resolver::new(self.transport, &self.settings, found, &decoders);
-        let decode = Box::new(Decoders { transport: self.transport, decoders });
+        let decode = Box::new(Decoders { transport: self.transport, decoders, orders });
         Stages { cores: resolver.cores(), decode, resolve: Box::new(resolver) }
     }
 }
@@ -275,20 +336,63 @@ impl Scan for Scanner {
 /// How much of the start of an input tells its STP, in bytes. The same for all windows: whatever they are, it is looked at whole.
 const STP_HEAD_BYTES: usize = 256 << 10;
 
-/// The first part tells for all of them.
-fn scan_stp(part: Part<'_>) -> Found {
+/// What the start of an STP stream tells.
+#[derive(Debug)]
+struct StpHead {
+    evidence: Evidence,
+    tpiu: Option<u8>,
+    order: NibbleOrder,
+    /// The clock's rate, and whether an option says so.
+    rate: (Option<Rate>, bool),
+    pairs: Vec<Pair>,
+    /// The stream is to be read whole for its clock messages.
+    is_correlated: bool,
+}
+
+impl StpHead {
+    fn of(input: &[u8], settings: &Settings) -> StpHead {
+        let bytes = input.get(..STP_HEAD_BYTES).unwrap_or(input);
+        // Sampled in several places: the first messages may be few.
+        let (mut evidence, mut tpiu) = (Evidence::default(), None);
+        bytes.chunks(STP_HEAD_BYTES / 4).for_each(|chunk| evidence.add(&Evidence::of(chunk)));
+        if evidence.reading(evidence.order()).legal == 0
+            && let Some((source, found)) = probe::tpiu_source(bytes)
+        {
+            (tpiu, evidence) = (Some(source), found);
+        }
+        let order = settings.nibble_order.unwrap_or(evidence.order());
+        let told = evidence.reading(order).hz.and_then(|hz| Rate::from_hz(hz, 1));
+        let rate = (settings.transport_rate.or(told), settings.transport_rate.is_some());
+        let mut head = StpHead { evidence, tpiu, order, rate, pairs: Vec::new(), is_correlated: false };
+        let mut correlator = head.correlator();
+        correlator.push(bytes, bytes.len() == input.len());
+        head.pairs = correlator.pairs().to_vec();
+        // Pairs are for time stamps of messages, or tell how fast the transport's clock is.
+        head.is_correlated = !head.pairs.is_empty() && (correlator.has_timestamps() || rate.0.is_none());
+        head
+    }
+
+    fn correlator(&self) -> Correlator {
+        Correlator::new(self.order, self.tpiu, self.rate.0.unwrap_or(Rate::NANOSECOND), self.rate.1)
+    }
+}
+
+/// The first part has what the head tells.
+fn scan_stp(head: &StpHead, part: Part<'_>) -> Found {
     let mut found = Found::default();
+    let is_last = part.end >= part.input.len();
     if part.start > 0 {
+        if head.is_correlated {
+            found.stp_bytes = (part.bytes().to_vec(), is_last);
+        }
         return found;
     }
-    let head = part.input.get(..STP_HEAD_BYTES).unwrap_or(part.input);
-    // Sampled in several places: the first messages may be few.
-    head.chunks(STP_HEAD_BYTES / 4).for_each(|chunk| found.stp.add(&Evidence::of(chunk)));
-    if found.stp.reading(found.stp.order()).legal == 0
-        && let Some((source, evidence)) = probe::tpiu_source(head)
-    {
-        (found.tpiu, found.stp) = (Some(source), evidence);
-    }
+    (found.stp, found.tpiu, found.pairs) = (head.evidence.clone(), head.tpiu, head.pairs.clone());
+    found.correlator = head.is_correlated.then(|| {
+        let mut correlator = Box::new(head.correlator());
+        correlator.push(part.bytes(), is_last);
+        correlator
+    });
     found
 }
 
@@ -296,6 +400,8 @@ fn scan_stp(part: Part<'_>) -> Found {
 struct Decoders {
     transport: Transport,
     decoders: Vec<Decoder>,
+    /// The order of nibbles of inputs whose parts are decoded ahead.
+    orders: Vec<Option<NibbleOrder>>,
 }
 
 impl Decode for Decoders {
@@ -318,10 +424,15 @@ impl Decode for Decoders {
                 raw
             }
             Transport::Stp => {
-                let mut stp = spare.and_then(|spare| spare.downcast::<StpBytes>().ok()).unwrap_or_default();
+                let mut stp = spare.and_then(|spare| spare.downcast::<StpPart>().ok()).unwrap_or_default();
                 (stp.start, stp.is_last) = (part.start, is_last);
-                stp.bytes.clear();
-                stp.bytes.extend_from_slice(part.bytes());
+                stp.padded.clear();
+                stp.padded.extend_from_slice(part.bytes());
+                stp.padded.extend([0; StpPart::PAD_BYTES]);
+                match self.orders.get(input).copied().flatten() {
+                    Some(order) => stp.ahead.decode(decoder, order, &stp.padded, part.start),
+                    None => stp.ahead.forget(),
+                }
                 stp
             }
         }

@@ -94,7 +94,7 @@ impl<'a> Stream<'a> {
         match self.length(at, PAYLOAD_LIMIT) {
             Ok((len, is_proven)) => {
                 let header = Header(u32::from_le_bytes(*word));
-                let is_short = header.kind().is_ok_and(Kind::is_short_form);
+                let is_short = !header.is_full();
                 // What cannot be checked, or is wrong, must at least be followed by something that can be.
                 if is_proven || (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len, !is_short) {
                     Step::Message(len)
@@ -180,7 +180,9 @@ impl<'a> Stream<'a> {
                     at += len;
                 }
                 Err(NoLength::TooShort) => return legal >= 2,
-                Err(_) => return false,
+                // A legal header as well, though nothing tells what is behind it.
+                Err(NoLength::Undelimited) => return legal + 1 >= ANCHOR_MESSAGES,
+                Err(NoLength::Illegal) => return false,
             }
         }
         legal >= 2
@@ -198,6 +200,12 @@ impl<'a> Stream<'a> {
     /// When there is none, or nothing tells.
     pub fn length(&self, at: usize, payload_limit: usize) -> Result<(usize, bool), NoLength> {
         let rest = self.from(at);
+        if let Some(word) = rest.first_chunk::<4>() {
+            let header = Header(u32::from_le_bytes(*word));
+            if header.has(Header::LENGTH) && header.is_full() {
+                return told_length(header, rest);
+            }
+        }
         let mut reader = Reader(rest);
         let fields = Fields::read(&mut reader).map_err(|reason| match reason {
             super::record::Malformed::TooShort | super::record::Malformed::Empty => NoLength::TooShort,
@@ -208,14 +216,6 @@ impl<'a> Stream<'a> {
             return if len <= rest.len() { Ok((len, false)) } else { Err(NoLength::TooShort) };
         }
         let has_crc = fields.header.has(Header::CHECKSUM);
-        if let Some(length) = fields.length {
-            let len = fields_bytes + usize::from(length) + if has_crc { 4 } else { 0 };
-            if len > rest.len() {
-                return Err(NoLength::TooShort);
-            }
-            let proven = has_crc && rest.get(..len).is_some_and(crc_fits);
-            return Ok((len, proven));
-        }
         if has_crc {
             return by_checksum(rest, fields_bytes, &fields, payload_limit).map(|len| (len, true));
         }
@@ -256,6 +256,28 @@ impl<'a> Stream<'a> {
             _ => Err(NoLength::Undelimited),
         }
     }
+}
+
+/// The length of a message that tells it, and whether a checksum proves it. Nothing else of the message is read.
+#[inline]
+fn told_length(header: Header, rest: &[u8]) -> Result<(usize, bool), NoLength> {
+    let mut at = if header.has(Header::GUID) { 4 + 16 } else { 4 };
+    if header.has(Header::LOCATION) {
+        at += match rest.get(at) {
+            Some(0 | 2) => 5,
+            Some(1 | 3) => 9,
+            Some(_) => return Err(NoLength::Illegal),
+            None => return Err(NoLength::TooShort),
+        };
+    }
+    let told = rest.get(at..).and_then(|rest| rest.first_chunk::<2>()).ok_or(NoLength::TooShort)?;
+    let has_crc = header.has(Header::CHECKSUM);
+    let fields_bytes = at + if header.has(Header::TIMESTAMP) { 2 + 8 } else { 2 };
+    let len = fields_bytes + usize::from(u16::from_le_bytes(*told)) + if has_crc { 4 } else { 0 };
+    if len > rest.len() {
+        return Err(NoLength::TooShort);
+    }
+    Ok((len, has_crc && rest.get(..len).is_some_and(crc_fits)))
 }
 
 /// Whether the last four bytes are the checksum of those before.

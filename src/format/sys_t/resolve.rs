@@ -6,22 +6,24 @@
 mod clock;
 mod events;
 mod feed;
+mod held;
 mod losses;
 mod tally;
 mod tracks;
 mod view;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::format::{Facts, Parcel, RecordView, Resolve, Resolved};
-use crate::model::{Arg, CoreId, Event, EventKind, Ledger, LossNote, Nanos};
+use crate::format::{Detail, Facts, Parcel, RecordView, Resolve, Resolved};
+use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos};
 
 use super::collateral::Collateral;
 use super::decode::{Decoder, Notice, Records, Stored, What};
 use super::record::Marks;
 use super::scan::Found;
 use super::{Settings, Transport};
-use clock::{Clock, Verdict};
+use clock::{Ahead, Clock, Verdict};
 use feed::Feed;
 use tally::Tally;
 use tracks::Tracks;
@@ -33,20 +35,24 @@ const SESSIONS_LIMIT: u32 = 1 << 12;
 pub(super) struct Resolver {
     transport: Transport,
     collateral: Arc<Collateral>,
+    /// What is known of the program, and what it lacks.
+    program: (Vec<Detail>, Vec<String>),
     short_as_counter: bool,
     inputs: Vec<Input>,
     tracks: Tracks,
     tally: Tally,
     sessions: u32,
     facts: Facts,
-    /// The args of an event being made.
-    scratch: Vec<Arg>,
+    /// Where the texts of the present records start in those of the batch.
+    texts_start: u32,
 }
 
 /// The state of one input.
 struct Input {
     feed: Feed,
     clock: Clock,
+    /// Records that wait for what follows.
+    held: Records,
     core: CoreId,
     session: u32,
     /// How many bytes it has.
@@ -61,6 +67,7 @@ impl Resolver {
             .map(|(core, (found, decoder))| Input {
                 feed: Feed::new(transport, settings, found, decoder.clone()),
                 clock: Clock::new(transport, settings, found),
+                held: Records::default(),
                 core: CoreId(core),
                 session: 0,
                 total_bytes: 0,
@@ -68,23 +75,25 @@ impl Resolver {
             .collect();
         let mut facts = Facts { cores: u16::try_from(inputs.len().max(1)).unwrap_or(u16::MAX), sessions: 1, ..Facts::default() };
         if let Some(input) = inputs.first() {
-            facts.clock = Some(input.clock.told());
-            facts.details.extend(input.clock.details());
+            facts.clock = input.clock.told();
+            facts.clocks.extend(found.first().and_then(|found| input.clock.wall_at_start(found)));
+            facts.details.extend(input.clock.details((0, 0)));
             facts.details.extend(input.feed.details());
             facts.hints.extend(input.clock.hints());
         }
         let short_as_counter = settings.short_as_counter;
-        let tracks = Tracks::new(collateral.entries.len(), settings.symbols.clone());
+        let tracks = Tracks::new(collateral.entries.len(), settings.symbols.as_ref().map(|(_, symbols)| symbols.clone()));
         Resolver {
             transport,
             collateral,
+            program: describe_program(settings),
             short_as_counter,
             inputs,
             tracks,
             tally: Tally::default(),
             sessions: 1,
             facts,
-            scratch: Vec::new(),
+            texts_start: 0,
         }
     }
 
@@ -125,20 +134,66 @@ impl Resolver {
         }
     }
 
-    /// Makes events of some records.
-    fn take(&mut self, index: usize, records: &Records, from: usize, out: &mut Resolved<'_>) {
-        self.tracks.begin_part(records);
-        for stored in records.stored.get(from..).unwrap_or(&[]) {
-            self.enter(records, stored, out.ledger);
-            self.take_one(index, records, stored, out);
+    /// Makes events of some records, and before that of those that waited for them. `is_all`: no more will come.
+    fn take(&mut self, index: usize, records: &Records, which: Range<usize>, is_all: bool, out: &mut Resolved<'_>) {
+        let fresh = records.stored.get(which).unwrap_or(&[]);
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        if !input.held.stored.is_empty() {
+            let held = std::mem::take(&mut input.held);
+            let done = self.take_some(index, &held, &held.stored, fresh, is_all, out);
+            let mut waiting = Records::default();
+            held::hold(&mut waiting, &held, held.stored.get(done..).unwrap_or(&[]));
+            let is_held = !waiting.stored.is_empty();
+            if is_held {
+                held::hold(&mut waiting, records, fresh);
+            }
+            if let Some(input) = self.inputs.get_mut(index) {
+                input.held = waiting;
+            }
+            if is_held {
+                return;
+            }
+        }
+        let done = self.take_some(index, records, fresh, &[], is_all, out);
+        if done < fresh.len()
+            && let Some(input) = self.inputs.get_mut(index)
+        {
+            held::hold(&mut input.held, records, fresh.get(done..).unwrap_or(&[]));
         }
     }
 
-    fn take_one(&mut self, index: usize, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+    /// Makes events of records, up to the first whose time cannot be judged yet; gives its number. `behind`: what follows them.
+    fn take_some(
+        &mut self,
+        index: usize,
+        records: &Records,
+        some: &[Stored],
+        behind: &[Stored],
+        is_all: bool,
+        out: &mut Resolved<'_>,
+    ) -> usize {
+        self.tracks.begin_part(records);
+        // All at once: one by one would cost several times as much.
+        let Ok(start) = out.batch.texts.append(&records.texts) else { return some.len() };
+        self.texts_start = start;
+        for (number, stored) in some.iter().enumerate() {
+            let Some(input) = self.inputs.get_mut(index) else { return some.len() };
+            let ahead = Ahead { held: some.get(number + 1..).unwrap_or(&[]), fresh: behind, is_all };
+            let verdict = input.clock.judge(stored, ahead);
+            if verdict == Verdict::Wait {
+                return number;
+            }
+            self.enter(records, stored, out.ledger);
+            self.take_one(index, records, stored, verdict, out);
+        }
+        some.len()
+    }
+
+    fn take_one(&mut self, index: usize, records: &Records, stored: &Stored, verdict: Verdict, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let offset = records.base + u64::from(stored.offset);
-        let time = match input.clock.judge(stored) {
-            Verdict::Unknown => return,
+        let time = match verdict {
+            Verdict::Unknown | Verdict::Wait => return,
             Verdict::At(time) => time,
             Verdict::Clamped(time) => {
                 // What the transport says is told at once, before messages that are still open.
@@ -151,12 +206,19 @@ impl Resolver {
                 out.ledger.enter(losses::TIME_OVERFLOW, offset, 0);
                 time
             }
+            Verdict::Outlier(time) => {
+                if !matches!(stored.what, What::Notice(_)) {
+                    out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
+                }
+                time
+            }
             Verdict::Restart(_) if input.session + 1 >= SESSIONS_LIMIT => {
                 out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
                 input.clock.hold()
             }
             Verdict::Restart(time) => {
                 input.clock.restart(time);
+                input.clock.note_restart(stored, time);
                 input.session += 1;
                 self.sessions = self.sessions.max(input.session + 1);
                 out.ledger.enter(losses::TIME_RESTART, offset, 0);
@@ -166,8 +228,9 @@ impl Resolver {
                 time
             }
         };
-        input.clock.note(stored);
-        let at = At { time, core: input.core, session: input.session, has_transport_time: stored.transport.is_some() };
+        input.clock.note(stored, time);
+        let made_at = input.clock.made_at(stored, offset);
+        let at = At { time, core: input.core, session: input.session, has_transport_time: stored.transport.is_some(), made_at };
         if let What::Notice(notice) = stored.what {
             return self.notice(at, notice, records, stored, out);
         }
@@ -196,16 +259,20 @@ struct At {
     core: CoreId,
     session: u32,
     has_transport_time: bool,
+    /// Where on the trace's axis the message was made, by its own time stamp, if the transport has a time for it, too. In nanoseconds.
+    made_at: Option<u64>,
 }
 
 impl Resolve for Resolver {
     fn resolve(&mut self, input: usize, parcel: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
         let mut feed = std::mem::take(&mut self.inputs.get_mut(input)?.feed);
-        let back = feed.take(parcel, |records, from| self.take(input, records, from, out));
+        let back = feed.take(parcel, |records, which| self.take(input, records, which, false, out));
+        let is_done = feed.is_done();
         let state = self.inputs.get_mut(input)?;
         state.total_bytes = feed.end_bytes();
         state.feed = feed;
-        if self.inputs.get(input)?.feed.is_done() {
+        if is_done {
+            self.take(input, &Records::default(), 0..0, true, out);
             self.settle(input, out.ledger);
         }
         back
@@ -219,8 +286,8 @@ impl Resolve for Resolver {
         let Some(state) = self.inputs.get_mut(input) else { return };
         let mut feed = std::mem::take(&mut state.feed);
         let mut goes_on = true;
-        feed.take(parcel, |records, from| {
-            for stored in records.stored.get(from..).unwrap_or(&[]) {
+        feed.take(parcel, |records, which| {
+            for stored in records.stored.get(which).unwrap_or(&[]) {
                 self.enter(records, stored, ledger);
                 goes_on = goes_on && self.show(input, records, stored, out);
             }
@@ -253,11 +320,22 @@ impl Resolver {
     fn refresh_facts(&mut self) {
         let Some(input) = self.inputs.first() else { return };
         self.facts.sessions = self.sessions;
-        self.facts.clock = Some(input.clock.told());
-        self.facts.details = input.clock.details();
+        self.facts.clock = input.clock.told();
+        self.facts.clocks = input.clock.side_clocks();
+        self.facts.details = input.clock.details(self.tally.stamped());
         self.facts.details.extend(input.feed.details());
+        self.facts.details.extend(self.program.0.iter().cloned());
         self.facts.details.extend(self.tally.details());
         self.facts.hints = input.clock.hints();
+        self.facts.hints.extend(self.program.1.iter().cloned());
         self.facts.hints.extend(self.tally.hints(self.transport, !self.collateral.clients.is_empty()));
     }
+}
+
+/// The program that was given, and what it lacks.
+fn describe_program(settings: &Settings) -> (Vec<Detail>, Vec<String>) {
+    let Some((path, symbols)) = &settings.symbols else { return Default::default() };
+    let value = format!("{path}, for {}, {} functions", symbols.machine(), symbols.functions().len());
+    let hints = symbols.shortcomings().iter().map(|shortcoming| format!("About {path}: {shortcoming}.")).collect();
+    (vec![Detail { name: "program", value, source: "--elf".into() }], hints)
 }

@@ -2,19 +2,23 @@
 
 use super::collateral::Sender;
 use super::record::{Header, Kind, Marks, Message};
+use super::stp::correlate::{Correlator, Pair};
 
 /// How many builds are kept.
 const BUILDS_LIMIT: usize = 1 << 12;
 
+/// How many time stamps tell where the messages' clock begins.
+const FIRST_TIMESTAMPS: usize = 9;
+
 /// What a part, or the whole input, holds.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// Messages, as far as they are looked at.
     pub messages: u64,
     /// Of those, messages with a time stamp.
     pub with_timestamp: u64,
-    /// The first of these.
-    pub first_timestamp: Option<u64>,
+    /// The first few time stamps.
+    first_timestamps: Vec<u64>,
     /// The frequency of the message clock in Hz, from the first clock message.
     pub message_hz: Option<u64>,
     /// Value of the message clock in the first clock message.
@@ -25,6 +29,12 @@ pub struct Found {
     pub stp: super::stp::Evidence,
     /// The source of STP in CoreSight frames, if the input is made of such.
     pub tpiu: Option<u8>,
+    /// The bytes of a part of an STP stream, if it is read for its clock messages, and whether they are the last ones.
+    pub stp_bytes: (Vec<u8>, bool),
+    /// What reads them. It is with the first part.
+    pub correlator: Option<Box<Correlator>>,
+    /// The clock messages of the head of an STP stream; of all of it, if there is a correlator.
+    pub pairs: Vec<Pair>,
 }
 
 impl Found {
@@ -33,7 +43,7 @@ impl Found {
     pub fn wants(&mut self, word: u32) -> bool {
         let header = Header(word);
         let has_timestamp = !matches!(word & 0xF, 0 | 1 | 7) && header.has(Header::TIMESTAMP);
-        if matches!(word & 0xF, 0 | 8) || (has_timestamp && self.first_timestamp.is_none()) {
+        if matches!(word & 0xF, 0 | 8) || (has_timestamp && self.first_timestamps.len() < FIRST_TIMESTAMPS) {
             return true;
         }
         self.messages += 1;
@@ -56,7 +66,7 @@ impl Found {
         }
         if let Some(timestamp) = message.fields.timestamp {
             self.with_timestamp += 1;
-            self.first_timestamp = self.first_timestamp.or(Some(timestamp));
+            self.add_timestamp(timestamp);
         }
         if let Some((value, hz)) = message.clock().filter(|(_, hz)| *hz != 0) {
             self.message_hz = self.message_hz.or(Some(hz));
@@ -74,12 +84,27 @@ impl Found {
     pub fn add(&mut self, next: Found) {
         self.messages += next.messages;
         self.with_timestamp += next.with_timestamp;
-        self.first_timestamp = self.first_timestamp.or(next.first_timestamp);
+        next.first_timestamps.into_iter().for_each(|timestamp| self.add_timestamp(timestamp));
         self.message_hz = self.message_hz.or(next.message_hz);
         self.first_clock = self.first_clock.or(next.first_clock);
         next.builds.into_iter().for_each(|build| self.add_build(build));
         self.stp.add(&next.stp);
         self.tpiu = self.tpiu.or(next.tpiu);
+        if let Some(correlator) = &mut self.correlator {
+            correlator.push(&next.stp_bytes.0, next.stp_bytes.1);
+        }
+    }
+
+    /// Where the messages' clock begins, in ticks: the first time stamp that most of the next ones do not lie before. Those that they do
+    /// lie before are damaged.
+    pub fn first_timestamp(&self) -> Option<u64> {
+        first_sound(&self.first_timestamps)
+    }
+
+    fn add_timestamp(&mut self, timestamp: u64) {
+        if self.first_timestamps.len() < FIRST_TIMESTAMPS {
+            self.first_timestamps.push(timestamp);
+        }
     }
 
     fn add_build(&mut self, build: (u64, Sender, u64)) {
@@ -88,4 +113,13 @@ impl Found {
             self.builds.push(build);
         }
     }
+}
+
+/// The first of some times that most of those behind it do not lie before.
+pub fn first_sound(times: &[u64]) -> Option<u64> {
+    let is_sound = |&(index, time): &(usize, &u64)| {
+        let behind = times.get(index + 1..).unwrap_or(&[]);
+        2 * behind.iter().filter(|&later| later < time).count() <= behind.len()
+    };
+    times.iter().enumerate().find(is_sound).map(|(_, &time)| time)
 }

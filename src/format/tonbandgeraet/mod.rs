@@ -42,6 +42,14 @@ impl Format for Tonbandgeraet {
         "Tonbandgerät"
     }
 
+    fn recorded_by(&self) -> &'static str {
+        "the Tonbandgerät tracer, on FreeRTOS or bare metal, one or several cores; the tracer library that comes with traceconv"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "frames between zero bytes that are valid to the last field"
+    }
+
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
         probe::probe(sample, whole)
     }

@@ -79,6 +79,14 @@ impl Format for Tsp {
         "TraceSniffer TSP"
     }
 
+    fn recorded_by(&self) -> &'static str {
+        "the TraceSniffer plugin of FreeRTOS: the byte stream of the serial line, or a measurement that its viewer saved (.sniff)"
+    }
+
+    fn told_by(&self) -> &'static str {
+        "packets whose preamble, id and length lead to the next one"
+    }
+
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
         probe::probe(sample, whole)
     }

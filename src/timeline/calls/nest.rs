@@ -4,6 +4,11 @@
 //! in which calls end. Their roots are in `roots`. A **row** is a run of roots that may have the same caller: roots of one depth.
 //! Depths of rows never decrease, because a call takes all that is deeper and lies within it, and what is deeper and lies before it
 //! has lost its caller: it counts as if it were of the call's own depth from then on.
+//!
+//! Calls come in order of their ends, but for one whose exit was interrupted: what interrupted it is told first ([`Nest::add_late`]). It
+//! finds its place unless what it called, or what interrupted it, is written already: that of the least depth is written at once.
+
+mod late;
 
 use super::{HELD_CALLS, Ink};
 use crate::model::FunctionId;
@@ -11,10 +16,6 @@ use crate::timeline::TrackId;
 
 /// The viewer drops what is nested deeper than 512.
 const NESTING_LIMIT: u16 = 500;
-
-/// The lowest bit of a step in [`Nest::order`]; the others are the number of the call.
-const BEGIN: usize = 1;
-const END: usize = 0;
 
 /// How many operations of the time stamp of a row's begin are held.
 const HELD_OPS: usize = 256;
@@ -26,7 +27,11 @@ pub struct Call {
     end_ns: u64,
     function: FunctionId,
     /// How many calls are in its tree, itself included.
-    size: u32,
+    size: u16,
+    /// Of a call that called nothing: how much further on the outermost call stands whose tree starts with this one; 0 if it is itself.
+    /// Of others: how much further back the next call stands whose tree starts with the same call. So all that begin with a tree's
+    /// first call are found in the order of their begins.
+    link: u16,
     depth: i16,
     /// How many calls of its tree are nested, itself included.
     height: u16,
@@ -37,20 +42,41 @@ pub struct Call {
 
 impl Call {
     pub fn new(function: FunctionId, depth: i16, is_hidden: bool, begin_ns: u64, end_ns: u64) -> Call {
-        Call { begin_ns, end_ns, function, size: 1, depth, height: 1, is_hidden, is_orphan: false }
+        Call { begin_ns, end_ns, function, size: 1, link: 0, depth, height: 1, is_hidden, is_orphan: false }
     }
 }
+
+/// Sizes and links have to find place.
+const _: () = assert!(HELD_CALLS < u16::MAX as usize && std::mem::size_of::<Call>() == 32);
 
 /// Roots that may have the same caller.
 #[derive(Clone, Copy)]
 struct Row {
     /// When its first root begins.
     begin_ns: u64,
+    /// When its last root ends.
+    end_ns: u64,
     /// Its first root that waits, in `roots`.
     first_root: u32,
     depth: i16,
+    /// How many calls are nested in its roots, at most.
+    height: u16,
     /// All its roots are marked as orphans.
     is_marked: bool,
+}
+
+impl Row {
+    fn of(call: &Call, height: u16, first_root: usize) -> Row {
+        let Call { begin_ns, end_ns, depth, .. } = *call;
+        Row { begin_ns, end_ns, first_root: first_root as u32, depth, height, is_marked: false }
+    }
+
+    /// Adds a root.
+    #[inline]
+    fn extend(&mut self, end_ns: u64, height: u16) {
+        self.end_ns = end_ns;
+        self.height = self.height.max(height);
+    }
 }
 
 /// The written part of a row.
@@ -103,9 +129,7 @@ pub struct Nest {
     /// The row of those with held operations that begins last, and when; `u64::MAX` for none.
     held_row: usize,
     held_ns: u64,
-    /// Memory: the order in which a forest is written, and the calls around a place in it.
-    order: Vec<usize>,
-    open: Vec<(usize, usize)>,
+    /// Memory: the calls around a place in what is written.
     around: Vec<Around>,
 }
 
@@ -131,16 +155,17 @@ impl Nest {
             floor: 0,
             held_row: 0,
             held_ns: u64::MAX,
-            order: Vec::new(),
-            open: Vec::new(),
             around: Vec::new(),
         }
     }
 
-    /// Adds a call; gives how many others have turned out to have lost their callers. None: it does not nest, and nothing has
+    /// Adds a call; gives how many more of the others have turned out to have lost their callers. None: it does not nest, and nothing has
     /// changed.
     #[inline]
-    pub fn add(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<u64> {
+    pub fn add(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<i64> {
+        if call.end_ns < self.end_ns {
+            return self.add_late(call, ink);
+        }
         let mut place = self.place(&call)?;
         let (height, takes_orphans) = self.look_at_children(&call, &place);
         if height > NESTING_LIMIT {
@@ -149,7 +174,7 @@ impl Nest {
         self.end_ns = call.end_ns;
         let mut orphans = if takes_orphans { self.mark_children(&call, &place) } else { 0 };
         if self.rows[..place.rows].last().is_some_and(|row| row.depth > call.depth) {
-            orphans += self.lower_rows(&call, &mut place, ink);
+            orphans += self.lower_rows(call.depth, &mut place, ink);
         }
         if self.written.len() > place.rows {
             self.add_around_written(call, height, &place, ink);
@@ -177,18 +202,21 @@ impl Nest {
         self.find_held();
     }
 
+    /// Where the tree of a root starts in `calls`.
+    #[inline]
+    fn tree_start(&self, root: usize) -> usize {
+        (root + 1).saturating_sub(usize::from(self.calls[root].size))
+    }
+
     /// Where a call nests, if it does.
     #[inline]
     fn place(&self, call: &Call) -> Option<Place> {
-        if call.end_ns < self.end_ns {
-            return None;
-        }
         let mut rows = self.rows.len();
         let mut roots = self.roots.len();
         while let Some(row) = rows.checked_sub(1).and_then(|last| self.rows.get(last)) {
             if row.depth <= call.depth {
                 // What is not deeper ends before it.
-                return (self.row_end(rows - 1, roots) <= call.begin_ns).then_some(Place { rows, roots });
+                return (row.end_ns <= call.begin_ns).then_some(Place { rows, roots });
             }
             if row.begin_ns < call.begin_ns {
                 let first = self.first_within(row, roots, call.begin_ns);
@@ -223,10 +251,18 @@ impl Nest {
     #[inline]
     fn look_at_children(&self, call: &Call, place: &Place) -> (u16, bool) {
         let (mut height, mut takes_orphans) = (0, false);
-        for &root in &self.roots[place.roots..] {
+        let depth = i32::from(call.depth) + 1;
+        let whole_rows = self.rows.get(place.rows..).unwrap_or(&[]);
+        for row in whole_rows {
+            height = height.max(row.height);
+            takes_orphans |= i32::from(row.depth) > depth;
+        }
+        // Of the row before these it may take the last roots.
+        let end = whole_rows.first().map_or(self.roots.len(), |row| row.first_root as usize);
+        for &root in self.roots.get(place.roots..end).unwrap_or(&[]) {
             let child = &self.calls[root as usize];
             height = height.max(child.height);
-            takes_orphans |= i32::from(child.depth) > i32::from(call.depth) + 1;
+            takes_orphans |= i32::from(child.depth) > depth;
         }
         for written in self.written.get(place.rows..).unwrap_or(&[]) {
             height = height.max(written.height);
@@ -236,35 +272,38 @@ impl Nest {
 
     /// Marks what a call takes though it is more than one deeper: its own caller's record was lost.
     #[cold]
-    fn mark_children(&mut self, call: &Call, place: &Place) -> u64 {
+    fn mark_children(&mut self, call: &Call, place: &Place) -> i64 {
         let mut orphans = 0;
         for &root in &self.roots[place.roots..] {
             let child = &mut self.calls[root as usize];
             let is_lost = !child.is_orphan && i32::from(child.depth) > i32::from(call.depth) + 1;
             child.is_orphan |= is_lost;
-            orphans += u64::from(is_lost);
+            orphans += i64::from(is_lost);
         }
         orphans
     }
 
     /// Those roots that stay, though they are deeper than a call behind them, are orphans. From now on they are a row of its depth.
     #[cold]
-    fn lower_rows(&mut self, call: &Call, place: &mut Place, ink: &mut Ink<'_>) -> u64 {
+    fn lower_rows(&mut self, depth: i16, place: &mut Place, ink: &mut Ink<'_>) -> i64 {
         let mut orphans = 0;
         let mut end = place.roots;
         let mut first = place.rows;
         while let Some(row) = first.checked_sub(1).and_then(|last| self.rows.get(last)) {
-            if row.depth <= call.depth {
+            if row.depth <= depth {
                 break;
             }
             if !row.is_marked {
                 for &root in &self.roots[row.first_root as usize..end] {
-                    orphans += u64::from(!std::mem::replace(&mut self.calls[root as usize].is_orphan, true));
+                    orphans += i64::from(!std::mem::replace(&mut self.calls[root as usize].is_orphan, true));
                 }
             }
             end = row.first_root as usize;
             first -= 1;
         }
+        let end_ns = self.row_end(place.rows - 1, place.roots);
+        let roots = self.roots.get(end..place.roots).unwrap_or(&[]);
+        let height = roots.iter().map(|&root| self.calls[root as usize].height).max().unwrap_or(0);
         // The rows become one. Only the first of them may have a caller that begins with it.
         let written_end = place.rows.min(self.written.len());
         for row in (first + 1..written_end).rev() {
@@ -278,9 +317,7 @@ impl Nest {
                 part.height = part.height.max(height);
             }
         }
-        let row = &mut self.rows[first];
-        row.depth = call.depth;
-        row.is_marked = true;
+        self.rows[first] = Row { end_ns, depth, height, is_marked: true, ..self.rows[first] };
         self.rows.drain(first + 1..place.rows);
         place.rows = first + 1;
         self.find_held();
@@ -291,13 +328,18 @@ impl Nest {
     #[inline]
     fn add_waiting(&mut self, call: Call, height: u16, place: &Place) {
         let own = self.calls.len();
-        let start = self.roots.get(place.roots).map_or(own, |&root| root as usize + 1 - self.calls[root as usize].size as usize);
-        self.calls.push(Call { size: (own - start + 1) as u32, height, ..call });
+        let start = self.roots.get(place.roots).map_or(own, |&root| self.tree_start(root as usize));
+        let mut link = 0;
+        if let Some(first) = self.calls.get_mut(start) {
+            link = own - start - usize::from(first.link);
+            first.link = (own - start) as u16;
+        }
         self.roots.truncate(place.roots);
         self.rows.truncate(place.rows);
-        if self.rows.last().is_none_or(|row| row.depth != call.depth || row.is_marked) {
-            let (depth, begin_ns) = (call.depth, call.begin_ns);
-            self.rows.push(Row { begin_ns, first_root: place.roots as u32, depth, is_marked: false });
+        self.calls.push(Call { size: (own - start + 1) as u16, link: link as u16, height, ..call });
+        match self.rows.last_mut() {
+            Some(row) if row.depth == call.depth && !row.is_marked => row.extend(call.end_ns, height),
+            _ => self.rows.push(Row::of(&call, height, place.roots)),
         }
         self.roots.push(own as u32);
     }
@@ -317,7 +359,8 @@ impl Nest {
         self.rows.truncate(place.rows);
         self.written.truncate(place.rows);
         self.find_held();
-        let track = self.own_track(&call, self.track, ink);
+        let isr_track = ink.drawn(call.function).1;
+        let track = isr_track.filter(|_| self.moves_handlers).unwrap_or(self.track);
         let edge = |time_ns, kind| Edge { time_ns, track, function: call.function, kind };
         let depth = (call.depth != 0).then_some(call.depth);
         if !call.is_hidden {
@@ -325,6 +368,9 @@ impl Nest {
         }
         if self.rows.last().is_some_and(|row| row.depth == call.depth) {
             // Not the first of its row: nothing begins with it that is not known.
+            if let Some(row) = self.rows.last_mut() {
+                row.extend(call.end_ns, height);
+            }
             if let Some(part) = self.written.last_mut() {
                 part.end_ns = call.end_ns;
                 part.height = part.height.max(height);
@@ -334,7 +380,7 @@ impl Nest {
             }
         } else {
             let is_full = held.len() > HELD_OPS;
-            self.rows.push(Row { begin_ns: call.begin_ns, first_root: 0, depth: call.depth, is_marked: false });
+            self.rows.push(Row::of(&call, height, 0));
             self.written.push(Written { end_ns: call.end_ns, height, held, is_sealed: false });
             self.find_held();
             if is_full {
@@ -374,62 +420,56 @@ impl Nest {
         let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root as usize + 1) else {
             return;
         };
-        self.put_in_order(calls);
-        let order = std::mem::take(&mut self.order);
+        let forest = std::mem::take(&mut self.calls);
         self.around.clear();
         let mut outer = Around { track: self.track, inner_depth: 0, is_hidden: false };
-        for &step in &order {
-            let call = self.calls[step >> 1];
-            if step & 1 == BEGIN {
-                let track = self.own_track(&call, outer.track, ink);
-                let shown_depth = if track == outer.track { outer.inner_depth } else { 0 };
-                self.around.push(outer);
-                let depth = i32::from(call.depth);
-                let inner_depth = if call.is_hidden { shown_depth } else { depth + 1 };
-                outer = Around { track, inner_depth, is_hidden: call.is_hidden };
-                if !call.is_hidden {
-                    let depth = (depth != shown_depth).then_some(call.depth);
-                    let kind = EdgeKind::Begin { depth, is_orphan: call.is_orphan };
-                    self.emit(Edge { time_ns: call.begin_ns, track, function: call.function, kind }, ink);
+        for (index, call) in forest[..calls].iter().enumerate() {
+            if call.size == 1 {
+                // With it begin all whose trees start with it, the outermost first.
+                let mut at = index + usize::from(call.link);
+                while let Some(around) = forest.get(at).filter(|_| at != index) {
+                    outer = self.begin(around, outer, ink);
+                    at -= usize::from(around.link);
                 }
-            } else {
-                let Around { track, is_hidden, .. } = outer;
-                outer = self.around.pop().unwrap_or(outer);
-                if !is_hidden {
-                    self.emit(Edge { time_ns: call.end_ns, track, function: call.function, kind: EdgeKind::End }, ink);
-                }
+                outer = self.begin(call, outer, ink);
+            }
+            let Around { track, is_hidden, .. } = outer;
+            outer = self.around.pop().unwrap_or(outer);
+            if !is_hidden {
+                self.end(call, track, ink);
             }
         }
-        self.order = order;
+        self.calls = forest;
         self.forget(count, calls);
     }
 
-    /// The order in which the first `calls` calls, which are whole trees, are written: filled in from its end, since going backwards
-    /// through post-order meets a call before what it called.
-    fn put_in_order(&mut self, calls: usize) {
-        self.order.clear();
-        self.order.resize(2 * calls, 0);
-        self.open.clear();
-        let mut at = 2 * calls;
-        let mut put = |step: usize| {
-            at -= 1;
-            self.order[at] = step;
-        };
-        for (index, call) in self.calls[..calls].iter().enumerate().rev() {
-            // `first` is where the tree of the last open call starts: what lies before is not in it.
-            while let Some(&(outer, first)) = self.open.last() {
-                if first <= index {
-                    break;
-                }
-                put(outer << 1 | BEGIN);
-                self.open.pop();
-            }
-            put(index << 1 | END);
-            self.open.push((index, index + 1 - call.size as usize));
+    /// Writes the begin of a call, and is then in it.
+    #[inline(always)]
+    fn begin(&mut self, call: &Call, outer: Around, ink: &mut Ink<'_>) -> Around {
+        let (local, isr_track) = ink.drawn(call.function);
+        let track = isr_track.filter(|_| self.moves_handlers).unwrap_or(outer.track);
+        let shown_depth = if track == outer.track { outer.inner_depth } else { 0 };
+        self.around.push(outer);
+        if call.is_hidden {
+            return Around { track, inner_depth: shown_depth, is_hidden: true };
         }
-        while let Some((outer, _)) = self.open.pop() {
-            put(outer << 1 | BEGIN);
+        let depth = i32::from(call.depth);
+        let told_depth = (depth != shown_depth).then_some(call.depth);
+        if call.begin_ns == self.held_ns {
+            let kind = EdgeKind::Begin { depth: told_depth, is_orphan: call.is_orphan };
+            self.hold(Edge { time_ns: call.begin_ns, track, function: call.function, kind }, ink);
+        } else {
+            ink.begin(track, call.begin_ns, local, told_depth, call.is_orphan);
         }
+        Around { track, inner_depth: depth + 1, is_hidden: false }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, call: &Call, track: TrackId, ink: &mut Ink<'_>) {
+        if call.end_ns == self.held_ns {
+            return self.hold(Edge { time_ns: call.end_ns, track, function: call.function, kind: EdgeKind::End }, ink);
+        }
+        ink.end(track, call.end_ns);
     }
 
     /// Forgets the first so many roots, which are so many calls.
@@ -445,20 +485,16 @@ impl Nest {
         self.rows.iter_mut().for_each(|row| row.first_root = row.first_root.saturating_sub(count as u32));
     }
 
-    #[inline]
-    fn own_track(&self, call: &Call, around: TrackId, ink: &Ink<'_>) -> TrackId {
-        let own = if self.moves_handlers { ink.isr_track(call.function) } else { None };
-        own.unwrap_or(around)
-    }
-
     /// Writes an edge, or holds it behind those of the same time.
-    #[inline(always)]
     fn emit(&mut self, edge: Edge, ink: &mut Ink<'_>) {
         if edge.time_ns == self.held_ns {
             return self.hold(edge, ink);
         }
         match edge.kind {
-            EdgeKind::Begin { depth, is_orphan } => ink.begin(edge.track, edge.time_ns, edge.function, depth, is_orphan),
+            EdgeKind::Begin { depth, is_orphan } => {
+                let (local, _) = ink.drawn(edge.function);
+                ink.begin(edge.track, edge.time_ns, local, depth, is_orphan);
+            }
             EdgeKind::End => ink.end(edge.track, edge.time_ns),
         }
     }

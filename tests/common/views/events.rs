@@ -119,6 +119,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
             let urgent = if urgent { " urgently" } else { "" };
             format!("posted {} to {} by {}{urgent}, fill {}", named(signal), machine(to), origin(by), level_text(fill))
         }
+        EventKind::NotPosted { to, by, signal } => format!("not posted {} to {} by {}", named(signal), machine(to), origin(by)),
         EventKind::Publish { by, signal } => format!("publish {} by {}", named(signal), origin(by)),
         EventKind::PublishEnd { by } => format!("published by {}", origin(by)),
         EventKind::Taken { machine: id, signal, fill } => {

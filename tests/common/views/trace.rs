@@ -14,6 +14,9 @@ pub fn trace(trace: &Trace) -> String {
     }
     sched(trace, &mut lines);
     flows(trace, &mut lines);
+    for (time, clock, value) in &trace.clock_readings {
+        lines.push(format!("clock {clock} reads {value} at {time}"));
+    }
     lines.push("attributes".to_owned());
     // The version of the tool is none of the capture's business.
     for (key, value) in trace.attributes.iter().filter(|(key, _)| *key != "tool") {

@@ -9,7 +9,10 @@ use super::super::record::Status;
 use super::losses;
 use super::{Input, LossNote, Resolved};
 
-/// What one percent of a device's buffer may hold, in records.
+/// What one percent of a device's buffer may hold, in records, with what may be on its way between buffer and line. Fewer missing
+/// records than that are not told apart from those that wait: the device says neither how large its buffer is nor when it counts, and a
+/// loss that was none would take their callers from sound calls. That none waits is certain only when the device has stopped and its
+/// buffer is empty; then each counts.
 const PERCENT_RECORDS: u64 = 128;
 
 /// The device's counters.

@@ -96,7 +96,7 @@ impl Work<'_, '_> {
 
     /// Who sent something.
     #[inline]
-    fn origin(&mut self, fields: &Fields<'_>, field: usize) -> Origin {
+    pub(super) fn origin(&mut self, fields: &Fields<'_>, field: usize) -> Origin {
         let address = fields.uint(field);
         if address == 0 {
             return Origin::UNKNOWN;

@@ -11,7 +11,10 @@ use super::firmware::{Part, Single, Word, put};
 impl Work<'_, '_> {
     pub(super) fn rarer(&mut self, stored: &Stored, fields: &Fields<'_>) -> Option<()> {
         match stored.kind {
-            Kind::PostAttempt => self.failure("post", fields, (2, Some(3)), &[(Word::Free, 6), (Word::Margin, 7)]),
+            Kind::PostAttempt => {
+                self.failure("post", fields, (2, Some(3)), &[(Word::Free, 6), (Word::Margin, 7)]);
+                self.not_posted(fields)
+            }
             Kind::QueuePostAttempt => self.failure("post", fields, (1, Some(2)), &[(Word::Free, 5), (Word::Margin, 6)]),
             Kind::DeferAttempt => self.failure("defer", fields, (3, Some(1)), &[]),
             Kind::NewAttempt => self.failure("new", fields, (2, None), &[(Word::Size, 1)]),
@@ -80,6 +83,15 @@ impl Work<'_, '_> {
     pub(super) fn put_event(&mut self, kind: EventKind) -> Option<()> {
         put(self.out.batch, self.firmware.core, self.now, kind);
         Some(())
+    }
+
+    /// The active object missed an event.
+    fn not_posted(&mut self, fields: &Fields<'_>) -> Option<()> {
+        let object = self.object(fields.uint(3))?;
+        let signal = self.signal(fields.uint(2), Some(object))?;
+        let to = self.firmware.machine(object, self.from, self.out.entities)?;
+        let by = self.origin(fields, 1);
+        self.put_event(EventKind::NotPosted { to, by, signal })
     }
 
     /// An attempt of something with an event that failed.

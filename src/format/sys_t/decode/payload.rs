@@ -1,6 +1,6 @@
 //! Payloads: texts, formats with their arguments, data.
 
-use super::{ArgValue, Decoder, FORMATS_LIMIT, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, What};
+use super::{ArgValue, Decoder, FORMATS_LIMIT, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, What, program};
 use crate::format::sys_t::collateral::{Client, Entry, Found};
 use crate::format::sys_t::printf::write::{Value, Writer};
 use crate::format::sys_t::printf::{Format, Packing};
@@ -139,6 +139,14 @@ impl Records {
             }
             return self.take_entry(stored, entry, pointers, arguments);
         }
+        if let Some(symbols) = &decoder.symbols
+            && let Some(text) = program::format_at(symbols, id)
+        {
+            stored.extra = 1;
+            self.args.push((Key::CatalogId, ArgValue::Hex(id)));
+            let packing = |format: &Format| format.catalog_packing(pointers, arguments);
+            return self.take_format(stored, text, packing, arguments);
+        }
         stored.name = self.local_name(format!("catalog {id:#x}").as_bytes());
         for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
             let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
@@ -162,26 +170,36 @@ impl Records {
         stored.what = What::Printf;
         let mut reader = Reader(message.payload);
         let (text, _) = reader.text();
-        let packing = Packing::typed(pointers);
+        self.take_format(stored, text, |_| Packing::typed(pointers), reader.0);
+    }
+
+    /// Prints a format that is a text of the message or the program; it is compiled once for the part.
+    fn take_format(&mut self, stored: &mut Stored, text: &[u8], packing: impl Fn(&Format) -> Packing, arguments: &[u8]) {
         let index = match self.format_of.get(text) {
-            Some(&index) => index,
-            None if self.formats.len() >= FORMATS_LIMIT => {
-                return self.format(stored, &Format::new(text), packing, reader.0, true);
-            }
-            None => {
-                let NameRef::Local(name) = self.local_name(text) else {
-                    return self.format(stored, &Format::new(text), packing, reader.0, true);
-                };
-                let index = u32::try_from(self.formats.len()).unwrap_or(u32::MAX);
-                self.formats.push((Format::new(text), name));
-                self.format_of.insert(text.into(), index);
-                index
-            }
+            Some(&index) => Some(index),
+            None if self.formats.len() >= FORMATS_LIMIT => None,
+            None => match self.local_name(text) {
+                NameRef::Local(name) => {
+                    let index = u32::try_from(self.formats.len()).unwrap_or(u32::MAX);
+                    self.formats.push((Format::new(text), name));
+                    self.format_of.insert(text.into(), index);
+                    Some(index)
+                }
+                _ => None,
+            },
+        };
+        let Some(index) = index else {
+            let format = Format::new(text);
+            return self.format(stored, &format, packing(&format), arguments, true);
         };
         let formats = std::mem::take(&mut self.formats);
         if let Some((format, name)) = formats.get(index as usize) {
             stored.name = NameRef::Local(*name);
-            self.format(stored, format, packing, reader.0, true);
+            let packing = packing(format);
+            if packing == Packing::Slots64 {
+                stored.marks.add(Marks::SLOTS);
+            }
+            self.format(stored, format, packing, arguments, true);
         }
         self.formats = formats;
     }

@@ -71,3 +71,16 @@ fn frames_that_are_odd_or_none() {
     assert_eq!(read("42512A01FF0100020068656C6C6F00"), Err(Malformed::UnknownLocation));
     assert_eq!(read("42502A01"), Ok((0, Marks::default())));
 }
+
+#[test]
+fn full_messages_are_told_by_the_header_as_by_its_kind() {
+    for kind in 0..16 {
+        for subtype in 0..64 {
+            for other in [0, 1 << 7, 1 << 30, 1 << 31, Header::GUID | Header::LENGTH | 0x70] {
+                let header = Header(kind | subtype << 24 | other);
+                let is_full = header.kind().is_ok_and(|kind| !kind.is_short_form());
+                assert_eq!(header.is_full(), is_full, "{kind} {subtype} {other:#x}");
+            }
+        }
+    }
+}

@@ -6,7 +6,7 @@ use super::{At, Resolver, losses};
 use crate::format::Resolved;
 use crate::format::sys_t::decode::{ArgValue as Told, Key, NameRef, Notice, Records, Stored, What};
 use crate::format::sys_t::record::Marks;
-use crate::model::{Arg, ArgValue, Args, Event, EventKind, Label, LaneId, LogNote, LogSeverity, NameId, Packed};
+use crate::model::{Arg, ArgValue, Args, Event, EventKind, Label, LaneId, LogNote, LogSeverity, NameId, Packed, TextRef};
 
 /// What the viewer's log calls the severities.
 const LOG_SEVERITIES: [LogSeverity; 8] = [
@@ -55,10 +55,22 @@ impl Resolver {
                 push(at, EventKind::Instant { lane, label, args }, out);
             }
             _ => {
-                let label = if label.is_none() { Label::text(out.batch.texts.add(records.text(stored.body))) } else { label };
+                let label = self.label_or(label, stored.body);
                 push(at, EventKind::Instant { lane, label, args }, out);
             }
         }
+    }
+
+    /// A text of the records, in the batch.
+    #[inline]
+    fn text(&self, text: TextRef) -> TextRef {
+        TextRef { start: text.start.saturating_add(self.texts_start), len: text.len }
+    }
+
+    /// A label, or a text of the records.
+    #[inline]
+    fn label_or(&self, label: Label, text: TextRef) -> Label {
+        if label.is_none() { Label::text(self.text(text)) } else { label }
     }
 
     fn word_label(&mut self, word: &'static str, out: &mut Resolved<'_>) -> Label {
@@ -79,7 +91,6 @@ impl Resolver {
         let source = self.tracks.source(records, stored.source, &self.collateral, out.entities);
         let mut severity = LOG_SEVERITIES[usize::from(stored.severity & 7)];
         let mut label = label;
-        let mut body = records.text(stored.body);
         match stored.what {
             What::Assert | What::InvalidParam => severity = severity.max(LogSeverity::Warning),
             What::Malformed(reason) => {
@@ -91,13 +102,13 @@ impl Resolver {
         if stored.marks.has(Marks::CRC_BAD) {
             severity = severity.max(LogSeverity::Error);
         }
-        // A catalog message without format has no text.
-        if body.is_empty()
-            && let NameRef::Local(name) = stored.name
-        {
-            body = records.names.get(name as usize).map_or("", String::as_str);
-        }
-        let body = out.batch.texts.add(body);
+        let body = match stored.name {
+            // A catalog message without format has no text.
+            NameRef::Local(name) if stored.body.is_empty() => {
+                out.batch.texts.add(records.names.get(name as usize).map_or("", String::as_str))
+            }
+            _ => self.text(stored.body),
+        };
         let name = if label.is_none() { Label::text(body) } else { label };
         let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
         out.batch.logs.push(LogNote { lane, severity, name, body, source, args });
@@ -116,7 +127,7 @@ impl Resolver {
         out: &mut Resolved<'_>,
     ) {
         let name = records.text(stored.body);
-        let label = if label.is_none() { Label::text(out.batch.texts.add(name)) } else { label };
+        let label = self.label_or(label, stored.body);
         let Some(track) = self.tracks.track(records, stored, at.session, &self.collateral, out.entities) else { return };
         let offset = records.base + u64::from(stored.offset);
         if stored.what == What::Enter {
@@ -174,20 +185,22 @@ impl Resolver {
         {
             push(at, EventKind::Value { lane, value: Packed(i64::try_from(value).unwrap_or(i64::MAX)) }, out);
         }
-        let label = if label.is_none() { Label::text(out.batch.texts.add(records.text(stored.body))) } else { label };
+        let label = self.label_or(label, stored.body);
         push(at, EventKind::Instant { lane, label, args }, out);
     }
 
     /// The args of a record.
     #[inline]
     fn args(&mut self, at: At, records: &Records, stored: &Stored, out: &mut Resolved<'_>) -> Args {
-        let mut all = std::mem::take(&mut self.scratch);
-        all.clear();
+        let texts_start = self.texts_start;
+        let start = out.batch.args.len();
+        let all = &mut out.batch.args;
         let mut add = |name: Option<NameId>, value: ArgValue| {
             if let Some(name) = name {
                 all.push(Arg { name, value });
             }
         };
+        let moved = |text: TextRef| TextRef { start: text.start.saturating_add(texts_start), len: text.len };
         let tracks = &mut self.tracks;
         let has_severity =
             !matches!(stored.what, What::Short { .. } | What::Console | What::Malformed(_) | What::Clock | What::Build);
@@ -200,7 +213,7 @@ impl Resolver {
                 Told::Uint(value) => ArgValue::Uint(value),
                 Told::Hex(value) => ArgValue::Hex(value),
                 Told::Float(value) => ArgValue::Float(value),
-                Told::Text(text) => ArgValue::Text(out.batch.texts.add(records.text(text))),
+                Told::Text(text) => ArgValue::Text(moved(text)),
             };
             add(tracks.key(*key, out.entities), value);
         }
@@ -210,14 +223,16 @@ impl Resolver {
                 add(tracks.word("clock_hz", out.entities), ArgValue::Uint(stored.extra));
             }
             What::Build if !stored.body.is_empty() => {
-                let text = out.batch.texts.add(records.text(stored.body));
-                add(tracks.key(Key::Text, out.entities), ArgValue::Text(text));
+                add(tracks.key(Key::Text, out.entities), ArgValue::Text(moved(stored.body)));
             }
             What::Short { .. } => add(tracks.word("value", out.entities), ArgValue::Hex(stored.value)),
             _ => {}
         }
         if let Some(timestamp) = stored.timestamp.filter(|_| at.has_transport_time) {
             add(tracks.word("message_time", out.entities), ArgValue::Uint(timestamp));
+            if let Some(made_at) = at.made_at {
+                add(tracks.word("message_time_ns", out.entities), ArgValue::Uint(made_at));
+            }
         }
         if stored.marks != Marks::default() {
             for (mark, word) in MARKS.iter().filter(|(mark, _)| *mark != Marks::SLOTS) {
@@ -226,9 +241,7 @@ impl Resolver {
                 }
             }
         }
-        let args = out.batch.add_args(&all);
-        self.scratch = all;
-        args
+        out.batch.args_since(start)
     }
 
     /// What the transport says, if it is worth showing.

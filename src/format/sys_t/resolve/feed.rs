@@ -1,13 +1,19 @@
 //! From parcels to records in file order: what is left to do where the decoders had to stop.
 
-use crate::format::sys_t::decode::{Context, Decoder, Notice, Records};
+use std::ops::Range;
+
+use super::held::hold;
+use crate::format::sys_t::decode::{Context, Decoder, Notice, Records, Stored};
 use crate::format::sys_t::part::{Joiner, RawPart};
-use crate::format::sys_t::record::{Malformed, Marks};
 use crate::format::sys_t::scan::Found;
+use crate::format::sys_t::stp::ahead::add_frame;
 use crate::format::sys_t::stp::tpiu::Deframer;
 use crate::format::sys_t::stp::{NibbleOrder, Sink, Stream};
-use crate::format::sys_t::{Settings, StpBytes, TextPart, Transport};
+use crate::format::sys_t::{Settings, StpPart, TextPart, Transport};
 use crate::format::{Detail, Parcel};
+
+/// What says how messages arrive.
+const FORMAT: &str = "the input's format";
 
 /// One input's way to records.
 #[derive(Default)]
@@ -29,32 +35,106 @@ enum Way {
 struct Stp {
     stream: Stream,
     records: Records,
+    joined: Joined,
     order: (NibbleOrder, &'static str),
     deframer: Option<(Deframer, u8)>,
     bytes: Vec<u8>,
     origins: Vec<u64>,
 }
 
-/// Puts the messages of a stream into records.
+/// The order of records of which some were decoded ahead.
+#[derive(Default)]
+struct Joined {
+    /// Those decoded ahead, in order.
+    ahead: Vec<u32>,
+    /// How many others there are.
+    own: usize,
+    /// Runs: whether they were decoded ahead, and where they end among those of their sort.
+    runs: Vec<(bool, usize)>,
+    sorted: Vec<Stored>,
+    /// Records of many runs.
+    all: Records,
+}
+
+/// The records of more runs than these are copied behind each other: each change of tables costs a copy of all of a part's texts. A
+/// healthy stream has two runs, for messages are given on in the order in which they began.
+const RUNS_LIMIT: usize = 4;
+
+impl Joined {
+    fn clear(&mut self) {
+        self.ahead.clear();
+        self.runs.clear();
+        self.own = 0;
+    }
+
+    #[inline]
+    fn add(&mut self, is_ahead: bool) {
+        let end = if is_ahead { self.ahead.len() } else { self.own };
+        match self.runs.last_mut() {
+            Some((last, to)) if *last == is_ahead => *to = end,
+            _ => self.runs.push((is_ahead, end)),
+        }
+    }
+
+    /// Gives all records in order.
+    fn each(&mut self, own: &Records, ahead: &mut Records, mut each: impl FnMut(&Records, Range<usize>)) {
+        let is_in_order = self.ahead.iter().enumerate().all(|(place, &record)| place == record as usize);
+        if !is_in_order {
+            self.sorted.clear();
+            self.sorted.extend(self.ahead.iter().filter_map(|&record| ahead.stored.get(record as usize)));
+            std::mem::swap(&mut self.sorted, &mut ahead.stored);
+        }
+        let many = self.runs.len() > RUNS_LIMIT;
+        if many {
+            self.all.reset(own.base.min(ahead.base));
+        }
+        let mut from = [0, 0];
+        for &(is_ahead, to) in &self.runs {
+            let records = if is_ahead { &*ahead } else { own };
+            let range = std::mem::replace(&mut from[usize::from(is_ahead)], to)..to;
+            if many {
+                hold(&mut self.all, records, records.stored.get(range).unwrap_or(&[]));
+            } else {
+                each(records, range);
+            }
+        }
+        if many {
+            each(&self.all, 0..self.all.stored.len());
+        }
+    }
+}
+
+/// Puts the messages of a stream into records, and takes note of those that are there already.
 struct IntoRecords<'a> {
     records: &'a mut Records,
     decoder: &'a Decoder,
+    joined: &'a mut Joined,
+}
+
+impl IntoRecords<'_> {
+    #[inline]
+    fn added(&mut self) {
+        self.joined.own = self.records.stored.len();
+        self.joined.add(false);
+    }
 }
 
 impl Sink for IntoRecords<'_> {
     #[inline]
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
-        if !is_whole && frame.len() < 4 {
-            return self.records.add_malformed(Malformed::TooShort, frame, context);
-        }
-        self.records.add_frame(self.decoder, frame, context);
-        if !is_whole && let Some(stored) = self.records.stored.last_mut() {
-            stored.marks.add(Marks::TRUNCATED);
-        }
+        add_frame(self.records, self.decoder, frame, context, is_whole);
+        self.added();
     }
 
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {
         self.records.add_notice(notice, value, context);
+        self.added();
+    }
+
+    #[inline]
+    fn ahead(&mut self, record: u32) {
+        self.joined.ahead.push(record);
+        self.joined.add(true);
     }
 }
 
@@ -72,6 +152,7 @@ impl Feed {
                 Way::Stp(Box::new(Stp {
                     stream: Stream::new(order.0),
                     records: Records::default(),
+                    joined: Joined::default(),
                     order,
                     deframer,
                     bytes: Vec::new(),
@@ -82,47 +163,50 @@ impl Feed {
         Feed { way, decoder, end_bytes: 0, is_done: false }
     }
 
-    /// Takes the next parcel. `each` gets records, and from which one on they count. Gives the parcel back for its memory.
-    pub fn take(&mut self, parcel: Parcel, mut each: impl FnMut(&Records, usize)) -> Option<Parcel> {
+    /// Takes the next parcel. `each` gets records, and which of them count. Gives the parcel back for its memory.
+    pub fn take(&mut self, parcel: Parcel, mut each: impl FnMut(&Records, Range<usize>)) -> Option<Parcel> {
         match &mut self.way {
             Way::Text => {
                 let part = parcel.downcast::<TextPart>().ok()?;
                 (self.end_bytes, self.is_done) = (part.end as u64, part.is_last);
-                each(&part.records, 0);
+                each(&part.records, 0..part.records.stored.len());
                 Some(part)
             }
             Way::Raw(joiner) => {
                 let part = parcel.downcast::<RawPart>().ok()?;
                 self.end_bytes = part.input_len() as u64;
                 let (before, records, first) = joiner.join(&part, &self.decoder);
-                each(before, 0);
-                each(records, first);
+                each(before, 0..before.stored.len());
+                each(records, first..records.stored.len());
                 self.is_done = part.is_last();
                 if self.is_done
                     && let Some(lost) = joiner.finish(part.input_len())
                 {
-                    each(lost, 0);
+                    each(lost, 0..lost.stored.len());
                 }
                 Some(part)
             }
             Way::Stp(stp) => {
-                let part = parcel.downcast::<StpBytes>().ok()?;
-                self.end_bytes = (part.start + part.bytes.len()) as u64;
+                let mut part = parcel.downcast::<StpPart>().ok()?;
+                self.end_bytes = (part.start + part.bytes().len()) as u64;
                 self.is_done = part.is_last;
-                let Stp { stream, records, deframer, bytes, origins, .. } = &mut **stp;
+                let Stp { stream, records, joined, deframer, bytes, origins, .. } = &mut **stp;
                 // Messages of before the part may end in it: their places count from the start.
                 records.reset(stream.oldest_offset());
-                let mut sink = IntoRecords { records, decoder: &self.decoder };
+                joined.clear();
+                let mut sink = IntoRecords { records, decoder: &self.decoder, joined };
+                let StpPart { padded, ahead, start, is_last } = &mut *part;
+                let own = StpPart::unpadded(padded);
                 match deframer {
-                    None => stream.push(&part.bytes, &[], part.is_last, &mut sink),
+                    None => stream.push_part(own, ahead, *is_last, &mut sink),
                     Some((deframer, _)) => {
                         bytes.clear();
                         origins.clear();
-                        deframer.push(&part.bytes, part.start as u64, bytes, origins);
-                        stream.push(bytes, origins, part.is_last, &mut sink);
+                        deframer.push(own, *start as u64, bytes, origins);
+                        stream.push(bytes, origins, *is_last, &mut sink);
                     }
                 }
-                each(&stp.records, 0);
+                stp.joined.each(&stp.records, &mut part.ahead.records, each);
                 Some(part)
             }
         }
@@ -142,19 +226,22 @@ impl Feed {
     pub fn details(&self) -> Vec<Detail> {
         let detail = |name, value: String, source: &str| Detail { name, value, source: source.to_owned() };
         match &self.way {
-            Way::Text => vec![detail("transport", "text".into(), "told by the capture")],
-            Way::Raw(_) => vec![detail("transport", "raw bytes".into(), "inferred")],
+            Way::Text => vec![detail("transport", "text".into(), FORMAT)],
+            Way::Raw(_) => vec![detail("transport", "raw bytes".into(), FORMAT)],
             Way::Stp(stp) => {
-                let transport = match &stp.deframer {
-                    Some((_, source)) => format!("STPv2 of source {source} in CoreSight frames"),
-                    None => "STPv2".to_owned(),
+                let (transport, transport_source) = match &stp.deframer {
+                    Some((_, source)) => (
+                        format!("STPv2 of source {source} in CoreSight frames"),
+                        "inferred: taken apart, the frames have an STP stream with messages",
+                    ),
+                    None => ("STPv2".to_owned(), FORMAT),
                 };
                 let (order, source) = stp.order;
                 let order = match order {
                     NibbleOrder::Msb => "most significant first",
                     NibbleOrder::Lsb => "least significant first",
                 };
-                vec![detail("transport", transport, "told by the capture"), detail("nibble order", order.into(), source)]
+                vec![detail("transport", transport, transport_source), detail("nibble order", order.into(), source)]
             }
         }
     }

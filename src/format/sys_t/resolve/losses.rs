@@ -18,6 +18,10 @@ pub const TIME_CLAMPED: LossKind = repair("time_clamped", "a time stamp lies a l
 /// A time beyond the trace's.
 pub const TIME_OVERFLOW: LossKind = repair("time_overflow", "a time stamp lies beyond what a trace can hold");
 
+/// A time contradicts its neighbours.
+pub const TIME_OUTLIER: LossKind =
+    repair("time_outlier", "a time stamp contradicts those before and after it; the time before it was kept");
+
 /// The clock began again.
 pub const TIME_RESTART: LossKind =
     repair("time_restart", "the time went back by a second or more: taken for a restart of the target");

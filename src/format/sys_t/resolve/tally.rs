@@ -20,7 +20,11 @@ pub struct Tally {
     /// Catalog messages without format, by id.
     unknown_ids: BTreeMap<u64, u64>,
     unknown: u64,
+    /// Catalog messages whose format is the program's.
+    from_program: u64,
     undelimited: u64,
+    /// Messages with a time stamp of their own.
+    stamped: u64,
 }
 
 const KINDS: [&str; 12] =
@@ -52,8 +56,13 @@ impl Tally {
             *count += 1;
         }
         if stored.what == What::Catalog && !matches!(stored.name, NameRef::Entry(_)) {
-            self.count_unknown(stored.value);
+            if stored.extra == 1 {
+                self.from_program += 1;
+            } else {
+                self.count_unknown(stored.value);
+            }
         }
+        self.stamped += u64::from(stored.timestamp.is_some());
         self.undelimited += u64::from(stored.what == What::Notice(Notice::Undelimited));
     }
 
@@ -62,6 +71,11 @@ impl Tally {
         if self.unknown_ids.len() < IDS_LIMIT || self.unknown_ids.contains_key(&id) {
             *self.unknown_ids.entry(id).or_default() += 1;
         }
+    }
+
+    /// How many messages have a time stamp of their own, of how many.
+    pub fn stamped(&self) -> (u64, u64) {
+        (self.stamped, self.by_kind.iter().sum())
     }
 
     /// Messages by kind, and the ids that no collateral has.
@@ -73,17 +87,21 @@ impl Tally {
             .map(|(kind, count)| format!("{count} {kind}"))
             .collect();
         let all: u64 = self.by_kind.iter().sum();
-        let told = || "told by the capture".to_owned();
         let mut details = Vec::new();
         if all > 0 {
-            details.push(Detail { name: "messages", value: format!("{all}: {}", kinds.join(", ")), source: told() });
+            details.push(Detail { name: "messages", value: format!("{all}: {}", kinds.join(", ")), source: "counted".into() });
+        }
+        if self.from_program > 0 {
+            let value = format!("{} messages, whose ids are addresses of formats", self.from_program);
+            details.push(Detail { name: "formats of the program", value, source: "--elf".into() });
         }
         if self.unknown > 0 {
             let ids: Vec<String> =
                 self.unknown_ids.iter().take(SHOWN_IDS).map(|(id, count)| format!("{id:#x} ({count})")).collect();
             let more = if self.unknown_ids.len() > SHOWN_IDS { ", …" } else { "" };
             let value = format!("{} messages of {} ids: {}{more}", self.unknown, self.unknown_ids.len(), ids.join(", "));
-            details.push(Detail { name: "unknown catalog ids", value, source: told() });
+            let source = "counted: they are in no file given with --collateral".into();
+            details.push(Detail { name: "unknown catalog ids", value, source });
         }
         details
     }

@@ -359,9 +359,10 @@ impl Tracks {
                     if let (Some(address), Some(symbols)) = (told.location.address(), &self.symbols) {
                         let frames = symbols.frames_at(address);
                         let frame = frames.first()?;
-                        let place = frame.place?;
                         let function = Some(frame.function.into());
-                        return entities.add_source(Source { file: place.file.into(), function, line: place.line });
+                        // Without debug information the function is all that is known.
+                        let (file, line) = frame.place.map_or(("??", 0), |place| (place.file, place.line));
+                        return entities.add_source(Source { file: file.into(), function, line });
                     }
                     let (file, line) = told.location.file_line()?;
                     let path = collateral.get(told.client?)?.file(file)?;

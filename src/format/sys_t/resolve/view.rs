@@ -18,7 +18,7 @@ impl Resolver {
     ) -> bool {
         let Some(input) = self.inputs.get_mut(index) else { return false };
         let nanos = input.clock.plain_nanos(stored);
-        input.clock.note(stored);
+        input.clock.note(stored, crate::model::Nanos(nanos.unwrap_or(0)));
         let mut owner = String::new();
         let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(12);
         let sender = records.senders.get(stored.sender as usize).map(|sender| sender.key);

@@ -2,8 +2,11 @@
 
 use proptest::prelude::*;
 
+use super::ahead::add_frame;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::*;
+use crate::format::sys_t::decode::{Decoder, Records, What};
+use crate::format::sys_t::record::Marks;
 
 /// A message, its place, its time, and whether it is whole.
 type Frame = (Vec<u8>, Option<(u16, u16)>, u64, bool);
@@ -12,15 +15,19 @@ type Frame = (Vec<u8>, Option<(u16, u16)>, u64, bool);
 struct Seen {
     frames: Vec<Frame>,
     notices: Vec<(Notice, u64)>,
+    /// Where frames and notices are in the file, and how long, in bytes.
+    extents: Vec<(u64, usize)>,
 }
 
 impl Sink for Seen {
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
         self.frames.push((frame.to_vec(), context.place, context.transport.unwrap_or(0), is_whole));
+        self.extents.push((context.offset, context.len));
     }
 
-    fn notice(&mut self, notice: Notice, value: u64, _: Context) {
+    fn notice(&mut self, notice: Notice, value: u64, context: Context) {
         self.notices.push((notice, value));
+        self.extents.push((context.offset, context.len));
     }
 }
 
@@ -30,6 +37,21 @@ fn read(bytes: &[u8], order: NibbleOrder, part_bytes: usize) -> Seen {
     let mut parts = bytes.chunks(part_bytes.max(1)).peekable();
     while let Some(part) = parts.next() {
         stream.push(part, &[], parts.peek().is_none(), &mut seen);
+    }
+    seen
+}
+
+/// The same of a stream in CoreSight frames, cut where the file is. What begins before a part is not said to begin after it.
+fn read_framed(file: &[u8], part_bytes: usize) -> Seen {
+    let (mut stream, mut deframer) = (Stream::new(NibbleOrder::Msb), tpiu::Deframer::new(0x10));
+    let mut seen = Seen::default();
+    for start in (0..file.len()).step_by(part_bytes) {
+        let end = file.len().min(start + part_bytes);
+        let (mut bytes, mut origins) = (Vec::new(), Vec::new());
+        deframer.push(&file[start..end], start as u64, &mut bytes, &mut origins);
+        let (oldest, known) = (stream.oldest_offset(), seen.extents.len());
+        stream.push(&bytes, &origins, end == file.len(), &mut seen);
+        assert!(seen.extents[known..].iter().all(|(offset, _)| *offset >= oldest));
     }
     seen
 }
@@ -216,5 +238,237 @@ proptest! {
         let whole = read(&stream, NibbleOrder::Msb, usize::MAX);
         let parts = read(&stream, NibbleOrder::Msb, part_bytes);
         prop_assert_eq!(whole, parts);
+    }
+}
+
+proptest! {
+    #[test]
+    fn cuts_between_coresight_frames_do_not_show(
+        bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFFu8), Just(0xF0), 0u8..16], 0..400),
+        messages in 0usize..8,
+        missing in 0usize..20,
+    ) {
+        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+        for number in 0..messages {
+            writer.sync();
+            writer.message(&[number as u8; 30], number as u64, Ending::Flag);
+        }
+        let mut stream = writer.finish();
+        stream.extend(bytes);
+        let mut file = Vec::new();
+        tpiu::wrap(&stream, 0x10, &mut file);
+        // The last frame may be cut off.
+        file.truncate(file.len().saturating_sub(missing));
+        let whole = read_framed(&file, usize::MAX >> 8);
+        for part_bytes in (1..70).chain([127, 250]) {
+            prop_assert_eq!(&read_framed(&file, part_bytes), &whole, "in parts of {}", part_bytes);
+        }
+    }
+}
+
+/// A record as far as the stream tells it: where, how long, what, whose, when.
+type Told = (u64, u32, What, Marks, String, Option<(u16, u16)>, Option<u64>);
+
+#[derive(Default)]
+struct Collected {
+    own: Records,
+    order: Vec<(bool, u32)>,
+}
+
+impl Sink for Collected {
+    fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
+        add_frame(&mut self.own, &Decoder::default(), frame, context, is_whole);
+        self.order.push((false, self.own.stored.len() as u32 - 1));
+    }
+
+    fn notice(&mut self, notice: Notice, value: u64, context: Context) {
+        self.own.add_notice(notice, value, context);
+        self.order.push((false, self.own.stored.len() as u32 - 1));
+    }
+
+    fn ahead(&mut self, record: u32) {
+        self.order.push((true, record));
+    }
+}
+
+/// The records of a stream, in order, and how many were decoded ahead.
+fn told(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bool) -> (Vec<Told>, usize) {
+    let mut state = Stream::new(order);
+    let (mut all, mut ahead) = (Vec::new(), Ahead::default());
+    let mut count = 0;
+    for start in (0..stream.len()).step_by(part_bytes.max(1)) {
+        let part = &stream[start..stream.len().min(start + part_bytes)];
+        let is_last = start + part.len() == stream.len();
+        let mut sink = Collected::default();
+        sink.own.reset(state.oldest_offset());
+        if is_ahead {
+            let padded = [part, &[0; 16]].concat();
+            ahead.decode(&Decoder::default(), order, &padded, start);
+            state.push_part(part, &mut ahead, is_last, &mut sink);
+        } else {
+            state.push(part, &[], is_last, &mut sink);
+        }
+        for (is_ahead, index) in sink.order {
+            let records = if is_ahead { &ahead.records } else { &sink.own };
+            let stored = &records.stored[index as usize];
+            let place = records.senders.get(stored.sender as usize).and_then(|sender| sender.key.place);
+            let text = format!("{} {:?} {}", records.text(stored.body), stored.value, stored.extra);
+            let offset = records.base + u64::from(stored.offset);
+            all.push((offset, stored.len, stored.what, stored.marks, text, place, stored.transport));
+            count += usize::from(is_ahead);
+        }
+    }
+    (all, count)
+}
+
+/// Something that a hostile, damaged or merely odd stream holds.
+#[derive(Clone, Debug)]
+enum Odd {
+    /// The next piece of a message of this channel, or the first one of one of so many bytes.
+    Piece(u16, usize),
+    Sync,
+    /// Other ways to tell the time.
+    SyncAs(TimeScheme),
+    Flag(u16),
+    /// Data without a time.
+    Data(u16),
+    MasterError,
+    GlobalError,
+    Trigger,
+    Frequency,
+    Nibbles(Vec<u8>),
+    /// Time goes on.
+    Wait(u64),
+}
+
+fn odd() -> impl Strategy<Value = Odd> {
+    prop_oneof![
+        30 => (0u16..4, 1usize..40).prop_map(|(channel, len)| Odd::Piece(channel, len)),
+        6 => Just(Odd::Sync),
+        1 => prop::sample::select(vec![TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray]).prop_map(Odd::SyncAs),
+        2 => (0u16..4).prop_map(Odd::Flag),
+        1 => (0u16..4).prop_map(Odd::Data),
+        1 => Just(Odd::MasterError),
+        1 => Just(Odd::GlobalError),
+        1 => Just(Odd::Trigger),
+        1 => Just(Odd::Frequency),
+        1 => prop::collection::vec(prop_oneof![0u8..16, Just(15u8)], 1..30).prop_map(Odd::Nibbles),
+        4 => prop_oneof![0u64..40, 0u64..100_000, any::<u64>()].prop_map(Odd::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn what_is_decoded_ahead_is_what_one_decoder_sees(
+        all in prop::collection::vec(odd(), 1..120),
+        scheme in prop::sample::select(vec![TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray]),
+        (lsb, tells_order, starts_in_sync) in any::<(bool, bool, bool)>(),
+        part_bytes in prop_oneof![1usize..40, 40usize..700],
+        damage in prop::collection::vec((any::<usize>(), 0u8..8), 0..3),
+    ) {
+        let order = if lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb };
+        let mut writer = Writer::new(order, scheme, tells_order);
+        if starts_in_sync {
+            writer.sync();
+        }
+        let mut time = 0u64;
+        let mut left: [Vec<Vec<u8>>; 4] = Default::default();
+        for step in all {
+            match step {
+                Odd::Piece(channel, len) => {
+                    writer.go_to(1 + channel / 2, channel);
+                    let left = &mut left[usize::from(channel)];
+                    let start = left.is_empty().then_some(time);
+                    if start.is_some() {
+                        let mut frame = vec![0x42, 0x50, 0x2A, 0x01];
+                        frame.extend(std::iter::repeat_n(b'a' + channel as u8, len));
+                        frame.push(0);
+                        *left = pieces(&frame).map(<[u8]>::to_vec).collect();
+                    }
+                    let piece = left.remove(0);
+                    writer.data(&piece, start, left.is_empty() && len % 2 == 0);
+                    if left.is_empty() && len % 2 == 1 {
+                        writer.flag(None);
+                    }
+                }
+                Odd::Sync => writer.sync(),
+                Odd::SyncAs(scheme) => {
+                    let bytes = writer.take();
+                    let mut other = Writer::new(order, scheme, tells_order);
+                    bytes.iter().for_each(|byte| {
+                        other.nibble(byte & 15);
+                        other.nibble(byte >> 4);
+                    });
+                    other.sync();
+                    writer = other;
+                }
+                Odd::Flag(channel) => {
+                    writer.go_to(1 + channel / 2, channel);
+                    writer.flag(None);
+                }
+                Odd::Data(channel) => {
+                    writer.go_to(1 + channel / 2, channel);
+                    writer.data(&[channel as u8], None, time.is_multiple_of(2));
+                }
+                Odd::MasterError => writer.master_error(1),
+                Odd::GlobalError => writer.global_error(2),
+                Odd::Trigger => writer.trigger(3, time),
+                Odd::Frequency => writer.frequency(1_000_000),
+                Odd::Nibbles(nibbles) => nibbles.into_iter().for_each(|nibble| writer.nibble(nibble)),
+                Odd::Wait(step) => time = time.wrapping_add(step),
+            }
+        }
+        let mut stream = writer.finish();
+        for (at, bit) in damage {
+            if let Some(at) = at.checked_rem(stream.len()) {
+                stream[at] ^= 1 << bit;
+            }
+        }
+        let (expected, _) = told(&stream, order, usize::MAX >> 8, false);
+        let (parts, _) = told(&stream, order, part_bytes, true);
+        prop_assert_eq!(&parts, &expected);
+        let (whole, _) = told(&stream, order, usize::MAX >> 8, true);
+        prop_assert_eq!(&whole, &expected);
+    }
+}
+
+#[test]
+fn nearly_all_of_a_healthy_stream_is_decoded_ahead() {
+    for scheme in [TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray] {
+        let mut writer = Writer::new(NibbleOrder::Msb, scheme, false);
+        for number in 0..4000u64 {
+            if number % 40 == 0 {
+                writer.sync();
+            }
+            writer.go_to(1, (number % 3) as u16);
+            writer.message(b"\x42\x50\x2A\x01text\0", (7 << 40) + 1000 * number, Ending::Flag);
+        }
+        let stream = writer.finish();
+        let (all, ahead) = told(&stream, NibbleOrder::Msb, 8 << 10, true);
+        assert_eq!(all, told(&stream, NibbleOrder::Msb, 8 << 10, false).0);
+        assert!(all.len() == 4000 && ahead > 3500, "{ahead} of {} were decoded ahead", all.len());
+    }
+}
+
+#[test]
+fn beyond_the_limit_of_open_messages_nothing_is_decoded_ahead() {
+    // One message stays open, and more begin behind it than are waited for.
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.go_to(1, 9);
+    writer.data(&[1, 2, 3, 4], Some(1), false);
+    for number in 0..6000u64 {
+        writer.go_to(1, 1);
+        writer.message(b"\x42\x50\x2A\x01a\0", 2 + number, Ending::Marked);
+    }
+    writer.go_to(1, 9);
+    writer.flag(None);
+    let stream = writer.finish();
+    let expected = told(&stream, NibbleOrder::Msb, 10 << 20, false);
+    assert_eq!(expected.1, 0);
+    for part_bytes in [10 << 20, 16 << 10] {
+        assert_eq!(told(&stream, NibbleOrder::Msb, part_bytes, true).0, expected.0);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::super::record::{QueueKind, Record};
 use super::firmware::{self as plan, FOREVER, Step};
-use super::{Random, Stream};
+use super::{GenerateOptions, Random, SlowTask, Stream};
 
 /// The timer runs at 40 MHz, the kernel ticks every millisecond.
 const NS_PER_TS: u64 = 25;
@@ -59,14 +59,15 @@ pub(super) struct Kernel {
     jobs: u32,
     random: Random,
     is_booted: bool,
+    slow_task: Option<SlowTask>,
 }
 
 /// How many jobs are spawned at most: a long capture shall be long, not full of tasks.
 const JOBS_LIMIT: u32 = 100;
 
 impl Kernel {
-    pub(super) fn new(core: u16, seed: u64, stream: &mut Stream<'_>) -> Kernel {
-        let mut random = Random::new(seed.wrapping_add(u64::from(core) << 32));
+    pub(super) fn new(core: u16, options: &GenerateOptions, stream: &mut Stream<'_>) -> Kernel {
+        let mut random = Random::new(options.seed.wrapping_add(u64::from(core) << 32));
         let tasks = plan::TASKS.iter().enumerate().map(|(index, task)| Task {
             id: if index == plan::JOB { 0 } else { stream.next_task_id() },
             priority: task.priority,
@@ -96,6 +97,7 @@ impl Kernel {
             jobs: 0,
             random,
             is_booted: false,
+            slow_task: options.slow_task,
         }
     }
 
@@ -274,7 +276,7 @@ impl Kernel {
         match steps[at] {
             Step::Work(average) => {
                 let random = u64::from(average / 2 + self.random.below(average));
-                let left = self.tasks[current].work.take().unwrap_or(random);
+                let left = self.tasks[current].work.take().unwrap_or_else(|| SlowTask::work(self.slow_task, current, random));
                 let until_interrupt = self.next_tick.min(self.next_byte).saturating_sub(self.now);
                 self.now += left.min(until_interrupt);
                 if left > until_interrupt {

@@ -24,11 +24,37 @@ pub struct GenerateOptions {
     pub cores: u16,
     /// What goes wrong on the way.
     pub damage: Damage,
+    /// A task that takes longer for what it does, as after a change of its code.
+    pub slow_task: Option<SlowTask>,
+}
+
+/// A task that takes another time for all that it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowTask {
+    task: usize,
+    percent: u32,
+}
+
+impl SlowTask {
+    /// The task of this name takes so many per cent of its usual time; `None` if there is no such task.
+    #[must_use]
+    pub fn named(name: &str, percent: u32) -> Option<SlowTask> {
+        let task = firmware::TASKS.iter().position(|task| task.name == name)?;
+        Some(SlowTask { task, percent })
+    }
+
+    /// How long it takes a task to compute what takes `ticks` of the timer as a rule.
+    fn work(slow: Option<SlowTask>, task: usize, ticks: u64) -> u64 {
+        match slow {
+            Some(slow) if slow.task == task => ticks * u64::from(slow.percent) / 100,
+            _ => ticks,
+        }
+    }
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { bytes: 1 << 20, seed: 1, cores: 1, damage: Damage::None }
+        GenerateOptions { bytes: 1 << 20, seed: 1, cores: 1, damage: Damage::None, slow_task: None }
     }
 }
 
@@ -56,7 +82,7 @@ const BLOCK_TICKS: u64 = 40_000;
 pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()> {
     let mut stream = Stream::new(options, out);
     let cores = options.cores.max(1);
-    let mut kernels: Vec<Kernel> = (0..cores).map(|core| Kernel::new(core, options.seed, &mut stream)).collect();
+    let mut kernels: Vec<Kernel> = (0..cores).map(|core| Kernel::new(core, options, &mut stream)).collect();
     for kernel in &kernels {
         stream.put(&Record::CoreId { ts: 0, core_id: kernel.core() });
         kernel.describe(&mut stream);

@@ -156,7 +156,7 @@ impl Rules {
 #[test]
 fn events_obey_the_kernel() {
     for (seed, cores) in [(1, 1), (2, 1), (3, 3)] {
-        let bytes = capture(GenerateOptions { bytes: 400_000, seed, cores, damage: Damage::None });
+        let bytes = capture(GenerateOptions { bytes: 400_000, seed, cores, ..GenerateOptions::default() });
         let records = decoded(&bytes);
         let mut kinds = FxHashMap::default();
         let mut rules: Vec<Rules> = (0..cores).map(|_| Rules::default()).collect();

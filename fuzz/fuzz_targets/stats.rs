@@ -1,0 +1,61 @@
+//! Bytes → statistics, in every format and of any part: no panic, the same for windows of any size, and the sums hold.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use traceconv::format::{FORMATS, Format, FormatOptions};
+use traceconv::model::Nanos;
+use traceconv::pipeline::{Gathered, Options, Source, TimeBound, statistics};
+use traceconv::stats::report::StatisticsReport;
+use traceconv::stats::text;
+
+fn gather(format: &'static dyn Format, input: &[u8], options: &Options) -> Gathered {
+    let source = Source { bytes: input, format, options: FormatOptions::default(), release: &|_| {} };
+    statistics(&[source], options, true, &mut |_| true).expect("damage is no error")
+}
+
+/// Every nanosecond of every core is somebody's or unknown, and nobody has more than there is.
+fn check(report: &StatisticsReport, folded: &str) {
+    let (Some(first_ns), Some(last_ns)) = (report.first_ns, report.last_ns) else {
+        assert!(report.cores.is_empty() && report.tasks.is_empty() && report.functions.is_empty() && folded.is_empty());
+        return;
+    };
+    let mut known_ns = 0u128;
+    for core in &report.cores {
+        let known = [core.busy_ns, core.idle_ns, core.interrupts_ns].map(u128::from).iter().sum::<u128>();
+        assert_eq!(known + u128::from(core.unknown_ns), u128::from(last_ns - first_ns), "core {}", core.core);
+        assert!(core.load_percent.is_none_or(|load| (0.0..=100.0).contains(&load)));
+        known_ns += known;
+    }
+    let run_ns: u128 = report.tasks.iter().map(|task| u128::from(task.run_ns)).sum();
+    let isr_ns: u128 = report.interrupts.iter().map(|isr| u128::from(isr.self_ns)).sum();
+    assert_eq!(run_ns + isr_ns, known_ns);
+    let self_ns: u128 = report.functions.iter().map(|function| u128::from(function.self_ns)).sum();
+    for function in &report.functions {
+        assert!(function.self_ns <= function.calls.total_ns, "{}", function.name);
+        assert!(function.calls.min_ns <= function.calls.mean_ns && function.calls.mean_ns <= function.calls.max_ns);
+    }
+    let in_line = |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u128>().ok()).expect("a line ends with its time");
+    assert_eq!(folded.lines().map(in_line).sum::<u128>(), known_ns + self_ns);
+}
+
+fuzz_target!(|input: &[u8]| {
+    // The first bytes say in which format the others are taken, how they are cut, and which part counts.
+    let Some((&[format, cut, from, to], input)) = input.split_first_chunk() else { return };
+    let format = FORMATS[usize::from(format) % FORMATS.len()];
+    let options = |window_bytes| Options { threads: 1, window_bytes, ..Options::default() };
+    let whole = gather(format, input, &options(1 << 20));
+    check(&whole.statistics, whole.folded.as_deref().unwrap_or_default());
+    assert!(!text::tables(&whole.statistics, 5).contains("  \n"), "no line ends with blanks");
+    let pieces = gather(format, input, &options(16 + usize::from(cut)));
+    assert_eq!(pieces.statistics, whole.statistics, "windows change the statistics");
+
+    let (Some(first_ns), Some(last_ns)) = (whole.statistics.first_ns, whole.statistics.last_ns) else { return };
+    let bound = |share: u8| {
+        let ns = u128::from(last_ns - first_ns) * u128::from(share) / 255;
+        Some(TimeBound::AfterStart(Nanos(u64::try_from(ns).expect("a part of what fits"))))
+    };
+    let part = Options { from: bound(from.min(to)), to: bound(from.max(to)), ..options(64) };
+    let part = gather(format, input, &part);
+    check(&part.statistics, part.folded.as_deref().unwrap_or_default());
+});

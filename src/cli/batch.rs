@@ -1,0 +1,122 @@
+//! `traceconv INPUT...`: all jobs of a plan, as many at the same time as there are threads, and what people and scripts are told.
+//!
+//! Whatever is done first, everything is told in the order of the inputs.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::Context;
+
+use super::convert::{Converter, Outcome};
+use super::output::Output;
+use super::plan::{ConvertPlan, Place, Verbosity};
+use super::progress::ProgressMeter;
+use super::{Status, color, say};
+use crate::pipeline::Team;
+use crate::report::{Report, junit, markdown, table, totals};
+
+/// Recordings from here on are begun first, the largest before the others: they would keep one thread busy when all other work is
+/// done. Below, order is worth more: what comes first is told first.
+const LARGE_BYTES: u64 = 32 << 20;
+
+/// Converts everything, tells people on standard error, and writes the reports.
+pub(super) fn run(plan: &ConvertPlan) -> Status {
+    let started = Instant::now();
+    let is_batch = plan.jobs.len() > 1;
+    let verbosity = plan.reading.verbosity;
+    let tells_summaries = if is_batch { verbosity == Verbosity::Verbose } else { verbosity > Verbosity::Quiet };
+    let converter = Converter { plan, team: Team::new(plan.options.threads), tells_summaries };
+
+    let mut status = Status::Done;
+    let mut recordings = Vec::new();
+    convert_all(&converter, &mut |outcome| {
+        status = status.max(outcome.status);
+        recordings.extend(outcome.by_recording());
+    });
+    if status == Status::Stopped {
+        return status;
+    }
+
+    let report = Report::new(recordings, started.elapsed().as_secs_f64());
+    if is_batch && verbosity > Verbosity::Quiet {
+        tell(plan, &report);
+    }
+    for error in write_reports(plan, &report) {
+        say(&format!("error: {error:#}\n"));
+        status = status.max(Status::Failed);
+    }
+    status
+}
+
+/// Does all jobs. `done` gets their outcomes in their order, when people have been told of them.
+fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
+    let plan = converter.plan;
+    let meter = match plan.jobs.as_slice() {
+        [_] => ProgressMeter::new(&plan.reading),
+        jobs => ProgressMeter::of_batch(&plan.reading, jobs.len(), jobs.iter().map(|job| job.bytes).fold(0, u64::saturating_add)),
+    };
+    let mut order: Vec<usize> = (0..plan.jobs.len()).collect();
+    // Stable, so all that is not large stays in its order.
+    order.sort_by_key(|&index| plan.jobs.get(index).map(|job| std::cmp::Reverse(job.bytes).min(std::cmp::Reverse(LARGE_BYTES))));
+
+    let work = |index: usize| {
+        let job = plan.jobs.get(index)?;
+        if plan.jobs.len() == 1 {
+            return Some(converter.convert(job, &mut |progress| meter.show(progress)));
+        }
+        let mut seen_bytes = 0;
+        let outcome = converter.convert(job, &mut |progress| {
+            let share = progress.done_bytes as f64 / progress.total_bytes.max(1) as f64;
+            let bytes = ((job.bytes as f64 * share) as u64).clamp(seen_bytes, job.bytes);
+            meter.advance(bytes - seen_bytes);
+            seen_bytes = bytes;
+        });
+        meter.advance(job.bytes - seen_bytes);
+        meter.end_file();
+        Some(outcome)
+    };
+    let mut waiting: BTreeMap<usize, Option<Outcome>> = BTreeMap::new();
+    let mut next = 0;
+    converter.team.each(&order, work, |index, outcome| {
+        waiting.insert(index, outcome);
+        while let Some(outcome) = waiting.remove(&next) {
+            next += 1;
+            if let Some(outcome) = outcome {
+                meter.say_above(&outcome.told);
+                done(outcome);
+            }
+        }
+    });
+}
+
+/// The table for people.
+fn tell(plan: &ConvertPlan, report: &Report) {
+    let Report { inputs, output_bytes, wall_seconds, .. } = report;
+    let traces = report.traces.iter().filter(|trace| trace.output_bytes > 0).count();
+    let noun = if traces == 1 { "trace" } else { "traces" };
+    let place = plan.output_dir.as_ref().map(|dir| Place::File(dir.clone()).for_people());
+    let written = match place {
+        Some(place) => format!("{place} ({traces} {noun}, {output_bytes} bytes, {wall_seconds:.2} s)"),
+        None => format!("{traces} {noun} beside the inputs ({output_bytes} bytes, {wall_seconds:.2} s)"),
+    };
+    say(&format!("{}{}\n  -> {written}\n", table(inputs, color::status), totals(inputs)));
+}
+
+/// Writes all reports that are wanted; gives what went wrong.
+fn write_reports(plan: &ConvertPlan, report: &Report) -> Vec<anyhow::Error> {
+    let wanted = &plan.reports;
+    let written = [
+        wanted.json.as_ref().map(|place| write_report(place, "the report", report.to_json().map_err(Into::into))),
+        wanted.markdown.as_ref().map(|place| write_report(place, "the Markdown report", Ok(markdown(report)))),
+        wanted.junit.as_ref().map(|place| write_report(place, "the JUnit report", junit(report).map_err(Into::into))),
+    ];
+    written.into_iter().flatten().filter_map(Result::err).collect()
+}
+
+fn write_report(place: &Place, what: &str, text: anyhow::Result<String>) -> anyhow::Result<()> {
+    let text = text?;
+    let mut output = Output::create(place)?;
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
+    written.with_context(|| format!("cannot write {what} to {}", place.for_people()))
+}

@@ -1,0 +1,146 @@
+//! `traceconv diff BASE NEW`: the statistics of two recordings side by side.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use serde::Serialize;
+
+use super::args::ReadArgs;
+use super::measure::{PartArgs, json, measure, tell};
+use super::plan::{Place, UsageError, plan_recordings, reading};
+use super::values::parse_time;
+use super::{Status, say};
+use crate::metrics::diff::{Change, Diff, DiffOptions, diff};
+use crate::metrics::{Figure, text};
+use crate::pipeline::TimeBound;
+use crate::report::TOOL_VERSION;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DiffArgs {
+    /// How it was: a recording, or statistics that `stats --json` saved
+    #[arg(value_name = "BASE")]
+    pub(super) base: PathBuf,
+
+    /// How it is
+    #[arg(value_name = "NEW")]
+    pub(super) new: PathBuf,
+
+    /// Exit with 3 if something got worse by more than this, e.g. `5%`
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(super) fail_over: Option<f64>,
+
+    /// Pass over changes that are not greater than this
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
+    pub(super) min_change: f64,
+
+    /// Pass over changes of a time that are smaller than this
+    #[arg(long, value_name = "TIME", value_parser = parse_least_time, default_value = "1us")]
+    pub(super) min_time: u64,
+
+    /// Compare only metrics of this form, e.g. `task.*.cpu_percent`; may be given several times
+    #[arg(long, value_name = "METRIC")]
+    pub(super) only: Vec<String>,
+
+    /// How many changes are listed at most
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(super) rows: usize,
+
+    /// Where to write the differences [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(super) output: Option<PathBuf>,
+
+    /// For scripts: all changes
+    #[arg(long, conflicts_with = "md")]
+    pub(super) json: bool,
+
+    /// As Markdown, for the summary of a job
+    #[arg(long)]
+    pub(super) md: bool,
+
+    #[command(flatten)]
+    pub(super) part: PartArgs,
+
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+}
+
+/// The differences for scripts.
+#[derive(Serialize)]
+struct DiffFile<'a> {
+    schema_version: u32,
+    tool_version: &'static str,
+    base: &'a str,
+    new: &'a str,
+    /// What got worse most, as a sentence; `null` if nothing did.
+    worst: Option<String>,
+    #[serde(flatten)]
+    diff: &'a Diff,
+}
+
+/// The version of the shape of the JSON.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Compares the two.
+pub(super) fn main(args: &DiffArgs) -> Result<Status, UsageError> {
+    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let reading = reading(&args.read)?;
+    let part = args.part.options(&reading)?;
+    let mut plans = Vec::new();
+    for input in [&args.base, &args.new] {
+        plans.extend(plan_recordings(std::slice::from_ref(input), &output)?);
+    }
+    if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
+        return Err(UsageError::new("standard input (-) can be read only once"));
+    }
+    let measured: Vec<Option<Vec<Figure>>> = plans.iter().map(|sources| measure(sources, &reading, &part, &output).1).collect();
+    let [Some(base), Some(new)] = &measured[..] else { return Ok(Status::Failed) };
+    let options = DiffOptions {
+        min_change_percent: args.min_change,
+        min_time_ns: args.min_time as f64,
+        fail_over_percent: args.fail_over,
+        only: args.only.clone(),
+    };
+    let diff = diff(base, new, &options);
+    if diff.compared == 0 {
+        say("warning: nothing was compared: no metric is in both\n");
+    }
+    let names = [&args.base, &args.new].map(|path| path.display().to_string());
+    let status = if diff.is_too_much { Status::BeyondLimits } else { Status::Done };
+    let worst = text::worst(&diff);
+    let told = if args.json {
+        let [base, new] = &names;
+        let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
+        json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), diff: &diff }).map_err(Into::into)
+    } else if args.md {
+        Ok(text::markdown(&diff, (&names[0], &names[1]), args.rows))
+    } else {
+        let worst = worst.map_or_else(String::new, |worst| format!("worst: {worst}\n"));
+        let table = text::differences(&diff, args.rows);
+        let separator = if table.is_empty() { "" } else { "\n" };
+        Ok(format!("{} -> {}: {}\n{worst}{separator}{table}", names[0], names[1], text::difference_summary(&diff)))
+    };
+    let status = tell(&output, "the differences", told, status);
+    if let (Status::BeyondLimits, Some(limit)) = (status, args.fail_over) {
+        let too_much: Vec<&Change> = diff.changes.iter().filter(|change| change.is_too_much).collect();
+        let first = too_much.first().map_or_else(String::new, |change| text::sentence(change));
+        let more = match too_much.len() {
+            0 | 1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        say(&format!("error: worse than --fail-over {limit}% allows: {first}{more}\n"));
+    }
+    Ok(status)
+}
+
+fn parse_least_time(text: &str) -> Result<u64, String> {
+    match parse_time(text)? {
+        TimeBound::Absolute(time) => Ok(time.0),
+        TimeBound::AfterStart(_) => Err("a time without a sign is expected, e.g. 1us".into()),
+    }
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let percent = percent.ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
+    percent.ok_or_else(|| "per cent are expected, e.g. 5%".into())
+}

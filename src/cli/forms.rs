@@ -1,0 +1,293 @@
+//! `--gzip`, `--zstd`, `--split-size`: the form in which a trace is written.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args as ClapArgs;
+
+use super::merging::os_from_bytes;
+use super::output::{Complete, Output, cannot_write};
+use super::plan::{Place, TRACE_EXTENSION, UsageError};
+use crate::model::{Nanos, whole_number};
+use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Options, Progress, Recording, TimeBound};
+
+/// More files than this are a slip of the finger; and their numbers have three digits.
+const PARTS_MAX: usize = 1000;
+
+/// Smaller files than this have little in them but what each needs.
+const SPLIT_MIN_BYTES: u64 = 64 << 10;
+
+/// How often a part that became too large is tried again, shorter.
+const ATTEMPTS: usize = 8;
+
+/// The options.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(super) struct FormArgs {
+    /// Compress the trace with gzip: about a quarter of the size, and every viewer opens it
+    ///
+    /// Without -o its name ends with `.perfetto-trace.gz`.
+    #[arg(long, conflicts_with = "zstd")]
+    pub(super) gzip: bool,
+
+    /// Compress the trace with zstd: smaller and faster than gzip, but older viewers do not open it
+    ///
+    /// Without -o its name ends with `.perfetto-trace.zst`.
+    #[arg(long)]
+    pub(super) zstd: bool,
+
+    /// Write files of this size at most, each a trace of its own: NAME.000.perfetto-trace, NAME.001.perfetto-trace, …
+    ///
+    /// In bytes, also with k, M or G: `200M`; before compression. Each file has a part of the time, and is what --from and --to give:
+    /// what is open at a cut is in both. Every part takes about the time of a whole conversion, and one more is needed to find out
+    /// where to cut.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    pub(super) split_size: Option<u64>,
+}
+
+/// The form of all traces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Form {
+    pub(super) compression: Option<Compression>,
+    pub(super) split_bytes: Option<u64>,
+}
+
+impl From<&FormArgs> for Form {
+    fn from(args: &FormArgs) -> Form {
+        let compression = match (args.gzip, args.zstd) {
+            (true, _) => Some(Compression::Gzip),
+            (_, true) => Some(Compression::Zstd),
+            _ => None,
+        };
+        Form { compression, split_bytes: args.split_size }
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    let bytes = whole_number(text).map_err(|_| format!("`{text}` is no number of bytes (k, M and G may follow), e.g. 200M"))?;
+    if bytes < SPLIT_MIN_BYTES {
+        return Err(format!("at least {SPLIT_MIN_BYTES} bytes are needed: each file has all names and tracks"));
+    }
+    Ok(bytes)
+}
+
+/// What was written.
+pub(super) struct Written {
+    pub(super) converted: Converted,
+    /// The files, if the trace was split.
+    pub(super) parts: Vec<PathBuf>,
+    /// The length of what was written, in bytes.
+    pub(super) output_bytes: u64,
+    /// The length of the trace before compression, if it was compressed.
+    pub(super) plain_bytes: Option<u64>,
+    /// The length of the largest file before compression.
+    pub(super) largest_bytes: u64,
+}
+
+impl Form {
+    /// What the name of a trace ends with, without the first dot, if it is derived from that of an input.
+    pub(super) fn extension(&self) -> String {
+        let compression = self.compression.map_or_else(String::new, |compression| format!(".{}", compression.extension()));
+        format!("{TRACE_EXTENSION}{compression}")
+    }
+
+    /// Checks what can be said before anything is read.
+    pub(super) fn check(&self, output: &Place) -> Result<(), UsageError> {
+        if self.split_bytes.is_some() && *output == Place::Standard {
+            return Err(UsageError::new("--split-size writes several files, and standard output is one; name a file with -o"));
+        }
+        Ok(())
+    }
+
+    /// Converts, and writes the trace. It only appears if there is at least one event; before that `check` has its say.
+    pub(super) fn write(
+        &self,
+        place: &Place,
+        conversion: &Conversion<'_>,
+        check: &dyn Fn() -> anyhow::Result<()>,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> anyhow::Result<Written> {
+        match (self.split_bytes, place) {
+            (Some(limit_bytes), Place::File(path)) => self.write_parts(path, limit_bytes, conversion, check, progress),
+            _ => {
+                let (converted, complete, file_bytes) = self.write_one(place, conversion, conversion.options, progress)?;
+                check()?;
+                let plain_bytes = converted.output_bytes;
+                if converted.inputs.iter().any(|input| input.events > 0) {
+                    complete.finish().with_context(|| cannot_write_trace(place))?;
+                }
+                Ok(Written {
+                    parts: Vec::new(),
+                    output_bytes: file_bytes.unwrap_or(plain_bytes),
+                    plain_bytes: file_bytes.map(|_| plain_bytes),
+                    largest_bytes: plain_bytes,
+                    converted,
+                })
+            }
+        }
+    }
+
+    fn write_one(
+        &self,
+        place: &Place,
+        conversion: &Conversion<'_>,
+        options: &Options,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> anyhow::Result<(Converted, Complete, Option<u64>)> {
+        let mut output = Output::create(place)?;
+        if let Some(compression) = self.compression {
+            output = output.compressed(compression, conversion.compressing_threads);
+        }
+        let Conversion { recordings, alignment, .. } = conversion;
+        let converted = match pipeline::merge(recordings, alignment, options, &mut output, progress) {
+            Ok(converted) => converted,
+            Err(ConvertError::Write(error)) => return Err(error).with_context(|| cannot_write_trace(place)),
+            Err(error) => return Err(error.into()),
+        };
+        let (complete, file_bytes) = output.complete().with_context(|| cannot_write_trace(place))?;
+        Ok((converted, complete, file_bytes))
+    }
+
+    fn write_parts(
+        &self,
+        path: &Path,
+        limit_bytes: u64,
+        conversion: &Conversion<'_>,
+        check: &dyn Fn() -> anyhow::Result<()>,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> anyhow::Result<Written> {
+        let Conversion { recordings, alignment, options, .. } = conversion;
+        let (whole, sizes) = pipeline::measure(recordings, alignment, options, progress)?;
+        check()?;
+        let cuts = sizes.cuts(limit_bytes).with_context(|| {
+            format!(
+                "--split-size {limit_bytes} is too small: every file needs {} bytes for names, tracks and attributes alone",
+                sizes.fixed_bytes()
+            )
+        })?;
+        let mut ends: Vec<Nanos> = cuts.into_iter().rev().collect();
+        let mut from = options.from;
+        let mut parts: Vec<(PathBuf, Complete)> = Vec::new();
+        let (mut output_bytes, mut plain_bytes, mut largest_bytes) = (0u64, 0u64, 0u64);
+        let mut attempts = 0;
+        loop {
+            if parts.len() >= PARTS_MAX {
+                bail!("--split-size {limit_bytes} would make more than {PARTS_MAX} files; name a larger size");
+            }
+            let end = ends.last().copied();
+            let to = end.map_or(options.to, |end| Some(TimeBound::Absolute(Nanos(end.0.saturating_sub(1)))));
+            let part_path = part_path(path, parts.len());
+            let place = Place::File(part_path.clone());
+            let mut of_part = Options { from, to, statistics: false, ..(*options).clone() };
+            of_part.attributes.push(("part".into(), format!("{} of a trace that was split", parts.len() + 1)));
+            let (part, complete, file_bytes) = self.write_one(&place, conversion, &of_part, progress)?;
+            if part.output_bytes > limit_bytes && attempts < ATTEMPTS {
+                // The estimate was too low: half of the time, and the other half is the next part.
+                let start = match from {
+                    Some(TimeBound::Absolute(start)) => start,
+                    _ => whole.inputs.iter().filter_map(|input| input.first).min().unwrap_or_default(),
+                };
+                let last = whole.inputs.iter().filter_map(|input| input.last).max().unwrap_or_default();
+                let stop = end.unwrap_or(last);
+                let middle = Nanos(start.0 + stop.since(start) / 2);
+                if middle > start && middle < stop {
+                    attempts += 1;
+                    ends.push(middle);
+                    continue;
+                }
+            }
+            if part.output_bytes > limit_bytes {
+                bail!(
+                    "--split-size {limit_bytes} is too small: {} bytes belong to one short moment; name a larger size",
+                    part.output_bytes
+                );
+            }
+            attempts = 0;
+            output_bytes += file_bytes.unwrap_or(part.output_bytes);
+            plain_bytes += part.output_bytes;
+            largest_bytes = largest_bytes.max(part.output_bytes);
+            parts.push((part_path, complete));
+            match ends.pop() {
+                Some(end) => from = Some(TimeBound::Absolute(end)),
+                None => break,
+            }
+        }
+        check()?;
+        let mut written = Written { converted: whole, parts: Vec::new(), output_bytes, plain_bytes: None, largest_bytes };
+        written.plain_bytes = self.compression.map(|_| plain_bytes);
+        if written.converted.inputs.iter().all(|input| input.events == 0) {
+            return Ok(written);
+        }
+        let next = part_path(path, parts.len());
+        for (path, complete) in parts {
+            complete.finish().with_context(|| cannot_write_trace(&Place::File(path.clone())))?;
+            written.parts.push(path);
+        }
+        if fs::symlink_metadata(&next).is_ok() {
+            let left = format!("{} is left from an earlier conversion and does not belong to this trace", next.display());
+            written.converted.warnings.push(left);
+        }
+        Ok(written)
+    }
+}
+
+/// What is to be converted.
+pub(super) struct Conversion<'a> {
+    pub(super) recordings: &'a [Recording<'a>],
+    pub(super) alignment: &'a Alignment,
+    pub(super) options: &'a Options,
+    /// On how many threads the trace is compressed; 0: one per processor.
+    pub(super) compressing_threads: usize,
+}
+
+/// The file of a part: its number stands before the extension.
+pub(super) fn part_path(path: &Path, number: usize) -> PathBuf {
+    let name = path.file_name().unwrap_or_default();
+    let bytes = name.as_encoded_bytes();
+    let at = (0..bytes.len()).rev().find(|&at| {
+        bytes
+            .get(at..)
+            .is_some_and(|rest| rest.strip_prefix(b".").is_some_and(|rest| rest.starts_with(TRACE_EXTENSION.as_bytes())))
+    });
+    let number = format!(".{number:03}");
+    let mut named = OsString::new();
+    match at.and_then(|at| Some((os_from_bytes(bytes.get(..at)?)?, os_from_bytes(bytes.get(at..)?)?))) {
+        Some((stem, extension)) => [stem, number.as_ref(), extension].iter().for_each(|piece| named.push(piece)),
+        None => {
+            named.push(name);
+            named.push(number);
+        }
+    }
+    path.with_file_name(named)
+}
+
+/// The beginning of a message about a trace.
+pub(super) fn cannot_write_trace(place: &Place) -> String {
+    match place {
+        Place::Standard => "cannot write the trace to standard output".into(),
+        Place::File(path) => format!("{} (nothing of it is kept; -o names another place)", cannot_write(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_numbered_before_the_extension() {
+        let part = |path: &str, number| part_path(Path::new(path), number).display().to_string();
+        assert_eq!(part("dir/a.perfetto-trace", 0), "dir/a.000.perfetto-trace");
+        assert_eq!(part("a.b.perfetto-trace.gz", 12), "a.b.012.perfetto-trace.gz");
+        assert_eq!(part("dir.perfetto-trace/a", 3), "dir.perfetto-trace/a.003");
+        assert_eq!(part("a.perfetto-trace.perfetto-trace", 1), "a.perfetto-trace.001.perfetto-trace");
+    }
+
+    #[test]
+    fn sizes_have_units_and_a_lower_bound() {
+        assert_eq!(parse_size("200M"), Ok(200_000_000));
+        assert_eq!(parse_size("65536"), Ok(65_536));
+        assert!(parse_size("1k").unwrap_err().contains("at least 65536 bytes"));
+        assert!(parse_size("x").is_err());
+    }
+}

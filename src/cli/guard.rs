@@ -1,0 +1,44 @@
+//! Signals that come from files: one that is cut short while it is mapped, and one that may not grow any further.
+//!
+//! By default both kill the process, at once and without a word, and in a batch the other inputs with it. So the first is answered by
+//! reading zeros (and the input whose file it was fails with a message, see [`crate::input::mapped`]), and the second is ignored, so
+//! that writing gives an error as on a full disk.
+
+/// Installs the handlers.
+#[cfg(unix)]
+pub(super) fn install() {
+    // SAFETY: A `sigaction` of zeros is a valid one. The handler has the signature that SA_SIGINFO asks for, and does nothing but what
+    // a handler may do. Nobody else in this process handles these signals.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_bus_error as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        // A handler that cannot be installed leaves the system's default.
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut());
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn install() {}
+
+#[cfg(unix)]
+extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: The system gives a valid pointer to a handler with SA_SIGINFO, and SIGBUS has an address.
+    let address = unsafe { (*info).si_addr() } as usize;
+    #[cfg(feature = "mmap")]
+    let is_replaced = crate::input::mapped::replace(address);
+    #[cfg(not(feature = "mmap"))]
+    let is_replaced = {
+        let _ = address;
+        false
+    };
+    if !is_replaced {
+        // Something else. The instruction is tried again, and then ends the process as it would without this handler.
+        // SAFETY: `signal` may be called by a handler.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}

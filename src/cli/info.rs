@@ -1,0 +1,120 @@
+//! `traceconv info INPUT...`: what is in captures, without converting them.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args as ClapArgs;
+
+use super::args::ReadArgs;
+use super::output::Output;
+use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_sources, reading, recordings};
+use super::progress::ProgressMeter;
+use super::source::Opened;
+use super::{Status, say};
+use crate::input::InputError;
+use crate::pipeline::{self, Options, Source, Surveyed};
+use crate::report::info::{InfoFile, RecordingInfo};
+use crate::report::{InputReport, summary};
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct InfoArgs {
+    /// The recordings; `-` is standard input
+    ///
+    /// FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
+    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    inputs: Vec<PathBuf>,
+
+    /// For scripts: with everything by name
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// All that `traceconv info INPUT...` is to do.
+#[derive(Debug)]
+pub(super) struct InfoPlan {
+    /// The inputs of each recording.
+    recordings: Vec<Vec<SourceName>>,
+    json: bool,
+    reading: Reading,
+}
+
+/// Plans what to look at.
+pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, UsageError> {
+    let sources = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    check_sources(&sources)?;
+    Ok(InfoPlan { recordings: recordings(sources), json: args.json, reading: reading(&args.read)? })
+}
+
+/// Looks at everything. One recording that fails does not stop the others.
+pub(super) fn run(plan: &InfoPlan) -> Status {
+    let infos: Vec<RecordingInfo> = plan.recordings.iter().map(|sources| survey(plan, sources)).collect();
+    let failed: Vec<&InputReport> = infos.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
+    failed.iter().for_each(|input| say(&summary(input, false)));
+    let status = if failed.is_empty() { Status::Done } else { Status::Failed };
+    match write(plan, infos) {
+        Ok(()) => status,
+        // The reader had enough (`| head`): nothing to complain about.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) => status,
+        Err(error) => {
+            say(&format!("error: {error:#}\n"));
+            Status::Failed
+        }
+    }
+}
+
+/// What is in one recording. Without contents its inputs say why.
+fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
+    let read_options = plan.reading.read_options(&Place::Standard);
+    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
+        sources.iter().flat_map(|source| Opened::open(source, &plan.reading, &read_options)).unzip();
+    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    let surveyed = if opened.len() < inputs.len() {
+        Err("is one recording with an input that cannot be used".into())
+    } else {
+        let surveyed = pipeline_survey(plan, &opened).map_err(|error| format!("cannot be read: {error}"));
+        let was_cut_short = opened.iter().any(|opened| opened.input.was_cut_short());
+        if was_cut_short { Err(InputError::CutShort.to_string()) } else { surveyed }
+    };
+    match surveyed {
+        Ok(Surveyed { inputs: summaries, contents }) => {
+            inputs.iter_mut().zip(&summaries).for_each(|(report, summary)| report.enter_summary(summary));
+            RecordingInfo::new(inputs, Some(contents))
+        }
+        Err(reason) => {
+            for input in &mut inputs {
+                let name = if input.path == "-" { "standard input" } else { &input.path };
+                let error = format!("{name} {reason}");
+                input.error.get_or_insert(error);
+            }
+            RecordingInfo::new(inputs, None)
+        }
+    }
+}
+
+fn pipeline_survey(plan: &InfoPlan, opened: &[Opened]) -> Result<Surveyed, pipeline::ConvertError> {
+    let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
+    let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
+    let options = Options { threads: plan.reading.threads, ..Options::default() };
+    let meter = ProgressMeter::new(&plan.reading);
+    pipeline::survey(&sources, &options, &mut |progress| {
+        meter.show(progress);
+        true
+    })
+}
+
+fn write(plan: &InfoPlan, infos: Vec<RecordingInfo>) -> anyhow::Result<()> {
+    let told = if plan.json {
+        InfoFile::new(infos).to_json()?
+    } else {
+        let verbose = plan.reading.verbosity == Verbosity::Verbose;
+        let readable = infos.iter().filter(|info| info.contents.is_some());
+        readable.map(|info| info.text(verbose)).collect()
+    };
+    let mut output = Output::create(&Place::Standard)?;
+    let written = output.write_all(told.as_bytes()).and_then(|()| output.finish());
+    written.context("cannot write to standard output")
+}

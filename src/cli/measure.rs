@@ -1,0 +1,197 @@
+//! Statistics of recordings for the commands that tell, check or compare them: gathered from captures, or read from those that
+//! `stats --json` saved.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use super::output::Output;
+use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_times};
+use super::progress::ProgressMeter;
+use super::source::Opened;
+use super::values::parse_time;
+use super::{Status, say};
+use crate::input::InputError;
+use crate::metrics::{Figure, Losses, figures, saved};
+use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
+use crate::report::stats::Recording;
+use crate::report::{InputReport, summary};
+
+/// A part of each recording.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct PartArgs {
+    /// Leave out what was before this time, e.g. `1.5ms`; with a plus sign after the first event
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    from: Option<TimeBound>,
+
+    /// Leave out what was after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    to: Option<TimeBound>,
+}
+
+impl PartArgs {
+    /// What the pipeline is asked for.
+    pub(super) fn options(self, reading: &Reading) -> Result<Options, UsageError> {
+        check_times(self.from, self.to)?;
+        Ok(Options { from: self.from, to: self.to, threads: reading.threads, ..Options::default() })
+    }
+}
+
+/// How much of a file tells whether it holds saved statistics.
+const HEAD_BYTES: u64 = 4096;
+
+/// The figures of a recording. Without them its inputs say why.
+pub(super) fn measure(
+    sources: &[SourceName],
+    reading: &Reading,
+    options: &Options,
+    output: &Place,
+) -> (Vec<InputReport>, Option<Vec<Figure>>) {
+    if let [SourceName { place: Place::File(path), core: None }] = sources
+        && reading.format().is_none()
+        && let Some(result) = read_saved(path)
+    {
+        let mut report = InputReport::named(path.display().to_string(), None);
+        let has_part = options.from.is_some() || options.to.is_some();
+        let result = result.and_then(|read| match has_part {
+            true => Err("holds statistics that were saved: --from and --to are for recordings".into()),
+            false => Ok(read),
+        });
+        return match result {
+            Ok((figures, events)) => {
+                report.events = events;
+                if reading.verbosity > Verbosity::Quiet {
+                    say(&format!("{}: statistics that were saved, of {events} events\n", path.display()));
+                }
+                (vec![report], Some(figures))
+            }
+            Err(reason) => {
+                report.error = Some(format!("{} {reason}", path.display()));
+                tell_inputs(std::slice::from_ref(&report), false, reading.verbosity);
+                (vec![report], None)
+            }
+        };
+    }
+    let (inputs, gathered) = gather(sources, reading, options, output, false);
+    tell_inputs(&inputs, gathered.is_some(), reading.verbosity);
+    let Some(gathered) = gathered else { return (inputs, None) };
+    let recording = Recording::new(inputs, None);
+    let figures = figures(&gathered.statistics, losses_of(&recording));
+    (recording.inputs, Some(figures))
+}
+
+/// The figures of saved statistics, and the number of events; `None` if the file is something else, or cannot be opened: then the way
+/// of captures says so.
+fn read_saved(path: &Path) -> Option<Result<(Vec<Figure>, u64), String>> {
+    let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
+    let mut bytes = Vec::new();
+    Read::by_ref(&mut file).take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
+    if !saved::is_saved(&bytes) {
+        return None;
+    }
+    let read = file.read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"));
+    Some(read.and_then(|_| {
+        let (statistics, losses) = saved::read(&bytes).map_err(|error| error.to_string())?;
+        Ok((figures(&statistics, losses), losses.events))
+    }))
+}
+
+/// What is missing in a recording.
+pub(super) fn losses_of(recording: &Recording) -> Losses {
+    let totals = recording.losses;
+    Losses { events: recording.events(), cases: totals.cases, lost_events: totals.at_least_lost, repairs: totals.repairs }
+}
+
+/// Says what is known of the inputs: of those that failed always.
+pub(super) fn tell_inputs(inputs: &[InputReport], is_good: bool, verbosity: Verbosity) {
+    if !is_good {
+        inputs.iter().for_each(|input| say(&summary(input, false)));
+    } else if verbosity > Verbosity::Quiet {
+        inputs.iter().for_each(|input| say(&summary(input, verbosity == Verbosity::Verbose)));
+    }
+}
+
+/// The statistics of one recording. Without them its inputs say why.
+pub(super) fn gather(
+    sources: &[SourceName],
+    reading: &Reading,
+    options: &Options,
+    output: &Place,
+    with_stacks: bool,
+) -> (Vec<InputReport>, Option<Gathered>) {
+    let read_options = reading.read_options(output);
+    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
+        sources.iter().flat_map(|source| Opened::open(source, reading, &read_options)).unzip();
+    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    let result = if opened.len() == inputs.len() {
+        let gathered = pipeline_statistics(reading, options, &opened, with_stacks);
+        let was_cut_short = opened.iter().any(|opened| opened.input.was_cut_short());
+        if was_cut_short {
+            Err(InputError::CutShort.to_string())
+        } else {
+            gathered.map_err(|error| format!("cannot be read: {error}"))
+        }
+    } else {
+        Err("is one recording with an input that cannot be used".into())
+    };
+    let result = result.and_then(|gathered| {
+        inputs.iter_mut().zip(&gathered.inputs).for_each(|(report, summary)| report.enter_summary(summary));
+        inputs.iter_mut().for_each(|input| input.warnings.clone_from(&gathered.warnings));
+        let has_events = inputs.iter().any(|input| input.events > 0);
+        let nothing = || "gives no event. Check the format (--format) and that the recording is complete".to_owned();
+        has_events.then_some(gathered).ok_or_else(nothing)
+    });
+    match result {
+        Ok(gathered) => (inputs, Some(gathered)),
+        Err(reason) => {
+            for input in &mut inputs {
+                let name = if input.path == "-" { "standard input" } else { &input.path };
+                let error = format!("{name} {reason}");
+                input.error.get_or_insert(error);
+            }
+            (inputs, None)
+        }
+    }
+}
+
+fn pipeline_statistics(
+    reading: &Reading,
+    options: &Options,
+    opened: &[Opened],
+    with_stacks: bool,
+) -> Result<Gathered, ConvertError> {
+    let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
+    let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
+    let meter = ProgressMeter::new(reading);
+    pipeline::statistics(&sources, options, with_stacks, &mut |progress| {
+        meter.show(progress);
+        true
+    })
+}
+
+/// As indented JSON with a final line break.
+pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|json| json + "\n")
+}
+
+/// Writes what is told; the status is that of the run, or a failure.
+pub(super) fn tell(output: &Place, what: &str, told: anyhow::Result<String>, status: Status) -> Status {
+    let write = |told: String| {
+        let mut output_file = Output::create(output)?;
+        let written = output_file.write_all(told.as_bytes()).and_then(|()| output_file.finish());
+        written.with_context(|| format!("cannot write {what} to {}", output.as_typed()))
+    };
+    match told.and_then(write) {
+        Ok(()) => status,
+        // The reader had enough (`| head`): nothing to complain about.
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) => status,
+        Err(error) => {
+            say(&format!("error: {error:#}\n"));
+            status.max(Status::Failed)
+        }
+    }
+}

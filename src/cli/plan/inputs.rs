@@ -1,0 +1,224 @@
+//! Which inputs there are: those named on the command line, those in a list, and those found in folders.
+//!
+//! What is found in a folder comes in the order of its names, so that a run does the same everywhere. Links to folders are not
+//! followed, so there are no loops to fall into.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use walkdir::{DirEntry, WalkDir};
+
+use super::place::{FileId, Place, SourceName, path_from_bytes};
+use super::{TRACE_EXTENSION, UsageError, usage};
+use crate::cli::args::InputArgs;
+
+/// A list of inputs that is longer is none.
+const LIST_BYTES_MAX: u64 = 256 << 20;
+
+/// An input of a batch.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) source: SourceName,
+    /// Its place within the folder in which it was found, with the name of the file; for others the name alone.
+    pub(super) within: PathBuf,
+    /// Why it cannot be an input.
+    pub(super) problem: Option<String>,
+}
+
+/// All inputs, in the order in which they were named.
+#[derive(Debug)]
+pub(super) struct FoundAll {
+    pub(super) found: Vec<Found>,
+    /// Whether it was not the command line alone that decided how many there are.
+    pub(super) is_open: bool,
+}
+
+/// Finds all inputs. What is among `own` (the reports of this run) is none.
+pub(super) fn find(args: &InputArgs, own: &[FileId]) -> Result<FoundAll, UsageError> {
+    let globs = Globs::new(&args.glob)?;
+    let mut names = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(list) = &args.files_from {
+        if list.as_os_str() == "-" && names.iter().any(|name| name.place == Place::Standard) {
+            return usage("standard input (-) can be read only once: it is an input and the list of --files-from");
+        }
+        names.extend(read_list(list, args.from0)?);
+    }
+    let folders: Vec<bool> = names.iter().map(|name| args.recursive && name.core.is_none() && is_folder(name)).collect();
+    let has_several = folders.iter().filter(|is_folder| **is_folder).count() > 1;
+    let mut found = Vec::new();
+    for (source, is_folder) in names.into_iter().zip(&folders) {
+        match &source.place {
+            Place::File(path) if *is_folder => {
+                // Of several folders each keeps its name, so that what is in one does not depend on what is in the others.
+                let prefix = if has_several { folder_name(path) } else { PathBuf::new() };
+                walk(path, &prefix, &globs, own, &mut found);
+            }
+            _ => {
+                let is_unasked = !args.recursive && source.core.is_none() && self::is_folder(&source);
+                let problem =
+                    is_unasked.then(|| "is a directory, not a recording; --recursive converts the files in it".to_owned());
+                let within = source.file_name().into();
+                found.push(Found { source, within, problem });
+            }
+        }
+    }
+    let is_open = args.files_from.is_some() || folders.contains(&true);
+    if found.is_empty()
+        && let Some(list) = &args.files_from
+    {
+        let source = SourceName { place: Place::from_arg(list), core: None };
+        let problem = Some("is a list that names no input".to_owned());
+        found.push(Found { within: source.file_name().into(), source, problem });
+    }
+    // What is named twice, e.g. by its folder and by itself, is converted once.
+    let mut seen = HashSet::new();
+    found.retain(|input| match &input.source {
+        SourceName { place: Place::File(path), core: None } => {
+            seen.insert(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        }
+        _ => true,
+    });
+    Ok(FoundAll { found, is_open })
+}
+
+fn is_folder(name: &SourceName) -> bool {
+    matches!(&name.place, Place::File(path) if path.is_dir())
+}
+
+/// The name of a folder, also of one that is given as `.` or `..`.
+fn folder_name(path: &Path) -> PathBuf {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    path.file_name().or_else(|| whole.file_name()).map_or_else(PathBuf::new, PathBuf::from)
+}
+
+/// The files in a folder and all below it.
+fn walk(root: &Path, prefix: &Path, globs: &Globs, own: &[FileId], found: &mut Vec<Found>) {
+    let before = found.len();
+    let entries =
+        WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
+    for entry in entries {
+        let (path, problem) = match entry {
+            Ok(entry) if is_input(&entry, own) => (entry.into_path(), None),
+            Ok(_) => continue,
+            Err(error) => {
+                let path = error.path().unwrap_or(root).to_path_buf();
+                let reason = error.io_error().map_or_else(|| error.to_string(), io::Error::to_string);
+                (path, Some(format!("cannot be looked through: {reason}")))
+            }
+        };
+        let below = path.strip_prefix(root).unwrap_or(&path);
+        if problem.is_none() && !globs.take(below) {
+            continue;
+        }
+        let within = prefix.join(below);
+        found.push(Found { source: SourceName { place: Place::File(path), core: None }, within, problem });
+    }
+    if found.len() == before {
+        let of_glob = if globs.is_empty() { "" } else { " that --glob takes" };
+        let problem = Some(format!("is a directory without a file{of_glob}"));
+        let source = SourceName { place: Place::File(root.to_path_buf()), core: None };
+        found.push(Found { within: folder_name(root), source, problem });
+    }
+}
+
+fn is_hidden(entry: &DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(b".")
+}
+
+/// Whether what stands in a folder is taken for an input: a file, or a link to one, that this program did not write. A link that
+/// leads nowhere is one as well: whoever put it there wants to know.
+fn is_input(entry: &DirEntry, own: &[FileId]) -> bool {
+    let is_file = match entry.file_type() {
+        kind if kind.is_symlink() => fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_file()),
+        kind => kind.is_file(),
+    };
+    let name = entry.file_name().as_encoded_bytes();
+    let is_trace = ["", ".gz", ".zst"].iter().any(|packed| name.ends_with(format!(".{TRACE_EXTENSION}{packed}").as_bytes()));
+    is_file && !is_trace && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
+}
+
+/// The inputs of a list, one in each line (or before each NUL).
+fn read_list(list: &Path, from0: bool) -> Result<Vec<SourceName>, UsageError> {
+    let place = Place::from_arg(list);
+    let mut bytes = Vec::new();
+    let read = match &place {
+        Place::Standard => io::stdin().lock().take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes),
+        Place::File(path) => File::open(path).and_then(|file| file.take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes)),
+    };
+    if let Err(error) = read {
+        return usage(format!("the list {} (--files-from) cannot be read: {error}", place.for_people()));
+    }
+    if bytes.len() as u64 > LIST_BYTES_MAX {
+        return usage(format!("the list {} (--files-from) has more than {LIST_BYTES_MAX} bytes", place.for_people()));
+    }
+    let end = if from0 { 0 } else { b'\n' };
+    let lines = bytes.split(|&byte| byte == end).map(|line| if from0 { line } else { line.strip_suffix(b"\r").unwrap_or(line) });
+    let name = |line: &[u8]| {
+        let path = path_from_bytes(line).ok_or_else(|| UsageError("the list of --files-from is not UTF-8".into()))?;
+        SourceName::parse(path)
+    };
+    lines.filter(|line| !line.is_empty()).map(name).collect()
+}
+
+/// The patterns of `--glob`.
+struct Globs {
+    /// None: all are taken.
+    take: Option<GlobSet>,
+    leave: GlobSet,
+}
+
+impl Globs {
+    fn new(patterns: &[OsString]) -> Result<Globs, UsageError> {
+        let (mut take, mut leave) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        let mut takes = false;
+        for pattern in patterns {
+            let wrong = |why: &str| UsageError(format!("--glob {}: {why}", pattern.to_string_lossy()));
+            let text = pattern.to_str().ok_or_else(|| wrong("a pattern is UTF-8"))?;
+            let (set, text) = match text.strip_prefix('!') {
+                Some(rest) => (&mut leave, rest),
+                None => {
+                    takes = true;
+                    (&mut take, text)
+                }
+            };
+            // Without a slash it speaks of the file's name, wherever the file is.
+            let whole = if text.contains('/') { text.trim_start_matches('/').to_owned() } else { format!("**/{text}") };
+            let glob = GlobBuilder::new(&whole).literal_separator(true).build();
+            set.add(glob.map_err(|error| wrong(&error.kind().to_string()))?);
+        }
+        let build = |set: GlobSetBuilder| set.build().map_err(|error| UsageError(format!("--glob: {error}")));
+        Ok(Globs { take: if takes { Some(build(take)?) } else { None }, leave: build(leave)? })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.take.is_none() && self.leave.is_empty()
+    }
+
+    fn take(&self, below: &Path) -> bool {
+        self.take.as_ref().is_none_or(|set| set.is_match(below)) && !self.leave.is_match(below)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_are_of_names_or_of_paths() {
+        let takes = |patterns: &[&str], path: &str| {
+            let patterns: Vec<OsString> = patterns.iter().map(OsString::from).collect();
+            Globs::new(&patterns).unwrap().take(Path::new(path))
+        };
+        assert!(takes(&[], "a/b.bin"));
+        assert!(takes(&["*.bin"], "a/b.bin") && takes(&["*.bin"], "b.bin") && !takes(&["*.bin"], "a.bin/b.hex"));
+        assert!(takes(&["a/*.bin"], "a/b.bin") && !takes(&["a/*.bin"], "a/c/b.bin") && takes(&["a/**/*.bin"], "a/c/b.bin"));
+        assert!(takes(&["/b.bin"], "b.bin") && !takes(&["/b.bin"], "a/b.bin"));
+        assert!(takes(&["*.{bin,hex}"], "b.hex") && takes(&["*.bin", "*.hex"], "b.hex"));
+        assert!(!takes(&["!b*"], "a/b.bin") && takes(&["!b*"], "a/c.bin") && !takes(&["*.bin", "!b*"], "b.bin"));
+        assert!(Globs::new(&["a{".into()]).is_err_and(|error| error.to_string().starts_with("--glob a{: ")));
+    }
+}

@@ -1,0 +1,160 @@
+//! Names of files, as they are typed and as they are told to people.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::UsageError;
+use crate::report::visible;
+
+/// The highest core number: the viewer knows 1024 CPUs.
+const CORE_MAX: u16 = 1023;
+
+/// A file, or standard input or output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Place {
+    Standard,
+    File(PathBuf),
+}
+
+impl Place {
+    pub(in crate::cli) fn from_arg(path: &Path) -> Place {
+        if path.as_os_str() == "-" { Place::Standard } else { Place::File(path.to_path_buf()) }
+    }
+
+    /// The name as typed, see [`path_text`].
+    pub(in crate::cli) fn as_typed(&self) -> String {
+        match self {
+            Place::Standard => "-".into(),
+            Place::File(path) => path_text(path),
+        }
+    }
+
+    /// The name as typed in hexadecimal digits, if it is not Unicode.
+    pub(in crate::cli) fn raw_name(&self) -> Option<String> {
+        let path = file(self).filter(|path| path.to_str().is_none())?;
+        Some(path.as_os_str().as_encoded_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// An input in a sentence.
+    pub(in crate::cli) fn for_people(&self) -> String {
+        match self {
+            Place::Standard => "standard input".into(),
+            Place::File(path) => visible(&path_text(path)).into_owned(),
+        }
+    }
+}
+
+/// A path as text. What is not Unicode is written as `\xNN`, byte by byte.
+pub(in crate::cli) fn path_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+/// An input as named on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct SourceName {
+    pub(in crate::cli) place: Place,
+    pub(in crate::cli) core: Option<u16>,
+}
+
+impl SourceName {
+    /// Takes `FILE@CORE` apart. A file that has the whole name wins, so that names with an `@` keep working.
+    pub(in crate::cli) fn parse(arg: &Path) -> Result<SourceName, UsageError> {
+        let whole = || SourceName { place: Place::from_arg(arg), core: None };
+        if fs::symlink_metadata(arg).is_ok() {
+            return Ok(whole());
+        }
+        let Some((path, digits)) = split_core(arg.as_os_str()) else { return Ok(whole()) };
+        let core = digits.parse().ok().filter(|&core| core <= CORE_MAX).ok_or_else(|| {
+            UsageError(format!(
+                "{}: {digits} is no core number (0 to {}), and no file has the whole name",
+                arg.display(),
+                CORE_MAX
+            ))
+        })?;
+        Ok(SourceName { place: Place::from_arg(path), core: Some(core) })
+    }
+
+    /// The input in a sentence.
+    pub(in crate::cli) fn for_people(&self) -> String {
+        self.place.for_people()
+    }
+
+    /// The name without its directory.
+    pub(super) fn file_name(&self) -> &OsStr {
+        file(&self.place).map_or(OsStr::new("stdin"), |path| path.file_name().unwrap_or(OsStr::new("trace")))
+    }
+
+    /// The name up to its last dot.
+    pub(in crate::cli) fn stem(&self) -> &OsStr {
+        let name = self.file_name();
+        Path::new(name).file_stem().unwrap_or(name)
+    }
+}
+
+/// `path@digits`, with something on both sides of the `@`.
+fn split_core(arg: &OsStr) -> Option<(&Path, &str)> {
+    let bytes = arg.as_encoded_bytes();
+    let at = bytes.iter().rposition(|&byte| byte == b'@').filter(|&at| at > 0)?;
+    let digits = bytes.get(at + 1..).filter(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))?;
+    let path = path_from_bytes(bytes.get(..at)?)?;
+    Some((path, std::str::from_utf8(digits).ok()?))
+}
+
+#[cfg(unix)]
+pub(super) fn path_from_bytes(bytes: &[u8]) -> Option<&Path> {
+    Some(Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes)))
+}
+
+/// Elsewhere only names that are Unicode can be taken apart without `unsafe`.
+#[cfg(not(unix))]
+pub(super) fn path_from_bytes(bytes: &[u8]) -> Option<&Path> {
+    std::str::from_utf8(bytes).ok().map(Path::new)
+}
+
+/// The directory that a file is in; never empty.
+pub(in crate::cli) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+pub(super) fn file(place: &Place) -> Option<&Path> {
+    match place {
+        Place::File(path) => Some(path),
+        Place::Standard => None,
+    }
+}
+
+/// Which regular file a name leads to, by whatever links.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FileId {
+    #[cfg(unix)]
+    device_and_inode: (u64, u64),
+    #[cfg(not(unix))]
+    path: PathBuf,
+}
+
+impl FileId {
+    pub(super) fn of(path: &Path) -> Option<FileId> {
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Some(FileId { device_and_inode: (metadata.dev(), metadata.ino()) })
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = metadata;
+            Some(FileId { path: fs::canonicalize(path).ok()? })
+        }
+    }
+}
+
+/// Whether two names lead to one regular file, by whatever links.
+pub(super) fn is_same_file(one: &Path, two: &Path) -> bool {
+    FileId::of(one).is_some_and(|one| FileId::of(two) == Some(one))
+}

@@ -1,0 +1,245 @@
+//! Messages put together from the data of their places, and given on in the order in which they began.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::super::decode::{Context, Notice};
+use super::Sink;
+use super::packets::Take;
+
+/// The longest message that is put together, in bytes: all fields and the largest payload are less.
+pub(super) const MESSAGE_LIMIT_BYTES: usize = 72 << 10;
+
+/// How many messages may be begun while an earlier one is open.
+pub(super) const OPEN_LIMIT: usize = 1 << 12;
+
+/// How many masters and channels are kept apart.
+pub(super) const PLACES_LIMIT: usize = 1 << 16;
+
+/// A message being put together.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    pub bytes: Vec<u8>,
+    /// Its place in the order of starts; `None`: no message is open.
+    pub number: Option<u64>,
+    pub context: Context,
+    /// Data without a start is being dropped.
+    pub is_beginless: bool,
+}
+
+/// A message that has begun.
+#[derive(Debug)]
+pub(super) enum Slot {
+    /// It goes on, on this place.
+    Waiting(u32),
+    /// It has ended, but one that began earlier has not.
+    Done(Vec<u8>, Context, bool),
+    /// As [`Slot::Done`], but it was decoded ahead, as this record of the part at hand.
+    Ahead(u32),
+}
+
+/// Messages that have begun.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    place_of: FxHashMap<(u16, u16), u32>,
+    pub open: Vec<Open>,
+    /// Messages in the order in which they began, from `first_slot` on.
+    pub slots: VecDeque<Slot>,
+    first_slot: u64,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Assembly {
+    pub(super) fn new() -> Assembly {
+        Assembly {
+            place_of: FxHashMap::from_iter([((0, 0), 0)]),
+            open: vec![Open::default()],
+            slots: VecDeque::new(),
+            first_slot: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// The number of a master and channel.
+    pub(super) fn place(&mut self, master: u16, channel: u16) -> u32 {
+        match self.place_of.get(&(master, channel)) {
+            Some(&place) => place,
+            // Beyond all healthy streams: one buffer for all the rest.
+            None if self.open.len() >= PLACES_LIMIT => 0,
+            None => {
+                let place = u32::try_from(self.open.len()).unwrap_or(0);
+                self.open.push(Open::default());
+                self.place_of.insert((master, channel), place);
+                place
+            }
+        }
+    }
+
+    /// Takes a number in the order of starts for a message of a place.
+    #[inline]
+    pub(super) fn number(&mut self, place: u32) {
+        let open = &mut self.open[place as usize];
+        open.is_beginless = false;
+        open.number = Some(self.first_slot + self.slots.len() as u64);
+        self.slots.push_back(Slot::Waiting(place));
+    }
+
+    #[inline]
+    pub(super) fn begin(&mut self, place: u32, context: Context, here: u64, sink: &mut (impl Sink + ?Sized)) {
+        self.break_off(place, here, sink);
+        self.number(place);
+        let open = &mut self.open[place as usize];
+        open.bytes.clear();
+        open.context = context;
+        if self.slots.len() > OPEN_LIMIT {
+            self.close_first(here, sink);
+        }
+    }
+
+    #[inline]
+    pub(super) fn data(
+        &mut self,
+        place: u32,
+        bytes: &[u8],
+        is_marked: bool,
+        context: Context,
+        end: u64,
+        sink: &mut (impl Sink + ?Sized),
+    ) {
+        let open = &mut self.open[place as usize];
+        if open.number.is_some() {
+            open.bytes.extend_from_slice(bytes);
+            if is_marked {
+                self.end(place, end, true, sink);
+            } else if open.bytes.len() > MESSAGE_LIMIT_BYTES {
+                self.end(place, end, false, sink);
+            }
+        } else if !open.is_beginless {
+            open.is_beginless = !is_marked;
+            sink.notice(Notice::Beginless, 0, context);
+        }
+    }
+
+    pub(super) fn flag(&mut self, place: u32, end: u64, sink: &mut (impl Sink + ?Sized)) {
+        let open = &mut self.open[place as usize];
+        open.is_beginless = false;
+        if open.number.is_some() {
+            self.end(place, end, true, sink);
+        }
+    }
+
+    /// The oldest open message is given up.
+    #[cold]
+    fn close_first(&mut self, here: u64, sink: &mut (impl Sink + ?Sized)) {
+        if let Some(&Slot::Waiting(place)) = self.slots.front() {
+            self.break_off(place, here, sink);
+        }
+    }
+
+    /// The message of a place, if one is open, has no end.
+    #[inline]
+    pub(super) fn break_off(&mut self, place: u32, here: u64, sink: &mut (impl Sink + ?Sized)) {
+        let open = &self.open[place as usize];
+        if open.number.is_some() {
+            sink.notice(Notice::Unfinished, 0, Context { len: 0, ..open.context });
+            self.end(place, here, false, sink);
+        }
+    }
+
+    /// The message of a place ends.
+    #[inline]
+    fn end(&mut self, place: u32, end: u64, is_whole: bool, sink: &mut (impl Sink + ?Sized)) {
+        let open = &mut self.open[place as usize];
+        let Some(number) = open.number.take() else { return };
+        let mut context = open.context;
+        context.len = usize::try_from(end.saturating_sub(context.offset)).unwrap_or(usize::MAX);
+        if number == self.first_slot {
+            sink.frame(&open.bytes, context, is_whole);
+            return self.pass_first(sink);
+        }
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.clear();
+        kept.extend_from_slice(&open.bytes);
+        self.put(number, Slot::Done(kept, context, is_whole));
+    }
+
+    /// The message of a place ends, which was decoded ahead.
+    #[inline]
+    pub(super) fn end_ahead(&mut self, place: u32, record: u32, sink: &mut (impl Sink + ?Sized)) {
+        let Some(number) = self.open[place as usize].number.take() else { return };
+        if number == self.first_slot {
+            sink.ahead(record);
+            return self.pass_first(sink);
+        }
+        self.put(number, Slot::Ahead(record));
+    }
+
+    fn put(&mut self, number: u64, done: Slot) {
+        let index = usize::try_from(number - self.first_slot).unwrap_or(usize::MAX);
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = done;
+        }
+    }
+
+    /// The oldest message was given on: so are those after it, up to the next open one.
+    #[inline]
+    fn pass_first(&mut self, sink: &mut (impl Sink + ?Sized)) {
+        self.slots.pop_front();
+        self.first_slot += 1;
+        while let Some(Slot::Done(..) | Slot::Ahead(_)) = self.slots.front() {
+            self.first_slot += 1;
+            match self.slots.pop_front() {
+                Some(Slot::Done(bytes, context, is_whole)) => {
+                    sink.frame(&bytes, context, is_whole);
+                    self.spare.push(bytes);
+                }
+                Some(Slot::Ahead(record)) => sink.ahead(record),
+                _ => {}
+            }
+        }
+    }
+
+    /// No more comes: what is open has no end.
+    pub(super) fn finish(&mut self, here: u64, sink: &mut (impl Sink + ?Sized)) {
+        while !self.slots.is_empty() {
+            self.close_first(here, sink);
+        }
+    }
+}
+
+/// A stream's messages on their way to a sink.
+pub(super) struct Assembling<'a, S: Sink + ?Sized> {
+    pub assembly: &'a mut Assembly,
+    pub sink: &'a mut S,
+}
+
+impl<S: Sink + ?Sized> Take for Assembling<'_, S> {
+    fn place(&mut self, master: u16, channel: u16) -> u32 {
+        self.assembly.place(master, channel)
+    }
+
+    #[inline]
+    fn begin(&mut self, place: u32, context: Context, here: u64) {
+        self.assembly.begin(place, context, here, self.sink);
+    }
+
+    #[inline]
+    fn data(&mut self, place: u32, bytes: &[u8], is_marked: bool, context: Context, end: u64) {
+        self.assembly.data(place, bytes, is_marked, context, end, self.sink);
+    }
+
+    fn flag(&mut self, place: u32, end: u64) {
+        self.assembly.flag(place, end, self.sink);
+    }
+
+    fn break_off(&mut self, place: u32, here: u64) {
+        self.assembly.break_off(place, here, self.sink);
+    }
+
+    fn notice(&mut self, notice: Notice, value: u64, context: Context) {
+        self.sink.notice(notice, value, context);
+    }
+
+    fn time_widens(&mut self, _known: u64) {}
+}

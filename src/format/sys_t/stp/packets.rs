@@ -1,0 +1,534 @@
+//! The packets of STPv2: what each says, and what of the stream's state it needs and changes.
+//!
+//! Of the present master and channel, the order of nibbles and the time. What is sent on a place (a master and channel) goes to
+//! [`Take`], which makes messages of it.
+
+use super::super::decode::{Context, Notice};
+use super::NibbleOrder;
+
+/// How many F nibbles make an ASYNC, with a 0 behind them.
+pub(super) const ASYNC_NIBBLES: u64 = 21;
+
+/// The longest run of nibbles that is one packet, but for a run of F.
+const PACKET_NIBBLES: usize = 64;
+
+/// How time stamps are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// Two nibbles, of unknown meaning.
+    Legacy,
+    /// The difference to the last one.
+    Delta,
+    /// Its low digits.
+    Natural,
+    /// The low digits of its Gray code.
+    Gray,
+}
+
+/// Where what the packets say goes. Places of ends are offsets in the file, in bytes.
+pub(super) trait Take {
+    /// The number of a master and channel.
+    fn place(&mut self, master: u16, channel: u16) -> u32;
+    /// A message begins; one that is open there ends at `here`.
+    fn begin(&mut self, place: u32, context: Context, here: u64);
+    /// Data. `context` is that of the packet, which ends at `end`.
+    fn data(&mut self, place: u32, bytes: &[u8], is_marked: bool, context: Context, end: u64);
+    /// A flag.
+    fn flag(&mut self, place: u32, end: u64);
+    /// What is open there has no end.
+    fn break_off(&mut self, place: u32, here: u64);
+    /// Something else.
+    fn notice(&mut self, notice: Notice, value: u64, context: Context);
+    /// More digits of the time are known than those of the start; these are they.
+    fn time_widens(&mut self, known: u64);
+}
+
+/// Bytes of a stream.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
+    pub nibbles: Nibbles<'a>,
+    /// The place in the stream of the first byte, in bytes.
+    pub base: u64,
+    /// Where each byte was in the file, if that is not its place in the stream.
+    pub origins: &'a [u64],
+}
+
+impl Window<'_> {
+    /// A place in the stream, in nibbles.
+    #[inline]
+    pub(super) fn position(&self, at: usize) -> u64 {
+        2 * self.base + at as u64
+    }
+
+    /// Where a place in the stream is in the file.
+    #[inline]
+    pub(super) fn offset_of(&self, position: u64) -> u64 {
+        offset_of(self.base, self.origins, position)
+    }
+
+    /// Where what ends at a place ends in the file.
+    #[inline]
+    pub(super) fn end_of(&self, at: usize) -> u64 {
+        let position = self.position(at);
+        // The byte behind it may not have come yet: whether it has, depends on where the input is cut.
+        if self.origins.is_empty() { position.div_ceil(2) } else { self.offset_of(position.saturating_sub(1)) }
+    }
+}
+
+/// Where a place in the stream, in nibbles, is in the file; `origins` are those of the bytes from `base` on.
+pub(super) fn offset_of(base: u64, origins: &[u64], position: u64) -> u64 {
+    let index = (position / 2).saturating_sub(base);
+    let told = usize::try_from(index).ok().and_then(|index| origins.get(index.min(origins.len().saturating_sub(1))));
+    told.copied().unwrap_or(position / 2)
+}
+
+/// The state of a stream, as far as packets have one.
+#[derive(Clone, Debug)]
+pub(super) struct Packets {
+    order: NibbleOrder,
+    /// An order that the stream itself tells.
+    told_order: Option<NibbleOrder>,
+    pub synced: bool,
+    /// While unsynced: how many F nibbles precede.
+    run: u64,
+    /// Where the unsynced stretch began: in nibbles of the stream, and in the file. Its first bytes may be long gone.
+    unsynced_since: u64,
+    pub unsynced_offset: u64,
+    pub scheme: Scheme,
+    pub time: u64,
+    /// The digits of the time that were told since the start.
+    pub known: u64,
+    master: u16,
+    channel: u16,
+    /// The number of both.
+    pub place: u32,
+    /// A VERSION was seen since the last ASYNC that was looked for.
+    pub is_told: bool,
+}
+
+/// What lies behind the opcodes: nibbles of data, and whether a time stamp follows, ends a message, …
+#[derive(Clone, Copy)]
+struct DataPacket {
+    nibbles: usize,
+    has_time: bool,
+    is_marked: bool,
+}
+
+const fn data(nibbles: usize, has_time: bool, is_marked: bool) -> DataPacket {
+    DataPacket { nibbles, has_time, is_marked }
+}
+
+impl Packets {
+    /// The state before a stream whose values are written in this order, unless it says otherwise itself; `place` is that of master
+    /// and channel 0.
+    pub(super) fn new(order: NibbleOrder, place: u32) -> Packets {
+        Packets {
+            order,
+            told_order: None,
+            synced: false,
+            run: 0,
+            unsynced_since: 0,
+            unsynced_offset: 0,
+            scheme: Scheme::Natural,
+            time: 0,
+            known: 0,
+            master: 0,
+            channel: 0,
+            place,
+            is_told: false,
+        }
+    }
+
+    /// Whether what follows is read alike by both, but for the time.
+    pub(super) fn reads_like(&self, other: &Packets) -> bool {
+        let all = |packets: &Packets| {
+            (packets.synced, packets.order, packets.told_order, packets.scheme, packets.master, packets.channel)
+        };
+        all(self) == all(other) && self.synced
+    }
+
+    /// Master and channel.
+    pub(super) fn present(&self) -> (u16, u16) {
+        (self.master, self.channel)
+    }
+
+    /// Takes packets from a place on, as far as they are whole; gives where it stopped. `goes_on` is asked before each.
+    #[inline]
+    pub(super) fn run(
+        &mut self,
+        window: Window<'_>,
+        mut at: usize,
+        is_last: bool,
+        take: &mut impl Take,
+        mut goes_on: impl FnMut(&Packets, usize) -> bool,
+    ) -> usize {
+        while at < window.nibbles.end && goes_on(self, at) {
+            let next = if self.synced { self.packet(window, at, is_last, take) } else { Some(self.seek(window, at, take)) };
+            match next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        at
+    }
+
+    fn context(&self, window: Window<'_>, at: usize) -> Context {
+        let place = Some((self.master, self.channel));
+        Context { offset: window.offset_of(window.position(at)), len: 0, place, transport: Some(self.time) }
+    }
+
+    /// Looks for the next ASYNC. Gives where to go on.
+    fn seek(&mut self, window: Window<'_>, mut at: usize, take: &mut impl Take) -> usize {
+        if window.position(at) == 0 {
+            self.unsynced_offset = window.offset_of(0);
+        }
+        while at < window.nibbles.end {
+            match window.nibbles.get(at) {
+                0xF => self.run += 1,
+                0 if self.run >= ASYNC_NIBBLES => {
+                    let start = window.position(at) - ASYNC_NIBBLES;
+                    self.tell_unsynced(window, start, take);
+                    self.synced = true;
+                    self.run = 0;
+                    return at + 1;
+                }
+                _ => self.run = 0,
+            }
+            at += 1;
+        }
+        at
+    }
+
+    pub(super) fn tell_unsynced(&mut self, window: Window<'_>, until: u64, take: &mut impl Take) {
+        // A padding nibble before the first ASYNC is normal.
+        if until > self.unsynced_since + 1 {
+            let (from, to) = (self.unsynced_offset, window.offset_of(until));
+            let len = usize::try_from(to - from.min(to)).unwrap_or(usize::MAX).max(1);
+            take.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(self.time) });
+        }
+    }
+
+    fn lose_sync(&mut self, window: Window<'_>, at: usize, run: u64) {
+        self.synced = false;
+        self.is_told = false;
+        self.run = run;
+        self.unsynced_since = window.position(at);
+        self.unsynced_offset = window.offset_of(self.unsynced_since);
+    }
+
+    /// Takes one packet; gives where the next one starts, `None` if more bytes are needed.
+    #[inline]
+    fn packet(&mut self, window: Window<'_>, at: usize, is_last: bool, take: &mut impl Take) -> Option<usize> {
+        if at + PACKET_NIBBLES > window.nibbles.end && !is_last && !self.fits(window, at) {
+            return None;
+        }
+        let word = window.nibbles.word(at);
+        let packet = match word & 0xF {
+            0x0 => return Some(at + 1),
+            0x4 => data(2, false, false),
+            0x5 => data(4, false, false),
+            0x6 => data(8, false, false),
+            0x7 => data(16, false, false),
+            0x8 => data(2, true, true),
+            0x9 => data(4, true, true),
+            0xA => data(8, true, true),
+            0xB => data(16, true, true),
+            0xC => data(1, false, false),
+            0xD => data(1, true, true),
+            0x1 | 0x3 => {
+                let value = self.value(window.nibbles, at + 1, 2)? as u16;
+                if word & 0xF == 1 {
+                    self.go_to(self.master & 0xFF00 | value, 0, take);
+                } else {
+                    self.go_to(self.master, self.channel & 0xFF00 | value, take);
+                }
+                return Some(at + 3);
+            }
+            0x2 => {
+                let value = self.value(window.nibbles, at + 1, 2)?;
+                self.go_to(self.master, 0, take);
+                take.notice(Notice::MasterError, value, self.context(window, at));
+                return Some(at + 3);
+            }
+            0xE => {
+                let next = self.timestamp(window, at + 1, take)?;
+                return Some(self.flag(window, at, next, take));
+            }
+            _ => return self.escaped(window, at, take),
+        };
+        self.data(window, at, 1, packet, take)
+    }
+
+    /// Whether what is there is a whole packet. Slow, for the last bytes only.
+    fn fits(&self, window: Window<'_>, at: usize) -> bool {
+        let op = |index: usize| if at + index < window.nibbles.end { window.nibbles.get(at + index) } else { 0xFF };
+        let (fixed, has_time) = match (op(0), op(1), op(2)) {
+            (0, ..) => (1, false),
+            (1..=4, ..) => (3, false),
+            (5, ..) => (5, false),
+            (6, ..) => (9, false),
+            (7, ..) => (17, false),
+            (8, ..) => (3, true),
+            (9, ..) => (5, true),
+            (0xA, ..) => (9, true),
+            (0xB, ..) => (17, true),
+            (0xC, ..) => (2, false),
+            (0xD, ..) => (2, true),
+            (0xE, ..) => (1, true),
+            // Escaped packets are rare, and so are ends of parts.
+            _ => return false,
+        };
+        let time = match (has_time, self.scheme, op(fixed)) {
+            (false, ..) => 0,
+            (true, Scheme::Legacy, _) => 2,
+            (true, _, size @ 0..=0xC) => 1 + usize::from(size),
+            (true, _, 0xD) => 15,
+            (true, _, 0xE) => 17,
+            _ => return false,
+        };
+        at + fixed + time <= window.nibbles.end
+    }
+
+    #[inline]
+    fn value(&self, nibbles: Nibbles<'_>, at: usize, count: usize) -> Option<u64> {
+        if at + count > nibbles.end {
+            return None;
+        }
+        Some(order(nibbles.word(at), count, self.told_order.unwrap_or(self.order)))
+    }
+
+    /// Packets that begin with F.
+    fn escaped(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+        if at + 2 > window.nibbles.end {
+            return None;
+        }
+        let packet = match window.nibbles.get(at + 1) {
+            0x4 => data(2, true, false),
+            0x5 => data(4, true, false),
+            0x6 => data(8, true, false),
+            0x7 => data(16, true, false),
+            0x8 => data(2, false, true),
+            0x9 => data(4, false, true),
+            0xA => data(8, false, true),
+            0xB => data(16, false, true),
+            0xC => data(1, true, false),
+            0xD => data(1, false, true),
+            0xE => return Some(self.flag(window, at, at + 2, take)),
+            0x1 | 0x3 => {
+                let value = self.value(window.nibbles, at + 2, 4)? as u16;
+                if window.nibbles.get(at + 1) == 1 {
+                    self.go_to(value, 0, take)
+                } else {
+                    self.go_to(self.master, value, take)
+                }
+                return Some(at + 6);
+            }
+            0x2 => {
+                let value = self.value(window.nibbles, at + 2, 2)?;
+                self.go_to(0, 0, take);
+                take.notice(Notice::GlobalError, value, Context { place: None, ..self.context(window, at) });
+                return Some(at + 4);
+            }
+            0x0 => return self.rare(window, at, take),
+            _ => return self.run_of_f(window, at, take),
+        };
+        self.data(window, at, 2, packet, take)
+    }
+
+    /// Two F or more: an ASYNC, or nothing that is known.
+    fn run_of_f(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+        let mut end = at;
+        while end < window.nibbles.end && window.nibbles.get(end) == 0xF {
+            end += 1;
+        }
+        // However long a run is, its last nibbles decide: then it does not matter where the input is cut.
+        let reach = 2 * ASYNC_NIBBLES as usize;
+        if end - at > reach {
+            return Some(end - reach);
+        }
+        let run = (end - at) as u64;
+        // An ASYNC may begin within a packet: then its first F were taken for data.
+        let eaten = (0..at).rev().take(16).take_while(|&before| window.nibbles.get(before) == 0xF).count() as u64;
+        if end >= window.nibbles.end {
+            return None;
+        }
+        if window.nibbles.get(end) == 0 && run + eaten >= ASYNC_NIBBLES {
+            if run < ASYNC_NIBBLES {
+                take.break_off(self.place, window.end_of(at));
+            }
+            return Some(end + 1);
+        }
+        take.notice(Notice::UnknownPacket, 0xF, self.context(window, at));
+        self.lose_sync(window, at, run);
+        Some(end)
+    }
+
+    /// Packets that begin with F0.
+    #[cold]
+    fn rare(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+        let nibbles = window.nibbles;
+        if at + 4 > nibbles.end {
+            return None;
+        }
+        let op = nibbles.get(at + 2);
+        let (notice, value, next) = match op {
+            0x0 => return self.version(window, at, take),
+            0x1 => return self.timestamp(window, at + 3, take),
+            0x2 | 0x3 => {
+                let count = usize::from(nibbles.get(at + 3)) + 1;
+                self.value(nibbles, at + 4, count)?;
+                let next = at + 4 + count;
+                return if op == 3 { self.timestamp(window, next, take) } else { Some(next) };
+            }
+            0x6 | 0x7 => (Notice::Trigger, self.value(nibbles, at + 3, 2)?, at + 5),
+            0x8 | 0x9 => (Notice::Frequency, self.value(nibbles, at + 3, 8)?, at + 11),
+            0xF if nibbles.get(at + 3) <= 1 => (Notice::Frequency, self.value(nibbles, at + 4, 10)?, at + 14),
+            _ => {
+                take.notice(Notice::UnknownPacket, u64::from(op), self.context(window, at));
+                self.lose_sync(window, at, 0);
+                return Some(at + 1);
+            }
+        };
+        let has_time = if op == 0xF { nibbles.get(at + 3) == 1 } else { op & 1 == 1 };
+        let next = if has_time { self.timestamp(window, next, take)? } else { next };
+        take.notice(notice, value, Context { place: None, ..self.context(window, at) });
+        Some(next)
+    }
+
+    fn version(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+        let nibbles = window.nibbles;
+        let version = nibbles.get(at + 3);
+        if version & 8 != 0 && at + 6 > nibbles.end {
+            return None;
+        }
+        self.scheme = match version & 7 {
+            0 | 1 => Scheme::Legacy,
+            2 => Scheme::Delta,
+            4 => Scheme::Gray,
+            _ => Scheme::Natural,
+        };
+        self.go_to(0, 0, take);
+        self.is_told = true;
+        if version & 8 == 0 {
+            return Some(at + 4);
+        }
+        let extension = nibbles.get(at + 4) << 4 | nibbles.get(at + 5);
+        self.told_order = Some(if extension & 0x80 != 0 { NibbleOrder::Lsb } else { NibbleOrder::Msb });
+        Some(at + 6)
+    }
+
+    /// Takes a time stamp; gives where it ends.
+    #[inline]
+    fn timestamp(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+        let nibbles = window.nibbles;
+        if self.scheme == Scheme::Legacy {
+            self.value(nibbles, at, 2)?;
+            return Some(at + 2);
+        }
+        if at >= nibbles.end {
+            return None;
+        }
+        let count = match nibbles.get(at) {
+            size @ 0..=0xC => usize::from(size),
+            0xD => 14,
+            0xE => 16,
+            _ => {
+                // None that can be: perhaps an ASYNC within a packet.
+                return Some(at);
+            }
+        };
+        let value = self.value(nibbles, at + 1, count)?;
+        let low = if count == 16 { u64::MAX } else { (1 << (4 * count)) - 1 };
+        match self.scheme {
+            Scheme::Delta => self.time = self.time.wrapping_add(value),
+            Scheme::Gray if count > 0 => {
+                let gray = (self.time ^ self.time >> 1) & !low | value;
+                self.time = from_gray(gray);
+            }
+            Scheme::Natural => self.time = self.time & !low | value,
+            _ => {}
+        }
+        if low & !self.known != 0 {
+            self.known = low;
+            take.time_widens(low);
+        }
+        Some(at + 1 + count)
+    }
+
+    fn go_to(&mut self, master: u16, channel: u16, take: &mut impl Take) {
+        if self.present() == (master, channel) {
+            return;
+        }
+        (self.master, self.channel) = (master, channel);
+        self.place = take.place(master, channel);
+    }
+
+    #[inline]
+    fn data(&mut self, window: Window<'_>, at: usize, op: usize, packet: DataPacket, take: &mut impl Take) -> Option<usize> {
+        let value = self.value(window.nibbles, at + op, packet.nibbles)?;
+        let after = at + op + packet.nibbles;
+        let next = if packet.has_time { self.timestamp(window, after, take)? } else { after };
+        let context = self.context(window, at);
+        if packet.has_time {
+            take.begin(self.place, context, window.end_of(at));
+        }
+        // Four bits alone make no byte of a message.
+        let bytes = value.to_le_bytes();
+        let bytes = bytes.get(..packet.nibbles / 2).unwrap_or(&[]);
+        take.data(self.place, bytes, packet.is_marked, context, window.end_of(next));
+        Some(next)
+    }
+
+    fn flag(&mut self, window: Window<'_>, at: usize, next: usize, take: &mut impl Take) -> usize {
+        take.flag(self.place, window.end_of(at + 1));
+        next
+    }
+}
+
+/// Nibbles of a buffer, which has 16 bytes behind `end`.
+#[derive(Clone, Copy)]
+pub(super) struct Nibbles<'a> {
+    pub bytes: &'a [u8],
+    /// How many there are.
+    pub end: usize,
+}
+
+impl Nibbles<'_> {
+    #[inline]
+    fn get(self, at: usize) -> u8 {
+        let byte = self.bytes.get(at / 2).copied().unwrap_or(0);
+        if at.is_multiple_of(2) { byte & 0xF } else { byte >> 4 }
+    }
+
+    /// Sixteen nibbles, the first one lowest.
+    #[inline]
+    fn word(self, at: usize) -> u64 {
+        let Some(bytes) = self.bytes.get(at / 2..).and_then(|rest| rest.first_chunk::<9>()) else { return 0 };
+        let low = bytes.first_chunk::<8>().map_or(0, |low| u64::from_le_bytes(*low));
+        if at.is_multiple_of(2) { low } else { low >> 4 | u64::from(bytes[8]) << 60 }
+    }
+}
+
+/// The value of the first `count` (at most 16) nibbles of a word.
+#[inline]
+fn order(word: u64, count: usize, order: NibbleOrder) -> u64 {
+    if count == 0 {
+        return 0;
+    }
+    let unused = 64 - 4 * count as u32;
+    match order {
+        NibbleOrder::Lsb => word << unused >> unused,
+        NibbleOrder::Msb => {
+            let swapped = word.swap_bytes();
+            let reversed = (swapped & 0x0F0F_0F0F_0F0F_0F0F) << 4 | swapped >> 4 & 0x0F0F_0F0F_0F0F_0F0F;
+            reversed >> unused
+        }
+    }
+}
+
+pub(super) fn from_gray(mut gray: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        gray ^= gray >> shift;
+    }
+    gray
+}

@@ -1,0 +1,300 @@
+//! The values of all metrics in a recording. What has the same name is one: sums add up, extremes are those of all, and quantiles
+//! the greatest, which those of all together do not exceed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::list::{self, Entry, Metric};
+use crate::stats::SpreadReport;
+use crate::stats::report::{LaneReport, NamedCount, NamedSpans, Number, StatisticsReport, TaskOnCore, TaskReport};
+
+/// A value of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Which metric.
+    pub metric: &'static Metric,
+    /// Of whom; empty where the section has no names.
+    pub name: String,
+    /// Its value, in the metric's unit.
+    pub value: Number,
+}
+
+impl Figure {
+    /// As rules call it: `task."net rx".cpu_percent`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        path(self.metric, &self.name)
+    }
+}
+
+/// As rules call a figure.
+#[must_use]
+pub fn path(metric: &Metric, name: &str) -> String {
+    match (metric.section, list::NAMELESS.contains(&metric.section)) {
+        ("", _) => metric.full_name(),
+        (section, true) => format!("{section}.{}", metric.full_name()),
+        (section, false) => format!("{section}.{}.{}", quoted(name), metric.full_name()),
+    }
+}
+
+/// A name in a rule: in quotes if it is not plain.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-/:@#[]".contains(letter);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// What is missing in a recording, as its account says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Events of the recording.
+    pub events: u64,
+    /// Cases of a loss.
+    pub cases: u64,
+    /// Events that are missing, at least.
+    pub lost_events: u64,
+    /// Cases of a repair.
+    pub repairs: u64,
+}
+
+/// The recording as a whole.
+pub(super) struct Recorded {
+    pub losses: Losses,
+    pub gaps: u64,
+}
+
+/// What values are compared with.
+pub(super) struct Context<'a> {
+    pub duration_ns: u64,
+    statistics: &'a StatisticsReport,
+    known_ns: BTreeMap<u16, u64>,
+}
+
+impl Context<'_> {
+    pub fn rate(&self, count: u64) -> Option<Number> {
+        self.statistics.rate_hz(count).map(|rate_hz| Number::Real(rounded(rate_hz)))
+    }
+
+    /// In per cent of the recording.
+    pub fn share(&self, part_ns: u64) -> Option<Number> {
+        percent(part_ns, self.duration_ns)
+    }
+
+    /// In per cent of the known time of some cores.
+    pub fn share_of_cores(&self, part_ns: u64, cores: &[u16]) -> Option<Number> {
+        percent(part_ns, cores.iter().filter_map(|core| self.known_ns.get(core)).sum())
+    }
+}
+
+/// The interrupts of one name.
+pub(super) struct Interrupt {
+    pub durations: SpreadReport,
+    pub self_ns: u64,
+    pub unfinished: u64,
+    pub cores: Vec<u16>,
+}
+
+/// To three decimals, so that sums of parts do not show how they were added up.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+fn percent(part: u64, whole: u64) -> Option<Number> {
+    (whole > 0).then(|| Number::Real(rounded(100.0 * part as f64 / whole as f64)))
+}
+
+/// All figures of a recording, section by section, in the order of the statistics' lists.
+#[must_use]
+pub fn figures(statistics: &StatisticsReport, losses: Losses) -> Vec<Figure> {
+    let known_ns = statistics.cores.iter().map(|core| (core.core, core.known_ns())).collect();
+    let context = Context { duration_ns: statistics.duration_ns(), statistics, known_ns };
+    let mut all = Figures { context: &context, figures: Vec::new() };
+    all.of(list::RECORDING, &[(String::new(), Recorded { losses, gaps: statistics.gaps })]);
+    let cores: Vec<_> = statistics.cores.iter().filter(|core| core.known_ns() > 0).collect();
+    all.of(list::CORE, &cores.iter().map(|core| (core.core.to_string(), **core)).collect::<Vec<_>>());
+    let tasks = tasks(statistics, &context);
+    all.of(list::TASK, &tasks);
+    let on_cores = |(name, task): &(String, TaskReport)| -> Vec<(String, TaskOnCore)> {
+        task.cores.iter().map(|on| (format!("{name}@{}", on.core), *on)).collect()
+    };
+    all.of(list::TASK_ON_CORE, &tasks.iter().flat_map(on_cores).collect::<Vec<_>>());
+    let woken: Vec<_> = tasks.into_iter().filter(|(_, task)| task.latency.count > 0).collect();
+    all.of(list::LATENCY, &woken);
+    let interrupts = statistics.interrupts.iter().map(|isr| {
+        let (durations, self_ns, unfinished) = (isr.durations, isr.self_ns, isr.unfinished);
+        (isr.name.clone(), Interrupt { durations, self_ns, unfinished, cores: vec![isr.core] })
+    });
+    let interrupts = joined(interrupts, |all, isr| {
+        join_spread(&mut all.durations, &isr.durations);
+        all.self_ns = all.self_ns.saturating_add(isr.self_ns);
+        all.unfinished += isr.unfinished;
+        all.cores.extend(isr.cores.iter().filter(|core| !all.cores.contains(core)).copied().collect::<Vec<_>>());
+    });
+    all.of(list::ISR, &interrupts);
+    for (list, is_mutex) in [(list::OBJECT, false), (list::MUTEX, true)] {
+        let objects = statistics.objects.iter().filter(|object| object.holds.is_some() == is_mutex);
+        let objects = joined(objects.map(|object| (object.name.clone(), object.clone())), |all, object| {
+            all.sends += object.sends;
+            all.receives += object.receives;
+            all.high_water = all.high_water.max(object.high_water);
+            all.capacity = all.capacity.max(object.capacity);
+            join_spread(&mut all.waits, &object.waits);
+            if let (Some(all), Some(holds)) = (&mut all.holds, &object.holds) {
+                join_spread(all, holds);
+            }
+        });
+        all.of(list, &objects);
+    }
+    all.of_machines(statistics);
+    all.of_lanes(statistics);
+    let functions =
+        joined(statistics.functions.iter().map(|function| (function.name.clone(), function.clone())), |all, other| {
+            join_spread(&mut all.calls, &other.calls);
+            all.self_ns = all.self_ns.saturating_add(other.self_ns);
+        });
+    all.of(list::FUNCTION, &functions);
+    all.of(list::HEAP, &statistics.heap.iter().map(|heap| (String::new(), *heap)).collect::<Vec<_>>());
+    all.figures
+}
+
+struct Figures<'a> {
+    context: &'a Context<'a>,
+    figures: Vec<Figure>,
+}
+
+impl Figures<'_> {
+    fn of<T>(&mut self, list: &'static [Entry<T>], things: &[(String, T)]) {
+        for (name, thing) in things {
+            for (metric, get) in list {
+                if let Some(value) = get(thing, self.context) {
+                    self.figures.push(Figure { metric, name: name.clone(), value });
+                }
+            }
+        }
+    }
+
+    fn of_machines(&mut self, statistics: &StatisticsReport) {
+        let machines = joined(statistics.machines.iter().map(|machine| (machine.name.clone(), machine.clone())), |all, other| {
+            all.busy_ns = all.busy_ns.saturating_add(other.busy_ns);
+            all.busy_percent = all.busy_percent.zip(other.busy_percent).map(|(one, other)| rounded(one + other));
+            for (all, other) in
+                [(&mut all.steps, &other.steps), (&mut all.queued, &other.queued), (&mut all.responses, &other.responses)]
+            {
+                join_spread(all, other);
+            }
+            all.posts += other.posts;
+            all.not_posted += other.not_posted;
+            all.transitions += other.transitions;
+            all.ignored += other.ignored;
+            all.preemptions += other.preemptions;
+            all.high_water = all.high_water.max(other.high_water);
+        });
+        self.of(list::MACHINE, &machines);
+        let signals = statistics.machines.iter().flat_map(|machine| {
+            machine.signals.iter().map(|signal| (format!("{}/{}", machine.name, signal.name), signal.clone()))
+        });
+        self.of(list::SIGNAL, &joined(signals, |all, other| join_spread(&mut all.spans, &other.spans)));
+    }
+
+    fn of_lanes(&mut self, statistics: &StatisticsReport) {
+        let full_name = |lane: &LaneReport| match &lane.owner {
+            Some(owner) => format!("{owner}/{}", lane.name),
+            None => lane.name.clone(),
+        };
+        let spans = statistics.lanes.iter().filter(|lane| lane.spans.count > 0).flat_map(|lane| {
+            let name = full_name(lane);
+            let named: Vec<_> = lane.named.iter().map(|named| (format!("{name}/{}", named.name), named.clone())).collect();
+            std::iter::once((name.clone(), NamedSpans { name, spans: lane.spans })).chain(named)
+        });
+        self.of(list::SPAN, &joined(spans, |all, other| join_spread(&mut all.spans, &other.spans)));
+        let lanes = |of: fn(&LaneReport) -> bool| {
+            joined(statistics.lanes.iter().filter(|lane| of(lane)).map(|lane| (full_name(lane), lane.clone())), join_lane)
+        };
+        self.of(list::VALUE, &lanes(|lane| lane.values > 0));
+        self.of(list::CLIENT, &lanes(|lane| !lane.logs.is_empty()));
+        let messages = statistics.lanes.iter().flat_map(|lane| {
+            let name = full_name(lane);
+            lane.named_instants.iter().map(move |named| (format!("{name}/{}", named.name), named.clone()))
+        });
+        self.of(list::MESSAGE, &joined(messages, |all, other| all.count += other.count));
+        let logs = statistics.logs.iter().map(|log| {
+            let name = log.severity.to_string();
+            (name.clone(), NamedCount { name, count: log.count })
+        });
+        self.of(list::LOG, &joined(logs, |all, other| all.count += other.count));
+    }
+}
+
+/// The tasks but for idle ones.
+fn tasks(statistics: &StatisticsReport, context: &Context<'_>) -> Vec<(String, TaskReport)> {
+    let tasks = statistics.tasks.iter().filter(|task| !task.is_idle);
+    let mut tasks = joined(tasks.map(|task| (task.name.clone(), task.clone())), |all, task| {
+        all.run_ns = all.run_ns.saturating_add(task.run_ns);
+        for on in &task.cores {
+            match all.cores.iter_mut().find(|known| known.core == on.core) {
+                Some(known) => known.run_ns = known.run_ns.saturating_add(on.run_ns),
+                None => all.cores.push(*on),
+            }
+        }
+        for (all, other) in [(&mut all.runs, &task.runs), (&mut all.waits, &task.waits), (&mut all.latency, &task.latency)] {
+            join_spread(all, other);
+        }
+        all.preemptions += task.preemptions;
+        all.ready_ns = all.ready_ns.saturating_add(task.ready_ns);
+        all.suspended_ns = all.suspended_ns.saturating_add(task.suspended_ns);
+        all.priority = all.priority.max(task.priority);
+        all.stack_free_bytes = all.stack_free_bytes.into_iter().chain(task.stack_free_bytes).min();
+    });
+    let known_ns = |core| context.known_ns.get(&core).copied().unwrap_or(0);
+    for (_, task) in &mut tasks {
+        task.cores.sort_by_key(|on| on.core);
+        let percent = |part, whole| percent(part, whole).map(Number::as_f64);
+        // A task that never ran has nothing of the cores' time.
+        task.cpu_percent = match task.cores.is_empty() {
+            true => Some(0.0),
+            false => percent(task.run_ns, task.cores.iter().map(|on| known_ns(on.core)).sum()),
+        };
+        task.cores.iter_mut().for_each(|on| on.cpu_percent = percent(on.run_ns, known_ns(on.core)));
+    }
+    tasks
+}
+
+fn join_lane(all: &mut LaneReport, other: &LaneReport) {
+    all.values += other.values;
+    let extreme = |one: Option<Number>, other: Option<Number>, is_beyond: fn(&Number, &Number) -> bool| match (one, other) {
+        (Some(one), Some(other)) => Some(if is_beyond(&other, &one) { other } else { one }),
+        (one, other) => one.or(other),
+    };
+    all.least = extreme(all.least, other.least, |one, other| one.as_f64() < other.as_f64());
+    all.greatest = extreme(all.greatest, other.greatest, |one, other| one.as_f64() > other.as_f64());
+    all.last = other.last.or(all.last);
+    all.logs.extend(other.logs.iter().cloned());
+}
+
+/// Things of the same name as one, in order of first use.
+fn joined<T>(things: impl Iterator<Item = (String, T)>, join: impl Fn(&mut T, &T)) -> Vec<(String, T)> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut all: Vec<(String, T)> = Vec::new();
+    for (name, thing) in things {
+        match places.get(&name) {
+            Some(&place) => join(&mut all[place].1, &thing),
+            None => {
+                places.insert(name.clone(), all.len());
+                all.push((name, thing));
+            }
+        }
+    }
+    all
+}
+
+fn join_spread(all: &mut SpreadReport, other: &SpreadReport) {
+    all.count += other.count;
+    all.total_ns = all.total_ns.saturating_add(other.total_ns);
+    all.min_ns = all.min_ns.into_iter().chain(other.min_ns).min();
+    all.mean_ns = all.total_ns.checked_div(all.count);
+    all.p50_ns = all.p50_ns.max(other.p50_ns);
+    all.p99_ns = all.p99_ns.max(other.p99_ns);
+    all.max_ns = all.max_ns.max(other.max_ns);
+}

@@ -1,0 +1,308 @@
+//! Rules, budgets and differences, on made-up statistics.
+
+use super::budget::Budget;
+use super::check::{Outcome, check};
+use super::diff::{DiffOptions, Direction, diff};
+use super::rule::{Limit, Pattern, Rule};
+use super::{Figure, Losses, Nature, figures, list, text};
+use crate::stats::SpreadReport;
+use crate::stats::report::{CoreReport, InterruptReport, StatisticsReport, TaskOnCore, TaskReport};
+
+fn spread(values_ns: &[u64]) -> SpreadReport {
+    let (count, total_ns) = (values_ns.len() as u64, values_ns.iter().sum());
+    let (min_ns, max_ns) = (values_ns.iter().min().copied(), values_ns.iter().max().copied());
+    SpreadReport { count, total_ns, min_ns, mean_ns: total_ns.checked_div(count), p50_ns: max_ns, p99_ns: max_ns, max_ns }
+}
+
+fn task(name: &str, run_ns: u64, latencies_ns: &[u64]) -> TaskReport {
+    TaskReport {
+        name: name.into(),
+        session: 1,
+        run_ns,
+        cores: vec![TaskOnCore { core: 0, run_ns, cpu_percent: None }],
+        latency: spread(latencies_ns),
+        ..TaskReport::default()
+    }
+}
+
+/// 10 ms on one core, of which some tasks have their part.
+fn recording(tasks: &[(&str, u64, &[u64])]) -> Vec<Figure> {
+    let busy_ns = tasks.iter().map(|(_, run_ns, _)| run_ns).sum();
+    let idle_ns = 10_000_000 - busy_ns;
+    let idle = TaskReport { is_idle: true, ..task("IDLE", idle_ns, &[]) };
+    let statistics = StatisticsReport {
+        first_ns: Some(5),
+        last_ns: Some(10_000_005),
+        cores: vec![CoreReport { busy_ns, idle_ns, ..CoreReport::default() }],
+        tasks: tasks.iter().map(|(name, run_ns, latencies)| task(name, *run_ns, latencies)).chain([idle]).collect(),
+        ..StatisticsReport::default()
+    };
+    figures(&statistics, Losses { events: 100, cases: 2, lost_events: 7, repairs: 0 })
+}
+
+fn value(figures: &[Figure], path: &str) -> Option<f64> {
+    figures.iter().find(|figure| figure.path() == path).map(|figure| figure.value.as_f64())
+}
+
+#[test]
+fn what_has_one_name_is_one() {
+    let all = recording(&[("net rx", 1_000_000, &[10, 30]), ("net rx", 500_000, &[50]), ("b", 250_000, &[])]);
+    assert_eq!(value(&all, "task.\"net rx\".cpu_percent"), Some(15.0));
+    assert_eq!(value(&all, "task_on_core.\"net rx@0\".run_ns"), Some(1_500_000.0));
+    assert_eq!(value(&all, "task_on_core.b@0.cpu_percent"), Some(2.5));
+    assert_eq!(value(&all, "latency.\"net rx\".count"), Some(3.0));
+    assert_eq!(value(&all, "latency.\"net rx\".mean_ns"), Some(30.0));
+    assert_eq!(value(&all, "latency.\"net rx\".max_ns"), Some(50.0));
+    assert_eq!(value(&all, "latency.b.max_ns"), None);
+    assert_eq!(value(&all, "lost_events"), Some(7.0));
+    assert_eq!(value(&all, "task.IDLE.cpu_percent"), None, "idle tasks are no tasks here");
+    // An interrupt on two cores has its share of both.
+    let isr = |core, self_ns| InterruptReport { name: "tick".into(), core, self_ns, ..InterruptReport::default() };
+    let core = |core| CoreReport { core, busy_ns: 1000, ..CoreReport::default() };
+    let (interrupts, cores) = (vec![isr(0, 100), isr(1, 300)], vec![core(0), core(1)]);
+    let statistics = StatisticsReport { interrupts, cores, ..StatisticsReport::default() };
+    assert_eq!(value(&figures(&statistics, Losses::default()), "isr.tick.cpu_percent"), Some(20.0));
+}
+
+#[test]
+fn rules_are_read() {
+    let rule = |text| Rule::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let control = rule("task.control.cpu_percent < 40");
+    assert_eq!(
+        (control.name, control.limit, control.scale.symbol),
+        (Pattern::Exactly("control".into()), Limit::Below(40.0), "%")
+    );
+    let isr = rule("isr.USART1.max_us <= 20");
+    assert_eq!((isr.metric.full_name().as_str(), isr.scale.factor, isr.limit), ("max_ns", 1e3, Limit::AtMost(20.0)));
+    assert_eq!(rule("isr.USART1.max < 1.5ms").scale.factor, 1e6);
+    assert_eq!(rule("isr.USART1.max_us < 0.02 ms").scale.factor, 1e6, "the limit's own unit counts");
+    assert_eq!(rule("losses == 0").limit, Limit::Equal(0.0));
+    assert_eq!(rule("heap.used_bytes < 16 KiB").scale.factor, 1024.0);
+    assert_eq!(rule("core.0.load_percent in 10..40%").limit, Limit::Within(10.0, 40.0));
+    assert_eq!(rule("duration_s > 1").scale.factor, 1e9);
+    assert_eq!(rule("value.fill.min>=-461").limit, Limit::AtLeast(-461.0));
+    // Names: dots, spaces, operators, and the word `in`.
+    assert_eq!(rule("task.net.rx.cpu_percent < 1").name, Pattern::Exactly("net.rx".into()));
+    assert_eq!(rule("task.net rx.cpu_percent < 1").name, Pattern::Exactly("net rx".into()));
+    assert_eq!(rule(r#"task."a \"b\" c.d".cpu_percent != 1"#).name, Pattern::Exactly("a \"b\" c.d".into()));
+    assert_eq!(rule(r#"function."operator<".self_percent < 3"#).name, Pattern::Exactly("operator<".into()));
+    assert_eq!(rule(r#"function."operator*".self_percent < 3"#).name, Pattern::Exactly("operator*".into()));
+    assert_eq!(rule("function.operator*.self_percent < 3").name, Pattern::Like("operator*".into()));
+    assert_eq!(rule("task.main in loop.cpu_percent < 3").limit, Limit::Below(3.0));
+}
+
+#[test]
+fn what_is_no_rule_says_what_would_be_one() {
+    for (text, at, part) in [
+        ("task.control.cpu_percent", 24, "an operator is missing"),
+        ("task.control.cpu_percent = 4", 25, "\"=\" is no operator"),
+        ("task.control.cpu_percent ! 4", 25, "\"!\" is no operator"),
+        (
+            "task.control.cpu_precent < 4",
+            13,
+            "there is no metric \"cpu_precent\" of task, perhaps cpu_percent; there are: cpu_percent, run_ns",
+        ),
+        ("latency.control.p9_us < 4", 16, "perhaps p99_ns"),
+        ("loses == 0", 0, "there is no metric \"loses\" of a recording, perhaps losses"),
+        ("tasks.control.cpu_percent < 4", 0, "there is no section \"tasks\", perhaps task; there are: core, task"),
+        ("task.cpu_percent < 4", 5, "a name is missing: task.NAME.cpu_percent"),
+        ("heap.x.used_bytes < 4", 5, "\"heap\" has no names"),
+        ("task..cpu_percent < 4", 5, "a part of the metric's name is empty"),
+        ("task.\"x.cpu_percent < 4", 23, "an operator is missing"),
+        ("task.\"x\"y.cpu_percent < 4", 8, "a dot is missing after the quoted name"),
+        ("isr.a.max < 4", 6, "a unit is missing: max_ns, max_us"),
+        ("isr.a.max_us < 4 kg", 14, "kg is no unit of max_ns"),
+        ("task.a.cpu_percent < 4us", 20, "us is no unit of cpu_percent"),
+        ("isr.a.max_us < many", 14, "\"many\" is no number"),
+        ("isr.a.max_us < nan", 14, "\"nan\" is no number"),
+        ("isr.a.max_us in 4", 17, "an operator is missing"),
+        ("isr.a.max_us in 4..3", 15, "nothing lies in this range"),
+        ("isr.a.max in 4us..3ms", 12, "both ends of a range are told in one unit"),
+        ("< 4", 0, "a part of the metric's name is empty"),
+    ] {
+        let error = Rule::parse(text).expect_err(text);
+        assert!(error.message.contains(part) && error.at == at, "{text}: {error:?}");
+    }
+}
+
+#[test]
+fn patterns() {
+    let fits = |pattern, names: &[&str]| names.iter().map(|name| Pattern::new(pattern).fits(name)).collect::<Vec<_>>();
+    assert_eq!(fits("net*", &["net", "net rx", "intranet"]), [true, true, false]);
+    assert_eq!(fits("*a*b?", &["xaybz", "ab", "aabbc", ""]), [true, false, true, false]);
+    assert_eq!(fits("*", &["", "x"]), [true, true]);
+    assert_eq!(fits("a\\*b", &["a*b", "axb"]), [true, false]);
+    assert_eq!(fits("?ä", &["öä", "ä"]), [true, false]);
+    // What would take forever with a try for each way.
+    let long = "a".repeat(5000);
+    assert!(!Pattern::new(&format!("{}b", "*a".repeat(40))).fits(&long));
+}
+
+#[test]
+fn budgets_are_read_in_their_order() {
+    let budget = Budget::parse(
+        "# limits\nrules = [\n  'losses == 0',\n  { rule = 'task.x.cpu_percent < 1', name = 'n', reason = 'r', optional = true },\n]\n\
+         gaps = '== 0'\n[task.b]\ncpu_percent = ['< 9', '> 1']\n[task.\"a.*\"]\nrun_ms = '< 2'\n[heap]\nused_bytes = '< 10'\n",
+    );
+    let budget = budget.unwrap();
+    let told: Vec<(String, usize)> = budget.limits.iter().map(|limit| (limit.rule.text.clone(), limit.line)).collect();
+    let expected = [
+        ("losses == 0", 3),
+        ("task.x.cpu_percent < 1", 4),
+        ("gaps == 0", 6),
+        ("task.b.cpu_percent < 9", 8),
+        ("task.b.cpu_percent > 1", 8),
+        ("task.a.*.run_ms < 2", 10),
+        ("heap.used_bytes < 10", 12),
+    ];
+    assert_eq!(told, expected.map(|(text, line)| (text.to_owned(), line)));
+    let limit = &budget.limits[1];
+    assert_eq!((limit.name.as_deref(), limit.reason.as_deref(), limit.is_optional), (Some("n"), Some("r"), true));
+}
+
+#[test]
+fn a_wrong_budget_says_where() {
+    for (text, place, part) in [
+        ("", (1, 1), "there is no rule in it"),
+        ("rules = [\n  'losses == 0'\n  'gaps == 0'\n]", (3, 3), ""),
+        ("rules = [\n  'losses == 0',\n  'losses = 0',\n]", (3, 11), "\"=\" is no operator"),
+        ("rules = 'losses == 0'", (1, 9), "`rules` is a list"),
+        ("rules = [4]", (1, 10), "a rule is a text"),
+        ("rules = [{ name = 'x' }]", (1, 10), "`rule` is missing"),
+        ("rules = [{ rule = 'losses == 0', optinal = true }]", (1, 34), "no `optinal`, perhaps `optional`"),
+        ("rules = [{ rule = 'losses == 0', optional = 1 }]", (1, 45), "`optional` is true or false"),
+        ("rule = ['losses == 0']", (1, 1), "there is no metric \"rule\" of a recording"),
+        ("[isr.a]\nmax_us = 20", (2, 1), "a limit is a text with an operator"),
+        ("[isr.a]\nmax_us = '20'", (2, 1), "an operator is missing"),
+        ("[isr.a]\nmaxi_us = '< 20'", (2, 1), "there is no metric \"maxi_us\" of isr, perhaps max_ns"),
+        ("[isr.a]\nmax_us = '< x'", (2, 12), "\"x\" is no number"),
+        ("strict = true", (1, 1), "there is no `strict` in a budget"),
+        ("ä = [", (1, 6), ""),
+    ] {
+        let error = Budget::parse(text).expect_err(text);
+        assert_eq!((error.line, error.column), place, "{text}: {error}");
+        assert!(error.message.contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn verdicts_name_who_breaks_a_rule() {
+    let all = recording(&[("sensor", 1_000_000, &[10_000, 30_000]), ("net rx", 5_000_000, &[90_000]), ("quiet", 0, &[])]);
+    let verdicts = |rules: &[&str]| {
+        let list: Vec<String> =
+            rules.iter().map(|rule| if rule.starts_with('{') { (*rule).into() } else { format!("'{rule}'") }).collect();
+        check(&Budget::parse(&format!("rules = [{}]", list.join(", "))).unwrap(), &all)
+    };
+    let told = verdicts(&[
+        "losses == 0",
+        "task.*.cpu_percent < 8",
+        "task.*.cpu_percent < 90",
+        "task.sensr.cpu_percent < 1",
+        "{ rule = 'task.nobody.cpu_percent < 1', optional = true }",
+        "latency.net rx.max_us < 100",
+        "task.x*.cpu_percent < 1",
+        "mutex.a.max_us < 1",
+        "heap.used_bytes < 1",
+        "task.quiet.stack_free_bytes > 1",
+        "task.sensor.cpu_percent in 10..10.5",
+        "lost_events != 7",
+    ]);
+    let outcomes: Vec<Outcome> = told.iter().map(|verdict| verdict.outcome).collect();
+    use Outcome::{Broken, Kept, Missing, Skipped};
+    assert_eq!(outcomes, [Broken, Broken, Kept, Missing, Skipped, Kept, Missing, Missing, Missing, Missing, Kept, Broken]);
+    let values = |index: usize| told[index].values.iter().map(|of| (of.metric.as_str(), of.value, of.margin)).collect::<Vec<_>>();
+    assert_eq!(values(0), [("losses", 2.0, -2.0)]);
+    assert_eq!(values(1), [("task.\"net rx\".cpu_percent", 50.0, -42.0), ("task.sensor.cpu_percent", 10.0, -2.0)]);
+    // Of those that keep to it, the one that comes closest to the limit.
+    assert_eq!((values(2), told[2].measured), (vec![("task.\"net rx\".cpu_percent", 50.0, 40.0)], 3));
+    assert_eq!(values(5), [("latency.\"net rx\".max_us", 90.0, 10.0)]);
+    let missing = |index: usize| told[index].missing.clone().unwrap();
+    assert_eq!(missing(3), "no task sensr in the recording, perhaps sensor; there are: sensor, \"net rx\", quiet");
+    assert_eq!(missing(6), "no task like x* in the recording; there are: sensor, \"net rx\", quiet");
+    assert_eq!(missing(7), "nothing of the kind \"mutex\" is in the recording");
+    assert_eq!(missing(8), "nothing in the recording tells heap used_bytes");
+    assert_eq!(missing(9), "task quiet has no stack_free_bytes in the recording");
+    assert_eq!(text::verdict_summary(&told), "12 rules: 3 kept, 8 broken, 1 skipped");
+    assert_eq!(text::broken(&told[1])[0], "task.\"net rx\".cpu_percent is 50 %: task.*.cpu_percent < 8");
+}
+
+#[test]
+fn differences_name_who_got_slower() {
+    let base = recording(&[("sensor", 1_000_000, &[10_000]), ("filter", 2_000_000, &[20_000]), ("gone", 1, &[])]);
+    let new = recording(&[("sensor", 1_010_000, &[30_000]), ("filter", 3_000_000, &[10_000]), ("born", 1, &[])]);
+    let options = DiffOptions { fail_over_percent: Some(60.0), ..DiffOptions::default() };
+    let all = diff(&base, &new, &options);
+    let worst = all.worst().unwrap();
+    assert_eq!((worst.metric.as_str(), worst.base, worst.new), ("task.filter.cpu_percent", 20.0, 30.0));
+    assert_eq!((worst.change_percent, worst.is_too_much), (Some(50.0), false));
+    assert_eq!(text::worst(&all).unwrap(), "task filter: CPU 20 % → 30 % (+50.0 %)");
+    // 1 % more of the time is a small change; the latency of sensor is three times what it was.
+    assert!(!all.changes.iter().any(|change| change.metric == "task.sensor.cpu_percent"));
+    let latency = all.changes.iter().find(|change| change.metric == "latency.sensor.max_ns").unwrap();
+    assert_eq!((latency.direction, latency.is_too_much, all.is_too_much), (Direction::Worse, true, true));
+    let better = all.changes.iter().find(|change| change.metric == "latency.filter.max_ns").unwrap();
+    assert_eq!((better.direction, better.is_too_much), (Direction::Better, false));
+    let names = |things: &[super::diff::Thing]| things.iter().map(|thing| thing.name.clone()).collect::<Vec<_>>();
+    assert_eq!((names(&all.removed), names(&all.added)), (vec!["gone".to_owned()], vec!["born".to_owned()]));
+    // What worsened comes first.
+    let ways: Vec<Direction> = all.changes.iter().map(|change| change.direction).collect();
+    assert!(ways.is_sorted(), "{ways:?}");
+    let only = DiffOptions { only: vec!["task.*.cpu_percent".into()], ..options.clone() };
+    let few = diff(&base, &new, &only);
+    assert_eq!((few.compared, few.changes.len(), few.is_too_much), (2, 1, false));
+    let nothing = diff(&base, &base, &options);
+    assert_eq!((nothing.changes.len(), nothing.worst(), nothing.is_too_much), (0, None, false));
+}
+
+#[test]
+fn small_changes_do_not_shout() {
+    let one = |latency_ns| recording(&[("a", 1_000_000, &[latency_ns])]);
+    let changed = |base, new, options: &DiffOptions| {
+        let changes = diff(&one(base), &one(new), options).changes;
+        changes.into_iter().map(|change| change.metric.rsplit('.').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let options = DiffOptions::default();
+    // 900 ns are nothing, however much that is beside 100 ns.
+    assert_eq!(changed(100, 1000, &options), Vec::<String>::new());
+    assert_eq!(changed(100, 1000, &DiffOptions { min_time_ns: 500.0, ..options.clone() }).len(), 5);
+    // Quantiles are known to an eighth.
+    assert_eq!(changed(100_000, 112_000, &options), ["max_ns", "mean_ns", "min_ns"]);
+    assert_eq!(changed(100_000, 114_000, &options).len(), 5);
+    assert_eq!(changed(100_000, 114_000, &DiffOptions { min_change_percent: 20.0, ..options }).len(), 0);
+}
+
+#[test]
+fn losses_come_first() {
+    let losses = |cases| figures(&StatisticsReport::default(), Losses { cases, ..Losses::default() });
+    let options = DiffOptions { fail_over_percent: Some(1000.0), ..DiffOptions::default() };
+    let diff = diff(&losses(0), &losses(3), &options);
+    assert_eq!(
+        (diff.changes[0].change_percent, diff.is_too_much),
+        (None, true),
+        "from nothing to something is beyond every share"
+    );
+    assert_eq!(text::worst(&diff).unwrap(), "losses 0 → 3 (new)");
+}
+
+#[test]
+fn the_list_is_in_order() {
+    let mut all = 0;
+    for (section, _) in list::SECTIONS {
+        let metrics = list::of_section(section);
+        let mut names: Vec<String> = metrics.iter().map(|metric| metric.full_name()).collect();
+        all += names.len();
+        assert!(metrics.iter().all(|metric| metric.section == section && !metric.text.is_empty()), "{section}");
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), metrics.len(), "a name stands for one metric of {section}");
+        for metric in metrics {
+            // What is not compared needs no direction, but for what follows from others.
+            assert!(metric.nature != Nature::Quantile || metric.name.contains('p'), "{metric:?}");
+            let name = if list::NAMELESS.contains(&section) { "" } else { ".x" };
+            let path = format!("{section}{name}.{}", metric.full_name());
+            let rule = format!("{} < 1", path.trim_start_matches('.'));
+            assert_eq!(Rule::parse(&rule).unwrap_or_else(|error| panic!("{rule}: {error}")).metric, metric);
+        }
+    }
+    assert!(all > 100);
+}

@@ -1,0 +1,198 @@
+//! Verdicts and differences for people, as text and as Markdown.
+
+use super::check::{Measured, Outcome, Verdict};
+use super::diff::{Change, Diff, Direction, Thing};
+use super::list::Unit;
+use crate::stats::text::{Table, duration};
+
+/// The verdicts of a recording: what is broken is told in full.
+#[must_use]
+pub fn verdicts(verdicts: &[Verdict]) -> String {
+    let mut rows = Vec::new();
+    for verdict in verdicts {
+        rows.extend(verdict_rows(verdict));
+    }
+    let table = Table { heading: vec!["VERDICT", "RULE", "OF", "MEASURED", "MARGIN"], left: &["RULE", "OF"], rows };
+    let mut text = table.render(usize::MAX, "").unwrap_or_default();
+    for verdict in verdicts {
+        let title = verdict.name.as_ref().map_or_else(|| verdict.rule.clone(), |name| format!("{name} ({})", verdict.rule));
+        if let (true, Some(missing)) = (verdict.is_broken(), &verdict.missing) {
+            text += &format!("missing: {title}: {missing}\n");
+        }
+        if let (true, Some(reason)) = (verdict.is_broken(), &verdict.reason) {
+            text += &format!("reason: {title}: {reason}\n");
+        }
+    }
+    text
+}
+
+fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
+    let word = match verdict.outcome {
+        Outcome::Kept => "ok",
+        Outcome::Broken => "BROKEN",
+        Outcome::Missing => "MISSING",
+        Outcome::Skipped => "skipped",
+    };
+    if verdict.values.is_empty() {
+        return vec![vec![word.into(), verdict.rule.clone(), String::new(), "-".into(), "-".into()]];
+    }
+    let row = |measured: &Measured| {
+        let of = match (verdict.outcome, verdict.measured) {
+            (Outcome::Kept, 2..) => format!("{} (of {})", measured.name, verdict.measured),
+            (_, 2..) => measured.name.clone(),
+            _ => String::new(),
+        };
+        vec![
+            word.into(),
+            verdict.rule.clone(),
+            of,
+            with_unit(measured.value, verdict.unit),
+            with_unit(measured.margin, verdict.unit),
+        ]
+    };
+    verdict.values.iter().map(row).collect()
+}
+
+/// One line: what was checked and what came of it.
+#[must_use]
+pub fn verdict_summary(verdicts: &[Verdict]) -> String {
+    let broken = verdicts.iter().filter(|verdict| verdict.is_broken()).count();
+    let skipped = verdicts.iter().filter(|verdict| verdict.outcome == Outcome::Skipped).count();
+    let noun = if verdicts.len() == 1 { "rule" } else { "rules" };
+    let kept = verdicts.len() - broken - skipped;
+    let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+    format!("{} {noun}: {kept} kept, {broken} broken{skipped}", verdicts.len())
+}
+
+/// What is broken, in a sentence each: `task.sensor.cpu_percent is 4.2 %, limit: < 4`.
+#[must_use]
+pub fn broken(verdict: &Verdict) -> Vec<String> {
+    if let Some(missing) = &verdict.missing {
+        return vec![format!("{}: {missing}", verdict.rule)];
+    }
+    let sentence =
+        |measured: &Measured| format!("{} is {}: {}", measured.metric, with_unit(measured.value, verdict.unit), verdict.rule);
+    verdict.values.iter().map(sentence).collect()
+}
+
+/// The differences for people: at most so many rows.
+#[must_use]
+pub fn differences(diff: &Diff, rows: usize) -> String {
+    let row = |change: &Change| {
+        let word = match (change.direction, change.is_too_much) {
+            (Direction::Worse, true) => "WORSE",
+            (Direction::Worse, false) => "worse",
+            (Direction::Better, _) => "better",
+            (Direction::Different, _) => "differs",
+        };
+        vec![word.to_owned(), change.metric.clone(), value(change, change.base), value(change, change.new), percent(change)]
+    };
+    let table = Table {
+        heading: vec!["", "METRIC", "BASE", "NEW", "CHANGE"],
+        left: &["METRIC"],
+        rows: diff.changes.iter().map(row).collect(),
+    };
+    let mut text = table.render(rows, "--json has all").unwrap_or_default();
+    for (word, things) in [("only in the base", &diff.removed), ("only in the new one", &diff.added)] {
+        if !things.is_empty() {
+            text += &format!("{word}: {}\n", names(things).join(", "));
+        }
+    }
+    text
+}
+
+/// How many metrics changed, in a line.
+#[must_use]
+pub fn difference_summary(diff: &Diff) -> String {
+    let [worse, better, different] = [Direction::Worse, Direction::Better, Direction::Different].map(|way| diff.count(way));
+    format!("{} metrics compared: {worse} worse, {better} better, {different} different otherwise", diff.compared)
+}
+
+/// The worst change in a sentence: `task sensor: CPU 1.79 % → 4.2 % (+134.6 %)`.
+#[must_use]
+pub fn worst(diff: &Diff) -> Option<String> {
+    diff.worst().map(sentence)
+}
+
+/// A change in a sentence.
+#[must_use]
+pub fn sentence(change: &Change) -> String {
+    format!("{} {} → {} ({})", change.subject(), value(change, change.base), value(change, change.new), percent(change))
+}
+
+/// The differences as Markdown.
+#[must_use]
+pub fn markdown(diff: &Diff, (base, new): (&str, &str), rows: usize) -> String {
+    let mut text = format!("### {} → {}\n\n{}", escaped(base), escaped(new), difference_summary(diff));
+    if let Some(worst) = worst(diff) {
+        text += &format!("  \n**worst: {}**", escaped(&worst));
+    }
+    text += "\n";
+    if !diff.changes.is_empty() {
+        text += "\n| | Metric | Base | New | Change |\n|---|---|---:|---:|---:|\n";
+    }
+    for change in diff.changes.iter().take(rows) {
+        let word = match (change.direction, change.is_too_much) {
+            (Direction::Worse, true) => "**worse**",
+            (Direction::Worse, false) => "worse",
+            (Direction::Better, _) => "better",
+            (Direction::Different, _) => "",
+        };
+        let [base, new] = [change.base, change.new].map(|told| value(change, told));
+        text += &format!("| {word} | {} | {base} | {new} | {} |\n", escaped(&change.metric), percent(change));
+    }
+    let more = diff.changes.len().saturating_sub(rows);
+    if more > 0 {
+        text += &format!("\n{more} more changes are not listed.\n");
+    }
+    for (word, things) in [("Only in the base", &diff.removed), ("Only in the new one", &diff.added)] {
+        if !things.is_empty() {
+            text += &format!("\n{word}: {}\n", escaped(&names(things).join(", ")));
+        }
+    }
+    text
+}
+
+fn names(things: &[Thing]) -> Vec<String> {
+    things.iter().map(|thing| format!("{} {}", thing.section, super::figures::quoted(&thing.name))).collect()
+}
+
+/// What stands for itself in a cell of a table.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', letter]),
+            '\n' | '\r' => escaped.push(' '),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+fn percent(change: &Change) -> String {
+    match change.change_percent {
+        Some(percent) => format!("{percent:+.1} %"),
+        None => "new".into(),
+    }
+}
+
+fn value(change: &Change, value: f64) -> String {
+    match change.of_unit {
+        // Whole nanoseconds, and never negative.
+        Unit::Nanoseconds => duration(value as u64),
+        unit => with_unit(value, if unit == Unit::Count { "" } else { unit.symbol() }),
+    }
+}
+
+/// A number with three decimals at most, and its unit.
+fn with_unit(value: f64, unit: &str) -> String {
+    let mut number = format!("{value:.3}");
+    if number.contains('.') {
+        number.truncate(number.trim_end_matches('0').trim_end_matches('.').len());
+    }
+    if number == "-0" {
+        number.remove(0);
+    }
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
+}

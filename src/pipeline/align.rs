@@ -1,0 +1,195 @@
+//! Several recordings on one time axis: by offsets that the user gives, or by a marker that occurs in all of them.
+//!
+//! The first recording stays where it is; the others move. Only if something would come before time 0, which a trace cannot have, all
+//! move later together.
+
+use serde::Serialize;
+
+use super::ConvertError;
+use super::clock::ClockMap;
+use super::markers::Survey;
+use crate::model::Nanos;
+
+/// How the own times of a recording became those of a trace with several recordings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockOffset {
+    /// What was added to its own times, in nanoseconds. If its drift was corrected: to those of the first sync marker.
+    pub ns: i64,
+    /// Where that is known from.
+    pub because: String,
+    /// How its clock drifts against that of the first recording, if that could be found out.
+    pub drift: Option<Drift>,
+}
+
+/// How a clock drifts against that of the first recording, measured between the first sync marker and the last.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Drift {
+    /// By how many millionths it is too fast, against the clock of the first recording.
+    pub ppm: f64,
+    /// From how many pairs of markers that is known.
+    pub markers: u64,
+    /// How far a marker between them lies from where it should be if the drift were constant, at most, in nanoseconds.
+    pub largest_deviation_ns: u64,
+    /// Whether the times of the recording were stretched accordingly.
+    pub is_corrected: bool,
+}
+
+/// What is asked for.
+pub struct Wanted<'a> {
+    /// By recording: its name, and the offset that was given for it.
+    pub recordings: Vec<(&'a str, Option<i64>)>,
+    pub marker: Option<&'a str>,
+    pub correct_drift: bool,
+}
+
+/// Where a recording lies.
+pub struct Placed {
+    pub clock: ClockMap,
+    pub offset: ClockOffset,
+}
+
+/// Finds out where the recordings lie. `surveys` has one for each, or none at all if nothing about them has to be known.
+pub fn align(wanted: &Wanted<'_>, surveys: &[Survey]) -> Result<Vec<Placed>, ConvertError> {
+    let mut placed = Vec::with_capacity(wanted.recordings.len());
+    for (index, &(name, given)) in wanted.recordings.iter().enumerate() {
+        placed.push(match wanted.marker {
+            Some(marker) => by_marker(wanted, marker, surveys, index, name)?,
+            None => {
+                let because = if given.is_some() { "told by --offset" } else { "not moved" }.to_owned();
+                let ns = given.unwrap_or(0);
+                Placed { clock: ClockMap::offset(ns.into()), offset: ClockOffset { ns, because, drift: None } }
+            }
+        });
+    }
+    let earliest = surveys.iter().zip(&placed).filter_map(|(survey, placed)| Some(placed.clock.exact(survey.earliest?))).min();
+    if let Some(earliest) = earliest.filter(|&earliest| earliest < 0) {
+        let by = Nanos(u64::try_from(-earliest).unwrap_or(u64::MAX));
+        for one in &mut placed {
+            one.clock = one.clock.moved(-earliest);
+            one.offset.ns = one.offset.ns.saturating_add(i64::try_from(by.0).unwrap_or(i64::MAX));
+            one.offset.because += &format!("; all moved by {by} so that none begins before 0");
+        }
+    }
+    Ok(placed)
+}
+
+/// Aligns a recording with the first one by their first markers.
+fn by_marker(wanted: &Wanted<'_>, marker: &str, surveys: &[Survey], index: usize, name: &str) -> Result<Placed, ConvertError> {
+    let missing = |name: &str| {
+        ConvertError::Alignment(format!(
+            "`{marker}` does not occur in {name}: no marker, span, log message, value, interrupt or function of it is called so, so \
+             that it cannot be aligned by --sync-marker; if it is known how its clock lies, give --offset instead"
+        ))
+    };
+    let of = |index: usize| surveys.get(index).and_then(|survey| Some((survey, *survey.occurrences.first()?)));
+    let first_name = wanted.recordings.first().map_or("", |&(name, _)| name);
+    let (reference, reference_time) = of(0).ok_or_else(|| missing(first_name))?;
+    let (survey, time) = of(index).ok_or_else(|| missing(name))?;
+    if index == 0 {
+        let because = format!("`{marker}` occurs at {time}");
+        return Ok(Placed { clock: ClockMap::default(), offset: ClockOffset { ns: 0, because, drift: None } });
+    }
+    let offset = i128::from(reference_time.0) - i128::from(time.0);
+    let mut clock = ClockMap::offset(offset);
+    let mut drift = drift(reference, survey);
+    match (&mut drift, wanted.correct_drift) {
+        (Some((drift, own_ns, true_ns)), true) => {
+            clock = clock.stretched(time, *own_ns, *true_ns);
+            drift.is_corrected = true;
+        }
+        (None, true) => {
+            return Err(ConvertError::Alignment(format!(
+                "--correct-drift needs a marker that occurs as often in all recordings, at least twice: `{marker}` occurs {} in \
+                 {first_name} and {} in {name}",
+                times(reference.count),
+                times(survey.count),
+            )));
+        }
+        _ => {}
+    }
+    let because = format!("`{marker}` occurs at {time} in it, and at {reference_time} in {first_name}");
+    let ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
+    Ok(Placed { clock, offset: ClockOffset { ns, because, drift: drift.map(|(drift, ..)| drift) } })
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{count} times") }
+}
+
+/// The drift of a clock against another one, with the time from the first to the last marker, by each of them. Known only if
+/// markers can be paired: if they occur as often in both.
+fn drift(reference: &Survey, survey: &Survey) -> Option<(Drift, u64, u64)> {
+    if reference.count != survey.count {
+        return None;
+    }
+    let pairs = || survey.occurrences.iter().zip(&reference.occurrences);
+    let (&own_first, &true_first) = pairs().next()?;
+    let (&own_last, &true_last) = pairs().next_back()?;
+    let (own_ns, true_ns) = (own_last.since(own_first), true_last.since(true_first));
+    if own_ns == 0 || true_ns == 0 {
+        return None;
+    }
+    let map = ClockMap::default().stretched(own_first, own_ns, true_ns);
+    let shift = i128::from(true_first.0) - i128::from(own_first.0);
+    let deviation = pairs().map(|(&own, expected)| (map.exact(own) + shift).abs_diff(i128::from(expected.0))).max()?;
+    let ppm = (own_ns as f64 - true_ns as f64) / true_ns as f64 * 1e6;
+    let largest_deviation_ns = u64::try_from(deviation).unwrap_or(u64::MAX);
+    Some((Drift { ppm, markers: survey.occurrences.len() as u64, largest_deviation_ns, is_corrected: false }, own_ns, true_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(occurrences: &[u64]) -> Survey {
+        let occurrences: Vec<Nanos> = occurrences.iter().copied().map(Nanos).collect();
+        let first = Some(Nanos(1_000));
+        Survey { first, earliest: first, count: occurrences.len() as u64, occurrences }
+    }
+
+    fn aligned(correct_drift: bool, surveys: &[Survey]) -> Result<Vec<Placed>, String> {
+        let recordings = ["a", "b", "c"].map(|name| (name, None))[..surveys.len()].to_vec();
+        align(&Wanted { recordings, marker: Some("sync"), correct_drift }, surveys).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_markers_come_to_lie_on_that_of_the_first_recording() {
+        let placed = aligned(false, &[survey(&[5_000]), survey(&[2_000, 3_000]), survey(&[5_500])]).unwrap();
+        let offsets: Vec<i64> = placed.iter().map(|one| one.offset.ns).collect();
+        assert_eq!(offsets, [0, 3_000, -500]);
+        assert_eq!(placed[1].clock.time(Nanos(2_000)), Nanos(5_000));
+        assert_eq!(placed[1].offset.because, "`sync` occurs at 0.000002000 s in it, and at 0.000005000 s in a");
+        assert_eq!(placed[1].offset.drift, None);
+    }
+
+    #[test]
+    fn all_move_if_one_would_begin_before_zero() {
+        let placed = aligned(false, &[survey(&[5_000]), survey(&[9_000])]).unwrap();
+        assert_eq!((placed[0].offset.ns, placed[1].offset.ns), (3_000, -1_000));
+        assert_eq!(placed[1].clock.time(Nanos(1_000)), Nanos(0));
+        assert!(placed[0].offset.because.ends_with("all moved by 0.000003000 s so that none begins before 0"));
+    }
+
+    #[test]
+    fn a_drift_is_measured_and_taken_out_if_asked() {
+        // The second clock is 100 ppm too fast, and its second marker 7 ns late.
+        let surveys = [survey(&[30_000, 1_030_000, 2_030_000]), survey(&[20_000, 1_020_107, 2_020_200])];
+        let placed = aligned(false, &surveys).unwrap();
+        let drift = placed[1].offset.drift.clone().unwrap();
+        assert!((drift.ppm - 100.0).abs() < 1e-6, "{drift:?}");
+        assert_eq!((drift.markers, drift.largest_deviation_ns, drift.is_corrected), (3, 6, false));
+        assert_eq!(placed[1].clock.time(Nanos(2_020_200)), Nanos(2_030_200));
+        let placed = aligned(true, &surveys).unwrap();
+        assert_eq!(placed[1].clock.time(Nanos(2_020_200)), Nanos(2_030_000));
+        assert!(placed[1].offset.drift.as_ref().unwrap().is_corrected);
+    }
+
+    #[test]
+    fn what_cannot_be_aligned_says_why() {
+        let error = |result: Result<Vec<Placed>, String>| result.err().unwrap();
+        assert!(error(aligned(false, &[survey(&[1_000]), survey(&[])])).contains("`sync` does not occur in b"));
+        assert!(error(aligned(false, &[survey(&[]), survey(&[1_000])])).contains("`sync` does not occur in a"));
+        let error = error(aligned(true, &[survey(&[1_000, 2_000]), survey(&[1_000])]));
+        assert!(error.contains("occurs 2 times in a and once in b"), "{error}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Facts about a conversion, for the viewer's overview page.
+
+use super::recordings::Recording;
+use super::{Converted, InputSummary, Options, earlier};
+use crate::model::{ClockKind, SideClock};
+use crate::perfetto::{self, AttributeValue};
+
+fn text(key: &str, value: String) -> (String, AttributeValue) {
+    (key.to_owned(), AttributeValue::Text(value))
+}
+
+fn int(key: &str, value: u64) -> (String, AttributeValue) {
+    (key.to_owned(), AttributeValue::Int(i64::try_from(value).unwrap_or(i64::MAX)))
+}
+
+/// What became of a recording.
+pub struct Drawn<'a> {
+    pub recording: &'a Recording<'a>,
+    pub summaries: &'a [InputSummary],
+    pub hash: u128,
+    /// The CPU that its core 0 is.
+    pub first_cpu: u16,
+}
+
+/// The attributes of a trace of which all else is `converted`. Those of one recording stand by themselves; of several, each has its own, with a number.
+pub fn attributes(
+    drawn: &[Drawn<'_>],
+    clocks: &[SideClock],
+    hash: u128,
+    converted: &Converted,
+    options: &Options,
+) -> Vec<(String, AttributeValue)> {
+    let mut all = vec![text(earlier::TOOL, earlier::tool()), text(earlier::INPUT_HASH, earlier::input_hash(hash))];
+    match drawn {
+        [only] => {
+            all.push(text("firmware", only.recording.name.clone()));
+            about(only, "", clocks, &mut all);
+        }
+        several => {
+            all.push(int("recordings", several.len() as u64));
+            all.extend(clock_names(clocks));
+            for (number, one) in (1..).zip(several) {
+                let prefix = format!("recording.{number}.");
+                all.push(text(&format!("{prefix}firmware"), one.recording.name.clone()));
+                all.push(text(&format!("{prefix}input_hash"), earlier::input_hash(one.hash)));
+                about(one, &prefix, &[], &mut all);
+                placed(one, &prefix, &mut all);
+            }
+        }
+    }
+    let summaries = || drawn.iter().flat_map(|one| one.summaries);
+    let sum = |of: fn(&InputSummary) -> u64| summaries().map(of).sum::<u64>();
+    let input_bytes = drawn.iter().flat_map(|one| one.recording.sources).map(|source| source.bytes.len() as u64).sum();
+    all.push(int("input_bytes", input_bytes));
+    all.push(int("skipped_bytes", sum(|summary| summary.ledger.skipped_bytes)));
+    all.push(int("events", sum(|summary| summary.events)));
+    all.push(int("events_lost_at_least", sum(|summary| summary.ledger.at_least_lost())));
+    if let [only] = drawn {
+        losses(only, "", &mut all);
+    } else {
+        for (number, one) in (1..).zip(drawn) {
+            losses(one, &format!("recording.{number}."), &mut all);
+        }
+    }
+    let kept = options.keep.map(|keep| keep(converted)).unwrap_or_default();
+    all.extend(options.attributes.iter().cloned().chain(kept).map(|(key, value)| text(&key, value)));
+    all
+}
+
+/// What the clocks of the targets are called.
+fn clock_names(clocks: &[SideClock]) -> impl Iterator<Item = (String, AttributeValue)> {
+    clocks.iter().enumerate().filter_map(|(index, clock)| match (clock.kind, perfetto::clock_id(clocks, index)) {
+        (ClockKind::Target(name), Some(id)) => Some(text(&format!("clock.{id}"), name.to_owned())),
+        _ => None,
+    })
+}
+
+/// What is known of a recording.
+fn about(drawn: &Drawn<'_>, prefix: &str, clocks: &[SideClock], all: &mut Vec<(String, AttributeValue)>) {
+    let (Some(source), Some(summary)) = (drawn.recording.sources.first(), drawn.summaries.first()) else { return };
+    all.push(text(&format!("{prefix}format"), source.format.title().to_owned()));
+    if let Some(system) = summary.facts.system {
+        all.push(text(&format!("{prefix}system"), system.to_owned()));
+    }
+    if let Some((rate, origin)) = summary.facts.clock {
+        all.push(text(&format!("{prefix}clock"), format!("{} Hz ({origin})", rate.hz())));
+    }
+    all.extend(clock_names(clocks));
+    all.push(int(&format!("{prefix}cores"), u64::from(summary.facts.cores)));
+    all.push(int(&format!("{prefix}sessions"), u64::from(summary.facts.sessions)));
+}
+
+/// Where one of several recordings lies, in time and among the CPUs.
+fn placed(drawn: &Drawn<'_>, prefix: &str, all: &mut Vec<(String, AttributeValue)>) {
+    let Some(summary) = drawn.summaries.first() else { return };
+    all.push(int(&format!("{prefix}first_cpu"), u64::from(drawn.first_cpu)));
+    let Some(offset) = &summary.offset else { return };
+    all.push((format!("{prefix}offset_ns"), AttributeValue::Int(offset.ns)));
+    all.push(text(&format!("{prefix}offset_because"), offset.because.clone()));
+    if let Some(drift) = &offset.drift {
+        let corrected = if drift.is_corrected { "corrected" } else { "not corrected" };
+        all.push(text(&format!("{prefix}drift"), format!("{:.3} ppm, {corrected}", drift.ppm)));
+    }
+}
+
+fn losses(drawn: &Drawn<'_>, prefix: &str, all: &mut Vec<(String, AttributeValue)>) {
+    for entry in drawn.summaries.iter().flat_map(|summary| summary.ledger.entries()) {
+        all.push(int(&format!("{prefix}ledger.{}", entry.kind.code), entry.count));
+    }
+}

@@ -1,0 +1,80 @@
+//! A trace that is there already, and whether it was made of the bytes that are to be converted now.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::Source;
+use super::scan::behind;
+use crate::perfetto::{self, AttributeValue};
+
+/// The attribute with the program's name and version.
+pub const TOOL: &str = "tool";
+/// The attribute with the hash of all bytes of all sources.
+pub const INPUT_HASH: &str = "input_hash";
+
+/// How much is hashed before its memory is given back.
+const STEP_BYTES: usize = 4 << 20;
+
+/// This program, as its traces name it.
+pub fn tool() -> String {
+    format!("traceconv {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// A hash, as traces tell it.
+pub fn input_hash(hash: u128) -> String {
+    format!("xxh3-128:{hash:032x}")
+}
+
+/// What a trace that is there already says of itself.
+#[derive(Clone, Debug)]
+pub struct EarlierTrace {
+    before_bytes: u64,
+    /// At least what stands before the first event.
+    begin: Vec<u8>,
+    attributes: Vec<(String, AttributeValue)>,
+}
+
+impl EarlierTrace {
+    /// Reads the begin and the end of a trace. `None` if it does not end with the attributes that this version of the program
+    /// writes: it is of another program or version, was cut, or is no trace at all.
+    #[must_use]
+    pub fn read(trace: &[u8]) -> Option<EarlierTrace> {
+        let (at, attributes) = perfetto::attributes_at_end(trace)?;
+        // No identity is written in more bytes than this one.
+        let longest = perfetto::prelude((u64::MAX, u64::MAX)).len();
+        let begin = trace.get(..longest.min(at))?.to_vec();
+        let earlier = EarlierTrace { before_bytes: at as u64, begin, attributes };
+        (earlier.text(TOOL) == Some(&tool())).then_some(earlier)
+    }
+
+    /// The attribute of this name, if it is a text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.attributes.iter().find_map(|(name, value)| match value {
+            AttributeValue::Text(text) if name == key => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The length of the trace before its attributes, in bytes.
+    #[must_use]
+    pub fn before_bytes(&self) -> u64 {
+        self.before_bytes
+    }
+
+    /// Whether it was made of these bytes: begin and end of the trace say so. Costs as much as hashing them.
+    #[must_use]
+    pub fn is_of(&self, sources: &[Source<'_>]) -> bool {
+        let mut hash = Xxh3::new();
+        for source in sources {
+            let mut end = 0;
+            for piece in source.bytes.chunks(STEP_BYTES) {
+                hash.update(piece);
+                end += piece.len();
+                (source.release)(behind(end));
+            }
+        }
+        let hash = hash.digest128();
+        let prelude = perfetto::prelude(((hash >> 64) as u64, hash as u64));
+        self.text(INPUT_HASH) == Some(&input_hash(hash)) && self.begin.starts_with(&prelude)
+    }
+}

@@ -1,0 +1,114 @@
+//! What a trace keeps about its own conversion, so that a later run can report it without doing it again.
+//!
+//! It is one of the trace's attributes, as JSON. Only this program reads it, and only of its own version: the shape is no contract.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ClockReport, DetailReport, InputReport, LossReport};
+use crate::format::Facts;
+use crate::model::{Ledger, Severity};
+use crate::pipeline::{Converted, InputSummary};
+
+/// The attribute's name.
+pub const ATTRIBUTE: &str = "conversion";
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The length of the trace before the packet that holds this, in bytes: a trace that was cut or changed has another.
+    pub before_bytes: u64,
+    /// One per input, in their order.
+    pub inputs: Vec<KeptInput>,
+    /// What the user should know of the trace, as sentences.
+    pub warnings: Vec<String>,
+}
+
+/// What is kept of an input: what the conversion found out. The fields are those of [`InputReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptInput {
+    decoded_bytes: u64,
+    skipped_bytes: u64,
+    frames_ok: u64,
+    frames_bad: u64,
+    events: u64,
+    first_ns: Option<u64>,
+    last_ns: Option<u64>,
+    losses: Vec<LossReport>,
+    repairs: Vec<LossReport>,
+    clock: Option<ClockReport>,
+    system: Option<Cow<'static, str>>,
+    cores: u16,
+    sessions: u32,
+    details: Vec<DetailReport>,
+    hints: Vec<String>,
+}
+
+/// The attributes of a trace of which all but the packet with its attributes is written; for [`crate::pipeline::Options::keep`].
+#[must_use]
+pub fn attributes(converted: &Converted) -> Vec<(String, String)> {
+    let kept = Kept {
+        before_bytes: converted.output_bytes,
+        inputs: converted.inputs.iter().map(KeptInput::from).collect(),
+        warnings: converted.warnings.clone(),
+    };
+    // Serde's interface can fail, this value cannot; a trace without it is only made again.
+    serde_json::to_string(&kept).map(|json| (ATTRIBUTE.to_owned(), json)).into_iter().collect()
+}
+
+impl Kept {
+    /// What an attribute says; `None` if it is not of this shape.
+    #[must_use]
+    pub fn from_json(json: &str) -> Option<Kept> {
+        serde_json::from_str(json).ok()
+    }
+}
+
+impl From<&InputSummary> for KeptInput {
+    fn from(summary: &InputSummary) -> Self {
+        // A trace of several recordings, which have offsets, is never kept.
+        let InputSummary { ledger, events, first, last, facts, offset: _ } = summary;
+        let Ledger { decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = *ledger;
+        let of = |severity| ledger.entries().iter().filter(move |entry| entry.kind.severity == severity).map(LossReport::from);
+        let Facts { clock, system, cores, sessions, details, hints, .. } = facts;
+        let clock = clock.map(|(rate, because)| {
+            let (ns_numerator, ns_denominator) = rate.ns_per_tick();
+            ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because: because.into() }
+        });
+        KeptInput {
+            decoded_bytes,
+            skipped_bytes,
+            frames_ok,
+            frames_bad,
+            events: *events,
+            first_ns: first.map(|time| time.0),
+            last_ns: last.map(|time| time.0),
+            losses: of(Severity::Loss).collect(),
+            repairs: of(Severity::Repair).collect(),
+            clock,
+            system: system.map(Cow::Borrowed),
+            cores: *cores,
+            sessions: *sessions,
+            details: details.iter().map(DetailReport::from).collect(),
+            hints: hints.clone(),
+        }
+    }
+}
+
+impl InputReport {
+    /// Enters what a conversion found out about the input.
+    pub fn enter_kept(&mut self, kept: KeptInput) {
+        self.input_bytes = kept.decoded_bytes.saturating_add(kept.skipped_bytes);
+        (self.decoded_bytes, self.skipped_bytes) = (kept.decoded_bytes, kept.skipped_bytes);
+        (self.frames_ok, self.frames_bad) = (kept.frames_ok, kept.frames_bad);
+        (self.events, self.first_ns, self.last_ns) = (kept.events, kept.first_ns, kept.last_ns);
+        // Those of the layers around the recording are there already.
+        self.losses.extend(kept.losses);
+        self.repairs.extend(kept.repairs);
+        (self.clock, self.system) = (kept.clock, kept.system);
+        (self.cores, self.sessions) = (kept.cores, kept.sessions);
+        self.details = kept.details;
+        self.hints.extend(kept.hints);
+    }
+}

@@ -1,0 +1,119 @@
+//! The report as Markdown, for the summary of a CI job: one table, in which nothing of a file's name is taken for markup.
+
+use super::table::Row;
+use super::{InputReport, InputStatus, Report, visible};
+
+/// GitHub takes no more than 1 MiB for the summary of a step, and drops what is larger.
+const BYTES_MAX: usize = 900 << 10;
+
+/// The report as a Markdown document. Of very many inputs, those that are as they should be are left out, and counted.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    limited(report, BYTES_MAX)
+}
+
+fn limited(report: &Report, bytes_max: usize) -> String {
+    let inputs = &report.inputs;
+    let mut text = format!("### traceconv: {}\n\n", totals(inputs));
+    if inputs.is_empty() {
+        return text;
+    }
+    text += "| File | Format | Duration | Events | Lost | Status |\n|:--|:--|--:|--:|--:|:--|\n";
+    let lines: Vec<String> = inputs.iter().map(line).collect();
+    let is_short = lines.iter().map(String::len).sum::<usize>() <= bytes_max;
+    let mut left_out = 0;
+    for (input, line) in inputs.iter().zip(&lines) {
+        if is_short || (is_notable(input) && text.len() + line.len() <= bytes_max) {
+            text += line;
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        text += &format!("\n... and {left_out} more, left out because the table would be too long.\n");
+    }
+    text
+}
+
+/// How many of which status, e.g. `200 inputs: 190 converted, 10 failed`.
+#[must_use]
+pub fn totals(inputs: &[InputReport]) -> String {
+    let rows: Vec<Row> = inputs.iter().map(Row::from).collect();
+    let all = [InputStatus::Converted, InputStatus::Unchanged, InputStatus::TooMuchLost, InputStatus::Failed];
+    let parts: Vec<String> = all
+        .into_iter()
+        .map(|status| (rows.iter().filter(|row| row.status == status).count(), status.text()))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, text)| format!("{count} {text}"))
+        .collect();
+    let noun = if rows.len() == 1 { "input" } else { "inputs" };
+    if parts.is_empty() { "no input".into() } else { format!("{} {noun}: {}", rows.len(), parts.join(", ")) }
+}
+
+fn is_notable(input: &InputReport) -> bool {
+    !input.losses.is_empty() || !matches!(input.status, Some(InputStatus::Converted | InputStatus::Unchanged))
+}
+
+fn line(input: &InputReport) -> String {
+    let Row { file, format, duration, events, lost, status } = Row::from(input);
+    let status = match (status, &input.error) {
+        (InputStatus::Failed, Some(error)) => format!("**failed**: {}", escaped(error)),
+        (InputStatus::Failed | InputStatus::TooMuchLost, _) => format!("**{}**", status.text()),
+        _ => status.text().to_owned(),
+    };
+    let cells = [file, format, duration, events, lost].map(|cell| escaped(&cell));
+    format!("| {} | {status} |\n", cells.join(" | "))
+}
+
+/// A text that means nothing but itself, in one line of a table. Any punctuation of ASCII may be escaped in Markdown.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        if c.is_ascii_punctuation() && !".,-/%()".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TraceReport;
+    use super::super::tests::example;
+    use super::*;
+
+    fn report() -> Report {
+        let mut odd = InputReport::named("a|b`c`\n<b>*@x*_\\.bin".into(), None);
+        odd.error = Some("a|b is empty\n(0 bytes)".into());
+        odd.status = Some(InputStatus::Failed);
+        let lossy = InputReport { status: Some(InputStatus::TooMuchLost), ..example() };
+        let fine = InputReport { losses: Vec::new(), core: None, ..example() };
+        Report::new(vec![(TraceReport::default(), vec![odd, lossy, fine])], 0.25)
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let expected = r"### traceconv: 3 inputs: 1 converted, 1 too much lost, 1 failed
+
+| File | Format | Duration | Events | Lost | Status |
+|:--|:--|--:|--:|--:|:--|
+| a\|b\`c\`\\n\<b\>\*\@x\*\_\\.bin | - | - | - | - | **failed**: a\|b is empty\\n(0 bytes) |
+| a.bin (core 1) | Tonbandgerät | 2.500 s | 98 | \>\= 1 | **too much lost** |
+| a.bin | Tonbandgerät | 2.500 s | 98 | 0 | converted |
+";
+        assert_eq!(markdown(&report()), expected);
+        assert_eq!(markdown(&Report::new(Vec::new(), 0.0)), "### traceconv: no input\n\n");
+    }
+
+    #[test]
+    fn of_too_many_only_the_notable_are_listed() {
+        let mut report = report();
+        report.inputs.splice(2..2, (0..500).map(|_| InputReport { losses: Vec::new(), ..example() }));
+        let text = limited(&report, 10_000);
+        assert!(text.contains("**too much lost**") && text.contains("**failed**"));
+        assert!(text.ends_with("\n... and 501 more, left out because the table would be too long.\n"), "{text}");
+        report.inputs.iter_mut().for_each(|input| input.status = Some(InputStatus::Failed));
+        assert!(limited(&report, 10_000).len() < 10_200);
+    }
+}

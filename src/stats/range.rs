@@ -1,0 +1,104 @@
+//! Statistics of a part of a recording. What comes before the part is followed and not counted, so that it is known who runs and what
+//! waits when the part begins.
+//!
+//! Times are cut at the borders of the part: what runs or is ready there counts from there on, and up to there. What has a duration of
+//! its own (a run, a wait, an interrupt, a hold, a span, a call) counts if it lies within the part.
+
+use super::calls::CoreCalls;
+use super::machines::MachineState;
+use super::objects::{CoreState, HeapState, IsrState, LaneState, Named, ObjectState};
+use super::stacks::Stacks;
+use super::{LOG_SEVERITIES, Statistics};
+use crate::model::{CoreId, Event, EventKind};
+
+/// A part of a recording, in nanoseconds on the trace's axis; both ends belong to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    from_ns: u64,
+    to_ns: u64,
+    has_begun: bool,
+}
+
+impl Statistics {
+    /// Counts nothing before and after these times. Before the first event.
+    pub fn limit_to(&mut self, from_ns: u64, to_ns: u64) {
+        self.part = Some(Part { from_ns, to_ns: to_ns.max(from_ns), has_begun: false });
+    }
+
+    /// Whether an event is to be taken.
+    #[inline]
+    pub(super) fn takes(&mut self, event: &Event) -> bool {
+        match self.part {
+            None => true,
+            Some(part) => self.takes_of(part, event),
+        }
+    }
+
+    fn takes_of(&mut self, part: Part, event: &Event) -> bool {
+        let (has_begun, is_beyond) = (event.time.0 >= part.from_ns, event.time.0 > part.to_ns);
+        if has_begun && !part.has_begun || is_beyond && !self.goes_beyond {
+            // A gap reaches back to the event before it, and so across the border.
+            match event.kind {
+                EventKind::Loss(_) => {
+                    self.gaps += 1;
+                    self.forget_all(self.now_ns);
+                }
+                EventKind::SessionStart(session) if session > self.session => self.forget_all(self.now_ns),
+                _ => {}
+            }
+        }
+        if has_begun && !part.has_begun {
+            self.part = Some(Part { has_begun, ..part });
+            if self.first_ns.is_some() {
+                self.begin_part(part.from_ns);
+            }
+        }
+        self.goes_beyond |= is_beyond;
+        !is_beyond
+    }
+
+    /// Whether what began then began within the part.
+    #[inline]
+    pub(super) fn is_in_part(&self, begin_ns: u64) -> bool {
+        self.part.is_none_or(|part| begin_ns >= part.from_ns)
+    }
+
+    /// The recording has ended: what runs at the end of the part runs up to there.
+    pub(super) fn end_part(&mut self) {
+        let Some(part) = self.part else { return };
+        if !part.has_begun || self.first_ns.is_none_or(|first_ns| first_ns > part.to_ns) {
+            // Nothing of the recording is in the part.
+            *self = Statistics::new(self.stacks.is_some());
+        } else if self.goes_beyond {
+            self.now_ns = part.to_ns;
+        }
+    }
+
+    /// Sets what has been counted to nothing, and keeps what is known.
+    fn begin_part(&mut self, from_ns: u64) {
+        for core in 0..self.cores.len() {
+            self.account(CoreId(core as u16), from_ns);
+        }
+        self.first_ns = Some(from_ns);
+        self.now_ns = from_ns;
+        self.gaps = 0;
+        for core in &mut self.cores {
+            let isr_stack = core.isr_stack.iter().map(|&(isr, _)| (isr, None)).collect();
+            let CoreState { current, accounted_ns, number, .. } = *core;
+            *core = CoreState { current, isr_stack, accounted_ns, number, ..CoreState::default() };
+        }
+        self.tasks.iter_mut().for_each(|task| task.begin_part(from_ns));
+        self.isrs.iter_mut().for_each(|isr| *isr = IsrState::default());
+        self.objects.iter_mut().for_each(ObjectState::begin_part);
+        self.lanes.iter_mut().for_each(LaneState::begin_part);
+        self.machines.iter_mut().for_each(MachineState::begin_part);
+        self.named_spans = Named::default();
+        self.named_instants = Named::default();
+        self.named_steps = Named::default();
+        self.functions.clear();
+        self.calls.iter_mut().for_each(|calls| *calls = CoreCalls::default());
+        self.stacks = self.stacks.is_some().then(Stacks::default);
+        self.heap = HeapState::default();
+        self.logs = [0; LOG_SEVERITIES.len()];
+    }
+}

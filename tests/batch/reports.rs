@@ -1,0 +1,150 @@
+//! The reports, read by others than who wrote them: JSON, JUnit's XML, Markdown; and the exit status that goes with them.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use roxmltree::{Document, Node};
+
+use super::captures::{damaged, small};
+use super::{Desk, inputs};
+
+/// The attributes that Jenkins' schema (`junit-10.xsd`) and GitLab know, by element, the required ones first.
+const ATTRIBUTES: [(&str, &[&str]); 6] = [
+    ("testsuites", &["name", "time", "tests", "failures", "errors"]),
+    ("testsuite", &["name", "tests", "failures", "errors", "time", "skipped"]),
+    ("testcase", &["name", "classname", "time"]),
+    ("error", &["message", "type"]),
+    ("failure", &["message", "type"]),
+    ("system-out", &[]),
+];
+
+/// The elements that may be in each.
+const CHILDREN: [(&str, &[&str]); 6] = [
+    ("testsuites", &["testsuite"]),
+    ("testsuite", &["testcase"]),
+    ("testcase", &["error", "failure", "system-out"]),
+    ("error", &[]),
+    ("failure", &[]),
+    ("system-out", &[]),
+];
+
+fn listed<'a>(table: &'a [(&str, &'a [&'a str])], name: &str) -> &'a [&'a str] {
+    table.iter().find(|(element, _)| *element == name).unwrap_or_else(|| panic!("<{name}> is not in the schema")).1
+}
+
+/// Holds a JUnit file against the schema, and its numbers against what is in it.
+#[track_caller]
+pub fn check_junit(text: &str, tests: usize, failures: usize, errors: usize) {
+    let document = Document::parse(text).unwrap();
+    assert!(document.root_element().has_tag_name("testsuites"));
+    for element in document.descendants().filter(Node::is_element) {
+        let name = element.tag_name().name();
+        for attribute in element.attributes() {
+            assert!(listed(&ATTRIBUTES, name).contains(&attribute.name()), "{} of <{name}>", attribute.name());
+        }
+        for child in element.children().filter(Node::is_element) {
+            assert!(listed(&CHILDREN, name).contains(&child.tag_name().name()), "{child:?} in <{name}>");
+        }
+    }
+    let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
+    assert_eq!((count("testcase"), count("failure"), count("error")), (tests, failures, errors));
+    for name in ["testsuites", "testsuite"] {
+        let suite = document.descendants().find(|node| node.has_tag_name(name)).unwrap();
+        let number = |attribute: &str| suite.attribute(attribute).unwrap().parse::<f64>().unwrap();
+        assert_eq!((number("tests"), number("failures"), number("errors")), (tests as f64, failures as f64, errors as f64));
+        assert!(number("time") >= 0.0);
+    }
+}
+
+/// Reads the rows of the one table in a Markdown file.
+#[track_caller]
+pub fn check_markdown(text: &str, rows: usize) -> Vec<Vec<String>> {
+    let mut table: Vec<Vec<String>> = Vec::new();
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Start(Tag::TableHead | Tag::TableRow) => table.push(Vec::new()),
+            Event::Start(Tag::TableCell) => table.last_mut().unwrap().push(String::new()),
+            Event::Text(text) => {
+                if let Some(cell) = table.last_mut().and_then(|row| row.last_mut()) {
+                    cell.push_str(&text);
+                }
+            }
+            Event::Start(Tag::Heading { .. } | Tag::Table(_) | Tag::Strong) => {}
+            Event::End(TagEnd::Paragraph) | Event::Start(Tag::Paragraph) | Event::End(_) => {}
+            other => panic!("{other:?} in\n{text}"),
+        }
+    }
+    assert_eq!(table.len(), rows + 1, "{text}");
+    assert!(table.iter().all(|row| row.len() == 6), "{table:?}");
+    table
+}
+
+#[test]
+fn every_report_says_the_same() {
+    let desk = Desk::new();
+    desk.put("good.bin", &small(1));
+    desk.put("lossy.bin", &damaged(2));
+    let odd = "a|b`c`<i>&\"x\"*_.bin";
+    desk.put(odd, b"");
+    let mut command = desk.command("--strict --report r.json --junit j.xml --report-md r.md -o out/ good.bin lossy.bin");
+    let ran: super::Ran = command.arg(odd).output().unwrap().into();
+    let ran = ran.ends(1);
+    assert!(ran.stderr.contains("3 inputs: 1 converted, 1 too much lost, 1 failed"), "{}", ran.stderr);
+
+    let report = desk.json("r.json");
+    let statuses: Vec<_> = inputs(&report).iter().map(|input| input["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["converted", "too_much_lost", "failed"]);
+
+    let junit = desk.text("j.xml");
+    check_junit(&junit, 3, 1, 1);
+    let document = Document::parse(&junit).unwrap();
+    let cases: Vec<_> = document.descendants().filter(|node| node.has_tag_name("testcase")).collect();
+    let names: Vec<_> = cases.iter().map(|case| case.attribute("name").unwrap()).collect();
+    assert_eq!(names, ["good.bin", "lossy.bin", odd]);
+    assert_eq!(cases[0].attribute("classname"), Some("traceconv.tonbandgeraet"));
+    let child = |case: usize, name: &str| cases[case].children().find(|node| node.has_tag_name(name)).unwrap();
+    assert!(child(1, "failure").attribute("message").unwrap().starts_with("at least "));
+    assert!(child(1, "failure").text().unwrap().contains(inputs(&report)[1]["losses"][0]["kind"].as_str().unwrap()));
+    assert_eq!(child(2, "error").text(), inputs(&report)[2]["error"].as_str());
+
+    let table = check_markdown(&desk.text("r.md"), 3);
+    assert_eq!(table[0], ["File", "Format", "Duration", "Events", "Lost", "Status"]);
+    assert_eq!([&table[1][0], &table[2][0], &table[3][0]], ["good.bin", "lossy.bin", odd]);
+    assert_eq!(table[1][3], inputs(&report)[0]["events"].to_string());
+    assert_eq!([&table[1][5], &table[2][5]], ["converted", "too much lost"]);
+    assert_eq!(table[3][5], format!("failed: {}", inputs(&report)[2]["error"].as_str().unwrap()));
+}
+
+#[test]
+fn the_worst_status_counts() {
+    let desk = Desk::new();
+    desk.put("good.bin", &small(1));
+    desk.put("lossy.bin", &damaged(2));
+    desk.put("empty.bin", b"");
+    desk.run("good.bin lossy.bin -o out/").ends(0);
+    desk.run("good.bin lossy.bin -o out/ --max-lost 0").ends(3).says(&["too much lost", "beyond the limit set by --max-lost"]);
+    desk.run("good.bin lossy.bin empty.bin -o out/ --strict").ends(1);
+    desk.run("good.bin empty.bin -o out/ --junit missing/j.xml").ends(1).says(&["error: cannot write missing/j.xml"]);
+    assert_eq!(desk.files("out"), ["good.perfetto-trace", "lossy.perfetto-trace"]);
+    // A single input has its reports as well, and one of them may be printed.
+    let ran = desk.run("-q good.bin -o out/ --junit -").ends(0);
+    check_junit(std::str::from_utf8(&ran.stdout).unwrap(), 1, 0, 0);
+    let ran = desk.run("-q empty.bin -o out/ --report-md -").ends(1);
+    check_markdown(std::str::from_utf8(&ran.stdout).unwrap(), 1);
+    desk.run("good.bin --junit - --report -").ends(2).says(&["--report - and --junit - cannot share standard output"]);
+}
+
+#[test]
+fn a_quiet_batch_tells_errors_only() {
+    let desk = Desk::new();
+    desk.put("good.bin", &small(1));
+    desk.put("empty.bin", b"");
+    let ran = desk.run("-q good.bin empty.bin -o out/").ends(1);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    // With -v each input has its summary, too.
+    desk.run("-v good.bin empty.bin -o out/").ends(1).says(&[
+        "good frames",
+        "  -> out/good.perfetto-trace (",
+        "  -> out/ (1 trace, ",
+    ]);
+    let ran = desk.run("good.bin empty.bin -o out/ --from 5000s").ends(1);
+    assert!(ran.stderr.contains("warning: good.bin: nothing is in the time range"), "{}", ran.stderr);
+}

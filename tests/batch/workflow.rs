@@ -1,0 +1,86 @@
+//! The workflow for CI in README.md does what README.md says: its `run:` steps are run, as far as that can be done without the
+//! service that they are for.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use yaml_rust2::{Yaml, YamlLoader};
+
+use super::Desk;
+use super::captures::{damaged, small};
+
+/// The YAML blocks of README.md.
+fn workflows() -> Vec<Yaml> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let blocks = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.flat_map(|block| YamlLoader::load_from_str(block).unwrap_or_else(|error| panic!("{error}:\n{block}"))).collect()
+}
+
+/// A directory with captures, the program on the path, and a `cargo` that installs nothing.
+fn ci_desk() -> (Desk, std::ffi::OsString) {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    desk.put("captures/boot/a.bin", &small(1));
+    desk.put("captures/idle/a.bin", &small(2));
+    desk.put("captures/notes.txt", b"not a capture\n");
+    desk.put("bin/cargo", b"#!/bin/sh\necho \"$@\" >> cargo-calls\n");
+    fs::set_permissions(desk.path("bin/cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_traceconv")).parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths([desk.path("bin"), program].into_iter().chain(std::env::split_paths(&path))).unwrap();
+    (desk, path)
+}
+
+/// Runs a script as GitHub does; gives its exit status.
+fn run(desk: &Desk, path: &std::ffi::OsStr, script: &str) -> i32 {
+    let mut shell = Command::new("bash");
+    shell.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(desk.path("")).env("PATH", path);
+    let output = shell.env("GITHUB_STEP_SUMMARY", desk.path("summary.md")).output().unwrap();
+    output.status.code().unwrap()
+}
+
+#[test]
+fn the_github_workflow_converts_and_judges() {
+    let all = workflows();
+    let steps_of = |workflow: &Yaml| workflow["jobs"]["traces"]["steps"].as_vec().cloned();
+    let steps = all.iter().find_map(steps_of).expect("README.md has a workflow with a job `traces`");
+    let has_upload =
+        steps.iter().any(|step| step["uses"].as_str().is_some_and(|uses| uses.starts_with("actions/upload-artifact")));
+    assert!(has_upload, "{steps:?}");
+    let scripts: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
+    assert!(scripts.len() >= 2, "{steps:?}");
+
+    let run_all = |desk: &Desk, path: &std::ffi::OsStr| scripts.iter().map(|script| run(desk, path, script)).collect::<Vec<_>>();
+    let (desk, path) = ci_desk();
+    let statuses = run_all(&desk, &path);
+    assert!(statuses.iter().all(|status| *status == 0), "{statuses:?}");
+    assert!(desk.text("cargo-calls").starts_with("install "));
+    assert_eq!(desk.files("traces").iter().filter(|name| name.ends_with(".perfetto-trace")).count(), 2);
+    assert_eq!(super::reports::check_markdown(&desk.text("summary.md"), 2)[1][5], "converted");
+
+    // Once more, as with a cache: nothing is made again. Then with a loss: the job fails, and its summary says why.
+    run_all(&desk, &path);
+    assert!(desk.text("summary.md").contains("2 inputs: 2 unchanged"), "{}", desk.text("summary.md"));
+    desk.put("captures/idle/a.bin", &damaged(2));
+    fs::remove_file(desk.path("summary.md")).unwrap();
+    let statuses = run_all(&desk, &path);
+    assert!(statuses.contains(&3), "{statuses:?}");
+    assert_eq!(super::reports::check_markdown(&desk.text("summary.md"), 2)[2][5], "too much lost");
+}
+
+#[test]
+fn the_gitlab_job_leaves_a_test_report() {
+    let all = workflows();
+    let job = all.iter().map(|workflow| &workflow["traces"]).find(|job| job["script"].as_vec().is_some());
+    let job = job.expect("README.md has a GitLab job `traces`");
+    let script: Vec<&str> = job["script"].as_vec().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let junit = job["artifacts"]["reports"]["junit"].as_str().expect("the job has a JUnit report");
+    assert_eq!(job["artifacts"]["when"].as_str(), Some("always"));
+    let (desk, path) = ci_desk();
+    assert_eq!(run(&desk, &path, &script.join("\n")), 0);
+    super::reports::check_junit(&desk.text(junit), 2, 0, 0);
+    desk.put("captures/boot/b.bin", b"");
+    assert_eq!(run(&desk, &path, &script.join("\n")), 1);
+    super::reports::check_junit(&desk.text(junit), 3, 0, 1);
+}

@@ -1,0 +1,187 @@
+//! The forms in which traces are written, and traces of several recordings, by the built program.
+
+mod reader;
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use reader::{Trace, TrackKind};
+use serde_json::Value;
+
+/// A directory with the captures of the demonstration.
+struct Desk {
+    dir: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let dir = tempfile::tempdir().unwrap();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
+        for name in ["demo.bin", "damaged.bin", "dual-0.bin", "dual-1.bin", "dpp.bin", "console.txt"] {
+            fs::copy(from.join(name), dir.path().join(name)).unwrap();
+        }
+        Desk { dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn get(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    fn read(&self, name: &str) -> Trace {
+        Trace::parse(&self.get(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Runs the program, and gives what it says.
+    #[track_caller]
+    fn run(&self, line: &str, status: i32) -> String {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_traceconv")).current_dir(self.dir.path()).args(line.split(' ')).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{line}: {stderr}");
+        stderr
+    }
+}
+
+#[test]
+fn compressed_traces_hold_the_same() {
+    let desk = Desk::new();
+    desk.run("demo.bin", 0);
+    let plain = desk.get("demo.perfetto-trace");
+    let said = desk.run("demo.bin --gzip --report gzip.json", 0);
+    let bytes = desk.get("demo.perfetto-trace.gz");
+    assert!(
+        said.contains(&format!("-> demo.perfetto-trace.gz ({} bytes; {} uncompressed, ", bytes.len(), plain.len())),
+        "{said}"
+    );
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut unpacked).unwrap();
+    assert!(unpacked == plain && bytes.len() < plain.len() / 2);
+    let report: Value = serde_json::from_slice(&desk.get("gzip.json")).unwrap();
+    assert_eq!(report["output_bytes"], bytes.len() as u64);
+    assert_eq!(report["traces"][0]["uncompressed_bytes"], plain.len() as u64);
+
+    desk.run("demo.bin --zstd -q", 0);
+    assert!(zstd::decode_all(&desk.get("demo.perfetto-trace.zst")[..]).unwrap() == plain);
+    // A name that was given is not changed.
+    desk.run("demo.bin --zstd -q -o chosen.perfetto-trace --threads 1", 0);
+    assert!(desk.get("chosen.perfetto-trace") == desk.get("demo.perfetto-trace.zst"));
+    fs::create_dir(desk.path("out")).unwrap();
+    desk.run("demo.bin --gzip -q -o out --threads 3", 0);
+    assert!(desk.get("out/demo.perfetto-trace.gz") == bytes);
+    assert!(desk.run("demo.bin --gzip --zstd", 2).contains("cannot be used with"));
+}
+
+#[test]
+fn a_trace_is_split_into_files_that_stand_alone() {
+    let desk = Desk::new();
+    desk.run("demo.bin -q", 0);
+    let whole = desk.read("demo.perfetto-trace");
+    let said = desk.run("demo.bin --split-size 70k --report split.json", 0);
+    let report: Value = serde_json::from_slice(&desk.get("split.json")).unwrap();
+    let files: Vec<&str> = report["traces"][0]["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    assert_eq!(files.first(), Some(&"demo.000.perfetto-trace"));
+    assert!(
+        said.contains(&format!("-> demo.000.perfetto-trace to {} ({} files; ", files[files.len() - 1], files.len())),
+        "{said}"
+    );
+    let (mut bytes, mut last_end) = (0, 0);
+    let mut switches = 0;
+    for file in &files {
+        let size = desk.get(file).len();
+        assert!(size <= 70_000, "{file} has {size} bytes");
+        bytes += size;
+        let part = desk.read(file);
+        assert!(part.unclosed.is_empty());
+        let begin = part.slices.iter().map(|slice| slice.ts).min().unwrap();
+        let end = part.slices.iter().filter_map(|slice| slice.end()).max().unwrap();
+        assert!(begin > last_end, "{file} begins at {begin} before {last_end}");
+        last_end = end;
+        // What each switch of the whole trace says is in one of them.
+        let own = part.sched[&0].iter().filter(|switch| whole.sched[&0].contains(switch)).count();
+        switches += own;
+        // Task names, also of tasks that do nothing in this part, and the same ids in all.
+        let task = part.tracks.values().find(|info| info.name == "sensor" && matches!(info.kind, TrackKind::Thread { .. }));
+        assert_eq!(
+            task.unwrap().kind,
+            whole.tracks.values().find(|info| info.name == "sensor").map(|_| TrackKind::Thread { pid: 4, tid: 4 }).unwrap()
+        );
+    }
+    assert_eq!(report["output_bytes"], bytes as u64);
+    // The first switch of the whole is said twice; where a part is cut, the end of the one and the begin of the other are new.
+    assert!(switches + 2 * files.len() >= whole.sched[&0].len(), "{switches} of {}", whole.sched[&0].len());
+
+    // The parts of another conversion are pointed out.
+    let said = desk.run("demo.bin --split-size 1M", 0);
+    assert!(said.contains("warning: demo.001.perfetto-trace is left from an earlier conversion"), "{said}");
+    desk.run("demo.bin damaged.bin --merge --split-size 90k -q -o m.perfetto-trace --gzip", 0);
+    let mut part = Vec::new();
+    flate2::read::GzDecoder::new(&desk.get("m.001.perfetto-trace")[..]).read_to_end(&mut part).unwrap();
+    assert!(part.len() <= 90_000);
+    Trace::parse(&part).unwrap();
+    assert!(desk.run("demo.bin --split-size 70k -o -", 2).contains("--split-size writes several files"));
+    assert!(desk.run("demo.bin --split-size 70", 2).contains("at least 65536 bytes"));
+}
+
+#[test]
+fn several_recordings_become_one_trace() {
+    let desk = Desk::new();
+    let said = desk.run("demo.bin dpp.bin dual-0.bin@0 dual-1.bin@1 --merge --offset dpp.bin=1.5ms --report r.json", 0);
+    assert!(said.contains("  offset: +1.500 ms (told by --offset)\n"), "{said}");
+    assert!(said.contains("-> demo-merged.perfetto-trace"), "{said}");
+    let merged = desk.read("demo-merged.perfetto-trace");
+    assert_eq!(merged.sched.keys().copied().collect::<Vec<_>>(), [0, 2, 3], "each core has a CPU; dpp tells of no tasks");
+    let names: Vec<&str> = merged.tracks.values().map(|info| &*info.name).collect();
+    for name in ["demo", "dpp: QP/C 8.1.2", "dual-0", "demo: sensor"] {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    let report: Value = serde_json::from_slice(&desk.get("r.json")).unwrap();
+    let inputs = report["inputs"].as_array().unwrap();
+    let offsets: Vec<Option<i64>> = inputs.iter().map(|input| input["offset"]["ns"].as_i64()).collect();
+    assert_eq!(offsets, [Some(0), Some(1_500_000), Some(0), Some(0)]);
+    assert_eq!(inputs[1]["offset"]["because"], "told by --offset");
+    assert_eq!(inputs[3]["output"], "demo-merged.perfetto-trace");
+
+    // Aligned by a marker, with the drift.
+    let said = desk.run("demo.bin damaged.bin --merge --sync-marker spi_bus -o s", 1);
+    assert!(said.contains("`spi_bus` does not occur in demo"), "{said}");
+    fs::write(desk.dir.path().join("again.bin"), desk.get("demo.bin")).unwrap();
+    let said = desk.run("demo.bin again.bin --merge --sync-marker USART1 --correct-drift -o s", 0);
+    assert!(said.contains("  drift: +0.000 ppm over 34 markers, which deviate by 0 ns at most (corrected)"), "{said}");
+    let said = desk.run("demo.bin damaged.bin --merge --sync-marker USART1 --correct-drift -o s", 1);
+    assert!(said.contains("--correct-drift needs a marker that occurs as often in all recordings"), "{said}");
+}
+
+#[test]
+fn contradicting_options_are_refused() {
+    let desk = Desk::new();
+    for (line, part) in [
+        ("demo.bin --merge", "there is only one"),
+        ("demo.bin dpp.bin --offset dpp.bin=1ms", "--merge"),
+        ("demo.bin dpp.bin --sync-marker x", "--merge"),
+        ("demo.bin dpp.bin --merge --correct-drift", "--sync-marker"),
+        ("demo.bin dpp.bin --merge --sync-marker x --offset dpp.bin=1ms", "cannot be used with"),
+        ("demo.bin dpp.bin --merge --name x", "cannot be used with"),
+        ("demo.bin dpp.bin --merge --offset other.bin=1ms", "no input is called so"),
+        ("demo.bin dpp.bin --merge --offset dpp.bin=1", "the unit is missing"),
+        ("- - --merge -o x", "standard input (-) can be read only once"),
+        ("demo.bin dpp.bin -o x", "add --merge to put them into one trace"),
+        ("demo.bin dpp.bin --merge -o dpp.bin", "is an input itself"),
+    ] {
+        let said = desk.run(line, 2);
+        assert!(said.contains(part), "{line}: {said}");
+    }
+    // One of them cannot be read: there is no trace of the others alone.
+    fs::write(desk.path("empty"), "").unwrap();
+    let said = desk.run("demo.bin empty --merge -o x", 1);
+    assert!(
+        said.contains("empty is empty") && said.contains("demo.bin was to be in one trace with an input that cannot be used"),
+        "{said}"
+    );
+    assert!(!desk.path("x").exists());
+}

@@ -1,0 +1,326 @@
+//! Budgets and differences of real recordings, by the built program: who got slower is named.
+#![cfg(unix)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use traceconv::format::{miniprofiler, tonbandgeraet};
+use traceconv::metrics::list;
+
+fn demo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo")
+}
+
+/// Runs the program in a folder: its exit status, standard output and standard error.
+fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
+    let output = command.args(arguments).current_dir(folder).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn run(line: &str) -> (i32, String, String) {
+    run_in(&demo(), &line.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The records of comma-separated values, as RFC 4180 has them.
+fn csv(text: &str) -> Vec<Vec<String>> {
+    let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
+    let (mut letters, mut is_quoted) = (text.chars().peekable(), false);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if is_quoted && letters.next_if_eq(&'"').is_some() => field.push('"'),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => record.push(std::mem::take(&mut field)),
+            '\n' if !is_quoted => {
+                record.push(std::mem::take(&mut field));
+                records.push(std::mem::take(&mut record));
+            }
+            letter => field.push(letter),
+        }
+    }
+    assert!(!is_quoted && field.is_empty() && record.is_empty(), "it ends with a line");
+    records
+}
+
+#[test]
+fn each_metric_is_told_of_some_recording() {
+    let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+    for folder in ["demo", "tonbandgeraet", "qs", "tsp", "miniprofiler"] {
+        let folder = demo().parent().unwrap().join(folder);
+        let entries = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let is_capture = |path: &PathBuf| {
+            let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+            let name = path.to_string_lossy();
+            ["bin", "stp", "sniff"].contains(&extension) || name.ends_with("console.txt")
+        };
+        let mut captures: Vec<String> =
+            entries.filter(is_capture).map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        captures.sort();
+        let arguments: Vec<&str> = ["stats", "--csv", "-q"].into_iter().chain(captures.iter().map(String::as_str)).collect();
+        let (_, table, _) = run_in(&folder, &arguments);
+        let records = csv(&table);
+        assert_eq!(records[0].join(","), "recording,section,name,metric,value,unit");
+        for record in &records[1..] {
+            let [_, section, _, metric, value, _] = &record[..] else { panic!("{record:?}") };
+            assert!(value.parse::<f64>().is_ok(), "{record:?}");
+            seen.insert((section.clone(), metric.clone()));
+        }
+    }
+    for (section, _) in list::SECTIONS {
+        for metric in list::of_section(section) {
+            let told = seen.remove(&(section.to_owned(), metric.full_name()));
+            assert!(told, "no recording tells {section} {}", metric.full_name());
+        }
+    }
+    assert!(seen.is_empty(), "these are not in the list: {seen:?}");
+}
+
+/// README.md has the list; `TRACECONV_BLESS=1` writes it anew.
+#[test]
+fn the_readme_lists_all_metrics() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let start = text.find("| Section | Of | Metrics |").expect("README.md has a table of metrics");
+    let end = start + text[start..].find("\n\n").unwrap() + 1;
+    if std::env::var_os("TRACECONV_BLESS").is_some() {
+        return fs::write(&path, format!("{}{}{}", &text[..start], list::markdown(), &text[end..])).unwrap();
+    }
+    assert_eq!(text[start..end], list::markdown());
+}
+
+#[test]
+fn the_table_and_json_tell_the_same() {
+    let (status, table, _) = run("stats -q --csv demo.bin damaged.bin");
+    assert_eq!(status, 0);
+    let records = csv(&table);
+    let value = |recording: &str, path: [&str; 3]| {
+        let wanted = [recording, path[0], path[1], path[2]];
+        let found: Vec<_> = records.iter().filter(|record| record[..4] == wanted).collect();
+        assert_eq!(found.len(), 1, "{wanted:?}");
+        (found[0][4].parse::<f64>().unwrap(), found[0][5].clone())
+    };
+    let (_, json, _) = run("stats -q --json demo.bin damaged.bin");
+    let file: Value = serde_json::from_str(&json).unwrap();
+    for (index, recording) in ["demo.bin", "damaged.bin"].into_iter().enumerate() {
+        let told = &file["recordings"][index];
+        let statistics = &told["statistics"];
+        let by_name = |list: &str, name: &str| {
+            let all = statistics[list].as_array().unwrap();
+            all.iter().find(|thing| thing["name"] == name).unwrap_or_else(|| panic!("{list} {name}")).clone()
+        };
+        let same = |path: [&str; 3], unit: &str, told: &Value| {
+            let (value, told_unit) = value(recording, path);
+            assert!((value - told.as_f64().unwrap()).abs() < 0.0051, "{path:?}: {value} {told}");
+            assert_eq!(told_unit, unit);
+        };
+        same(["", "", "losses"], "count", &told["losses"]["cases"]);
+        same(["", "", "lost_events"], "count", &told["losses"]["at_least_lost"]);
+        same(["", "", "gaps"], "count", &statistics["gaps"]);
+        same(["core", "0", "load_percent"], "%", &statistics["cores"][0]["load_percent"]);
+        for task in ["sensor", "Tmr Svc"] {
+            let told = by_name("tasks", task);
+            same(["task", task, "run_ns"], "ns", &told["run_ns"]);
+            same(["task", task, "cpu_percent"], "%", &told["cpu_percent"]);
+            same(["latency", task, "p99_ns"], "ns", &told["latency"]["p99_ns"]);
+        }
+        same(["isr", "SysTick", "max_ns"], "ns", &by_name("interrupts", "SysTick")["durations"]["max_ns"]);
+        same(["object", "samples", "high_water"], "count", &by_name("objects", "samples")["high_water"]);
+        same(["mutex", "spi_bus", "longest_wait_ns"], "ns", &by_name("objects", "spi_bus")["waits"]["max_ns"]);
+    }
+    assert_eq!(run("stats --csv --json demo.bin").0, 2);
+    assert!(run("stats -q damaged.bin").1.ends_with("\nLosses: 1 case, at least 1 event (1 x malformed_cobs)\n"));
+}
+
+#[test]
+fn a_task_that_got_slower_breaks_the_budget_and_is_named() {
+    let (status, verdicts, error) = run("check --budget budget.toml -q before.bin");
+    assert_eq!((status, error.as_str()), (0, ""), "{verdicts}");
+    assert!(verdicts.starts_with("before.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n"), "{verdicts}");
+    let (status, verdicts, error) = run("check --budget budget.toml -q before.bin after.bin");
+    assert_eq!(status, 3);
+    assert!(verdicts.contains("\nafter.bin: 9 rules: 7 kept, 1 broken, 1 skipped\n"), "{verdicts}");
+    assert!(error.starts_with("error: after.bin: task.filter.cpu_percent is 5."), "{error}");
+    assert!(verdicts.contains("reason: filter (task.filter.cpu_percent < 4): was measured on the slowest board\n"), "{verdicts}");
+
+    let (status, json, _) = run("check --budget budget.toml -q --json before.bin after.bin missing.bin");
+    assert_eq!(status, 1, "what cannot be read counts more than what is broken");
+    let file: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&file["schema_version"], &file["broken"]), (&Value::from(1), &Value::from(1)));
+    assert!(file["recordings"][2]["verdicts"].is_null() && file["recordings"][2]["inputs"][0]["error"].is_string());
+    let verdicts = file["recordings"][1]["verdicts"].as_array().unwrap();
+    let broken: Vec<&Value> = verdicts.iter().filter(|verdict| verdict["outcome"] == "broken").collect();
+    assert_eq!((broken.len(), &broken[0]["values"][0]["name"], &broken[0]["line"]), (1, &"filter".into(), &8.into()));
+    assert!(broken[0]["values"][0]["margin"].as_f64().unwrap() < -1.0);
+
+    // The same from statistics that were saved.
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("after.json");
+    assert_eq!(run(&format!("stats -q --json after.bin -o {}", saved.display())).0, 0);
+    let (status, _, error) = run(&format!("check --budget budget.toml -q {}", saved.display()));
+    assert_eq!(status, 3);
+    assert!(error.contains("after.json: task.filter.cpu_percent is 5."), "{error}");
+    // In a part of the recording.
+    let (status, verdicts, _) = run("check --budget budget.toml -q --from +1ms --to +2ms after.bin");
+    assert!(status == 3 && verdicts.contains("MISSING"), "{verdicts}");
+}
+
+#[test]
+fn a_wrong_budget_is_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(demo().join("demo.bin"), folder.path().join("demo.bin")).unwrap();
+    let check = |budget: &str| {
+        fs::write(folder.path().join("b.toml"), budget).unwrap();
+        run_in(folder.path(), &["check", "-q", "-b", "b.toml", "demo.bin"])
+    };
+    for (budget, part) in [
+        (
+            "rules = [\n  'task.sensor.cpu_precent < 4',\n]",
+            "b.toml: line 2, column 16: there is no metric \"cpu_precent\" of task, perhaps cpu_percent",
+        ),
+        ("rules = [\n  'losses == 0'", "b.toml: line 2, column 16: "),
+        ("", "b.toml: line 1, column 1: there is no rule in it"),
+    ] {
+        let (status, said, error) = check(budget);
+        assert_eq!((status, said.as_str()), (2, ""), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+    let (status, _, error) = run_in(folder.path(), &["check", "-q", "-b", "none.toml", "demo.bin"]);
+    assert_eq!(status, 2);
+    assert!(error.contains("the budget none.toml cannot be read"), "{error}");
+    assert_eq!(run_in(folder.path(), &["check", "demo.bin"]).0, 2);
+    let (status, metrics, _) = run_in(folder.path(), &["check", "--metrics"]);
+    assert!(status == 0 && metrics.contains("\n  cpu_percent         the time that it ran itself"), "{metrics}");
+    let (status, verdicts, error) = check("rules = ['task.sensr.cpu_percent < 4']");
+    assert_eq!(status, 3);
+    assert!(
+        verdicts.contains("MISSING") && error.contains("no task sensr in the recording, perhaps sensor; there are: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_task_that_got_slower_is_the_worst_difference() {
+    let (status, told, error) = run("diff -q before.bin after.bin");
+    assert_eq!((status, error.as_str()), (0, ""));
+    let worst = told.lines().nth(1).unwrap();
+    assert!(worst.starts_with("worst: task filter: CPU 2.") && worst.contains(" → 5."), "{told}");
+    let (status, told, error) = run("diff -q --fail-over 50% --rows 1 before.bin after.bin");
+    assert_eq!(status, 3);
+    assert!(error.starts_with("error: worse than --fail-over 50% allows: task filter: CPU 2."), "{error}");
+    assert!(told.contains("\nWORSE  task.filter.cpu_percent  ") && told.contains(" more (--json has all)"), "{told}");
+    // The other way round it got faster.
+    let (status, _, error) = run("diff -q --fail-over 50% --only task.*.cpu_percent after.bin before.bin");
+    assert_eq!((status, error.as_str()), (0, ""));
+    let (status, told, _) = run("diff -q --fail-over 0 before.bin before.bin");
+    assert_eq!(status, 0);
+    assert!(told.ends_with("metrics compared: 0 worse, 0 better, 0 different otherwise\n"), "{told}");
+
+    let (_, json, _) = run("diff -q --json --fail-over 50% before.bin after.bin");
+    let file: Value = serde_json::from_str(&json).unwrap();
+    let change = &file["changes"][0];
+    assert_eq!((&change["metric"], &change["direction"]), (&"task.filter.cpu_percent".into(), &"worse".into()));
+    assert_eq!((&change["is_too_much"], &file["is_too_much"]), (&true.into(), &true.into()));
+    let (base, new) = (change["base"].as_f64().unwrap(), change["new"].as_f64().unwrap());
+    assert!((change["change_percent"].as_f64().unwrap() - 100.0 * (new / base - 1.0)).abs() < 0.01);
+    let (_, markdown, _) = run("diff -q --md before.bin after.bin");
+    assert!(markdown.starts_with("### before.bin → after.bin\n\n"), "{markdown}");
+    assert!(markdown.contains("| worse | task.filter.cpu\\_percent | 2."), "{markdown}");
+
+    // Saved statistics are as good as the recording.
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("base.json");
+    assert_eq!(run(&format!("stats -q --json before.bin -o {}", saved.display())).0, 0);
+    let (_, of_saved, _) = run(&format!("diff -q --json --fail-over 50% {} after.bin", saved.display()));
+    let of_saved: Value = serde_json::from_str(&of_saved).unwrap();
+    assert_eq!((&of_saved["changes"], &of_saved["compared"]), (&file["changes"], &file["compared"]));
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let several = folder.path().join("several.json");
+    assert_eq!(run(&format!("stats -q --json before.bin after.bin -o {}", several.display())).0, 0);
+    let report = folder.path().join("report.json");
+    fs::write(&report, "{\"schema_version\": 1, \"inputs\": []}").unwrap();
+    let later = folder.path().join("later.json");
+    fs::write(&later, "{\"schema_version\": 2, \"recordings\": []}").unwrap();
+    for (base, part) in [
+        (several.to_str().unwrap(), "holds 2 recordings; save the statistics of one"),
+        (report.to_str().unwrap(), "is JSON, but holds no statistics of `traceconv stats --json`"),
+        (later.to_str().unwrap(), "is of shape 2, which is newer"),
+        ("missing.bin", "missing.bin "),
+    ] {
+        let (status, told, error) = run(&format!("diff {base} after.bin"));
+        assert_eq!((status, told.as_str()), (1, ""), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+    assert_eq!(run("diff - -").0, 2);
+    assert_eq!(run("diff before.bin after.bin --fail-over much").0, 2);
+    let (status, told, error) = run("diff -q dpp.bin after.bin");
+    assert_eq!(status, 0, "{error}");
+    assert!(
+        told.contains("only in the base: machine Philo_inst[0], ") && told.contains("only in the new one: core 0, isr SysTick, "),
+        "{told}"
+    );
+}
+
+/// Function profiles: a function that got slower by itself is named, not those that call it.
+#[test]
+fn a_function_that_got_slower_is_named() {
+    use miniprofiler::generate::{GenerateOptions, SlowFunction, generate};
+    let folder = tempfile::tempdir().unwrap();
+    for address in [0x0800_01ED, 0x0800_0325, 0x0800_01B5] {
+        for (name, percent) in [("base.bin", 100), ("new.bin", 250)] {
+            let options = GenerateOptions {
+                bytes: 60_000,
+                seed: 3,
+                slow_function: Some(SlowFunction { address, percent }),
+                ..GenerateOptions::default()
+            };
+            let mut capture = Vec::new();
+            generate(&options, &mut capture, &mut |_| {}).unwrap();
+            fs::write(folder.path().join(name), capture).unwrap();
+        }
+        let name = format!("0x{address:08X}");
+        let (status, told, error) = run_in(folder.path(), &["diff", "-q", "--fail-over", "60%", "base.bin", "new.bin"]);
+        assert_eq!(status, 3, "{told}");
+        assert!(told.contains(&format!("worst: function {name}: self ")), "{told}");
+        assert!(error.contains(&format!("function {name}: self ")), "{error}");
+        // A limit halfway between what it took and what it takes.
+        let (_, json, _) = run_in(folder.path(), &["stats", "-q", "--json", "base.bin"]);
+        let file: Value = serde_json::from_str(&json).unwrap();
+        let functions = file["recordings"][0]["statistics"]["functions"].as_array().unwrap();
+        let function = functions.iter().find(|function| function["name"] == *name).unwrap();
+        let mean_ns = function["self_ns"].as_f64().unwrap() / function["calls"]["count"].as_f64().unwrap();
+        let budget = format!("[function.{name}]\nself_mean_us = \"< {}\"\n", 1.5 * mean_ns / 1000.0);
+        fs::write(folder.path().join("b.toml"), budget).unwrap();
+        let check = |input| run_in(folder.path(), &["check", "-q", "-b", "b.toml", input]);
+        assert_eq!(check("base.bin").0, 0);
+        let (status, _, error) = check("new.bin");
+        assert_eq!(status, 3);
+        assert!(error.contains(&format!("error: new.bin: function.{name}.self_mean_us is ")), "{error}");
+    }
+}
+
+/// Whichever task of the simulated firmware gets slower: it has the worst difference.
+#[test]
+fn whichever_task_got_slower_is_named() {
+    use tonbandgeraet::generate::{GenerateOptions, SlowTask, generate};
+    let folder = tempfile::tempdir().unwrap();
+    for task in ["sensor", "filter", "reader", "worker", "supervisor", "comm", "logger"] {
+        for (name, percent) in [("base.bin", 100), ("new.bin", 300)] {
+            let slow_task = SlowTask::named(task, percent);
+            assert!(slow_task.is_some());
+            let mut capture = Vec::new();
+            generate(&GenerateOptions { bytes: 150_000, slow_task, ..GenerateOptions::default() }, &mut capture).unwrap();
+            fs::write(folder.path().join(name), capture).unwrap();
+        }
+        let (_, told, _) = run_in(folder.path(), &["diff", "-q", "base.bin", "new.bin"]);
+        assert!(told.contains(&format!("\nworst: task {task}: CPU ")), "{task}:\n{told}");
+    }
+    assert_eq!(SlowTask::named("nobody", 100), None);
+}

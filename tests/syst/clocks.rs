@@ -1,0 +1,206 @@
+//! Clocks: captures whose messages, transport and time of day have clocks of their own, and what the trace says of them.
+
+use traceconv::format::sys_t::encode::{Draft, Origin, encode};
+use traceconv::format::sys_t::record::Kind;
+use traceconv::format::sys_t::stp::NibbleOrder;
+use traceconv::format::sys_t::stp::encode::{Ending, TimeScheme, Writer};
+
+use crate::captures::{self, line, message, subject};
+use crate::common::golden::Capture;
+use crate::common::run::Cut;
+use crate::reader::{Arg, Trace};
+
+/// A time of day, in seconds since 1970.
+const NOON: u64 = 1_760_000_000;
+
+/// The number of the first clock of the target's.
+const MESSAGE_CLOCK: u32 = 65;
+const REALTIME: u32 = 1;
+const BOOTTIME: u32 = 6;
+
+fn clock_message(value: u64, hz: u64) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let payload = [value.to_le_bytes(), hz.to_le_bytes()].concat();
+    encode(&Draft { severity: 0, origin: Origin::Module(0, 0), ..Draft::new(Kind::ClockSync, &payload) }, &mut frame);
+    frame
+}
+
+fn text(time: Option<u64>, text: &str) -> Vec<u8> {
+    message(Kind::Generic, 4, time, format!("{text}\0").as_bytes())
+}
+
+/// The transport counts at 1 MHz and the messages at 1000 Hz, a tenth too slow: 900 ticks a second.
+fn drifting(with_frequency: bool) -> Vec<u8> {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    if with_frequency {
+        writer.frequency(1_000_000);
+    }
+    writer.go_to(1, 1);
+    let ending = Ending::Flag;
+    writer.message(&text(Some(4910), "before the first"), 9_900_000, ending);
+    writer.message(&clock_message(5000, 1000), 10_000_000, ending);
+    writer.message(&text(Some(5450), "between"), 10_600_000, ending);
+    writer.message(&clock_message(5900, 1000), 11_000_000, ending);
+    writer.message(&text(Some(5450), "made before, sent behind"), 11_100_000, ending);
+    writer.message(&clock_message(6800, 1000), 12_000_000, ending);
+    writer.message(&text(Some(6900), "behind the last"), 12_200_000, ending);
+    writer.message(&text(None, "without a time of its own"), 12_300_000, ending);
+    writer.finish()
+}
+
+/// As Linux sends it: the messages' clock is the time of day, in nanoseconds.
+fn linux() -> Vec<u8> {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.frequency(1_000_000);
+    let now = NOON * 1_000_000_000;
+    writer.message(&clock_message(now, 1_000_000_000), 2_000_000, Ending::Flag);
+    writer.message(&text(Some(now + 1_000_000), "one"), 2_001_500, Ending::Flag);
+    writer.message(&clock_message(now + 60_000_000_500, 1_000_000_000), 62_000_000, Ending::Flag);
+    writer.finish()
+}
+
+/// The clock gets twice as fast, and tells so late.
+fn two_speeds() -> Vec<u8> {
+    let frames = [
+        text(Some(1000), "at 1 s"),
+        clock_message(1000, 1000),
+        text(Some(2000), "at 2 s"),
+        clock_message(2000, 2000),
+        text(Some(3000), "at 2.5 s"),
+        // Not to be trusted, and so not taken.
+        clock_message(3000, 0),
+        text(Some(4000), "at 3 s"),
+    ];
+    frames.iter().map(|frame| line(frame)).collect::<String>().into_bytes()
+}
+
+/// Microseconds since 1970.
+fn time_of_day() -> Vec<u8> {
+    let frames = [0, 1_000_000, 500, 2_000_000, 2_000_001].map(|us| text(Some(NOON * 1_000_000 + 7_000_000 + us), "tick"));
+    ("boot\n".to_owned() + &frames.iter().map(|frame| line(frame)).collect::<String>()).into_bytes()
+}
+
+/// Time stamps that cannot be: one leaps forward, one back, the first of all and the last.
+fn absurd() -> Vec<u8> {
+    let mut stamps: Vec<u64> = (0..40).map(|number| 1_000_000_000 * (5 + number)).collect();
+    stamps[0] = 1 << 60;
+    stamps[10] = 1 << 50;
+    stamps[20] = 3;
+    stamps[30] = u64::MAX;
+    stamps[39] = 1 << 59;
+    let frames = stamps.into_iter().enumerate().map(|(number, stamp)| text(Some(stamp), &format!("number {number}")));
+    ("boot\n".to_owned() + &frames.map(|frame| line(&frame)).collect::<String>()).into_bytes()
+}
+
+fn capture(name: &str, bytes: Vec<u8>) -> Capture {
+    Capture { name: name.into(), bytes }
+}
+
+pub fn text_captures() -> Vec<Capture> {
+    vec![capture("two_speeds", two_speeds()), capture("time_of_day", time_of_day()), capture("absurd_times", absurd())]
+}
+
+pub fn stp_captures() -> Vec<Capture> {
+    vec![capture("drift", drifting(true)), capture("drift_no_freq", drifting(false)), capture("linux", linux())]
+}
+
+fn shown(format: &str, capture: &[u8]) -> Trace {
+    let whole = subject(format).convert(capture, Cut::WHOLE).read();
+    let cut = subject(format).convert(capture, Cut { window_bytes: 7, ..Cut::WHOLE }).read();
+    assert_eq!(whole.clock_readings, cut.clock_readings);
+    whole
+}
+
+/// Time, name and an annotation of each message.
+fn messages<'a>(trace: &'a Trace, arg: &str) -> Vec<(u64, &'a str, Option<Arg>)> {
+    let messages = trace.instants.iter().filter(|instant| instant.name != "clock");
+    messages.map(|instant| (instant.ts, instant.name.as_str(), instant.args.get(arg).cloned())).collect()
+}
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn the_message_clock_is_mapped_piece_by_piece() {
+    for with_frequency in [true, false] {
+        let trace = shown("syst-stp", &drifting(with_frequency));
+        // The transport's clock is a tenth faster than is known where only the message clock tells: both are in its terms.
+        let stretch = |ns: u64| if with_frequency { ns } else { ns / 10 * 9 };
+        let made: Vec<_> = messages(&trace, "message_time_ns");
+        let at = |ms: u64| Some(Arg::Uint(stretch(ms * MS)));
+        assert_eq!(made[1], (stretch(10_600 * MS), "between", at(10_500)), "half the way between two clock messages");
+        assert_eq!(made[2], (stretch(11_100 * MS), "made before, sent behind", at(10_500)));
+        assert_eq!(made[4], (stretch(12_300 * MS), "without a time of its own", None));
+        if with_frequency {
+            // Outside of them by the frequency that was told.
+            assert_eq!(made[0], (9_900 * MS, "before the first", at(9_910)));
+            assert_eq!(made[3], (12_200 * MS, "behind the last", at(12_100)));
+        }
+        assert_eq!(messages(&trace, "message_time")[0].2, Some(Arg::Uint(4910)), "and the time stamp as it was");
+        let readings = [(10_000, 5_000), (11_000, 5_900), (12_000, 6_800)];
+        let expected = readings.map(|(time, value)| (stretch(time * MS), MESSAGE_CLOCK, value * MS));
+        assert_eq!(trace.clock_readings, expected);
+        assert_eq!(trace.first_snapshot.as_ref().and_then(|first| first.get(&REALTIME)), None, "nobody knows the time of day");
+        assert!(trace.attributes.contains_key("clock.65"));
+    }
+}
+
+#[test]
+fn the_viewer_gets_the_time_of_day_from_the_first_snapshot() {
+    let trace = shown("syst-stp", &linux());
+    let first = trace.first_snapshot.clone().unwrap();
+    let second = 1_000_000_000;
+    assert_eq!((first[&BOOTTIME], first[&REALTIME]), (0, (NOON - 2) * second));
+    let expected = [
+        (0, REALTIME, (NOON - 2) * second),
+        (2 * second, REALTIME, NOON * second),
+        (62 * second, REALTIME, (NOON + 60) * second + 500),
+    ];
+    assert_eq!(trace.clock_readings, expected);
+    let made = messages(&trace, "message_time_ns");
+    assert_eq!((made[0].0, made[0].1), (2_001_500_000, "one"));
+    assert_eq!(made[0].2, Some(Arg::Uint(2_000_999_999)), "between the pairs, of which the second is 500 ns late");
+
+    let trace = shown("syst-text", &time_of_day());
+    let first = trace.first_snapshot.clone().unwrap();
+    assert_eq!((first[&BOOTTIME], first[&REALTIME]), (0, 0), "the trace's time is the time of day");
+    // A restart moves it on, and the time of day with it.
+    assert_eq!(messages(&trace, "")[0].0, (NOON + 7) * second);
+}
+
+#[test]
+fn a_change_of_frequency_bends_the_messages_time() {
+    let trace = shown("syst-text", &two_speeds());
+    let times: Vec<(u64, &str)> = messages(&trace, "").into_iter().map(|(time, name, _)| (time / MS, name)).collect();
+    assert_eq!(times, [(1000, "at 1 s"), (2000, "at 2 s"), (2500, "at 2.5 s"), (3000, "at 3 s")]);
+}
+
+#[test]
+fn absurd_times_do_not_move_their_neighbours() {
+    let run = subject("syst-text").convert(&absurd(), Cut::WHOLE);
+    let trace = run.read();
+    let second = 1_000_000_000;
+    for (time, name, _) in messages(&trace, "") {
+        let Some(number) = name.strip_prefix("number ").and_then(|number| number.parse::<u64>().ok()) else { continue };
+        let expected = match number {
+            // That of the one behind it.
+            0 => 6,
+            10 | 20 | 30 | 39 => 5 + number - 1,
+            _ => 5 + number,
+        };
+        assert_eq!(time, expected * second, "{name}");
+    }
+    assert_eq!(run.summary.facts.sessions, 1);
+    let count =
+        |code: &str| run.summary.ledger.entries().iter().find(|entry| entry.kind.code == code).map_or(0, |entry| entry.count);
+    assert_eq!((count("time_outlier"), count("time_overflow"), count("time_restart")), (4, 1, 0));
+}
+
+#[test]
+fn clock_captures_are_goldens() {
+    let names: Vec<String> = captures::stp().into_iter().chain(captures::text()).map(|capture| capture.name).collect();
+    for capture in stp_captures().iter().chain(&text_captures()) {
+        assert!(names.contains(&capture.name), "{}", capture.name);
+    }
+}
