@@ -55,7 +55,7 @@ const ACTIVITIES: [&[(u32, OpKind, bool)]; 5] = {
 fn block(order: Order, args_in_16: u64) -> Block {
     let mut random = Random(1);
     let mut block = Block { number: 3, ..Block::default() };
-    block.names = (0..300).map(|n| format!("name of slice {n}").into()).collect();
+    block.names = (0..300).map(|n| format!("name of slice {n}")).collect();
     let mut time_ns = 5_000_000_000;
     while block.ops.len() < OPS {
         // Mostly microseconds apart, now and then milliseconds.
@@ -101,7 +101,7 @@ fn push(block: &mut Block, random: &mut Random, time_ns: u64, track: u32, kind: 
 
 fn sched_block() -> Block {
     let mut random = Random(2);
-    let mut block = Block { names: (0..16).map(|n| format!("task {n}").into()).collect(), ..Block::default() };
+    let mut block = Block { names: (0..16).map(|n| format!("task {n}")).collect(), ..Block::default() };
     let mut rows = SchedRows::default();
     let mut time_ns = 0;
     for _ in 0..OPS / 2 {

@@ -38,7 +38,7 @@ fn parts<'a>(scan: &dyn Scan, input: &'a [u8]) -> Vec<Part<'a>> {
 fn scanned(input: &[u8]) -> (Stages, Vec<Part<'_>>) {
     let scan = format().open(&[FormatOptions::default()]).expect("no options");
     let parts = parts(&*scan, input);
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(input, before, scan.scan(0, part))));
     (scan.finish(vec![facts], &mut [Ledger::default()]), parts)
 }
 
@@ -53,7 +53,7 @@ fn resolve((mut stages, parcels): (Stages, Vec<Parcel>), batches: &mut Vec<Event
     batches.resize_with(parcels.len(), EventBatch::default);
     for (batch, parcel) in batches.iter_mut().zip(parcels) {
         batch.clear();
-        stages.resolve.resolve(0, parcel, &mut Resolved { entities: &mut entities, batch, ledger: &mut ledger });
+        stages.resolve.resolve(0, &[], parcel, &mut Resolved { entities: &mut entities, batch, ledger: &mut ledger });
     }
     entities
 }

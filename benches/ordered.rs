@@ -29,7 +29,7 @@ fn decoded(input: &[u8]) -> (Stages, Vec<Parcel>) {
         parts.push(Part::new(input, start..end));
         start = end;
     }
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(input, before, scan.scan(0, part))));
     let stages = scan.finish(vec![facts], &mut [Ledger::default()]);
     let parcels = parts.iter().map(|&part| stages.decode.decode(0, part, None)).collect();
     (stages, parcels)
@@ -44,7 +44,7 @@ fn resolve((mut stages, parcels): (Stages, Vec<Parcel>), batches: &mut Vec<Event
         }
         batches[number].clear();
         let mut out = Resolved { entities: &mut entities, batch: &mut batches[number], ledger: &mut ledger };
-        stages.resolve.resolve(0, parcel, &mut out);
+        stages.resolve.resolve(0, &[], parcel, &mut out);
     }
     entities
 }

@@ -22,7 +22,7 @@ fn capture(damage: Damage) -> Vec<u8> {
 fn stages_of(input: &[u8]) -> Stages {
     let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
     let scan = format.open(&[FormatOptions::default()]).expect("no option is wrong");
-    let facts = scan.add(None, scan.scan(0, Part::new(input, 0..input.len())));
+    let facts = scan.add(input, None, scan.scan(0, Part::new(input, 0..input.len())));
     scan.finish(vec![Some(facts)], &mut [Ledger::default()])
 }
 
@@ -30,7 +30,7 @@ fn resolve(stages: &mut Stages, input: &[u8], batch: &mut EventBatch) -> Entitie
     let (mut entities, mut ledger) = (Entities::default(), Ledger::default());
     let parcel = stages.decode.decode(0, Part::new(input, 0..input.len()), None);
     let mut out = Resolved { entities: &mut entities, batch, ledger: &mut ledger };
-    stages.resolve.resolve(0, parcel, &mut out);
+    stages.resolve.resolve(0, input, parcel, &mut out);
     entities
 }
 

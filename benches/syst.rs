@@ -26,7 +26,7 @@ fn stages(criterion: &mut Criterion) {
         });
         group.bench_function(format!("decode {name}"), |bencher| {
             let scan = scan();
-            let facts = scan.add(None, scan.scan(0, whole));
+            let facts = scan.add(&input, None, scan.scan(0, whole));
             let stages = scan.finish(vec![Some(facts)], &mut [Default::default()]);
             bencher.iter_batched(|| (), |()| stages.decode.decode(0, whole, None), BatchSize::PerIteration);
         });

@@ -15,7 +15,7 @@ fn capture(damage: Damage) -> Vec<u8> {
 
 fn stages_of(input: &[u8]) -> Stages {
     let scan = Tsp.open(&[FormatOptions::default()]).expect("the options are right");
-    let facts = scan.add(None, scan.scan(0, Part::new(input, 0..input.len())));
+    let facts = scan.add(input, None, scan.scan(0, Part::new(input, 0..input.len())));
     scan.finish(vec![Some(facts)], &mut [Ledger::default()])
 }
 
@@ -40,7 +40,7 @@ fn stages(criterion: &mut Criterion) {
                 |(mut resolve, records)| {
                     let (mut entities, mut batch, mut ledger) = (Entities::default(), EventBatch::default(), Ledger::default());
                     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
-                    resolve.resolve(0, records, &mut out);
+                    resolve.resolve(0, &input, records, &mut out);
                     (batch, entities)
                 },
                 BatchSize::PerIteration,

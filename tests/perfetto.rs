@@ -98,11 +98,8 @@ impl Scene {
     fn name(&mut self, name: u32) -> (u32, String) {
         let text = format!("name {name}");
         let names = &mut self.block().names;
-        let index = names.iter().position(|known| **known == *text).unwrap_or_else(|| {
-            names.push(text.as_str().into());
-            names.len() - 1
-        });
-        (index as u32, text)
+        let known = (0..names.len()).position(|index| names.get(index) == Some(&*text));
+        (known.map_or_else(|| names.add(&text), |index| index as u32), text)
     }
 
     fn text(&mut self, text: u32) -> (u32, String) {
@@ -117,11 +114,8 @@ impl Scene {
         let source = Source { file: "a.c".into(), function: line.is_multiple_of(2).then(|| "f".into()), line };
         let text = format!("a.c:{line}{}", if line.is_multiple_of(2) { " f" } else { "" });
         let sources = &mut self.block().sources;
-        let index = sources.iter().position(|known| *known == source).unwrap_or_else(|| {
-            sources.push(source);
-            sources.len() - 1
-        });
-        (index as u32, text)
+        let known = sources.iter().position(|known| known.line == line);
+        (known.map_or_else(|| sources.add(&source), |index| index as u32), text)
     }
 
     fn args(&mut self, op: &mut Op, step: &Step) -> BTreeMap<String, Arg> {
@@ -348,7 +342,7 @@ proptest! {
 fn many_names_are_all_found() {
     let mut scene = Scene::new();
     let names = 17_000;
-    scene.block().names = (0..names).map(|name| format!("n{name}").into()).collect();
+    scene.block().names = (0..names).map(|name| format!("n{name}")).collect();
     for name in (0..names).chain(0..names) {
         let mut op = scene.op(name.into(), 2, OpKind::Instant);
         op.name = NameRef::interned(name);

@@ -177,8 +177,9 @@ pub trait Scan: Send + Sync {
     /// Collects the facts of one part that hold for the whole trace.
     fn scan(&self, input: usize, part: Part<'_>) -> Parcel;
 
-    /// Adds the facts of the next part of an input to those of all parts before it, if there were any.
-    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel;
+    /// Adds the facts of the next part of an input to those of all parts before it, if there were any. `bytes` are the whole input:
+    /// what only all that is before it can tell may need them once more.
+    fn add(&self, bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel;
 
     /// Takes the facts of each input, `None` for an empty one, and goes on to the second pass. There is one ledger for each input.
     fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages;
@@ -205,15 +206,22 @@ pub trait Decode: Send + Sync {
 pub trait Resolve: Send {
     /// Turns the records of the next part of an input (its parts come in file order) into events, appended to `out.batch`.
     /// Events may be held back until more is known; they then come with a later part or with [`Resolve::finish`]. The parcel may
-    /// be given back for its memory.
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel>;
+    /// be given back for its memory. `bytes` are the whole input.
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel>;
 
     /// No more parts of an input: what was held back.
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>);
 
     /// Lists the records of the next part of an input, in file order, without making events of them. The ledger is kept as for
     /// [`Resolve::resolve`], as far as bytes and frames go.
-    fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool);
+    fn dump(
+        &mut self,
+        input: usize,
+        bytes: &[u8],
+        records: Parcel,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    );
 
     /// What is known about the recording once it has been read.
     fn facts(&self) -> Facts;

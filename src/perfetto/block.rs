@@ -103,15 +103,15 @@ const SOURCE_LOCATIONS: u32 = 4;
 
 /// Writes the table of the block's places in the source code.
 fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
-    for (index, source) in (0..).zip(&block.sources) {
+    for (index, source) in (0..).zip(block.sources.iter()) {
         let iid = source_iid(index);
-        let function_len = source.function.as_ref().map_or(0, |function| bytes_field_len(3, function.len()));
+        let function_len = source.function.map_or(0, |function| bytes_field_len(3, function.len()));
         let line_len = if source.line > 0 { 1 + encoded_len_varint(u64::from(source.line)) } else { 0 };
         let file_len = bytes_field_len(2, source.file.len());
         put_length(interned_data, SOURCE_LOCATIONS, 1 + encoded_len_varint(iid) + file_len + function_len + line_len);
         put_varint(interned_data, 1, iid);
         put_bytes(interned_data, 2, source.file.as_bytes());
-        if let Some(function) = &source.function {
+        if let Some(function) = source.function {
             put_bytes(interned_data, 3, function.as_bytes());
         }
         if source.line > 0 {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn texts_used_twice_are_interned_by_use_and_the_busiest_track_is_the_default() {
-        let names = ["once", "twice", "thrice"].map(Into::into).to_vec();
+        let names = ["once", "twice", "thrice"].into_iter().collect();
         let mut block = Block { number: 1, names, ..Block::default() };
         for (time_ns, (track, name)) in [(1, 0), (7, 1), (7, 1), (1, 2), (7, 2), (1, 2), (7, 1)].into_iter().enumerate() {
             block.ops.push(op(time_ns as u64, track, OpKind::Instant, NameRef::interned(name)));
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn events_of_each_kind() {
-        let mut block = Block { number: 1, names: vec!["n".into()], ..Block::default() };
+        let mut block = Block { number: 1, names: ["n"].into_iter().collect(), ..Block::default() };
         let name = NameRef::interned(0);
         block.ops = vec![
             op(0, 1, OpKind::Begin, name),
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn annotations_of_each_type() {
-        let mut block = Block { number: 1, names: vec!["n".into(), "v".into()], ..Block::default() };
+        let mut block = Block { number: 1, names: ["n", "v"].into_iter().collect(), ..Block::default() };
         let reference = block.texts.add("t");
         block.text_refs.push(reference);
         let values = [

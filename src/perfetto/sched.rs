@@ -67,7 +67,7 @@ impl SchedEncoder {
         self.fill_columns(block.names.len(), rows);
         self.bundle.clear();
         for &name in &self.names.table {
-            let name = block.names.get(name as usize).map_or("", |name| name);
+            let name = block.names.get(name as usize).unwrap_or("");
             put_bytes(&mut self.bundle, INTERN_TABLE, name.as_bytes());
         }
         self.bundle.extend_from_slice(&self.columns);
@@ -155,7 +155,7 @@ mod tests {
     use crate::timeline::{SwitchRow, WakingRow};
 
     fn block() -> Block {
-        Block { names: vec!["unused".into(), "A".into(), "IDLE".into()], ..Block::default() }
+        Block { names: ["unused", "A", "IDLE"].into_iter().collect(), ..Block::default() }
     }
 
     fn switch(time_ns: u64, prev_state: PrevState, next_tid: i32, next_comm: u32) -> SwitchRow {

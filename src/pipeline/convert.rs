@@ -228,7 +228,7 @@ pub fn dump(
         }
         for parcel in feed.take_decoded() {
             if goes_on {
-                stages.resolve.dump(0, parcel, &mut ledger, &mut |view| {
+                stages.resolve.dump(0, source.bytes, parcel, &mut ledger, &mut |view| {
                     goes_on = record(view);
                     goes_on
                 });

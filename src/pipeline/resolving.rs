@@ -127,7 +127,7 @@ impl Resolving {
             batch.clear();
             let mut out = Resolved { entities: &mut self.entities, batch: &mut batch, ledger: &mut self.ledgers[index] };
             if let Some(parcel) = feed.decoded.pop_front() {
-                self.spare_parcels.extend(self.resolve.resolve(index, parcel, &mut out));
+                self.spare_parcels.extend(self.resolve.resolve(index, feed.bytes, parcel, &mut out));
             } else if feed.is_drained() {
                 self.resolve.finish(index, &mut out);
                 feed.ended = true;

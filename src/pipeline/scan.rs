@@ -77,7 +77,7 @@ pub fn scan(
             let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);
             threads.run(|| hash.update(hashed), jobs.collect());
             for part in results.into_iter().filter_map(take) {
-                of_input = Some(cutter.scan.add(of_input, part));
+                of_input = Some(cutter.scan.add(source.bytes, of_input, part));
             }
             (source.release)(behind(start));
             done_bytes += (start - round_start) as u64;

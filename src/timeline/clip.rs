@@ -135,7 +135,7 @@ impl Clip {
 fn name_of<'a>(op: &Op, block: &'a Block) -> &'a str {
     match op.name.kind() {
         NameKind::None => "",
-        NameKind::Interned(index) => block.names.get(index as usize).map_or("", |name| name),
+        NameKind::Interned(index) => block.names.get(index as usize).unwrap_or(""),
         NameKind::Text(index) => block.text_refs.get(index as usize).map_or("", |&text| block.texts.get(text)),
     }
 }

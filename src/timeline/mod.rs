@@ -45,8 +45,8 @@ mod tests;
 
 pub use numbers::Numbers;
 pub use op::{
-    Arg, ArgValue, Block, Flow, NameKind, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, TrackKind, Unit,
-    WakingRow,
+    Arg, ArgValue, Block, Flow, NameKind, NameRef, Names, Op, OpKind, PrevState, SchedRows, SourcePlace, Sources, SwitchRow,
+    Track, TrackId, TrackKind, Unit, WakingRow,
 };
 
 use crate::model::{

@@ -292,17 +292,122 @@ pub struct Block {
     /// Annotations of the operations.
     pub args: Vec<Arg>,
     /// The names used in this block, in order of first use. All different.
-    pub names: Vec<Arc<str>>,
+    pub names: Names,
     /// Tracks that come into being in this block.
     pub tracks: Vec<Track>,
     /// The places in the source code used in this block. All different.
-    pub sources: Vec<Source>,
+    pub sources: Sources,
     /// Scheduling rows that became certain during this block.
     pub sched: Vec<SchedRows>,
     /// Texts of the capture that are used as names or annotations; not unique.
     pub text_refs: Vec<TextRef>,
     /// Where `text_refs` point.
     pub texts: TextArena,
+}
+
+/// Names of a block. Their texts are copies: sharing them would cost more, for each has few uses in a block.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    texts: TextArena,
+    all: Vec<TextRef>,
+}
+
+impl Names {
+    /// Adds a name; gives its index.
+    pub fn add(&mut self, name: &str) -> u32 {
+        let index = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(self.texts.add(name));
+        index
+    }
+
+    /// A name.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&str> {
+        self.all.get(index).map(|&name| self.texts.get(name))
+    }
+
+    /// How many there are.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.texts.clear();
+        self.all.clear();
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<T> for Names {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Names {
+        let mut all = Names::default();
+        for name in names {
+            all.add(name.as_ref());
+        }
+        all
+    }
+}
+
+/// Places in the source code that a block speaks of. Their texts are copies, as those of [`Names`].
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    texts: TextArena,
+    /// File, function if known, and line.
+    all: Vec<(TextRef, Option<TextRef>, u32)>,
+}
+
+/// A place in the source code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourcePlace<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// The function, if known.
+    pub function: Option<&'a str>,
+    /// The line, counted from 1; 0: not known.
+    pub line: u32,
+}
+
+impl Sources {
+    /// Adds a place; gives its index.
+    pub fn add(&mut self, source: &Source) -> u32 {
+        let index = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let file = self.texts.add(&source.file);
+        let function = source.function.as_deref().map(|function| self.texts.add(function));
+        self.all.push((file, function, source.line));
+        index
+    }
+
+    /// All places, in the order of their indexes.
+    pub fn iter(&self) -> impl Iterator<Item = SourcePlace<'_>> {
+        let text = |text| self.texts.get(text);
+        self.all.iter().map(move |&(file, function, line)| SourcePlace { file: text(file), function: function.map(text), line })
+    }
+
+    /// How many there are.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.texts.clear();
+        self.all.clear();
+    }
 }
 
 impl Block {

@@ -130,8 +130,7 @@ impl Writer {
         let entry = &mut self.names[name.0 as usize];
         if entry.block != self.block.number + 1 {
             entry.block = self.block.number + 1;
-            entry.local = self.block.names.len() as u32;
-            self.block.names.push(entry.text.clone());
+            entry.local = self.block.names.add(&entry.text);
         }
         entry.local
     }
@@ -260,8 +259,7 @@ impl Writer {
         let (block, local) = &mut self.sources[id.index()];
         if *block != self.block.number + 1 {
             *block = self.block.number + 1;
-            *local = self.block.sources.len() as u32;
-            self.block.sources.push(source.clone());
+            *local = self.block.sources.add(source);
         }
         *local
     }

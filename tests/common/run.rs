@@ -104,7 +104,7 @@ impl Subject {
             parts.push(Part::new(capture, start..end));
             start = end;
         }
-        let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
+        let facts = parts.iter().fold(None, |before, &part| Some(scan.add(capture, before, scan.scan(0, part))));
         let mut ledgers = vec![Ledger::default()];
         let mut stages = scan.finish(vec![facts], &mut ledgers);
         let (mut entities, mut events) = (Entities::default(), EventBatch::default());
@@ -112,7 +112,7 @@ impl Subject {
             events.clear();
             let mut out = Resolved { entities: &mut entities, batch: &mut events, ledger: &mut ledgers[0] };
             match parts.get(number) {
-                Some(&part) => drop(stages.resolve.resolve(0, stages.decode.decode(0, part, None), &mut out)),
+                Some(&part) => drop(stages.resolve.resolve(0, capture, stages.decode.decode(0, part, None), &mut out)),
                 None => stages.resolve.finish(0, &mut out),
             }
             batch(&events, &entities);

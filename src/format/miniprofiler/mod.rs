@@ -123,7 +123,7 @@ impl Scan for Scanner {
         Box::new(Collected { facts: ScanFacts::scan(used, part.input, part.start..part.end), reading })
     }
 
-    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
         let Some(before) = before.and_then(|before| before.downcast::<Collected>().ok()) else { return part };
         let mut collected = before;
         if let Ok(part) = part.downcast::<Collected>() {

@@ -97,7 +97,7 @@ fn describe(metadata: &Metadata, details: &mut Vec<Detail>) {
 }
 
 impl Resolve for Resolver {
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+    fn resolve(&mut self, input: usize, _bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
         let packets = records.downcast::<Packets>().ok()?;
         self.take_part(input, &packets, out);
         Some(packets)
@@ -110,7 +110,14 @@ impl Resolve for Resolver {
         }
     }
 
-    fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
+    fn dump(
+        &mut self,
+        input: usize,
+        _bytes: &[u8],
+        records: Parcel,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) {
         if let (Some(input), Ok(packets)) = (self.inputs.get_mut(input), records.downcast::<Packets>()) {
             view::dump_part(input, &packets, ledger, out);
         }

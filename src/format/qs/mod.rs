@@ -167,7 +167,7 @@ impl Scan for Scanner {
         Box::new(Collector::scan(part.input, part.start..part.end))
     }
 
-    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
         let before = before.and_then(|before| before.downcast::<Collector>().ok());
         let mut collector = before.unwrap_or_default();
         if let Ok(part) = part.downcast::<ScanFacts>() {

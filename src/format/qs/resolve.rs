@@ -78,7 +78,7 @@ fn counters(wanted: &Wanted, input: &Input) -> Vec<(u8, usize, Option<crate::mod
 }
 
 impl Resolve for Resolver {
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+    fn resolve(&mut self, input: usize, _bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
         let records = records.downcast::<Records>().ok()?;
         let shows = Shows { everything: self.wanted.everything, units_per_tick: self.units_per_tick };
         self.lines.get_mut(input)?.take_part(&records, shows, &self.wanted, out);
@@ -91,7 +91,14 @@ impl Resolve for Resolver {
         line.gap(out);
     }
 
-    fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
+    fn dump(
+        &mut self,
+        input: usize,
+        _bytes: &[u8],
+        records: Parcel,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) {
         if let (Some(line), Ok(records)) = (self.lines.get_mut(input), records.downcast::<Records>()) {
             dump_part(&mut line.input, &records, ledger, out);
         }

@@ -46,11 +46,20 @@ struct GuidMatch {
     label: String,
 }
 
-/// A format of a catalog.
+/// A format of a catalog. Small, for messages choose among thousands.
 #[derive(Debug)]
 pub struct Entry {
     /// The format.
     pub format: Format,
+    /// Whether the catalog tells its place in the source code.
+    pub has_source: bool,
+    /// What most messages do not need.
+    pub details: Box<Details>,
+}
+
+/// What is needed once of a catalog's format.
+#[derive(Debug)]
+pub struct Details {
     /// Its text as it is shown.
     pub label: String,
     /// Which bits of a number choose it; the others are the value of a short message.
@@ -82,7 +91,12 @@ impl Table {
         self.by_mask.len() <= MASKS_LIMIT
     }
 
+    #[inline]
     fn find(&self, id: u64) -> Option<u32> {
+        // As nearly all are.
+        if let [(mask, entries)] = self.by_mask.as_slice() {
+            return entries.get(&(id & mask)).copied();
+        }
         self.by_mask.iter().filter_map(|(mask, entries)| entries.get(&(id & mask)).copied()).min()
     }
 }
@@ -199,7 +213,8 @@ impl Collateral {
                 let mut label = String::new();
                 shown::push(format.text(), &mut label);
                 let index = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
-                self.entries.push(Entry { format, label, mask, source });
+                let has_source = source.is_some();
+                self.entries.push(Entry { format, has_source, details: Box::new(Details { label, mask, source }) });
                 let table = match section {
                     "Catalog32" => &mut client.catalog32,
                     "Catalog64" => &mut client.catalog64,
@@ -403,9 +418,9 @@ mod tests {
         let client = collateral.get(0).unwrap();
         assert_eq!((client.label(GUID), client.module(2), client.timestamp_is_field), (Some("user"), Some("net"), true));
         let entry = collateral.entry(client.catalog(false, 0x20).unwrap()).unwrap();
-        assert_eq!((entry.label.as_str(), &entry.source), ("a=%d <b> & c", &Some(("main.c".to_owned(), 7))));
+        assert_eq!((entry.details.label.as_str(), &entry.details.source), ("a=%d <b> & c", &Some(("main.c".to_owned(), 7))));
         let short = collateral.entry(client.short(false, 0x0E00_0003).unwrap()).unwrap();
-        assert_eq!((short.label.as_str(), short.mask), ("error %d", 0x0F00_0000));
+        assert_eq!((short.details.label.as_str(), short.details.mask), ("error %d", 0x0F00_0000));
         assert!(client.protocol(26).is_some() && client.catalog(true, 0x20).is_none());
     }
 
@@ -419,7 +434,7 @@ mod tests {
             entry("0x11", "", "late")
         )));
         let collateral = collateral.unwrap();
-        let label = |id| collateral.entry(collateral.clients[0].catalog(false, id)?).map(|entry| entry.label.clone());
+        let label = |id| collateral.entry(collateral.clients[0].catalog(false, id)?).map(|entry| entry.details.label.clone());
         assert_eq!(label(5).as_deref(), Some("exact"));
         assert_eq!(label(0x11).as_deref(), Some("masked"));
         assert_eq!(label(0x25), None);

@@ -221,6 +221,23 @@ pub struct SenderKey {
     pub place: Option<(u16, u16)>,
 }
 
+/// How many senders are found without looking them up.
+const RECENT_SENDERS: usize = 16;
+
+impl SenderKey {
+    /// Where a sender stands among the recent ones: those of one client lie side by side.
+    #[inline]
+    fn place_in_recent(&self) -> usize {
+        let who = match self.sender {
+            Sender::Guid(guid) => usize::from(guid[0] ^ guid[15]),
+            Sender::Module(module) => usize::from(module),
+            Sender::Unknown => 0,
+        };
+        let channel = self.place.map_or(0, |(master, channel)| usize::from(master ^ channel));
+        (4 * who).wrapping_add(usize::from(self.unit)).wrapping_add(channel) % RECENT_SENDERS
+    }
+}
+
 /// A sender of the part.
 #[derive(Clone, Copy, Debug)]
 pub struct PartSender {
@@ -261,7 +278,8 @@ pub struct Records {
     /// The builds that senders told last.
     builds: FxHashMap<Sender, u64>,
     sender_of: FxHashMap<SenderKey, u32>,
-    last_sender: Option<(SenderKey, u32)>,
+    /// Senders that were looked up, each at [`SenderKey::place_in_recent`].
+    recent_senders: [Option<(SenderKey, u32)>; RECENT_SENDERS],
     name_of: FxHashMap<Box<[u8]>, u32>,
     /// By the format's text: the compiled format, and its name.
     format_of: FxHashMap<Box<[u8]>, u32>,
@@ -308,7 +326,7 @@ impl Records {
         self.sources.clear();
         self.ok_bytes = 0;
         self.sender_of.clear();
-        self.last_sender = None;
+        self.recent_senders = [None; RECENT_SENDERS];
         self.name_of.clear();
         self.format_of.clear();
         self.formats.clear();
@@ -359,20 +377,24 @@ impl Records {
         }
         let sender = self.sender(decoder, key, context.offset);
         let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };
-        let mut stored = self.empty(What::Text, context);
-        stored.severity = severity;
-        stored.marks = message.marks;
-        stored.sender = sender;
-        stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
         let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
-        self.take_location(decoder, &mut stored, found, message.fields.location);
-        self.take_payload(decoder, &mut stored, message, found);
-        if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
-            stored.marks.add(Marks::OTHER_BUILD);
+        // It is made in its place: to make it elsewhere in small pieces and copy it in large ones makes the processor wait.
+        let mut all = std::mem::take(&mut self.stored);
+        all.push(self.empty(What::Text, context));
+        if let Some(stored) = all.last_mut() {
+            stored.severity = severity;
+            stored.marks = message.marks;
+            stored.sender = sender;
+            stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
+            self.take_location(decoder, stored, found, message.fields.location);
+            self.take_payload(decoder, stored, message, found);
+            if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
+                stored.marks.add(Marks::OTHER_BUILD);
+            }
+            stored.args.1 = u32::try_from(self.args.len()).unwrap_or(u32::MAX) - stored.args.0;
         }
-        stored.args.1 = u32::try_from(self.args.len()).unwrap_or(u32::MAX) - stored.args.0;
+        self.stored = all;
         self.ok_bytes += context.len as u64;
-        self.stored.push(stored);
     }
 
     /// Takes bytes that are no message. They are not decoded.
@@ -443,8 +465,8 @@ impl Records {
 
     #[inline]
     fn sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
-        match self.last_sender {
-            Some((last, index)) if last == key => index,
+        match self.recent_senders[key.place_in_recent()] {
+            Some((recent, index)) if recent == key => index,
             _ => self.look_up_sender(decoder, key, offset),
         }
     }
@@ -458,7 +480,7 @@ impl Records {
                 self.add_sender(PartSender { key, found })
             }
         };
-        self.last_sender = Some((key, index));
+        self.recent_senders[key.place_in_recent()] = Some((key, index));
         index
     }
 
@@ -507,7 +529,7 @@ impl Records {
                 if found != self.senders[index].found {
                     // What was said before keeps its client: the sender goes on under a new number.
                     let next = self.add_sender(PartSender { key, found });
-                    self.last_sender = Some((key, next));
+                    self.recent_senders[key.place_in_recent()] = Some((key, next));
                 }
             }
         }

@@ -291,12 +291,12 @@ impl Scan for Scanner {
         }
     }
 
-    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+    fn add(&self, bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
         if self.transport == Transport::Raw {
             let before = before.and_then(|before| before.downcast::<part::Scan>().ok());
             let mut all = before.unwrap_or_else(|| Box::new(part::Scan::new()));
             if let Ok(part) = part.downcast::<part::Scanned>() {
-                all.add(*part, &self.settings.collateral);
+                all.add(*part, bytes, &self.settings.collateral);
             }
             return all;
         }

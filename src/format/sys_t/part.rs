@@ -103,8 +103,6 @@ fn add_lost(records: &mut Records, from: usize, to: usize, reason: NoLength) {
 struct Ahead {
     /// The places where a message was looked for, and how many records come before each.
     bounds: Vec<(usize, usize)>,
-    /// The part's bytes and as many behind it as decisions need.
-    bytes: Vec<u8>,
     start: usize,
     end: usize,
     input_len: usize,
@@ -115,24 +113,18 @@ impl Ahead {
     /// Takes note of a part, and gives its view.
     fn begin<'a>(&mut self, part: Part<'a>) -> &'a [u8] {
         self.bounds.clear();
-        self.bytes.clear();
         (self.start, self.end, self.input_len) = (part.start, part.end, part.input.len());
-        let view = view(part);
-        // The first part is never read again.
-        if part.start > 0 {
-            self.bytes.extend_from_slice(view);
-        }
-        view
+        view(part.input, part.start, part.end)
     }
 
-    fn stream<'a>(&'a self, collateral: &'a Collateral) -> Stream<'a> {
-        Stream { bytes: &self.bytes, base: self.start, collateral }
+    fn stream<'a>(&self, input: &'a [u8], collateral: &'a Collateral) -> Stream<'a> {
+        Stream { bytes: view(input, self.start, self.end), base: self.start, collateral }
     }
 
     /// Goes on from where the part before ended until a place from which the part was read ahead: gives its index, `None` if the part
     /// has none. What lies before it goes to `take`, and the state is then that behind the part.
-    fn meet(&self, state: &mut State, collateral: &Collateral, take: &mut impl Take) -> Option<usize> {
-        let stream = self.stream(collateral);
+    fn meet(&self, state: &mut State, input: &[u8], collateral: &Collateral, take: &mut impl Take) -> Option<usize> {
+        let stream = self.stream(input, collateral);
         let met = loop {
             match *state {
                 _ if self.start == 0 => break Some(0),
@@ -192,9 +184,10 @@ impl RawPart {
     }
 }
 
-fn view(part: Part<'_>) -> &[u8] {
-    let to = (part.end + REACH_BYTES).min(part.input.len());
-    part.input.get(part.start..to).unwrap_or(&[])
+/// A part's bytes and as many behind it as decisions need.
+fn view(input: &[u8], start: usize, end: usize) -> &[u8] {
+    let to = (end + REACH_BYTES).min(input.len());
+    input.get(start..to).unwrap_or(&[])
 }
 
 fn initial(start: usize) -> State {
@@ -216,13 +209,13 @@ impl Joiner {
         Joiner { state: State::Synced(0), bridge: Records::default() }
     }
 
-    /// Gives the records of the next part, in order: some made here, then those of the part from an index on.
-    pub fn join<'a>(&'a mut self, part: &'a RawPart, decoder: &Decoder) -> (&'a Records, &'a Records, usize) {
+    /// Gives the records of the next part of `input`, in order: some made here, then those of the part from an index on.
+    pub fn join<'a>(&'a mut self, part: &'a RawPart, input: &[u8], decoder: &Decoder) -> (&'a Records, &'a Records, usize) {
         let first = if let State::Lost(Some(since), _) = self.state { since.min(part.ahead.start) } else { part.ahead.start };
         self.bridge.reset(first as u64);
         self.bridge.forget_builds();
         let mut take = IntoRecords { decoder, records: &mut self.bridge, bounds: None };
-        let met = part.ahead.meet(&mut self.state, &decoder.collateral, &mut take);
+        let met = part.ahead.meet(&mut self.state, input, &decoder.collateral, &mut take);
         let first = met.and_then(|index| part.ahead.bounds.get(index)).map_or(part.records.stored.len(), |bound| bound.1);
         // The first part counts from its first record on, whatever stands before the first bound.
         let first = if part.ahead.start == 0 { 0 } else { first };
@@ -295,10 +288,10 @@ impl Scan {
         Scan { state: State::Synced(0), found: Found::default() }
     }
 
-    /// Adds the next part.
-    pub fn add(&mut self, part: Scanned, collateral: &Collateral) {
+    /// Adds the next part of `input`.
+    pub fn add(&mut self, part: Scanned, input: &[u8], collateral: &Collateral) {
         let mut before = Looking { found: Found::default(), bounds: None };
-        let met = part.ahead.meet(&mut self.state, collateral, &mut before);
+        let met = part.ahead.meet(&mut self.state, input, collateral, &mut before);
         self.found.add(before.found);
         match met {
             Some(0) => self.found.add(part.found),
@@ -306,7 +299,7 @@ impl Scan {
             Some(index) => {
                 let at = part.ahead.bounds.get(index).map_or(part.ahead.end, |bound| bound.0);
                 let mut again = Looking { found: Found::default(), bounds: None };
-                run(part.ahead.stream(collateral), State::Synced(at), part.ahead.end, &mut again);
+                run(part.ahead.stream(input, collateral), State::Synced(at), part.ahead.end, &mut again);
                 self.found.add(again.found);
             }
             None => {}

@@ -217,7 +217,14 @@ impl<'a> Stream<'a> {
         }
         let has_crc = fields.header.has(Header::CHECKSUM);
         if has_crc {
-            return by_checksum(rest, fields_bytes, &fields, payload_limit).map(|len| (len, true));
+            // Nearly all messages end where their kind says, or soon behind it.
+            let ended = by_text(fields.kind, reader.0, payload_limit).and_then(|payload| {
+                let nearby = payload.saturating_add(NEARBY_BYTES).min(payload_limit);
+                by_checksum(rest, fields_bytes, payload, nearby).ok()
+            });
+            let least = least_payload(fields.kind);
+            let searched = || by_checksum(rest, fields_bytes, least, payload_limit);
+            return ended.map_or_else(searched, Ok).map(|len| (len, true));
         }
         self.by_kind(&fields, reader.0).map(|payload| (fields_bytes + payload, false))
     }
@@ -302,15 +309,33 @@ static CRC: [u32; 256] = {
     table
 };
 
-/// The length of a message that ends where its checksum first fits.
-fn by_checksum(rest: &[u8], fields_bytes: usize, fields: &Fields, payload_limit: usize) -> Result<usize, NoLength> {
-    let least = match fields.kind {
+/// The fewest bytes that a payload of this kind has.
+fn least_payload(kind: Kind) -> usize {
+    match kind {
         Kind::BuildLong => 8,
         Kind::ClockSync => 16,
         Kind::Catalog { wide_id, .. } => 4 + 4 * usize::from(wide_id),
         Kind::Sbd(_) => 4,
         _ => 0,
-    };
+    }
+}
+
+/// How far behind the end of a payload's text its checksum is looked for first, in bytes: arguments stand there.
+const NEARBY_BYTES: usize = 64;
+
+/// Where the text ends with which a payload begins, if it does; its arguments follow.
+fn by_text(kind: Kind, payload: &[u8], payload_limit: usize) -> Option<usize> {
+    let payload = payload.get(..payload_limit).unwrap_or(payload);
+    match kind {
+        Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::InvalidParam | Kind::Assert | Kind::Printf(_) => {
+            memchr::memchr(0, payload).map(|end| end + 1)
+        }
+        _ => None,
+    }
+}
+
+/// The length of a message that ends where its checksum first fits, with a payload of at least so many bytes.
+fn by_checksum(rest: &[u8], fields_bytes: usize, least: usize, payload_limit: usize) -> Result<usize, NoLength> {
     let start = fields_bytes + least;
     let head = rest.get(..start).ok_or(NoLength::TooShort)?;
     let mut crc = !crc32c::crc32c(head);

@@ -264,9 +264,9 @@ struct At {
 }
 
 impl Resolve for Resolver {
-    fn resolve(&mut self, input: usize, parcel: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+    fn resolve(&mut self, input: usize, bytes: &[u8], parcel: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
         let mut feed = std::mem::take(&mut self.inputs.get_mut(input)?.feed);
-        let back = feed.take(parcel, |records, which| self.take(input, records, which, false, out));
+        let back = feed.take(bytes, parcel, |records, which| self.take(input, records, which, false, out));
         let is_done = feed.is_done();
         let state = self.inputs.get_mut(input)?;
         state.total_bytes = feed.end_bytes();
@@ -282,11 +282,18 @@ impl Resolve for Resolver {
         self.refresh_facts();
     }
 
-    fn dump(&mut self, input: usize, parcel: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
+    fn dump(
+        &mut self,
+        input: usize,
+        bytes: &[u8],
+        parcel: Parcel,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) {
         let Some(state) = self.inputs.get_mut(input) else { return };
         let mut feed = std::mem::take(&mut state.feed);
         let mut goes_on = true;
-        feed.take(parcel, |records, which| {
+        feed.take(bytes, parcel, |records, which| {
             for stored in records.stored.get(which).unwrap_or(&[]) {
                 self.enter(records, stored, ledger);
                 goes_on = goes_on && self.show(input, records, stored, out);

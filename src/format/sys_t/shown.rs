@@ -11,7 +11,8 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
     let bytes = bytes.get(..end).unwrap_or(&[]);
     // Nearly every text is like this.
     if bytes.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte)) {
-        out.push_str(std::str::from_utf8(bytes).unwrap_or(""));
+        // SAFETY: all bytes are ASCII. To have that found out once more cost 1 % of the time of a conversion.
+        out.push_str(unsafe { std::str::from_utf8_unchecked(bytes) });
         return true;
     }
     let mut is_utf8 = true;

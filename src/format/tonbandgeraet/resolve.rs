@@ -133,7 +133,7 @@ fn resolution(names: &Names, input: usize, starts: &[u64]) -> Option<Rate> {
 }
 
 impl Resolve for Resolver {
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+    fn resolve(&mut self, input: usize, _bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
         let mut records = records.downcast::<Records>().ok()?;
         self.take_part(input, &mut records, false, out);
         Some(records)
@@ -144,7 +144,14 @@ impl Resolve for Resolver {
         self.end_input(input, out);
     }
 
-    fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
+    fn dump(
+        &mut self,
+        input: usize,
+        _bytes: &[u8],
+        records: Parcel,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) {
         if let Ok(mut records) = records.downcast::<Records>() {
             self.dump_part(input, &mut records, ledger, out);
         }

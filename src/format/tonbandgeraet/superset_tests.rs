@@ -46,7 +46,7 @@ fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
         parts.push(Part::new(capture, start..end));
         start = end;
     }
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(before, scan.scan(0, part))));
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(capture, before, scan.scan(0, part))));
     let mut ledgers = vec![Ledger::default()];
     let mut stages = scan.finish(vec![facts], &mut ledgers);
     let mut ledger = ledgers.remove(0);
@@ -54,7 +54,7 @@ fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
     for part in parts {
         let records = stages.decode.decode(0, part, None);
-        stages.resolve.resolve(0, records, &mut out);
+        stages.resolve.resolve(0, capture, records, &mut out);
     }
     stages.resolve.finish(0, &mut out);
     ledger.sort();

@@ -195,7 +195,7 @@ impl Scan for Scanner {
         facts
     }
 
-    fn add(&self, before: Option<Parcel>, part: Parcel) -> Parcel {
+    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
         let before = before.and_then(|before| before.downcast::<ScanFacts>().ok());
         let Ok(part) = part.downcast::<ScanFacts>() else { return Box::new(()) };
         match before {

@@ -136,7 +136,7 @@ impl Resolver {
 }
 
 impl Resolve for Resolver {
-    fn resolve(&mut self, input: usize, records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
+    fn resolve(&mut self, input: usize, _bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel> {
         let mut records = records.downcast::<Records>().ok()?;
         let input = self.inputs.get_mut(input)?;
         input.take_part(&mut records, false, out);
@@ -152,7 +152,14 @@ impl Resolve for Resolver {
         input.end(out);
     }
 
-    fn dump(&mut self, input: usize, records: Parcel, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
+    fn dump(
+        &mut self,
+        input: usize,
+        _bytes: &[u8],
+        records: Parcel,
+        ledger: &mut Ledger,
+        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
+    ) {
         if let (Some(input), Ok(records)) = (self.inputs.get(input), records.downcast::<Records>()) {
             input.dump_part(&records, ledger, out);
         }

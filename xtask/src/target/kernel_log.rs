@@ -73,14 +73,14 @@ fn events(capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").context("the format is missing")?;
     let scan = format.open(&[FormatOptions::default()])?;
     let part = Part::new(capture, 0..capture.len());
-    let facts = Some(scan.add(None, scan.scan(0, part)));
+    let facts = Some(scan.add(capture, None, scan.scan(0, part)));
     let mut ledgers = vec![Ledger::default()];
     let mut stages = scan.finish(vec![facts], &mut ledgers);
     let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
     let mut ledger = ledgers.pop().unwrap_or_default();
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
     let records = stages.decode.decode(0, part, None);
-    stages.resolve.resolve(0, records, &mut out);
+    stages.resolve.resolve(0, capture, records, &mut out);
     stages.resolve.finish(0, &mut out);
     Ok((batch, entities, ledger))
 }

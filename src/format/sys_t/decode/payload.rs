@@ -96,7 +96,7 @@ impl Records {
         match number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
             Some((number, entry)) => {
                 stored.name = NameRef::Entry(number);
-                let value = stored.value & !entry.mask;
+                let value = stored.value & !entry.details.mask;
                 self.format(stored, &entry.format, Packing::Typed32, &value.to_le_bytes(), false);
                 if !entry.format.is_plain() {
                     self.args.push((Key::Place(0), ArgValue::Uint(value)));
@@ -134,7 +134,7 @@ impl Records {
         let number = client.and_then(|client| client.catalog(wide, id));
         if let Some((number, entry)) = number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
             stored.name = NameRef::Entry(number);
-            if stored.source == SourceRef::None && entry.source.is_some() {
+            if stored.source == SourceRef::None && entry.has_source {
                 stored.source = SourceRef::Entry(number);
             }
             return self.take_entry(stored, entry, pointers, arguments);

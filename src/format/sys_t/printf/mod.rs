@@ -34,15 +34,21 @@ impl Packing {
     }
 }
 
-/// A width or a precision.
+/// A width or a precision. In one word: formats are many, and their pieces should be small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub struct Size(u32);
+
+impl Size {
     /// Not given.
-    None,
-    /// Given by the format.
-    Fixed(u32),
+    pub const NONE: Size = Size(u32::MAX);
     /// Given by an argument.
-    Argument,
+    pub const ARGUMENT: Size = Size(u32::MAX - 1);
+
+    /// Given by the format; what is larger than any text is held down.
+    #[must_use]
+    pub fn fixed(size: u32) -> Size {
+        Size(size.min(u32::MAX - 2))
+    }
 }
 
 /// The length modifier.
@@ -154,80 +160,79 @@ pub enum Piece {
     Bad(u32),
 }
 
+/// Thousands of formats are in use at once, and stay in the processor's caches.
+const _: () = assert!(std::mem::size_of::<Piece>() <= 24);
+
 /// A compiled format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
-    text: Box<[u8]>,
-    pieces: Vec<Piece>,
-    /// Conversions that take an argument, and `*`s.
-    arguments: usize,
-    /// Of those, floating-point ones.
-    floats: usize,
-    /// Bytes of all arguments but texts, by type.
-    bytes32: usize,
-    bytes64: usize,
-    texts: usize,
+    /// With [`PAD_BYTES`] behind it.
+    padded: Box<[u8]>,
+    pieces: Box<[Piece]>,
+    counts: Counts,
     is_bad: bool,
 }
+
+/// What a format takes. Saturated, where no message could be as long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// Conversions that take an argument, and `*`s.
+    arguments: u32,
+    /// Of those, floating-point ones.
+    floats: u32,
+    texts: u32,
+    /// Bytes of all arguments but texts, by type.
+    bytes32: u32,
+    bytes64: u32,
+}
+
+/// How many bytes stand behind a format, so that any short piece of it can be copied as one block of this size.
+const PAD_BYTES: usize = 16;
 
 impl Format {
     /// Compiles a format.
     #[must_use]
     pub fn new(text: &[u8]) -> Format {
-        let mut format = Format {
-            text: text.into(),
-            pieces: Vec::new(),
-            arguments: 0,
-            floats: 0,
-            bytes32: 0,
-            bytes64: 0,
-            texts: 0,
-            is_bad: false,
-        };
+        let mut counts = Counts::default();
+        let mut pieces = Vec::new();
+        let mut is_bad = false;
         let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let mut from = 0;
         while let Some(percent) = text.get(from..).and_then(|rest| memchr::memchr(b'%', rest)).map(|index| from + index) {
             if percent > from {
-                format.pieces.push(Piece::Text(at(from), at(percent)));
+                pieces.push(Piece::Text(at(from), at(percent)));
             }
             if text.get(percent + 1) == Some(&b'%') {
-                format.pieces.push(Piece::Text(at(percent + 1), at(percent + 2)));
+                pieces.push(Piece::Text(at(percent + 1), at(percent + 2)));
                 from = percent + 2;
                 continue;
             }
             let Some((conversion, len)) = read_conversion(text.get(percent + 1..).unwrap_or(&[])) else {
-                format.pieces.push(Piece::Bad(at(percent)));
-                format.is_bad = true;
-                return format;
+                pieces.push(Piece::Bad(at(percent)));
+                is_bad = true;
+                from = text.len();
+                break;
             };
             from = percent + 1 + len;
             // `%-5%` and the like print a percent sign.
             if conversion.letter == b'%' {
-                format.pieces.push(Piece::Text(at(from - 1), at(from)));
+                pieces.push(Piece::Text(at(from - 1), at(from)));
                 continue;
             }
-            format.count(&conversion);
-            format.pieces.push(Piece::Conversion(conversion, at(percent), at(from)));
+            counts.add(&conversion);
+            pieces.push(Piece::Conversion(conversion, at(percent), at(from)));
         }
         if from < text.len() {
-            format.pieces.push(Piece::Text(at(from), at(text.len())));
+            pieces.push(Piece::Text(at(from), at(text.len())));
         }
-        format
-    }
-
-    fn count(&mut self, conversion: &Conversion) {
-        let stars = usize::from(conversion.width == Size::Argument) + usize::from(conversion.precision == Size::Argument);
-        self.arguments += 1 + stars;
-        self.floats += usize::from(conversion.class() == Class::Float);
-        self.texts += usize::from(conversion.class() == Class::Text);
-        self.bytes32 += 4 * stars + conversion.argument_bytes(Packing::Typed32).unwrap_or(0);
-        self.bytes64 += 4 * stars + conversion.argument_bytes(Packing::Typed64).unwrap_or(0);
+        let padded = text.iter().copied().chain([0; PAD_BYTES]).collect();
+        Format { padded, pieces: pieces.into(), counts, is_bad }
     }
 
     /// The format itself.
     #[must_use]
     pub fn text(&self) -> &[u8] {
-        &self.text
+        self.padded.get(..self.padded.len().saturating_sub(PAD_BYTES)).unwrap_or(&[])
     }
 
     /// Whether it has a conversion that is none.
@@ -239,7 +244,7 @@ impl Format {
     /// Whether it takes no argument.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.arguments == 0 && !self.is_bad
+        self.counts.arguments == 0 && !self.is_bad
     }
 
     /// Its pieces.
@@ -251,19 +256,14 @@ impl Format {
     /// The bytes of `arguments` that this packing takes; `None` if there are too few.
     #[must_use]
     pub fn measure(&self, packing: Packing, arguments: &[u8]) -> Option<usize> {
-        if self.texts == 0 {
-            let bytes = match packing {
-                Packing::Typed32 => self.bytes32,
-                Packing::Typed64 => self.bytes64,
-                Packing::Slots64 => 8 * self.arguments,
-                Packing::Floats32 => self.bytes32 - 4 * self.floats,
-            };
+        if self.counts.texts == 0 {
+            let bytes = self.counts.bytes(packing);
             return (bytes <= arguments.len()).then_some(bytes);
         }
         let mut reader = Reader(arguments);
-        for piece in &self.pieces {
+        for piece in &*self.pieces {
             let Piece::Conversion(conversion, ..) = piece else { continue };
-            let stars = usize::from(conversion.width == Size::Argument) + usize::from(conversion.precision == Size::Argument);
+            let stars = usize::from(conversion.width == Size::ARGUMENT) + usize::from(conversion.precision == Size::ARGUMENT);
             let star_bytes = if packing == Packing::Slots64 { 8 } else { 4 };
             reader.0 = reader.0.get(stars * star_bytes..)?;
             match conversion.argument_bytes(packing) {
@@ -288,11 +288,43 @@ impl Format {
             return typed;
         }
         match pointers {
-            Pointers::Bits64 if self.texts == 0 && self.floats == 0 && arguments.len() == 8 * self.arguments => Packing::Slots64,
-            Pointers::Bits32 if self.floats > 0 && self.measure(Packing::Floats32, arguments) == Some(arguments.len()) => {
+            Pointers::Bits64
+                if self.counts.texts == 0
+                    && self.counts.floats == 0
+                    && arguments.len() == self.counts.bytes(Packing::Slots64) =>
+            {
+                Packing::Slots64
+            }
+            Pointers::Bits32 if self.counts.floats > 0 && self.measure(Packing::Floats32, arguments) == Some(arguments.len()) => {
                 Packing::Floats32
             }
             _ => typed,
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, conversion: &Conversion) {
+        let stars = u32::from(conversion.width == Size::ARGUMENT) + u32::from(conversion.precision == Size::ARGUMENT);
+        let bytes = |packing| {
+            let bytes = conversion.argument_bytes(packing).and_then(|bytes| u32::try_from(bytes).ok());
+            4 * stars + bytes.unwrap_or(0)
+        };
+        self.arguments = self.arguments.saturating_add(1 + stars);
+        self.floats = self.floats.saturating_add(u32::from(conversion.class() == Class::Float));
+        self.texts = self.texts.saturating_add(u32::from(conversion.class() == Class::Text));
+        self.bytes32 = self.bytes32.saturating_add(bytes(Packing::Typed32));
+        self.bytes64 = self.bytes64.saturating_add(bytes(Packing::Typed64));
+    }
+
+    /// The bytes of all arguments but texts.
+    #[inline]
+    fn bytes(&self, packing: Packing) -> usize {
+        match packing {
+            Packing::Typed32 => self.bytes32 as usize,
+            Packing::Typed64 => self.bytes64 as usize,
+            Packing::Slots64 => 8 * self.arguments as usize,
+            Packing::Floats32 => self.bytes32.saturating_sub(4 * self.floats) as usize,
         }
     }
 }
@@ -305,8 +337,8 @@ fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
         space: false,
         alternate: false,
         zero: false,
-        width: Size::None,
-        precision: Size::None,
+        width: Size::NONE,
+        precision: Size::NONE,
         length: Length::Int,
         letter: 0,
     };
@@ -329,7 +361,7 @@ fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
     if peek(at) == b'.' {
         at += 1;
         conversion.precision = match read_size(text, &mut at) {
-            Size::None => Size::Fixed(0),
+            Size::NONE => Size::fixed(0),
             size => size,
         };
     }
@@ -357,7 +389,7 @@ fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
 fn read_size(text: &[u8], at: &mut usize) -> Size {
     if text.get(*at) == Some(&b'*') {
         *at += 1;
-        return Size::Argument;
+        return Size::ARGUMENT;
     }
     let start = *at;
     let mut size = 0u32;
@@ -365,7 +397,7 @@ fn read_size(text: &[u8], at: &mut usize) -> Size {
         size = size.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
         *at += 1;
     }
-    if *at == start { Size::None } else { Size::Fixed(size) }
+    if *at == start { Size::NONE } else { Size::fixed(size) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Class, Conversion, Format, Length, Packing, Piece, Size, WIDTH_LIMIT};
+use super::{Class, Conversion, Format, Length, PAD_BYTES, Packing, Piece, Size, WIDTH_LIMIT};
 use crate::format::sys_t::record::{Marks, Reader};
 
 /// An argument as it was packed.
@@ -45,12 +45,12 @@ impl Writer {
     ) -> Marks {
         let mut marks = Marks::default();
         let mut reader = Reader(arguments);
-        let text = |from: u32, to: u32| format.text.get(from as usize..to as usize).unwrap_or(&[]);
-        for piece in &format.pieces {
+        let text = |from: u32, to: u32| format.text().get(from as usize..to as usize).unwrap_or(&[]);
+        for piece in &*format.pieces {
             match *piece {
-                Piece::Text(from, to) => push_piece(out, &format.text, from as usize, to as usize),
+                Piece::Text(from, to) => push_piece(out, &format.padded, from as usize, to as usize),
                 Piece::Bad(from) => {
-                    out.extend_from_slice(format.text.get(from as usize..).unwrap_or(&[]));
+                    out.extend_from_slice(format.text().get(from as usize..).unwrap_or(&[]));
                     marks.add(Marks::BAD_FORMAT);
                 }
                 // Once arguments are missing, the conversions themselves are shown.
@@ -83,18 +83,18 @@ impl Writer {
             if packing == Packing::Slots64 { reader.u64().map(|value| value as i32) } else { reader.u32().map(u32::cast_signed) }
         };
         let mut width = match conversion.width {
-            Size::None => 0,
-            Size::Fixed(width) => width,
-            Size::Argument => {
+            Size::NONE => 0,
+            Size::ARGUMENT => {
                 let width = star(reader)?;
                 conversion.left |= width < 0;
                 width.unsigned_abs()
             }
+            Size(width) => width,
         };
         let mut precision = match conversion.precision {
-            Size::None => None,
-            Size::Fixed(precision) => Some(precision),
-            Size::Argument => u32::try_from(star(reader)?).ok(),
+            Size::NONE => None,
+            Size::ARGUMENT => u32::try_from(star(reader)?).ok(),
+            Size(precision) => Some(precision),
         };
         let limit_of_precision = if conversion.class() == Class::Text { u32::MAX } else { WIDTH_LIMIT };
         if width > WIDTH_LIMIT || precision.is_some_and(|precision| precision > limit_of_precision) {
@@ -349,11 +349,11 @@ fn truncated(raw: u64, bytes: usize, length: Length) -> u64 {
 
 /// Appends a piece of a format. A copy of fixed length that is cut off costs less than one of variable length, and pieces are short.
 #[inline]
-fn push_piece(out: &mut Vec<u8>, text: &[u8], from: usize, to: usize) {
+fn push_piece(out: &mut Vec<u8>, padded: &[u8], from: usize, to: usize) {
     let len = to.saturating_sub(from);
-    match text.get(from..).and_then(|rest| rest.first_chunk::<16>()) {
-        Some(chunk) if len <= 16 => push_digits(out, chunk, len),
-        _ => out.extend_from_slice(text.get(from..to).unwrap_or(&[])),
+    match padded.get(from..).and_then(|rest| rest.first_chunk::<PAD_BYTES>()) {
+        Some(chunk) if len <= PAD_BYTES => push_digits(out, chunk, len),
+        _ => out.extend_from_slice(padded.get(from..to).unwrap_or(&[])),
     }
 }
 

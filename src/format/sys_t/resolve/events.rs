@@ -175,7 +175,7 @@ impl Resolver {
         let counter = match stored.name {
             NameRef::Entry(number) => {
                 let entry = self.collateral.entry(number).filter(|entry| !entry.format.is_plain());
-                entry.map(|entry| (number, entry.label.as_str(), stored.extra))
+                entry.map(|entry| (number, entry.details.label.as_str(), stored.extra))
             }
             _ if self.short_as_counter => Some((u32::MAX, "short value", stored.value)),
             _ => None,

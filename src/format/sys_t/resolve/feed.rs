@@ -163,8 +163,8 @@ impl Feed {
         Feed { way, decoder, end_bytes: 0, is_done: false }
     }
 
-    /// Takes the next parcel. `each` gets records, and which of them count. Gives the parcel back for its memory.
-    pub fn take(&mut self, parcel: Parcel, mut each: impl FnMut(&Records, Range<usize>)) -> Option<Parcel> {
+    /// Takes the next parcel of `input`. `each` gets records, and which of them count. Gives the parcel back for its memory.
+    pub fn take(&mut self, input: &[u8], parcel: Parcel, mut each: impl FnMut(&Records, Range<usize>)) -> Option<Parcel> {
         match &mut self.way {
             Way::Text => {
                 let part = parcel.downcast::<TextPart>().ok()?;
@@ -175,7 +175,7 @@ impl Feed {
             Way::Raw(joiner) => {
                 let part = parcel.downcast::<RawPart>().ok()?;
                 self.end_bytes = part.input_len() as u64;
-                let (before, records, first) = joiner.join(&part, &self.decoder);
+                let (before, records, first) = joiner.join(&part, input, &self.decoder);
                 each(before, 0..before.stored.len());
                 each(records, first..records.stored.len());
                 self.is_done = part.is_last();

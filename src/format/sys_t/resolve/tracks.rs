@@ -319,7 +319,7 @@ impl Tracks {
             NameRef::Entry(entry) => {
                 let known = self.entry_names.get_mut(entry as usize)?;
                 if known.is_none() {
-                    *known = entities.add_name(&collateral.entry(entry)?.label);
+                    *known = entities.add_name(&collateral.entry(entry)?.details.label);
                 }
                 *known
             }
@@ -347,7 +347,7 @@ impl Tracks {
             SourceRef::Entry(entry) => {
                 let known = self.entry_sources.get_mut(entry as usize)?;
                 if known.is_none() {
-                    let (file, line) = collateral.entry(entry)?.source.as_ref()?;
+                    let (file, line) = collateral.entry(entry)?.details.source.as_ref()?;
                     *known = entities.add_source(Source { file: file.as_str().into(), function: None, line: *line });
                 }
                 *known
