@@ -1,7 +1,8 @@
 //! The raw transport: messages, one after the other, with nothing between them.
 //!
 //! How long a message is follows from its length field, else from its checksum (the payload grows until it fits; first from the end of
-//! its text on, if it begins with one), else from its kind where that tells. Build texts, raw data and unknown catalog formats tell nothing: such a stream needs lengths or checksums.
+//! its text on, if it begins with one), else from its kind where that tells. Build texts, raw data and unknown catalog formats tell
+//! nothing: such a stream needs lengths or checksums.
 //!
 //! After damage, and where a part begins, a place to go on is looked for: an *anchor*, from which several legal messages follow each
 //! other, or one whose checksum fits. Short forms have nothing that could be checked and count for nothing there.
