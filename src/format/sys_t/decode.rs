@@ -25,9 +25,6 @@ pub const KEPT_RAW_BYTES: usize = 256;
 /// How many bytes of raw data are shown of one message.
 pub const SHOWN_DATA_BYTES: usize = 4096;
 
-/// How many different printf formats of one part are kept compiled.
-const FORMATS_LIMIT: usize = 1 << 14;
-
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -513,20 +510,17 @@ impl Records {
         }
     }
 
-    /// A name of the part.
-    fn local_name(&mut self, bytes: &[u8]) -> NameRef {
+    /// A name of the part. There is no limit: which names come first depends on where parts begin, and a part has only so many bytes.
+    fn local_name(&mut self, bytes: &[u8]) -> u32 {
         if let Some(&index) = self.name_of.get(bytes) {
-            return NameRef::Local(index);
-        }
-        if self.names.len() >= FORMATS_LIMIT {
-            return NameRef::Body;
+            return index;
         }
         let mut name = String::new();
         shown::push(bytes, &mut name);
         let index = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         self.names.push(name);
         self.name_of.insert(bytes.into(), index);
-        NameRef::Local(index)
+        index
     }
 
     fn take_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<Found>, location: Option<Location>) {
