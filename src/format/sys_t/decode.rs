@@ -399,7 +399,8 @@ impl Records {
         stored.value = value;
         stored.extra = context.len as u64;
         if context.place.is_some() {
-            let key = SenderKey { sender: Sender::Unknown, unit: 0, place: context.place };
+            // No message has this unit: a short one of the same place may have a client.
+            let key = SenderKey { sender: Sender::Unknown, unit: u16::MAX, place: context.place };
             stored.sender = self.sender_without_client(key);
         }
         self.stored.push(stored);
