@@ -87,6 +87,8 @@ pub enum Notice {
     Beginless,
     /// A packet of unknown layout.
     UnknownPacket,
+    /// The scheme of time stamps is none whose meaning is known; the value is its number.
+    UnknownTime,
     /// The clock's frequency in Hz, in [`Stored::value`].
     Frequency,
 }
@@ -106,6 +108,7 @@ impl Notice {
             Notice::Unfinished => "unfinished message",
             Notice::Beginless => "beginless message",
             Notice::UnknownPacket => "unknown packet",
+            Notice::UnknownTime => "unknown time stamps",
             Notice::Frequency => "FREQ",
         }
     }

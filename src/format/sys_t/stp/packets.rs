@@ -409,6 +409,10 @@ impl Packets {
         };
         self.go_to(0, 0, take);
         self.is_told = true;
+        if !matches!(version & 7, 2..=4) {
+            // Nothing tells how long their time stamps are but for the oldest, and those are not moved by.
+            take.notice(Notice::UnknownTime, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
+        }
         if version & 8 == 0 {
             return Some(at + 4);
         }
