@@ -38,7 +38,7 @@ pub const TRACK_LIMIT: LossKind = loss("track_limit", "there are more senders th
 /// Why a frame is no message.
 pub fn of_malformed(reason: Malformed) -> LossKind {
     match reason {
-        Malformed::Empty => loss("empty_message", "a marker has no message behind it"),
+        Malformed::Empty => loss("empty_message", "a message has no byte"),
         Malformed::TooShort => loss("short_message", "a message ends within a field"),
         Malformed::ReservedBits => loss("reserved_bits", "a message has reserved bits set"),
         Malformed::UnknownType => loss("unknown_type", "a message is of unknown type"),
