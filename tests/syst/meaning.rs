@@ -1,5 +1,9 @@
 //! What the trace shows, through an independent reader.
 
+use traceconv::format::OptionValue;
+use traceconv::format::sys_t::stp::NibbleOrder;
+use traceconv::format::sys_t::stp::encode::{Ending, TimeScheme, Writer};
+
 use crate::captures::{self, subject};
 use crate::common::run::{Cut, Subject};
 
@@ -35,5 +39,58 @@ fn the_same_messages_by_every_transport() {
     assert_eq!(texts("syst-raw", captures::raw(), "every_kind"), text);
     for capture in ["natural_flags", "natural_lsb", "delta_told_lsb", "gray_marked", "tpiu"] {
         assert_eq!(texts("syst-stp", captures::stp(), capture), text, "{capture}");
+    }
+}
+
+/// A stream of one short message, on a master that lost data before.
+fn one_short_message(with_loss: bool) -> Vec<u8> {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.go_to(7, 0);
+    if with_loss {
+        writer.master_error(1);
+    }
+    writer.message(&[0x51, 0, 0, 0], 100, Ending::Flag);
+    writer.finish()
+}
+
+#[test]
+fn what_the_transport_says_of_a_channel_does_not_hide_its_client() {
+    let xml = b"<Collateral><Client Name=\"only\"><Short32><Format ID=\"5\">five</Format></Short32></Client></Collateral>";
+    let mut subject = Subject::new("syst-stp");
+    let file = OptionValue::File { path: "only.xml".into(), bytes: xml.as_slice().into() };
+    subject.options.own.push(("collateral", file));
+    for with_loss in [false, true] {
+        let run = subject.convert(&one_short_message(with_loss), Cut::WHOLE);
+        let names: Vec<String> = run.read().instants.into_iter().map(|instant| instant.name).collect();
+        assert!(names.iter().any(|name| name == "five"), "{names:?}");
+        // Nothing but that there is no other client speaks for it: that is said.
+        let detail = run.summary.facts.details.iter().find(|detail| detail.name == "client");
+        assert!(detail.is_some_and(|detail| detail.value.contains("only")), "{:?}", run.summary.facts.details);
+    }
+}
+
+#[test]
+fn a_stream_of_one_message_is_told_by_it() {
+    let probe = Subject::new("syst-stp").format.probe(&one_short_message(false), true);
+    assert!(probe.is_some_and(|probe| probe.reason.contains("1 of 1 messages")));
+}
+
+#[test]
+fn time_stamps_of_an_unknown_scheme_are_said_to_be() {
+    let codes = |version: u8| {
+        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+        writer.sync();
+        let mut stream = writer.finish();
+        // The version is the last nibble: 21 F, 0, F 0 0 and it.
+        let last = stream.len() - 1;
+        stream[last] = stream[last] & 0xF | version << 4;
+        subject("syst-stp").dump(&stream, Cut::WHOLE, |view| view.record.to_owned())
+    };
+    for version in [0, 1, 5, 6, 7] {
+        assert_eq!(codes(version), ["unknown time stamps"], "{version}");
+    }
+    for version in [2, 3, 4] {
+        assert!(codes(version).is_empty(), "{version}");
     }
 }

@@ -1,7 +1,10 @@
 //! Contracts that hold for any input: cuts do not show, bytes add up, nothing panics.
 
 use proptest::prelude::*;
+use traceconv::format::OptionValue;
+use traceconv::format::sys_t::encode::{Draft, Origin, encode};
 use traceconv::format::sys_t::generate::{Carrier, GenerateOptions, generate};
+use traceconv::format::sys_t::record::{Kind, Pointers};
 use traceconv::format::sys_t::stp::NibbleOrder;
 
 use crate::captures::{all_messages, line, subject};
@@ -145,4 +148,65 @@ fn a_line_cut_anywhere_never_hides_the_next_one() {
             records.iter().filter(|record| !record.contains("\"record\":\"console\"") && !record.contains("odd digits")).count();
         assert!(found + 1 >= lines.len(), "{found} of {} after byte {at} was taken out", lines.len());
     }
+}
+
+/// Two clients that differ in the build they hold for, and a third of all modules.
+fn collateral_of_builds() -> Subject {
+    let client = |name: &str, build: u32| {
+        format!(
+            "<Client Name=\"{name}\"><Guids><Guid ID=\"{{00000000-0000-0000-0000-000000000000}}\" \
+             Mask=\"{{00000000-0000-0000-0000-000000000000}}\"/></Guids><Builds><Build ID=\"{build}\"/></Builds>\
+             <Catalog32><Format ID=\"1\">{name} says %d</Format></Catalog32></Client>"
+        )
+    };
+    let xml = format!("<Collateral>{}{}</Collateral>", client("old", 1), client("new", 2));
+    let mut subject = Subject::new("syst-text");
+    let file = OptionValue::File { path: "builds.xml".into(), bytes: xml.into_bytes().into() };
+    subject.options.own.push(("collateral", file));
+    subject
+}
+
+fn of_module(kind: Kind, unit: u16, payload: &[u8]) -> String {
+    let mut frame = Vec::new();
+    encode(&Draft { origin: Origin::Module(5, unit), ..Draft::new(kind, payload) }, &mut frame);
+    line(&frame)
+}
+
+#[test]
+fn the_last_build_counts_wherever_the_parts_begin() {
+    let subject = collateral_of_builds();
+    let says = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
+    let said = |unit| of_module(says, unit, &[1, 0, 0, 0, 9, 0, 0, 0]);
+    let long = |build: u64| of_module(Kind::BuildLong, 0, &build.to_le_bytes());
+    let compact = |build: u64| of_module(Kind::BuildCompact32, 0, &build.to_le_bytes());
+    // A build of the module, then one of nobody: the later one counts, for units that have spoken and for those that have not.
+    let text = [said(1), long(1), said(1), compact(2), said(1), said(2), long(1), said(3), said(1)].concat();
+    check(&subject, text.as_bytes(), &[1, 64, 100]);
+    let records = subject.dump(text.as_bytes(), Cut::WHOLE, views::record);
+    let who: Vec<&str> = records
+        .iter()
+        .filter(|record| record.contains("says"))
+        .map(|record| &record[record.find("says").unwrap() - 4..][..3])
+        .collect();
+    assert_eq!(who, ["old", "old", "new", "new", "old", "old"]);
+}
+
+#[test]
+fn more_builds_than_are_kept_are_the_same_for_all_parts() {
+    let says = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
+    let said = of_module(says, 1, &[1, 0, 0, 0, 9, 0, 0, 0]);
+    let text: String =
+        (0..5000u64).map(|number| of_module(Kind::BuildLong, 0, &(1 + number % 2).to_le_bytes()) + &said).collect();
+    check(&collateral_of_builds(), text.as_bytes(), &[10_000, 50_000]);
+}
+
+#[test]
+fn the_number_of_names_in_a_part_does_not_show() {
+    let mut raw = Vec::new();
+    for number in 0..20_000u32 {
+        let text = format!("{number} %%\0");
+        let kind = if number % 2 == 0 { Kind::FunctionEnter } else { Kind::Printf(Pointers::Bits32) };
+        encode(&Draft { with_length: true, ..Draft::new(kind, text.as_bytes()) }, &mut raw);
+    }
+    check(&Subject::new("syst-raw"), &raw, &[10_000]);
 }

@@ -17,6 +17,7 @@ use super::collateral::{Collateral, Found, Sender};
 use super::printf::Format;
 use super::printf::write::Writer;
 use super::record::{Location, Malformed, Marks, Message};
+use super::scan::Builds;
 use super::shown;
 
 /// How many bytes of a frame that is no message are shown.
@@ -24,9 +25,6 @@ pub const KEPT_RAW_BYTES: usize = 256;
 
 /// How many bytes of raw data are shown of one message.
 pub const SHOWN_DATA_BYTES: usize = 4096;
-
-/// How many different printf formats of one part are kept compiled.
-const FORMATS_LIMIT: usize = 1 << 14;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +87,8 @@ pub enum Notice {
     Beginless,
     /// A packet of unknown layout.
     UnknownPacket,
+    /// The scheme of time stamps is none whose meaning is known; the value is its number.
+    UnknownTime,
     /// The clock's frequency in Hz, in [`Stored::value`].
     Frequency,
 }
@@ -108,6 +108,7 @@ impl Notice {
             Notice::Unfinished => "unfinished message",
             Notice::Beginless => "beginless message",
             Notice::UnknownPacket => "unknown packet",
+            Notice::UnknownTime => "unknown time stamps",
             Notice::Frequency => "FREQ",
         }
     }
@@ -275,8 +276,10 @@ pub struct Records {
     pub sources: Vec<PartSource>,
     /// Bytes that became records, or that belong to them.
     pub ok_bytes: u64,
-    /// The builds that senders told last.
-    builds: FxHashMap<Sender, u64>,
+    /// The builds that senders told last, and where, in a stream that is decoded in order.
+    builds: FxHashMap<Sender, (u64, u64)>,
+    /// By sender: the build for which its client was chosen.
+    chosen_for: Vec<Option<u64>>,
     sender_of: FxHashMap<SenderKey, u32>,
     /// Senders that were looked up, each at [`SenderKey::place_in_recent`].
     recent_senders: [Option<(SenderKey, u32)>; RECENT_SENDERS],
@@ -295,8 +298,8 @@ pub struct Records {
 pub struct Decoder {
     /// The catalogs.
     pub collateral: Arc<Collateral>,
-    /// The builds of text and raw inputs, by where they are told; found by the first pass if the choice of clients needs them.
-    pub builds: Arc<Vec<(u64, Sender, u64)>>,
+    /// The builds of text and raw inputs, found by the first pass: their parts are decoded in any order.
+    pub builds: Option<Arc<Builds>>,
     /// The program that ran on the target: it may have formats, too.
     pub symbols: Option<Arc<Symbols>>,
 }
@@ -322,6 +325,7 @@ impl Records {
         self.texts.clear();
         self.args.clear();
         self.senders.clear();
+        self.chosen_for.clear();
         self.names.clear();
         self.sources.clear();
         self.ok_bytes = 0;
@@ -331,11 +335,6 @@ impl Records {
         self.format_of.clear();
         self.formats.clear();
         self.source_of.clear();
-    }
-
-    /// Forgets which builds were told: the next part is another one, and what was told before it is looked up.
-    pub fn forget_builds(&mut self) {
-        self.builds.clear();
     }
 
     /// A text of this part; empty for a foreign reference.
@@ -373,7 +372,7 @@ impl Records {
             SenderKey { sender, unit: header.unit(), place: context.place }
         };
         if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
-            self.take_build(decoder, key.sender, build);
+            self.take_build(decoder, key.sender, build, context.offset);
         }
         let sender = self.sender(decoder, key, context.offset);
         let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };
@@ -424,7 +423,8 @@ impl Records {
         stored.value = value;
         stored.extra = context.len as u64;
         if context.place.is_some() {
-            let key = SenderKey { sender: Sender::Unknown, unit: 0, place: context.place };
+            // No message has this unit: a short one of the same place may have a client.
+            let key = SenderKey { sender: Sender::Unknown, unit: u16::MAX, place: context.place };
             stored.sender = self.sender_without_client(key);
         }
         self.stored.push(stored);
@@ -472,12 +472,20 @@ impl Records {
     }
 
     fn look_up_sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
-        let index = match self.sender_of.get(&key) {
-            Some(&index) => index,
-            None => {
-                let build = self.build_of(decoder, key.sender, offset);
+        let build = self.build_of(decoder, key.sender, offset);
+        let known = self.sender_of.get(&key).map(|&index| index as usize);
+        let index = match known {
+            Some(index) if self.chosen_for.get(index) == Some(&build) => index as u32,
+            _ => {
                 let found = decoder.collateral.client(key.sender, key.place, build);
-                self.add_sender(PartSender { key, found })
+                match known {
+                    Some(index) if self.senders.get(index).is_some_and(|sender| sender.found == found) => {
+                        self.chosen_for[index] = build;
+                        index as u32
+                    }
+                    // What was said before a build keeps its client: the sender goes on under a new number.
+                    _ => self.add_sender(PartSender { key, found }, build),
+                }
             }
         };
         self.recent_senders[key.place_in_recent()] = Some((key, index));
@@ -487,68 +495,55 @@ impl Records {
     fn sender_without_client(&mut self, key: SenderKey) -> u32 {
         match self.sender_of.get(&key) {
             Some(&index) => index,
-            None => self.add_sender(PartSender { key, found: None }),
+            None => self.add_sender(PartSender { key, found: None }, None),
         }
     }
 
-    fn add_sender(&mut self, sender: PartSender) -> u32 {
+    fn add_sender(&mut self, sender: PartSender, build: Option<u64>) -> u32 {
         let index = u32::try_from(self.senders.len()).unwrap_or(u32::MAX);
         self.sender_of.insert(sender.key, index);
         self.senders.push(sender);
+        self.chosen_for.push(build);
         index
     }
 
     /// The build that a sender told last before `offset`.
-    fn build_of(&mut self, decoder: &Decoder, sender: Sender, offset: u64) -> Option<u64> {
+    fn build_of(&self, decoder: &Decoder, sender: Sender, offset: u64) -> Option<u64> {
         if !decoder.collateral.has_builds() {
             return None;
         }
+        let told_by = |of| match &decoder.builds {
+            Some(builds) => builds.before(of, offset),
+            None => self.builds.get(&of).copied(),
+        };
+        let own = told_by(sender);
         // A compact build names no sender: it is of those that have no GUID.
-        let told_by = |of: Sender| of == sender || (of == Sender::Unknown && matches!(sender, Sender::Module(_)));
-        let here = self.builds.get(&sender).or_else(|| self.builds.iter().find(|(of, _)| told_by(**of)).map(|(_, build)| build));
-        here.copied().or_else(|| {
-            let before = decoder.builds.iter().rev().find(|(at, of, _)| *at <= offset && told_by(*of));
-            before.map(|(.., build)| *build)
-        })
+        let compact = if matches!(sender, Sender::Module(_)) { told_by(Sender::Unknown) } else { None };
+        own.max(compact).map(|(_, build)| build)
     }
 
     #[cold]
-    fn take_build(&mut self, decoder: &Decoder, sender: Sender, build: u64) {
-        if !decoder.collateral.has_builds() {
-            return;
-        }
-        self.builds.insert(sender, build);
-        for index in 0..self.senders.len() {
-            let key = self.senders[index].key;
-            let is_present = self.sender_of.get(&key).is_some_and(|&present| present as usize == index);
-            if !is_present {
-                continue;
+    fn take_build(&mut self, decoder: &Decoder, sender: Sender, build: u64, offset: u64) {
+        if decoder.collateral.has_builds() {
+            if decoder.builds.is_none() {
+                self.builds.insert(sender, (offset, build));
             }
-            if key.sender == sender || (sender == Sender::Unknown && matches!(key.sender, Sender::Module(_))) {
-                let found = decoder.collateral.client(key.sender, key.place, Some(build));
-                if found != self.senders[index].found {
-                    // What was said before keeps its client: the sender goes on under a new number.
-                    let next = self.add_sender(PartSender { key, found });
-                    self.recent_senders[key.place_in_recent()] = Some((key, next));
-                }
-            }
+            // Clients are chosen anew.
+            self.recent_senders = [None; RECENT_SENDERS];
         }
     }
 
-    /// A name of the part.
-    fn local_name(&mut self, bytes: &[u8]) -> NameRef {
+    /// A name of the part. There is no limit: which names come first depends on where parts begin, and a part has only so many bytes.
+    fn local_name(&mut self, bytes: &[u8]) -> u32 {
         if let Some(&index) = self.name_of.get(bytes) {
-            return NameRef::Local(index);
-        }
-        if self.names.len() >= FORMATS_LIMIT {
-            return NameRef::Body;
+            return index;
         }
         let mut name = String::new();
         shown::push(bytes, &mut name);
         let index = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         self.names.push(name);
         self.name_of.insert(bytes.into(), index);
-        NameRef::Local(index)
+        index
     }
 
     fn take_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<Found>, location: Option<Location>) {

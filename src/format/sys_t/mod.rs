@@ -319,7 +319,7 @@ impl Scan for Scanner {
             .iter_mut()
             .map(|found| Decoder {
                 collateral: collateral.clone(),
-                builds: Arc::new(std::mem::take(&mut found.builds)),
+                builds: (self.transport != Transport::Stp).then(|| Arc::new(found.take_builds())),
                 symbols: self.settings.symbols.as_ref().map(|(_, symbols)| symbols.clone()),
             })
             .collect();
@@ -413,7 +413,6 @@ impl Decode for Decoders {
             Transport::Text => {
                 let mut text = spare.and_then(|spare| spare.downcast::<TextPart>().ok()).unwrap_or_default();
                 text.records.reset(part.start as u64);
-                text.records.forget_builds();
                 (text.end, text.is_last) = (part.end, is_last);
                 text::decode(decoder, part, &mut text.records);
                 text

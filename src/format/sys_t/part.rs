@@ -163,7 +163,6 @@ impl RawPart {
     /// Decodes a part. The memory is used again.
     pub fn decode(&mut self, decoder: &Decoder, part: Part<'_>) {
         self.records.reset(part.start as u64);
-        self.records.forget_builds();
         let view = self.ahead.begin(part);
         let stream = Stream { bytes: view, base: part.start, collateral: &decoder.collateral };
         let mut take = IntoRecords { decoder, records: &mut self.records, bounds: Some(&mut self.ahead.bounds) };
@@ -213,7 +212,6 @@ impl Joiner {
     pub fn join<'a>(&'a mut self, part: &'a RawPart, input: &[u8], decoder: &Decoder) -> (&'a Records, &'a Records, usize) {
         let first = if let State::Lost(Some(since), _) = self.state { since.min(part.ahead.start) } else { part.ahead.start };
         self.bridge.reset(first as u64);
-        self.bridge.forget_builds();
         let mut take = IntoRecords { decoder, records: &mut self.bridge, bounds: None };
         let met = part.ahead.meet(&mut self.state, input, &decoder.collateral, &mut take);
         let first = met.and_then(|index| part.ahead.bounds.get(index)).map_or(part.records.stored.len(), |bound| bound.1);

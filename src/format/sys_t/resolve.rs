@@ -333,6 +333,10 @@ impl Resolver {
         self.facts.details.extend(input.feed.details());
         self.facts.details.extend(self.program.0.iter().cloned());
         self.facts.details.extend(self.tally.details());
+        if let Some(client) = self.collateral.clients.first().filter(|_| self.tracks.assumes_client) {
+            let value = format!("{:?}, also for senders that the collateral does not name", client.name);
+            self.facts.details.push(Detail { name: "client", value, source: "assumed: there is no other".into() });
+        }
         self.facts.hints = input.clock.hints();
         self.facts.hints.extend(self.program.1.iter().cloned());
         self.facts.hints.extend(self.tally.hints(self.transport, !self.collateral.clients.is_empty()));

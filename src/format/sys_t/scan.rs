@@ -1,11 +1,16 @@
 //! What the first pass finds: whether messages have times, what the message clock is, which builds were told.
 
+use rustc_hash::FxHashMap;
+
 use super::collateral::Sender;
 use super::record::{Header, Kind, Marks, Message};
 use super::stp::correlate::{Correlator, Pair};
 
-/// How many builds are kept.
+/// How many builds are believed; those behind them are not. Wherever parts begin, these are the same.
 const BUILDS_LIMIT: usize = 1 << 12;
+
+/// How many builds of a part are kept: some may be told by the part before already, but at most one for each of those that it kept.
+const FOUND_BUILDS_LIMIT: usize = 2 * BUILDS_LIMIT;
 
 /// How many time stamps tell where the messages' clock begins.
 const FIRST_TIMESTAMPS: usize = 9;
@@ -24,7 +29,9 @@ pub struct Found {
     /// Value of the message clock in the first clock message.
     pub first_clock: Option<u64>,
     /// Where builds were told, by whom, and which.
-    pub builds: Vec<(u64, Sender, u64)>,
+    builds: Vec<(u64, Sender, u64)>,
+    /// The last one of each sender.
+    last_builds: FxHashMap<Sender, u64>,
     /// What is known about STP.
     pub stp: super::stp::Evidence,
     /// The source of STP in CoreSight frames, if the input is made of such.
@@ -108,10 +115,48 @@ impl Found {
     }
 
     fn add_build(&mut self, build: (u64, Sender, u64)) {
-        let told = self.builds.iter().rev().find(|(_, sender, _)| *sender == build.1);
-        if self.builds.len() < BUILDS_LIMIT && told.is_none_or(|(.., told)| *told != build.2) {
-            self.builds.push(build);
+        let (_, sender, number) = build;
+        if self.builds.len() >= FOUND_BUILDS_LIMIT || self.last_builds.get(&sender) == Some(&number) {
+            return;
         }
+        // What a module tells and what nobody tells is of the same messages: the later one counts, though it was told before.
+        match sender {
+            Sender::Unknown => self.last_builds.retain(|of, _| matches!(of, Sender::Guid(_))),
+            Sender::Module(_) => drop(self.last_builds.remove(&Sender::Unknown)),
+            Sender::Guid(_) => {}
+        }
+        self.last_builds.insert(sender, number);
+        self.builds.push(build);
+    }
+
+    /// The builds that are believed. They are taken out.
+    pub fn take_builds(&mut self) -> Builds {
+        Builds::new(std::mem::take(&mut self.builds))
+    }
+}
+
+/// Which builds were told in an input, and where.
+#[derive(Debug, Default)]
+pub struct Builds {
+    /// By sender: offsets and numbers, in file order.
+    told: FxHashMap<Sender, Vec<(u64, u64)>>,
+}
+
+impl Builds {
+    fn new(mut all: Vec<(u64, Sender, u64)>) -> Builds {
+        all.truncate(BUILDS_LIMIT);
+        let mut told: FxHashMap<Sender, Vec<(u64, u64)>> = FxHashMap::default();
+        for (offset, sender, build) in all {
+            told.entry(sender).or_default().push((offset, build));
+        }
+        Builds { told }
+    }
+
+    /// What a sender told last, up to a place: where, and the number.
+    #[must_use]
+    pub fn before(&self, sender: Sender, offset: u64) -> Option<(u64, u64)> {
+        let told = self.told.get(&sender)?;
+        told.get(told.partition_point(|(at, _)| *at <= offset).checked_sub(1)?).copied()
     }
 }
 

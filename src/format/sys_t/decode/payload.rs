@@ -1,6 +1,6 @@
 //! Payloads: texts, formats with their arguments, data.
 
-use super::{ArgValue, Decoder, FORMATS_LIMIT, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, What, program};
+use super::{ArgValue, Decoder, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, What, program};
 use crate::format::sys_t::collateral::{Client, Entry, Found};
 use crate::format::sys_t::printf::write::{Value, Writer};
 use crate::format::sys_t::printf::{Format, Packing};
@@ -49,7 +49,7 @@ impl Records {
                     }
                     None => name.extend(protocol.to_string().bytes()),
                 }
-                stored.name = self.local_name(&name);
+                stored.name = NameRef::Local(self.local_name(&name));
                 self.take_data(message.payload);
             }
             Kind::Sbd(subtype) => self.take_sbd(stored, subtype, message.payload),
@@ -74,7 +74,7 @@ impl Records {
         stored.what = what;
         let (text, _) = Reader(payload).text();
         self.push_body(stored, text);
-        stored.name = self.local_name(text);
+        stored.name = NameRef::Local(self.local_name(text));
     }
 
     fn take_build_text(&mut self, stored: &mut Stored, message: &Message<'_>) {
@@ -84,7 +84,7 @@ impl Records {
             return;
         };
         stored.value = build;
-        stored.name = self.local_name(format!("build {build:#x}").as_bytes());
+        stored.name = NameRef::Local(self.local_name(format!("build {build:#x}").as_bytes()));
         if message.fields.kind == Kind::BuildLong {
             let (text, _) = Reader(message.payload.get(8..).unwrap_or(&[])).text();
             self.push_body(stored, text);
@@ -147,7 +147,7 @@ impl Records {
             let packing = |format: &Format| format.catalog_packing(pointers, arguments);
             return self.take_format(stored, text, packing, arguments);
         }
-        stored.name = self.local_name(format!("catalog {id:#x}").as_bytes());
+        stored.name = NameRef::Local(self.local_name(format!("catalog {id:#x}").as_bytes()));
         for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
             let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
             self.args.push((Key::Place(place), ArgValue::Hex(value)));
@@ -176,21 +176,14 @@ impl Records {
     /// Prints a format that is a text of the message or the program; it is compiled once for the part.
     fn take_format(&mut self, stored: &mut Stored, text: &[u8], packing: impl Fn(&Format) -> Packing, arguments: &[u8]) {
         let index = match self.format_of.get(text) {
-            Some(&index) => Some(index),
-            None if self.formats.len() >= FORMATS_LIMIT => None,
-            None => match self.local_name(text) {
-                NameRef::Local(name) => {
-                    let index = u32::try_from(self.formats.len()).unwrap_or(u32::MAX);
-                    self.formats.push((Format::new(text), name));
-                    self.format_of.insert(text.into(), index);
-                    Some(index)
-                }
-                _ => None,
-            },
-        };
-        let Some(index) = index else {
-            let format = Format::new(text);
-            return self.format(stored, &format, packing(&format), arguments, true);
+            Some(&index) => index,
+            None => {
+                let name = self.local_name(text);
+                let index = u32::try_from(self.formats.len()).unwrap_or(u32::MAX);
+                self.formats.push((Format::new(text), name));
+                self.format_of.insert(text.into(), index);
+                index
+            }
         };
         let formats = std::mem::take(&mut self.formats);
         if let Some((format, name)) = formats.get(index as usize) {
@@ -247,7 +240,7 @@ impl Records {
             Some(text) => name.extend_from_slice(text),
             None => name.extend(format!("{:#x}", sbd.id).bytes()),
         }
-        stored.name = self.local_name(&name);
+        stored.name = NameRef::Local(self.local_name(&name));
         self.args.push((Key::Id, ArgValue::Hex(sbd.id)));
         if let Some(address) = sbd.address {
             self.args.push((Key::Address, ArgValue::Hex(address)));

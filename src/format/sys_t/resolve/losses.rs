@@ -38,7 +38,7 @@ pub const TRACK_LIMIT: LossKind = loss("track_limit", "there are more senders th
 /// Why a frame is no message.
 pub fn of_malformed(reason: Malformed) -> LossKind {
     match reason {
-        Malformed::Empty => loss("empty_message", "a marker has no message behind it"),
+        Malformed::Empty => loss("empty_message", "a message has no byte"),
         Malformed::TooShort => loss("short_message", "a message ends within a field"),
         Malformed::ReservedBits => loss("reserved_bits", "a message has reserved bits set"),
         Malformed::UnknownType => loss("unknown_type", "a message is of unknown type"),
@@ -60,6 +60,11 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
         Notice::GlobalError => (loss("global_error", "the target lost data"), false, 1),
         Notice::Unfinished => (loss("unfinished_message", "a message was cut off by the next one, or by the end"), false, 1),
         Notice::Beginless => (loss("beginless_message", "a message lacks its beginning"), false, 1),
+        Notice::UnknownTime => (
+            repair("unknown_time", "the stream's time stamps are of a scheme that is not public: times are not to be trusted"),
+            false,
+            0,
+        ),
         Notice::UnknownPacket => (loss("unknown_packet", "a packet is of unknown layout"), false, 0),
         Notice::Trigger | Notice::Frequency => return None,
     })

@@ -58,7 +58,8 @@ impl Tally {
         if stored.what == What::Catalog && !matches!(stored.name, NameRef::Entry(_)) {
             if stored.extra == 1 {
                 self.from_program += 1;
-            } else {
+            } else if stored.name != NameRef::Body {
+                // One that ends before its id has no name.
                 self.count_unknown(stored.value);
             }
         }

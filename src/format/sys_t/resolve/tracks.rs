@@ -95,6 +95,8 @@ pub enum Special {
 
 /// All tracks, and the handles of names and places that were met.
 pub struct Tracks {
+    /// Senders were taken for a client because there is no other.
+    pub assumes_client: bool,
     symbols: Option<Arc<Symbols>>,
     groups: FxHashMap<GroupKey, GroupId>,
     /// The group of a client that was made first, for its messages without sender.
@@ -120,6 +122,7 @@ type PartSenderKey = (crate::format::sys_t::decode::SenderKey, Option<u32>);
 impl Tracks {
     pub fn new(entries: usize, symbols: Option<Arc<Symbols>>) -> Tracks {
         Tracks {
+            assumes_client: false,
             symbols,
             groups: FxHashMap::default(),
             group_of_client: FxHashMap::default(),
@@ -194,6 +197,7 @@ impl Tracks {
         entities: &mut Entities,
     ) -> Option<usize> {
         let client = sender.found.map(|found| found.client);
+        self.assumes_client |= sender.found.is_some_and(|found| found.only_one);
         if let Some(&index) = self.track_of.get(&(sender.key, client)) {
             return Some(index);
         }

@@ -42,6 +42,8 @@ enum Token {
     Notice(u32),
     /// Something happened on a place where a message may have been open before; an index into [`Ahead::later`].
     Later(u32, u32),
+    /// Packets were lost: what was open before the part has no end. The place is an offset in the file.
+    BreakOffBefore(u64),
 }
 
 /// What happened on a place where a message may have been open before the part.
@@ -174,6 +176,7 @@ impl Ahead {
         self.shifts.clear();
         self.shifts.resize(numbers.len(), 0);
         let mut now = shift.by(0);
+        let first_own = assembly.next_number();
         for &token in &self.tokens {
             match token {
                 Token::Known(known) => now = shift.by(known),
@@ -195,6 +198,7 @@ impl Ahead {
                     shift.put_right(&mut self.records, record, now);
                     sink.ahead(record);
                 }
+                Token::BreakOffBefore(here) => assembly.break_off_before(first_own, here, sink),
                 Token::Later(place, index) => match self.later.get(index as usize) {
                     Some(&Later::Begin(here) | &Later::BreakOff(here)) => assembly.break_off(number(place), here, sink),
                     Some(&Later::Flag(end)) => assembly.flag(number(place), end, sink),
@@ -290,6 +294,7 @@ impl Take for Seeking {
     fn data(&mut self, _: u32, _: &[u8], _: bool, _: Context, _: u64) {}
     fn flag(&mut self, _: u32, _: u64) {}
     fn break_off(&mut self, _: u32, _: u64) {}
+    fn break_off_all(&mut self, _: u64) {}
     fn notice(&mut self, _: Notice, _: u64, _: Context) {}
     fn time_widens(&mut self, _: u64) {}
 }
@@ -436,6 +441,19 @@ impl Take for Local<'_> {
             }
             Known::Closed | Known::Beginless => {}
             Known::Nothing => self.later(place, Later::BreakOff(here)),
+        }
+    }
+
+    fn break_off_all(&mut self, here: u64) {
+        self.ahead.tokens.push(Token::BreakOffBefore(here));
+        // In the order in which they began.
+        let places = (0u32..).zip(&self.ahead.places).take(self.ahead.names.len());
+        let open =
+            places.filter_map(|(place, state)| if let Known::Open(number) = state.known { Some((number, place)) } else { None });
+        let mut open: Vec<(u64, u32)> = open.collect();
+        open.sort_unstable();
+        for (_, place) in open {
+            self.break_off(place, here);
         }
     }
 

@@ -147,6 +147,22 @@ impl Assembly {
         }
     }
 
+    /// Of the messages that began before this number, none that is open has an end.
+    #[cold]
+    pub(super) fn break_off_before(&mut self, number: u64, here: u64, sink: &mut (impl Sink + ?Sized)) {
+        let count = usize::try_from(number.saturating_sub(self.first_slot)).unwrap_or(usize::MAX);
+        let waiting =
+            self.slots.iter().take(count).filter_map(|slot| if let &Slot::Waiting(place) = slot { Some(place) } else { None });
+        for place in waiting.collect::<Vec<u32>>() {
+            self.break_off(place, here, sink);
+        }
+    }
+
+    /// The number of the message that begins next.
+    pub(super) fn next_number(&self) -> u64 {
+        self.first_slot + self.slots.len() as u64
+    }
+
     /// The message of a place ends.
     #[inline]
     fn end(&mut self, place: u32, end: u64, is_whole: bool, sink: &mut (impl Sink + ?Sized)) {
@@ -235,6 +251,10 @@ impl<S: Sink + ?Sized> Take for Assembling<'_, S> {
 
     fn break_off(&mut self, place: u32, here: u64) {
         self.assembly.break_off(place, here, self.sink);
+    }
+
+    fn break_off_all(&mut self, here: u64) {
+        self.assembly.break_off_before(self.assembly.next_number(), here, self.sink);
     }
 
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {

@@ -57,7 +57,8 @@ impl Evidence {
         let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
         let read = |order| {
             let mut reading = Reading::default();
-            Stream::new(order).push(sample, &[], false, &mut reading);
+            // As if nothing followed: what the sample ends within is not whole, and does not count.
+            Stream::new(order).push(sample, &[], true, &mut reading);
             reading
         };
         Evidence { msb: read(NibbleOrder::Msb), lsb: read(NibbleOrder::Lsb) }

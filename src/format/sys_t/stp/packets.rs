@@ -37,6 +37,8 @@ pub(super) trait Take {
     fn flag(&mut self, place: u32, end: u64);
     /// What is open there has no end.
     fn break_off(&mut self, place: u32, here: u64);
+    /// Nothing that is open, on any place, has an end: packets were lost.
+    fn break_off_all(&mut self, here: u64);
     /// Something else.
     fn notice(&mut self, notice: Notice, value: u64, context: Context);
     /// More digits of the time are known than those of the start; these are they.
@@ -208,7 +210,9 @@ impl Packets {
         }
     }
 
-    fn lose_sync(&mut self, window: Window<'_>, at: usize, run: u64) {
+    fn lose_sync(&mut self, window: Window<'_>, at: usize, run: u64, take: &mut impl Take) {
+        // What comes behind the loss may be of other messages.
+        take.break_off_all(window.end_of(at));
         self.synced = false;
         self.is_told = false;
         self.run = run;
@@ -359,7 +363,7 @@ impl Packets {
             return Some(end + 1);
         }
         take.notice(Notice::UnknownPacket, 0xF, self.context(window, at));
-        self.lose_sync(window, at, run);
+        self.lose_sync(window, at, run, take);
         Some(end)
     }
 
@@ -385,7 +389,7 @@ impl Packets {
             0xF if nibbles.get(at + 3) <= 1 => (Notice::Frequency, self.value(nibbles, at + 4, 10)?, at + 14),
             _ => {
                 take.notice(Notice::UnknownPacket, u64::from(op), self.context(window, at));
-                self.lose_sync(window, at, 0);
+                self.lose_sync(window, at, 0, take);
                 return Some(at + 1);
             }
         };
@@ -409,6 +413,10 @@ impl Packets {
         };
         self.go_to(0, 0, take);
         self.is_told = true;
+        if !matches!(version & 7, 2..=4) {
+            // Nothing tells how long their time stamps are but for the oldest, and those are not moved by.
+            take.notice(Notice::UnknownTime, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
+        }
         if version & 8 == 0 {
             return Some(at + 4);
         }

@@ -125,6 +125,31 @@ fn an_async_within_a_packet_is_seen() {
 }
 
 #[test]
+fn no_message_reaches_over_lost_packets() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.go_to(0, 1);
+    writer.data(&[9, 9, 9, 9], Some(4), false);
+    writer.go_to(0, 0);
+    writer.data(&[1, 1, 1, 1], Some(5), false);
+    // A packet of unknown layout; then the end of another message.
+    for nibble in [0xF, 0, 4, 1, 2] {
+        writer.nibble(nibble);
+    }
+    writer.sync();
+    writer.data(&[2, 2], None, false);
+    writer.flag(None);
+    writer.message(&[3, 3, 3, 3], 6, Ending::Flag);
+    let stream = writer.finish();
+    let seen = read(&stream, NibbleOrder::Msb, 1000);
+    let frames: Vec<_> = seen.frames.iter().map(|(bytes, _, _, whole)| (bytes.as_slice(), *whole)).collect();
+    assert_eq!(frames, [(&[9u8; 4][..], false), (&[1; 4], false), (&[3; 4], true)]);
+    use Notice::{Beginless, Unfinished, UnknownPacket, Unsynced};
+    let notices: Vec<Notice> = seen.notices.iter().map(|(notice, _)| *notice).collect();
+    assert_eq!(notices, [UnknownPacket, Unfinished, Unfinished, Unsynced, Beginless]);
+}
+
+#[test]
 fn a_payload_of_ones_is_no_async() {
     for order in [NibbleOrder::Msb, NibbleOrder::Lsb] {
         let mut writer = Writer::new(order, TimeScheme::Natural, false);
