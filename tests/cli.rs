@@ -265,7 +265,9 @@ fn the_report_accounts_for_everything() {
     let ran = desk.run("run.bin -q --report -").ends(0);
     let printed: Value = serde_json::from_slice(&ran.stdout).unwrap();
     assert_eq!(printed["inputs"], report["inputs"]);
-    desk.run("run.bin --report missing/report.json").ends(1).says(&["error: cannot write missing/report.json: No such file"]);
+    desk.run("run.bin --report missing/report.json")
+        .ends(1)
+        .says(&["error: cannot write missing/report.json: there is no directory missing"]);
 }
 
 #[test]
@@ -488,6 +490,36 @@ fn a_reader_that_has_enough_ends_a_dump_quietly() {
     drop(child.stdout.take());
     let ran = Ran::from(child.wait_with_output().unwrap()).ends(0);
     assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_reader_that_has_enough_of_a_report_is_no_failure() {
+    let desk = Desk::with("run.bin", &capture(100));
+    for line in
+        ["run.bin -q --report -", "run.bin -q --report-md -", "run.bin -q --junit -", "stats -q run.bin", "info -q run.bin"]
+    {
+        let mut command = desk.command(line);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ran = Ran::from(command.stdout(writer).output().unwrap()).ends(0);
+        assert_eq!(ran.stderr, "", "{line}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named_as_it_was_typed() {
+    let desk = Desk::with("run.bin", &capture(9));
+    let ran = desk.run("run.bin -o none/a.perfetto-trace").ends(1);
+    ran.says(&["cannot write none/a.perfetto-trace", "there is no directory none; make it"]);
+    for line in ["run.bin -q --report none/r.json", "stats run.bin -o none/s", "dump run.bin -o none/d"] {
+        let ran = desk.run(line).ends(1).says(&["there is no directory none"]);
+        assert!(!ran.stderr.contains(".tmp") && !ran.stderr.contains(desk.dir.path().to_str().unwrap()), "{}", ran.stderr);
+    }
+    if cfg!(target_os = "linux") {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = Ran::from(desk.command("run.bin -q --report -").stdout(full).output().unwrap()).ends(1);
+        ran.says(&["cannot write the report to standard output: No space left on device"]);
+    }
 }
 
 #[test]

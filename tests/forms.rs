@@ -1,59 +1,36 @@
 //! The forms in which traces are written, and traces of several recordings, by the built program.
 
+mod desk;
 mod reader;
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
+use desk::Desk;
 use reader::{Trace, TrackKind};
 use serde_json::Value;
 
 /// A directory with the captures of the demonstration.
-struct Desk {
-    dir: tempfile::TempDir,
+fn demo_desk() -> Desk {
+    let desk = Desk::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
+    for name in ["demo.bin", "damaged.bin", "dual-0.bin", "dual-1.bin", "dpp.bin", "console.txt"] {
+        desk.put(name, &fs::read(from.join(name)).unwrap());
+    }
+    desk
 }
 
-impl Desk {
-    fn new() -> Desk {
-        let dir = tempfile::tempdir().unwrap();
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
-        for name in ["demo.bin", "damaged.bin", "dual-0.bin", "dual-1.bin", "dpp.bin", "console.txt"] {
-            fs::copy(from.join(name), dir.path().join(name)).unwrap();
-        }
-        Desk { dir }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn get(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    fn read(&self, name: &str) -> Trace {
-        Trace::parse(&self.get(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-
-    /// Runs the program, and gives what it says.
-    #[track_caller]
-    fn run(&self, line: &str, status: i32) -> String {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_traceconv")).current_dir(self.dir.path()).args(line.split(' ')).output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(status), "{line}: {stderr}");
-        stderr
-    }
+fn read(desk: &Desk, name: &str) -> Trace {
+    Trace::parse(&desk.get(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[test]
 fn compressed_traces_hold_the_same() {
-    let desk = Desk::new();
-    desk.run("demo.bin", 0);
+    let desk = demo_desk();
+    desk.run("demo.bin").ends(0);
     let plain = desk.get("demo.perfetto-trace");
-    let said = desk.run("demo.bin --gzip --report gzip.json", 0);
+    let said = desk.run("demo.bin --gzip --report gzip.json").ends(0).stderr;
     let bytes = desk.get("demo.perfetto-trace.gz");
     assert!(
         said.contains(&format!("-> demo.perfetto-trace.gz ({} bytes; {} uncompressed, ", bytes.len(), plain.len())),
@@ -62,28 +39,28 @@ fn compressed_traces_hold_the_same() {
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut unpacked).unwrap();
     assert!(unpacked == plain && bytes.len() < plain.len() / 2);
-    let report: Value = serde_json::from_slice(&desk.get("gzip.json")).unwrap();
+    let report: Value = desk.json("gzip.json");
     assert_eq!(report["output_bytes"], bytes.len() as u64);
     assert_eq!(report["traces"][0]["uncompressed_bytes"], plain.len() as u64);
 
-    desk.run("demo.bin --zstd -q", 0);
+    desk.run("demo.bin --zstd -q").ends(0);
     assert!(zstd::decode_all(&desk.get("demo.perfetto-trace.zst")[..]).unwrap() == plain);
     // A name that was given is not changed.
-    desk.run("demo.bin --zstd -q -o chosen.perfetto-trace --threads 1", 0);
+    desk.run("demo.bin --zstd -q -o chosen.perfetto-trace --threads 1").ends(0);
     assert!(desk.get("chosen.perfetto-trace") == desk.get("demo.perfetto-trace.zst"));
     fs::create_dir(desk.path("out")).unwrap();
-    desk.run("demo.bin --gzip -q -o out --threads 3", 0);
+    desk.run("demo.bin --gzip -q -o out --threads 3").ends(0);
     assert!(desk.get("out/demo.perfetto-trace.gz") == bytes);
-    assert!(desk.run("demo.bin --gzip --zstd", 2).contains("cannot be used with"));
+    assert!(desk.run("demo.bin --gzip --zstd").ends(2).stderr.contains("cannot be used with"));
 }
 
 #[test]
 fn a_trace_is_split_into_files_that_stand_alone() {
-    let desk = Desk::new();
-    desk.run("demo.bin -q", 0);
-    let whole = desk.read("demo.perfetto-trace");
-    let said = desk.run("demo.bin --split-size 70k --report split.json", 0);
-    let report: Value = serde_json::from_slice(&desk.get("split.json")).unwrap();
+    let desk = demo_desk();
+    desk.run("demo.bin -q").ends(0);
+    let whole = read(&desk, "demo.perfetto-trace");
+    let said = desk.run("demo.bin --split-size 70k --report split.json").ends(0).stderr;
+    let report: Value = desk.json("split.json");
     let files: Vec<&str> = report["traces"][0]["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
     assert_eq!(files.first(), Some(&"demo.000.perfetto-trace"));
     assert!(
@@ -96,7 +73,7 @@ fn a_trace_is_split_into_files_that_stand_alone() {
         let size = desk.get(file).len();
         assert!(size <= 70_000, "{file} has {size} bytes");
         bytes += size;
-        let part = desk.read(file);
+        let part = read(&desk, file);
         assert!(part.unclosed.is_empty());
         let begin = part.slices.iter().map(|slice| slice.ts).min().unwrap();
         let end = part.slices.iter().filter_map(|slice| slice.end()).max().unwrap();
@@ -117,30 +94,37 @@ fn a_trace_is_split_into_files_that_stand_alone() {
     assert!(switches + 2 * files.len() >= whole.sched[&0].len(), "{switches} of {}", whole.sched[&0].len());
 
     // The parts of another conversion are pointed out.
-    let said = desk.run("demo.bin --split-size 1M", 0);
+    let said = desk.run("demo.bin --split-size 1M").ends(0).stderr;
     assert!(said.contains("warning: demo.001.perfetto-trace is left from an earlier conversion"), "{said}");
-    desk.run("demo.bin damaged.bin --merge --split-size 90k -q -o m.perfetto-trace --gzip", 0);
+    desk.run("demo.bin damaged.bin --merge --split-size 90k -q -o m.perfetto-trace --gzip").ends(0);
     let mut part = Vec::new();
     flate2::read::GzDecoder::new(&desk.get("m.001.perfetto-trace")[..]).read_to_end(&mut part).unwrap();
     assert!(part.len() <= 90_000);
     Trace::parse(&part).unwrap();
-    assert!(desk.run("demo.bin --split-size 70k -o -", 2).contains("--split-size writes several files"));
-    assert!(desk.run("demo.bin --split-size 70", 2).contains("at least 65536 bytes"));
+    assert!(desk.run("demo.bin --split-size 70k -o -").ends(2).stderr.contains("--split-size writes several files"));
+    assert!(desk.run("demo.bin --split-size 70").ends(2).stderr.contains("at least 65536 bytes"));
+    desk.run("demo.bin --split-size 70k -o /dev/null").ends(2).says(&["/dev/null is a device or a pipe"]);
+    // What a part would be called is an input.
+    desk.put("d.001", &desk.get("demo.bin"));
+    desk.run("d.001 --split-size 70k -o d").ends(2).says(&["d.001 is an input itself"]);
+    desk.run("d.001 -q --split-size 70k -o d.perfetto-trace").ends(0);
+    assert_eq!(desk.get("d.001"), desk.get("demo.bin"));
 }
 
 #[test]
 fn several_recordings_become_one_trace() {
-    let desk = Desk::new();
-    let said = desk.run("demo.bin dpp.bin dual-0.bin@0 dual-1.bin@1 --merge --offset dpp.bin=1.5ms --report r.json", 0);
+    let desk = demo_desk();
+    let said =
+        desk.run("demo.bin dpp.bin dual-0.bin@0 dual-1.bin@1 --merge --offset dpp.bin=1.5ms --report r.json").ends(0).stderr;
     assert!(said.contains("  offset: +1.500 ms (told by --offset)\n"), "{said}");
     assert!(said.contains("-> demo-merged.perfetto-trace"), "{said}");
-    let merged = desk.read("demo-merged.perfetto-trace");
+    let merged = read(&desk, "demo-merged.perfetto-trace");
     assert_eq!(merged.sched.keys().copied().collect::<Vec<_>>(), [0, 2, 3], "each core has a CPU; dpp tells of no tasks");
     let names: Vec<&str> = merged.tracks.values().map(|info| &*info.name).collect();
     for name in ["demo", "dpp: QP/C 8.1.2", "dual-0", "demo: sensor"] {
         assert!(names.contains(&name), "{name} is not in {names:?}");
     }
-    let report: Value = serde_json::from_slice(&desk.get("r.json")).unwrap();
+    let report: Value = desk.json("r.json");
     let inputs = report["inputs"].as_array().unwrap();
     let offsets: Vec<Option<i64>> = inputs.iter().map(|input| input["offset"]["ns"].as_i64()).collect();
     assert_eq!(offsets, [Some(0), Some(1_500_000), Some(0), Some(0)]);
@@ -148,18 +132,18 @@ fn several_recordings_become_one_trace() {
     assert_eq!(inputs[3]["output"], "demo-merged.perfetto-trace");
 
     // Aligned by a marker, with the drift.
-    let said = desk.run("demo.bin damaged.bin --merge --sync-marker spi_bus -o s", 1);
+    let said = desk.run("demo.bin damaged.bin --merge --sync-marker spi_bus -o s").ends(1).stderr;
     assert!(said.contains("`spi_bus` does not occur in demo"), "{said}");
     fs::write(desk.dir.path().join("again.bin"), desk.get("demo.bin")).unwrap();
-    let said = desk.run("demo.bin again.bin --merge --sync-marker USART1 --correct-drift -o s", 0);
+    let said = desk.run("demo.bin again.bin --merge --sync-marker USART1 --correct-drift -o s").ends(0).stderr;
     assert!(said.contains("  drift: +0.000 ppm over 34 markers, which deviate by 0 ns at most (corrected)"), "{said}");
-    let said = desk.run("demo.bin damaged.bin --merge --sync-marker USART1 --correct-drift -o s", 1);
+    let said = desk.run("demo.bin damaged.bin --merge --sync-marker USART1 --correct-drift -o s").ends(1).stderr;
     assert!(said.contains("--correct-drift needs a marker that occurs as often in all recordings"), "{said}");
 }
 
 #[test]
 fn contradicting_options_are_refused() {
-    let desk = Desk::new();
+    let desk = demo_desk();
     for (line, part) in [
         ("demo.bin --merge", "there is only one"),
         ("demo.bin dpp.bin --offset dpp.bin=1ms", "--merge"),
@@ -173,15 +157,32 @@ fn contradicting_options_are_refused() {
         ("demo.bin dpp.bin -o x", "add --merge to put them into one trace"),
         ("demo.bin dpp.bin --merge -o dpp.bin", "is an input itself"),
     ] {
-        let said = desk.run(line, 2);
+        let said = desk.run(line).ends(2).stderr;
         assert!(said.contains(part), "{line}: {said}");
     }
     // One of them cannot be read: there is no trace of the others alone.
     fs::write(desk.path("empty"), "").unwrap();
-    let said = desk.run("demo.bin empty --merge -o x", 1);
+    let said = desk.run("demo.bin empty --merge -o x").ends(1).stderr;
     assert!(
         said.contains("empty is empty") && said.contains("demo.bin was to be in one trace with an input that cannot be used"),
         "{said}"
     );
     assert!(!desk.path("x").exists());
+}
+
+#[test]
+fn of_a_merge_only_options_that_concern_no_recording_are_of_no_use() {
+    let desk = demo_desk();
+    let hint = "does not concern";
+    let said = desk.run("--merge demo.bin dpp.bin --qs-tick-hz 100 -o m").ends(0).stderr;
+    assert!(said.contains("measured from time events and --qs-tick-hz") && !said.contains(hint), "{said}");
+    let said = desk.run("--merge demo.bin dpp.bin --tick-hz 100 -o m").ends(0).stderr;
+    for format in ["Tonbandgerät", "QP/Spy (QS)"] {
+        assert!(said.contains(&format!("hint: --tick-hz {hint} {format}, so it was not used.")), "{said}");
+    }
+    // Of recordings of their own it is said of each.
+    desk.run("demo.bin dpp.bin --qs-tick-hz 100 -q -o out/ --report r.json").ends(0);
+    let report = desk.json("r.json");
+    let hints = |input: usize| report["inputs"][input]["hints"].to_string();
+    assert!(hints(0).contains(hint) && !hints(1).contains(hint), "{report}");
 }

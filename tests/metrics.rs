@@ -258,6 +258,17 @@ fn what_cannot_be_compared_says_why() {
         assert_eq!((status, told.as_str()), (1, ""), "{error}");
         assert!(error.contains(part), "{error}");
     }
+    // A limit of nothing would never fail.
+    let (status, _, error) = run("diff -q --only task.filtr.cpu_percent before.bin after.bin");
+    assert_eq!((status, error.as_str()), (0, "warning: nothing was compared: no metric that --only names is in both\n"));
+    let (status, _, error) = run("diff -q --fail-over 5% --only task.filtr.cpu_percent before.bin after.bin");
+    assert_eq!((status, error.as_str()), (3, "error: nothing was compared: no metric that --only names is in both\n"));
+    // What is less than is mentioned otherwise can be too much all the same.
+    let narrow = "diff -q --only task.writer.cpu_percent after.bin before.bin";
+    let (status, told, _) = run(&format!("{narrow} --min-change 50%"));
+    assert!(status == 0 && told.contains(" 0 worse, "), "{told}");
+    let (status, told, error) = run(&format!("{narrow} --min-change 50% --fail-over 1%"));
+    assert!(status == 3 && told.contains("\nWORSE "), "{told}{error}");
     assert_eq!(run("diff - -").0, 2);
     assert_eq!(run("diff before.bin after.bin --fail-over much").0, 2);
     let (status, told, error) = run("diff -q dpp.bin after.bin");
@@ -323,4 +334,23 @@ fn whichever_task_got_slower_is_named() {
         assert!(told.contains(&format!("\nworst: task {task}: CPU ")), "{task}:\n{told}");
     }
     assert_eq!(SlowTask::named("nobody", 100), None);
+}
+
+#[test]
+fn names_are_told_without_control_characters() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let odd = std::ffi::OsStr::from_bytes(b"a\xff\n.bin");
+    fs::copy(demo().join("before.bin"), folder.path().join(odd)).unwrap();
+    fs::copy(demo().join("after.bin"), folder.path().join("b.bin")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
+        let output = command.args(arguments).arg(odd).arg("b.bin").current_dir(folder.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let table = run(&["diff", "-q", "--rows", "0"]);
+    assert!(table.starts_with("a\\xff\\n.bin -> b.bin: "), "{table}");
+    let json: Value = serde_json::from_str(&run(&["diff", "-q", "--json"])).unwrap();
+    assert_eq!(json["base"], "a\\xff\n.bin");
 }

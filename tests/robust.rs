@@ -2,6 +2,8 @@
 //! it is, the program ends, says what happened, and leaves no half file.
 #![cfg(unix)]
 
+mod desk;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -11,6 +13,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+
+use desk::Desk;
 
 fn demo() -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo/demo.bin")).unwrap()
@@ -22,62 +26,41 @@ fn long_capture(bytes: usize) -> Vec<u8> {
     demo.iter().copied().cycle().take(bytes.div_ceil(demo.len()) * demo.len()).collect()
 }
 
-/// A directory to work in.
-struct Desk {
-    dir: tempfile::TempDir,
+/// The program, of which what it says is kept.
+fn piped(desk: &Desk) -> Command {
+    let mut command = desk.command("");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
 
-impl Desk {
-    fn new() -> Desk {
-        Desk { dir: tempfile::tempdir().unwrap() }
-    }
+fn run(desk: &Desk, args: &[&str]) -> Output {
+    piped(desk).args(args).output().unwrap()
+}
 
-    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.dir.path().join(name)
-    }
+fn fifo(desk: &Desk, name: &str) -> PathBuf {
+    let path = desk.path(name);
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
 
-    fn put(&self, name: impl AsRef<Path>, content: &[u8]) -> PathBuf {
-        let path = self.path(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
+/// The names in the directory, hidden ones too.
+fn names(desk: &Desk) -> Vec<OsString> {
+    let mut names: Vec<OsString> = fs::read_dir(desk.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
-        command.current_dir(self.dir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command().args(args).output().unwrap()
-    }
-
-    fn fifo(&self, name: &str) -> PathBuf {
-        let path = self.path(name);
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        path
-    }
-
-    /// The names in the directory, hidden ones too.
-    fn names(&self) -> Vec<OsString> {
-        let mut names: Vec<OsString> = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        names
-    }
-
-    /// Waits until a temporary file is being written.
-    fn wait_for_temporary(&self, child: &mut Child) {
-        loop {
-            let is_it = |entry: &fs::DirEntry| {
-                entry.file_name().as_bytes().starts_with(b".traceconv-")
-                    && entry.metadata().is_ok_and(|metadata| metadata.size() > 0)
-            };
-            if fs::read_dir(self.dir.path()).unwrap().any(|entry| is_it(&entry.unwrap())) {
-                return;
-            }
-            assert!(child.try_wait().unwrap().is_none(), "it ended before it could be disturbed");
-            std::thread::sleep(Duration::from_millis(1));
+/// Waits until a temporary file is being written.
+fn wait_for_temporary(desk: &Desk, child: &mut Child) {
+    loop {
+        let is_it = |entry: &fs::DirEntry| {
+            entry.file_name().as_bytes().starts_with(b".traceconv-") && entry.metadata().is_ok_and(|metadata| metadata.size() > 0)
+        };
+        if fs::read_dir(desk.dir.path()).unwrap().any(|entry| is_it(&entry.unwrap())) {
+            return;
         }
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be disturbed");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -90,8 +73,8 @@ fn fails(output: &Output, status: i32, parts: &[&str]) {
 
 /// Starts a conversion into a FIFO, which waits while nobody reads on; disturbs it there, and reads the rest.
 fn disturbed(desk: &Desk, args: &[&str], disturb: impl FnOnce()) -> (Output, Vec<u8>) {
-    let fifo = desk.fifo("out");
-    let child = desk.command().args(args).args(["-o", "out"]).spawn().unwrap();
+    let fifo = fifo(desk, "out");
+    let child = piped(desk).args(args).args(["-o", "out"]).spawn().unwrap();
     let mut reader = File::open(&fifo).unwrap();
     let mut trace = vec![0; 100_000];
     reader.read_exact(&mut trace).unwrap();
@@ -104,7 +87,8 @@ fn disturbed(desk: &Desk, args: &[&str], disturb: impl FnOnce()) -> (Output, Vec
 fn a_file_that_is_cut_short_while_it_is_read_fails_with_a_message() {
     for threads in ["1", "2"] {
         let desk = Desk::new();
-        let input = desk.put("a.bin", &long_capture(30 << 20));
+        let input = desk.path("a.bin");
+        desk.put("a.bin", &long_capture(30 << 20));
         let file = File::options().write(true).open(&input).unwrap();
         let (output, _) = disturbed(&desk, &["a.bin", "-q", "--threads", threads], || file.set_len(1 << 20).unwrap());
         fails(&output, 1, &["a.bin", "was cut short while it was read", "convert a copy"]);
@@ -114,23 +98,25 @@ fn a_file_that_is_cut_short_while_it_is_read_fails_with_a_message() {
 #[test]
 fn other_inputs_are_converted_though_one_is_cut_short() {
     let desk = Desk::new();
-    let input = desk.put("a.bin", &long_capture(40 << 20));
+    let input = desk.path("a.bin");
+    desk.put("a.bin", &long_capture(40 << 20));
     desk.put("b.bin", &demo());
-    let mut child = desk.command().args(["a.bin", "b.bin", "--threads", "1"]).spawn().unwrap();
-    desk.wait_for_temporary(&mut child);
+    let mut child = piped(&desk).args(["a.bin", "b.bin", "--threads", "1"]).spawn().unwrap();
+    wait_for_temporary(&desk, &mut child);
     File::options().write(true).open(&input).unwrap().set_len(4096).unwrap();
     let output = child.wait_with_output().unwrap();
     fails(&output, 1, &["a.bin was not converted", "was cut short while it was read", "2 inputs: 1 converted, 1 failed"]);
-    assert_eq!(desk.names(), ["a.bin", "b.bin", "b.perfetto-trace"]);
+    assert_eq!(names(&desk), ["a.bin", "b.bin", "b.perfetto-trace"]);
 }
 
 #[test]
 fn a_file_that_grows_is_converted_at_its_length_of_the_beginning() {
     let desk = Desk::new();
     let capture = long_capture(4 << 20);
-    let input = desk.put("a.bin", &capture);
+    let input = desk.path("a.bin");
+    desk.put("a.bin", &capture);
     desk.put("b.bin", &capture);
-    assert!(desk.run(&["b.bin", "-q", "--name", "a"]).status.success());
+    assert!(run(&desk, &["b.bin", "-q", "--name", "a"]).status.success());
     let mut file = File::options().append(true).open(&input).unwrap();
     let (output, trace) = disturbed(&desk, &["a.bin", "-q"], || file.write_all(&demo()).unwrap());
     fails(&output, 0, &[]);
@@ -141,7 +127,7 @@ fn a_file_that_grows_is_converted_at_its_length_of_the_beginning() {
 fn a_full_disk_is_told_and_nothing_is_left() {
     let desk = Desk::new();
     desk.put("a.bin", &demo());
-    let mut command = desk.command();
+    let mut command = piped(&desk);
     // SAFETY: Between fork and exec only a system call is made.
     unsafe {
         command.pre_exec(|| {
@@ -151,9 +137,9 @@ fn a_full_disk_is_told_and_nothing_is_left() {
     }
     let output = command.args(["a.bin"]).output().unwrap();
     fails(&output, 1, &["cannot write a.perfetto-trace", "nothing of it is kept", "too large"]);
-    assert_eq!(desk.names(), ["a.bin"]);
+    assert_eq!(names(&desk), ["a.bin"]);
     for form in [&[][..], &["--gzip"], &["--zstd"]] {
-        let output = desk.command().args(["a.bin", "-o", "/dev/full"]).args(form).output().unwrap();
+        let output = piped(&desk).args(["a.bin", "-o", "/dev/full"]).args(form).output().unwrap();
         fails(&output, 1, &["cannot write /dev/full", "No space left"]);
     }
 }
@@ -175,11 +161,13 @@ fn a_directory_that_cannot_be_written_to_is_told() {
     if unsafe { libc::geteuid() } == 0 {
         command.uid(65_534).gid(65_534);
     }
-    fails(&command.output().unwrap(), 1, &["cannot write closed/a.perfetto-trace", "Permission denied"]);
+    let output = command.output().unwrap();
+    fails(&output, 1, &["cannot write closed/a.perfetto-trace: Permission denied"]);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains(".tmp"), "the temporary name says nothing to people");
     assert_eq!(fs::read_dir(&closed).unwrap().count(), 0);
-    let output = desk.run(&["a.bin", "-o", "/proc/a.perfetto-trace"]);
+    let output = run(&desk, &["a.bin", "-o", "/proc/a.perfetto-trace"]);
     fails(&output, 1, &["cannot write /proc/a.perfetto-trace"]);
-    let output = desk.run(&["a.bin", "-o", "a.bin/b"]);
+    let output = run(&desk, &["a.bin", "-o", "a.bin/b"]);
     fails(&output, 1, &["cannot write a.bin/b"]);
 }
 
@@ -188,7 +176,7 @@ fn a_broken_pipe_ends_it() {
     let desk = Desk::new();
     desk.put("a.bin", &long_capture(2 << 20));
     for form in [&[][..], &["--gzip"]] {
-        let mut child = desk.command().args(["a.bin", "-o", "-"]).args(form).spawn().unwrap();
+        let mut child = piped(&desk).args(["a.bin", "-o", "-"]).args(form).spawn().unwrap();
         drop(child.stdout.take());
         fails(&child.wait_with_output().unwrap(), 1, &["cannot write the trace to standard output", "Broken pipe"]);
     }
@@ -206,12 +194,12 @@ fn signals_leave_no_half_file() {
         let desk = Desk::new();
         desk.put("a.bin", &demo());
         desk.put("b.bin", &long_capture(60 << 20));
-        let mut child = desk.command().args(["b.bin"]).args(options).spawn().unwrap();
-        desk.wait_for_temporary(&mut child);
+        let mut child = piped(&desk).args(["b.bin"]).args(options).spawn().unwrap();
+        wait_for_temporary(&desk, &mut child);
         // SAFETY: `kill` takes any number; the child has not been waited for, so the number is still its.
         assert_eq!(unsafe { libc::kill(child.id().cast_signed(), signal) }, 0);
         fails(&child.wait_with_output().unwrap(), 130, &[]);
-        assert_eq!(desk.names(), ["a.bin", "b.bin"], "after signal {signal} with {options:?}");
+        assert_eq!(names(&desk), ["a.bin", "b.bin"], "after signal {signal} with {options:?}");
     }
 }
 
@@ -221,7 +209,7 @@ fn names_need_not_be_text() {
     let name = OsStr::from_bytes(b"caf\xe9 \xff.bin");
     desk.put(name, &demo());
     desk.put("b.bin", &demo());
-    let run = |args: &[&OsStr]| fails(&desk.command().arg("-q").args(args).output().unwrap(), 0, &[]);
+    let run = |args: &[&OsStr]| fails(&piped(&desk).arg("-q").args(args).output().unwrap(), 0, &[]);
     run(&[name]);
     run(&[name, "--gzip".as_ref()]);
     run(&[name, "--split-size".as_ref(), "80k".as_ref(), "-o".as_ref(), OsStr::from_bytes(b"\xfe.perfetto-trace")]);
@@ -237,20 +225,20 @@ fn names_need_not_be_text() {
         b"\xfe.000.perfetto-trace",
         b"\xfe.001.perfetto-trace",
     ];
-    assert_eq!(desk.names(), expected.map(OsStr::from_bytes));
+    assert_eq!(names(&desk), expected.map(OsStr::from_bytes));
 }
 
 #[test]
 fn an_output_may_be_a_fifo_or_a_device() {
     let desk = Desk::new();
     desk.put("a.bin", &demo());
-    assert!(desk.run(&["a.bin", "-q"]).status.success());
-    let fifo = desk.fifo("pipe");
-    let child = desk.command().args(["a.bin", "-q", "-o", "pipe"]).spawn().unwrap();
+    assert!(run(&desk, &["a.bin", "-q"]).status.success());
+    let fifo = fifo(&desk, "pipe");
+    let child = piped(&desk).args(["a.bin", "-q", "-o", "pipe"]).spawn().unwrap();
     let trace = fs::read(&fifo).unwrap();
     fails(&child.wait_with_output().unwrap(), 0, &[]);
     assert!(trace == fs::read(desk.path("a.perfetto-trace")).unwrap());
-    fails(&desk.run(&["a.bin", "-o", "/dev/null"]), 0, &["-> /dev/null"]);
+    fails(&run(&desk, &["a.bin", "-o", "/dev/null"]), 0, &["-> /dev/null"]);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
@@ -259,8 +247,8 @@ fn standard_input_may_be_slow() {
     let desk = Desk::new();
     let demo = demo();
     desk.put("a.bin", &demo);
-    assert!(desk.run(&["a.bin", "-q", "--name", "x"]).status.success());
-    let mut child = desk.command().args(["-", "-q", "-o", "b", "--name", "x"]).stdin(Stdio::piped()).spawn().unwrap();
+    assert!(run(&desk, &["a.bin", "-q", "--name", "x"]).status.success());
+    let mut child = piped(&desk).args(["-", "-q", "-o", "b", "--name", "x"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     for chunk in demo.chunks(demo.len() / 20) {
         stdin.write_all(chunk).unwrap();

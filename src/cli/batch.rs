@@ -3,14 +3,11 @@
 //! Whatever is done first, everything is told in the order of the inputs.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::Instant;
 
-use anyhow::Context;
-
 use super::convert::{Converter, Outcome};
-use super::output::Output;
-use super::plan::{ConvertPlan, Place, Verbosity};
+use super::output::write_text;
+use super::plan::{ConvertPlan, Verbosity, shown};
 use super::progress::ProgressMeter;
 use super::{Status, color, say};
 use crate::pipeline::Team;
@@ -95,7 +92,7 @@ fn tell(plan: &ConvertPlan, report: &Report) {
     let Report { inputs, output_bytes, wall_seconds, .. } = report;
     let traces = report.traces.iter().filter(|trace| trace.output_bytes > 0).count();
     let noun = if traces == 1 { "trace" } else { "traces" };
-    let place = plan.output_dir.as_ref().map(|dir| Place::File(dir.clone()).for_people());
+    let place = plan.output_dir.as_deref().map(shown);
     let written = match place {
         Some(place) => format!("{place} ({traces} {noun}, {output_bytes} bytes, {wall_seconds:.2} s)"),
         None => format!("{traces} {noun} beside the inputs ({output_bytes} bytes, {wall_seconds:.2} s)"),
@@ -107,16 +104,9 @@ fn tell(plan: &ConvertPlan, report: &Report) {
 fn write_reports(plan: &ConvertPlan, report: &Report) -> Vec<anyhow::Error> {
     let wanted = &plan.reports;
     let written = [
-        wanted.json.as_ref().map(|place| write_report(place, "the report", report.to_json().map_err(Into::into))),
-        wanted.markdown.as_ref().map(|place| write_report(place, "the Markdown report", Ok(markdown(report)))),
-        wanted.junit.as_ref().map(|place| write_report(place, "the JUnit report", junit(report).map_err(Into::into))),
+        wanted.json.as_ref().map(|place| write_text(place, "the report", &report.to_json()?)),
+        wanted.markdown.as_ref().map(|place| write_text(place, "the Markdown report", &markdown(report))),
+        wanted.junit.as_ref().map(|place| write_text(place, "the JUnit report", &junit(report)?)),
     ];
     written.into_iter().flatten().filter_map(Result::err).collect()
-}
-
-fn write_report(place: &Place, what: &str, text: anyhow::Result<String>) -> anyhow::Result<()> {
-    let text = text?;
-    let mut output = Output::create(place)?;
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
-    written.with_context(|| format!("cannot write {what} to {}", place.for_people()))
 }

@@ -2,18 +2,19 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use serde::Serialize;
 
 use super::args::ReadArgs;
 use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, SourceName, UsageError, Verbosity, plan_recordings, reading};
+use super::plan::{Place, SourceName, UsageError, Verbosity, named_files, path_text, plan_recordings, reading, shown};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
-use crate::metrics::check::{Verdict, check};
+use crate::metrics::check::{Outcome, Verdict, check};
 use crate::metrics::{list, text};
-use crate::report::{InputReport, TOOL_VERSION};
+use crate::report::{Case, CaseOutcome, InputReport, Problem, Suite, TOOL_VERSION, junit_document};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CheckArgs {
@@ -36,8 +37,18 @@ pub(super) struct CheckArgs {
     pub(super) output: Option<PathBuf>,
 
     /// For scripts
-    #[arg(long)]
+    #[arg(long, conflicts_with = "md")]
     pub(super) json: bool,
+
+    /// As Markdown, for the summary of a job
+    #[arg(long)]
+    pub(super) md: bool,
+
+    /// Also write the rules as test cases in JUnit's XML, for CI systems; `-` is standard output
+    ///
+    /// A suite for each recording. A rule that is broken is a failure, a recording that cannot be read an error.
+    #[arg(long, value_name = "FILE")]
+    pub(super) junit: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) part: PartArgs,
@@ -60,6 +71,10 @@ struct CheckFile<'a> {
 /// A recording and its verdicts; `null` if it could not be read.
 #[derive(Serialize)]
 struct Checked {
+    #[serde(skip)]
+    name: String,
+    #[serde(skip)]
+    seconds: f64,
     inputs: Vec<InputReport>,
     verdicts: Option<Vec<Verdict>>,
 }
@@ -75,47 +90,105 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, UsageError> {
     }
     let Some(path) = &args.budget else { return Err(UsageError::new("name the budget with --budget")) };
     let text = fs::read_to_string(path)
-        .map_err(|error| UsageError::new(format!("the budget {} cannot be read: {error}", path.display())))?;
-    let budget = Budget::parse(&text).map_err(|error| UsageError::new(format!("{}: {error}", path.display())))?;
-    let recordings = plan_recordings(&args.inputs, &output)?;
+        .map_err(|error| UsageError::new(format!("the budget {} cannot be read: {error}", shown(path))))?;
+    let budget = Budget::parse(&text).map_err(|error| UsageError::new(format!("{}: {error}", shown(path))))?;
+    let junit_output = args.junit.as_deref().map(Place::from_arg);
+    let reads = [named_files(&args.read), vec![path.clone()]].concat();
+    let recordings = plan_recordings(&args.inputs, [Some(&output), junit_output.as_ref()].into_iter().flatten(), &reads)?;
+    if junit_output.as_ref() == Some(&output) {
+        return Err(UsageError::new(match output {
+            Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
+            Place::File(_) => "-o and --junit cannot both be written to one file; name another one",
+        }));
+    }
     let reading = reading(&args.read)?;
     let options = args.part.options(&reading)?;
 
     let mut status = Status::Done;
-    let mut told = String::new();
     let mut checked = Vec::new();
-    let mut broken = 0;
     for sources in &recordings {
+        let started = Instant::now();
         let (inputs, figures) = measure(sources, &reading, &options, &output);
-        let Some(figures) = figures else {
-            status = status.max(Status::Failed);
-            checked.push(Checked { inputs, verdicts: None });
-            continue;
-        };
-        let verdicts = check(&budget, &figures);
         let name = sources.first().map_or_else(String::new, SourceName::for_people);
-        let broken_here = verdicts.iter().filter(|verdict| verdict.is_broken()).count();
-        told += &format!("{}{name}: {}\n\n", if told.is_empty() { "" } else { "\n" }, text::verdict_summary(&verdicts));
-        told += &text::verdicts(&verdicts);
-        if broken_here > 0 {
-            broken += broken_here;
+        let verdicts = figures.map(|figures| check(&budget, &figures));
+        let sentences: Vec<String> =
+            verdicts.iter().flatten().filter(|verdict| verdict.is_broken()).flat_map(text::broken).collect();
+        if verdicts.is_none() {
+            status = status.max(Status::Failed);
+        } else if !sentences.is_empty() {
             status = status.max(Status::BeyondLimits);
-            if args.json || reading.verbosity == Verbosity::Quiet || output != Place::Standard {
-                // Otherwise the table has just said so.
-                let sentences: Vec<String> =
-                    verdicts.iter().filter(|verdict| verdict.is_broken()).flat_map(text::broken).collect();
+            if args.json || args.md || reading.verbosity == Verbosity::Quiet || output != Place::Standard {
+                // Otherwise the table says so.
                 sentences.iter().for_each(|sentence| say(&format!("error: {name}: {sentence}\n")));
             }
         }
-        checked.push(Checked { inputs, verdicts: Some(verdicts) });
+        checked.push(Checked { name, seconds: started.elapsed().as_secs_f64(), inputs, verdicts });
     }
     let told = if args.json {
-        let budget = path.display().to_string();
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
-        let file = CheckFile { schema_version, tool_version, budget, broken, recordings: &checked };
-        json(&file).map_err(Into::into)
+        let broken = checked.iter().flat_map(|one| one.verdicts.iter().flatten()).filter(|verdict| verdict.is_broken()).count();
+        json(&CheckFile { schema_version, tool_version, budget: path_text(path), broken, recordings: &checked })
+            .map_err(Into::into)
     } else {
-        Ok(told)
+        let texts: Vec<String> = checked.iter().filter_map(if args.md { Checked::markdown } else { Checked::table }).collect();
+        Ok(texts.join("\n"))
     };
-    Ok(tell(&output, "the verdicts", told, status))
+    let status = tell(&output, "the verdicts", told, status);
+    Ok(match junit_output {
+        Some(place) => {
+            let suites: Vec<Suite> = checked.iter().map(Checked::suite).collect();
+            tell(&place, "the JUnit report", junit_document(&suites).map_err(Into::into), status)
+        }
+        None => status,
+    })
+}
+
+impl Checked {
+    /// Why it could not be read.
+    fn error(&self) -> String {
+        let errors = self.inputs.iter().filter_map(|input| input.error.clone());
+        errors.collect::<Vec<_>>().join("; ")
+    }
+
+    /// For people; nothing of what could not be read, which has been said.
+    fn table(&self) -> Option<String> {
+        let verdicts = self.verdicts.as_ref()?;
+        Some(format!("{}: {}\n\n{}", self.name, text::verdict_summary(verdicts), text::verdicts(verdicts)))
+    }
+
+    fn markdown(&self) -> Option<String> {
+        Some(match &self.verdicts {
+            Some(verdicts) => text::verdicts_markdown(&self.name, verdicts),
+            None => text::unread_markdown(&self.name, &self.error()),
+        })
+    }
+
+    /// A test case for each rule; of what could not be read one that says so.
+    fn suite(&self) -> Suite {
+        let class = format!("traceconv.{}", self.name);
+        let case = |name, outcome| Case { name, class: class.clone(), seconds: 0.0, outcome, output: None };
+        let cases = match &self.verdicts {
+            Some(verdicts) => verdicts.iter().map(|verdict| case(text::title(verdict), outcome(verdict))).collect(),
+            None => {
+                let error = self.error();
+                let problem = Problem { kind: "not read", message: error.clone(), text: error };
+                vec![case("the recording can be read".into(), CaseOutcome::Error(problem))]
+            }
+        };
+        Suite { name: self.name.clone(), seconds: self.seconds, cases }
+    }
+}
+
+/// The verdict as that of a test case.
+fn outcome(verdict: &Verdict) -> CaseOutcome {
+    let kind = match verdict.outcome {
+        Outcome::Kept => return CaseOutcome::Passed,
+        Outcome::Skipped => return CaseOutcome::Skipped(verdict.missing.clone().unwrap_or_default()),
+        Outcome::Broken => "limit",
+        Outcome::Missing => "missing",
+    };
+    let mut sentences = text::broken(verdict);
+    let message = sentences.first().cloned().unwrap_or_default();
+    sentences.extend(verdict.reason.as_ref().map(|reason| format!("reason: {reason}")));
+    CaseOutcome::Failed(Problem { kind, message, text: sentences.join("\n") })
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::forms::{Conversion, Written};
-use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text};
-use super::source::Opened;
+use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text, shown};
+use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::{Status, merging, unchanged};
 use crate::input::InputError;
-use crate::pipeline::{ConvertError, Options, Progress, Source, Team};
+use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
 use crate::report::kept::{self, Kept};
 use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
 use crate::stats::report::StatisticsReport;
@@ -67,8 +67,8 @@ pub(super) struct Converter<'a> {
 /// The trace of a job.
 enum Made {
     Now(Written),
-    /// It was there already.
-    Before(Kept),
+    /// It was there already. With its statistics, if they were asked for: it does not hold them.
+    Before(Kept, Option<StatisticsReport>),
 }
 
 impl Converter<'_> {
@@ -94,11 +94,8 @@ impl Converter<'_> {
         }
         let plan = self.plan;
         let read_options = plan.reading.read_options(&job.output);
-        // A memory image may hold several inputs of one recording.
-        let by_source: Vec<_> = job.sources.iter().map(|source| Opened::open(source, &plan.reading, &read_options)).collect();
-        let counts: Vec<usize> = by_source.iter().map(Vec::len).collect();
-        let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) = by_source.into_iter().flatten().unzip();
-        let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+        let OpenedTogether { reports: mut inputs, opened, counts } =
+            OpenedTogether::open(&job.sources, &plan.reading, &read_options);
         if opened.len() < inputs.len() {
             let together = if job.merge.is_some() { "was to be in one trace" } else { "is one recording" };
             return failed(inputs, &format!("{together} with an input that cannot be used"));
@@ -123,9 +120,9 @@ impl Converter<'_> {
                 let trace = TraceReport { files, output_bytes, uncompressed_bytes, statistics, ..TraceReport::default() };
                 (converted.warnings, false, trace)
             }
-            Ok(Made::Before(kept)) => {
+            Ok(Made::Before(kept, statistics)) => {
                 inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_kept(kept));
-                (kept.warnings, true, TraceReport::default())
+                (kept.warnings, true, TraceReport { statistics, ..TraceReport::default() })
             }
             Err(error) => match error.downcast_ref::<ConvertError>() {
                 Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, told),
@@ -174,7 +171,17 @@ impl Converter<'_> {
         if plan.skip_unchanged
             && let Some(kept) = unchanged::find(plan, job, opened, &sources, damage.as_deref())
         {
-            return Ok(Made::Before(kept));
+            let statistics = if plan.options.statistics {
+                let options = Options { team: Some(self.team.clone()), ..plan.options.clone() };
+                let mut go_on = |now| {
+                    progress(now);
+                    true
+                };
+                Some(pipeline::statistics(&sources, &options, false, &mut go_on)?.statistics)
+            } else {
+                None
+            };
+            return Ok(Made::Before(kept, statistics));
         }
 
         let mut options = Options {
@@ -187,8 +194,7 @@ impl Converter<'_> {
         options.attributes.extend(unchanged::marks(plan, job, opened));
         if let Some(dir) = &plan.output_dir {
             let of_job = if let Place::File(path) = &job.output { directory_of(path) } else { dir };
-            fs::create_dir_all(of_job)
-                .with_context(|| format!("cannot make the directory {}", Place::File(of_job.into()).for_people()))?;
+            fs::create_dir_all(of_job).with_context(|| format!("cannot make the directory {}", shown(of_job)))?;
         }
         let recordings = merging::recordings(job, &sources, counts);
         let alignment = job.merge.as_ref().map(|merge| merge.alignment.clone()).unwrap_or_default();
@@ -216,10 +222,7 @@ impl Converter<'_> {
                 text += &format!("  damage of the input: {}\n", damage.detail);
             }
         }
-        let output = match &job.output {
-            Place::Standard => "standard output".into(),
-            Place::File(_) => job.output.for_people(),
-        };
+        let output = job.output.as_output();
         let uncompressed = trace.uncompressed_bytes.map_or_else(String::new, |bytes| format!("; {bytes} uncompressed"));
         let size =
             if trace.output_bytes == 0 { "unchanged".to_owned() } else { format!("{} bytes{uncompressed}", trace.output_bytes) };
@@ -246,8 +249,7 @@ fn where_time_went(statistics: &StatisticsReport) -> String {
 fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
     let mut told = String::new();
     for input in &mut inputs {
-        let name = for_people(input);
-        input.error.get_or_insert_with(|| format!("{name} {reason}"));
+        blame(input, reason);
         told += &summary(input, false);
     }
     Outcome::without_trace(Status::Failed, inputs, told)
@@ -255,7 +257,7 @@ fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
 
 fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     for (input, opened) in inputs.iter_mut().zip(opened) {
-        let name = for_people(input);
+        let name = name_in_sentence(input);
         let InputReport { input_bytes, frames_ok, frames_bad, losses, hints, .. } = input;
         let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
         let first = first.unwrap_or_default();
@@ -267,11 +269,6 @@ fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
         ));
     }
     failed(inputs, "gives no event")
-}
-
-/// An input in a sentence.
-fn for_people(input: &InputReport) -> String {
-    if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
 /// The name of each input, by what it was opened as.

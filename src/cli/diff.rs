@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::ReadArgs;
 use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, UsageError, plan_recordings, reading};
+use super::plan::{Place, UsageError, named_files, path_text, plan_recordings, reading, shown};
 use super::values::parse_time;
 use super::{Status, say};
 use crate::metrics::diff::{Change, Diff, DiffOptions, diff};
@@ -25,11 +25,11 @@ pub(super) struct DiffArgs {
     #[arg(value_name = "NEW")]
     pub(super) new: PathBuf,
 
-    /// Exit with 3 if something got worse by more than this, e.g. `5%`
+    /// Exit with 3 if something got worse by more than this, e.g. `5%`, or if there is nothing to compare
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(super) fail_over: Option<f64>,
 
-    /// Pass over changes that are not greater than this
+    /// Pass over changes that are not greater than this, unless --fail-over is less
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
     pub(super) min_change: f64,
 
@@ -87,7 +87,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, UsageError> {
     let part = args.part.options(&reading)?;
     let mut plans = Vec::new();
     for input in [&args.base, &args.new] {
-        plans.extend(plan_recordings(std::slice::from_ref(input), &output)?);
+        plans.extend(plan_recordings(std::slice::from_ref(input), [&output], &named_files(&args.read))?);
     }
     if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
         return Err(UsageError::new("standard input (-) can be read only once"));
@@ -102,13 +102,18 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, UsageError> {
     };
     let diff = diff(base, new, &options);
     if diff.compared == 0 {
-        say("warning: nothing was compared: no metric is in both\n");
+        let of_only = if args.only.is_empty() { "" } else { " that --only names" };
+        // A limit that limits nothing is mostly a slip.
+        let word = if args.fail_over.is_some() { "error" } else { "warning" };
+        say(&format!("{word}: nothing was compared: no metric{of_only} is in both\n"));
     }
-    let names = [&args.base, &args.new].map(|path| path.display().to_string());
-    let status = if diff.is_too_much { Status::BeyondLimits } else { Status::Done };
+    let typed = [&args.base, &args.new].map(|path| path_text(path));
+    let names = [&args.base, &args.new].map(|path| shown(path));
+    let limits_nothing = args.fail_over.is_some() && diff.compared == 0;
+    let status = if diff.is_too_much || limits_nothing { Status::BeyondLimits } else { Status::Done };
     let worst = text::worst(&diff);
     let told = if args.json {
-        let [base, new] = &names;
+        let [base, new] = &typed;
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
         json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), diff: &diff }).map_err(Into::into)
     } else if args.md {
@@ -120,9 +125,9 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, UsageError> {
         Ok(format!("{} -> {}: {}\n{worst}{separator}{table}", names[0], names[1], text::difference_summary(&diff)))
     };
     let status = tell(&output, "the differences", told, status);
-    if let (Status::BeyondLimits, Some(limit)) = (status, args.fail_over) {
-        let too_much: Vec<&Change> = diff.changes.iter().filter(|change| change.is_too_much).collect();
-        let first = too_much.first().map_or_else(String::new, |change| text::sentence(change));
+    let too_much: Vec<&Change> = diff.changes.iter().filter(|change| change.is_too_much).collect();
+    if let (Some(first), Some(limit)) = (too_much.first(), args.fail_over) {
+        let first = text::sentence(first);
         let more = match too_much.len() {
             0 | 1 => String::new(),
             count => format!(", and {} more", count - 1),

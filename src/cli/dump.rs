@@ -7,7 +7,7 @@ use data_encoding::HEXLOWER;
 
 use super::output::Output;
 use super::plan::{DumpPlan, Verbosity};
-use super::source::Opened;
+use super::source::{Opened, OpenedTogether};
 use super::{Status, say};
 use crate::format::{FieldValue, RecordView};
 use crate::input::InputError;
@@ -18,22 +18,20 @@ use crate::pipeline::{self, Options};
 pub(super) fn run(plan: &DumpPlan) -> Status {
     let read_options = plan.reading.read_options(&plan.output);
     let name = plan.source.for_people();
-    let mut opened = Vec::new();
-    for (report, of_it) in Opened::open(&plan.source, &plan.reading, &read_options) {
-        let Some(of_it) = of_it else {
-            say(&format!("error: {}\n", report.error.unwrap_or_default()));
-            return Status::Failed;
-        };
-        if plan.reading.verbosity > Verbosity::Quiet {
-            if let Some(part) = of_it.input.part() {
-                let what = &part.what;
-                say(&format!("{name}: {what} at byte {} of the memory image; offsets count from its start\n", part.offset));
-            }
-            for damage in of_it.input.damages() {
-                say(&format!("warning: {name}: {}\n", damage.detail));
-            }
+    let OpenedTogether { reports, opened, .. } =
+        OpenedTogether::open(std::slice::from_ref(&plan.source), &plan.reading, &read_options);
+    if let Some(error) = reports.iter().find_map(|report| report.error.as_deref()) {
+        say(&format!("error: {error}\n"));
+        return Status::Failed;
+    }
+    for opened in opened.iter().filter(|_| plan.reading.verbosity > Verbosity::Quiet) {
+        if let Some(part) = opened.input.part() {
+            let what = &part.what;
+            say(&format!("{name}: {what} at byte {} of the memory image; offsets count from its start\n", part.offset));
         }
-        opened.push(of_it);
+        for damage in opened.input.damages() {
+            say(&format!("warning: {name}: {}\n", damage.detail));
+        }
     }
     let format = opened.first().map_or("", Opened::format_title);
     match list(plan, &opened) {
@@ -42,9 +40,9 @@ pub(super) fn run(plan: &DumpPlan) -> Status {
             Status::Failed
         }
         Ok(0) => {
-            eprintln!(
-                "error: {name} has no valid {format} record. Check the format (--format) and that the recording is complete"
-            );
+            say(&format!(
+                "error: {name} has no valid {format} record. Check the format (--format) and that the recording is complete\n"
+            ));
             Status::Failed
         }
         Ok(_) => Status::Done,
@@ -85,7 +83,7 @@ fn list(plan: &DumpPlan, opened: &[Opened]) -> anyhow::Result<u64> {
 }
 
 fn cannot_list(plan: &DumpPlan) -> String {
-    format!("cannot write the list to {}", plan.output.as_typed())
+    format!("cannot write the list to {}", plan.output.as_output())
 }
 
 /// One record as a line of JSON. Written by hand: building a value per line would be most of the time of a dump.

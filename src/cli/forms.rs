@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 
 use super::merging::os_from_bytes;
 use super::output::{Complete, Output, cannot_write};
-use super::plan::{Place, TRACE_EXTENSION, UsageError};
+use super::plan::{Place, TRACE_EXTENSION, UsageError, shown};
 use crate::model::{Nanos, whole_number};
 use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Options, Progress, Recording, TimeBound};
 
@@ -94,10 +94,19 @@ impl Form {
 
     /// Checks what can be said before anything is read.
     pub(super) fn check(&self, output: &Place) -> Result<(), UsageError> {
-        if self.split_bytes.is_some() && *output == Place::Standard {
-            return Err(UsageError::new("--split-size writes several files, and standard output is one; name a file with -o"));
+        let is_one = |path: &Path| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        match output {
+            Place::Standard if self.split_bytes.is_some() => {
+                Err(UsageError::new("--split-size writes several files, and standard output is one; name a file with -o"))
+            }
+            Place::File(path) if self.split_bytes.is_some() && is_one(path) => {
+                let path = shown(path);
+                Err(UsageError::new(format!(
+                    "--split-size writes several files, and {path} is a device or a pipe; name a file with -o"
+                )))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Converts, and writes the trace. It only appears if there is at least one event; before that `check` has its say.
@@ -225,7 +234,7 @@ impl Form {
             written.parts.push(path);
         }
         if fs::symlink_metadata(&next).is_ok() {
-            let left = format!("{} is left from an earlier conversion and does not belong to this trace", next.display());
+            let left = format!("{} is left from an earlier conversion and does not belong to this trace", shown(&next));
             written.converted.warnings.push(left);
         }
         Ok(written)
@@ -262,6 +271,21 @@ pub(super) fn part_path(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(named)
 }
 
+/// The traces of which this could be the file of a part.
+pub(super) fn wholes(part: &Path) -> impl Iterator<Item = PathBuf> {
+    let bytes = part.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_number =
+        |number: &[u8]| number.len() == 4 && number.starts_with(b".") && number.iter().skip(1).all(u8::is_ascii_digit);
+    (0..bytes.len()).filter_map(move |at| {
+        bytes.get(at..at + 4).filter(|number| is_number(number))?;
+        let mut whole = os_from_bytes(bytes.get(..at)?)?.to_owned();
+        whole.push(os_from_bytes(bytes.get(at + 4..)?)?);
+        let number = std::str::from_utf8(bytes.get(at + 1..at + 4)?).ok()?.parse().ok()?;
+        let whole = part.with_file_name(whole);
+        (part_path(&whole, number) == part).then_some(whole)
+    })
+}
+
 /// The beginning of a message about a trace.
 pub(super) fn cannot_write_trace(place: &Place) -> String {
     match place {
@@ -281,6 +305,15 @@ mod tests {
         assert_eq!(part("a.b.perfetto-trace.gz", 12), "a.b.012.perfetto-trace.gz");
         assert_eq!(part("dir.perfetto-trace/a", 3), "dir.perfetto-trace/a.003");
         assert_eq!(part("a.perfetto-trace.perfetto-trace", 1), "a.perfetto-trace.001.perfetto-trace");
+    }
+
+    #[test]
+    fn a_part_may_be_of_a_trace() {
+        let wholes = |path: &str| wholes(Path::new(path)).map(|path| path.display().to_string()).collect::<Vec<_>>();
+        assert_eq!(wholes("dir/a.000.perfetto-trace.gz"), ["dir/a.perfetto-trace.gz"]);
+        assert_eq!(wholes("a.001"), ["a"]);
+        assert_eq!(wholes("a.001.002"), ["a.001"]);
+        assert!(wholes("a.perfetto-trace").is_empty() && wholes("a.12").is_empty() && wholes("a.0x1").is_empty());
     }
 
     #[test]

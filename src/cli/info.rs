@@ -1,16 +1,14 @@
 //! `traceconv info INPUT...`: what is in captures, without converting them.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Args as ClapArgs;
 
 use super::args::ReadArgs;
-use super::output::Output;
+use super::measure::tell;
 use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_sources, reading, recordings};
 use super::progress::ProgressMeter;
-use super::source::Opened;
+use super::source::{Opened, OpenedTogether, blame};
 use super::{Status, say};
 use crate::input::InputError;
 use crate::pipeline::{self, Options, Source, Surveyed};
@@ -55,23 +53,13 @@ pub(super) fn run(plan: &InfoPlan) -> Status {
     let failed: Vec<&InputReport> = infos.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
     failed.iter().for_each(|input| say(&summary(input, false)));
     let status = if failed.is_empty() { Status::Done } else { Status::Failed };
-    match write(plan, infos) {
-        Ok(()) => status,
-        // The reader had enough (`| head`): nothing to complain about.
-        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) => status,
-        Err(error) => {
-            say(&format!("error: {error:#}\n"));
-            Status::Failed
-        }
-    }
+    tell(&Place::Standard, "the contents", told(plan, infos), status)
 }
 
 /// What is in one recording. Without contents its inputs say why.
 fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
-    let read_options = plan.reading.read_options(&Place::Standard);
-    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
-        sources.iter().flat_map(|source| Opened::open(source, &plan.reading, &read_options)).unzip();
-    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    let OpenedTogether { reports: mut inputs, opened, .. } =
+        OpenedTogether::open(sources, &plan.reading, &plan.reading.read_options(&Place::Standard));
     let surveyed = if opened.len() < inputs.len() {
         Err("is one recording with an input that cannot be used".into())
     } else {
@@ -85,11 +73,7 @@ fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
             RecordingInfo::new(inputs, Some(contents))
         }
         Err(reason) => {
-            for input in &mut inputs {
-                let name = if input.path == "-" { "standard input" } else { &input.path };
-                let error = format!("{name} {reason}");
-                input.error.get_or_insert(error);
-            }
+            inputs.iter_mut().for_each(|input| blame(input, &reason));
             RecordingInfo::new(inputs, None)
         }
     }
@@ -106,15 +90,11 @@ fn pipeline_survey(plan: &InfoPlan, opened: &[Opened]) -> Result<Surveyed, pipel
     })
 }
 
-fn write(plan: &InfoPlan, infos: Vec<RecordingInfo>) -> anyhow::Result<()> {
-    let told = if plan.json {
-        InfoFile::new(infos).to_json()?
-    } else {
-        let verbose = plan.reading.verbosity == Verbosity::Verbose;
-        let readable = infos.iter().filter(|info| info.contents.is_some());
-        readable.map(|info| info.text(verbose)).collect()
-    };
-    let mut output = Output::create(&Place::Standard)?;
-    let written = output.write_all(told.as_bytes()).and_then(|()| output.finish());
-    written.context("cannot write to standard output")
+fn told(plan: &InfoPlan, infos: Vec<RecordingInfo>) -> anyhow::Result<String> {
+    if plan.json {
+        return Ok(InfoFile::new(infos).to_json()?);
+    }
+    let verbose = plan.reading.verbosity == Verbosity::Verbose;
+    let readable = infos.iter().filter(|info| info.contents.is_some());
+    Ok(readable.map(|info| info.text(verbose)).collect())
 }

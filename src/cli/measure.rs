@@ -2,17 +2,16 @@
 //! `stats --json` saved.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::output::Output;
-use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_times};
+use super::output::write_text;
+use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_times, shown};
 use super::progress::ProgressMeter;
-use super::source::Opened;
+use super::source::{Opened, OpenedTogether, blame};
 use super::values::parse_time;
 use super::{Status, say};
 use crate::input::InputError;
@@ -51,11 +50,11 @@ pub(super) fn measure(
     options: &Options,
     output: &Place,
 ) -> (Vec<InputReport>, Option<Vec<Figure>>) {
-    if let [SourceName { place: Place::File(path), core: None }] = sources
+    if let [SourceName { place: place @ Place::File(path), core: None }] = sources
         && reading.format().is_none()
         && let Some(result) = read_saved(path)
     {
-        let mut report = InputReport::named(path.display().to_string(), None);
+        let mut report = InputReport { path_bytes: place.raw_name(), ..InputReport::named(place.as_typed(), None) };
         let has_part = options.from.is_some() || options.to.is_some();
         let result = result.and_then(|read| match has_part {
             true => Err("holds statistics that were saved: --from and --to are for recordings".into()),
@@ -65,12 +64,12 @@ pub(super) fn measure(
             Ok((figures, events)) => {
                 report.events = events;
                 if reading.verbosity > Verbosity::Quiet {
-                    say(&format!("{}: statistics that were saved, of {events} events\n", path.display()));
+                    say(&format!("{}: statistics that were saved, of {events} events\n", shown(path)));
                 }
                 (vec![report], Some(figures))
             }
             Err(reason) => {
-                report.error = Some(format!("{} {reason}", path.display()));
+                report.error = Some(format!("{} {reason}", shown(path)));
                 tell_inputs(std::slice::from_ref(&report), false, reading.verbosity);
                 (vec![report], None)
             }
@@ -123,10 +122,8 @@ pub(super) fn gather(
     output: &Place,
     with_stacks: bool,
 ) -> (Vec<InputReport>, Option<Gathered>) {
-    let read_options = reading.read_options(output);
-    let (mut inputs, opened): (Vec<InputReport>, Vec<Option<Opened>>) =
-        sources.iter().flat_map(|source| Opened::open(source, reading, &read_options)).unzip();
-    let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+    let OpenedTogether { reports: mut inputs, opened, .. } =
+        OpenedTogether::open(sources, reading, &reading.read_options(output));
     let result = if opened.len() == inputs.len() {
         let gathered = pipeline_statistics(reading, options, &opened, with_stacks);
         let was_cut_short = opened.iter().any(|opened| opened.input.was_cut_short());
@@ -148,11 +145,7 @@ pub(super) fn gather(
     match result {
         Ok(gathered) => (inputs, Some(gathered)),
         Err(reason) => {
-            for input in &mut inputs {
-                let name = if input.path == "-" { "standard input" } else { &input.path };
-                let error = format!("{name} {reason}");
-                input.error.get_or_insert(error);
-            }
+            inputs.iter_mut().for_each(|input| blame(input, &reason));
             (inputs, None)
         }
     }
@@ -180,15 +173,8 @@ pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
 
 /// Writes what is told; the status is that of the run, or a failure.
 pub(super) fn tell(output: &Place, what: &str, told: anyhow::Result<String>, status: Status) -> Status {
-    let write = |told: String| {
-        let mut output_file = Output::create(output)?;
-        let written = output_file.write_all(told.as_bytes()).and_then(|()| output_file.finish());
-        written.with_context(|| format!("cannot write {what} to {}", output.as_typed()))
-    };
-    match told.and_then(write) {
+    match told.and_then(|told| write_text(output, what, &told)) {
         Ok(()) => status,
-        // The reader had enough (`| head`): nothing to complain about.
-        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) => status,
         Err(error) => {
             say(&format!("error: {error:#}\n"));
             status.max(Status::Failed)

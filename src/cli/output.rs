@@ -11,7 +11,7 @@ use anyhow::Context;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::STATUS_STOPPED;
-use super::plan::{Place, directory_of};
+use super::plan::{Place, directory_of, shown};
 use crate::pipeline::{Compression, Compressor};
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -181,7 +181,16 @@ impl Write for Output {
 
 /// The beginning of a message about an output.
 pub(super) fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}", path.display())
+    format!("cannot write {}", shown(path))
+}
+
+/// Writes a text. That its reader has had enough (`| head`) is no failure.
+pub(super) fn write_text(place: &Place, what: &str, text: &str) -> anyhow::Result<()> {
+    let mut output = Output::create(place)?;
+    match output.write_all(text.as_bytes()).and_then(|()| output.finish()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.with_context(|| format!("cannot write {what} to {}", place.as_output())),
+    }
 }
 
 fn open(path: &Path) -> io::Result<Sink> {
@@ -196,13 +205,17 @@ fn open(path: &Path) -> io::Result<Sink> {
 }
 
 fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Result<Sink> {
+    let dir = directory_of(&target);
+    if fs::metadata(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        let what = format!("there is no directory {}; make it, or name one that is there", shown(dir));
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".traceconv-").suffix(".tmp");
-    // What any new file gets: the umask is applied to it.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let file = builder.tempfile_in(directory_of(&target)).map_err(without_path)?;
+    // Made here: it gets the permissions of any new file, and errors are the system's own, without the temporary name, which says
+    // nothing to people.
+    let file = builder.make_in(dir, |path| File::options().read(true).write(true).create_new(true).open(path))?;
     let listed = Listed { path: file.path().to_path_buf() };
     temporaries.insert(listed.path.clone());
     drop(temporaries);
@@ -211,10 +224,4 @@ fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Resul
         let _ = file.as_file().set_permissions(permissions);
     }
     Ok(Sink::Temporary { file, target, listed })
-}
-
-/// The system's own error. What `tempfile` gives also has the temporary name, which says nothing to people.
-fn without_path(error: io::Error) -> io::Error {
-    let source = error.get_ref().and_then(|inner| inner.source()).and_then(|source| source.downcast_ref::<io::Error>());
-    source.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
 
-use crate::format::{FORMATS, OptionKind, OptionSpec, OptionValue};
+use crate::format::{FORMATS, FormatOptions, OptionKind, OptionSpec, OptionValue};
 
 /// Those that were given, as typed, in the order in which they were given.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,28 @@ fn titles(name: &str) -> String {
 }
 
 impl OwnOptions {
+    /// The files that are to be read.
+    pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.given.iter().filter(|(spec, _)| matches!(spec.kind, OptionKind::File(_))).map(|(_, typed)| typed.into())
+    }
+
+    /// Checks what can be said to be wrong before anything is read: texts, whatever the inputs are. An error is a sentence.
+    pub(super) fn check_texts(&self) -> Result<(), String> {
+        // What a flag is worth may depend on a file, and what is in a file is judged together with the input.
+        let has_file = self.files().next().is_some();
+        let own = self.given.iter().filter_map(|(spec, typed)| match spec.kind {
+            OptionKind::Flag if has_file => None,
+            OptionKind::Flag => Some((spec.name, OptionValue::Flag)),
+            OptionKind::Text(_) => Some((spec.name, OptionValue::Text(typed.to_string_lossy().into_owned()))),
+            OptionKind::File(_) => None,
+        });
+        let options = FormatOptions { own: own.collect(), ..FormatOptions::default() };
+        for format in FORMATS {
+            format.open(std::slice::from_ref(&options)).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
     /// What formats get: files are read. An error is a sentence.
     pub(super) fn read(&self) -> Result<Vec<(&'static str, OptionValue)>, String> {
         let value = |(spec, typed): &(OptionSpec, OsString)| {

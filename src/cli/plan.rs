@@ -12,15 +12,14 @@ use std::path::{Path, PathBuf};
 use self::inputs::{Found, FoundAll};
 use self::names::Named;
 use self::place::{FileId, file, is_same_file};
-pub(super) use self::place::{Place, SourceName, directory_of, path_text};
+pub(super) use self::place::{Place, SourceName, directory_of, path_text, shown};
 use super::args::{ConvertArgs, DumpArgs, ReadArgs, StatsArgs, When};
-use super::forms::Form;
+use super::forms::{self, Form};
 use super::merging::{self, MergePlan};
 use super::values::MaxLost;
 use crate::format::{Format, FormatOptions};
 use crate::input::{ReadOptions, detect};
 use crate::pipeline::{Options, TimeBound};
-use crate::report::visible;
 
 /// What the names of outputs end with.
 pub(super) const TRACE_EXTENSION: &str = "perfetto-trace";
@@ -223,7 +222,12 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
             merge: merge.take(),
         });
     }
-    check_outputs(&jobs, &reports)?;
+    let mut reads = named_files(&args.read);
+    reads.extend(args.inputs.files_from.as_deref().map(Place::from_arg).as_ref().and_then(file).map(Path::to_path_buf));
+    check_outputs(&jobs, &reports, &reads)?;
+    if form.split_bytes.is_some() {
+        check_parts(&jobs)?;
+    }
 
     Ok(ConvertPlan {
         jobs,
@@ -270,13 +274,9 @@ fn check_standard_output(
 
 /// Plans a dump.
 pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, UsageError> {
-    let source = SourceName::parse(&args.input)?;
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
-    if let (Place::File(input), Place::File(output)) = (&source.place, &output)
-        && is_same_file(input, output)
-    {
-        return usage(format!("{} is the input itself; name another output with -o", output.display()));
-    }
+    let recordings = plan_recordings(std::slice::from_ref(&args.input), [&output], &named_files(&args.read))?;
+    let source = recordings.into_iter().flatten().next().unwrap_or(SourceName { place: Place::Standard, core: None });
     Ok(DumpPlan { source, output, text: args.text, reading: reading(&args.read)? })
 }
 
@@ -290,20 +290,30 @@ pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, UsageError> {
         (false, false, false) => StatsForm::Tables(args.rows),
     };
     check_times(args.from, args.to)?;
-    let recordings = plan_recordings(&args.inputs, &output)?;
+    let recordings = plan_recordings(&args.inputs, [&output], &named_files(&args.read))?;
     Ok(StatsPlan { recordings, output, form, from: args.from, to: args.to, reading: reading(&args.read)? })
 }
 
-/// The recordings that are to be read; none of them is the output.
-pub(super) fn plan_recordings(inputs: &[PathBuf], output: &Place) -> Result<Vec<Vec<SourceName>>, UsageError> {
+/// The recordings that are to be read; none of them, nor of what else is read, is an output.
+pub(super) fn plan_recordings<'a>(
+    inputs: &[PathBuf],
+    outputs: impl IntoIterator<Item = &'a Place>,
+    reads: &[PathBuf],
+) -> Result<Vec<Vec<SourceName>>, UsageError> {
     let sources = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
     check_sources(sources.iter())?;
-    if let Some(output) = file(output)
-        && sources.iter().filter_map(|source| file(&source.place)).any(|input| is_same_file(input, output))
-    {
-        return usage(format!("{} is an input itself; name another output with -o", output.display()));
+    for output in outputs.into_iter().filter_map(file) {
+        let mut read = sources.iter().filter_map(|source| file(&source.place)).chain(reads.iter().map(PathBuf::as_path));
+        if read.any(|input| is_same_file(input, output)) {
+            return usage(format!("{} is an input itself; name another output", shown(output)));
+        }
     }
     Ok(recordings(sources))
+}
+
+/// The files that options name to be read.
+pub(super) fn named_files(args: &ReadArgs) -> Vec<PathBuf> {
+    args.own.files().collect()
 }
 
 /// Inputs that name their cores are one recording, others one each.
@@ -319,6 +329,7 @@ pub(super) fn reading(args: &ReadArgs) -> Result<Reading, UsageError> {
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
+    args.own.check_texts().map_err(UsageError)?;
     let own = args.own.read().map_err(UsageError)?;
     let format_options = FormatOptions {
         clock: args.clock_hz,
@@ -383,19 +394,35 @@ pub(super) fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName
     Ok(())
 }
 
-/// No output may be an input, another output, or a report.
-fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>) -> Result<(), UsageError> {
+/// No file of a trace that is split may have the name of an input.
+fn check_parts(jobs: &[Job]) -> Result<(), UsageError> {
+    let outputs: HashSet<PathBuf> = jobs.iter().filter_map(|job| file(&job.output)).map(absolute).collect();
+    for input in jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place)) {
+        if forms::wholes(&absolute(input)).any(|whole| outputs.contains(&whole)) {
+            return usage(format!(
+                "{} is an input itself and could be overwritten by --split-size; name another output with -o",
+                shown(input)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// No output may be an input, another output, a report, or what else is read.
+fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>, reads: &[PathBuf]) -> Result<(), UsageError> {
     let input_files = jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place));
-    let inputs: HashSet<FileId> = input_files.filter_map(FileId::of).collect();
+    let inputs: HashSet<FileId> = input_files.chain(reads.iter().map(PathBuf::as_path)).filter_map(FileId::of).collect();
     let is_input = |path: &Path| FileId::of(path).is_some_and(|id| inputs.contains(&id));
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut outputs: HashMap<PathBuf, &Job> = HashMap::new();
     let mut output_ids: HashMap<FileId, &Job> = HashMap::new();
     for job in jobs {
         let Some(output) = file(&job.output) else { continue };
         if is_input(output) {
-            let output = visible(&path_text(output)).into_owned();
-            return usage(format!("{output} is an input itself and is not overwritten; name the output with -o"));
+            return usage(format!("{} is an input itself and is not overwritten; name the output with -o", shown(output)));
         }
         // By its name, and by what is behind it: another output may be a link to it.
         let by_id = FileId::of(output).and_then(|id| output_ids.insert(id, job));
@@ -404,13 +431,13 @@ fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>) -> Result<(), U
                 "{} and {} would both be written to {}; convert them separately, each with its own -o",
                 other.for_people(),
                 job.for_people(),
-                job.output.for_people(),
+                job.output.as_output(),
             ));
         }
     }
     let mut named: HashMap<PathBuf, &str> = HashMap::new();
     for (option, report) in reports.wanted().filter_map(|(option, place)| Some((option, file(place)?))) {
-        let shown = visible(&path_text(report)).into_owned();
+        let shown = shown(report);
         let is_output =
             outputs.contains_key(&absolute(report)) || FileId::of(report).is_some_and(|id| output_ids.contains_key(&id));
         if is_output || is_input(report) {

@@ -4,12 +4,12 @@ use std::io;
 use std::ops::Range;
 
 use super::plan::{Place, Reading, SourceName};
-use crate::format::{FORMATS, Format, FormatOptions};
+use crate::format::{FORMATS, Format, FormatOptions, OptionSpec};
 use crate::input::detect::{Detected, detect};
 use crate::input::memory::{Reach, Search};
 use crate::input::{Input, ReadOptions};
 use crate::pipeline::Source;
-use crate::report::InputReport;
+use crate::report::{InputReport, visible};
 
 /// An input, opened and recognised.
 pub(super) struct Opened {
@@ -23,14 +23,14 @@ type Problem = Box<dyn std::error::Error>;
 impl Opened {
     /// Opens an input. What becomes known is entered into a report of it, an error as a sentence too. There is one recording for
     /// each that a memory image holds, and a report for each; else one. Without a recording the report says why.
-    pub(super) fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
+    fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
         let mut report = Opened::unopened(name);
         match try_open(name, reading, read_options, &mut report) {
             Ok(opened) => opened
                 .into_iter()
                 .map(|opened| {
                     let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
-                    opened.enter(reading, &mut report);
+                    opened.enter(&mut report);
                     (report, Some(opened))
                 })
                 .collect(),
@@ -47,13 +47,10 @@ impl Opened {
         InputReport { path_bytes: name.place.raw_name(), ..report }
     }
 
-    fn enter(&self, reading: &Reading, report: &mut InputReport) {
+    fn enter(&self, report: &mut InputReport) {
         report.enter_input(&self.input);
         report.format = Some(self.detected.format.name());
         report.detected_because = Some(self.detected.because.clone());
-        for name in reading.format_options.foreign_to(self.detected.format.options()) {
-            report.hints.push(format!("--{name} does not concern {}, so it was not used.", self.format_title()));
-        }
     }
 
     /// The format's name for people.
@@ -75,6 +72,46 @@ impl Opened {
     pub(super) fn releaser(&self) -> impl Fn(Range<usize>) + Sync + '_ {
         |range| self.input.release(range)
     }
+}
+
+/// The inputs of one trace or recording.
+pub(super) struct OpenedTogether {
+    pub(super) reports: Vec<InputReport>,
+    /// As many as there are reports, unless one could not be opened: its report says why.
+    pub(super) opened: Vec<Opened>,
+    /// How many of them each source gave: a memory image may hold several.
+    pub(super) counts: Vec<usize>,
+}
+
+impl OpenedTogether {
+    /// Opens all of them.
+    pub(super) fn open(sources: &[SourceName], reading: &Reading, read_options: &ReadOptions) -> OpenedTogether {
+        let by_source: Vec<_> = sources.iter().map(|source| Opened::open(source, reading, read_options)).collect();
+        let counts = by_source.iter().map(Vec::len).collect();
+        let (mut reports, opened): (Vec<InputReport>, Vec<Option<Opened>>) = by_source.into_iter().flatten().unzip();
+        let opened: Vec<Opened> = opened.into_iter().flatten().collect();
+        if opened.len() == reports.len() {
+            // An option is for one of several formats; it is of no use only if it concerns none of them.
+            let known: Vec<OptionSpec> = opened.iter().flat_map(|opened| opened.detected.format.options()).copied().collect();
+            for name in reading.format_options.foreign_to(&known) {
+                for (report, opened) in reports.iter_mut().zip(&opened) {
+                    report.hints.push(format!("--{name} does not concern {}, so it was not used.", opened.format_title()));
+                }
+            }
+        }
+        OpenedTogether { reports, opened, counts }
+    }
+}
+
+/// Says of an input that has no error of its own why it cannot be used: the end of a sentence that begins with its name.
+pub(super) fn blame(input: &mut InputReport, reason: &str) {
+    let name = name_in_sentence(input);
+    input.error.get_or_insert_with(|| format!("{name} {reason}"));
+}
+
+/// An input in a sentence.
+pub(super) fn name_in_sentence(input: &InputReport) -> String {
+    if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
 fn try_open(

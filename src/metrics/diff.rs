@@ -185,9 +185,11 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
         Unit::Hertz | Unit::Count => 1.0,
         Unit::Unknown => f64::MIN_POSITIVE,
     };
+    // What is to fail is not passed over.
+    let min_change_percent = options.min_change_percent.min(options.fail_over_percent.unwrap_or(f64::INFINITY));
     let least_percent = match metric.nature {
-        Nature::Quantile => options.min_change_percent.max(QUANTILE_ERROR_PERCENT),
-        _ => options.min_change_percent,
+        Nature::Quantile => min_change_percent.max(QUANTILE_ERROR_PERCENT),
+        _ => min_change_percent,
     };
     let counts = difference.abs() >= least && change_percent.is_none_or(|percent| percent.abs() > least_percent);
     // What is not a number differs from everything, and tells nothing.

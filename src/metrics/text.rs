@@ -14,16 +14,48 @@ pub fn verdicts(verdicts: &[Verdict]) -> String {
     }
     let table = Table { heading: vec!["VERDICT", "RULE", "OF", "MEASURED", "MARGIN"], left: &["RULE", "OF"], rows };
     let mut text = table.render(usize::MAX, "").unwrap_or_default();
+    remarks(verdicts).iter().for_each(|remark| text += &format!("{remark}\n"));
+    text
+}
+
+/// A rule with what the budget calls it.
+#[must_use]
+pub fn title(verdict: &Verdict) -> String {
+    verdict.name.as_ref().map_or_else(|| verdict.rule.clone(), |name| format!("{name} ({})", verdict.rule))
+}
+
+/// What else is to be said of what is broken, a line each.
+fn remarks(verdicts: &[Verdict]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for verdict in verdicts.iter().filter(|verdict| verdict.is_broken()) {
+        let title = title(verdict);
+        remarks.extend(verdict.missing.as_ref().map(|missing| format!("missing: {title}: {missing}")));
+        remarks.extend(verdict.reason.as_ref().map(|reason| format!("reason: {title}: {reason}")));
+    }
+    remarks
+}
+
+/// The verdicts of a recording as Markdown.
+#[must_use]
+pub fn verdicts_markdown(name: &str, verdicts: &[Verdict]) -> String {
+    let mut text = format!("### {}: {}\n\n", escaped(name), verdict_summary(verdicts));
+    text += "| Verdict | Rule | Of | Measured | Margin |\n|:--|:--|:--|--:|--:|\n";
     for verdict in verdicts {
-        let title = verdict.name.as_ref().map_or_else(|| verdict.rule.clone(), |name| format!("{name} ({})", verdict.rule));
-        if let (true, Some(missing)) = (verdict.is_broken(), &verdict.missing) {
-            text += &format!("missing: {title}: {missing}\n");
-        }
-        if let (true, Some(reason)) = (verdict.is_broken(), &verdict.reason) {
-            text += &format!("reason: {title}: {reason}\n");
+        for cells in verdict_rows(verdict) {
+            let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+            let [word, rest @ ..] = cells.as_slice() else { continue };
+            let word = if verdict.is_broken() { format!("**{word}**") } else { word.clone() };
+            text += &format!("| {word} | {} |\n", rest.join(" | "));
         }
     }
+    remarks(verdicts).iter().for_each(|remark| text += &format!("\n{}\n", escaped(remark)));
     text
+}
+
+/// What is to be said in Markdown of a recording that could not be read.
+#[must_use]
+pub fn unread_markdown(name: &str, error: &str) -> String {
+    format!("### {}: not checked\n\n**{}**\n", escaped(name), escaped(error))
 }
 
 fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {

@@ -1,4 +1,4 @@
-//! The report as JUnit's XML, which CI systems show as test results: a test case for each input.
+//! JUnit's XML, which CI systems show as test results: a conversion with a test case for each input, a check with one for each rule.
 //!
 //! There is no one schema. What is written here is what those of Jenkins (`junit-10.xsd`) and GitLab have in common: attributes
 //! and elements that both know, in the order that the older one wants.
@@ -9,10 +9,60 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::table::Row;
-use super::{InputReport, InputStatus, LossReport, Report};
+use super::{InputReport, InputStatus, LossReport, Report, visible};
 
-/// The name of the suite, and the first part of the cases' classes.
-const SUITE: &str = "traceconv";
+/// The name of the whole, and the first part of the cases' classes.
+const NAME: &str = "traceconv";
+
+/// Test cases that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// How long all of them took, in seconds.
+    pub seconds: f64,
+    /// The cases, in their order.
+    pub cases: Vec<Case>,
+}
+
+/// A test case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What it is a case of; CI systems tell cases apart by this and the name.
+    pub class: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// What became of it.
+    pub outcome: CaseOutcome,
+    /// What else there is to say, if anything.
+    pub output: Option<String>,
+}
+
+/// What became of a test case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CaseOutcome {
+    /// It is as it should be.
+    Passed,
+    /// It was not looked at, for this reason.
+    Skipped(String),
+    /// It is not as it should be.
+    Failed(Problem),
+    /// It could not be found out.
+    Error(Problem),
+}
+
+/// What is wrong with a test case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its kind, in a word or two.
+    pub kind: &'static str,
+    /// What is wrong, in a line.
+    pub message: String,
+    /// The same at length.
+    pub text: String,
+}
 
 /// The report as an XML document. An input that was not converted is an error, one that lost more than is allowed a failure; one
 /// that is unchanged has passed: what is known of it was held against the same limits.
@@ -20,21 +70,27 @@ const SUITE: &str = "traceconv";
 /// # Errors
 /// Never: it is written to memory. The writer's interface wants it.
 pub fn junit(report: &Report) -> io::Result<String> {
+    let cases = report.inputs.iter().map(Case::from).collect();
+    junit_document(&[Suite { name: NAME.into(), seconds: report.wall_seconds, cases }])
+}
+
+/// Test cases as an XML document.
+///
+/// # Errors
+/// Never: it is written to memory. The writer's interface wants it.
+pub fn junit_document(suites: &[Suite]) -> io::Result<String> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    let of = |status| report.inputs.iter().filter(|input| Row::from(*input).status == status).count().to_string();
-    let (tests, time) = (report.inputs.len().to_string(), seconds(report.wall_seconds));
-    let (failures, errors) = (of(InputStatus::TooMuchLost), of(InputStatus::Failed));
-    let counts = [
-        ("name", SUITE),
-        ("tests", tests.as_str()),
-        ("failures", failures.as_str()),
-        ("errors", errors.as_str()),
-        ("time", time.as_str()),
-    ];
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    writer.create_element("testsuites").with_attributes(counts).write_inner_content(|writer| {
-        let suite = writer.create_element("testsuite").with_attributes(counts).with_attribute(("skipped", "0"));
-        suite.write_inner_content(|writer| report.inputs.iter().try_for_each(|input| write_case(writer, input)))?;
+    let all: Vec<&Case> = suites.iter().flat_map(|suite| &suite.cases).collect();
+    let counts = Counts::of(&all, suites.iter().map(|suite| suite.seconds).sum());
+    writer.create_element("testsuites").with_attributes(counts.attributes(NAME)).write_inner_content(|writer| {
+        for Suite { name, seconds, cases } in suites {
+            let counts = Counts::of(&cases.iter().collect::<Vec<&Case>>(), *seconds);
+            let name = allowed(name);
+            let suite = writer.create_element("testsuite").with_attributes(counts.attributes(&name));
+            let suite = suite.with_attribute(("skipped", counts.skipped.as_str()));
+            suite.write_inner_content(|writer| cases.iter().try_for_each(|case| write_case(writer, case)))?;
+        }
         Ok(())
     })?;
     let mut text = String::from_utf8(writer.into_inner()).map_err(io::Error::other)?;
@@ -42,43 +98,89 @@ pub fn junit(report: &Report) -> io::Result<String> {
     Ok(text)
 }
 
-fn write_case(writer: &mut Writer<Vec<u8>>, input: &InputReport) -> io::Result<()> {
-    let Row { file, duration, events, lost, status, .. } = Row::from(input);
-    let name = allowed(&file);
-    let class = format!("{SUITE}.{}", input.format.unwrap_or("unknown"));
-    let time = seconds(input.wall_seconds);
-    let case = writer.create_element("testcase").with_attributes([
-        ("name", name.as_str()),
-        ("classname", class.as_str()),
-        ("time", time.as_str()),
-    ]);
-    case.write_inner_content(|writer| {
-        match status {
-            InputStatus::Failed => {
-                let error = allowed(input.error.as_deref().unwrap_or("was not converted"));
-                problem(writer, "error", "not converted", &error, &error)?;
-            }
-            InputStatus::TooMuchLost => {
-                let message = format!("at least {} of {} events are lost", input.at_least_lost(), known_events(input));
-                problem(writer, "failure", "losses", &message, &losses(input))?;
-            }
-            InputStatus::Converted | InputStatus::Unchanged => {}
+/// How many cases there are of which kind, as written.
+struct Counts {
+    tests: String,
+    failures: String,
+    errors: String,
+    skipped: String,
+    time: String,
+}
+
+impl Counts {
+    fn of(cases: &[&Case], seconds: f64) -> Counts {
+        let count = |is: fn(&CaseOutcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count().to_string();
+        Counts {
+            tests: cases.len().to_string(),
+            failures: count(|outcome| matches!(outcome, CaseOutcome::Failed(_))),
+            errors: count(|outcome| matches!(outcome, CaseOutcome::Error(_))),
+            skipped: count(|outcome| matches!(outcome, CaseOutcome::Skipped(_))),
+            time: in_seconds(seconds),
         }
-        if status != InputStatus::Failed {
-            let output = input.output.as_deref().unwrap_or_default();
-            let out = format!("{}: {events} events in {duration}, lost: {lost} -> {output}", status.text());
-            let out = allowed(&out);
-            writer.create_element("system-out").write_text_content(BytesText::new(&out))?;
+    }
+
+    fn attributes<'a>(&'a self, name: &'a str) -> [(&'static str, &'a str); 5] {
+        [("name", name), ("tests", &self.tests), ("failures", &self.failures), ("errors", &self.errors), ("time", &self.time)]
+    }
+}
+
+fn write_case(writer: &mut Writer<Vec<u8>>, case: &Case) -> io::Result<()> {
+    let [name, class] = [&case.name, &case.class].map(|text| allowed(text));
+    let time = in_seconds(case.seconds);
+    let element = writer.create_element("testcase");
+    let element = element.with_attributes([("name", name.as_str()), ("classname", class.as_str()), ("time", time.as_str())]);
+    if case.outcome == CaseOutcome::Passed && case.output.is_none() {
+        element.write_empty()?;
+        return Ok(());
+    }
+    element.write_inner_content(|writer| {
+        match &case.outcome {
+            CaseOutcome::Passed => {}
+            CaseOutcome::Skipped(message) => {
+                writer.create_element("skipped").with_attribute(("message", allowed(message).as_str())).write_empty()?;
+            }
+            CaseOutcome::Failed(problem) => write_problem(writer, "failure", problem)?,
+            CaseOutcome::Error(problem) => write_problem(writer, "error", problem)?,
+        }
+        if let Some(output) = &case.output {
+            writer.create_element("system-out").write_text_content(BytesText::new(&allowed(output)))?;
         }
         Ok(())
     })?;
     Ok(())
 }
 
-fn problem(writer: &mut Writer<Vec<u8>>, element: &str, kind: &str, message: &str, text: &str) -> io::Result<()> {
-    let element = writer.create_element(element).with_attributes([("message", message), ("type", kind)]);
-    element.write_text_content(BytesText::new(text))?;
+fn write_problem(writer: &mut Writer<Vec<u8>>, element: &str, problem: &Problem) -> io::Result<()> {
+    let [message, text] = [&problem.message, &problem.text].map(|text| allowed(text));
+    let element = writer.create_element(element).with_attributes([("message", message.as_str()), ("type", problem.kind)]);
+    element.write_text_content(BytesText::new(&text))?;
     Ok(())
+}
+
+impl From<&InputReport> for Case {
+    fn from(input: &InputReport) -> Case {
+        let Row { file, duration, events, lost, status, .. } = Row::from(input);
+        let outcome = match status {
+            InputStatus::Failed => {
+                let error = input.error.clone().unwrap_or_else(|| "was not converted".into());
+                CaseOutcome::Error(Problem { kind: "not converted", message: error.clone(), text: error })
+            }
+            InputStatus::TooMuchLost => {
+                let message = format!("at least {} of {} events are lost", input.at_least_lost(), known_events(input));
+                CaseOutcome::Failed(Problem { kind: "losses", message, text: losses(input) })
+            }
+            InputStatus::Converted | InputStatus::Unchanged => CaseOutcome::Passed,
+        };
+        let trace = visible(input.output.as_deref().unwrap_or_default());
+        let told = format!("{}: {events} events in {duration}, lost: {lost} -> {trace}", status.text());
+        Case {
+            name: file,
+            class: format!("{NAME}.{}", input.format.unwrap_or("unknown")),
+            seconds: input.wall_seconds,
+            outcome,
+            output: (status != InputStatus::Failed).then_some(told),
+        }
+    }
 }
 
 fn known_events(input: &InputReport) -> u64 {
@@ -91,11 +193,11 @@ fn losses(input: &InputReport) -> String {
         let place = first_offset.map_or_else(String::new, |offset| format!(", first at byte {offset}"));
         format!("{count} x {text} [{kind}]{place}, at least {at_least_lost} events\n")
     };
-    allowed(&input.losses.iter().map(line).collect::<String>())
+    input.losses.iter().map(line).collect()
 }
 
 /// In seconds. Never with an exponent, which XML's decimal numbers do not have.
-fn seconds(seconds: f64) -> String {
+fn in_seconds(seconds: f64) -> String {
     format!("{seconds:.3}")
 }
 
@@ -140,5 +242,35 @@ mod tests {
 </testsuites>
 "#;
         assert_eq!(junit(&Report::new(vec![(TraceReport::default(), vec![odd, lossy, fine])], 0.25)).unwrap(), expected);
+    }
+
+    #[test]
+    fn suites_are_summed_up() {
+        let case = |name: &str, outcome| Case { name: name.into(), class: "c".into(), seconds: 0.0, outcome, output: None };
+        let problem = Problem { kind: "limit", message: "a < 1".into(), text: "a is 2".into() };
+        let suites = [
+            Suite { name: "one".into(), seconds: 0.5, cases: vec![case("a", CaseOutcome::Failed(problem))] },
+            Suite {
+                name: "t\u{1}wo".into(),
+                seconds: 0.25,
+                cases: vec![case("b", CaseOutcome::Passed), case("c", CaseOutcome::Skipped("no \"c\"".into()))],
+            },
+        ];
+        let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="traceconv" tests="3" failures="1" errors="0" time="0.750">
+  <testsuite name="one" tests="1" failures="1" errors="0" time="0.500" skipped="0">
+    <testcase name="a" classname="c" time="0.000">
+      <failure message="a &lt; 1" type="limit">a is 2</failure>
+    </testcase>
+  </testsuite>
+  <testsuite name="t\u{1}wo" tests="2" failures="0" errors="0" time="0.250" skipped="1">
+    <testcase name="b" classname="c" time="0.000"/>
+    <testcase name="c" classname="c" time="0.000">
+      <skipped message="no &quot;c&quot;"/>
+    </testcase>
+  </testsuite>
+</testsuites>
+"#;
+        assert_eq!(junit_document(&suites).unwrap(), expected);
     }
 }

@@ -23,6 +23,8 @@ use crate::pipeline::{ClockOffset, InputSummary};
 use crate::stats::report::StatisticsReport;
 
 pub use junit::junit;
+#[doc(hidden)]
+pub use junit::{Case, CaseOutcome, Problem, Suite, junit_document};
 pub use markdown::{markdown, totals};
 pub use table::{Row, table};
 pub use text::{summary, visible};

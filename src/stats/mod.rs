@@ -6,13 +6,14 @@
 //! - [`calls`]: how often functions are called, and how long they take with and without what they call;
 //! - [`stacks`]: where the time goes, as folded stacks for flame graphs;
 //! - [`range`]: a part of a recording;
-//! - [`spread`]: sums and distributions; [`report`]: the result for scripts; [`text`]: for people.
+//! - [`spread`]: sums and distributions; [`report`]: the result for scripts, and [`fill`]: how it is found; [`text`]: for people.
 //!
 //! Every nanosecond of every core, from the first event to the last, belongs to the task that runs there, to the interrupt that
 //! interrupts it, or is unknown: before the first switch, and from a loss to the next switch. Sums are whole nanoseconds. What
 //! begins or ends unseen is not counted as a duration.
 
 mod calls;
+mod fill;
 mod machines;
 mod objects;
 mod range;
@@ -235,9 +236,9 @@ impl Statistics {
         let name = |frame| match frame {
             Frame::Root => None,
             Frame::Core(core) => several.then(|| format!("CPU {core}")),
-            Frame::Task(task) => Some(report::task_name(entities, TaskId(task))),
-            Frame::Isr(isr) => Some(report::isr_name(entities, IsrId(isr))),
-            Frame::Function(function) => Some(report::function_name(entities, function)),
+            Frame::Task(task) => Some(fill::task_name(entities, TaskId(task))),
+            Frame::Isr(isr) => Some(fill::isr_name(entities, IsrId(isr))),
+            Frame::Function(function) => Some(fill::function_name(entities, function)),
         };
         self.stacks.as_ref().map(|stacks| stacks.folded(name))
     }

@@ -7,22 +7,24 @@ use super::captures::{damaged, small};
 use super::{Desk, inputs};
 
 /// The attributes that Jenkins' schema (`junit-10.xsd`) and GitLab know, by element, the required ones first.
-const ATTRIBUTES: [(&str, &[&str]); 6] = [
+const ATTRIBUTES: [(&str, &[&str]); 7] = [
     ("testsuites", &["name", "time", "tests", "failures", "errors"]),
     ("testsuite", &["name", "tests", "failures", "errors", "time", "skipped"]),
     ("testcase", &["name", "classname", "time"]),
     ("error", &["message", "type"]),
     ("failure", &["message", "type"]),
+    ("skipped", &["message"]),
     ("system-out", &[]),
 ];
 
 /// The elements that may be in each.
-const CHILDREN: [(&str, &[&str]); 6] = [
+const CHILDREN: [(&str, &[&str]); 7] = [
     ("testsuites", &["testsuite"]),
     ("testsuite", &["testcase"]),
-    ("testcase", &["error", "failure", "system-out"]),
+    ("testcase", &["skipped", "error", "failure", "system-out"]),
     ("error", &[]),
     ("failure", &[]),
+    ("skipped", &[]),
     ("system-out", &[]),
 ];
 
@@ -44,12 +46,12 @@ pub fn check_junit(text: &str, tests: usize, failures: usize, errors: usize) {
             assert!(listed(&CHILDREN, name).contains(&child.tag_name().name()), "{child:?} in <{name}>");
         }
     }
-    let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
-    assert_eq!((count("testcase"), count("failure"), count("error")), (tests, failures, errors));
-    for name in ["testsuites", "testsuite"] {
-        let suite = document.descendants().find(|node| node.has_tag_name(name)).unwrap();
+    let counts =
+        |of: Node| ["testcase", "failure", "error"].map(|name| of.descendants().filter(|node| node.has_tag_name(name)).count());
+    assert_eq!(counts(document.root()), [tests, failures, errors]);
+    for suite in document.descendants().filter(|node| node.has_tag_name("testsuites") || node.has_tag_name("testsuite")) {
         let number = |attribute: &str| suite.attribute(attribute).unwrap().parse::<f64>().unwrap();
-        assert_eq!((number("tests"), number("failures"), number("errors")), (tests as f64, failures as f64, errors as f64));
+        assert_eq!(["tests", "failures", "errors"].map(number), counts(suite).map(|count| count as f64));
         assert!(number("time") >= 0.0);
     }
 }
@@ -73,7 +75,7 @@ pub fn check_markdown(text: &str, rows: usize) -> Vec<Vec<String>> {
         }
     }
     assert_eq!(table.len(), rows + 1, "{text}");
-    assert!(table.iter().all(|row| row.len() == 6), "{table:?}");
+    assert!(table.iter().all(|row| row.len() == table[0].len()), "{table:?}");
     table
 }
 
@@ -111,6 +113,78 @@ fn every_report_says_the_same() {
     assert_eq!(table[1][3], inputs(&report)[0]["events"].to_string());
     assert_eq!([&table[1][5], &table[2][5]], ["converted", "too much lost"]);
     assert_eq!(table[3][5], format!("failed: {}", inputs(&report)[2]["error"].as_str().unwrap()));
+}
+
+/// The budget, and a recording that keeps it, one that does not, and none.
+fn checked() -> Desk {
+    let desk = Desk::new();
+    let demo = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo");
+    for name in ["budget.toml", "before.bin", "after.bin"] {
+        desk.put(name, &std::fs::read(demo.join(name)).unwrap());
+    }
+    desk.put("a|b\n*.bin", b"");
+    desk
+}
+
+fn check(desk: &Desk, options: &str) -> super::Ran {
+    let mut command = desk.command(&format!("check -q --budget budget.toml {options} before.bin after.bin"));
+    command.arg("a|b\n*.bin").output().unwrap().into()
+}
+
+#[test]
+fn each_rule_of_a_budget_is_a_test_case() {
+    let desk = checked();
+    let table = check(&desk, "--junit j.xml").ends(1);
+    assert!(table.stdout.starts_with(b"before.bin: 9 rules: "), "the verdicts are told all the same");
+    let junit = desk.text("j.xml");
+    check_junit(&junit, 19, 1, 1);
+    let document = Document::parse(&junit).unwrap();
+    let suites: Vec<_> = document.descendants().filter(|node| node.has_tag_name("testsuite")).collect();
+    let names: Vec<_> = suites.iter().map(|suite| suite.attribute("name").unwrap()).collect();
+    assert_eq!(names, ["before.bin", "after.bin", "a|b\\n*.bin"]);
+    assert_eq!(suites.iter().map(|suite| suite.attribute("skipped").unwrap()).collect::<Vec<_>>(), ["1", "1", "0"]);
+    let with = |name: &str| document.descendants().find(|node| node.has_tag_name(name)).unwrap();
+    let broken = with("failure");
+    let message = broken.attribute("message").unwrap();
+    assert!(
+        message.starts_with("task.filter.cpu_percent is 5.") && message.ends_with(" %: task.filter.cpu_percent < 4"),
+        "{message}"
+    );
+    assert_eq!(broken.text().unwrap(), format!("{message}\nreason: was measured on the slowest board"));
+    let case = broken.parent().unwrap();
+    assert_eq!(case.attribute("name"), Some("filter (task.filter.cpu_percent < 4)"));
+    assert_eq!(case.attribute("classname"), Some("traceconv.after.bin"));
+    assert!(with("skipped").attribute("message").unwrap().starts_with("no task job in the recording"));
+    assert!(with("error").text().unwrap().starts_with("a|b\\n*.bin is empty (0 bytes)"));
+
+    // A rule about what is not there is a failure of another kind.
+    desk.put("missing.toml", b"rules = ['task.job.runs > 0']");
+    desk.run("check -q -b missing.toml before.bin --junit m.xml -o told.txt").ends(3);
+    check_junit(&desk.text("m.xml"), 1, 1, 0);
+    assert!(desk.text("m.xml").contains("type=\"missing\""));
+    desk.run("check -b budget.toml before.bin --junit -").ends(2).says(&["--junit - cannot share standard output"]);
+    desk.run("check -b budget.toml before.bin --junit x -o x").ends(2).says(&["cannot both be written to one file"]);
+    assert!(!desk.path("x").exists());
+}
+
+#[test]
+fn verdicts_are_told_as_markdown() {
+    let desk = checked();
+    let ran = check(&desk, "--md").ends(1).says(&["error: after.bin: task.filter.cpu_percent is 5."]);
+    let text = String::from_utf8(ran.stdout).unwrap();
+    let parts: Vec<&str> = text.split("### ").collect();
+    let [_, before, after, none] = parts.as_slice() else { panic!("{text}") };
+    assert!(before.starts_with("before.bin: 9 rules: 8 kept, 0 broken, 1 skipped\n"), "{before}");
+    let (after, reason) = after.split_once("\n\nreason: ").unwrap();
+    let table = check_markdown(&format!("### {after}\n"), 9);
+    assert_eq!(table[0], ["Verdict", "Rule", "Of", "Measured", "Margin"]);
+    assert_eq!(table[6][..2], ["BROKEN", "task.filter.cpu_percent < 4"]);
+    assert!(
+        after.contains("**BROKEN**") && reason.starts_with("filter (task.filter.cpu\\_percent \\< 4): was measured"),
+        "{reason}"
+    );
+    assert!(none.contains("not checked\n\n**a\\|b\\\\n\\*.bin is empty"), "{none}");
+    desk.run("check -b budget.toml before.bin --md --json").ends(2);
 }
 
 #[test]

@@ -40,8 +40,13 @@ fn what_was_made_before_is_not_made_again() {
     again["status"] = "converted".into();
     again["unchanged"] = false.into();
     assert_eq!(again, inputs(&first)[0]);
+    let statistics = |report: &serde_json::Value| report["traces"][0]["statistics"].clone();
+    assert!(statistics(&second).is_object() && statistics(&second) == statistics(&first));
     assert_eq!(second["output_bytes"], fs::metadata(desk.path("out/b.perfetto-trace")).unwrap().len());
     desk.run("a.bin -o out/ --skip-unchanged").ends(0).says(&["  lost: ", "  -> out/a.perfetto-trace (unchanged, "]);
+
+    let told = desk.run("-v a.bin -o out/ --skip-unchanged").ends(0).says(&["(unchanged, "]);
+    assert!(told.stderr.contains("\n  CORE "), "{}", told.stderr);
 
     // Its losses count as if it were made now.
     desk.run("-q a.bin -o out/ --skip-unchanged --strict").ends(3).says(&["beyond the limit set by --strict"]);

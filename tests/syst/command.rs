@@ -66,7 +66,7 @@ fn frequencies_are_written_as_everywhere() {
     assert!(stp("").said.contains("give it with --stp-freq, as in --stp-freq 60M"));
     assert!(text("").said.contains("give it with --syst-clock-hz, as in --syst-clock-hz 24M"));
     let wrong = text("--syst-clock-hz 1.5M");
-    assert_eq!(wrong.status, 1);
+    assert_eq!(wrong.status, 2);
     assert!(wrong.said.contains("--syst-clock-hz: \"1.5M\" is no frequency; whole numbers are expected"), "{}", wrong.said);
     assert!(stp("--stp-freq 0").said.contains("--stp-freq: \"0\" is no frequency; a clock does not have 0 Hz"));
 }

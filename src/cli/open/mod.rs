@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::plan::{ConvertPlan, Place, UsageError};
+use super::plan::{self, ConvertPlan, Place, UsageError};
 use super::{Status, say};
 use link::Viewer;
 use server::{Event, Patience, Server};
@@ -180,14 +180,14 @@ impl fmt::Display for ShowError {
                 "port {VIEWER_PORT} of this machine is in use by {holder}, and the viewer fetches traces from no other port. End what \
                  holds it and run `traceconv serve` on the trace; or use --open=page (`serve --page`), which needs no certain port; or \
                  drag the file onto the viewer's page: {}",
-                file.display()
+                plan::shown(file)
             ),
             ShowError::System(error) => write!(f, "the trace cannot be served: {error}"),
             ShowError::NotFetched { file } => write!(
                 f,
                 "nobody has fetched the trace within {} minutes; `traceconv serve` serves it without a limit of time: {}",
                 OPEN_PATIENCE.as_secs() / 60,
-                file.display()
+                plan::shown(file)
             ),
         }
     }
@@ -260,7 +260,7 @@ fn tell(plan: &OpenPlan, link: &str, file: &Path, failure: Option<&std::io::Erro
         }
         How::Page => text += "If it does not work: drag the file onto the viewer's page:\n",
     }
-    text += &format!("  {}\n", file.display());
+    text += &format!("  {}\n", plan::shown(file));
     if std::env::var_os("SSH_CONNECTION").is_some() {
         text += "You are here by SSH: a browser on your own machine reaches this only through a tunnel to the same port, as with ssh -L.\n";
     }
@@ -278,7 +278,7 @@ fn tell_event(plan: &OpenPlan, event: &Event) {
         Event::BrokenOff { sent_bytes, of_bytes } => {
             say(&format!("The browser broke off after {sent_bytes} of {of_bytes} bytes; it may try again.\n"));
         }
-        Event::Unreadable(error) => say(&format!("error: {} cannot be read: {error}\n", plan.trace.display())),
+        Event::Unreadable(error) => say(&format!("error: {} cannot be read: {error}\n", plan::shown(&plan.trace))),
         Event::Refused(what) => say(&format!("Refused: {what}.\n")),
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::link::{Viewer, path_of};
 use super::server::{Content, Resource, Site};
+use crate::cli::plan;
 use crate::format::SAMPLE_BYTES;
 use crate::input::detect::detect;
 
@@ -80,7 +81,7 @@ fn fill_in(page: &str, values: &[(&str, &str)]) -> String {
 
 /// The length of a trace in bytes. A capture is none, and is told from one by what it holds.
 pub(super) fn check(trace: &Path) -> Result<u64, String> {
-    let name = trace.display();
+    let name = plan::shown(trace);
     let metadata = fs::metadata(trace).map_err(|error| format!("{name} cannot be read: {error}"))?;
     if metadata.is_dir() {
         return Err(format!("{name} is a directory; name a trace"));

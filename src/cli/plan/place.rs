@@ -40,9 +40,22 @@ impl Place {
     pub(in crate::cli) fn for_people(&self) -> String {
         match self {
             Place::Standard => "standard input".into(),
-            Place::File(path) => visible(&path_text(path)).into_owned(),
+            Place::File(path) => shown(path),
         }
     }
+
+    /// An output in a sentence.
+    pub(in crate::cli) fn as_output(&self) -> String {
+        match self {
+            Place::Standard => "standard output".into(),
+            Place::File(path) => shown(path),
+        }
+    }
+}
+
+/// A path in a sentence.
+pub(in crate::cli) fn shown(path: &Path) -> String {
+    visible(&path_text(path)).into_owned()
 }
 
 /// A path as text. What is not Unicode is written as `\xNN`, byte by byte.
@@ -71,11 +84,7 @@ impl SourceName {
         }
         let Some((path, digits)) = split_core(arg.as_os_str()) else { return Ok(whole()) };
         let core = digits.parse().ok().filter(|&core| core <= CORE_MAX).ok_or_else(|| {
-            UsageError(format!(
-                "{}: {digits} is no core number (0 to {}), and no file has the whole name",
-                arg.display(),
-                CORE_MAX
-            ))
+            UsageError(format!("{}: {digits} is no core number (0 to {}), and no file has the whole name", shown(arg), CORE_MAX))
         })?;
         Ok(SourceName { place: Place::from_arg(path), core: Some(core) })
     }

@@ -115,7 +115,7 @@ fn a_dump_does_not_overwrite_its_input() {
     let input = dir.path().join("a.bin");
     let args = Args::try_parse_from(["traceconv".as_ref(), "dump".as_ref(), input.as_os_str(), "-o".as_ref(), input.as_os_str()]);
     let Some(Command::Dump(args)) = args.unwrap().command else { panic!("no dump") };
-    assert!(plan_dump(&args).unwrap_err().to_string().contains("is the input itself"));
+    assert!(plan_dump(&args).unwrap_err().to_string().contains("is an input itself"));
     let plan = plan_dump(&DumpArgs { output: None, ..args }).unwrap();
     assert_eq!((plan.output, plan.source.place), (Place::Standard, Place::File(input)));
 }

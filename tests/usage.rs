@@ -1,0 +1,71 @@
+//! What is wrong usage whatever the inputs are, of every command of the built program: exit status 2, before anything is read or written.
+
+mod desk;
+
+use std::fs;
+use std::path::Path;
+
+use desk::Desk;
+
+fn demo() -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo/demo.bin")).unwrap()
+}
+
+/// Whatever the inputs are, and before they are read.
+#[test]
+fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
+    let desk = Desk::with("a.bin", &demo());
+    desk.put("b.toml", b"rules = ['losses == 0']");
+    for (option, said) in [
+        ("--time-unit x", "--time-unit: `x` is no unit; us, ns, ms, timer or cpu is expected"),
+        ("--min-duration x", "--min-duration: `x` is no time"),
+        ("--function (", "--function: `(` is no regular expression"),
+        ("--stp-nibbles x", "--stp-nibbles: \"x\"; msb, lsb or auto is expected"),
+        ("--stp-freq 0", "--stp-freq: \"0\" is no frequency"),
+        ("--syst-clock-hz x", "--syst-clock-hz: \"x\" is no frequency"),
+        ("--qs-tick-hz x", "--qs-tick-hz: \"x\" is no frequency"),
+        ("--qs-sizes x", "--qs-sizes: 'x' is none of the letters"),
+        ("--qs-version x", "--qs-version: \"x\" is no version"),
+        ("--qs-counter x", "--qs-counter: \"x\" has no index"),
+        ("--tick-hz 0", "--tick-hz: \"0\" is no rate"),
+        ("--timer-max 65536", "--timer-max: \"65536\" cannot be"),
+        ("--timer-dir x", "--timer-dir: \"x\" is no direction"),
+        ("--tsp-len x", "--tsp-len: \"x\" is no id with a number of bytes"),
+        ("--require-elf-match", "--require-elf-match: no program is given"),
+    ] {
+        for command in ["", "dump", "stats", "info", "check -b b.toml", "diff a.bin"] {
+            desk.run(&format!("{command} a.bin {option}")).ends(2).says(&[said, "try '--help'"]);
+        }
+    }
+    // What is in a file is no matter of usage.
+    let profile = [&b"\xAA\x55"[..], &demo()].concat();
+    desk.put("p.bin", &profile);
+    desk.run("--format miniprofiler --elf a.bin p.bin").ends(1).says(&["--elf: `a.bin` is not an ELF file"]);
+    desk.run("--format miniprofiler --elf a.bin --require-elf-match p.bin").ends(1);
+    assert_eq!(desk.names(), ["a.bin", "b.toml", "p.bin"]);
+}
+
+#[test]
+fn what_options_name_to_be_read_is_not_overwritten() {
+    let desk = Desk::with("a.bin", &demo());
+    desk.put("app.xml", b"<x/>");
+    desk.put("list", b"a.bin\n");
+    desk.put("b.toml", b"rules = ['losses == 0']");
+    let names = desk.names();
+    for line in [
+        "a.bin --collateral app.xml -o app.xml",
+        "a.bin --collateral app.xml --report app.xml",
+        "a.bin --elf app.xml --junit ./app.xml",
+        "--files-from list --report-md list -o out/",
+        "dump a.bin --elf app.xml -o app.xml",
+        "stats a.bin --elf app.xml -o app.xml",
+        "check -b b.toml a.bin -o b.toml",
+        "check -b b.toml a.bin --junit b.toml",
+        "check -b b.toml a.bin --junit a.bin",
+        "diff a.bin a.bin --elf app.xml -o app.xml",
+    ] {
+        desk.run(line).ends(2).says(&["is an input"]);
+    }
+    assert_eq!(desk.names(), names);
+    assert_eq!((desk.get("app.xml"), desk.get("list")), (b"<x/>".to_vec(), b"a.bin\n".to_vec()));
+}
