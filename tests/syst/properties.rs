@@ -210,3 +210,52 @@ fn the_number_of_names_in_a_part_does_not_show() {
     }
     check(&Subject::new("syst-raw"), &raw, &[10_000]);
 }
+
+/// Catalog messages without any length, with floating-point arguments of so many bytes, and short messages between them.
+fn floats_without_lengths(float_bytes: usize, count: u32) -> Vec<u8> {
+    let mut raw = Vec::new();
+    for number in 0..count {
+        let value = f64::from(number) / 4.0;
+        let mut payload = (1 + number % 3).to_le_bytes().to_vec();
+        // Format 1 is one number, 2 a number and two floats, 3 a text and a float.
+        let floats = |count: usize| {
+            let bytes = if float_bytes == 4 { (value as f32).to_le_bytes().to_vec() } else { value.to_le_bytes().to_vec() };
+            bytes.repeat(count)
+        };
+        match number % 3 {
+            0 => payload.extend(number.to_le_bytes()),
+            1 => payload.extend([&number.to_le_bytes()[..], &floats(2)].concat()),
+            _ => payload.extend([&b"text\0"[..], &floats(1)].concat()),
+        }
+        let kind = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
+        encode(&Draft { origin: Origin::Module(5, 1), severity: 4, ..Draft::new(kind, &payload) }, &mut raw);
+        if number % 4 == 0 {
+            encode(&Draft::new(Kind::Short32, &u64::from(number).to_le_bytes()), &mut raw);
+        }
+    }
+    raw
+}
+
+#[test]
+fn the_size_of_floats_is_told_by_what_follows() {
+    let xml = "<Collateral><Client Name=\"c\"><Catalog32><Format ID=\"1\">n %d</Format><Format ID=\"2\">m %d %.2f %.2f</Format>\
+               <Format ID=\"3\">t %s %.2f</Format></Catalog32></Client></Collateral>";
+    let mut subject = Subject::new("syst-raw");
+    let file = OptionValue::File { path: "c.xml".into(), bytes: xml.as_bytes().into() };
+    subject.options.own.push(("collateral", file));
+    for float_bytes in [4, 8] {
+        let raw = floats_without_lengths(float_bytes, 600);
+        check(&subject, &raw, &[100, 5000]);
+        let records = subject.dump(&raw, Cut::WHOLE, views::record);
+        for number in 0..600u32 {
+            let value = f64::from(number) / 4.0;
+            let text = match number % 3 {
+                0 => format!("n {number}"),
+                1 => format!("m {number} {value:.2} {value:.2}"),
+                _ => format!("t text {value:.2}"),
+            };
+            assert!(records.iter().any(|record| record.contains(&format!("\"{text}\""))), "{float_bytes}: {text}");
+        }
+        assert_eq!(records.len(), 750, "{float_bytes}");
+    }
+}

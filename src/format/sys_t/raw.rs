@@ -9,7 +9,7 @@
 
 use super::collateral::{Collateral, Sender};
 use super::printf::{Format, Packing};
-use super::record::{Fields, Header, Kind, Reader};
+use super::record::{Fields, Header, Kind, Pointers, Reader};
 
 /// The largest payload, in bytes.
 const PAYLOAD_LIMIT: usize = 0xFFFF;
@@ -24,7 +24,9 @@ const ANCHOR_STEPS: usize = 8;
 const ANCHOR_PAYLOAD_BYTES: usize = 512;
 
 /// How far behind a place the decision about it may look, in bytes.
-pub const REACH_BYTES: usize = 4 * (PAYLOAD_LIMIT + 64);
+///
+/// That is an anchor's last message, and what follows it, if that decides about its length.
+pub const REACH_BYTES: usize = 2 * ANCHOR_BYTES + 4 * (PAYLOAD_LIMIT + 64);
 
 /// An anchor's messages lie within this, in bytes, but for the last one.
 const ANCHOR_BYTES: usize = 2 * PAYLOAD_LIMIT;
@@ -38,6 +40,16 @@ pub enum NoLength {
     TooShort,
     /// Nothing tells where it ends.
     Undelimited,
+}
+
+/// How many bytes the floating-point arguments of catalog messages have on 32-bit targets. Some C++ logging libraries send `float`,
+/// and no header tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Floats {
+    Bytes8,
+    Bytes4,
+    /// Whichever is followed by more legal messages.
+    ByWhatFollows,
 }
 
 /// A view of a raw stream.
@@ -200,6 +212,10 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// When there is none, or nothing tells.
     pub fn length(&self, at: usize, payload_limit: usize) -> Result<(usize, bool), NoLength> {
+        self.length_with(at, payload_limit, Floats::ByWhatFollows)
+    }
+
+    fn length_with(&self, at: usize, payload_limit: usize, floats: Floats) -> Result<(usize, bool), NoLength> {
         let rest = self.from(at);
         if let Some(word) = rest.first_chunk::<4>() {
             let header = Header(u32::from_le_bytes(*word));
@@ -227,11 +243,28 @@ impl<'a> Stream<'a> {
             let searched = || by_checksum(rest, fields_bytes, least, payload_limit);
             return ended.map_or_else(searched, Ok).map(|len| (len, true));
         }
-        self.by_kind(&fields, reader.0).map(|payload| (fields_bytes + payload, false))
+        self.by_kind(&fields, at + fields_bytes, reader.0, floats).map(|payload| (fields_bytes + payload, false))
     }
 
-    /// The length of a payload that has neither length nor checksum.
-    fn by_kind(&self, fields: &Fields, payload: &[u8]) -> Result<usize, NoLength> {
+    /// How many legal messages follow each other from a place on, if all floats have this size; enough of them if the input ends there.
+    /// Short forms cannot be wrong, and count for nothing.
+    fn legal_run(&self, start: usize, floats: Floats) -> usize {
+        let mut at = start;
+        let mut legal = 0;
+        for _ in 0..ANCHOR_STEPS {
+            let rest = self.from(at);
+            if rest.is_empty() || legal == ANCHOR_MESSAGES || at - start > ANCHOR_BYTES {
+                return ANCHOR_MESSAGES;
+            }
+            let Ok((len, _)) = self.length_with(at, ANCHOR_PAYLOAD_BYTES, floats) else { break };
+            legal += usize::from(rest.first_chunk().is_some_and(|word| Header(u32::from_le_bytes(*word)).is_full()));
+            at += len;
+        }
+        legal
+    }
+
+    /// The length of the payload at a place, which has neither length nor checksum.
+    fn by_kind(&self, fields: &Fields, at: usize, payload: &[u8], floats: Floats) -> Result<usize, NoLength> {
         let payload = payload.get(..PAYLOAD_LIMIT).unwrap_or(payload);
         match fields.kind {
             Kind::ClockSync => {
@@ -258,8 +291,20 @@ impl<'a> Stream<'a> {
                 let client = self.collateral.client(sender, None, None).and_then(|found| self.collateral.get(found.client));
                 let entry = client.and_then(|client| self.collateral.entry(client.catalog(wide_id, id)?));
                 let format = &entry.ok_or(NoLength::Undelimited)?.format;
-                let measured = format.measure(Packing::typed(pointers), reader.0).ok_or(NoLength::TooShort)?;
-                Ok(payload.len() - reader.0.len() + measured)
+                let id_bytes = payload.len() - reader.0.len();
+                let measured = |packing| Some(id_bytes + format.measure(packing, reader.0)?);
+                let typed = measured(Packing::typed(pointers));
+                let short = if pointers == Pointers::Bits32 { measured(Packing::Floats32) } else { None };
+                let (Some(short), true) = (short, format.has_floats()) else { return typed.ok_or(NoLength::TooShort) };
+                let are_short = match floats {
+                    Floats::Bytes8 => false,
+                    Floats::Bytes4 => true,
+                    Floats::ByWhatFollows => {
+                        let follow = |floats, len: usize| self.legal_run(at + len, floats);
+                        follow(Floats::Bytes4, short) > typed.map_or(0, |typed| follow(Floats::Bytes8, typed))
+                    }
+                };
+                if are_short { Ok(short) } else { typed.ok_or(NoLength::TooShort) }
             }
             _ => Err(NoLength::Undelimited),
         }

@@ -247,6 +247,12 @@ impl Format {
         self.counts.arguments == 0 && !self.is_bad
     }
 
+    /// Whether floating-point numbers are among its arguments.
+    #[must_use]
+    pub fn has_floats(&self) -> bool {
+        self.counts.floats > 0
+    }
+
     /// Its pieces.
     #[must_use]
     pub fn pieces(&self) -> &[Piece] {
