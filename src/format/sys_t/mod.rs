@@ -10,6 +10,7 @@ pub mod decode;
 pub mod encode;
 pub mod generate;
 mod line;
+mod listing;
 mod part;
 pub mod printf;
 mod probe;

@@ -1,11 +1,12 @@
 //! The text transport: `SYS-T RAW DATA: ` and a message in hex, anywhere in a line, among whatever else a console shows.
 //!
 //! One marker with its digits is one message. All other text is kept as what the console said, but for the lines by which the
-//! library's example platform lists its STP output: they say the same as the message that follows them.
+//! library's example platform lists its STP output ([`listing`](super::listing)): they say the same as the message that follows them.
 
 use memchr::memmem::Finder;
 
-use super::decode::{Context, Decoder, Notice, Records};
+use super::decode::{Context, Decoder, Notice, Records, What};
+use super::listing::{self, Listed};
 use super::scan::Found;
 use crate::format::Part;
 
@@ -146,7 +147,7 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut take:
 }
 
 /// How many hex digits there are at the start. Sixteen at once without a branch, which compilers make one comparison of.
-fn hex_len(text: &[u8]) -> usize {
+pub(super) fn hex_len(text: &[u8]) -> usize {
     let (chunks, _) = text.as_chunks::<16>();
     let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())).count();
     let rest = text.get(16 * whole..).unwrap_or(&[]);
@@ -160,9 +161,24 @@ fn value_of(digit: u8) -> u8 {
 }
 
 /// The bytes that pairs of digits stand for; an odd one at the end is left out.
-fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
+pub(super) fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
     bytes.clear();
     bytes.extend(digits.as_chunks::<2>().0.iter().map(|&[high, low]| value_of(high) << 4 | value_of(low)));
+}
+
+/// Takes a frame. If it is no message, gives how many of its bytes lie in the part: they were not decoded.
+fn add(records: &mut Records, decoder: &Decoder, frame: &[u8], context: Context, part_end: usize) -> usize {
+    let before = records.stored.len();
+    records.add_frame(decoder, frame, context);
+    match records.stored.get_mut(before).filter(|stored| matches!(stored.what, What::Malformed(_))) {
+        Some(stored) => {
+            let start = usize::try_from(context.offset).unwrap_or(usize::MAX);
+            let own = context.len.min(part_end.saturating_sub(start));
+            stored.len = u32::try_from(own).unwrap_or(u32::MAX);
+            own
+        }
+        None => 0,
+    }
 }
 
 /// Decodes a part.
@@ -183,8 +199,11 @@ pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         let offset = lines.start + at;
         match piece {
             Piece::Console(line) => {
-                if !is_listing(line) {
-                    records.add_console(line, Context { offset: offset as u64, len: line.len(), ..Context::default() });
+                let context = Context { offset: offset as u64, len: line.len(), ..Context::default() };
+                match listing::read(part.input, offset, line) {
+                    Listed::Said => {}
+                    Listed::Unsaid(frame) => not_ok += add(records, decoder, &frame, context, part.end),
+                    Listed::Nothing => records.add_console(line, context),
                 }
             }
             Piece::Beyond { rest, goes_on } => {
@@ -201,14 +220,7 @@ pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 if digits.len() % 2 == 1 {
                     records.add_notice(Notice::OddDigits, 0, Context { len: 0, ..context });
                 }
-                let before = records.stored.len();
-                records.add_frame(decoder, &frame, context);
-                if records.stored.get(before).is_some_and(|stored| matches!(stored.what, super::decode::What::Malformed(_))) {
-                    not_ok += own(lines.start + marker, context.len);
-                    if let Some(stored) = records.stored.last_mut() {
-                        stored.len = u32::try_from(own(lines.start + marker, context.len)).unwrap_or(u32::MAX);
-                    }
-                }
+                not_ok += add(records, decoder, &frame, context, part.end);
             }
         }
     });
@@ -220,46 +232,24 @@ pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
     records.ok_bytes = (part.bytes().len() - not_ok) as u64;
 }
 
-/// Whether a line is one of those by which the library's example platform lists its STP output: ` 12 <D32TS>  02801c00`.
-fn is_listing(line: &[u8]) -> bool {
-    let line = line.trim_ascii();
-    if line == b"STP Protocol Output:" {
-        return true;
-    }
-    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let rest = line.get(digits..).unwrap_or(&[]);
-    let Some(rest) = rest.strip_prefix(b" <").filter(|_| digits > 0) else { return false };
-    let Some(end) = memchr::memchr(b'>', rest) else { return false };
-    let (name, value) = rest.split_at(end);
-    let name_fits = matches!(
-        name,
-        b"D4"
-            | b"D8"
-            | b"D16"
-            | b"D32"
-            | b"D64"
-            | b"D32TS"
-            | b"D8TS"
-            | b"D16TS"
-            | b"D64TS"
-            | b"D8MTS"
-            | b"D16MTS"
-            | b"D32MTS"
-            | b"D64MTS"
-            | b"FLAG"
-    );
-    let value = value.get(1..).unwrap_or(&[]).trim_ascii();
-    name_fits && hex_len(value) == value.len()
-}
-
 /// Finds in a part what holds for the whole trace.
 pub fn scan(part: Part<'_>) -> Found {
     let lines = Lines::of(part);
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
     let mut found = Found::default();
     let mut frame = Vec::new();
-    pieces(text, &Finder::new(MARKER), false, |at, piece| {
-        let Piece::Digits { digits, .. } = piece else { return };
+    pieces(text, &Finder::new(MARKER), listing::may_end_in(text), |at, piece| {
+        let offset = lines.start + at;
+        let digits = match piece {
+            Piece::Digits { digits, .. } => digits,
+            Piece::Console(line) => {
+                if let Listed::Unsaid(frame) = listing::read(part.input, offset, line) {
+                    found.take_frame(&frame, offset as u64);
+                }
+                return;
+            }
+            Piece::Beyond { .. } => return,
+        };
         let Some(word) = digits.first_chunk::<8>().filter(|word| hex_len(*word) == 8) else { return };
         let mut head = [0; 4];
         for (byte, [high, low]) in head.iter_mut().zip(word.as_chunks::<2>().0) {
@@ -267,7 +257,7 @@ pub fn scan(part: Part<'_>) -> Found {
         }
         if found.wants(u32::from_le_bytes(head)) {
             unhex(digits.get(..hex_len(digits)).unwrap_or(&[]), &mut frame);
-            found.take_frame(&frame, (lines.start + at) as u64);
+            found.take_frame(&frame, offset as u64);
         }
     });
     found
@@ -276,7 +266,6 @@ pub fn scan(part: Part<'_>) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::sys_t::decode::What;
     use crate::format::sys_t::record::{Malformed, Marks};
 
     fn records(text: &[u8]) -> Records {
@@ -319,9 +308,21 @@ mod tests {
 
     #[test]
     fn listings_of_the_example_platform_are_not_repeated() {
-        let text = "STP Protocol Output:\n     0 <D32TS>  02801c00\n    10 <FLAG>\n 3 <D64> nothing\n";
-        assert_eq!(listed(text).len(), 1);
-        assert!(is_listing(b"     4 <D8>     00") && !is_listing(b"<D8> 00") && !is_listing(b"1 <D9> 00"));
+        let listing = "STP Protocol Output:\n     0 <D32TS>  012a5042\n     1 <D32>  6c6c6568\r\n 2 <D16>  006f\n 3 <FLAG>\n";
+        let hello = || (What::Text, "hello".to_owned(), Marks::default());
+        let console = |text: &str| (What::Console, text.to_owned(), Marks::default());
+        let told = |text: &str| listed(&text.replace("LISTING", listing).replace("RAW", &format!("SYS-T RAW DATA: {HELLO}\n")));
+        assert_eq!(told("LISTINGRAWLISTINGRAW"), [hello(), hello()]);
+        assert_eq!(told("LISTING\nanother task\nRAW"), [console("another task"), hello()]);
+        // Where the message itself is missing, it is taken from them.
+        assert_eq!(told("LISTINGLISTINGRAW"), [hello(), hello()]);
+        assert_eq!(told("LISTINGend\n"), [hello(), console("end")]);
+        let short = (What::Short { wide: false }, "0x1234567".to_owned(), Marks::default());
+        assert_eq!(told("STP Protocol Output:\n 0 <D32MTS>  12345671\n"), [short]);
+        // And if they are not whole either, it is said what is left.
+        assert_eq!(told(" 1 <D32>  6c6c6568\n 2 <FLAG>\n"), [console(" 2 <FLAG>")]);
+        assert_eq!(told("STP Protocol Output:\n 0 <D32TS>  012a5042\n"), [console(" 0 <D32TS>  012a5042")]);
+        assert_eq!(told("3 <D64> nothing\n"), [console("3 <D64> nothing")]);
     }
 
     #[test]
