@@ -202,6 +202,9 @@ pub trait Decode: Send + Sync {
     fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel;
 }
 
+/// Takes the records of a listing; stops it by returning false.
+pub type ListRecord<'a> = dyn FnMut(&RecordView<'_>) -> bool + 'a;
+
 /// The sequential stage of the second pass.
 pub trait Resolve: Send {
     /// Turns the records of the next part of an input (its parts come in file order) into events, appended to `out.batch`.
@@ -214,14 +217,7 @@ pub trait Resolve: Send {
 
     /// Lists the records of the next part of an input, in file order, without making events of them. The ledger is kept as for
     /// [`Resolve::resolve`], as far as bytes and frames go.
-    fn dump(
-        &mut self,
-        input: usize,
-        bytes: &[u8],
-        records: Parcel,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    );
+    fn dump(&mut self, input: usize, bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>);
 
     /// What is known about the recording once it has been read.
     fn facts(&self) -> Facts;

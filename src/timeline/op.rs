@@ -305,28 +305,26 @@ pub struct Block {
     pub texts: TextArena,
 }
 
-/// Names of a block. Their texts are copies: sharing them would cost more, for each has few uses in a block.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
+/// What a block has of one kind, and its texts. They are copies: to share them costs more, for each has few uses in a block.
+#[derive(Clone, Debug)]
+pub struct Copied<T> {
     texts: TextArena,
-    all: Vec<TextRef>,
+    all: Vec<T>,
 }
 
-impl Names {
-    /// Adds a name; gives its index.
-    pub fn add(&mut self, name: &str) -> u32 {
-        let index = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        self.all.push(self.texts.add(name));
-        index
-    }
+/// Names of a block.
+pub type Names = Copied<TextRef>;
 
-    /// A name.
-    #[inline]
-    #[must_use]
-    pub fn get(&self, index: usize) -> Option<&str> {
-        self.all.get(index).map(|&name| self.texts.get(name))
-    }
+/// Places in the source code that a block speaks of: file, function if known, and line.
+pub type Sources = Copied<(TextRef, Option<TextRef>, u32)>;
 
+impl<T> Default for Copied<T> {
+    fn default() -> Self {
+        Copied { texts: TextArena::default(), all: Vec::new() }
+    }
+}
+
+impl<T> Copied<T> {
     /// How many there are.
     #[inline]
     #[must_use]
@@ -340,9 +338,30 @@ impl Names {
         self.all.is_empty()
     }
 
+    fn push(&mut self, one: T) -> u32 {
+        let index = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(one);
+        index
+    }
+
     fn clear(&mut self) {
         self.texts.clear();
         self.all.clear();
+    }
+}
+
+impl Names {
+    /// Adds a name; gives its index.
+    pub fn add(&mut self, name: &str) -> u32 {
+        let name = self.texts.add(name);
+        self.push(name)
+    }
+
+    /// A name.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&str> {
+        self.all.get(index).map(|&name| self.texts.get(name))
     }
 }
 
@@ -354,14 +373,6 @@ impl<T: AsRef<str>> FromIterator<T> for Names {
         }
         all
     }
-}
-
-/// Places in the source code that a block speaks of. Their texts are copies, as those of [`Names`].
-#[derive(Clone, Debug, Default)]
-pub struct Sources {
-    texts: TextArena,
-    /// File, function if known, and line.
-    all: Vec<(TextRef, Option<TextRef>, u32)>,
 }
 
 /// A place in the source code.
@@ -378,35 +389,15 @@ pub struct SourcePlace<'a> {
 impl Sources {
     /// Adds a place; gives its index.
     pub fn add(&mut self, source: &Source) -> u32 {
-        let index = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         let file = self.texts.add(&source.file);
         let function = source.function.as_deref().map(|function| self.texts.add(function));
-        self.all.push((file, function, source.line));
-        index
+        self.push((file, function, source.line))
     }
 
     /// All places, in the order of their indexes.
     pub fn iter(&self) -> impl Iterator<Item = SourcePlace<'_>> {
         let text = |text| self.texts.get(text);
         self.all.iter().map(move |&(file, function, line)| SourcePlace { file: text(file), function: function.map(text), line })
-    }
-
-    /// How many there are.
-    #[inline]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.all.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    fn clear(&mut self) {
-        self.texts.clear();
-        self.all.clear();
     }
 }
 

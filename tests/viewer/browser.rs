@@ -18,6 +18,20 @@ fn pins(route: &str) {
     assert_eq!(route["referrer"], "traceconv");
 }
 
+/// The page was opened, and the server gave it nothing.
+fn fetches_nothing(page: &StandIn) {
+    pins(&page.text("route"));
+    assert_eq!(page.text("accelerator"), "failed");
+    assert_eq!(page.text("failed"), "TypeError: Failed to fetch");
+}
+
+/// The page was opened, and has the trace of the demo.
+fn fetches_the_trace(page: &StandIn, desk: &Desk) {
+    pins(&page.text("route"));
+    assert_eq!(page.text("accelerator"), "404");
+    assert!(page.report("trace") == fs::read(desk.path("demo.perfetto-trace")).unwrap());
+}
+
 #[test]
 #[ignore = "needs Chromium; run by cargo xtask browser-test"]
 fn the_viewer_fetches_the_trace() {
@@ -70,15 +84,11 @@ fn pages_of_elsewhere_get_nothing() {
     let mut browser = Browser::start(&[]);
     let link = running.link();
     browser.open(&link.replace(&viewer.url(), &attacker.url()));
-    pins(&attacker.text("route"));
-    assert_eq!(attacker.text("accelerator"), "failed");
-    assert_eq!(attacker.text("failed"), "TypeError: Failed to fetch");
+    fetches_nothing(&attacker);
     running.says("Refused: a request of a page of");
     // It still waits for the right one.
     browser.open(&link);
-    pins(&viewer.text("route"));
-    assert_eq!(viewer.text("accelerator"), "404");
-    assert!(viewer.report("trace") == fs::read(desk.path("demo.perfetto-trace")).unwrap());
+    fetches_the_trace(&viewer, &desk);
     assert_eq!(running.ends().0, 0);
 }
 
@@ -103,14 +113,10 @@ fn the_permission_for_this_machine_is_what_it_takes() {
     let link = running.link();
     permit(&mut browser, "denied");
     browser.open(&link);
-    pins(&viewer.text("route"));
-    assert_eq!(viewer.text("accelerator"), "failed");
-    assert_eq!(viewer.text("failed"), "TypeError: Failed to fetch");
+    fetches_nothing(&viewer);
     permit(&mut browser, "granted");
     browser.open(&link);
-    pins(&viewer.text("route"));
-    assert_eq!(viewer.text("accelerator"), "404");
-    assert!(viewer.report("trace") == fs::read(desk.path("demo.perfetto-trace")).unwrap());
+    fetches_the_trace(&viewer, &desk);
     assert_eq!(running.ends().0, 0);
 }
 

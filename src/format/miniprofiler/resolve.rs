@@ -13,7 +13,7 @@ mod view;
 
 use std::sync::Arc;
 
-use crate::format::{Detail, Facts, Parcel, RecordView, Resolve, Resolved};
+use crate::format::{Detail, Facts, ListRecord, Parcel, Resolve, Resolved};
 use crate::model::{
     CoreId, Entities, Event, EventKind, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote, LogSeverity, LossNote, Nanos,
     Packed, Rate, Session, Ticks,
@@ -110,14 +110,7 @@ impl Resolve for Resolver {
         }
     }
 
-    fn dump(
-        &mut self,
-        input: usize,
-        _bytes: &[u8],
-        records: Parcel,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) {
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         if let (Some(input), Ok(packets)) = (self.inputs.get_mut(input), records.downcast::<Packets>()) {
             view::dump_part(input, &packets, ledger, out);
         }

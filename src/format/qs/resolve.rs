@@ -16,7 +16,7 @@ mod view;
 
 use std::sync::Arc;
 
-use crate::format::{Facts, Parcel, RecordView, Resolve, Resolved};
+use crate::format::{Facts, ListRecord, Parcel, Resolve, Resolved};
 use crate::model::{CoreId, EventKind, Ledger, Rate};
 
 use super::decode::Records;
@@ -91,14 +91,7 @@ impl Resolve for Resolver {
         line.gap(out);
     }
 
-    fn dump(
-        &mut self,
-        input: usize,
-        _bytes: &[u8],
-        records: Parcel,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) {
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         if let (Some(line), Ok(records)) = (self.lines.get_mut(input), records.downcast::<Records>()) {
             dump_part(&mut line.input, &records, ledger, out);
         }
@@ -228,7 +221,7 @@ impl Line {
 }
 
 /// Lists the records of a part. False: no more are wanted.
-fn dump_part(input: &mut Input, records: &Records, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) -> bool {
+fn dump_part(input: &mut Input, records: &Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) -> bool {
     input.enter_part(records, ledger);
     let mut damage = records.damage.iter().peekable();
     let mut segments = records.segments.iter().peekable();
@@ -271,13 +264,7 @@ fn dump_part(input: &mut Input, records: &Records, ledger: &mut Ledger, out: &mu
 }
 
 /// Shows a run of damage, which ends before a sound frame or with the input.
-fn show_run(
-    input: &mut Input,
-    ledger: &mut Ledger,
-    seq: Option<u8>,
-    offset: u64,
-    out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-) -> bool {
+fn show_run(input: &mut Input, ledger: &mut Ledger, seq: Option<u8>, offset: u64, out: &mut ListRecord<'_>) -> bool {
     let Some(run) = input.run.clone() else { return true };
     match seq {
         Some(seq) => input.end_run_before(seq, offset, ledger),

@@ -15,7 +15,7 @@ mod view;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::format::{Detail, Facts, Parcel, RecordView, Resolve, Resolved};
+use crate::format::{Detail, Facts, ListRecord, Parcel, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos};
 
 use super::collateral::Collateral;
@@ -282,14 +282,7 @@ impl Resolve for Resolver {
         self.refresh_facts();
     }
 
-    fn dump(
-        &mut self,
-        input: usize,
-        bytes: &[u8],
-        parcel: Parcel,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) {
+    fn dump(&mut self, input: usize, bytes: &[u8], parcel: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         let Some(state) = self.inputs.get_mut(input) else { return };
         let mut feed = std::mem::take(&mut state.feed);
         let mut goes_on = true;

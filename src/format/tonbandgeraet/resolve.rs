@@ -19,7 +19,7 @@ mod restore;
 mod syncs;
 mod view;
 
-use crate::format::{Facts, FormatOptions, Mode, Parcel, RecordView, Resolve, Resolved};
+use crate::format::{Facts, FormatOptions, ListRecord, Mode, Parcel, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
 
 use super::decode::{Records, Stamp, Stored};
@@ -144,14 +144,7 @@ impl Resolve for Resolver {
         self.end_input(input, out);
     }
 
-    fn dump(
-        &mut self,
-        input: usize,
-        _bytes: &[u8],
-        records: Parcel,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) {
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         if let Ok(mut records) = records.downcast::<Records>() {
             self.dump_part(input, &mut records, ledger, out);
         }

@@ -20,7 +20,7 @@ use super::decode::{BadPacket, HEADROOM, Lengths, Records};
 use super::record::{Packet, id};
 use super::scan::{ScanFacts, Used};
 use super::timer::TimerOptions;
-use crate::format::{Facts, Parcel, RecordView, Resolve, Resolved};
+use crate::format::{Facts, ListRecord, Parcel, Resolve, Resolved};
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
 use clock::{Clock, Verdict};
 use events::Told;
@@ -152,14 +152,7 @@ impl Resolve for Resolver {
         input.end(out);
     }
 
-    fn dump(
-        &mut self,
-        input: usize,
-        _bytes: &[u8],
-        records: Parcel,
-        ledger: &mut Ledger,
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) {
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         if let (Some(input), Ok(records)) = (self.inputs.get(input), records.downcast::<Records>()) {
             input.dump_part(&records, ledger, out);
         }
