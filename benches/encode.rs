@@ -93,8 +93,8 @@ fn push(block: &mut Block, random: &mut Random, time_ns: u64, track: u32, kind: 
     if kind != OpKind::Counter && random.below(16) < args_in_16 {
         op.args_start = block.args.len() as u32;
         op.args_len = 2;
-        block.args.push(Arg { name: 0, value: ArgValue::Uint(random.below(1000)) });
-        block.args.push(Arg { name: 1, value: ArgValue::Name(random.below(20) as u32) });
+        block.args.push(Arg::new(0, ArgValue::Uint(random.below(1000))));
+        block.args.push(Arg::new(1, ArgValue::Name(random.below(20) as u32)));
     }
     block.ops.push(op);
 }

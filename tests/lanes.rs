@@ -38,7 +38,7 @@ impl Scene {
     }
 
     fn args(&mut self, args: &[(&str, ArgValue)]) -> Args {
-        let args: Vec<_> = args.iter().map(|&(name, value)| model::Arg { name: self.name(name), value }).collect();
+        let args: Vec<_> = args.iter().map(|&(name, value)| model::Arg::new(self.name(name), value)).collect();
         self.batch.add_args(&args)
     }
 

@@ -140,7 +140,7 @@ impl Scene {
                     (ArgValue::Text(index), Arg::Text(text))
                 }
             };
-            self.block().args.push(ops::Arg { name, value });
+            self.block().args.push(ops::Arg::new(name, value));
             expected.insert(name_text, expected_value);
         }
         expected
@@ -207,7 +207,7 @@ impl Scene {
             let row = LogRow { track: uuid, ts, body: text, prio: priority.into(), source: source.clone().map(|(_, text)| text) };
             self.expected.logs.push(row);
             let value = ArgValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority };
-            self.block().args.push(ops::Arg { name: 0, value });
+            self.block().args.push(ops::Arg::new(0, value));
             op.args_len += 1;
         }
         self.block().ops.push(op);

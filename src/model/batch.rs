@@ -1,6 +1,6 @@
 //! Events on their way from a resolver to the timeline, with the texts and loss notes they point into.
 
-use super::{Event, LaneId, LossNote, NameId, Nanos, SourceId};
+use super::{Arg, Event, LaneId, LossNote, NameId, Nanos, SourceId};
 
 /// A piece of text in an [`EventBatch`]. Empty is "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,44 +90,6 @@ impl From<NameId> for Label {
     fn from(name: NameId) -> Label {
         Label::name(name)
     }
-}
-
-/// A named value that belongs to an event.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arg {
-    /// Its name.
-    pub name: NameId,
-    /// Its value.
-    pub value: ArgValue,
-}
-
-/// The value of an [`Arg`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ArgValue {
-    /// An unsigned number.
-    Uint(u64),
-    /// A signed number.
-    Int(i64),
-    /// An address or a pattern of bits: shown in hex.
-    Hex(u64),
-    /// A number with a fraction.
-    Float(f64),
-    /// True or false.
-    Bool(bool),
-    /// A name known for the whole conversion.
-    Name(NameId),
-    /// A text of the batch.
-    Text(TextRef),
-    /// Not shown as a value: a flow of this number starts or goes on at this event, and the viewer draws an arrow to the next
-    /// event of the same flow. Numbers are the format's own, below [`ArgValue::FLOW_LIMIT`]. An event has one flow at most.
-    FlowOut(u64),
-    /// As [`ArgValue::FlowOut`], but the flow ends here.
-    FlowIn(u64),
-}
-
-impl ArgValue {
-    /// Numbers of flows that formats make are below this.
-    pub const FLOW_LIMIT: u64 = 1 << 62;
 }
 
 /// The args of an event: a range of [`EventBatch::args`]. At two-byte alignment, to keep [`Event`] within 32 bytes.

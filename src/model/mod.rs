@@ -5,6 +5,7 @@
 //! - [`Ledger`]: what is missing, and the account of every byte.
 //! - [`SideClock`]: what other clocks read at times of the trace: the time of day, a clock of the target's.
 
+mod arg;
 mod batch;
 mod clock;
 mod entity;
@@ -15,7 +16,8 @@ mod ledger;
 mod machine;
 mod time;
 
-pub use batch::{Arg, ArgValue, Args, EventBatch, Label, LogNote, LogSeverity, TextArena, TextRef};
+pub use arg::{Arg, ArgValue, Tag, Tagged};
+pub use batch::{Args, EventBatch, Label, LogNote, LogSeverity, TextArena, TextRef};
 pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
 pub use entity::{
     CoreId, Entities, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, MachineId, NameId, Object, ObjectId,

@@ -250,7 +250,7 @@ mod tests {
             ArgValue::Name(1),
             ArgValue::Text(0),
         ];
-        block.args = values.map(|value| Arg { name: 0, value }).to_vec();
+        block.args = values.map(|value| Arg::new(0, value)).to_vec();
         block.ops = vec![Op { args_len: 6, ..op(0, 1, OpKind::End, NameRef::NONE) }];
         let expected = b"\x0a\x32\x50\x01\x68\x02\x40\x00\x5a\x2a\x48\x02\x22\x05\x08\x01\x18\xac\x02\x22\x04\x08\x01\x20\x02\
             \x22\x04\x08\x01\x10\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x32\x01t";

@@ -18,6 +18,7 @@ use super::wire::{
     MAX_VARINT_LEN, ShortField, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28,
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
+use crate::model::Tag;
 use crate::timeline::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind};
 
 /// Fields of `TracePacket`.
@@ -275,7 +276,7 @@ impl<'a> EventWriter<'a> {
         let args_start = op.args_start as usize;
         let args = self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)));
         for arg in args.unwrap_or_default() {
-            match arg.value {
+            match arg.value() {
                 ArgValue::Log { body, source, priority } => {
                     let Some(Text::Interned(iid)) = self.strings.log_body(self.block, body) else { continue };
                     annotation.clear();
@@ -395,43 +396,41 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
 #[inline]
 fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Arg) -> Option<usize> {
     const KEY: u64 = (track_event::DEBUG_ANNOTATIONS << 3 | 2) as u64;
+    const FLOAT: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
+    if arg.tag() == Tag::Log {
+        let ArgValue::Log { body, source, priority } = arg.value() else { return None };
+        return store_log(room, strings.log_body_field(body), if source as usize <= sources { source } else { 0 }, priority);
+    }
     let name = strings.field(NameRef::interned(arg.name), Role::ArgName);
-    let (key, value) = match arg.value {
-        ArgValue::Uint(value) => (annotation::UINT_VALUE << 3, value),
-        ArgValue::Int(value) => (annotation::INT_VALUE << 3, value.cast_unsigned()),
-        ArgValue::Hex(value) => (annotation::POINTER_VALUE << 3, value),
-        ArgValue::Bool(value) => (annotation::BOOL_VALUE << 3, u64::from(value)),
-        ArgValue::Float(value) if !name.is_too_long() => {
-            let len = name.len() + 9;
-            const FLOAT: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
-            let head_len = 2 + name.len();
-            store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16 | FLOAT << (8 * head_len));
-            store(room, head_len as usize + 1, value.to_bits());
-            return Some(2 + len as usize);
-        }
-        ArgValue::Float(_) => return None,
-        ArgValue::Log { body, source, priority } => {
-            return store_log(room, strings.log_body_field(body), if source as usize <= sources { source } else { 0 }, priority);
-        }
-        ArgValue::Name(_) | ArgValue::Text(_) => {
-            let text = strings.arg_value_field(arg.value);
-            if name.is_too_long() | text.is_too_long() {
+    if name.is_too_long() {
+        return None;
+    }
+    let head_len = 2 + name.len();
+    let (bits, rest, value_len) = match arg.tag() {
+        Tag::Float => (arg.bits(), 0, 8),
+        Tag::Name | Tag::Text => {
+            let text = strings.arg_value_field(arg);
+            if text.is_too_long() {
                 return None;
             }
             let len = name.len() + text.len();
             store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16);
-            store(room, 2 + name.len() as usize, text.bytes());
+            store(room, head_len as usize, text.bytes());
             return Some(2 + len as usize);
         }
+        _ => varint(arg.bits()),
     };
-    if name.is_too_long() {
-        return None;
-    }
-    let (value, rest, value_len) = varint(value);
+    let key = match arg.tag() {
+        Tag::Int => (annotation::INT_VALUE << 3).into(),
+        Tag::Hex => (annotation::POINTER_VALUE << 3).into(),
+        Tag::Bool => (annotation::BOOL_VALUE << 3).into(),
+        Tag::Float => FLOAT,
+        _ => (annotation::UINT_VALUE << 3).into(),
+    };
     let len = name.len() + 1 + value_len;
-    let value_at = 2 + name.len() as usize + 1;
-    store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16 | u64::from(key) << (8 * (2 + name.len())));
-    store(room, value_at, value);
+    let value_at = head_len as usize + 1;
+    store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16 | key << (8 * head_len));
+    store(room, value_at, bits);
     store(room, value_at + 8, u64::from(rest));
     Some(2 + len as usize)
 }
@@ -470,7 +469,7 @@ fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_fiel
 fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Arg) {
     out.clear();
     put_text(out, strings.arg_name(block, arg.name), ARG_NAME_IID, annotation::NAME);
-    match arg.value {
+    match arg.value() {
         ArgValue::Uint(value) => put_varint(out, annotation::UINT_VALUE, value),
         ArgValue::Int(value) => put_varint(out, annotation::INT_VALUE, value.cast_unsigned()),
         ArgValue::Hex(value) => put_varint(out, annotation::POINTER_VALUE, value),
@@ -479,7 +478,7 @@ fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Ar
         // No annotations: written where the event is.
         ArgValue::Log { .. } => {}
         ArgValue::Name(_) | ArgValue::Text(_) => {
-            put_text(out, strings.arg_value(block, arg.value), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
+            put_text(out, strings.arg_value(block, arg.value()), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
         }
     }
 }

@@ -10,7 +10,8 @@ use prost::encoding::encoded_len_varint;
 use rustc_hash::FxHasher;
 
 use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint, varint28};
-use crate::timeline::{ArgValue, Block, NameRef};
+use crate::model::Tag;
+use crate::timeline::{Arg, ArgValue, Block, NameRef};
 
 /// What a text is used as.
 #[derive(Clone, Copy)]
@@ -136,16 +137,17 @@ impl Strings {
         let uses = &mut self.uses[Role::EventName as usize];
         uses.iter_mut().zip(&self.more_event_names).for_each(|(uses, more)| *uses += more);
         for arg in &block.args {
-            match arg.value {
-                ArgValue::Log { body, .. } => {
-                    self.count(self.slot(NameRef::text(body)), Role::LogBody);
+            let index = arg.bits() as u32;
+            match arg.tag() {
+                Tag::Log => {
+                    self.count(self.slot(NameRef::text(index)), Role::LogBody);
                     continue;
                 }
-                _ => self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName),
+                Tag::Name => self.count(self.slot(NameRef::interned(index)), Role::ArgValue),
+                Tag::Text => self.count(self.slot(NameRef::text(index)), Role::ArgValue),
+                _ => {}
             }
-            if let Some(slot) = self.value_slot(arg.value) {
-                self.count(slot, Role::ArgValue);
-            }
+            self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName);
         }
         for (role, table, field) in TABLES {
             self.number(block, role, table, interned_data);
@@ -171,10 +173,11 @@ impl Strings {
 
     /// The field of an annotation's value that is a text; too long for all others.
     #[inline]
-    pub(super) fn arg_value_field(&self, value: ArgValue) -> ShortField {
-        match value {
-            ArgValue::Name(index) => self.field(NameRef::interned(index), Role::ArgValue),
-            ArgValue::Text(index) => self.field(NameRef::text(index), Role::ArgValue),
+    pub(super) fn arg_value_field(&self, arg: &Arg) -> ShortField {
+        let index = arg.bits() as u32;
+        match arg.tag() {
+            Tag::Name => self.field(NameRef::interned(index), Role::ArgValue),
+            Tag::Text => self.field(NameRef::text(index), Role::ArgValue),
             _ => ShortField::TOO_LONG,
         }
     }

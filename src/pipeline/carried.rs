@@ -1,6 +1,6 @@
 //! An event taken out of its batch, with all that it refers to there.
 
-use crate::model::{Arg, ArgValue, Args, Event, EventBatch, EventKind, Label, LogNote, LossNote, TextRef};
+use crate::model::{Arg, Args, Event, EventBatch, EventKind, Label, LogNote, LossNote, TextRef};
 
 /// A text of so many bytes counts as one more event that is held.
 const TEXT_BYTES_PER_EVENT: usize = 64;
@@ -62,8 +62,8 @@ impl Carried {
             };
             let mut moved = extra.args.clone();
             for arg in &mut moved {
-                if let ArgValue::Text(old) = arg.value {
-                    arg.value = ArgValue::Text(text(old, batch));
+                if let Some(old) = arg.text() {
+                    *arg = Arg::of_text(arg.name, text(old, batch));
                 }
             }
             let all: Args = batch.add_args(&moved);
@@ -115,8 +115,8 @@ impl Extra {
     fn take_args(&mut self, args: Args, batch: &EventBatch) {
         for arg in batch.args_of(args) {
             let mut arg = *arg;
-            if let ArgValue::Text(text) = arg.value {
-                arg.value = ArgValue::Text(self.take_text(text, batch));
+            if let Some(text) = arg.text() {
+                arg = Arg::of_text(arg.name, self.take_text(text, batch));
             }
             self.args.push(arg);
         }
@@ -126,14 +126,14 @@ impl Extra {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CoreId, LaneId, LogSeverity, NameId, Nanos};
+    use crate::model::{ArgValue, CoreId, LaneId, LogSeverity, NameId, Nanos};
 
     #[test]
     fn an_event_keeps_what_it_refers_to() {
         let mut batch = EventBatch::default();
         batch.texts.add("what was before");
         let (label, value) = (batch.texts.add("label"), batch.texts.add("value"));
-        let args = [ArgValue::Text(value), ArgValue::Int(-1)].map(|value| Arg { name: NameId(0), value });
+        let args = [ArgValue::Text(value), ArgValue::Int(-1)].map(|value| Arg::new(NameId(0), value));
         let args = batch.add_args(&args);
         let body = batch.texts.add("body");
         let lane = LaneId(1);
@@ -150,7 +150,7 @@ mod tests {
             other
                 .args_of(args)
                 .iter()
-                .map(|arg| match arg.value {
+                .map(|arg| match arg.value() {
                     ArgValue::Text(text) => other.texts.get(text).to_owned(),
                     value => format!("{value:?}"),
                 })

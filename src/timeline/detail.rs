@@ -3,7 +3,7 @@
 use super::layout::{Group, lane_name, object_name, task_name};
 use super::what::What;
 use super::writer::{self, Note, NoteValue};
-use super::{Timeline, TrackId, TrackKind};
+use super::{OpKind, Timeline, TrackId, TrackKind};
 use crate::model::{
     Args, BitsOp, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, Label, ObjectOp, PriorityChange, Standing, StreamOp,
     TimerOp, WaitReason,
@@ -254,27 +254,30 @@ impl Timeline {
                 "value"
             }
         };
-        let mut notes: Vec<Note> = Vec::with_capacity(3);
+        let start = self.writer.notes_start();
         if let Some((key, value)) = subject {
             let value = NoteValue::Name(self.writer.name(&value));
-            notes.push(Note { name: self.writer.name(key), value });
+            let name = self.writer.name(key);
+            self.writer.note(Note { name, value });
         }
         if let Some((key, value)) = number {
             let name = self.writer.name(key);
             let value = if key == "value" { NoteValue::Int(value.cast_signed()) } else { NoteValue::Uint(value) };
-            notes.push(Note { name, value });
+            self.writer.note(Note { name, value });
         }
         if let Some(text) = what.text(entities) {
             let value = NoteValue::Text(self.writer.add_text(&text));
-            notes.push(Note { name: self.writer.name("text"), value });
+            let name = self.writer.name("text");
+            self.writer.note(Note { name, value });
         }
         if let EventKind::Float { value, .. } = event.kind {
-            notes.push(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
+            self.writer.note(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
         }
-        self.push_args(&mut notes, what, entities);
+        // An instant here is the end of no arrow.
+        self.write_args(what, entities);
         let track = self.raw_track(event.core);
-        let name = self.writer.name(word);
-        self.writer.instant(track, event.time.0, writer::Label::Name(name), &notes, None);
+        let label = writer::Label::Name(self.writer.name(word));
+        self.writer.event_since(start, OpKind::Instant, track, event.time.0, Some(label), None);
     }
 
     fn raw_track(&mut self, core: CoreId) -> TrackId {

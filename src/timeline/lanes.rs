@@ -6,7 +6,7 @@
 use super::layout::{Group, lane_name};
 use super::what::{What, priority_number};
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, OpKind, Timeline, TrackId, TrackKind, Unit};
+use super::{Arg, OpKind, Timeline, TrackId, TrackKind, Unit};
 use crate::model::{Entities, EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
 
 /// How many spans may be open on one track. The viewer drops what is nested deeper than 512; a thread track also holds waits.
@@ -96,10 +96,10 @@ impl Timeline {
         what: What<'_>,
         entities: &Entities,
     ) {
-        let (mut notes, flow) = self.notes_of(what, entities);
-        notes.extend_from_slice(more);
-        self.writer.event(kind, track, time_ns, label, &notes, flow);
-        self.keep_notes(notes);
+        let start = self.writer.notes_start();
+        let flow = self.write_args(what, entities);
+        more.iter().for_each(|&note| self.writer.note(note));
+        self.writer.event_since(start, kind, track, time_ns, label, flow);
     }
 
     /// A lane takes another state.
@@ -125,16 +125,18 @@ impl Timeline {
         let Some(entity) = entities.lanes.get(note.lane.index()) else { return };
         let track = self.lane_track(note.lane, entities);
         let what = What { label: note.name, args: note.args, batch };
-        let name = self.lane_label(note.lane, entity);
-        let label = self.label_of(what, entities).unwrap_or(Label::Name(name));
+        let label = match self.label_of(what, entities) {
+            Some(label) => label,
+            None => Label::Name(self.lane_label(note.lane, entity)),
+        };
         let body = self.writer.add_text(batch.texts.get(note.body));
         let source = note.source.and_then(|id| Some((id, entities.sources.get(id.index())?)));
         let source = source.map_or(0, |(id, source)| self.writer.add_source(id, source).saturating_add(1));
         let start = self.writer.notes_start();
         // First, so that it is there however many args follow.
-        self.writer.note(Note { name, value: NoteValue::Log { body, source, priority: priority_number(note.severity) } });
-        let flow = self.write_args(what, entities).unwrap_or((0, Flow::None));
-        self.writer.instant_since(start, track, time_ns, label, flow);
+        self.writer.arg(Arg::log(body, source, priority_number(note.severity)));
+        let flow = self.write_args(what, entities);
+        self.writer.event_since(start, OpKind::Instant, track, time_ns, Some(label), flow);
     }
 
     pub(super) fn span_end(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {

@@ -65,7 +65,7 @@ use sched::CoreRows;
 use streams::Moved;
 use tasks::TaskState;
 use what::What;
-use writer::{Name, Note, Writer};
+use writer::{Name, Writer};
 
 /// What to draw.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ pub struct Timeline {
     /// Tracks of groups, with the process id of those that are processes.
     groups: Vec<Option<(TrackId, Option<i32>)>>,
     /// The names of the model, as far as used.
-    names: Vec<Option<Name>>,
+    names: Vec<what::KnownName>,
     machines: Vec<MachineState>,
     machine_names: Vec<Option<Name>>,
     /// The machines that were drawn, and what they hang under.
@@ -109,7 +109,6 @@ pub struct Timeline {
     machine_words: MachineWords,
     sessions: Vec<Session>,
     /// Memory for the notes of one event.
-    notes: Vec<Note>,
     /// By function, once met.
     functions: Vec<Option<DrawnFunction>>,
     call_words: CallWords,
@@ -289,7 +288,6 @@ impl Timeline {
             machine_names: Vec::new(),
             machine_parents: Vec::new(),
             machine_words,
-            notes: Vec::new(),
             functions: Vec::new(),
             call_words,
             heap: HeapState::default(),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Source, TextArena, TextRef};
+use crate::model::{Source, Tag, Tagged, TextArena, TextRef};
 
 /// A track of the trace. Also its uuid there; small, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,13 +131,51 @@ impl std::fmt::Debug for NameRef {
     }
 }
 
-/// A typed annotation on a slice or instant.
-#[derive(Clone, Copy, Debug)]
-pub struct Arg {
-    /// Its name, an index into [`Block::names`].
-    pub name: u32,
+/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. If it is a [`ArgValue::Log`], it is none, and
+/// its name does not matter.
+pub type Arg = Tagged<u32>;
+
+impl Arg {
+    /// An annotation.
+    #[must_use]
+    pub fn new(name: u32, value: ArgValue) -> Arg {
+        let (tag, bits) = match value {
+            ArgValue::Uint(value) => (Tag::Uint, value),
+            ArgValue::Int(value) => (Tag::Int, value.cast_unsigned()),
+            ArgValue::Hex(value) => (Tag::Hex, value),
+            ArgValue::Float(value) => (Tag::Float, value.to_bits()),
+            ArgValue::Bool(value) => (Tag::Bool, u64::from(value)),
+            ArgValue::Name(name) => (Tag::Name, name.into()),
+            ArgValue::Text(text) => (Tag::Text, text.into()),
+            ArgValue::Log { body, source, priority } => return Arg::log(body, source, priority),
+        };
+        Arg::of_bits(name, tag, bits)
+    }
+
+    /// What makes an event a log message; see [`ArgValue::Log`].
+    #[inline]
+    #[must_use]
+    pub fn log(body: u32, source: u32, priority: u8) -> Arg {
+        Arg::of_bits(priority.into(), Tag::Log, u64::from(body) | u64::from(source) << 32)
+    }
+
     /// Its value.
-    pub value: ArgValue,
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> ArgValue {
+        let bits = self.bits();
+        match self.tag() {
+            // Flows are no annotations.
+            Tag::Uint | Tag::FlowOut | Tag::FlowIn => ArgValue::Uint(bits),
+            Tag::Int => ArgValue::Int(bits.cast_signed()),
+            Tag::Hex => ArgValue::Hex(bits),
+            Tag::Float => ArgValue::Float(f64::from_bits(bits)),
+            Tag::Bool => ArgValue::Bool(bits != 0),
+            Tag::Name => ArgValue::Name(bits as u32),
+            Tag::Text => ArgValue::Text(bits as u32),
+            Tag::Log => ArgValue::Log { body: bits as u32, source: (bits >> 32) as u32, priority: self.name as u8 },
+        }
+    }
 }
 
 /// The value of an annotation.

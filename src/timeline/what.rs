@@ -1,8 +1,8 @@
 //! What events of lanes bring with them: labels and args of the model, as the writer takes them.
 
-use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, Timeline};
-use crate::model::{self, ArgValue, Args, Entities, EventBatch, LogSeverity, NameId};
+use super::writer::{Label, Name};
+use super::{Arg, Flow, Timeline};
+use crate::model::{self, ArgValue, Args, Entities, EventBatch, LogSeverity, NameId, Tag};
 
 /// The label and args of an event, and the batch that they point into.
 #[derive(Clone, Copy)]
@@ -22,6 +22,17 @@ impl<'a> What<'a> {
     }
 }
 
+/// A name of the model.
+#[derive(Clone, Copy, Default)]
+pub struct KnownName {
+    /// As the writer knows it.
+    name: Option<Name>,
+    /// The number of the block that used it last, plus one.
+    block: u64,
+    /// Its index there.
+    local: u32,
+}
+
 /// Flows that formats number are told from the timeline's own by this bit.
 const FORMATS_FLOW: u64 = ArgValue::FLOW_LIMIT;
 
@@ -30,7 +41,7 @@ impl Timeline {
     #[inline]
     pub(super) fn name_of(&mut self, name: NameId, entities: &Entities) -> Name {
         match self.names.get(name.index()) {
-            Some(Some(known)) => *known,
+            Some(KnownName { name: Some(known), .. }) => *known,
             _ => self.learn_name(name, entities),
         }
     }
@@ -40,73 +51,62 @@ impl Timeline {
         let text = entities.names.get(name.index()).map_or("", |text| text);
         let known = self.writer.name(text);
         if name.index() >= self.names.len() {
-            self.names.resize(name.index() + 1, None);
+            self.names.resize(name.index() + 1, KnownName::default());
         }
-        self.names[name.index()] = Some(known);
+        self.names[name.index()].name = Some(known);
         known
+    }
+
+    /// The index of a name of the model in the present block.
+    #[inline]
+    fn local_of(&mut self, name: NameId, entities: &Entities) -> u32 {
+        let block = self.writer.block_number() + 1;
+        match self.names.get(name.index()) {
+            Some(known) if known.block == block => known.local,
+            _ => self.learn_local(name, entities),
+        }
+    }
+
+    #[inline(never)]
+    fn learn_local(&mut self, name: NameId, entities: &Entities) -> u32 {
+        let known = self.name_of(name, entities);
+        let local = self.writer.local(known);
+        self.names[name.index()] = KnownName { name: Some(known), block: self.writer.block_number() + 1, local };
+        local
     }
 
     /// A label of the model, as the writer takes it; `None` for none.
     #[inline]
     pub(super) fn label_of<'a>(&mut self, what: What<'a>, entities: &Entities) -> Option<Label<'a>> {
         match what.label.as_name() {
-            Some(name) => Some(Label::Name(self.name_of(name, entities))),
+            Some(name) => Some(Label::Local(self.local_of(name, entities))),
             None if what.label.is_none() => None,
             None => Some(Label::Text(what.batch.texts.get(what.label.as_text().unwrap_or_default()))),
         }
     }
 
-    /// Adds the args of an event to its notes, and returns its flow, if it has one.
-    pub(super) fn push_args(&mut self, notes: &mut Vec<Note>, what: What<'_>, entities: &Entities) -> Option<(u64, Flow)> {
-        let mut flow = None;
-        for arg in what.batch.args_of(what.args) {
-            match self.note_of(arg, what, entities) {
-                Ok(note) => notes.push(note),
-                Err(found) => flow = Some(found),
-            }
-        }
-        flow
-    }
-
-    /// Gives the args of an event to the writer at once, and returns its flow, if it has one.
+    /// Gives the args of an event to the writer, as notes of the next event, and returns its flow, if it has one.
     pub(super) fn write_args(&mut self, what: What<'_>, entities: &Entities) -> Option<(u64, Flow)> {
         let mut flow = None;
         for arg in what.batch.args_of(what.args) {
-            match self.note_of(arg, what, entities) {
-                Ok(note) => self.writer.note(note),
-                Err(found) => flow = Some(found),
+            let (tag, bits) = (arg.tag(), arg.bits());
+            match tag {
+                Tag::FlowOut => flow = Some((bits | FORMATS_FLOW, Flow::Out)),
+                Tag::FlowIn => flow = Some((bits | FORMATS_FLOW, Flow::In)),
+                // No arg of an event is a log.
+                Tag::Log => {}
+                _ => {
+                    let name = self.local_of(arg.name, entities);
+                    let bits = match tag {
+                        Tag::Name => self.local_of(NameId(bits as u32), entities).into(),
+                        Tag::Text => self.writer.add_text(what.batch.texts.get(arg.text().unwrap_or_default())).into(),
+                        _ => bits,
+                    };
+                    self.writer.arg(Arg::of_bits(name, tag, bits));
+                }
             }
         }
         flow
-    }
-
-    /// An arg as a note, or the flow that it tells.
-    #[inline]
-    fn note_of(&mut self, arg: &model::Arg, what: What<'_>, entities: &Entities) -> Result<Note, (u64, Flow)> {
-        let value = match arg.value {
-            ArgValue::Uint(value) => NoteValue::Uint(value),
-            ArgValue::Int(value) => NoteValue::Int(value),
-            ArgValue::Hex(value) => NoteValue::Hex(value),
-            ArgValue::Float(value) => NoteValue::Float(value),
-            ArgValue::Bool(value) => NoteValue::Bool(value),
-            ArgValue::Name(name) => NoteValue::Name(self.name_of(name, entities)),
-            ArgValue::Text(text) => NoteValue::Text(self.writer.add_text(what.batch.texts.get(text))),
-            ArgValue::FlowOut(number) => return Err((number | FORMATS_FLOW, Flow::Out)),
-            ArgValue::FlowIn(number) => return Err((number | FORMATS_FLOW, Flow::In)),
-        };
-        Ok(Note { name: self.name_of(arg.name, entities), value })
-    }
-
-    /// The notes and the flow of an event, in memory that is used again: give it back with [`Timeline::keep_notes`].
-    pub(super) fn notes_of(&mut self, what: What<'_>, entities: &Entities) -> (Vec<Note>, Option<(u64, Flow)>) {
-        let mut notes = std::mem::take(&mut self.notes);
-        notes.clear();
-        let flow = self.push_args(&mut notes, what, entities);
-        (notes, flow)
-    }
-
-    pub(super) fn keep_notes(&mut self, notes: Vec<Note>) {
-        self.notes = notes;
     }
 }
 

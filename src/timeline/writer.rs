@@ -34,6 +34,8 @@ struct NameEntry {
 pub enum Label<'a> {
     /// A name.
     Name(Name),
+    /// A name of the present block, by its index.
+    Local(u32),
     /// A text.
     Text(&'a str),
 }
@@ -50,21 +52,10 @@ pub struct Note {
 pub enum NoteValue {
     Uint(u64),
     Int(i64),
-    Hex(u64),
     Float(f64),
-    Bool(bool),
     Name(Name),
     /// A text put into the present block with [`Writer::add_text`].
     Text(u32),
-    /// The message of a log, which is no annotation: the note's name does not matter.
-    Log {
-        /// A text put into the present block with [`Writer::add_text`].
-        body: u32,
-        /// One more than a place put into the present block with [`Writer::add_source`]; 0 for none.
-        source: u32,
-        /// In the viewer's numbers.
-        priority: u8,
-    },
 }
 
 /// Builds blocks. Operations come in order of time, except those that are known late.
@@ -240,6 +231,7 @@ impl Writer {
     fn label(&mut self, label: Label<'_>) -> NameRef {
         match label {
             Label::Name(name) => NameRef::interned(self.local(name)),
+            Label::Local(local) => NameRef::interned(local),
             Label::Text(text) => NameRef::text(self.add_text(text)),
         }
     }
@@ -283,14 +275,17 @@ impl Writer {
         let value = match note.value {
             NoteValue::Uint(value) => ArgValue::Uint(value),
             NoteValue::Int(value) => ArgValue::Int(value),
-            NoteValue::Hex(value) => ArgValue::Hex(value),
             NoteValue::Float(value) => ArgValue::Float(value),
-            NoteValue::Bool(value) => ArgValue::Bool(value),
             NoteValue::Text(index) => ArgValue::Text(index),
-            NoteValue::Log { body, source, priority } => ArgValue::Log { body, source, priority },
             NoteValue::Name(value) => ArgValue::Name(self.local(value)),
         };
-        self.block.args.push(Arg { name, value });
+        self.block.args.push(Arg::new(name, value));
+    }
+
+    /// Adds a note of the next event, with names and texts of the present block.
+    #[inline]
+    pub fn arg(&mut self, arg: Arg) {
+        self.block.args.push(arg);
     }
 
     /// The notes given since; those beyond what an event can have are left out.
@@ -299,12 +294,21 @@ impl Writer {
         (start, (self.block.args.len() as u32 - start) as u8)
     }
 
-    /// An instant whose notes were given since `start`.
-    pub fn instant_since(&mut self, start: u32, track: TrackId, time_ns: u64, label: Label<'_>, (value, flow): (u64, Flow)) {
+    /// A slice begins or ends, or an instant, whose notes were given since `start`. Ends have no label.
+    pub fn event_since(
+        &mut self,
+        start: u32,
+        kind: OpKind,
+        track: TrackId,
+        time_ns: u64,
+        label: Option<Label<'_>>,
+        flow: Option<(u64, Flow)>,
+    ) {
         let (args_start, args_len) = self.notes_since(start);
-        let name = self.label(label);
+        let name = label.map_or(NameRef::NONE, |label| self.label(label));
+        let (value, flow) = flow.unwrap_or((0, Flow::None));
         let value = value.cast_signed();
-        self.push(Op { time_ns, value, track, name, args_start, args_len, kind: OpKind::Instant, flow });
+        self.push(Op { time_ns, value, track, name, args_start, args_len, kind, flow });
     }
 
     /// A slice begins.
@@ -312,21 +316,6 @@ impl Writer {
     pub fn begin(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow_in: Option<u64>) {
         let name = self.label(label);
         self.annotated(OpKind::Begin, track, time_ns, name, notes, flow_in, Flow::In);
-    }
-
-    /// A slice begins or ends, or an instant, with a flow of any direction. Ends have no label.
-    pub fn event(
-        &mut self,
-        kind: OpKind,
-        track: TrackId,
-        time_ns: u64,
-        label: Option<Label<'_>>,
-        notes: &[Note],
-        flow: Option<(u64, Flow)>,
-    ) {
-        let name = label.map_or(NameRef::NONE, |label| self.label(label));
-        let (id, direction) = flow.unwrap_or((0, Flow::None));
-        self.annotated(kind, track, time_ns, name, notes, Some(id), direction);
     }
 
     /// The innermost slice of a track ends.

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::TextRef;
+use crate::model::{Tag, Tagged, TextRef};
 use crate::symbols::Symbols;
 
 use super::collateral::{Collateral, Found, Sender};
 use super::printf::Format;
 use super::printf::write::Writer;
-use super::record::{Location, Malformed, Marks, Message};
+use super::record::{Fields, Location, Malformed, Marks, Message};
 use super::scan::Builds;
 use super::shown;
 
@@ -169,47 +169,61 @@ pub struct Stored {
     pub extra: u64,
 }
 
-/// What an argument is called.
+/// What an argument is called: one of the names below, or by its place among those of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// By its place among those of the format.
-    Place(u16),
+pub struct Key(u16);
+
+impl Key {
     /// The number of a catalog's format.
-    CatalogId,
+    pub const CATALOG_ID: Key = Key(0);
     /// Bytes, as hex.
-    Data,
+    pub const DATA: Key = Key(1);
     /// How many bytes there are.
-    DataLength,
+    pub const DATA_LENGTH: Key = Key(2);
     /// The number of a structured record.
-    Id,
+    pub const ID: Key = Key(3);
     /// Its address.
-    Address,
+    pub const ADDRESS: Key = Key(4);
     /// Its name.
-    Name,
+    pub const NAME: Key = Key(5);
     /// Where the target's program was.
-    CodeAddress,
+    pub const CODE_ADDRESS: Key = Key(6);
     /// The number of a file that the collateral does not have.
-    FileId,
+    pub const FILE_ID: Key = Key(7);
     /// The line in it.
-    Line,
-    /// A text.
-    Text,
+    pub const LINE: Key = Key(8);
+    /// The text of a build.
+    pub const TEXT: Key = Key(9);
+
+    /// The names, in the order of the numbers above.
+    const NAMES: [&str; 10] =
+        ["catalog_id", "data", "data_len", "id", "address", "name", "code_address", "file_id", "line", "build_text"];
+
+    /// An argument, by its place among those of the format.
+    #[inline]
+    #[must_use]
+    pub fn place(place: u16) -> Key {
+        Key(place.saturating_add(Self::NAMES.len() as u16))
+    }
+
+    /// The number of the key: small.
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    /// Its name, or the argument's place.
+    ///
+    /// # Errors
+    /// The place, if it is one.
+    pub fn name(self) -> Result<&'static str, usize> {
+        Self::NAMES.get(self.index()).copied().ok_or(self.index().saturating_sub(Self::NAMES.len()))
+    }
 }
 
-/// An argument's value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ArgValue {
-    /// Signed.
-    Int(i64),
-    /// Unsigned.
-    Uint(u64),
-    /// Shown in hex.
-    Hex(u64),
-    /// A floating-point number.
-    Float(f64),
-    /// A text in [`Records::texts`].
-    Text(TextRef),
-}
+/// An argument. Texts are in [`Records::texts`].
+pub type Told = Tagged<Key>;
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -226,17 +240,39 @@ pub struct SenderKey {
 const RECENT_SENDERS: usize = 16;
 
 impl SenderKey {
-    /// Where a sender stands among the recent ones: those of one client lie side by side.
-    #[inline]
-    fn place_in_recent(&self) -> usize {
-        let who = match self.sender {
-            Sender::Guid(guid) => usize::from(guid[0] ^ guid[15]),
-            Sender::Module(module) => usize::from(module),
-            Sender::Unknown => 0,
-        };
-        let channel = self.place.map_or(0, |(master, channel)| usize::from(master ^ channel));
-        (4 * who).wrapping_add(usize::from(self.unit)).wrapping_add(channel) % RECENT_SENDERS
+    /// Who sent a message.
+    fn of(fields: &Fields<'_>, place: Option<(u16, u16)>) -> SenderKey {
+        if fields.kind.is_short_form() {
+            return SenderKey { sender: Sender::Unknown, unit: 0, place };
+        }
+        let sender = fields.guid.map_or(Sender::Module(fields.header.module()), |guid| Sender::Guid(*guid));
+        SenderKey { sender, unit: fields.header.unit(), place }
     }
+
+    /// Whether it is who sent a message.
+    #[inline]
+    fn is_of(&self, fields: &Fields<'_>, place: Option<(u16, u16)>) -> bool {
+        let is_sender = match (&self.sender, fields.guid) {
+            (Sender::Guid(known), Some(guid)) => known == guid,
+            (Sender::Module(known), None) => *known == fields.header.module() && !fields.kind.is_short_form(),
+            (Sender::Unknown, _) => fields.kind.is_short_form(),
+            _ => false,
+        };
+        is_sender && self.place == place && (self.unit == fields.header.unit() || fields.kind.is_short_form())
+    }
+}
+
+/// Where the sender of a message stands among the recent ones: those of one client lie side by side.
+#[inline]
+fn place_in_recent(fields: &Fields<'_>, place: Option<(u16, u16)>) -> usize {
+    let channel = place.map_or(0, |(master, channel)| usize::from(master ^ channel));
+    let who = match fields.guid {
+        Some(guid) => usize::from(guid[0] ^ guid[15]),
+        // Their bits are the user's.
+        None if fields.kind.is_short_form() => return channel % RECENT_SENDERS,
+        None => usize::from(fields.header.module()),
+    };
+    (4 * who).wrapping_add(usize::from(fields.header.unit())).wrapping_add(channel) % RECENT_SENDERS
 }
 
 /// A sender of the part.
@@ -267,7 +303,7 @@ pub struct Records {
     /// Texts of records and arguments.
     pub texts: String,
     /// Arguments of records.
-    pub args: Vec<(Key, ArgValue)>,
+    pub args: Vec<Told>,
     /// Who sent them.
     pub senders: Vec<PartSender>,
     /// Names that records have.
@@ -281,7 +317,7 @@ pub struct Records {
     /// By sender: the build for which its client was chosen.
     chosen_for: Vec<Option<u64>>,
     sender_of: FxHashMap<SenderKey, u32>,
-    /// Senders that were looked up, each at [`SenderKey::place_in_recent`].
+    /// Senders that were looked up, each at [`place_in_recent`].
     recent_senders: [Option<(SenderKey, u32)>; RECENT_SENDERS],
     name_of: FxHashMap<Box<[u8]>, u32>,
     /// By the format's text: the compiled format, and its name.
@@ -348,7 +384,7 @@ impl Records {
     /// The arguments of a record.
     #[inline]
     #[must_use]
-    pub fn args_of(&self, stored: &Stored) -> &[(Key, ArgValue)] {
+    pub fn args_of(&self, stored: &Stored) -> &[Told] {
         let start = stored.args.0 as usize;
         self.args.get(start..start.saturating_add(stored.args.1 as usize)).unwrap_or(&[])
     }
@@ -365,16 +401,10 @@ impl Records {
     #[inline]
     pub fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
         let header = message.fields.header;
-        let key = if message.fields.kind.is_short_form() {
-            SenderKey { sender: Sender::Unknown, unit: 0, place: context.place }
-        } else {
-            let sender = message.fields.guid.map_or(Sender::Module(header.module()), Sender::Guid);
-            SenderKey { sender, unit: header.unit(), place: context.place }
-        };
         if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
-            self.take_build(decoder, key.sender, build, context.offset);
+            self.take_build(decoder, SenderKey::of(&message.fields, context.place).sender, build, context.offset);
         }
-        let sender = self.sender(decoder, key, context.offset);
+        let sender = self.sender(decoder, &message.fields, context);
         let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };
         let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
         // It is made in its place: to make it elsewhere in small pieces and copy it in large ones makes the processor wait.
@@ -464,14 +494,16 @@ impl Records {
     }
 
     #[inline]
-    fn sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
-        match self.recent_senders[key.place_in_recent()] {
-            Some((recent, index)) if recent == key => index,
-            _ => self.look_up_sender(decoder, key, offset),
+    fn sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
+        match &self.recent_senders[place_in_recent(fields, context.place)] {
+            Some((recent, index)) if recent.is_of(fields, context.place) => *index,
+            _ => self.look_up_sender(decoder, fields, context),
         }
     }
 
-    fn look_up_sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
+    #[inline(never)]
+    fn look_up_sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
+        let (key, offset) = (SenderKey::of(fields, context.place), context.offset);
         let build = self.build_of(decoder, key.sender, offset);
         let known = self.sender_of.get(&key).map(|&index| index as usize);
         let index = match known {
@@ -488,7 +520,7 @@ impl Records {
                 }
             }
         };
-        self.recent_senders[key.place_in_recent()] = Some((key, index));
+        self.recent_senders[place_in_recent(fields, context.place)] = Some((key, index));
         index
     }
 
@@ -550,12 +582,12 @@ impl Records {
         let Some(location) = location else { return };
         let client = found.map(|found| found.client);
         if let Some(address) = location.address() {
-            self.args.push((Key::CodeAddress, ArgValue::Hex(address)));
+            self.args.push(Told::of_bits(Key::CODE_ADDRESS, Tag::Hex, address));
         } else if let Some((file, line)) = location.file_line()
             && client.and_then(|client| decoder.collateral.get(client)?.file(file)).is_none()
         {
-            self.args.push((Key::FileId, ArgValue::Uint(file.into())));
-            self.args.push((Key::Line, ArgValue::Uint(line.into())));
+            self.args.push(Told::of_bits(Key::FILE_ID, Tag::Uint, file.into()));
+            self.args.push(Told::of_bits(Key::LINE, Tag::Uint, line.into()));
         }
         let source = PartSource { client, location };
         let index = match self.source_of.get(&source) {

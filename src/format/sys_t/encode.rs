@@ -44,9 +44,9 @@ impl<'a> Draft<'a> {
 
     /// The same message, from what was read.
     #[must_use]
-    pub fn of(fields: &Fields, payload: &'a [u8]) -> Draft<'a> {
+    pub fn of(fields: &Fields<'_>, payload: &'a [u8]) -> Draft<'a> {
         let header = fields.header;
-        let origin = fields.guid.map_or(Origin::Module(header.module(), header.unit()), |guid| Origin::Guid(guid, header.unit()));
+        let origin = fields.guid.map_or(Origin::Module(header.module(), header.unit()), |guid| Origin::Guid(*guid, header.unit()));
         Draft {
             kind: fields.kind,
             severity: header.severity(),
@@ -172,7 +172,7 @@ mod tests {
             let message = Message::read_frame(&frame).unwrap();
             prop_assert_eq!(message.marks, Marks::default());
             prop_assert_eq!(message.payload, &payload[..]);
-            prop_assert_eq!((message.fields.kind, message.fields.guid, message.fields.location), (kind, guid, location));
+            prop_assert_eq!((message.fields.kind, message.fields.guid, message.fields.location), (kind, guid.as_ref(), location));
             prop_assert_eq!((message.fields.timestamp, message.crc.is_some()), (timestamp, with_crc));
             let mut again = Vec::new();
             encode(&Draft::of(&message.fields, message.payload), &mut again);

@@ -95,6 +95,15 @@ impl<'a> Stream<'a> {
     #[inline]
     #[must_use]
     pub fn step(&self, at: usize) -> Step {
+        // Nearly all messages of streams that tell lengths are like this: no more is to be found out about them.
+        match plain_length(self.from(at)) {
+            Some(len) => Step::Message(len),
+            None => self.any_step(at),
+        }
+    }
+
+    #[inline(never)]
+    fn any_step(&self, at: usize) -> Step {
         let rest = self.from(at);
         let Some(word) = rest.first_chunk::<4>() else {
             // Less than a word at the end: padding if it is zero.
@@ -264,7 +273,7 @@ impl<'a> Stream<'a> {
     }
 
     /// The length of the payload at a place, which has neither length nor checksum.
-    fn by_kind(&self, fields: &Fields, at: usize, payload: &[u8], floats: Floats) -> Result<usize, NoLength> {
+    fn by_kind(&self, fields: &Fields<'_>, at: usize, payload: &[u8], floats: Floats) -> Result<usize, NoLength> {
         let payload = payload.get(..PAYLOAD_LIMIT).unwrap_or(payload);
         match fields.kind {
             Kind::ClockSync => {
@@ -287,7 +296,7 @@ impl<'a> Stream<'a> {
             Kind::Catalog { wide_id, pointers } => {
                 let mut reader = Reader(payload);
                 let id = if wide_id { reader.u64() } else { reader.u32().map(u64::from) }.ok_or(NoLength::TooShort)?;
-                let sender = fields.guid.map_or(Sender::Module(fields.header.module()), Sender::Guid);
+                let sender = fields.guid.map_or(Sender::Module(fields.header.module()), |guid| Sender::Guid(*guid));
                 let client = self.collateral.client(sender, None, None).and_then(|found| self.collateral.get(found.client));
                 let entry = client.and_then(|client| self.collateral.entry(client.catalog(wide_id, id)?));
                 let format = &entry.ok_or(NoLength::Undelimited)?.format;
@@ -309,6 +318,20 @@ impl<'a> Stream<'a> {
             _ => Err(NoLength::Undelimited),
         }
     }
+}
+
+/// The length of a message that tells it and has no checksum, if it is whole.
+#[inline]
+fn plain_length(rest: &[u8]) -> Option<usize> {
+    let header = Header(u32::from_le_bytes(*rest.first_chunk()?));
+    if !header.has(Header::LENGTH) || header.has(Header::CHECKSUM | Header::LOCATION) || !header.is_full() {
+        return None;
+    }
+    let at = if header.has(Header::GUID) { 4 + 16 } else { 4 };
+    let told = rest.get(at..at + 2)?.first_chunk()?;
+    let fields_bytes = at + if header.has(Header::TIMESTAMP) { 2 + 8 } else { 2 };
+    let len = fields_bytes + usize::from(u16::from_le_bytes(*told));
+    (len <= rest.len()).then_some(len)
 }
 
 /// The length of a message that tells it, and whether a checksum proves it. Nothing else of the message is read.

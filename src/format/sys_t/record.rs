@@ -147,6 +147,44 @@ static FULL: [u64; 16] = {
     full
 };
 
+/// By TYPE and SUBTYPE: what they mean.
+static KINDS: [[Result<Kind, Malformed>; 64]; 16] = {
+    let mut kinds = [[Err(Malformed::UnknownType); 64]; 16];
+    let mut at = 0;
+    while at < 16 * 64 {
+        kinds[at / 64][at % 64] = kind_of((at / 64) as u32, (at % 64) as u8);
+        at += 1;
+    }
+    kinds
+};
+
+const fn kind_of(of_type: u32, subtype: u8) -> Result<Kind, Malformed> {
+    use Pointers::{Bits32, Bits64};
+    Ok(match (of_type, subtype) {
+        (0, 0) => Kind::BuildCompact32,
+        (0, 1) => Kind::BuildCompact64,
+        (0, 2) => Kind::BuildLong,
+        (1, _) => Kind::Short32,
+        (7, _) => Kind::Short64,
+        (2, 1) => Kind::Generic,
+        (2, 2) => Kind::FunctionEnter,
+        (2, 3) => Kind::FunctionExit,
+        (2, 5) => Kind::InvalidParam,
+        (2, 7) => Kind::Assert,
+        (2, 11) => Kind::Printf(Bits32),
+        (2, 12) => Kind::Printf(Bits64),
+        (3, 1) => Kind::Catalog { wide_id: false, pointers: Bits32 },
+        (3, 2) => Kind::Catalog { wide_id: true, pointers: Bits32 },
+        (3, 5) => Kind::Catalog { wide_id: false, pointers: Bits64 },
+        (3, 6) => Kind::Catalog { wide_id: true, pointers: Bits64 },
+        (6, protocol) => Kind::Raw(protocol),
+        (8, 1) => Kind::ClockSync,
+        (9, form @ 0..=15) => Kind::Sbd(form),
+        (0 | 2 | 3 | 8 | 9, _) => return Err(Malformed::UnknownSubtype),
+        _ => return Err(Malformed::UnknownType),
+    })
+}
+
 impl Header {
     /// A location stands behind the GUID.
     pub const LOCATION: u32 = 1 << 8;
@@ -165,32 +203,17 @@ impl Header {
     /// When TYPE or SUBTYPE is none that is known, or a reserved bit is set.
     #[inline]
     pub fn kind(self) -> Result<Kind, Malformed> {
-        use Pointers::{Bits32, Bits64};
-        let subtype = self.0 >> 24 & 0x3F;
-        let kind = match (self.0 & 0xF, subtype) {
-            (0, 0) => return Ok(Kind::BuildCompact32),
-            (0, 1) => return Ok(Kind::BuildCompact64),
-            (1, _) => return Ok(Kind::Short32),
-            (7, _) => return Ok(Kind::Short64),
-            (0, 2) => Kind::BuildLong,
-            (2, 1) => Kind::Generic,
-            (2, 2) => Kind::FunctionEnter,
-            (2, 3) => Kind::FunctionExit,
-            (2, 5) => Kind::InvalidParam,
-            (2, 7) => Kind::Assert,
-            (2, 11) => Kind::Printf(Bits32),
-            (2, 12) => Kind::Printf(Bits64),
-            (3, 1) => Kind::Catalog { wide_id: false, pointers: Bits32 },
-            (3, 2) => Kind::Catalog { wide_id: true, pointers: Bits32 },
-            (3, 5) => Kind::Catalog { wide_id: false, pointers: Bits64 },
-            (3, 6) => Kind::Catalog { wide_id: true, pointers: Bits64 },
-            (6, protocol) => Kind::Raw(protocol as u8),
-            (8, 1) => Kind::ClockSync,
-            (9, form @ 0..=15) => Kind::Sbd(form as u8),
-            (0 | 2 | 3 | 8 | 9, _) => return Err(Malformed::UnknownSubtype),
-            _ => return Err(Malformed::UnknownType),
-        };
-        if self.0 & RESERVED != 0 { Err(Malformed::ReservedBits) } else { Ok(kind) }
+        let found = KINDS[(self.0 & 0xF) as usize][(self.0 >> 24 & 0x3F) as usize];
+        // As nearly all are.
+        if self.is_full() { found } else { self.other_kind(found) }
+    }
+
+    #[inline(never)]
+    fn other_kind(self, found: Result<Kind, Malformed>) -> Result<Kind, Malformed> {
+        match found {
+            Ok(kind) if !kind.is_short_form() && self.0 & RESERVED != 0 => Err(Malformed::ReservedBits),
+            found => found,
+        }
     }
 
     /// Whether it begins a message other than a short form. Cheaper than [`Header::kind`], for those who only pass by.
@@ -358,13 +381,13 @@ impl<'a> Reader<'a> {
 
 /// All that stands before the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
+pub struct Fields<'a> {
     /// The first word.
     pub header: Header,
     /// What it is.
     pub kind: Kind,
     /// Who sent it.
-    pub guid: Option<Guid>,
+    pub guid: Option<&'a Guid>,
     /// From where in the program.
     pub location: Option<Location>,
     /// The length of the payload that the message tells, in bytes.
@@ -373,13 +396,13 @@ pub struct Fields {
     pub timestamp: Option<u64>,
 }
 
-impl Fields {
+impl<'a> Fields<'a> {
     /// Takes the fields from the front of `reader`. Of a short form that is the header word alone.
     ///
     /// # Errors
     /// When a field is missing or is none that is known.
     #[inline(always)]
-    pub fn read(reader: &mut Reader<'_>) -> Result<Fields, Malformed> {
+    pub fn read(reader: &mut Reader<'a>) -> Result<Fields<'a>, Malformed> {
         let header = match reader.u32() {
             Some(word) => Header(word),
             None if reader.0.is_empty() => return Err(Malformed::Empty),
@@ -391,7 +414,8 @@ impl Fields {
             return Ok(fields);
         }
         if header.has(Header::GUID) {
-            fields.guid = Some(reader.array().ok_or(Malformed::TooShort)?);
+            let (guid, rest) = reader.0.split_first_chunk().ok_or(Malformed::TooShort)?;
+            (fields.guid, reader.0) = (Some(guid), rest);
         }
         if header.has(Header::LOCATION) {
             fields.location = Some(read_location(reader)?);
@@ -459,7 +483,7 @@ impl Marks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
     /// What stands before the payload.
-    pub fields: Fields,
+    pub fields: Fields<'a>,
     /// The payload; of a short form its 4 or 8 bytes.
     pub payload: &'a [u8],
     /// The checksum that it tells.
@@ -473,7 +497,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// When it is none.
-    #[inline]
+    #[inline(always)]
     pub fn read_frame(frame: &'a [u8]) -> Result<Message<'a>, Malformed> {
         let mut reader = Reader(frame);
         let fields = Fields::read(&mut reader)?;
@@ -485,26 +509,10 @@ impl<'a> Message<'a> {
             }
             return Ok(message);
         }
-        let fields_bytes = frame.len() - reader.0.len();
         let told = fields.length.map(usize::from);
         let has_crc = fields.header.has(Header::CHECKSUM);
         if has_crc {
-            // A frame may go on behind the checksum: then the length tells where that is, if it fits.
-            let told_crc =
-                told.and_then(|len| reader.0.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
-            let told_fits =
-                told_crc.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
-            let at_end = reader.0.split_last_chunk::<4>().map(|(payload, crc)| (payload.len(), u32::from_le_bytes(*crc)));
-            let (len, crc) = told_fits.or(at_end).ok_or(Malformed::TooShort)?;
-            message.payload = reader.0.get(..len).unwrap_or(&[]);
-            message.crc = Some(crc);
-            let all = frame.get(..fields_bytes + len).unwrap_or(&[]);
-            if told_fits.is_none() && crc32c::crc32c(all) != crc {
-                message.marks.add(Marks::CRC_BAD);
-            }
-            if told_fits.is_some() && fields_bytes + len + 4 < frame.len() {
-                message.marks.add(Marks::SURPLUS);
-            }
+            message.take_checksum(frame, told)?;
         }
         match told {
             Some(len) if len < message.payload.len() => {
@@ -515,6 +523,29 @@ impl<'a> Message<'a> {
             _ => {}
         }
         Ok(message)
+    }
+
+    /// Takes the checksum off the payload, and sees whether it fits. `told`: the length of the payload, if the message tells it.
+    #[inline(never)]
+    fn take_checksum(&mut self, frame: &'a [u8], told: Option<usize>) -> Result<(), Malformed> {
+        let rest = self.payload;
+        let fields_bytes = frame.len() - rest.len();
+        // A frame may go on behind the checksum: then the length tells where that is, if it fits.
+        let told_crc = told.and_then(|len| rest.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
+        let told_fits =
+            told_crc.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
+        let at_end = rest.split_last_chunk::<4>().map(|(payload, crc)| (payload.len(), u32::from_le_bytes(*crc)));
+        let (len, crc) = told_fits.or(at_end).ok_or(Malformed::TooShort)?;
+        self.payload = rest.get(..len).unwrap_or(&[]);
+        self.crc = Some(crc);
+        let all = frame.get(..fields_bytes + len).unwrap_or(&[]);
+        if told_fits.is_none() && crc32c::crc32c(all) != crc {
+            self.marks.add(Marks::CRC_BAD);
+        }
+        if told_fits.is_some() && fields_bytes + len + 4 < frame.len() {
+            self.marks.add(Marks::SURPLUS);
+        }
+        Ok(())
     }
 
     /// The number in a short form: the build, or the user's value.

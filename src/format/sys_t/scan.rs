@@ -82,7 +82,7 @@ impl Found {
         if let Some(build) = message.build() {
             let short = matches!(message.fields.kind, Kind::BuildCompact32 | Kind::BuildCompact64);
             let module = Sender::Module(message.fields.header.module());
-            let sender = if short { Sender::Unknown } else { message.fields.guid.map_or(module, Sender::Guid) };
+            let sender = if short { Sender::Unknown } else { message.fields.guid.map_or(module, |guid| Sender::Guid(*guid)) };
             self.add_build((offset, sender, build));
         }
     }

@@ -45,7 +45,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
     };
     let arg_list = |args: Args| {
         let args = batch.args_of(args).iter();
-        args.map(|arg| format!(" {}={}", entities.names[arg.name.index()], value(arg.value))).collect::<String>()
+        args.map(|arg| format!(" {}={}", entities.names[arg.name.index()], value(arg.value()))).collect::<String>()
     };
     let what = |label: Label, args: Args| match (label.as_name(), label.as_text()) {
         (Some(name), _) => format!("{}{}", entities.names[name.index()], arg_list(args)),

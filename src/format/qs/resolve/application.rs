@@ -21,7 +21,7 @@ impl Work<'_, '_> {
             if let (ArgValue::Text(found), Element::Text(_)) = (value, element.element) {
                 text = text.or(Some(found)).filter(|text| !text.is_empty());
             }
-            self.out.batch.args.push(Arg { name, value });
+            self.out.batch.args.push(Arg::new(name, value));
             self.count(stored.id, number, value);
         }
         let args = self.out.batch.args_since(start);

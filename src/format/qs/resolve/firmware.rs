@@ -204,7 +204,7 @@ impl Firmware {
 
     /// An arg.
     pub fn arg(&mut self, word: Word, value: ArgValue, entities: &mut Entities) -> Option<Arg> {
-        Some(Arg { name: self.word(word, entities)?, value })
+        Some(Arg::new(self.word(word, entities)?, value))
     }
 
     /// The name of an element of an application record.

@@ -1,11 +1,12 @@
 //! Payloads: texts, formats with their arguments, data.
 
-use super::{ArgValue, Decoder, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, What, program};
+use super::{Decoder, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, Told, What, program};
 use crate::format::sys_t::collateral::{Client, Entry, Found};
 use crate::format::sys_t::printf::write::{Value, Writer};
 use crate::format::sys_t::printf::{Format, Packing};
 use crate::format::sys_t::record::{Kind, Marks, Message, Pointers, Reader, Sbd};
 use crate::format::sys_t::shown;
+use crate::model::Tag;
 
 /// A message may be followed by bytes that are no arguments (bookkeeping of the target's own logging), but a long format that is
 /// not found has nothing else: then this many arguments are shown as words.
@@ -99,7 +100,7 @@ impl Records {
                 let value = stored.value & !entry.details.mask;
                 self.format(stored, &entry.format, Packing::Typed32, &value.to_le_bytes(), false);
                 if !entry.format.is_plain() {
-                    self.args.push((Key::Place(0), ArgValue::Uint(value)));
+                    self.args.push(Told::of_bits(Key::place(0), Tag::Uint, value));
                     // The value of a counter.
                     stored.extra = value;
                 }
@@ -143,14 +144,14 @@ impl Records {
             && let Some(text) = program::format_at(symbols, id)
         {
             stored.extra = 1;
-            self.args.push((Key::CatalogId, ArgValue::Hex(id)));
+            self.args.push(Told::of_bits(Key::CATALOG_ID, Tag::Hex, id));
             let packing = |format: &Format| format.catalog_packing(pointers, arguments);
             return self.take_format(stored, text, packing, arguments);
         }
         stored.name = NameRef::Local(self.local_name(format!("catalog {id:#x}").as_bytes()));
         for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
             let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
-            self.args.push((Key::Place(place), ArgValue::Hex(value)));
+            self.args.push(Told::of_bits(Key::place(place), Tag::Hex, value));
         }
         if arguments.len() > 4 * RAW_WORDS {
             self.take_data(arguments);
@@ -162,7 +163,7 @@ impl Records {
         if packing == Packing::Slots64 {
             stored.marks.add(Marks::SLOTS);
         }
-        self.args.push((Key::CatalogId, ArgValue::Hex(stored.value)));
+        self.args.push(Told::of_bits(Key::CATALOG_ID, Tag::Hex, stored.value));
         self.format(stored, &entry.format, packing, arguments, true);
     }
 
@@ -207,19 +208,19 @@ impl Records {
             if !with_args {
                 return;
             }
-            let value = match value {
-                Value::Int(value) => ArgValue::Int(value),
-                Value::Uint(value) => ArgValue::Uint(value),
-                Value::Hex(value) => ArgValue::Hex(value),
-                Value::Float(value) => ArgValue::Float(value),
+            let key = Key::place(place);
+            args.push(match value {
+                Value::Int(value) => Told::of_bits(key, Tag::Int, value.cast_unsigned()),
+                Value::Uint(value) => Told::of_bits(key, Tag::Uint, value),
+                Value::Hex(value) => Told::of_bits(key, Tag::Hex, value),
+                Value::Float(value) => Told::of_bits(key, Tag::Float, value.to_bits()),
                 Value::Char(value) => {
                     let mut utf8 = [0; 4];
                     let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    ArgValue::Text(push_text(texts, character.encode_utf8(&mut utf8).as_bytes()))
+                    Told::of_text(key, push_text(texts, character.encode_utf8(&mut utf8).as_bytes()))
                 }
-                Value::Text(text) => ArgValue::Text(push_text(texts, text)),
-            };
-            args.push((Key::Place(place), value));
+                Value::Text(text) => Told::of_text(key, push_text(texts, text)),
+            });
             place = place.saturating_add(1);
         });
         stored.marks.add(marks);
@@ -241,21 +242,21 @@ impl Records {
             None => name.extend(format!("{:#x}", sbd.id).bytes()),
         }
         stored.name = NameRef::Local(self.local_name(&name));
-        self.args.push((Key::Id, ArgValue::Hex(sbd.id)));
+        self.args.push(Told::of_bits(Key::ID, Tag::Hex, sbd.id));
         if let Some(address) = sbd.address {
-            self.args.push((Key::Address, ArgValue::Hex(address)));
+            self.args.push(Told::of_bits(Key::ADDRESS, Tag::Hex, address));
         }
         if let Some(name) = sbd.name {
             let name = push_text(&mut self.texts, name);
-            self.args.push((Key::Name, ArgValue::Text(name)));
+            self.args.push(Told::of_text(Key::NAME, name));
         }
         self.take_data(sbd.blob);
     }
 
     fn take_data(&mut self, data: &[u8]) {
         let hex = self.hex_text(data, SHOWN_DATA_BYTES);
-        self.args.push((Key::Data, ArgValue::Text(hex)));
-        self.args.push((Key::DataLength, ArgValue::Uint(data.len() as u64)));
+        self.args.push(Told::of_text(Key::DATA, hex));
+        self.args.push(Told::of_bits(Key::DATA_LENGTH, Tag::Uint, data.len() as u64));
     }
 }
 

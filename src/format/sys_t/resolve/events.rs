@@ -4,7 +4,7 @@ use super::tracks::{Exit, Special};
 use super::view::MARKS;
 use super::{At, Resolver, losses};
 use crate::format::Resolved;
-use crate::format::sys_t::decode::{ArgValue as Told, Key, NameRef, Notice, Records, Stored, What};
+use crate::format::sys_t::decode::{Key, NameRef, Notice, Records, Stored, What};
 use crate::format::sys_t::record::Marks;
 use crate::model::{Arg, ArgValue, Args, Event, EventKind, Label, LaneId, LogNote, LogSeverity, NameId, Packed, TextRef};
 
@@ -144,7 +144,7 @@ impl Resolver {
                 for _ in 0..inner {
                     out.ledger.enter(losses::AUTO_CLOSED, offset, 0);
                     let args =
-                        auto_closed.map_or(Args::NONE, |name| out.batch.add_args(&[Arg { name, value: ArgValue::Bool(true) }]));
+                        auto_closed.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Bool(true))]));
                     push(at, EventKind::SpanEnd { lane, args }, out);
                 }
                 push(at, EventKind::SpanEnd { lane, args }, out);
@@ -195,35 +195,28 @@ impl Resolver {
         let texts_start = self.texts_start;
         let start = out.batch.args.len();
         let all = &mut out.batch.args;
-        let mut add = |name: Option<NameId>, value: ArgValue| {
-            if let Some(name) = name {
-                all.push(Arg { name, value });
-            }
-        };
         let moved = |text: TextRef| TextRef { start: text.start.saturating_add(texts_start), len: text.len };
         let tracks = &mut self.tracks;
         let has_severity =
             !matches!(stored.what, What::Short { .. } | What::Console | What::Malformed(_) | What::Clock | What::Build);
         if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
-            add(Some(name), ArgValue::Name(severity));
+            all.push(Arg::new(name, ArgValue::Name(severity)));
         }
-        for (key, value) in records.args_of(stored) {
-            let value = match *value {
-                Told::Int(value) => ArgValue::Int(value),
-                Told::Uint(value) => ArgValue::Uint(value),
-                Told::Hex(value) => ArgValue::Hex(value),
-                Told::Float(value) => ArgValue::Float(value),
-                Told::Text(text) => ArgValue::Text(moved(text)),
-            };
-            add(tracks.key(*key, out.entities), value);
+        for arg in records.args_of(stored) {
+            let Some(name) = tracks.key(arg.name, out.entities) else { continue };
+            all.push(match arg.text() {
+                Some(text) => Arg::of_text(name, moved(text)),
+                None => arg.renamed(name),
+            });
         }
+        let mut add = |name: Option<NameId>, value: ArgValue| all.extend(name.map(|name| Arg::new(name, value)));
         match stored.what {
             What::Clock => {
                 add(tracks.word("clock_value", out.entities), ArgValue::Uint(stored.value));
                 add(tracks.word("clock_hz", out.entities), ArgValue::Uint(stored.extra));
             }
             What::Build if !stored.body.is_empty() => {
-                add(tracks.key(Key::Text, out.entities), ArgValue::Text(moved(stored.body)));
+                add(tracks.key(Key::TEXT, out.entities), ArgValue::Text(moved(stored.body)));
             }
             What::Short { .. } => add(tracks.word("value", out.entities), ArgValue::Hex(stored.value)),
             _ => {}
@@ -253,7 +246,7 @@ impl Resolver {
         let Some(lane) = self.tracks.special(Special::Transport, at.session, out.entities) else { return };
         let label = self.word_label(notice.name(), out);
         let value = self.tracks.word("value", out.entities);
-        let args = value.map_or(Args::NONE, |name| out.batch.add_args(&[Arg { name, value: ArgValue::Uint(stored.value) }]));
+        let args = value.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Uint(stored.value))]));
         push(at, EventKind::Instant { lane, label, args }, out);
     }
 }

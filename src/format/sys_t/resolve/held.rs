@@ -3,7 +3,7 @@
 //! It happens where a time stamp leaps near the end of a part, and never holds more than
 //! [`LOOKAHEAD_RECORDS`](super::clock::LOOKAHEAD_RECORDS).
 
-use crate::format::sys_t::decode::{ArgValue, NameRef, Records, SourceRef, Stored};
+use crate::format::sys_t::decode::{NameRef, Records, SourceRef, Stored, Told};
 use crate::model::TextRef;
 
 /// Appends records of a part, with all that belongs to them.
@@ -22,12 +22,9 @@ pub fn hold(held: &mut Records, from: &Records, records: &[Stored]) {
         copy.offset = u32::try_from(offset).unwrap_or(u32::MAX);
         copy.body = text(held, from, stored.body);
         copy.args = (number(held.args.len()), 0);
-        for (key, value) in from.args_of(stored) {
-            let value = match *value {
-                ArgValue::Text(told) => ArgValue::Text(text(held, from, told)),
-                value => value,
-            };
-            held.args.push((*key, value));
+        for arg in from.args_of(stored) {
+            let moved = arg.text().map(|told| Told::of_text(arg.name, text(held, from, told)));
+            held.args.push(moved.unwrap_or(*arg));
         }
         copy.args.1 = number(held.args.len()) - copy.args.0;
         if let Some(sender) = from.senders.get(stored.sender as usize) {

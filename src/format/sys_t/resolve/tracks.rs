@@ -108,9 +108,9 @@ pub struct Tracks {
     entry_names: Vec<Option<NameId>>,
     entry_sources: Vec<Option<SourceId>>,
     words: FxHashMap<&'static str, NameId>,
-    places: Vec<NameId>,
+    /// By [`Key::index`].
+    keys: Vec<Option<NameId>>,
     severities: [Option<(NameId, NameId)>; 8],
-    catalog_id: Option<NameId>,
     // By number within the part.
     part_tracks: Vec<Option<usize>>,
     part_names: Vec<Option<NameId>>,
@@ -133,9 +133,8 @@ impl Tracks {
             entry_names: vec![None; entries],
             entry_sources: vec![None; entries],
             words: FxHashMap::default(),
-            places: Vec::new(),
+            keys: Vec::new(),
             severities: [None; 8],
-            catalog_id: None,
             part_tracks: Vec::new(),
             part_names: Vec::new(),
             part_sources: Vec::new(),
@@ -399,30 +398,23 @@ impl Tracks {
     /// The name of an argument.
     #[inline]
     pub fn key(&mut self, key: Key, entities: &mut Entities) -> Option<NameId> {
-        match key {
-            Key::Place(place) => {
-                while self.places.len() <= usize::from(place) {
-                    let name = entities.add_name(&format!("args.{}", self.places.len()))?;
-                    self.places.push(name);
-                }
-                self.places.get(usize::from(place)).copied()
-            }
-            Key::CatalogId => {
-                if self.catalog_id.is_none() {
-                    self.catalog_id = self.word("catalog_id", entities);
-                }
-                self.catalog_id
-            }
-            Key::Data => self.word("data", entities),
-            Key::DataLength => self.word("data_len", entities),
-            Key::Id => self.word("id", entities),
-            Key::Address => self.word("address", entities),
-            Key::Name => self.word("name", entities),
-            Key::CodeAddress => self.word("code_address", entities),
-            Key::FileId => self.word("file_id", entities),
-            Key::Line => self.word("line", entities),
-            Key::Text => self.word("build_text", entities),
+        match self.keys.get(key.index()) {
+            Some(Some(name)) => Some(*name),
+            _ => self.learn_key(key, entities),
         }
+    }
+
+    #[cold]
+    fn learn_key(&mut self, key: Key, entities: &mut Entities) -> Option<NameId> {
+        let name = match key.name() {
+            Ok(word) => self.word(word, entities),
+            Err(place) => entities.add_name(&format!("args.{place}")),
+        };
+        if self.keys.len() <= key.index() {
+            self.keys.resize(key.index() + 1, None);
+        }
+        self.keys[key.index()] = name;
+        name
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::Resolver;
 use crate::format::sys_t::collateral::Sender;
-use crate::format::sys_t::decode::{ArgValue, Key, Records, Stored, What};
+use crate::format::sys_t::decode::{Key, Records, Stored, Told, What};
 use crate::format::sys_t::record::{Marks, SEVERITIES};
 use crate::format::sys_t::resolve::losses;
 use crate::format::sys_t::shown;
 use crate::format::{FieldValue, RecordView};
+use crate::model::Tag;
 
 impl Resolver {
     pub(super) fn show(
@@ -59,19 +60,17 @@ impl Resolver {
         if !body.is_empty() {
             fields.push((if is_message || stored.what == What::Console { "text" } else { "bytes" }, FieldValue::Text(body)));
         }
-        let floats: Vec<String> = records
-            .args_of(stored)
-            .iter()
-            .map(|(_, value)| if let ArgValue::Float(value) = value { value.to_string() } else { String::new() })
-            .collect();
-        for ((key, value), float) in records.args_of(stored).iter().zip(&floats) {
-            let value = match value {
-                ArgValue::Int(value) => FieldValue::Int(*value),
-                ArgValue::Uint(value) | ArgValue::Hex(value) => FieldValue::Uint(*value),
-                ArgValue::Float(_) => FieldValue::Text(float),
-                ArgValue::Text(text) => FieldValue::Text(records.text(*text)),
+        let args = records.args_of(stored);
+        let float = |arg: &Told| if arg.tag() == Tag::Float { f64::from_bits(arg.bits()).to_string() } else { String::new() };
+        let floats: Vec<String> = args.iter().map(float).collect();
+        for (arg, float) in args.iter().zip(&floats) {
+            let value = match (arg.tag(), arg.text()) {
+                (_, Some(text)) => FieldValue::Text(records.text(text)),
+                (Tag::Int, _) => FieldValue::Int(arg.bits().cast_signed()),
+                (Tag::Float, _) => FieldValue::Text(float),
+                _ => FieldValue::Uint(arg.bits()),
             };
-            fields.push((name_of(*key), value));
+            fields.push((if arg.name == Key::TEXT { "text" } else { arg.name.name().unwrap_or("arg") }, value));
         }
         let marks: Vec<&str> = MARKS.iter().filter(|(mark, _)| stored.marks.has(*mark)).map(|(_, name)| *name).collect();
         let marks = marks.join(" ");
@@ -114,22 +113,6 @@ fn record_name(what: What) -> &'static str {
         What::Clock => "CLOCK:SYNC",
         What::Console => "console",
         What::Malformed(_) | What::Notice(_) => "invalid",
-    }
-}
-
-fn name_of(key: Key) -> &'static str {
-    match key {
-        Key::Place(_) => "arg",
-        Key::CatalogId => "catalog_id",
-        Key::Data => "data",
-        Key::DataLength => "data_len",
-        Key::Id => "id",
-        Key::Address => "address",
-        Key::Name => "name",
-        Key::CodeAddress => "code_address",
-        Key::FileId => "file_id",
-        Key::Line => "line",
-        Key::Text => "text",
     }
 }
 

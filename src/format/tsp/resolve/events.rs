@@ -124,7 +124,7 @@ impl Input {
             id::QUEUE_CREATE_FAILED => {
                 let name = self.words.type_number;
                 let value = out.entities.add_name(type_name(first)).map(ArgValue::Name);
-                let arg = name.zip(value).map(|(name, value)| Arg { name, value });
+                let arg = name.zip(value).map(|(name, value)| Arg::new(name, value));
                 return self.kernel(told, "queue create failed", arg.as_slice(), out);
             }
             id::CREATE_MUTEX_FAILED => return self.kernel(told, "create mutex failed", &[], out),
@@ -228,7 +228,7 @@ impl Input {
         let packet = told.packet;
         let Some(lane) = self.lane(usize::from(packet.id), told, out) else { return };
         let data = packet.bytes().iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-        let arg = self.words.data.filter(|_| packet.data_len > 0).map(|name| Arg { name, value: ArgValue::Uint(data) });
+        let arg = self.words.data.filter(|_| packet.data_len > 0).map(|name| Arg::new(name, ArgValue::Uint(data)));
         let args = out.batch.add_args(arg.as_slice());
         self.push(told.time, EventKind::Instant { lane, label: Label::NONE, args }, out);
     }
@@ -255,7 +255,7 @@ impl Input {
             }
             id::INCREASE_TICK_COUNT => {
                 let value = ArgValue::Uint(u64::from(told.packet.data[0]));
-                let arg = self.words.ticks.map(|name| Arg { name, value });
+                let arg = self.words.ticks.map(|name| Arg::new(name, value));
                 let args = out.batch.add_args(arg.as_slice());
                 EventKind::Instant { lane, label: self.words.ticks_skipped.map_or(Label::NONE, Label::name), args }
             }
