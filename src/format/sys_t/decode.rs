@@ -325,8 +325,8 @@ pub struct Records {
     formats: Vec<(Format, u32)>,
     source_of: FxHashMap<PartSource, u32>,
     writer: Writer,
-    /// A text being made.
-    made: Vec<u8>,
+    /// Texts of the arguments of a message whose own text is being made.
+    beside: String,
 }
 
 /// What decoding needs to know beside the bytes.

@@ -10,7 +10,7 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
     let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let bytes = bytes.get(..end).unwrap_or(&[]);
     // Nearly every text is like this.
-    if bytes.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte)) {
+    if is_plain(bytes) {
         // SAFETY: all bytes are ASCII. To have that found out once more cost 1 % of the time of a conversion.
         out.push_str(unsafe { std::str::from_utf8_unchecked(bytes) });
         return true;
@@ -31,6 +31,39 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
         }
     }
     is_utf8
+}
+
+/// Appends what `write` appends, as [`push`] does.
+#[inline]
+pub fn push_made(out: &mut String, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+    let mut bytes = std::mem::take(out).into_bytes();
+    let start = bytes.len();
+    write(&mut bytes);
+    let made = bytes.get(start..).unwrap_or(&[]);
+    let len = made.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    if len <= TEXT_LIMIT_BYTES && made.get(..len).is_some_and(is_plain) {
+        bytes.truncate(start + len);
+        // SAFETY: what was there is UTF-8, and what was appended is ASCII.
+        *out = unsafe { String::from_utf8_unchecked(bytes) };
+        return true;
+    }
+    let made = bytes.split_off(start.min(bytes.len()));
+    // SAFETY: it is what was there.
+    *out = unsafe { String::from_utf8_unchecked(bytes) };
+    push(&made, out)
+}
+
+/// Whether all bytes are printable ASCII. By blocks, of which the last ones overlap.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    fn all<const N: usize>(block: &[u8; N]) -> bool {
+        block.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte))
+    }
+    match (bytes.last_chunk::<16>(), bytes.last_chunk::<4>()) {
+        (Some(last), _) => bytes.as_chunks::<16>().0.iter().fold(all(last), |plain, block| plain & all(block)),
+        (_, Some(last)) => bytes.as_chunks::<4>().0.iter().fold(all(last), |plain, block| plain & all(block)),
+        _ => bytes.iter().all(|byte| (0x20..0x7F).contains(byte)),
+    }
 }
 
 fn push_hex_byte(byte: u8, out: &mut String) {
@@ -98,6 +131,30 @@ mod tests {
         assert_eq!(shown(b"two\nlines\r\n"), ("two\nlines".into(), true));
         assert_eq!(shown(b"a\xFFb\x07c"), ("a\\xFFb\\u{7}c".into(), false));
         assert_eq!(shown(&[b'a'; 70_000]).0.len(), TEXT_LIMIT_BYTES);
+    }
+
+    #[test]
+    fn a_text_made_in_place_is_the_same() {
+        let plain: Vec<u8> = (0x20..0x7F).collect();
+        for len in 0..plain.len() {
+            let text = plain[..len].to_vec();
+            assert!(is_plain(&text));
+            for at in 0..len {
+                for byte in [0x1F, 0x7F, 0x80, 0xFF, 0, b'\n'] {
+                    let mut other = text.clone();
+                    other[at] = byte;
+                    assert!(!is_plain(&other), "{byte} at {at} of {len}");
+                    let (mut pushed, mut made) = ("before".to_owned(), "before".to_owned());
+                    assert_eq!(push(&other, &mut pushed), push_made(&mut made, |out| out.extend_from_slice(&other)));
+                    assert_eq!(pushed, made);
+                }
+            }
+        }
+        for text in [&b""[..], b"\n", b"text\r\n", &[b'a'; TEXT_LIMIT_BYTES + 1]] {
+            let (mut pushed, mut made) = (String::new(), String::new());
+            assert!(push(text, &mut pushed) && push_made(&mut made, |out| out.extend_from_slice(text)));
+            assert_eq!(pushed, made);
+        }
     }
 
     #[test]

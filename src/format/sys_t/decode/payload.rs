@@ -2,11 +2,11 @@
 
 use super::{Decoder, Key, NameRef, Records, SHOWN_DATA_BYTES, SourceRef, Stored, Told, What, program};
 use crate::format::sys_t::collateral::{Client, Entry, Found};
-use crate::format::sys_t::printf::write::{Value, Writer};
+use crate::format::sys_t::printf::write::Value;
 use crate::format::sys_t::printf::{Format, Packing};
 use crate::format::sys_t::record::{Kind, Marks, Message, Pointers, Reader, Sbd};
 use crate::format::sys_t::shown;
-use crate::model::Tag;
+use crate::model::{Tag, TextRef};
 
 /// A message may be followed by bytes that are no arguments (bookkeeping of the target's own logging), but a long format that is
 /// not found has nothing else: then this many arguments are shown as words.
@@ -200,11 +200,10 @@ impl Records {
 
     /// Makes the text of a format, and lists its arguments if they are wanted.
     fn format(&mut self, stored: &mut Stored, format: &Format, packing: Packing, arguments: &[u8], with_args: bool) {
-        let Records { made, args, texts, writer, .. } = self;
-        made.clear();
+        let Records { beside, args, texts, writer, .. } = self;
+        let (start, args_start) = (texts.len(), args.len());
         let mut place = 0u16;
-        let writer: &mut Writer = writer;
-        let marks = writer.write(format, packing, arguments, made, |value| {
+        let take = |value: Value<'_>| {
             if !with_args {
                 return;
             }
@@ -217,16 +216,34 @@ impl Records {
                 Value::Char(value) => {
                     let mut utf8 = [0; 4];
                     let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    Told::of_text(key, push_text(texts, character.encode_utf8(&mut utf8).as_bytes()))
+                    Told::of_text(key, push_text(beside, character.encode_utf8(&mut utf8).as_bytes()))
                 }
-                Value::Text(text) => Told::of_text(key, push_text(texts, text)),
+                Value::Text(text) => Told::of_text(key, push_text(beside, text)),
             });
             place = place.saturating_add(1);
-        });
+        };
+        let mut marks = Marks::default();
+        if !shown::push_made(texts, |out| marks = writer.write(format, packing, arguments, out, take)) {
+            marks.add(Marks::NOT_UTF8);
+        }
         stored.marks.add(marks);
-        let made = std::mem::take(&mut self.made);
-        self.push_body(stored, &made);
-        self.made = made;
+        stored.body = self.since(start);
+        if !self.beside.is_empty() {
+            self.put_beside(args_start);
+        }
+    }
+
+    /// Puts the texts of arguments behind that of their message.
+    fn put_beside(&mut self, args_start: usize) {
+        let Records { beside, args, texts, .. } = self;
+        let start = u32::try_from(texts.len()).unwrap_or(u32::MAX);
+        texts.push_str(beside);
+        beside.clear();
+        for arg in args.iter_mut().skip(args_start) {
+            if let Some(text) = arg.text() {
+                *arg = Told::of_text(arg.name, TextRef { start: text.start.saturating_add(start), ..text });
+            }
+        }
     }
 
     fn take_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8]) {
