@@ -59,7 +59,8 @@ pub(super) enum Text<'a> {
 /// Texts of the capture may be equal; all but the first of these stand for the first.
 #[derive(Default)]
 pub(super) struct Strings {
-    /// For each role and slot, how often it is used; once numbered, its number there (0: none).
+    /// For each role and slot, how often it is used; once numbered, its number there (0: none). Of a role in which no text of the
+    /// capture is used, the slots of these are left out.
     uses: [Vec<u32>; 4],
     /// Uses as an event name that are counted apart.
     more_event_names: Vec<u32>,
@@ -93,10 +94,11 @@ impl Strings {
                 self.doubles.push((slot, first));
             }
         }
-        for uses in &mut self.uses {
-            uses.clear();
-            uses.resize(self.first.len(), 0);
-        }
+        self.uses.iter_mut().for_each(Vec::clear);
+        // As far as these roles reach at once: texts of the capture are seldom values, and many blocks have no log.
+        self.uses[Role::EventName as usize].resize(self.first.len(), 0);
+        self.uses[Role::ArgName as usize].resize(self.texts_start, 0);
+        self.uses[Role::ArgValue as usize].resize(self.texts_start, 0);
         self.more_event_names.clear();
         self.more_event_names.resize(self.first.len(), 0);
     }
@@ -140,11 +142,11 @@ impl Strings {
             let index = arg.bits() as u32;
             match arg.tag() {
                 Tag::Log => {
-                    self.count(self.slot(NameRef::text(index)), Role::LogBody);
+                    self.count_text(self.slot(NameRef::text(index)), Role::LogBody);
                     continue;
                 }
                 Tag::Name => self.count(self.slot(NameRef::interned(index)), Role::ArgValue),
-                Tag::Text => self.count(self.slot(NameRef::text(index)), Role::ArgValue),
+                Tag::Text => self.count_text(self.slot(NameRef::text(index)), Role::ArgValue),
                 _ => {}
             }
             self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName);
@@ -153,13 +155,17 @@ impl Strings {
             self.number(block, role, table, interned_data);
             let fields = &mut self.fields[role as usize];
             fields.clear();
-            fields.resize(self.first.len(), ShortField::TOO_LONG);
-            fields[0] = ShortField::EMPTY;
+            fields.resize(self.uses[role as usize].len(), ShortField::TOO_LONG);
+            if let Some(none) = fields.first_mut() {
+                *none = ShortField::EMPTY;
+            }
             for (iid, &(_, slot)) in (1..).zip(&self.order) {
                 fields[slot as usize] = ShortField::new(field, iid);
             }
-            for &(slot, first) in &self.doubles {
-                fields[slot as usize] = fields[first as usize];
+            if fields.len() > self.texts_start {
+                for &(slot, first) in &self.doubles {
+                    fields[slot as usize] = fields[first as usize];
+                }
             }
         }
     }
@@ -211,8 +217,10 @@ impl Strings {
     fn number(&mut self, block: &Block, role: Role, table: u32, interned_data: &mut Vec<u8>) {
         let min_uses = if matches!(role, Role::LogBody) { 1 } else { MIN_USES };
         let uses = &mut self.uses[role as usize];
-        for &(slot, first) in &self.doubles {
-            uses[first as usize] += std::mem::take(&mut uses[slot as usize]);
+        if uses.len() > self.texts_start {
+            for &(slot, first) in &self.doubles {
+                uses[first as usize] += std::mem::take(&mut uses[slot as usize]);
+            }
         }
         self.order.clear();
         self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses > 1).map(|(slot, &uses)| (Reverse(uses), slot)));
@@ -235,6 +243,16 @@ impl Strings {
         if let Some(uses) = self.uses[role as usize].get_mut(slot) {
             *uses += 1;
         }
+    }
+
+    /// Counts the use of a text of the capture.
+    #[inline]
+    fn count_text(&mut self, slot: usize, role: Role) {
+        let (uses, all) = (&mut self.uses[role as usize], self.first.len());
+        if uses.len() < all {
+            uses.resize(all, 0);
+        }
+        self.count(slot, role);
     }
 
     fn text<'a>(&self, block: &'a Block, slot: usize, role: Role) -> Option<Text<'a>> {
