@@ -200,6 +200,12 @@ impl Scene {
             (op.flow, op.value) = (Flow::Source, i64::from(index) + 1);
             args.insert("source_location".into(), Arg::Text(text));
         }
+        if kind != OpKind::End && step.step_ns % 3 == 0 {
+            let (index, text) = self.name(step.name);
+            self.block().args.push(ops::Arg::new(0, ArgValue::Category(index)));
+            op.args_len += 1;
+            args.insert("category".into(), Arg::Text(text));
+        }
         if is_log {
             let (body, text) = self.text(step.name);
             let source = (step.flow == 7).then(|| self.source(step.name));

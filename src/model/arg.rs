@@ -23,6 +23,8 @@ pub enum Tag {
     FlowOut,
     /// The number of a flow that ends.
     FlowIn,
+    /// The name of the event's category.
+    Category,
     /// Where a log's text and place in the source code are.
     Log,
 }
@@ -116,6 +118,9 @@ pub enum ArgValue {
     FlowOut(u64),
     /// As [`ArgValue::FlowOut`], but the flow ends here.
     FlowIn(u64),
+    /// Not shown as a value: the event's category, by which the viewer searches and filters. Its arg's name does not matter. An event
+    /// has one at most; the end of a span has that of its begin.
+    Category(NameId),
 }
 
 impl ArgValue {
@@ -138,6 +143,7 @@ impl Arg {
             ArgValue::Text(text) => return Arg::of_text(name, text),
             ArgValue::FlowOut(number) => (Tag::FlowOut, number),
             ArgValue::FlowIn(number) => (Tag::FlowIn, number),
+            ArgValue::Category(category) => (Tag::Category, u64::from(category.0)),
         };
         Arg::of_bits(name, tag, bits)
     }
@@ -158,6 +164,7 @@ impl Arg {
             Tag::Text => ArgValue::Text(self.text().unwrap_or_default()),
             Tag::FlowOut => ArgValue::FlowOut(bits),
             Tag::FlowIn => ArgValue::FlowIn(bits),
+            Tag::Category => ArgValue::Category(NameId(bits as u32)),
         }
     }
 }
@@ -180,6 +187,7 @@ mod tests {
             ArgValue::Text(text),
             ArgValue::FlowOut(ArgValue::FLOW_LIMIT - 1),
             ArgValue::FlowIn(0),
+            ArgValue::Category(NameId(7)),
         ] {
             let arg = Arg::new(NameId(3), value);
             assert_eq!((arg.name, arg.value()), (NameId(3), value));

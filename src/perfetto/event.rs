@@ -12,7 +12,7 @@
 
 use prost::encoding::encoded_len_varint;
 
-use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, NAME_IID, Role, Strings, Text};
+use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Role, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
 use super::wire::{
     MAX_VARINT_LEN, ShortField, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28,
@@ -289,6 +289,11 @@ impl<'a> EventWriter<'a> {
                     }
                     put_bytes(bytes, track_event::LOG_MESSAGE, annotation);
                 }
+                ArgValue::Category(name) => {
+                    if let Some(iid) = self.strings.category(self.block, name) {
+                        put_varint(bytes, CATEGORY_IID, u64::from(iid));
+                    }
+                }
                 _ => {
                     fill_annotation(annotation, self.block, self.strings, arg);
                     put_bytes(bytes, track_event::DEBUG_ANNOTATIONS, annotation);
@@ -391,7 +396,7 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     }
 }
 
-/// Stores an annotation whose texts are interned, or what makes the event a log message, and returns its length. None: it has other
+/// Stores an annotation whose texts are interned, or the event's category, or what makes it a log message, and returns its length. None: it has other
 /// texts. `sources`: how many places in the source code the block has.
 #[inline]
 fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Arg) -> Option<usize> {
@@ -400,6 +405,11 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources
     if arg.tag() == Tag::Log {
         let ArgValue::Log { body, source, priority } = arg.value() else { return None };
         return store_log(room, strings.log_body_field(body), if source as usize <= sources { source } else { 0 }, priority);
+    }
+    if arg.tag() == Tag::Category {
+        let category = strings.category_field(arg.bits() as u32);
+        store(room, 0, category.bytes());
+        return (!category.is_too_long()).then_some(category.len() as usize);
     }
     let name = strings.field(NameRef::interned(arg.name), Role::ArgName);
     if name.is_too_long() {
@@ -476,7 +486,7 @@ fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Ar
         ArgValue::Float(value) => put_fixed64(out, annotation::DOUBLE_VALUE, value.to_bits()),
         ArgValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
         // No annotations: written where the event is.
-        ArgValue::Log { .. } => {}
+        ArgValue::Log { .. } | ArgValue::Category(_) => {}
         ArgValue::Name(_) | ArgValue::Text(_) => {
             put_text(out, strings.arg_value(block, arg.value()), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
         }

@@ -1,6 +1,6 @@
 //! The texts of a block: which are interned, under which number.
 //!
-//! Perfetto has a table for each role of a text (event name, annotation name, annotation value), and a number of one byte for
+//! Perfetto has a table for each role of a text (event name, annotation name, annotation value, …), and a number of one byte for
 //! the first 127 of each. So the most used come first. A text that is used once is written in place: to intern it costs more.
 
 use std::cmp::Reverse;
@@ -21,14 +21,17 @@ pub(super) enum Role {
     ArgValue = 2,
     /// Has to be interned, however rare.
     LogBody = 3,
+    /// Interned, however rare.
+    Category = 4,
 }
 
 /// The roles with the field of `InternedData` that is their table, and the field by which they refer to it.
-const TABLES: [(Role, u32, u32); 4] = [
+const TABLES: [(Role, u32, u32); 5] = [
     (Role::EventName, 2, NAME_IID),
     (Role::ArgName, 3, ARG_NAME_IID),
     (Role::ArgValue, 29, ARG_STRING_VALUE_IID),
     (Role::LogBody, 20, LOG_BODY_IID),
+    (Role::Category, 1, CATEGORY_IID),
 ];
 
 /// The number of uses that pays for an entry in a table.
@@ -40,6 +43,9 @@ pub(super) const NAME_IID: u32 = 10;
 pub(super) const ARG_NAME_IID: u32 = 1;
 /// `DebugAnnotation.string_value_iid`.
 pub(super) const ARG_STRING_VALUE_IID: u32 = 17;
+
+/// `TrackEvent.category_iids`.
+pub(super) const CATEGORY_IID: u32 = 3;
 
 /// `LogMessage.body_iid`.
 const LOG_BODY_IID: u32 = 2;
@@ -61,11 +67,11 @@ pub(super) enum Text<'a> {
 pub(super) struct Strings {
     /// For each role and slot, how often it is used; once numbered, its number there (0: none). Of a role in which no text of the
     /// capture is used, the slots of these are left out.
-    uses: [Vec<u32>; 4],
+    uses: [Vec<u32>; 5],
     /// Uses as an event name that are counted apart.
     more_event_names: Vec<u32>,
     /// For each role and slot, the field that refers to its number, or too long if the text is to be written in place.
-    fields: [Vec<ShortField>; 4],
+    fields: [Vec<ShortField>; 5],
     /// For each slot, the first one with the same text.
     first: Vec<u32>,
     /// The slots that have another one before them with the same text, and that one.
@@ -99,6 +105,7 @@ impl Strings {
         self.uses[Role::EventName as usize].resize(self.first.len(), 0);
         self.uses[Role::ArgName as usize].resize(self.texts_start, 0);
         self.uses[Role::ArgValue as usize].resize(self.texts_start, 0);
+        self.uses[Role::Category as usize].resize(self.texts_start, 0);
         self.more_event_names.clear();
         self.more_event_names.resize(self.first.len(), 0);
     }
@@ -143,6 +150,10 @@ impl Strings {
             match arg.tag() {
                 Tag::Log => {
                     self.count_text(self.slot(NameRef::text(index)), Role::LogBody);
+                    continue;
+                }
+                Tag::Category => {
+                    self.count(self.slot(NameRef::interned(index)), Role::Category);
                     continue;
                 }
                 Tag::Name => self.count(self.slot(NameRef::interned(index)), Role::ArgValue),
@@ -208,6 +219,20 @@ impl Strings {
         self.text(block, self.slot(NameRef::text(text)), Role::LogBody)
     }
 
+    /// The field of an event that refers to its category.
+    #[inline]
+    pub(super) fn category_field(&self, name: u32) -> ShortField {
+        self.field(NameRef::interned(name), Role::Category)
+    }
+
+    /// The number of a category.
+    pub(super) fn category(&self, block: &Block, name: u32) -> Option<u32> {
+        match self.text(block, self.slot(NameRef::interned(name)), Role::Category)? {
+            Text::Interned(iid) => Some(iid),
+            Text::InPlace(_) => None,
+        }
+    }
+
     /// The field of a log message that refers to its text.
     #[inline]
     pub(super) fn log_body_field(&self, text: u32) -> ShortField {
@@ -215,7 +240,7 @@ impl Strings {
     }
 
     fn number(&mut self, block: &Block, role: Role, table: u32, interned_data: &mut Vec<u8>) {
-        let min_uses = if matches!(role, Role::LogBody) { 1 } else { MIN_USES };
+        let min_uses = if matches!(role, Role::LogBody | Role::Category) { 1 } else { MIN_USES };
         let uses = &mut self.uses[role as usize];
         if uses.len() > self.texts_start {
             for &(slot, first) in &self.doubles {

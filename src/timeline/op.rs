@@ -131,8 +131,8 @@ impl std::fmt::Debug for NameRef {
     }
 }
 
-/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. If it is a [`ArgValue::Log`], it is none, and
-/// its name does not matter.
+/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. A [`ArgValue::Category`] or [`ArgValue::Log`]
+/// is none, and its name does not matter.
 pub type Arg = Tagged<u32>;
 
 impl Arg {
@@ -147,6 +147,7 @@ impl Arg {
             ArgValue::Bool(value) => (Tag::Bool, u64::from(value)),
             ArgValue::Name(name) => (Tag::Name, name.into()),
             ArgValue::Text(text) => (Tag::Text, text.into()),
+            ArgValue::Category(name) => (Tag::Category, name.into()),
             ArgValue::Log { body, source, priority } => return Arg::log(body, source, priority),
         };
         Arg::of_bits(name, tag, bits)
@@ -173,6 +174,7 @@ impl Arg {
             Tag::Bool => ArgValue::Bool(bits != 0),
             Tag::Name => ArgValue::Name(bits as u32),
             Tag::Text => ArgValue::Text(bits as u32),
+            Tag::Category => ArgValue::Category(bits as u32),
             Tag::Log => ArgValue::Log { body: bits as u32, source: (bits >> 32) as u32, priority: self.name as u8 },
         }
     }
@@ -195,6 +197,8 @@ pub enum ArgValue {
     Name(u32),
     /// One of [`Block::text_refs`].
     Text(u32),
+    /// No annotation: the event's category, one of [`Block::names`]. At most one of an event.
+    Category(u32),
     /// No annotation: the event is a log message. At most one of an event.
     Log {
         /// One of [`Block::text_refs`].

@@ -95,6 +95,10 @@ impl Timeline {
                 Tag::FlowIn => flow = Some((bits | FORMATS_FLOW, Flow::In)),
                 // No arg of an event is a log.
                 Tag::Log => {}
+                Tag::Category => {
+                    let category = self.local_of(NameId(bits as u32), entities);
+                    self.writer.arg(Arg::of_bits(category, tag, category.into()));
+                }
                 _ => {
                     let name = self.local_of(arg.name, entities);
                     let bits = match tag {

@@ -12,7 +12,7 @@ use crate::model::{Source, SourceId, TextRef};
 /// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes. Blocks are
 /// written and read by one stage after the other, so a few of them have to find place in a processor's cache; the smaller they are,
 /// the more often they state their names.
-pub const BLOCK_OPS: usize = 1 << 13;
+pub const BLOCK_OPS: usize = 1 << 14;
 
 /// Or once its texts have this many bytes.
 const BLOCK_TEXT_BYTES: usize = 1 << 20;
@@ -407,7 +407,7 @@ impl Writer {
         let block = &self.block;
         block.ops.len() >= BLOCK_OPS
             || block.text_refs.len() >= BLOCK_OPS
-            || block.args.len() >= 4 * BLOCK_OPS
+            || block.args.len() >= 6 * BLOCK_OPS
             || block.texts.len_bytes() >= BLOCK_TEXT_BYTES
     }
 

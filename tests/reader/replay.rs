@@ -27,6 +27,7 @@ const HARD_IRQ: u32 = 0x08;
 #[derive(Default)]
 struct Sequence {
     is_valid: bool,
+    categories: BTreeMap<u64, String>,
     event_names: BTreeMap<u64, String>,
     arg_names: BTreeMap<u64, String>,
     arg_values: BTreeMap<u64, String>,
@@ -200,6 +201,11 @@ impl Replay {
             Some(_) => return Err("a source location that is not interned".into()),
             None => None,
         };
+        let categories: Vec<String> =
+            event.category_iids.iter().map(|iid| look_up(&sequence.categories, *iid)).collect::<Result<_, _>>()?;
+        if !categories.is_empty() {
+            args.insert("category".into(), Arg::Text(categories.join(",")));
+        }
         if let Some(source) = source {
             args.insert("source_location".into(), Arg::Text(source));
         }
@@ -342,6 +348,9 @@ impl Sequence {
         ensure(no_unknown(data), || "interned data of an unknown kind".into())?;
         for entry in &data.event_names {
             define(&mut self.event_names, entry.iid(), entry.name().to_owned())?;
+        }
+        for entry in &data.event_categories {
+            define(&mut self.categories, entry.iid(), entry.name().to_owned())?;
         }
         for entry in &data.debug_annotation_names {
             define(&mut self.arg_names, entry.iid(), entry.name().to_owned())?;

@@ -320,6 +320,8 @@ pub struct Records {
     /// Senders that were looked up, each at [`place_in_recent`].
     recent_senders: [Option<(SenderKey, u32)>; RECENT_SENDERS],
     name_of: FxHashMap<Box<[u8]>, u32>,
+    /// By a catalog's number: the name of its messages, if nobody knows the format.
+    unknown_of: FxHashMap<u64, u32>,
     /// By the format's text: the compiled format, and its name.
     format_of: FxHashMap<Box<[u8]>, u32>,
     formats: Vec<(Format, u32)>,
@@ -368,6 +370,7 @@ impl Records {
         self.sender_of.clear();
         self.recent_senders = [None; RECENT_SENDERS];
         self.name_of.clear();
+        self.unknown_of.clear();
         self.format_of.clear();
         self.formats.clear();
         self.source_of.clear();

@@ -46,7 +46,8 @@ impl<'a> Draft<'a> {
     #[must_use]
     pub fn of(fields: &Fields<'_>, payload: &'a [u8]) -> Draft<'a> {
         let header = fields.header;
-        let origin = fields.guid.map_or(Origin::Module(header.module(), header.unit()), |guid| Origin::Guid(*guid, header.unit()));
+        let origin =
+            fields.guid.map_or(Origin::Module(header.module(), header.unit()), |guid| Origin::Guid(*guid, header.unit()));
         Draft {
             kind: fields.kind,
             severity: header.severity(),

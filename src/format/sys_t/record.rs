@@ -10,6 +10,10 @@
 //! [`Message::read_frame`] takes bytes that are one message ("framed": a line of text, an STP packet sequence), and
 //! [`Fields::read`] the part up to the payload, which is all that a raw stream tells at first.
 
+mod sbd;
+
+pub use sbd::Sbd;
+
 /// The kinds of message, by the header's TYPE (bits 0–3) and SUBTYPE (bits 24–29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -580,36 +584,6 @@ impl<'a> Message<'a> {
             Kind::BuildCompact32 | Kind::BuildCompact64 => self.short_value(),
             _ => None,
         }
-    }
-}
-
-/// The fixed part of the payload of SBD, and what follows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sbd<'a> {
-    /// The id.
-    pub id: u64,
-    /// The address, if there is one.
-    pub address: Option<u64>,
-    /// The name, if there is one.
-    pub name: Option<&'a [u8]>,
-    /// The data.
-    pub blob: &'a [u8],
-}
-
-impl<'a> Sbd<'a> {
-    /// Reads the payload of a message of this subtype; `None` if it is too short.
-    #[must_use]
-    pub fn read(subtype: u8, payload: &'a [u8]) -> Option<Sbd<'a>> {
-        let mut reader = Reader(payload);
-        let id = if subtype & 1 == 0 { reader.u32()?.into() } else { reader.u64()? };
-        let address = match subtype >> 2 & 3 {
-            0 => None,
-            1 => Some(reader.u16()?.into()),
-            2 => Some(reader.u32()?.into()),
-            _ => Some(reader.u64()?),
-        };
-        let name = (subtype & 2 != 0).then(|| reader.text().0);
-        Some(Sbd { id, address, name, blob: reader.0 })
     }
 }
 

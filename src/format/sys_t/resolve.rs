@@ -229,7 +229,7 @@ impl Resolver {
             }
         };
         input.clock.note(stored, time);
-        let made_at = input.clock.made_at(stored, offset);
+        let made_at = input.clock.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
         let at = At { time, core: input.core, session: input.session, has_transport_time: stored.transport.is_some(), made_at };
         if let What::Notice(notice) = stored.what {
             return self.notice(at, notice, records, stored, out);
@@ -250,6 +250,12 @@ impl Resolver {
         }
         self.notice_event(at, notice, stored, out);
     }
+}
+
+/// Whether a message's time stamp is information, as its client's collateral says, and not when it was made.
+fn is_field(collateral: &Collateral, records: &Records, stored: &Stored) -> bool {
+    let found = records.senders.get(stored.sender as usize).and_then(|sender| sender.found);
+    found.and_then(|found| collateral.get(found.client)).is_some_and(|client| client.timestamp_is_field)
 }
 
 /// Where an event goes.

@@ -1,8 +1,8 @@
 //! Model events as text, one a line: time in nanoseconds, core, what, about which entity.
 
 use traceconv::model::{
-    ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, MachineId, MaybeName, NameId,
-    ObjectId, Origin, OriginKind, TaskId, TaskKind, UNKNOWN_ADDRESS, Wait,
+    Arg, ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, MachineId, MaybeName,
+    NameId, ObjectId, Origin, OriginKind, TaskId, TaskKind, UNKNOWN_ADDRESS, Wait,
 };
 
 use crate::common::run::Subject;
@@ -42,10 +42,15 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         ArgValue::Text(text) => format!("{:?}", batch.texts.get(text)),
         ArgValue::FlowOut(number) => format!("out {number}"),
         ArgValue::FlowIn(number) => format!("in {number}"),
+        ArgValue::Category(name) => entities.names[name.index()].to_string(),
     };
     let arg_list = |args: Args| {
         let args = batch.args_of(args).iter();
-        args.map(|arg| format!(" {}={}", entities.names[arg.name.index()], value(arg.value()))).collect::<String>()
+        let shown = |arg: &Arg| match arg.value() {
+            ArgValue::Category(name) => format!(" [{}]", entities.names[name.index()]),
+            other => format!(" {}={}", entities.names[arg.name.index()], value(other)),
+        };
+        args.map(shown).collect::<String>()
     };
     let what = |label: Label, args: Args| match (label.as_name(), label.as_text()) {
         (Some(name), _) => format!("{}{}", entities.names[name.index()], arg_list(args)),

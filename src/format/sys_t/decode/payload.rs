@@ -12,6 +12,9 @@ use crate::model::{Tag, TextRef};
 /// not found has nothing else: then this many arguments are shown as words.
 const RAW_WORDS: usize = 16;
 
+/// The form in which Linux sends its ftrace events: an id of 64 bits and data.
+const SBD_OF_LINUX: u8 = 1;
+
 impl Records {
     #[inline]
     pub(super) fn take_payload(&mut self, decoder: &Decoder, stored: &mut Stored, message: &Message<'_>, found: Option<Found>) {
@@ -53,7 +56,7 @@ impl Records {
                 stored.name = NameRef::Local(self.local_name(&name));
                 self.take_data(message.payload);
             }
-            Kind::Sbd(subtype) => self.take_sbd(stored, subtype, message.payload),
+            Kind::Sbd(subtype) => self.take_sbd(stored, subtype, message.payload, client.is_some()),
         }
     }
 
@@ -148,13 +151,25 @@ impl Records {
             let packing = |format: &Format| format.catalog_packing(pointers, arguments);
             return self.take_format(stored, text, packing, arguments);
         }
-        stored.name = NameRef::Local(self.local_name(format!("catalog {id:#x}").as_bytes()));
+        stored.name = NameRef::Local(self.name_of_unknown(id));
         for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
             let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
             self.args.push(Told::of_bits(Key::place(place), Tag::Hex, value));
         }
         if arguments.len() > 4 * RAW_WORDS {
             self.take_data(arguments);
+        }
+    }
+
+    /// The name of catalog messages whose format nobody knows.
+    fn name_of_unknown(&mut self, id: u64) -> u32 {
+        match self.unknown_of.get(&id) {
+            Some(&name) => name,
+            None => {
+                let name = self.local_name(format!("catalog {id:#x}").as_bytes());
+                self.unknown_of.insert(id, name);
+                name
+            }
         }
     }
 
@@ -246,17 +261,20 @@ impl Records {
         }
     }
 
-    fn take_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8]) {
+    fn take_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8], has_client: bool) {
         stored.what = What::Sbd;
         let Some(sbd) = Sbd::read(subtype, payload) else {
             stored.marks.add(Marks::TRUNCATED);
             return;
         };
         stored.value = sbd.id;
-        let mut name = b"SBD ".to_vec();
-        match sbd.name {
-            Some(text) => name.extend_from_slice(text),
-            None => name.extend(format!("{:#x}", sbd.id).bytes()),
+        // Linux has no collateral.
+        let ftrace = sbd.ftrace_event().filter(|_| subtype == SBD_OF_LINUX && !has_client);
+        let mut name = if ftrace.is_some() { b"ftrace event ".to_vec() } else { b"SBD ".to_vec() };
+        match (ftrace, sbd.name) {
+            (Some(number), _) => name.extend(number.to_string().bytes()),
+            (None, Some(text)) => name.extend_from_slice(text),
+            (None, None) => name.extend(format!("{:#x}", sbd.id).bytes()),
         }
         stored.name = NameRef::Local(self.local_name(&name));
         self.args.push(Told::of_bits(Key::ID, Tag::Hex, sbd.id));

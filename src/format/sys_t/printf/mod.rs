@@ -91,6 +91,8 @@ pub struct Conversion {
     pub length: Length,
     /// The letter.
     pub letter: u8,
+    /// Whether it prints an integer in decimal, and nothing else is asked for: most are like this.
+    pub is_bare_decimal: bool,
 }
 
 /// What kind of value a conversion takes.
@@ -347,6 +349,7 @@ fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
         precision: Size::NONE,
         length: Length::Int,
         letter: 0,
+        is_bare_decimal: false,
     };
     let mut at = 0;
     let peek = |at: usize| text.get(at).copied().unwrap_or(0);
@@ -388,6 +391,9 @@ fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
         _ => 1,
     };
     conversion.letter = peek(at);
+    let has_flags = conversion.left || conversion.plus || conversion.space || conversion.alternate || conversion.zero;
+    let has_sizes = conversion.width != Size::NONE || conversion.precision != Size::NONE;
+    conversion.is_bare_decimal = matches!(conversion.letter, b'd' | b'i' | b'u') && !has_flags && !has_sizes;
     let is_known = memchr::memchr(conversion.letter, b"diuoxXcsfFeEgGaApnbB%").is_some();
     is_known.then_some((conversion, at + 1))
 }

@@ -57,7 +57,12 @@ impl Writer {
                 Piece::Conversion(_, from, to) if marks.has(Marks::MISSING_ARGUMENTS) => out.extend_from_slice(text(from, to)),
                 Piece::Conversion(conversion, from, to) => {
                     let start = out.len();
-                    if self.convert(conversion, packing, &mut reader, out, &mut take, &mut marks).is_none() {
+                    let taken = if conversion.is_bare_decimal {
+                        bare_decimal(conversion, packing, &mut reader, out, &mut take)
+                    } else {
+                        self.convert(conversion, packing, &mut reader, out, &mut take, &mut marks)
+                    };
+                    if taken.is_none() {
                         marks.add(Marks::MISSING_ARGUMENTS);
                         if out.len() == start {
                             out.extend_from_slice(text(from, to));
@@ -116,16 +121,9 @@ impl Writer {
             Class::Signed => {
                 let value = signed(raw, bytes, conversion.length);
                 let (digits, len) = decimal(value.unsigned_abs());
-                if field.is_bare() && precision.is_none() {
-                    if value < 0 {
-                        out.push(b'-');
-                    }
-                    push_digits(out, &digits, len);
-                } else {
-                    let sign = field.sign(value < 0);
-                    let fills = conversion.zero && precision.is_none();
-                    field.digits(out, sign, digits.get(..len).unwrap_or(&[]), precision, value == 0, fills);
-                }
+                let sign = field.sign(value < 0);
+                let fills = conversion.zero && precision.is_none();
+                field.digits(out, sign, digits.get(..len).unwrap_or(&[]), precision, value == 0, fills);
                 take(Value::Int(value));
             }
             Class::Unsigned => {
@@ -183,9 +181,6 @@ impl Writer {
             }
             _ => {
                 (decimal_digits, decimal_len) = decimal(value);
-                if field.is_bare() && precision.is_none() {
-                    return push_digits(out, &decimal_digits, decimal_len);
-                }
                 decimal_digits.get(..decimal_len).unwrap_or(&[])
             }
         };
@@ -286,6 +281,34 @@ impl Writer {
             self.digits.truncate(len);
         }
     }
+}
+
+/// `%d`, `%u` and the like, without flags, width or precision.
+#[inline]
+fn bare_decimal<'a>(
+    conversion: Conversion,
+    packing: Packing,
+    reader: &mut Reader<'a>,
+    out: &mut Vec<u8>,
+    take: &mut impl FnMut(Value<'a>),
+) -> Option<()> {
+    let bytes = conversion.argument_bytes(packing)?;
+    let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
+    let magnitude = if conversion.letter == b'u' {
+        let value = truncated(raw, bytes, conversion.length);
+        take(Value::Uint(value));
+        value
+    } else {
+        let value = signed(raw, bytes, conversion.length);
+        if value < 0 {
+            out.push(b'-');
+        }
+        take(Value::Int(value));
+        value.unsigned_abs()
+    };
+    let (digits, len) = decimal(magnitude);
+    push_digits(out, &digits, len);
+    Some(())
 }
 
 /// The digits and exponent of `%a`, behind `0x`.
@@ -450,12 +473,6 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Whether a number stands there as it is.
-    #[inline]
-    fn is_bare(&self) -> bool {
-        self.width == 0 && !self.conversion.plus && !self.conversion.space && !self.conversion.alternate
-    }
-
     fn sign(&self, is_negative: bool) -> &'static str {
         match (is_negative, self.conversion.plus, self.conversion.space) {
             (true, ..) => "-",

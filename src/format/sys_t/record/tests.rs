@@ -54,6 +54,16 @@ fn clocks_and_structured_data() {
 }
 
 #[test]
+fn events_of_linux_are_told_from_other_data() {
+    let event = |subtype: u8, payload: &str| Sbd::read(subtype, &bytes(payload)).unwrap().ftrace_event();
+    // Event 313, interrupts off, process 1234.
+    assert_eq!(event(1, "3901 01 00 D2040000 00112233"), Some(313));
+    assert_eq!(event(1, "0500 00 00 00000000"), None, "a number that someone counts");
+    assert_eq!(event(1, "8877665544332211"), None, "a hash");
+    assert_eq!(event(7, "3901 01 00 D2040000 0010 6100"), None, "it has an address and a name");
+}
+
+#[test]
 fn frames_that_are_odd_or_none() {
     let read = |hex: &str| Message::read_frame(&bytes(hex)).map(|message| (message.payload.len(), message.marks));
     assert_eq!(read(""), Err(Malformed::Empty));

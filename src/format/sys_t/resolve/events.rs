@@ -143,8 +143,7 @@ impl Resolver {
                 let auto_closed = if inner > 0 { self.tracks.word("auto_closed", out.entities) } else { None };
                 for _ in 0..inner {
                     out.ledger.enter(losses::AUTO_CLOSED, offset, 0);
-                    let args =
-                        auto_closed.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Bool(true))]));
+                    let args = auto_closed.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Bool(true))]));
                     push(at, EventKind::SpanEnd { lane, args }, out);
                 }
                 push(at, EventKind::SpanEnd { lane, args }, out);
@@ -201,6 +200,11 @@ impl Resolver {
             !matches!(stored.what, What::Short { .. } | What::Console | What::Malformed(_) | What::Clock | What::Build);
         if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
             all.push(Arg::new(name, ArgValue::Name(severity)));
+        }
+        // The end of a function has that of its begin.
+        if !matches!(stored.what, What::Console | What::Exit) {
+            let category = tracks.category(stored.what, has_severity.then_some(stored.severity), out.entities);
+            all.extend(category.map(|category| Arg::new(category, ArgValue::Category(category))));
         }
         for arg in records.args_of(stored) {
             let Some(name) = tracks.key(arg.name, out.entities) else { continue };

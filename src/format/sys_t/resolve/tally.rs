@@ -1,6 +1,6 @@
 //! What a recording held, for the report.
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 use crate::format::Detail;
 use crate::format::sys_t::Transport;
@@ -18,7 +18,7 @@ pub struct Tally {
     /// By kind of message.
     by_kind: [u64; KINDS.len()],
     /// Catalog messages without format, by id.
-    unknown_ids: BTreeMap<u64, u64>,
+    unknown_ids: FxHashMap<u64, u64>,
     unknown: u64,
     /// Catalog messages whose format is the program's.
     from_program: u64,
@@ -69,8 +69,10 @@ impl Tally {
 
     fn count_unknown(&mut self, id: u64) {
         self.unknown += 1;
-        if self.unknown_ids.len() < IDS_LIMIT || self.unknown_ids.contains_key(&id) {
-            *self.unknown_ids.entry(id).or_default() += 1;
+        if let Some(count) = self.unknown_ids.get_mut(&id) {
+            *count += 1;
+        } else if self.unknown_ids.len() < IDS_LIMIT {
+            self.unknown_ids.insert(id, 1);
         }
     }
 
@@ -97,10 +99,12 @@ impl Tally {
             details.push(Detail { name: "formats of the program", value, source: "--elf".into() });
         }
         if self.unknown > 0 {
-            let ids: Vec<String> =
-                self.unknown_ids.iter().take(SHOWN_IDS).map(|(id, count)| format!("{id:#x} ({count})")).collect();
-            let more = if self.unknown_ids.len() > SHOWN_IDS { ", …" } else { "" };
-            let value = format!("{} messages of {} ids: {}{more}", self.unknown, self.unknown_ids.len(), ids.join(", "));
+            let mut counts: Vec<(u64, u64)> = self.unknown_ids.iter().map(|(id, count)| (*id, *count)).collect();
+            counts.sort_unstable();
+            let ids: Vec<String> = counts.iter().take(SHOWN_IDS).map(|(id, count)| format!("{id:#x} ({count})")).collect();
+            let more = if counts.len() > SHOWN_IDS { ", …" } else { "" };
+            let at_least = if counts.len() == IDS_LIMIT { "at least " } else { "" };
+            let value = format!("{} messages of {at_least}{} ids: {}{more}", self.unknown, counts.len(), ids.join(", "));
             let source = "counted: they are in no file given with --collateral".into();
             details.push(Detail { name: "unknown catalog ids", value, source });
         }

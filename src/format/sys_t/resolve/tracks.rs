@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::format::sys_t::collateral::{Collateral, Sender};
-use crate::format::sys_t::decode::{Key, NameRef, PartSender, Records, SourceRef, Stored};
+use crate::format::sys_t::decode::{Key, NameRef, PartSender, Records, SourceRef, Stored, What};
 use crate::format::sys_t::record::{Guid, SEVERITIES};
 use crate::format::sys_t::shown;
 use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
@@ -111,6 +111,8 @@ pub struct Tracks {
     /// By [`Key::index`].
     keys: Vec<Option<NameId>>,
     severities: [Option<(NameId, NameId)>; 8],
+    /// Of messages, failed assertions, and wrong use of the library; by severity, and without one.
+    categories: [[Option<NameId>; SEVERITIES.len() + 1]; 3],
     // By number within the part.
     part_tracks: Vec<Option<usize>>,
     part_names: Vec<Option<NameId>>,
@@ -135,6 +137,7 @@ impl Tracks {
             words: FxHashMap::default(),
             keys: Vec::new(),
             severities: [None; 8],
+            categories: [[None; SEVERITIES.len() + 1]; 3],
             part_tracks: Vec::new(),
             part_names: Vec::new(),
             part_sources: Vec::new(),
@@ -393,6 +396,27 @@ impl Tracks {
             self.severities[index] = self.word("severity", entities).zip(self.word(SEVERITIES[index], entities));
         }
         self.severities[index]
+    }
+
+    /// The category of a message. `severity`: if it has one.
+    #[inline]
+    pub fn category(&mut self, what: What, severity: Option<u8>, entities: &mut Entities) -> Option<NameId> {
+        let class = match what {
+            What::Assert => 1,
+            What::InvalidParam => 2,
+            _ => 0,
+        };
+        let severity = severity.map_or(SEVERITIES.len(), |severity| usize::from(severity & 7));
+        if self.categories[class][severity].is_none() {
+            let mut name = "syst".to_owned();
+            if let Some(severity) = SEVERITIES.get(severity) {
+                name.push(',');
+                name.push_str(&severity.to_ascii_lowercase());
+            }
+            name.push_str(["", ",assert", ",syst_error"][class]);
+            self.categories[class][severity] = entities.add_name(&name);
+        }
+        self.categories[class][severity]
     }
 
     /// The name of an argument.
