@@ -259,3 +259,88 @@ fn the_size_of_floats_is_told_by_what_follows() {
         assert_eq!(records.len(), 750, "{float_bytes}");
     }
 }
+
+#[test]
+fn cuts_do_not_show_in_wreckage_of_checksums() {
+    // Messages with checksums and without lengths, every second one broken: their searches share what they have in common, and how
+    // much that is depends on where parts begin.
+    let mut raw = Vec::new();
+    for number in 0..24_000u32 {
+        // Nothing within them looks like a message.
+        let payload = [0xFF, 0xFF, number as u8, 0xFF];
+        let draft =
+            Draft { with_crc: true, origin: Origin::Module(5, 1), ..Draft::new(Kind::Raw(number as u8 & 0x3F), &payload) };
+        encode(&draft, &mut raw);
+        if number % 2 == 0 {
+            let end = raw.len();
+            raw[end - 4..].fill(0xFF);
+        }
+    }
+    check(&subject("syst-raw"), &raw, &[20_000, 150_000]);
+    let records = subject("syst-raw").dump(&raw, Cut::WHOLE, views::record);
+    assert_eq!(records.iter().filter(|record| record.contains("\"RAW\"")).count(), 12_000);
+}
+
+/// Two clients for the same modules, with other arguments for the same number, and one of another module.
+fn collateral_of_sizes() -> Subject {
+    let guid = |id: &str, mask: &str| format!("<Guids><Guid ID=\"{{{id}}}\" Mask=\"{{{mask}}}\"/></Guids>");
+    let module_5 = guid("00000000-0000-0000-0500-000000000000", "FFFFFFFF-FFFF-FFFF-FF00-000000000000");
+    let client = |name: &str, build: u32, format: &str| {
+        format!(
+            "<Client Name=\"{name}\">{module_5}<Builds><Build ID=\"{build}\"/></Builds><Catalog32><Format ID=\"1\">{name} {format}</Format>\
+             <Format ID=\"2\">{name} of both %d</Format></Catalog32></Client>"
+        )
+    };
+    let xml = format!("<Collateral>{}{}</Collateral>", client("old", 1, "%d"), client("new", 2, "%d %s %lld"));
+    let mut subject = Subject::new("syst-raw");
+    let file = OptionValue::File { path: "sizes.xml".into(), bytes: xml.into_bytes().into() };
+    subject.options.own.push(("collateral", file));
+    subject
+}
+
+#[test]
+fn builds_tell_the_size_of_raw_catalog_messages() {
+    let catalog = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
+    let add = |raw: &mut Vec<u8>, kind, payload: &[u8]| {
+        encode(&Draft { origin: Origin::Module(5, 1), ..Draft::new(kind, payload) }, raw);
+    };
+    for tells_builds in [true, false] {
+        let mut raw = Vec::new();
+        let mut expected = Vec::new();
+        for number in 0..1200u32 {
+            let is_new = number / 300 % 2 == 1;
+            if number % 300 == 0 && tells_builds {
+                add(&mut raw, Kind::BuildCompact32, &u64::from(1 + u32::from(is_new)).to_le_bytes());
+            }
+            let name = if is_new { "new" } else { "old" };
+            // With a build told, not even arguments that are all zeros mislead.
+            let value = if tells_builds { 0 } else { 0x00A5_5A00 | number & 0xFF };
+            let value_bytes = value.to_le_bytes();
+            if number % 5 == 0 {
+                add(&mut raw, catalog, &[&2u32.to_le_bytes()[..], &value_bytes].concat());
+                expected.push((name, format!("of both {value}")));
+            } else if is_new {
+                add(
+                    &mut raw,
+                    catalog,
+                    &[&1u32.to_le_bytes()[..], &value_bytes, b"x\0", &u64::from(value).to_le_bytes()].concat(),
+                );
+                expected.push((name, format!("{value} x {value}")));
+            } else {
+                add(&mut raw, catalog, &[&1u32.to_le_bytes()[..], &value_bytes].concat());
+                expected.push((name, format!("{value}")));
+            }
+        }
+        let subject = collateral_of_sizes();
+        check(&subject, &raw, &[300, 5000]);
+        let records = subject.dump(&raw, Cut::WHOLE, views::record);
+        let catalogs: Vec<&String> = records.iter().filter(|record| record.contains("CATALOG")).collect();
+        assert_eq!(catalogs.len(), expected.len(), "builds told: {tells_builds}");
+        assert!(!records.iter().any(|record| record.contains("unsynced") || record.contains("undelimited")));
+        if tells_builds {
+            for (record, (name, text)) in catalogs.iter().zip(&expected) {
+                assert!(record.contains(&format!("\"{name} {text}\"")), "{record}: {name} {text}");
+            }
+        }
+    }
+}

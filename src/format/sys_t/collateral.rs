@@ -236,31 +236,47 @@ impl Collateral {
         if let Sender::Guid(guid) = sender {
             return self.client_of(u128::from_be_bytes(guid), build);
         }
-        let module = if let Sender::Module(module) = sender { module } else { 0 };
-        let place = |at: (u16, u16)| u128::from(at.0) << 80 | u128::from(at.1) << 64;
-        // What the files' comments say, then the same without the transport, then where the reference printer looks.
-        let keys =
-            [at.map(|at| place(at) | u128::from(module) << 56), Some(u128::from(module) << 56), Some(u128::from(module) << 64)];
-        let keys = if sender == Sender::Unknown { keys.get(..1) } else { keys.get(..) };
-        let found = keys.into_iter().flatten().flatten().find_map(|&key| self.client_of(key, build));
+        let found = keys_without_guid(sender, at).find_map(|key| self.client_of(key, build));
         found.or_else(|| {
             let only_one = Found { client: 0, other_build: !self.clients.first()?.holds_for(build), only_one: true };
             (self.clients.len() == 1).then_some(only_one)
         })
     }
 
+    /// The clients of which [`Collateral::client`] gives one, whatever build is told, if nothing is known of the transport. The first
+    /// one is that for no build.
+    pub fn possible(&self, sender: Sender) -> impl Iterator<Item = u32> {
+        let key = match sender {
+            Sender::Guid(guid) => Some(u128::from_be_bytes(guid)),
+            _ => keys_without_guid(sender, None).find(|&key| self.known_as(key).next().is_some()),
+        };
+        let is_only_one = key.is_none() && self.clients.len() == 1;
+        let mut is_over = false;
+        // None is chosen that comes after one that holds for all builds.
+        let known = key.into_iter().flat_map(|key| self.known_as(key)).take_while(move |(_, client)| {
+            let was_over = is_over;
+            is_over |= client.builds.is_empty();
+            !was_over
+        });
+        known.map(|(index, _)| index).chain(is_only_one.then_some(0))
+    }
+
     fn client_of(&self, guid: u128, build: Option<u64>) -> Option<Found> {
         let mut fallback = None;
-        for (index, client) in (0u32..).zip(&self.clients) {
-            if client.guids.iter().any(|known| guid & known.mask == known.id & known.mask) {
-                let found = Found { client: index, other_build: !client.holds_for(build), only_one: false };
-                if !found.other_build {
-                    return Some(found);
-                }
-                fallback = fallback.or(Some(found));
+        for (index, client) in self.known_as(guid) {
+            let found = Found { client: index, other_build: !client.holds_for(build), only_one: false };
+            if !found.other_build {
+                return Some(found);
             }
+            fallback = fallback.or(Some(found));
         }
         fallback
+    }
+
+    /// The clients that have this GUID, in order.
+    fn known_as(&self, guid: u128) -> impl Iterator<Item = (u32, &Client)> {
+        let has_it = move |client: &Client| client.guids.iter().any(|known| guid & known.mask == known.id & known.mask);
+        (0u32..).zip(&self.clients).filter(move |(_, client)| has_it(client))
     }
 
     /// A client's entry; `None` for none.
@@ -281,6 +297,17 @@ impl Collateral {
     pub fn has_builds(&self) -> bool {
         self.clients.iter().any(|client| !client.builds.is_empty())
     }
+}
+
+/// The GUIDs under which a sender without one is looked for, in order. `at` is the transport's master and channel.
+fn keys_without_guid(sender: Sender, at: Option<(u16, u16)>) -> impl Iterator<Item = u128> {
+    let module = if let Sender::Module(module) = sender { module } else { 0 };
+    let place = |at: (u16, u16)| u128::from(at.0) << 80 | u128::from(at.1) << 64;
+    // What the files' comments say, then the same without the transport, then where the reference printer looks.
+    let keys =
+        [at.map(|at| place(at) | u128::from(module) << 56), Some(u128::from(module) << 56), Some(u128::from(module) << 64)];
+    let count = if sender == Sender::Unknown { 1 } else { keys.len() };
+    keys.into_iter().take(count).flatten()
 }
 
 impl Client {
@@ -453,6 +480,12 @@ mod tests {
         assert_eq!((found(Some(0x2_0007)).client, found(Some(0x1_0000)).client, found(None).client), (1, 0, 0));
         assert_eq!(found(Some(0x3_0000)), Found { client: 0, other_build: true, only_one: false });
         assert!(collateral.has_builds());
+        assert_eq!(collateral.possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(collateral.possible(Sender::Module(0)).count(), 0);
+        // No client is chosen behind one that holds for all builds.
+        let holds_for_all = "<Client Name=\"c\"><Guids><Guid ID=\"494E5443-8A9C-4014-A65A-2F36A36D96E4\"/></Guids></Client>";
+        let collateral = read(&format!("<Collateral>{}{holds_for_all}{}</Collateral>", one("a", "0x10000"), one("b", "0x20000")));
+        assert_eq!(collateral.unwrap().possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]
@@ -473,6 +506,8 @@ mod tests {
         let only = read(&client("")).unwrap();
         assert_eq!(only.client(Sender::Unknown, None, None), Some(Found { client: 0, other_build: false, only_one: true }));
         assert_eq!(only.client(Sender::Guid(GUID), None, None), None);
+        assert_eq!(only.possible(Sender::Module(9)).collect::<Vec<_>>(), [0]);
+        assert_eq!(only.possible(Sender::Guid(GUID)).count(), 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! All transports give their messages to [`Records::add_frame`]. Texts, arguments and names lie beside the records, so that a record
 //! is `Copy`; who sent it and what it is called are numbers into tables of the part, which the resolver looks up once per part.
 
+mod key;
 mod payload;
 mod program;
 
@@ -10,9 +11,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Tag, Tagged, TextRef};
+use crate::model::{Tag, TextRef};
 use crate::symbols::Symbols;
 
+pub use self::key::{Key, Told};
 use super::collateral::{Collateral, Found, Sender};
 use super::printf::Format;
 use super::printf::write::Writer;
@@ -168,62 +170,6 @@ pub struct Stored {
     /// Another one.
     pub extra: u64,
 }
-
-/// What an argument is called: one of the names below, or by its place among those of the format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(u16);
-
-impl Key {
-    /// The number of a catalog's format.
-    pub const CATALOG_ID: Key = Key(0);
-    /// Bytes, as hex.
-    pub const DATA: Key = Key(1);
-    /// How many bytes there are.
-    pub const DATA_LENGTH: Key = Key(2);
-    /// The number of a structured record.
-    pub const ID: Key = Key(3);
-    /// Its address.
-    pub const ADDRESS: Key = Key(4);
-    /// Its name.
-    pub const NAME: Key = Key(5);
-    /// Where the target's program was.
-    pub const CODE_ADDRESS: Key = Key(6);
-    /// The number of a file that the collateral does not have.
-    pub const FILE_ID: Key = Key(7);
-    /// The line in it.
-    pub const LINE: Key = Key(8);
-    /// The text of a build.
-    pub const TEXT: Key = Key(9);
-
-    /// The names, in the order of the numbers above.
-    const NAMES: [&str; 10] =
-        ["catalog_id", "data", "data_len", "id", "address", "name", "code_address", "file_id", "line", "build_text"];
-
-    /// An argument, by its place among those of the format.
-    #[inline]
-    #[must_use]
-    pub fn place(place: u16) -> Key {
-        Key(place.saturating_add(Self::NAMES.len() as u16))
-    }
-
-    /// The number of the key: small.
-    #[inline]
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0.into()
-    }
-
-    /// Its name, or the argument's place.
-    ///
-    /// # Errors
-    /// The place, if it is one.
-    pub fn name(self) -> Result<&'static str, usize> {
-        Self::NAMES.get(self.index()).copied().ok_or(self.index().saturating_sub(Self::NAMES.len()))
-    }
-}
-
-/// An argument. Texts are in [`Records::texts`].
-pub type Told = Tagged<Key>;
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -394,7 +340,17 @@ impl Records {
 
     /// Takes a frame: a message, or what is none.
     pub fn add_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
-        match Message::read_frame(frame) {
+        self.add_read(decoder, Message::read(frame, false), frame, context);
+    }
+
+    /// Takes a message whose checksum fits.
+    pub fn add_proven_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
+        self.add_read(decoder, Message::read(frame, true), frame, context);
+    }
+
+    #[inline(always)]
+    fn add_read(&mut self, decoder: &Decoder, read: Result<Message<'_>, Malformed>, frame: &[u8], context: Context) {
+        match read {
             Ok(message) => self.add_message(decoder, &message, context),
             Err(reason) => self.add_malformed(reason, frame, context),
         }

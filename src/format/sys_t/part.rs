@@ -8,7 +8,7 @@ use super::collateral::Collateral;
 use super::decode::{Context, Decoder, Notice, Records};
 use super::raw::{NoLength, REACH_BYTES, Step, Stream};
 use super::record::{Marks, Message};
-use super::scan::Found;
+use super::scan::{Builds, Found};
 use crate::format::Part;
 
 /// Where a decoder stands.
@@ -20,17 +20,46 @@ pub enum State {
     Lost(Option<usize>, NoLength),
 }
 
+/// What is known of a message's end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// It has one.
+    Whole,
+    /// The same, and its checksum fits.
+    Proven,
+    /// The input ends before it.
+    Truncated,
+}
+
 /// What is made of the messages.
 trait Take {
     /// A message, or a place where one is looked for.
     fn at(&mut self, at: usize);
-    fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool);
+    fn message(&mut self, at: usize, frame: &[u8], how: How);
     fn lost(&mut self, from: usize, to: usize, reason: NoLength);
 }
 
+/// What tells how catalog messages are read.
+#[derive(Clone, Copy)]
+struct Catalogs<'a> {
+    collateral: &'a Collateral,
+    /// The first pass finds them out.
+    builds: Option<&'a Builds>,
+}
+
+impl<'a> Catalogs<'a> {
+    fn of(decoder: &'a Decoder) -> Catalogs<'a> {
+        Catalogs { collateral: &decoder.collateral, builds: decoder.builds.as_deref() }
+    }
+
+    fn stream(self, bytes: &'a [u8], base: usize) -> Stream<'a> {
+        Stream::new(bytes, base, self.collateral, self.builds)
+    }
+}
+
 /// Goes on until a place at or behind `end`.
-fn run(stream: Stream<'_>, mut state: State, end: usize, take: &mut impl Take) -> State {
-    let mut search_from = stream.base;
+fn run(stream: &Stream<'_>, mut state: State, end: usize, take: &mut impl Take) -> State {
+    let mut search_from = stream.base();
     loop {
         match state {
             State::Synced(at) if at >= end => return state,
@@ -50,14 +79,18 @@ fn run(stream: Stream<'_>, mut state: State, end: usize, take: &mut impl Take) -
     }
 }
 
-fn advance(stream: Stream<'_>, at: usize, take: &mut impl Take) -> State {
+fn advance(stream: &Stream<'_>, at: usize, take: &mut impl Take) -> State {
     match stream.step(at) {
         Step::Message(len) => {
-            take.message(at, stream.frame(at, len), false);
+            take.message(at, stream.frame(at, len), How::Whole);
+            State::Synced(at + len)
+        }
+        Step::Proven(len) => {
+            take.message(at, stream.frame(at, len), How::Proven);
             State::Synced(at + len)
         }
         Step::Truncated(len) => {
-            take.message(at, stream.frame(at, len), true);
+            take.message(at, stream.frame(at, len), How::Truncated);
             State::Synced(at + len)
         }
         Step::Padding(len) => State::Synced(at + len.max(1)),
@@ -80,10 +113,15 @@ impl Take for IntoRecords<'_> {
     }
 
     #[inline]
-    fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool) {
+    fn message(&mut self, at: usize, frame: &[u8], how: How) {
         let context = Context { offset: at as u64, len: frame.len(), ..Context::default() };
+        if how == How::Proven {
+            return self.records.add_proven_frame(self.decoder, frame, context);
+        }
         self.records.add_frame(self.decoder, frame, context);
-        if is_truncated && let Some(stored) = self.records.stored.last_mut() {
+        if how == How::Truncated
+            && let Some(stored) = self.records.stored.last_mut()
+        {
             stored.marks.add(Marks::TRUNCATED);
         }
     }
@@ -117,21 +155,21 @@ impl Ahead {
         view(part.input, part.start, part.end)
     }
 
-    fn stream<'a>(&self, input: &'a [u8], collateral: &'a Collateral) -> Stream<'a> {
-        Stream { bytes: view(input, self.start, self.end), base: self.start, collateral }
+    fn stream<'a>(&self, input: &'a [u8], catalogs: Catalogs<'a>) -> Stream<'a> {
+        catalogs.stream(view(input, self.start, self.end), self.start)
     }
 
     /// Goes on from where the part before ended until a place from which the part was read ahead: gives its index, `None` if the part
     /// has none. What lies before it goes to `take`, and the state is then that behind the part.
-    fn meet(&self, state: &mut State, input: &[u8], collateral: &Collateral, take: &mut impl Take) -> Option<usize> {
-        let stream = self.stream(input, collateral);
+    fn meet(&self, state: &mut State, input: &[u8], catalogs: Catalogs<'_>, take: &mut impl Take) -> Option<usize> {
+        let stream = self.stream(input, catalogs);
         let met = loop {
             match *state {
                 _ if self.start == 0 => break Some(0),
                 State::Synced(at) if at >= self.end => break None,
                 State::Synced(at) => match self.bounds.binary_search_by_key(&at, |bound| bound.0) {
                     Ok(index) => break Some(index),
-                    Err(_) => *state = advance(stream, at, take),
+                    Err(_) => *state = advance(&stream, at, take),
                 },
                 State::Lost(since, reason) => {
                     let from = since.map_or(self.start, |since| (since + 1).max(self.start));
@@ -164,9 +202,9 @@ impl RawPart {
     pub fn decode(&mut self, decoder: &Decoder, part: Part<'_>) {
         self.records.reset(part.start as u64);
         let view = self.ahead.begin(part);
-        let stream = Stream { bytes: view, base: part.start, collateral: &decoder.collateral };
+        let stream = Catalogs::of(decoder).stream(view, part.start);
         let mut take = IntoRecords { decoder, records: &mut self.records, bounds: Some(&mut self.ahead.bounds) };
-        let tail = run(stream, initial(part.start), part.end, &mut take);
+        let tail = run(&stream, initial(part.start), part.end, &mut take);
         self.ahead.tail = Some(tail);
     }
 
@@ -213,7 +251,7 @@ impl Joiner {
         let first = if let State::Lost(Some(since), _) = self.state { since.min(part.ahead.start) } else { part.ahead.start };
         self.bridge.reset(first as u64);
         let mut take = IntoRecords { decoder, records: &mut self.bridge, bounds: None };
-        let met = part.ahead.meet(&mut self.state, input, &decoder.collateral, &mut take);
+        let met = part.ahead.meet(&mut self.state, input, Catalogs::of(decoder), &mut take);
         let first = met.and_then(|index| part.ahead.bounds.get(index)).map_or(part.records.stored.len(), |bound| bound.1);
         // The first part counts from its first record on, whatever stands before the first bound.
         let first = if part.ahead.start == 0 { 0 } else { first };
@@ -249,8 +287,8 @@ impl Take for Looking<'_> {
         }
     }
 
-    fn message(&mut self, at: usize, frame: &[u8], is_truncated: bool) {
-        let Some(word) = frame.first_chunk::<4>().filter(|_| !is_truncated) else { return };
+    fn message(&mut self, at: usize, frame: &[u8], how: How) {
+        let Some(word) = frame.first_chunk::<4>().filter(|_| how != How::Truncated) else { return };
         if self.found.wants(u32::from_le_bytes(*word)) {
             self.found.take_frame(frame, at as u64);
         }
@@ -263,9 +301,9 @@ impl Take for Looking<'_> {
 pub fn scan(collateral: &Collateral, part: Part<'_>) -> Scanned {
     let mut scanned = Scanned::default();
     let view = scanned.ahead.begin(part);
-    let stream = Stream { bytes: view, base: part.start, collateral };
+    let stream = Stream::new(view, part.start, collateral, None);
     let mut looking = Looking { found: Found::default(), bounds: Some(&mut scanned.ahead.bounds) };
-    let tail = run(stream, initial(part.start), part.end, &mut looking);
+    let tail = run(&stream, initial(part.start), part.end, &mut looking);
     scanned.found = looking.found;
     scanned.ahead.tail = Some(tail);
     scanned
@@ -289,7 +327,8 @@ impl Scan {
     /// Adds the next part of `input`.
     pub fn add(&mut self, part: Scanned, input: &[u8], collateral: &Collateral) {
         let mut before = Looking { found: Found::default(), bounds: None };
-        let met = part.ahead.meet(&mut self.state, input, collateral, &mut before);
+        let catalogs = Catalogs { collateral, builds: None };
+        let met = part.ahead.meet(&mut self.state, input, catalogs, &mut before);
         self.found.add(before.found);
         match met {
             Some(0) => self.found.add(part.found),
@@ -297,7 +336,7 @@ impl Scan {
             Some(index) => {
                 let at = part.ahead.bounds.get(index).map_or(part.ahead.end, |bound| bound.0);
                 let mut again = Looking { found: Found::default(), bounds: None };
-                run(part.ahead.stream(input, collateral), State::Synced(at), part.ahead.end, &mut again);
+                run(&part.ahead.stream(input, catalogs), State::Synced(at), part.ahead.end, &mut again);
                 self.found.add(again.found);
             }
             None => {}
@@ -319,13 +358,13 @@ pub struct Counts {
 }
 
 /// Counts the messages at the start of an input. `whole`: nothing follows the sample.
-pub fn count(stream: Stream<'_>, whole: bool) -> Counts {
+pub fn count(stream: &Stream<'_>, whole: bool) -> Counts {
     struct Counting(Counts);
     impl Take for Counting {
         fn at(&mut self, _: usize) {}
-        fn message(&mut self, _: usize, frame: &[u8], is_truncated: bool) {
+        fn message(&mut self, _: usize, frame: &[u8], how: How) {
             let Ok(message) = Message::read_frame(frame) else { return };
-            if is_truncated {
+            if how == How::Truncated {
                 return;
             }
             let counts = &mut self.0;
@@ -340,10 +379,10 @@ pub fn count(stream: Stream<'_>, whole: bool) -> Counts {
     }
     let mut counting = Counting(Counts::default());
     // What lies near the end of a sample that goes on cannot be judged.
-    let end = if whole { stream.bytes.len() } else { stream.bytes.len().saturating_sub(4096) };
+    let end = if whole { stream.end() } else { stream.end().saturating_sub(4096) };
     let state = run(stream, initial(0), end, &mut counting);
     if !whole && let State::Synced(at) = state {
-        counting.0.bytes += (stream.bytes.len() - at.min(stream.bytes.len())) as u64;
+        counting.0.bytes += (stream.end() - at.min(stream.end())) as u64;
     }
     counting.0
 }

@@ -76,8 +76,7 @@ pub(super) fn raw(sample: &[u8], whole: bool) -> Option<Probe> {
     let head = sample.get(..BINARY_SAMPLE_BYTES).unwrap_or(sample);
     let whole = whole && head.len() == sample.len();
     let collateral = Collateral::default();
-    let stream = Stream { bytes: head, base: 0, collateral: &collateral };
-    let counts = part::count(stream, whole);
+    let counts = part::count(&Stream::new(head, 0, &collateral, None), whole);
     if counts.full == 0 || counts.full + counts.proven < 2 {
         return None;
     }

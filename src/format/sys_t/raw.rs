@@ -6,10 +6,27 @@
 //!
 //! After damage, and where a part begins, a place to go on is looked for: an *anchor*, from which several legal messages follow each
 //! other, or one whose checksum fits. Short forms have nothing that could be checked and count for nothing there.
+//!
+//! Where a catalog message ends may depend on what is not known: the size of floats, and, where clients differ by their builds and none
+//! was told yet, the client. Then each way of reading is tried on the messages that follow, and that counts which finds most of them
+//! legal.
+//!
+//! All this is decided by the bytes from a place on alone, and within bounds, so that no input takes much more time than its length is
+//! worth, however it is damaged. Searches for checksums that overlap share what they have in common ([`sums`]). A printf format that
+//! nothing but its own text delimits is one of at most [`FORMAT_BYTES`]. While an anchor is looked for, which is tried at every place,
+//! texts, formats, arguments and payloads that have to be searched for their ends are believed up to [`ANCHOR_PAYLOAD_BYTES`], and
+//! how long a message is there that nothing proves is found out once ([`Memo`]).
 
+mod sums;
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+
+use self::sums::Searches;
 use super::collateral::{Collateral, Sender};
 use super::printf::{Format, Packing};
-use super::record::{Fields, Header, Kind, Pointers, Reader};
+use super::record::{Fields, Guid, Header, Kind, Pointers, Reader};
+use super::scan::Builds;
 
 /// The largest payload, in bytes.
 const PAYLOAD_LIMIT: usize = 0xFFFF;
@@ -20,8 +37,16 @@ const ANCHOR_MESSAGES: usize = 3;
 /// How many messages are looked at for an anchor; short forms are among them.
 const ANCHOR_STEPS: usize = 8;
 
-/// While an anchor is looked for, a checksum without length is tried for payloads up to this, in bytes: every place is tried.
-const ANCHOR_PAYLOAD_BYTES: usize = 512;
+/// While an anchor is looked for, ends of payloads are searched for up to here, in bytes: every place is tried. The library's buffer for a
+/// format and its arguments holds as many.
+const ANCHOR_PAYLOAD_BYTES: usize = 1024;
+
+/// The longest printf format that is believed where neither a length nor a checksum tells where the message ends, in bytes. The
+/// library's buffer for a format and its arguments holds 1024, unless the target's configuration says otherwise.
+const FORMAT_BYTES: usize = 4096;
+
+/// How many clients that may be meant are tried.
+const CLIENTS_LIMIT: usize = 16;
 
 /// How far behind a place the decision about it may look, in bytes.
 ///
@@ -42,25 +67,37 @@ pub enum NoLength {
     Undelimited,
 }
 
-/// How many bytes the floating-point arguments of catalog messages have on 32-bit targets. Some C++ logging libraries send `float`,
-/// and no header tells.
+/// How catalog messages without length are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Floats {
-    Bytes8,
-    Bytes4,
-    /// Whichever is followed by more legal messages.
+enum Reading {
+    /// With whatever is followed by most legal messages.
     ByWhatFollows,
+    /// With these.
+    With(Assumed),
+}
+
+/// What no message tells about catalog messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Assumed {
+    /// Of the clients that may be meant, this one; the first one where it cannot be.
+    client: u32,
+    /// Floating-point arguments on 32-bit targets have 4 bytes instead of 8: some C++ logging libraries send `float`.
+    short_floats: bool,
 }
 
 /// A view of a raw stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Stream<'a> {
     /// The bytes from `base` on; they reach to the end of the input, or [`REACH_BYTES`] beyond what is asked for.
-    pub bytes: &'a [u8],
+    bytes: &'a [u8],
     /// Where they stand in the input.
-    pub base: usize,
+    base: usize,
     /// The formats of catalog messages.
-    pub collateral: &'a Collateral,
+    collateral: &'a Collateral,
+    /// The builds that were told, once they are known.
+    builds: Option<&'a Builds>,
+    searches: Searches<'a>,
+    memo: Memo,
 }
 
 /// What stands at a place.
@@ -68,6 +105,8 @@ pub struct Stream<'a> {
 pub enum Step {
     /// A message of this many bytes.
     Message(usize),
+    /// A message of this many bytes whose checksum fits.
+    Proven(usize),
     /// Words of zero: this many bytes.
     Padding(usize),
     /// The start of a message that the input ends within.
@@ -77,6 +116,25 @@ pub enum Step {
 }
 
 impl<'a> Stream<'a> {
+    /// Bytes that stand at `base` in the input; they reach to its end, or [`REACH_BYTES`] beyond what is asked for.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], base: usize, collateral: &'a Collateral, builds: Option<&'a Builds>) -> Stream<'a> {
+        let builds = builds.filter(|_| collateral.has_builds());
+        Stream { bytes, base, collateral, builds, searches: Searches::new(bytes), memo: Memo::default() }
+    }
+
+    /// Where its bytes begin in the input.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Where they end.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.base + self.bytes.len()
+    }
+
     /// The bytes from a place of the input on.
     #[inline]
     fn from(&self, at: usize) -> &'a [u8] {
@@ -110,15 +168,16 @@ impl<'a> Stream<'a> {
             return if rest.iter().all(|&byte| byte == 0) { Step::Padding(rest.len()) } else { Step::Truncated(rest.len()) };
         };
         if *word == [0; 4] {
-            let zeros = rest.as_chunks::<4>().0.iter().take_while(|word| **word == [0; 4]).count();
-            return Step::Padding(4 * zeros.min(PAYLOAD_LIMIT / 4));
+            let words = rest.as_chunks::<4>().0.iter().take(PAYLOAD_LIMIT / 4);
+            return Step::Padding(4 * words.take_while(|word| **word == [0; 4]).count());
         }
         match self.length(at, PAYLOAD_LIMIT) {
-            Ok((len, is_proven)) => {
+            Ok((len, true)) => Step::Proven(len),
+            Ok((len, false)) => {
                 let header = Header(u32::from_le_bytes(*word));
                 let is_short = !header.is_full();
                 // What cannot be checked, or is wrong, must at least be followed by something that can be.
-                if is_proven || (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len, !is_short) {
+                if (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len, !is_short) {
                     Step::Message(len)
                 } else {
                     Step::Lost(NoLength::Illegal)
@@ -221,15 +280,15 @@ impl<'a> Stream<'a> {
     /// # Errors
     /// When there is none, or nothing tells.
     pub fn length(&self, at: usize, payload_limit: usize) -> Result<(usize, bool), NoLength> {
-        self.length_with(at, payload_limit, Floats::ByWhatFollows)
+        self.length_with(at, payload_limit, Reading::ByWhatFollows)
     }
 
-    fn length_with(&self, at: usize, payload_limit: usize, floats: Floats) -> Result<(usize, bool), NoLength> {
+    fn length_with(&self, at: usize, payload_limit: usize, reading: Reading) -> Result<(usize, bool), NoLength> {
         let rest = self.from(at);
         if let Some(word) = rest.first_chunk::<4>() {
             let header = Header(u32::from_le_bytes(*word));
             if header.has(Header::LENGTH) && header.is_full() {
-                return told_length(header, rest);
+                return self.told_length(header, at, rest);
             }
         }
         let mut reader = Reader(rest);
@@ -241,83 +300,192 @@ impl<'a> Stream<'a> {
         if let Some(len) = fields.kind.short_form_bytes() {
             return if len <= rest.len() { Ok((len, false)) } else { Err(NoLength::TooShort) };
         }
-        let has_crc = fields.header.has(Header::CHECKSUM);
-        if has_crc {
-            // Nearly all messages end where their kind says, or soon behind it.
-            let ended = by_text(fields.kind, reader.0, payload_limit).and_then(|payload| {
-                let nearby = payload.saturating_add(NEARBY_BYTES).min(payload_limit);
-                by_checksum(rest, fields_bytes, payload, nearby).ok()
-            });
-            let least = least_payload(fields.kind);
-            let searched = || by_checksum(rest, fields_bytes, least, payload_limit);
-            return ended.map_or_else(searched, Ok).map(|len| (len, true));
+        if fields.header.has(Header::CHECKSUM) {
+            return self.by_checksum(fields.kind, at, fields_bytes, payload_limit).map(|len| (len, true));
         }
-        self.by_kind(&fields, at + fields_bytes, reader.0, floats).map(|payload| (fields_bytes + payload, false))
+        let is_costly = matches!(fields.kind, Kind::Printf(_) | Kind::Catalog { .. }) && payload_limit == ANCHOR_PAYLOAD_BYTES;
+        if is_costly && let Some(known) = self.memo.get(at, reading) {
+            return known;
+        }
+        let payload = self.by_kind(&fields, at, at + fields_bytes, reader.0, payload_limit, reading);
+        let found = payload.map(|payload| (fields_bytes + payload, false));
+        if is_costly {
+            self.memo.put(at, reading, found);
+        }
+        found
     }
 
-    /// How many legal messages follow each other from a place on, if all floats have this size; enough of them if the input ends there.
-    /// Short forms cannot be wrong, and count for nothing.
-    fn legal_run(&self, start: usize, floats: Floats) -> usize {
+    /// The length of a message that tells it, and whether a checksum proves it. Nothing else of the message is read.
+    #[inline]
+    fn told_length(&self, header: Header, at: usize, rest: &[u8]) -> Result<(usize, bool), NoLength> {
+        let mut fields_bytes = if header.has(Header::GUID) { 4 + 16 } else { 4 };
+        if header.has(Header::LOCATION) {
+            fields_bytes += match rest.get(fields_bytes) {
+                Some(0 | 2) => 5,
+                Some(1 | 3) => 9,
+                Some(_) => return Err(NoLength::Illegal),
+                None => return Err(NoLength::TooShort),
+            };
+        }
+        let told = rest.get(fields_bytes..).and_then(|rest| rest.first_chunk::<2>()).ok_or(NoLength::TooShort)?;
+        let has_crc = header.has(Header::CHECKSUM);
+        fields_bytes += if header.has(Header::TIMESTAMP) { 2 + 8 } else { 2 };
+        let len = fields_bytes + usize::from(u16::from_le_bytes(*told)) + if has_crc { 4 } else { 0 };
+        if len > rest.len() {
+            return Err(NoLength::TooShort);
+        }
+        Ok((len, has_crc && self.searches.fits(at - self.base, len)))
+    }
+
+    /// The length of the message at a place that ends where its checksum fits: as a rule where its text says, or soon behind it, else
+    /// where it first does.
+    fn by_checksum(&self, kind: Kind, at: usize, fields_bytes: usize, payload_limit: usize) -> Result<usize, NoLength> {
+        let rest = self.from(at);
+        let payload = rest.get(fields_bytes..).unwrap_or(&[]);
+        let start = at - self.base;
+        let longest = fields_bytes + payload_limit;
+        let ended = self.by_text(kind, payload, payload_limit).and_then(|text| {
+            let nearby = text.saturating_add(NEARBY_BYTES).min(payload_limit);
+            self.searches.find(start, fields_bytes + text, fields_bytes + nearby)
+        });
+        let found = ended.or_else(|| self.searches.find(start, fields_bytes + least_payload(kind), longest));
+        found.ok_or(if rest.len() < longest + 4 { NoLength::TooShort } else { NoLength::Illegal })
+    }
+
+    /// Where the text ends with which a payload begins, if it does; its arguments follow.
+    fn by_text(&self, kind: Kind, payload: &[u8], payload_limit: usize) -> Option<usize> {
+        match kind {
+            Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::InvalidParam | Kind::Assert | Kind::Printf(_) => {
+                self.find_nul(payload, payload_limit).map(|end| end + 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the first NUL is, within a limit.
+    fn find_nul(&self, bytes: &[u8], limit: usize) -> Option<usize> {
+        let bytes = bytes.get(..limit).unwrap_or(bytes);
+        let found = memchr::memchr(0, bytes);
+        self.searches.looks_at(found.unwrap_or(bytes.len()) / SCANNED_PER_SEARCHED);
+        found
+    }
+
+    /// How many legal messages follow each other from a place on, if catalogs are read so; enough of them if the input ends there. Of
+    /// two that have as many, the one with fewer words of zero is right: those are arguments as a rule. Short forms cannot be wrong,
+    /// and count for nothing.
+    fn legal_run(&self, start: usize, assumed: Assumed) -> (usize, Reverse<usize>) {
         let mut at = start;
-        let mut legal = 0;
+        let (mut legal, mut zeros) = (0, 0);
         for _ in 0..ANCHOR_STEPS {
             let rest = self.from(at);
             if rest.is_empty() || legal == ANCHOR_MESSAGES || at - start > ANCHOR_BYTES {
-                return ANCHOR_MESSAGES;
+                return (ANCHOR_MESSAGES, Reverse(zeros));
             }
-            let Ok((len, _)) = self.length_with(at, ANCHOR_PAYLOAD_BYTES, floats) else { break };
+            let Ok((len, _)) = self.length_with(at, ANCHOR_PAYLOAD_BYTES, Reading::With(assumed)) else { break };
             legal += usize::from(rest.first_chunk().is_some_and(|word| Header(u32::from_le_bytes(*word)).is_full()));
+            zeros += usize::from(rest.first_chunk() == Some(&[0; 4]));
             at += len;
         }
-        legal
+        (legal, Reverse(zeros))
     }
 
-    /// The length of the payload at a place, which has neither length nor checksum.
-    fn by_kind(&self, fields: &Fields<'_>, at: usize, payload: &[u8], floats: Floats) -> Result<usize, NoLength> {
-        let payload = payload.get(..PAYLOAD_LIMIT).unwrap_or(payload);
+    /// The length of the payload `payload` at a place, of a message that has neither length nor checksum.
+    fn by_kind(
+        &self,
+        fields: &Fields<'_>,
+        start: usize,
+        at: usize,
+        payload: &[u8],
+        payload_limit: usize,
+        reading: Reading,
+    ) -> Result<usize, NoLength> {
+        let payload = payload.get(..payload_limit).unwrap_or(payload);
+        // What is longer than is looked at may be a message all the same.
+        let cut = if payload.len() < payload_limit { NoLength::TooShort } else { NoLength::Undelimited };
         match fields.kind {
             Kind::ClockSync => {
                 if payload.len() >= 16 {
                     Ok(16)
                 } else {
-                    Err(NoLength::TooShort)
+                    Err(cut)
                 }
             }
             Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::InvalidParam | Kind::Assert => {
-                memchr::memchr(0, payload).map(|end| end + 1).ok_or(NoLength::Undelimited)
+                self.find_nul(payload, payload_limit).map(|end| end + 1).ok_or(NoLength::Undelimited)
             }
             Kind::Printf(pointers) => {
-                let end = memchr::memchr(0, payload).ok_or(NoLength::Undelimited)?;
+                let end = self.find_nul(payload, FORMAT_BYTES).ok_or(NoLength::Undelimited)?;
                 let (text, arguments) = payload.split_at(end);
                 let arguments = arguments.get(1..).unwrap_or(&[]);
-                let measured = Format::new(text).measure(Packing::typed(pointers), arguments).ok_or(NoLength::TooShort)?;
+                self.searches.looks_at(FORMATTED_PER_SEARCHED * end);
+                let measured = Format::new(text).measure(Packing::typed(pointers), arguments).ok_or(cut)?;
                 Ok(end + 1 + measured)
             }
             Kind::Catalog { wide_id, pointers } => {
                 let mut reader = Reader(payload);
                 let id = if wide_id { reader.u64() } else { reader.u32().map(u64::from) }.ok_or(NoLength::TooShort)?;
-                let sender = fields.guid.map_or(Sender::Module(fields.header.module()), |guid| Sender::Guid(*guid));
-                let client = self.collateral.client(sender, None, None).and_then(|found| self.collateral.get(found.client));
-                let entry = client.and_then(|client| self.collateral.entry(client.catalog(wide_id, id)?));
-                let format = &entry.ok_or(NoLength::Undelimited)?.format;
                 let id_bytes = payload.len() - reader.0.len();
-                let measured = |packing| Some(id_bytes + format.measure(packing, reader.0)?);
-                let typed = measured(Packing::typed(pointers));
-                let short = if pointers == Pointers::Bits32 { measured(Packing::Floats32) } else { None };
-                let (Some(short), true) = (short, format.has_floats()) else { return typed.ok_or(NoLength::TooShort) };
-                let are_short = match floats {
-                    Floats::Bytes8 => false,
-                    Floats::Bytes4 => true,
-                    Floats::ByWhatFollows => {
-                        let follow = |floats, len: usize| self.legal_run(at + len, floats);
-                        follow(Floats::Bytes4, short) > typed.map_or(0, |typed| follow(Floats::Bytes8, typed))
+                let readings = || self.readings(fields, start, (wide_id, id), pointers, reader.0);
+                let mut all = readings();
+                let (_, first) = all.next().ok_or(NoLength::Undelimited)?;
+                let arguments = match reading {
+                    // As nearly all do.
+                    _ if all.all(|(_, bytes)| bytes == first) => first,
+                    Reading::With(assumed) => {
+                        let unlike = |of: &Assumed| (of.client != assumed.client, of.short_floats != assumed.short_floats);
+                        readings().min_by_key(|(of, _)| unlike(of)).and_then(|(_, bytes)| bytes)
+                    }
+                    Reading::ByWhatFollows => {
+                        let (mut best, mut best_run) = (first, None);
+                        for (assumed, bytes) in readings() {
+                            let run = bytes.map(|bytes| self.legal_run(at + id_bytes + bytes, assumed));
+                            let run = run.unwrap_or((0, Reverse(0)));
+                            if best_run.is_none_or(|best| run > best) {
+                                (best, best_run) = (bytes, Some(run));
+                            }
+                        }
+                        best
                     }
                 };
-                if are_short { Ok(short) } else { typed.ok_or(NoLength::TooShort) }
+                arguments.map(|bytes| id_bytes + bytes).ok_or(cut)
             }
             _ => Err(NoLength::Undelimited),
         }
     }
+
+    /// The ways in which a catalog message may be read, and how many bytes its arguments have then; `None`: more than there are.
+    fn readings(
+        &self,
+        fields: &Fields<'_>,
+        start: usize,
+        (wide_id, id): (bool, u64),
+        pointers: Pointers,
+        arguments: &'a [u8],
+    ) -> impl Iterator<Item = (Assumed, Option<usize>)> {
+        let sender = sender_of(fields.guid, fields.header);
+        let format_of = move |client: u32| {
+            let entry = self.collateral.entry(self.collateral.get(client)?.catalog(wide_id, id)?)?;
+            Some((client, &entry.format))
+        };
+        // The client of the build that was told last; else each that is the client for some build.
+        let build = self.builds.and_then(|builds| builds.last_of(sender, start as u64));
+        let told = build.and_then(|build| self.collateral.client(sender, None, Some(build)));
+        let told = told.and_then(|found| format_of(found.client));
+        let possible = told.is_none().then(|| self.collateral.possible(sender).filter_map(format_of).take(CLIENTS_LIMIT));
+        told.into_iter().chain(possible.into_iter().flatten()).flat_map(move |(client, format)| {
+            let measure = |packing| format.measure(packing, arguments);
+            let typed = (Assumed { client, short_floats: false }, measure(Packing::typed(pointers)));
+            let may_be_short = pointers == Pointers::Bits32 && format.has_floats();
+            let short = if may_be_short { measure(Packing::Floats32) } else { None };
+            let short = short.map(|bytes| (Assumed { client, short_floats: true }, Some(bytes)));
+            [Some(typed), short].into_iter().flatten()
+        })
+    }
+}
+
+/// Who sent a message.
+fn sender_of(guid: Option<&Guid>, header: Header) -> Sender {
+    guid.map_or(Sender::Module(header.module()), |guid| Sender::Guid(*guid))
 }
 
 /// The length of a message that tells it and has no checksum, if it is whole.
@@ -334,49 +502,41 @@ fn plain_length(rest: &[u8]) -> Option<usize> {
     (len <= rest.len()).then_some(len)
 }
 
-/// The length of a message that tells it, and whether a checksum proves it. Nothing else of the message is read.
-#[inline]
-fn told_length(header: Header, rest: &[u8]) -> Result<(usize, bool), NoLength> {
-    let mut at = if header.has(Header::GUID) { 4 + 16 } else { 4 };
-    if header.has(Header::LOCATION) {
-        at += match rest.get(at) {
-            Some(0 | 2) => 5,
-            Some(1 | 3) => 9,
-            Some(_) => return Err(NoLength::Illegal),
-            None => return Err(NoLength::TooShort),
-        };
-    }
-    let told = rest.get(at..).and_then(|rest| rest.first_chunk::<2>()).ok_or(NoLength::TooShort)?;
-    let has_crc = header.has(Header::CHECKSUM);
-    let fields_bytes = at + if header.has(Header::TIMESTAMP) { 2 + 8 } else { 2 };
-    let len = fields_bytes + usize::from(u16::from_le_bytes(*told)) + if has_crc { 4 } else { 0 };
-    if len > rest.len() {
-        return Err(NoLength::TooShort);
-    }
-    Ok((len, has_crc && rest.get(..len).is_some_and(crc_fits)))
-}
+/// How many bytes are scanned for a NUL in the time in which one is searched for a checksum.
+const SCANNED_PER_SEARCHED: usize = 32;
 
-/// Whether the last four bytes are the checksum of those before.
-fn crc_fits(frame: &[u8]) -> bool {
-    frame.split_last_chunk::<4>().is_some_and(|(message, crc)| crc32c::crc32c(message) == u32::from_le_bytes(*crc))
-}
+/// How many bytes are searched for a checksum in the time in which one byte of a format is compiled.
+const FORMATTED_PER_SEARCHED: usize = 2;
 
-/// CRC-32C, one byte at a time.
-static CRC: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut index = 0;
-    while index < 256 {
-        let mut crc = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = crc >> 1 ^ if crc & 1 == 1 { 0x82F6_3B78 } else { 0 };
-            bit += 1;
+/// The length of a message, if it has one, and whether a checksum proves it.
+type Length = Result<(usize, bool), NoLength>;
+
+/// Lengths that were found out while an anchor was looked for: chains from many places run through the same messages.
+#[derive(Debug, Default)]
+struct Memo(RefCell<Vec<Option<(usize, Reading, Length)>>>);
+
+impl Memo {
+    /// How many are kept, as a power of two.
+    const BITS: u32 = 10;
+
+    fn slot(at: usize) -> usize {
+        ((at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Memo::BITS)) as usize
+    }
+
+    fn get(&self, at: usize, reading: Reading) -> Option<Length> {
+        let memo = self.0.borrow();
+        let (known_at, known_reading, length) = (*memo.get(Memo::slot(at))?)?;
+        (known_at == at && known_reading == reading).then_some(length)
+    }
+
+    fn put(&self, at: usize, reading: Reading, length: Length) {
+        let mut memo = self.0.borrow_mut();
+        memo.resize(1 << Memo::BITS, None);
+        if let Some(slot) = memo.get_mut(Memo::slot(at)) {
+            *slot = Some((at, reading, length));
         }
-        table[index] = crc;
-        index += 1;
     }
-    table
-};
+}
 
 /// The fewest bytes that a payload of this kind has.
 fn least_payload(kind: Kind) -> usize {
@@ -392,30 +552,5 @@ fn least_payload(kind: Kind) -> usize {
 /// How far behind the end of a payload's text its checksum is looked for first, in bytes: arguments stand there.
 const NEARBY_BYTES: usize = 64;
 
-/// Where the text ends with which a payload begins, if it does; its arguments follow.
-fn by_text(kind: Kind, payload: &[u8], payload_limit: usize) -> Option<usize> {
-    let payload = payload.get(..payload_limit).unwrap_or(payload);
-    match kind {
-        Kind::Generic | Kind::FunctionEnter | Kind::FunctionExit | Kind::InvalidParam | Kind::Assert | Kind::Printf(_) => {
-            memchr::memchr(0, payload).map(|end| end + 1)
-        }
-        _ => None,
-    }
-}
-
-/// The length of a message that ends where its checksum first fits, with a payload of at least so many bytes.
-fn by_checksum(rest: &[u8], fields_bytes: usize, least: usize, payload_limit: usize) -> Result<usize, NoLength> {
-    let start = fields_bytes + least;
-    let head = rest.get(..start).ok_or(NoLength::TooShort)?;
-    let mut crc = !crc32c::crc32c(head);
-    let longest = fields_bytes + payload_limit;
-    let windows = rest.get(start..).unwrap_or(&[]).windows(4).take((longest + 1).saturating_sub(start));
-    for (len, window) in (start..).zip(windows) {
-        let told = window.first_chunk::<4>().map_or(0, |told| u32::from_le_bytes(*told));
-        if told == !crc {
-            return Ok(len + 4);
-        }
-        crc = crc >> 8 ^ CRC[usize::from(crc as u8 ^ window[0])];
-    }
-    Err(if rest.len() < longest + 4 { NoLength::TooShort } else { NoLength::Illegal })
-}
+#[cfg(test)]
+mod tests;

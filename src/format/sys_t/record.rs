@@ -10,6 +10,7 @@
 //! [`Message::read_frame`] takes bytes that are one message ("framed": a line of text, an STP packet sequence), and
 //! [`Fields::read`] the part up to the payload, which is all that a raw stream tells at first.
 
+mod kinds;
 mod sbd;
 
 pub use sbd::Sbd;
@@ -151,44 +152,6 @@ static FULL: [u64; 16] = {
     full
 };
 
-/// By TYPE and SUBTYPE: what they mean.
-static KINDS: [[Result<Kind, Malformed>; 64]; 16] = {
-    let mut kinds = [[Err(Malformed::UnknownType); 64]; 16];
-    let mut at = 0;
-    while at < 16 * 64 {
-        kinds[at / 64][at % 64] = kind_of((at / 64) as u32, (at % 64) as u8);
-        at += 1;
-    }
-    kinds
-};
-
-const fn kind_of(of_type: u32, subtype: u8) -> Result<Kind, Malformed> {
-    use Pointers::{Bits32, Bits64};
-    Ok(match (of_type, subtype) {
-        (0, 0) => Kind::BuildCompact32,
-        (0, 1) => Kind::BuildCompact64,
-        (0, 2) => Kind::BuildLong,
-        (1, _) => Kind::Short32,
-        (7, _) => Kind::Short64,
-        (2, 1) => Kind::Generic,
-        (2, 2) => Kind::FunctionEnter,
-        (2, 3) => Kind::FunctionExit,
-        (2, 5) => Kind::InvalidParam,
-        (2, 7) => Kind::Assert,
-        (2, 11) => Kind::Printf(Bits32),
-        (2, 12) => Kind::Printf(Bits64),
-        (3, 1) => Kind::Catalog { wide_id: false, pointers: Bits32 },
-        (3, 2) => Kind::Catalog { wide_id: true, pointers: Bits32 },
-        (3, 5) => Kind::Catalog { wide_id: false, pointers: Bits64 },
-        (3, 6) => Kind::Catalog { wide_id: true, pointers: Bits64 },
-        (6, protocol) => Kind::Raw(protocol),
-        (8, 1) => Kind::ClockSync,
-        (9, form @ 0..=15) => Kind::Sbd(form),
-        (0 | 2 | 3 | 8 | 9, _) => return Err(Malformed::UnknownSubtype),
-        _ => return Err(Malformed::UnknownType),
-    })
-}
-
 impl Header {
     /// A location stands behind the GUID.
     pub const LOCATION: u32 = 1 << 8;
@@ -207,7 +170,7 @@ impl Header {
     /// When TYPE or SUBTYPE is none that is known, or a reserved bit is set.
     #[inline]
     pub fn kind(self) -> Result<Kind, Malformed> {
-        let found = KINDS[(self.0 & 0xF) as usize][(self.0 >> 24 & 0x3F) as usize];
+        let found = kinds::KINDS[(self.0 & 0xF) as usize][(self.0 >> 24 & 0x3F) as usize];
         // As nearly all are.
         if self.is_full() { found } else { self.other_kind(found) }
     }
@@ -501,8 +464,16 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// When it is none.
-    #[inline(always)]
     pub fn read_frame(frame: &'a [u8]) -> Result<Message<'a>, Malformed> {
+        Message::read(frame, false)
+    }
+
+    /// The same. `is_proven`: it is known that the last four bytes are its checksum, and that it fits.
+    ///
+    /// # Errors
+    /// When it is none.
+    #[inline(always)]
+    pub fn read(frame: &'a [u8], is_proven: bool) -> Result<Message<'a>, Malformed> {
         let mut reader = Reader(frame);
         let fields = Fields::read(&mut reader)?;
         let mut message = Message { fields, payload: reader.0, crc: None, marks: Marks::default() };
@@ -515,7 +486,10 @@ impl<'a> Message<'a> {
         }
         let told = fields.length.map(usize::from);
         let has_crc = fields.header.has(Header::CHECKSUM);
-        if has_crc {
+        if has_crc && is_proven {
+            let (payload, crc) = message.payload.split_last_chunk().ok_or(Malformed::TooShort)?;
+            (message.payload, message.crc) = (payload, Some(u32::from_le_bytes(*crc)));
+        } else if has_crc {
             message.take_checksum(frame, told)?;
         }
         match told {

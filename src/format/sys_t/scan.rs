@@ -152,6 +152,14 @@ impl Builds {
         Builds { told }
     }
 
+    /// The build that holds for a sender's messages at a place. A compact build names no sender: it is of those that have no GUID.
+    #[must_use]
+    pub fn last_of(&self, sender: Sender, offset: u64) -> Option<u64> {
+        let own = self.before(sender, offset);
+        let compact = if matches!(sender, Sender::Module(_)) { self.before(Sender::Unknown, offset) } else { None };
+        own.max(compact).map(|(_, build)| build)
+    }
+
     /// What a sender told last, up to a place: where, and the number.
     #[must_use]
     pub fn before(&self, sender: Sender, offset: u64) -> Option<(u64, u64)> {

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::assembly::{Assembly, MESSAGE_LIMIT_BYTES, OPEN_LIMIT, PLACES_LIMIT, Slot};
-use super::packets::{Nibbles, Packets, Scheme, Take, Window, from_gray};
+use super::assembly::{Assembly, Bytes, MESSAGE_LIMIT_BYTES, OPEN_LIMIT, PLACES_LIMIT, Slot};
+use super::packets::{Data, Nibbles, Packets, Scheme, Take, Window, from_gray};
 use super::{NibbleOrder, Sink};
 use crate::format::sys_t::decode::{Context, Decoder, Notice, Records};
 use crate::format::sys_t::record::{Malformed, Marks};
@@ -51,8 +51,8 @@ enum Token {
 enum Later {
     /// A message began: another one would end here.
     Begin(u64),
-    /// So much data of [`Ahead::bytes`], whether it is marked, and where it ends.
-    Data((u32, u32), bool, Context, u64),
+    /// Data, whether it is marked, and where it ends.
+    Data(Data, bool, Context, u64),
     /// A flag.
     Flag(u64),
     /// What is open has no end.
@@ -77,7 +77,7 @@ enum Known {
 #[derive(Debug, Default)]
 struct Place {
     known: Known,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     context: Context,
 }
 
@@ -202,10 +202,9 @@ impl Ahead {
                 Token::Later(place, index) => match self.later.get(index as usize) {
                     Some(&Later::Begin(here) | &Later::BreakOff(here)) => assembly.break_off(number(place), here, sink),
                     Some(&Later::Flag(end)) => assembly.flag(number(place), end, sink),
-                    Some(&Later::Data((start, len), is_marked, mut context, end)) => {
+                    Some(&Later::Data(data, is_marked, mut context, end)) => {
                         context.transport = context.transport.map(|time| shift.apply(time, now));
-                        let bytes = self.bytes.get(start as usize..(start + len) as usize).unwrap_or(&[]);
-                        assembly.data(number(place), bytes, is_marked, context, end, sink);
+                        assembly.data(number(place), data, is_marked, context, end, sink);
                     }
                     None => {}
                 },
@@ -227,8 +226,7 @@ impl Ahead {
                 Known::Nothing => {}
                 Known::Closed | Known::Beginless => open.is_beginless = place.known == Known::Beginless,
                 Known::Open(_) => {
-                    open.bytes.clear();
-                    open.bytes.extend_from_slice(&place.bytes);
+                    open.bytes.copy(&place.bytes);
                     open.context = place.context;
                     open.context.transport = open.context.transport.map(|time| shift.apply(time, begun));
                 }
@@ -291,7 +289,7 @@ impl Take for Seeking {
         0
     }
     fn begin(&mut self, _: u32, _: Context, _: u64) {}
-    fn data(&mut self, _: u32, _: &[u8], _: bool, _: Context, _: u64) {}
+    fn data(&mut self, _: u32, _: Data, _: bool, _: Context, _: u64) {}
     fn flag(&mut self, _: u32, _: u64) {}
     fn break_off(&mut self, _: u32, _: u64) {}
     fn break_off_all(&mut self, _: u64) {}
@@ -331,9 +329,10 @@ impl Local<'_> {
         open.known = Known::Closed;
         let mut context = open.context;
         context.len = usize::try_from(end.saturating_sub(context.offset)).unwrap_or(usize::MAX);
-        let (start, len) = kept(bytes, &open.bytes);
+        let is_whole = is_whole && open.bytes.is_whole();
+        let (start, len) = kept(bytes, &open.bytes.whole);
         frames.push(Frame { start, len, is_whole });
-        add_frame(records, self.decoder, &open.bytes, context, is_whole);
+        add_frame(records, self.decoder, &open.bytes.whole, context, is_whole);
         tokens.push(Token::End(place, record));
         if let Some(ended) = usize::try_from(number - *first).ok().and_then(|index| ended.get_mut(index)) {
             *ended = true;
@@ -395,14 +394,14 @@ impl Take for Local<'_> {
     }
 
     #[inline]
-    fn data(&mut self, place: u32, bytes: &[u8], is_marked: bool, context: Context, end: u64) {
+    fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64) {
         match self.known(place) {
             Known::Open(_) => {
                 let Some(open) = self.ahead.places.get_mut(place as usize) else { return };
-                open.bytes.extend_from_slice(bytes);
+                open.bytes.append(data);
                 if is_marked {
                     self.end(place, end, true);
-                } else if open.bytes.len() > MESSAGE_LIMIT_BYTES {
+                } else if open.bytes.whole.len() > MESSAGE_LIMIT_BYTES {
                     self.end(place, end, false);
                 }
             }
@@ -413,10 +412,7 @@ impl Take for Local<'_> {
                 self.notice(Notice::Beginless, 0, context);
             }
             Known::Beginless => {}
-            Known::Nothing => {
-                let bytes = kept(&mut self.ahead.bytes, bytes);
-                self.later(place, Later::Data(bytes, is_marked, context, end));
-            }
+            Known::Nothing => self.later(place, Later::Data(data, is_marked, context, end)),
         }
     }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::decode::{Context, Notice};
 use super::Sink;
-use super::packets::Take;
+use super::packets::{Data, Take};
 
 /// The longest message that is put together, in bytes: all fields and the largest payload are less.
 pub(super) const MESSAGE_LIMIT_BYTES: usize = 72 << 10;
@@ -17,10 +17,57 @@ pub(super) const OPEN_LIMIT: usize = 1 << 12;
 /// How many masters and channels are kept apart.
 pub(super) const PLACES_LIMIT: usize = 1 << 16;
 
+/// The bytes of a message being put together.
+#[derive(Debug, Default)]
+pub(super) struct Bytes {
+    pub whole: Vec<u8>,
+    /// The lower half of the next one: D4 packets carry four bits. No sender of SyS-T is known to use them.
+    half: Option<u8>,
+}
+
+impl Bytes {
+    #[inline]
+    pub(super) fn append(&mut self, data: Data) {
+        if self.half.is_some() || data.nibbles % 2 == 1 {
+            return self.append_halves(data);
+        }
+        let bytes = data.value.to_le_bytes();
+        self.whole.extend_from_slice(bytes.get(..data.nibbles / 2).unwrap_or(&[]));
+    }
+
+    #[cold]
+    fn append_halves(&mut self, data: Data) {
+        for index in 0..data.nibbles {
+            let nibble = (data.value >> (4 * index)) as u8 & 0xF;
+            match self.half.take() {
+                Some(low) => self.whole.push(nibble << 4 | low),
+                None => self.half = Some(nibble),
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.whole.clear();
+        self.half = None;
+    }
+
+    pub(super) fn copy(&mut self, other: &Bytes) {
+        self.whole.clone_from(&other.whole);
+        self.half = other.half;
+    }
+
+    /// Whether it ends between two bytes: there is none of half a byte.
+    #[inline]
+    pub(super) fn is_whole(&self) -> bool {
+        self.half.is_none()
+    }
+}
+
 /// A message being put together.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// Its place in the order of starts; `None`: no message is open.
     pub number: Option<u64>,
     pub context: Context,
@@ -101,7 +148,7 @@ impl Assembly {
     pub(super) fn data(
         &mut self,
         place: u32,
-        bytes: &[u8],
+        data: Data,
         is_marked: bool,
         context: Context,
         end: u64,
@@ -109,10 +156,10 @@ impl Assembly {
     ) {
         let open = &mut self.open[place as usize];
         if open.number.is_some() {
-            open.bytes.extend_from_slice(bytes);
+            open.bytes.append(data);
             if is_marked {
                 self.end(place, end, true, sink);
-            } else if open.bytes.len() > MESSAGE_LIMIT_BYTES {
+            } else if open.bytes.whole.len() > MESSAGE_LIMIT_BYTES {
                 self.end(place, end, false, sink);
             }
         } else if !open.is_beginless {
@@ -170,13 +217,14 @@ impl Assembly {
         let Some(number) = open.number.take() else { return };
         let mut context = open.context;
         context.len = usize::try_from(end.saturating_sub(context.offset)).unwrap_or(usize::MAX);
+        let is_whole = is_whole && open.bytes.is_whole();
         if number == self.first_slot {
-            sink.frame(&open.bytes, context, is_whole);
+            sink.frame(&open.bytes.whole, context, is_whole);
             return self.pass_first(sink);
         }
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
-        kept.extend_from_slice(&open.bytes);
+        kept.extend_from_slice(&open.bytes.whole);
         self.put(number, Slot::Done(kept, context, is_whole));
     }
 
@@ -241,8 +289,8 @@ impl<S: Sink + ?Sized> Take for Assembling<'_, S> {
     }
 
     #[inline]
-    fn data(&mut self, place: u32, bytes: &[u8], is_marked: bool, context: Context, end: u64) {
-        self.assembly.data(place, bytes, is_marked, context, end, self.sink);
+    fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64) {
+        self.assembly.data(place, data, is_marked, context, end, self.sink);
     }
 
     fn flag(&mut self, place: u32, end: u64) {

@@ -195,6 +195,20 @@ impl Writer {
         }
     }
 
+    /// A data packet of four bits.
+    pub fn data4(&mut self, nibble: u8, time: Option<u64>, marked: bool) {
+        match (time.is_some(), marked) {
+            (false, false) => self.nibble(0xC),
+            (true, true) => self.nibble(0xD),
+            (true, false) => self.op(&[0xF, 0xC]),
+            (false, true) => self.op(&[0xF, 0xD]),
+        }
+        self.nibble(nibble & 0xF);
+        if let Some(time) = time {
+            self.timestamp(time);
+        }
+    }
+
     /// A flag.
     pub fn flag(&mut self, time: Option<u64>) {
         match time {

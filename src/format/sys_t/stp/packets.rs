@@ -32,7 +32,7 @@ pub(super) trait Take {
     /// A message begins; one that is open there ends at `here`.
     fn begin(&mut self, place: u32, context: Context, here: u64);
     /// Data. `context` is that of the packet, which ends at `end`.
-    fn data(&mut self, place: u32, bytes: &[u8], is_marked: bool, context: Context, end: u64);
+    fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64);
     /// A flag.
     fn flag(&mut self, place: u32, end: u64);
     /// What is open there has no end.
@@ -43,6 +43,13 @@ pub(super) trait Take {
     fn notice(&mut self, notice: Notice, value: u64, context: Context);
     /// More digits of the time are known than those of the start; these are they.
     fn time_widens(&mut self, known: u64);
+}
+
+/// What a data packet carries: the lowest `nibbles` (at most 16) of a value, to be appended from the lowest one on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Data {
+    pub value: u64,
+    pub nibbles: usize,
 }
 
 /// Bytes of a stream.
@@ -480,10 +487,8 @@ impl Packets {
         if packet.has_time {
             take.begin(self.place, context, window.end_of(at));
         }
-        // Four bits alone make no byte of a message.
-        let bytes = value.to_le_bytes();
-        let bytes = bytes.get(..packet.nibbles / 2).unwrap_or(&[]);
-        take.data(self.place, bytes, packet.is_marked, context, window.end_of(next));
+        let data = Data { value, nibbles: packet.nibbles };
+        take.data(self.place, data, packet.is_marked, context, window.end_of(next));
         Some(next)
     }
 

@@ -109,6 +109,43 @@ fn losses_and_oddities() {
 }
 
 #[test]
+fn four_bits_are_half_a_byte() {
+    for order in [NibbleOrder::Msb, NibbleOrder::Lsb] {
+        let mut writer = Writer::new(order, TimeScheme::Natural, false);
+        writer.sync();
+        // Two to begin with, two around larger ones, two at the end: the first one of a byte is its lower half.
+        writer.data4(0x2, Some(10), false);
+        writer.data4(0x4, None, false);
+        writer.data(&[0x10], None, false);
+        writer.data4(0x0, None, false);
+        writer.data(&[0x18, 0x70], None, false);
+        writer.data(&[0x68, 0x67, 0x66, 0x65], None, false);
+        writer.data4(0x6, None, false);
+        writer.data4(0xA, None, false);
+        writer.data4(0xB, None, true);
+        // Half a byte is left over: no whole message.
+        writer.data(&[1, 2, 3, 4], Some(11), false);
+        writer.data4(0x5, None, false);
+        writer.flag(None);
+        // And it is not of the next one.
+        writer.message(&[9, 9, 9, 9], 12, Ending::Flag);
+        writer.data4(0x7, Some(13), true);
+        let stream = writer.finish();
+        let place = Some((0, 0));
+        let expected = [
+            (vec![0x42, 0x10, 0x80, 0x01, 0x87, 0x76, 0x66, 0x56, 0x66, 0xBA], place, 10, true),
+            (vec![1, 2, 3, 4], place, 11, false),
+            (vec![9, 9, 9, 9], place, 12, true),
+            (vec![], place, 13, false),
+        ];
+        for part_bytes in [3, 1000] {
+            let seen = read(&stream, order, part_bytes);
+            assert_eq!((&seen.frames[..], &seen.notices[..]), (&expected[..], &[][..]));
+        }
+    }
+}
+
+#[test]
 fn an_async_within_a_packet_is_seen() {
     let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
     writer.sync();
@@ -357,6 +394,8 @@ enum Odd {
     Flag(u16),
     /// Data without a time.
     Data(u16),
+    /// Four bits of data, maybe with a time.
+    Half(u16, bool),
     MasterError,
     GlobalError,
     Trigger,
@@ -373,6 +412,7 @@ fn odd() -> impl Strategy<Value = Odd> {
         1 => prop::sample::select(vec![TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray]).prop_map(Odd::SyncAs),
         2 => (0u16..4).prop_map(Odd::Flag),
         1 => (0u16..4).prop_map(Odd::Data),
+        1 => (0u16..4, any::<bool>()).prop_map(|(channel, begins)| Odd::Half(channel, begins)),
         1 => Just(Odd::MasterError),
         1 => Just(Odd::GlobalError),
         1 => Just(Odd::Trigger),
@@ -436,6 +476,10 @@ proptest! {
                 Odd::Data(channel) => {
                     writer.go_to(1 + channel / 2, channel);
                     writer.data(&[channel as u8], None, time.is_multiple_of(2));
+                }
+                Odd::Half(channel, begins) => {
+                    writer.go_to(1 + channel / 2, channel);
+                    writer.data4(channel as u8 + 5, begins.then_some(time), false);
                 }
                 Odd::MasterError => writer.master_error(1),
                 Odd::GlobalError => writer.global_error(2),

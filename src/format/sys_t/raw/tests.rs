@@ -1,0 +1,135 @@
+//! Input made to take long does not, and what is not known about catalogs is decided by what follows.
+
+use super::super::part::count;
+use super::*;
+
+/// How many bytes a hostile input has: several regions of checksums, and the longest messages fit in.
+const HOSTILE_BYTES: usize = 600_000;
+
+/// How often each byte may be looked at, on average. With a search of its own for each place it would be thousands of times.
+const LOOKS: u64 = 160;
+
+/// The first word of a message.
+fn header(kind: u32, subtype: u32, flags: u32) -> [u8; 4] {
+    (kind | subtype << 24 | flags | 4 << 4 | 0x12 << 12).to_le_bytes()
+}
+
+fn raw(flags: u32) -> Vec<u8> {
+    header(6, 5, flags).to_vec()
+}
+
+/// A message of no payload with a checksum that fits.
+fn proven() -> Vec<u8> {
+    let message = raw(Header::CHECKSUM);
+    let crc = crc32c::crc32c(&message).to_le_bytes();
+    [message, crc.to_vec()].concat()
+}
+
+/// A message that tells its length, of no payload.
+fn empty() -> Vec<u8> {
+    [raw(Header::LENGTH), vec![0, 0]].concat()
+}
+
+/// A message that tells this length, and begins something else there.
+fn long(flags: u32, len: u16) -> Vec<u8> {
+    [raw(Header::LENGTH | flags), len.to_le_bytes().to_vec()].concat()
+}
+
+fn repeated(piece: &[u8]) -> Vec<u8> {
+    piece.iter().copied().cycle().take(HOSTILE_BYTES).collect()
+}
+
+/// As [`repeated`], with a byte of zero now and then.
+fn with_zeros(piece: &[u8], every: usize) -> Vec<u8> {
+    let mut bytes = repeated(piece);
+    bytes.iter_mut().skip(every).step_by(every).for_each(|byte| *byte = 0);
+    bytes
+}
+
+/// Two kinds of pieces, in stretches.
+fn in_turn(one: &[u8], other: &[u8], stretch: usize) -> Vec<u8> {
+    let (one, other) = (repeated(one), repeated(other));
+    (0..HOSTILE_BYTES).map(|at| if at / stretch % 2 == 0 { one[at] } else { other[at] }).collect()
+}
+
+fn collateral(formats: &str) -> Collateral {
+    let mut collateral = Collateral::default();
+    let clients = format!("<Collateral>{formats}</Collateral>");
+    collateral.add(clients.as_bytes()).expect("it is well-formed");
+    collateral
+}
+
+/// Messages and wreckage arranged so that each place asks for long searches.
+fn hostile() -> Vec<(&'static str, Vec<u8>)> {
+    let broken = raw(Header::CHECKSUM);
+    let printf = |text: &[u8]| [&header(2, 11, 0)[..], text].concat();
+    let text = |flags| header(2, 1, flags).to_vec();
+    let catalog = [&header(3, 1, 0)[..], &1u32.to_le_bytes(), &[0x11; 12]].concat();
+    let random = {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..HOSTILE_BYTES).map(|_| next()).collect()
+    };
+    vec![
+        ("broken checksums between messages that fit", repeated(&[broken.clone(), proven()].concat())),
+        ("broken checksums of texts between messages that fit", with_zeros(&[text(Header::CHECKSUM), proven()].concat(), 50_000)),
+        ("broken checksums behind lengths", repeated(&[empty(), empty(), empty(), broken.clone()].concat())),
+        ("wrong checksums behind lengths", repeated(&[empty(), empty(), long(Header::CHECKSUM, 0xFFF0)].concat())),
+        ("a checksum at every second place", repeated(&[0x06, 0x04])),
+        ("a length and a checksum at every place", repeated(&[0x36])),
+        ("long lengths and checksums at every third place", repeated(&[0x36, 0x3E, 0x7F])),
+        ("lengths that lead to checksums", in_turn(&long(0, 0xFFF8), &[0x06, 0x04], 1 << 16)),
+        ("lengths that lead to lengths that lead to checksums", in_turn(&long(0, 0x7FF8), &[0x36, 0x3E, 0x7F], 1 << 15)),
+        ("formats without end", repeated(&printf(b"%d%d"))),
+        ("formats that end late", with_zeros(&printf(b"%d%d"), 60_000)),
+        ("formats that end soon", with_zeros(&printf(b"%d%d"), 1_000)),
+        ("formats with texts that are missing", with_zeros(&[empty(), empty(), printf(b"%s%s")].concat(), 60_000)),
+        ("texts that end late", with_zeros(&text(0), 60_000)),
+        ("catalog messages whose floats are of either size", repeated(&catalog)),
+        ("catalog messages in formats", with_zeros(&[catalog.clone(), printf(b"%d")].concat(), 1_000)),
+        ("zeros", repeated(&[0])),
+        ("zeros between checksums", in_turn(&[0], &broken, 1 << 10)),
+        ("any bytes", random),
+    ]
+}
+
+#[test]
+fn no_input_takes_much_longer_than_its_length_is_worth() {
+    let floats: String = (0..20)
+        .map(|build| {
+            format!(
+                "<Client Name=\"c\"><Guids><Guid ID=\"{{00000000-0000-0000-0000-000000000000}}\" \
+                 Mask=\"{{00000000-0000-0000-0000-000000000000}}\"/></Guids><Builds><Build ID=\"{build}\"/></Builds>\
+                 <Catalog32><Format ID=\"1\">{} %f %s</Format></Catalog32></Client>",
+                "%d".repeat(build % 3)
+            )
+        })
+        .collect();
+    let collateral = collateral(&floats);
+    for (name, bytes) in hostile() {
+        let stream = Stream::new(&bytes, 0, &collateral, None);
+        count(&stream, true);
+        let looks = stream.searches.work() / bytes.len() as u64;
+        assert!(looks <= LOOKS, "{name}: each byte is looked at {looks} times");
+    }
+}
+
+#[test]
+fn a_search_of_many_is_the_search_of_one() {
+    // Whether a region was computed before does not show: from each place, a stream that begins there finds the same.
+    let collateral = Collateral::default();
+    for (name, bytes) in hostile() {
+        let bytes = &bytes[..300_000];
+        let stream = Stream::new(bytes, 0, &collateral, None);
+        count(&stream, true);
+        for at in (0..bytes.len()).step_by(7919) {
+            let fresh = Stream::new(&bytes[at..], at, &collateral, None);
+            assert_eq!(fresh.length(at, PAYLOAD_LIMIT), stream.length(at, PAYLOAD_LIMIT), "{name}: at {at}");
+            assert_eq!(fresh.step(at), stream.step(at), "{name}: at {at}");
+            assert_eq!(fresh.is_anchor(at), stream.is_anchor(at), "{name}: at {at}");
+        }
+    }
+}
