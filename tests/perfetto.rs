@@ -200,7 +200,7 @@ impl Scene {
             (op.flow, op.value) = (Flow::Source, i64::from(index) + 1);
             args.insert("source_location".into(), Arg::Text(text));
         }
-        if kind != OpKind::End && step.step_ns % 3 == 0 {
+        if kind != OpKind::End && step.step_ns.is_multiple_of(3) {
             let (index, text) = self.name(step.name);
             self.block().args.push(ops::Arg::new(0, ArgValue::Category(index)));
             op.args_len += 1;
