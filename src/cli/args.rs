@@ -17,7 +17,7 @@ use crate::model::Rate;
 use crate::pipeline::{EventDetail, TimeBound};
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 converted; 1 an input could not be converted; 2 wrong usage; 3 converted, but more was lost than --strict or \
+Exit status: 0 converted; 1 an input could not be converted, or a file that an option names cannot be used; 2 wrong usage; 3 converted, but more was lost than --strict or \
 --max-lost allow; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
 
 /// Converts binary traces of embedded systems to Perfetto traces.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::args::ReadArgs;
 use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, SourceName, UsageError, Verbosity, named_files, path_text, plan_recordings, reading, shown};
+use super::plan::{Place, PlanError, SourceName, Verbosity, named_files, path_text, plan_recordings, reading, shown};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
@@ -83,20 +83,20 @@ struct Checked {
 const SCHEMA_VERSION: u32 = 1;
 
 /// Checks all recordings.
-pub(super) fn main(args: &CheckArgs) -> Result<Status, UsageError> {
+pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     if args.metrics {
         return Ok(tell(&output, "the list", Ok(list::explained()), Status::Done));
     }
-    let Some(path) = &args.budget else { return Err(UsageError::new("name the budget with --budget")) };
+    let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget")) };
     let text = fs::read_to_string(path)
-        .map_err(|error| UsageError::new(format!("the budget {} cannot be read: {error}", shown(path))))?;
-    let budget = Budget::parse(&text).map_err(|error| UsageError::new(format!("{}: {error}", shown(path))))?;
+        .map_err(|error| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path))))?;
+    let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     let junit_output = args.junit.as_deref().map(Place::from_arg);
     let reads = [named_files(&args.read), vec![path.clone()]].concat();
     let recordings = plan_recordings(&args.inputs, [Some(&output), junit_output.as_ref()].into_iter().flatten(), &reads)?;
     if junit_output.as_ref() == Some(&output) {
-        return Err(UsageError::new(match output {
+        return Err(PlanError::usage(match output {
             Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
             Place::File(_) => "-o and --junit cannot both be written to one file; name another one",
         }));

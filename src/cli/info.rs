@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 
 use super::args::ReadArgs;
 use super::measure::tell;
-use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_sources, reading, recordings};
+use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_sources, reading, recordings};
 use super::progress::ProgressMeter;
 use super::source::{Opened, OpenedTogether, blame};
 use super::{Status, say};
@@ -41,7 +41,7 @@ pub(super) struct InfoPlan {
 }
 
 /// Plans what to look at.
-pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, UsageError> {
+pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, PlanError> {
     let sources = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
     check_sources(&sources)?;
     Ok(InfoPlan { recordings: recordings(sources), json: args.json, reading: reading(&args.read)? })

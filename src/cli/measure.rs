@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::write_text;
-use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_times, shown};
+use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times, shown};
 use super::progress::ProgressMeter;
 use super::source::{Opened, OpenedTogether, blame};
 use super::values::parse_time;
@@ -34,7 +34,7 @@ pub(super) struct PartArgs {
 
 impl PartArgs {
     /// What the pipeline is asked for.
-    pub(super) fn options(self, reading: &Reading) -> Result<Options, UsageError> {
+    pub(super) fn options(self, reading: &Reading) -> Result<Options, PlanError> {
         check_times(self.from, self.to)?;
         Ok(Options { from: self.from, to: self.to, threads: reading.threads, ..Options::default() })
     }
