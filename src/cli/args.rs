@@ -73,7 +73,14 @@ pub(super) struct InputArgs {
     #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// Of inputs that are directories, convert all files in them and below
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
+}
+
+/// Inputs that are not named one by one.
+#[derive(Debug, ClapArgs)]
+pub(super) struct MoreInputs {
+    /// Of inputs that are directories, take all files in them and below
     ///
     /// Left out are hidden ones, traces (*.perfetto-trace), and what is neither a file nor a link to one. Links to directories are not
     /// followed.
@@ -240,8 +247,11 @@ pub(super) struct StatsArgs {
     /// The recordings; `-` is standard input
     ///
     /// Each has statistics of its own. But FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
-    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
     pub(super) inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
 
     /// Where to write the statistics [default: standard output]
     #[arg(short, long, value_name = "OUT")]

@@ -7,9 +7,9 @@ use std::time::Instant;
 use clap::Args as ClapArgs;
 use serde::Serialize;
 
-use super::args::ReadArgs;
-use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, PlanError, SourceName, Verbosity, named_files, path_text, plan_recordings, reading, shown};
+use super::args::{MoreInputs, ReadArgs};
+use super::measure::{PartArgs, json, measure, tell, tell_problems};
+use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, named_files, path_text, plan_many, reading, shown};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
@@ -21,8 +21,11 @@ pub(super) struct CheckArgs {
     /// The recordings, or statistics that `stats --json` saved; `-` is standard input
     ///
     /// Each is checked on its own. But FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
-    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "metrics")]
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present_any = ["metrics", "files_from"])]
     pub(super) inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
 
     /// The limits: a TOML file with rules as `task.control.cpu_percent < 40`
     #[arg(short, long, value_name = "FILE", required_unless_present = "metrics")]
@@ -94,7 +97,8 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     let junit_output = args.junit.as_deref().map(Place::from_arg);
     let reads = [named_files(&args.read), vec![path.clone()]].concat();
-    let recordings = plan_recordings(&args.inputs, [Some(&output), junit_output.as_ref()].into_iter().flatten(), &reads)?;
+    let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, reads)?;
     if junit_output.as_ref() == Some(&output) {
         return Err(PlanError::usage(match output {
             Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
@@ -104,7 +108,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let reading = reading(&args.read)?;
     let options = args.part.options(&reading)?;
 
-    let mut status = Status::Done;
+    let mut status = tell_problems(&problems);
     let mut checked = Vec::new();
     for sources in &recordings {
         let started = Instant::now();

@@ -105,6 +105,12 @@ pub(super) fn losses_of(recording: &Recording) -> Losses {
     Losses { events: recording.events(), cases: totals.cases, lost_events: totals.at_least_lost, repairs: totals.repairs }
 }
 
+/// Says what was named and cannot be a recording. The status so far.
+pub(super) fn tell_problems(problems: &[String]) -> Status {
+    problems.iter().for_each(|problem| say(&format!("error: {problem}\n")));
+    if problems.is_empty() { Status::Done } else { Status::Failed }
+}
+
 /// Says what is known of the inputs: of those that failed always.
 pub(super) fn tell_inputs(inputs: &[InputReport], is_good: bool, verbosity: Verbosity) {
     if !is_good {

@@ -13,7 +13,7 @@ use self::inputs::{Found, FoundAll};
 use self::names::Named;
 use self::place::{FileId, file, is_same_file};
 pub(super) use self::place::{Place, SourceName, directory_of, path_text, shown};
-use super::args::{ConvertArgs, DumpArgs, ReadArgs, StatsArgs, When};
+use super::args::{ConvertArgs, DumpArgs, MoreInputs, ReadArgs, StatsArgs, When};
 use super::forms::{self, Form};
 use super::merging::{self, MergePlan};
 use super::values::MaxLost;
@@ -109,6 +109,8 @@ pub(super) struct DumpPlan {
 pub(super) struct StatsPlan {
     /// The inputs of each recording.
     pub(super) recordings: Vec<Vec<SourceName>>,
+    /// What was named and cannot be one, and why.
+    pub(super) problems: Vec<String>,
     pub(super) output: Place,
     pub(super) form: StatsForm,
     pub(super) from: Option<TimeBound>,
@@ -172,7 +174,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     check_times(args.from, args.to)?;
     check_standard_output(output.as_ref(), &reports, stdout_is_terminal)?;
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
-    let FoundAll { found, is_open } = inputs::find(&args.inputs, &own)?;
+    let FoundAll { found, is_open } = inputs::find(&args.inputs.inputs, &args.inputs.more, &own)?;
     let form = Form::from(&args.form);
     if let Some(output) = &output {
         form.check(output)?;
@@ -229,7 +231,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         });
     }
     let mut reads = named_files(&args.read);
-    reads.extend(args.inputs.files_from.as_deref().map(Place::from_arg).as_ref().and_then(file).map(Path::to_path_buf));
+    reads.extend(listed_in(&args.inputs.more));
     check_outputs(&jobs, &reports, &reads)?;
     if form.split_bytes.is_some() {
         check_parts(&jobs)?;
@@ -296,8 +298,8 @@ pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, PlanError> {
         (false, false, false) => StatsForm::Tables(args.rows),
     };
     check_times(args.from, args.to)?;
-    let recordings = plan_recordings(&args.inputs, [&output], &named_files(&args.read))?;
-    Ok(StatsPlan { recordings, output, form, from: args.from, to: args.to, reading: reading(&args.read)? })
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], named_files(&args.read))?;
+    Ok(StatsPlan { recordings, problems, output, form, from: args.from, to: args.to, reading: reading(&args.read)? })
 }
 
 /// The recordings that are to be read; none of them, nor of what else is read, is an output.
@@ -307,6 +309,50 @@ pub(super) fn plan_recordings<'a>(
     reads: &[PathBuf],
 ) -> Result<Vec<Vec<SourceName>>, PlanError> {
     let sources = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    check_recordings(&sources, outputs, reads)?;
+    Ok(recordings(sources))
+}
+
+/// The recordings that are to be read, of a command that takes many.
+#[derive(Debug)]
+pub(super) struct Recordings {
+    pub(super) recordings: Vec<Vec<SourceName>>,
+    /// What was named and cannot be one: sentences.
+    pub(super) problems: Vec<String>,
+}
+
+/// The recordings that are named, listed, or in directories; none of them, nor of what else is read, is an output.
+pub(super) fn plan_many(
+    inputs: &[PathBuf],
+    more: &MoreInputs,
+    outputs: &[&Place],
+    mut reads: Vec<PathBuf>,
+) -> Result<Recordings, PlanError> {
+    let own: Vec<FileId> = outputs.iter().filter_map(|place| FileId::of(file(place)?)).collect();
+    let mut sources = Vec::new();
+    let mut problems = Vec::new();
+    for Found { source, problem, .. } in inputs::find(inputs, more, &own)?.found {
+        match problem {
+            Some(problem) => problems.push(format!("{} {problem}", source.for_people())),
+            None => sources.push(source),
+        }
+    }
+    reads.extend(listed_in(more));
+    check_recordings(&sources, outputs.iter().copied(), &reads)?;
+    let recordings = if sources.is_empty() { Vec::new() } else { recordings(sources) };
+    Ok(Recordings { recordings, problems })
+}
+
+/// The file with a list of inputs.
+fn listed_in(more: &MoreInputs) -> Option<PathBuf> {
+    more.files_from.as_deref().map(Place::from_arg).as_ref().and_then(file).map(Path::to_path_buf)
+}
+
+fn check_recordings<'a>(
+    sources: &[SourceName],
+    outputs: impl IntoIterator<Item = &'a Place>,
+    reads: &[PathBuf],
+) -> Result<(), PlanError> {
     check_sources(sources.iter())?;
     for output in outputs.into_iter().filter_map(file) {
         let mut read = sources.iter().filter_map(|source| file(&source.place)).chain(reads.iter().map(PathBuf::as_path));
@@ -314,7 +360,7 @@ pub(super) fn plan_recordings<'a>(
             return usage(format!("{} is an input itself; name another output", shown(output)));
         }
     }
-    Ok(recordings(sources))
+    Ok(())
 }
 
 /// The files that options name to be read.
@@ -323,7 +369,7 @@ pub(super) fn named_files(args: &ReadArgs) -> Vec<PathBuf> {
 }
 
 /// Inputs that name their cores are one recording, others one each.
-pub(super) fn recordings(sources: Vec<SourceName>) -> Vec<Vec<SourceName>> {
+fn recordings(sources: Vec<SourceName>) -> Vec<Vec<SourceName>> {
     let is_one = sources.iter().all(|source| source.core.is_some());
     if is_one { vec![sources] } else { sources.into_iter().map(|source| vec![source]).collect() }
 }
@@ -378,7 +424,7 @@ fn check_standard_input<'a>(sources: impl Iterator<Item = &'a SourceName>) -> Re
     Ok(())
 }
 
-pub(super) fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName, IntoIter: Clone>) -> Result<(), PlanError> {
+fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName, IntoIter: Clone>) -> Result<(), PlanError> {
     let sources = sources.into_iter();
     check_standard_input(sources.clone())?;
     let with_core = sources.clone().filter(|source| source.core.is_some()).count();

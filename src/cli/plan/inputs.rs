@@ -14,7 +14,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::place::{FileId, Place, SourceName, path_from_bytes};
 use super::{PlanError, TRACE_EXTENSION, usage};
-use crate::cli::args::InputArgs;
+use crate::cli::args::MoreInputs;
 
 /// A list of inputs that is longer is none.
 const LIST_BYTES_MAX: u64 = 256 << 20;
@@ -38,9 +38,9 @@ pub(super) struct FoundAll {
 }
 
 /// Finds all inputs. What is among `own` (the reports of this run) is none.
-pub(super) fn find(args: &InputArgs, own: &[FileId]) -> Result<FoundAll, PlanError> {
+pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId]) -> Result<FoundAll, PlanError> {
     let globs = Globs::new(&args.glob)?;
-    let mut names = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    let mut names = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
     if let Some(list) = &args.files_from {
         if list.as_os_str() == "-" && names.iter().any(|name| name.place == Place::Standard) {
             return usage("standard input (-) can be read only once: it is an input and the list of --files-from");
@@ -59,8 +59,7 @@ pub(super) fn find(args: &InputArgs, own: &[FileId]) -> Result<FoundAll, PlanErr
             }
             _ => {
                 let is_unasked = !args.recursive && source.core.is_none() && self::is_folder(&source);
-                let problem =
-                    is_unasked.then(|| "is a directory, not a recording; --recursive converts the files in it".to_owned());
+                let problem = is_unasked.then(|| "is a directory, not a recording; --recursive takes the files in it".to_owned());
                 let within = source.file_name().into();
                 found.push(Found { source, within, problem });
             }
