@@ -377,6 +377,29 @@ fn a_drift_is_found_and_taken_out() {
 }
 
 #[test]
+fn what_is_moved_beyond_all_time_is_told() {
+    let captures: Vec<Capture> = captures().into_iter().filter(|capture| ["left", "right"].contains(&capture.name)).collect();
+    let last_ns = alone(&captures[1], &options(Cut::WHOLE)).instants.iter().map(|instant| instant.ts).max().unwrap();
+    // All of it: there is nothing to draw.
+    for cut in [Cut::WHOLE, Cut::SMALL] {
+        let error = merge(&captures, &[None, Some(i64::MAX)], &Alignment::default(), &options(cut)).map(|_| ()).unwrap_err();
+        assert!(
+            error.to_string().starts_with("all of right would lie beyond the end of a trace's time, 9223372036.8"),
+            "{error}"
+        );
+    }
+    // Its end only: those events are counted, at the end of all time.
+    let offset = i64::MAX - (last_ns / 2) as i64;
+    let (bytes, converted) = merge(&captures, &[None, Some(offset)], &Alignment::default(), &options(Cut::WHOLE)).unwrap();
+    let entry = |input: usize| converted.inputs[input].ledger.entries().iter().find(|entry| entry.kind.code == "beyond_time");
+    assert!(entry(0).is_none());
+    let beyond = entry(1).unwrap().count;
+    assert!(beyond > 0 && beyond < converted.inputs[1].events, "{beyond} of {}", converted.inputs[1].events);
+    let merged = Trace::parse(&bytes).unwrap();
+    assert!(merged.instants.iter().any(|instant| instant.ts == i64::MAX as u64));
+}
+
+#[test]
 fn statistics_are_one_for_each_recording() {
     let options = Options { statistics: true, ..options(Cut::SMALL) };
     let (_, converted) = merge(&captures(), &[], &Alignment::default(), &options).unwrap();

@@ -37,12 +37,26 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
             desk.run(&format!("{command} a.bin {option}")).ends(2).says(&[said, "try '--help'"]);
         }
     }
-    // What is in a file is no matter of usage.
+    // What is in a file, or that there is none, is no matter of usage.
+    desk.put("broken.toml", b"rules = [");
+    for (line, said) in [
+        ("a.bin --collateral gone.xml", "--collateral gone.xml cannot be read"),
+        ("stats a.bin --elf gone.elf", "--elf gone.elf cannot be read"),
+        ("check -b gone.toml a.bin", "the budget gone.toml cannot be read"),
+        ("check -b broken.toml a.bin", "broken.toml: line 1"),
+        ("--files-from gone -o out/", "the list gone (--files-from) cannot be read"),
+        ("gone.bin", "gone.bin"),
+    ] {
+        let ran = desk.run(line).ends(1).says(&[said]);
+        assert!(!ran.stderr.contains("try '--help'"), "{}", ran.stderr);
+    }
     let profile = [&b"\xAA\x55"[..], &demo()].concat();
     desk.put("p.bin", &profile);
-    desk.run("--format miniprofiler --elf a.bin p.bin").ends(1).says(&["--elf: `a.bin` is not an ELF file"]);
+    desk.run("--format miniprofiler --elf a.bin p.bin").ends(1).says(&[
+        "--elf: `a.bin` is not an ELF file; the linker's output is expected, the one that the flashed image was made from",
+    ]);
     desk.run("--format miniprofiler --elf a.bin --require-elf-match p.bin").ends(1);
-    assert_eq!(desk.names(), ["a.bin", "b.toml", "p.bin"]);
+    assert_eq!(desk.names(), ["a.bin", "b.toml", "broken.toml", "p.bin"]);
 }
 
 #[test]

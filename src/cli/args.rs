@@ -17,7 +17,7 @@ use crate::model::Rate;
 use crate::pipeline::{EventDetail, TimeBound};
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 converted; 1 an input could not be converted; 2 wrong usage; 3 converted, but more was lost than --strict or \
+Exit status: 0 converted; 1 an input could not be converted, or a file that an option names cannot be used; 2 wrong usage; 3 converted, but more was lost than --strict or \
 --max-lost allow; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
 
 /// Converts binary traces of embedded systems to Perfetto traces.
@@ -73,7 +73,14 @@ pub(super) struct InputArgs {
     #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// Of inputs that are directories, convert all files in them and below
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
+}
+
+/// Inputs that are not named one by one.
+#[derive(Debug, ClapArgs)]
+pub(super) struct MoreInputs {
+    /// Of inputs that are directories, take all files in them and below
     ///
     /// Left out are hidden ones, traces (*.perfetto-trace), and what is neither a file nor a link to one. Links to directories are not
     /// followed.
@@ -240,8 +247,11 @@ pub(super) struct StatsArgs {
     /// The recordings; `-` is standard input
     ///
     /// Each has statistics of its own. But FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
-    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
     pub(super) inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
 
     /// Where to write the statistics [default: standard output]
     #[arg(short, long, value_name = "OUT")]

@@ -7,9 +7,9 @@ use std::time::Instant;
 use clap::Args as ClapArgs;
 use serde::Serialize;
 
-use super::args::ReadArgs;
-use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, SourceName, UsageError, Verbosity, named_files, path_text, plan_recordings, reading, shown};
+use super::args::{MoreInputs, ReadArgs};
+use super::measure::{PartArgs, json, measure, tell, tell_problems};
+use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, named_files, path_text, plan_many, reading, shown};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
@@ -21,8 +21,11 @@ pub(super) struct CheckArgs {
     /// The recordings, or statistics that `stats --json` saved; `-` is standard input
     ///
     /// Each is checked on its own. But FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
-    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "metrics")]
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present_any = ["metrics", "files_from"])]
     pub(super) inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
 
     /// The limits: a TOML file with rules as `task.control.cpu_percent < 40`
     #[arg(short, long, value_name = "FILE", required_unless_present = "metrics")]
@@ -83,20 +86,21 @@ struct Checked {
 const SCHEMA_VERSION: u32 = 1;
 
 /// Checks all recordings.
-pub(super) fn main(args: &CheckArgs) -> Result<Status, UsageError> {
+pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     if args.metrics {
         return Ok(tell(&output, "the list", Ok(list::explained()), Status::Done));
     }
-    let Some(path) = &args.budget else { return Err(UsageError::new("name the budget with --budget")) };
+    let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget")) };
     let text = fs::read_to_string(path)
-        .map_err(|error| UsageError::new(format!("the budget {} cannot be read: {error}", shown(path))))?;
-    let budget = Budget::parse(&text).map_err(|error| UsageError::new(format!("{}: {error}", shown(path))))?;
+        .map_err(|error| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path))))?;
+    let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     let junit_output = args.junit.as_deref().map(Place::from_arg);
     let reads = [named_files(&args.read), vec![path.clone()]].concat();
-    let recordings = plan_recordings(&args.inputs, [Some(&output), junit_output.as_ref()].into_iter().flatten(), &reads)?;
+    let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, reads)?;
     if junit_output.as_ref() == Some(&output) {
-        return Err(UsageError::new(match output {
+        return Err(PlanError::usage(match output {
             Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
             Place::File(_) => "-o and --junit cannot both be written to one file; name another one",
         }));
@@ -104,7 +108,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, UsageError> {
     let reading = reading(&args.read)?;
     let options = args.part.options(&reading)?;
 
-    let mut status = Status::Done;
+    let mut status = tell_problems(&problems);
     let mut checked = Vec::new();
     for sources in &recordings {
         let started = Instant::now();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::ReadArgs;
 use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, UsageError, named_files, path_text, plan_recordings, reading, shown};
+use super::plan::{Place, PlanError, named_files, path_text, plan_recordings, reading, shown};
 use super::values::parse_time;
 use super::{Status, say};
 use crate::metrics::diff::{Change, Diff, DiffOptions, diff};
@@ -81,7 +81,7 @@ struct DiffFile<'a> {
 const SCHEMA_VERSION: u32 = 1;
 
 /// Compares the two.
-pub(super) fn main(args: &DiffArgs) -> Result<Status, UsageError> {
+pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     let reading = reading(&args.read)?;
     let part = args.part.options(&reading)?;
@@ -90,7 +90,7 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, UsageError> {
         plans.extend(plan_recordings(std::slice::from_ref(input), [&output], &named_files(&args.read))?);
     }
     if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
-        return Err(UsageError::new("standard input (-) can be read only once"));
+        return Err(PlanError::usage("standard input (-) can be read only once"));
     }
     let measured: Vec<Option<Vec<Figure>>> = plans.iter().map(|sources| measure(sources, &reading, &part, &output).1).collect();
     let [Some(base), Some(new)] = &measured[..] else { return Ok(Status::Failed) };

@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 
 use super::merging::os_from_bytes;
 use super::output::{Complete, Output, cannot_write};
-use super::plan::{Place, TRACE_EXTENSION, UsageError, shown};
+use super::plan::{Place, PlanError, TRACE_EXTENSION, shown};
 use crate::model::{Nanos, whole_number};
 use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Options, Progress, Recording, TimeBound};
 
@@ -93,15 +93,15 @@ impl Form {
     }
 
     /// Checks what can be said before anything is read.
-    pub(super) fn check(&self, output: &Place) -> Result<(), UsageError> {
+    pub(super) fn check(&self, output: &Place) -> Result<(), PlanError> {
         let is_one = |path: &Path| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         match output {
             Place::Standard if self.split_bytes.is_some() => {
-                Err(UsageError::new("--split-size writes several files, and standard output is one; name a file with -o"))
+                Err(PlanError::usage("--split-size writes several files, and standard output is one; name a file with -o"))
             }
             Place::File(path) if self.split_bytes.is_some() && is_one(path) => {
                 let path = shown(path);
-                Err(UsageError::new(format!(
+                Err(PlanError::usage(format!(
                     "--split-size writes several files, and {path} is a device or a pipe; name a file with -o"
                 )))
             }

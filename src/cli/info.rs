@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::args::ReadArgs;
-use super::measure::tell;
-use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_sources, reading, recordings};
+use super::args::{MoreInputs, ReadArgs};
+use super::measure::{tell, tell_problems};
+use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
 use super::source::{Opened, OpenedTogether, blame};
 use super::{Status, say};
@@ -20,8 +20,11 @@ pub(super) struct InfoArgs {
     /// The recordings; `-` is standard input
     ///
     /// FILE@0 FILE@1 … are the cores of one recording, as for a conversion.
-    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
     inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    more: MoreInputs,
 
     /// For scripts: with everything by name
     #[arg(long)]
@@ -36,15 +39,16 @@ pub(super) struct InfoArgs {
 pub(super) struct InfoPlan {
     /// The inputs of each recording.
     recordings: Vec<Vec<SourceName>>,
+    /// What was named and cannot be one, and why.
+    problems: Vec<String>,
     json: bool,
     reading: Reading,
 }
 
 /// Plans what to look at.
-pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, UsageError> {
-    let sources = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
-    check_sources(&sources)?;
-    Ok(InfoPlan { recordings: recordings(sources), json: args.json, reading: reading(&args.read)? })
+pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, PlanError> {
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[], Vec::new())?;
+    Ok(InfoPlan { recordings, problems, json: args.json, reading: reading(&args.read)? })
 }
 
 /// Looks at everything. One recording that fails does not stop the others.
@@ -52,7 +56,7 @@ pub(super) fn run(plan: &InfoPlan) -> Status {
     let infos: Vec<RecordingInfo> = plan.recordings.iter().map(|sources| survey(plan, sources)).collect();
     let failed: Vec<&InputReport> = infos.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
     failed.iter().for_each(|input| say(&summary(input, false)));
-    let status = if failed.is_empty() { Status::Done } else { Status::Failed };
+    let status = if failed.is_empty() { Status::Done } else { Status::Failed }.max(tell_problems(&plan.problems));
     tell(&Place::Standard, "the contents", told(plan, infos), status)
 }
 

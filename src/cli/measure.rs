@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::write_text;
-use super::plan::{Place, Reading, SourceName, UsageError, Verbosity, check_times, shown};
+use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times, shown};
 use super::progress::ProgressMeter;
 use super::source::{Opened, OpenedTogether, blame};
 use super::values::parse_time;
@@ -34,7 +34,7 @@ pub(super) struct PartArgs {
 
 impl PartArgs {
     /// What the pipeline is asked for.
-    pub(super) fn options(self, reading: &Reading) -> Result<Options, UsageError> {
+    pub(super) fn options(self, reading: &Reading) -> Result<Options, PlanError> {
         check_times(self.from, self.to)?;
         Ok(Options { from: self.from, to: self.to, threads: reading.threads, ..Options::default() })
     }
@@ -103,6 +103,12 @@ fn read_saved(path: &Path) -> Option<Result<(Vec<Figure>, u64), String>> {
 pub(super) fn losses_of(recording: &Recording) -> Losses {
     let totals = recording.losses;
     Losses { events: recording.events(), cases: totals.cases, lost_events: totals.at_least_lost, repairs: totals.repairs }
+}
+
+/// Says what was named and cannot be a recording. The status so far.
+pub(super) fn tell_problems(problems: &[String]) -> Status {
+    problems.iter().for_each(|problem| say(&format!("error: {problem}\n")));
+    if problems.is_empty() { Status::Done } else { Status::Failed }
 }
 
 /// Says what is known of the inputs: of those that failed always.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 
-use super::plan::{Job, Place, SourceName, UsageError};
+use super::plan::{Job, Place, PlanError, SourceName};
 use super::values::parse_signed_time;
 use crate::pipeline::{Alignment, Recording, Source};
 
@@ -60,10 +60,10 @@ pub(super) struct RecordingPlan {
 }
 
 /// Plans a merge of these inputs.
-pub(super) fn plan(args: &MergeArgs, sources: &[SourceName]) -> Result<MergePlan, UsageError> {
+pub(super) fn plan(args: &MergeArgs, sources: &[SourceName]) -> Result<MergePlan, PlanError> {
     let groups = groups(sources);
     if groups.len() < 2 {
-        return Err(UsageError::new(
+        return Err(PlanError::usage(
             "--merge puts several recordings into one trace, and there is only one; leave it out, or name more inputs",
         ));
     }
@@ -84,16 +84,16 @@ pub(super) fn plan(args: &MergeArgs, sources: &[SourceName]) -> Result<MergePlan
         let mut found = groups.iter().enumerate().filter(|(_, group)| group.iter().any(names_it)).map(|(index, _)| index);
         let (first, other) = (found.next(), found.next());
         let Some(recording) = first.and_then(|index| recordings.get_mut(index)) else {
-            return Err(UsageError::new(format!("--offset {}: no input is called so", argument.display())));
+            return Err(PlanError::usage(format!("--offset {}: no input is called so", argument.display())));
         };
         if other.is_some() {
-            return Err(UsageError::new(format!(
+            return Err(PlanError::usage(format!(
                 "--offset {}: several inputs are called so; name one with its directory",
                 argument.display()
             )));
         }
         if recording.offset_ns.replace(offset_ns).is_some() {
-            return Err(UsageError::new(format!("--offset {}: this recording has an offset already", argument.display())));
+            return Err(PlanError::usage(format!("--offset {}: this recording has an offset already", argument.display())));
         }
     }
     let alignment = Alignment { sync_marker: args.sync_marker.clone(), correct_drift: args.correct_drift };
@@ -132,8 +132,8 @@ fn groups(sources: &[SourceName]) -> Vec<&[SourceName]> {
     groups
 }
 
-fn parse_offset(argument: &OsStr) -> Result<(&OsStr, i64), UsageError> {
-    let wrong = |why: &str| UsageError::new(format!("--offset {}: {why}", argument.display()));
+fn parse_offset(argument: &OsStr) -> Result<(&OsStr, i64), PlanError> {
+    let wrong = |why: &str| PlanError::usage(format!("--offset {}: {why}", argument.display()));
     let bytes = argument.as_encoded_bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'=').filter(|&at| at > 0);
     let at = at.ok_or_else(|| wrong("an input and a time are expected, e.g. b.bin=-1.5ms"))?;

@@ -1,6 +1,6 @@
 //! The command line: [`args`] as typed → a [`plan`] → the work. The only part of the program that prints.
 //!
-//! Exit status: 0 converted; 1 could not convert; 2 wrong usage; 3 converted, but beyond the asked loss limit; 130 stopped by a
+//! Exit status: 0 converted; 1 could not convert, or a file that an option names cannot be used; 2 wrong usage; 3 converted, but beyond the asked loss limit; 130 stopped by a
 //! signal. In a batch the worst one counts: 1 over 3 over 0.
 
 mod args;
@@ -72,17 +72,17 @@ pub fn main() -> ExitCode {
     let status = match args.command {
         Some(Command::Dump(args)) => match plan::plan_dump(&args) {
             Ok(plan) => dump::run(&plan),
-            Err(error) => wrong_usage(&error),
+            Err(error) => refuse(&error),
         },
         Some(Command::Stats(args)) => match plan::plan_stats(&args) {
             Ok(plan) => stats::run(&plan),
-            Err(error) => wrong_usage(&error),
+            Err(error) => refuse(&error),
         },
-        Some(Command::Check(args)) => check::main(&args).unwrap_or_else(|error| wrong_usage(&error)),
-        Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| wrong_usage(&error)),
+        Some(Command::Check(args)) => check::main(&args).unwrap_or_else(|error| refuse(&error)),
+        Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Info(args)) => match info::plan(&args) {
             Ok(plan) => info::run(&plan),
-            Err(error) => wrong_usage(&error),
+            Err(error) => refuse(&error),
         },
         Some(Command::Formats(args)) => formats::run(&args),
         Some(Command::Completions(args)) => manual::completions(&args),
@@ -93,19 +93,28 @@ pub fn main() -> ExitCode {
             #[cfg(feature = "serve")]
             Ok(plan) => match open::plan_open(&args.convert.open, &plan) {
                 Ok(open) => open::after(open.as_ref(), batch::run(&plan)),
-                Err(error) => wrong_usage(&error),
+                Err(error) => refuse(&error),
             },
             #[cfg(not(feature = "serve"))]
             Ok(plan) => batch::run(&plan),
-            Err(error) => wrong_usage(&error),
+            Err(error) => refuse(&error),
         },
     };
     status.into()
 }
 
-fn wrong_usage(error: &plan::UsageError) -> Status {
-    say(&format!("error: {error}\n\nFor more information, try '--help'.\n"));
-    Status::WrongUsage
+/// Says why nothing is done. A file that cannot be used fails as an input does; the help is of no use then.
+fn refuse(error: &plan::PlanError) -> Status {
+    match error {
+        plan::PlanError::Usage(_) => {
+            say(&format!("error: {error}\n\nFor more information, try '--help'.\n"));
+            Status::WrongUsage
+        }
+        plan::PlanError::File(_) => {
+            say(&format!("error: {error}\n"));
+            Status::Failed
+        }
+    }
 }
 
 /// Tells people on standard error. That it is closed or full is no reason to fail.

@@ -13,7 +13,7 @@ use self::inputs::{Found, FoundAll};
 use self::names::Named;
 use self::place::{FileId, file, is_same_file};
 pub(super) use self::place::{Place, SourceName, directory_of, path_text, shown};
-use super::args::{ConvertArgs, DumpArgs, ReadArgs, StatsArgs, When};
+use super::args::{ConvertArgs, DumpArgs, MoreInputs, ReadArgs, StatsArgs, When};
 use super::forms::{self, Form};
 use super::merging::{self, MergePlan};
 use super::values::MaxLost;
@@ -24,14 +24,20 @@ use crate::pipeline::{Options, TimeBound};
 /// What the names of outputs end with.
 pub(super) const TRACE_EXTENSION: &str = "perfetto-trace";
 
-/// Wrong usage, with the way out.
+/// Why nothing is done, with the way out.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct UsageError(String);
+pub(super) enum PlanError {
+    /// The command line is wrong, whatever is in any file.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that an option names cannot be read, or is not what it should be.
+    #[error("{0}")]
+    File(String),
+}
 
-impl UsageError {
-    pub(super) fn new(message: impl Into<String>) -> UsageError {
-        UsageError(message.into())
+impl PlanError {
+    pub(super) fn usage(message: impl Into<String>) -> PlanError {
+        PlanError::Usage(message.into())
     }
 }
 
@@ -103,6 +109,8 @@ pub(super) struct DumpPlan {
 pub(super) struct StatsPlan {
     /// The inputs of each recording.
     pub(super) recordings: Vec<Vec<SourceName>>,
+    /// What was named and cannot be one, and why.
+    pub(super) problems: Vec<String>,
     pub(super) output: Place,
     pub(super) form: StatsForm,
     pub(super) from: Option<TimeBound>,
@@ -159,14 +167,14 @@ pub(super) enum Verbosity {
 }
 
 /// Plans a conversion.
-pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Result<ConvertPlan, UsageError> {
+pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Result<ConvertPlan, PlanError> {
     let place = |path: &Option<PathBuf>| path.as_deref().map(Place::from_arg);
     let output = place(&args.output);
     let reports = Reports { json: place(&args.report), markdown: place(&args.report_md), junit: place(&args.junit) };
     check_times(args.from, args.to)?;
     check_standard_output(output.as_ref(), &reports, stdout_is_terminal)?;
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
-    let FoundAll { found, is_open } = inputs::find(&args.inputs, &own)?;
+    let FoundAll { found, is_open } = inputs::find(&args.inputs.inputs, &args.inputs.more, &own)?;
     let form = Form::from(&args.form);
     if let Some(output) = &output {
         form.check(output)?;
@@ -223,7 +231,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         });
     }
     let mut reads = named_files(&args.read);
-    reads.extend(args.inputs.files_from.as_deref().map(Place::from_arg).as_ref().and_then(file).map(Path::to_path_buf));
+    reads.extend(listed_in(&args.inputs.more));
     check_outputs(&jobs, &reports, &reads)?;
     if form.split_bytes.is_some() {
         check_parts(&jobs)?;
@@ -260,7 +268,7 @@ fn check_standard_output(
     output: Option<&Place>,
     reports: &Reports<Option<Place>>,
     stdout_is_terminal: bool,
-) -> Result<(), UsageError> {
+) -> Result<(), PlanError> {
     let all = output.map(|output| ("-o", output)).into_iter().chain(reports.wanted());
     let standard: Vec<&str> = all.filter(|(_, place)| **place == Place::Standard).map(|(option, _)| option).collect();
     if let [one, two, ..] = standard.as_slice() {
@@ -273,7 +281,7 @@ fn check_standard_output(
 }
 
 /// Plans a dump.
-pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, UsageError> {
+pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     let recordings = plan_recordings(std::slice::from_ref(&args.input), [&output], &named_files(&args.read))?;
     let source = recordings.into_iter().flatten().next().unwrap_or(SourceName { place: Place::Standard, core: None });
@@ -281,7 +289,7 @@ pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, UsageError> {
 }
 
 /// Plans statistics.
-pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, UsageError> {
+pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     let form = match (args.json, args.csv, args.folded) {
         (true, ..) => StatsForm::Json,
@@ -290,8 +298,8 @@ pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, UsageError> {
         (false, false, false) => StatsForm::Tables(args.rows),
     };
     check_times(args.from, args.to)?;
-    let recordings = plan_recordings(&args.inputs, [&output], &named_files(&args.read))?;
-    Ok(StatsPlan { recordings, output, form, from: args.from, to: args.to, reading: reading(&args.read)? })
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], named_files(&args.read))?;
+    Ok(StatsPlan { recordings, problems, output, form, from: args.from, to: args.to, reading: reading(&args.read)? })
 }
 
 /// The recordings that are to be read; none of them, nor of what else is read, is an output.
@@ -299,8 +307,52 @@ pub(super) fn plan_recordings<'a>(
     inputs: &[PathBuf],
     outputs: impl IntoIterator<Item = &'a Place>,
     reads: &[PathBuf],
-) -> Result<Vec<Vec<SourceName>>, UsageError> {
+) -> Result<Vec<Vec<SourceName>>, PlanError> {
     let sources = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    check_recordings(&sources, outputs, reads)?;
+    Ok(recordings(sources))
+}
+
+/// The recordings that are to be read, of a command that takes many.
+#[derive(Debug)]
+pub(super) struct Recordings {
+    pub(super) recordings: Vec<Vec<SourceName>>,
+    /// What was named and cannot be one: sentences.
+    pub(super) problems: Vec<String>,
+}
+
+/// The recordings that are named, listed, or in directories; none of them, nor of what else is read, is an output.
+pub(super) fn plan_many(
+    inputs: &[PathBuf],
+    more: &MoreInputs,
+    outputs: &[&Place],
+    mut reads: Vec<PathBuf>,
+) -> Result<Recordings, PlanError> {
+    let own: Vec<FileId> = outputs.iter().filter_map(|place| FileId::of(file(place)?)).collect();
+    let mut sources = Vec::new();
+    let mut problems = Vec::new();
+    for Found { source, problem, .. } in inputs::find(inputs, more, &own)?.found {
+        match problem {
+            Some(problem) => problems.push(format!("{} {problem}", source.for_people())),
+            None => sources.push(source),
+        }
+    }
+    reads.extend(listed_in(more));
+    check_recordings(&sources, outputs.iter().copied(), &reads)?;
+    let recordings = if sources.is_empty() { Vec::new() } else { recordings(sources) };
+    Ok(Recordings { recordings, problems })
+}
+
+/// The file with a list of inputs.
+fn listed_in(more: &MoreInputs) -> Option<PathBuf> {
+    more.files_from.as_deref().map(Place::from_arg).as_ref().and_then(file).map(Path::to_path_buf)
+}
+
+fn check_recordings<'a>(
+    sources: &[SourceName],
+    outputs: impl IntoIterator<Item = &'a Place>,
+    reads: &[PathBuf],
+) -> Result<(), PlanError> {
     check_sources(sources.iter())?;
     for output in outputs.into_iter().filter_map(file) {
         let mut read = sources.iter().filter_map(|source| file(&source.place)).chain(reads.iter().map(PathBuf::as_path));
@@ -308,7 +360,7 @@ pub(super) fn plan_recordings<'a>(
             return usage(format!("{} is an input itself; name another output", shown(output)));
         }
     }
-    Ok(recordings(sources))
+    Ok(())
 }
 
 /// The files that options name to be read.
@@ -317,20 +369,20 @@ pub(super) fn named_files(args: &ReadArgs) -> Vec<PathBuf> {
 }
 
 /// Inputs that name their cores are one recording, others one each.
-pub(super) fn recordings(sources: Vec<SourceName>) -> Vec<Vec<SourceName>> {
+fn recordings(sources: Vec<SourceName>) -> Vec<Vec<SourceName>> {
     let is_one = sources.iter().all(|source| source.core.is_some());
     if is_one { vec![sources] } else { sources.into_iter().map(|source| vec![source]).collect() }
 }
 
 /// How inputs are read.
-pub(super) fn reading(args: &ReadArgs) -> Result<Reading, UsageError> {
+pub(super) fn reading(args: &ReadArgs) -> Result<Reading, PlanError> {
     let verbosity = match (args.quiet, args.verbose) {
         (true, _) => Verbosity::Quiet,
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
-    args.own.check_texts().map_err(UsageError)?;
-    let own = args.own.read().map_err(UsageError)?;
+    args.own.check_texts().map_err(PlanError::Usage)?;
+    let own = args.own.read().map_err(PlanError::File)?;
     let format_options = FormatOptions {
         clock: args.clock_hz,
         mode: args.mode.map(Into::into),
@@ -349,11 +401,11 @@ pub(super) fn reading(args: &ReadArgs) -> Result<Reading, UsageError> {
     })
 }
 
-fn usage<T>(message: impl Into<String>) -> Result<T, UsageError> {
-    Err(UsageError(message.into()))
+fn usage<T>(message: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Usage(message.into()))
 }
 
-pub(super) fn check_times(from: Option<TimeBound>, to: Option<TimeBound>) -> Result<(), UsageError> {
+pub(super) fn check_times(from: Option<TimeBound>, to: Option<TimeBound>) -> Result<(), PlanError> {
     match (from, to) {
         (Some(TimeBound::Absolute(from)), Some(TimeBound::Absolute(to)))
         | (Some(TimeBound::AfterStart(from)), Some(TimeBound::AfterStart(to)))
@@ -365,14 +417,14 @@ pub(super) fn check_times(from: Option<TimeBound>, to: Option<TimeBound>) -> Res
     }
 }
 
-fn check_standard_input<'a>(sources: impl Iterator<Item = &'a SourceName>) -> Result<(), UsageError> {
+fn check_standard_input<'a>(sources: impl Iterator<Item = &'a SourceName>) -> Result<(), PlanError> {
     if sources.filter(|source| source.place == Place::Standard).count() > 1 {
         return usage("standard input (-) can be read only once");
     }
     Ok(())
 }
 
-pub(super) fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName, IntoIter: Clone>) -> Result<(), UsageError> {
+fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName, IntoIter: Clone>) -> Result<(), PlanError> {
     let sources = sources.into_iter();
     check_standard_input(sources.clone())?;
     let with_core = sources.clone().filter(|source| source.core.is_some()).count();
@@ -395,7 +447,7 @@ pub(super) fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName
 }
 
 /// No file of a trace that is split may have the name of an input.
-fn check_parts(jobs: &[Job]) -> Result<(), UsageError> {
+fn check_parts(jobs: &[Job]) -> Result<(), PlanError> {
     let outputs: HashSet<PathBuf> = jobs.iter().filter_map(|job| file(&job.output)).map(absolute).collect();
     for input in jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place)) {
         if forms::wholes(&absolute(input)).any(|whole| outputs.contains(&whole)) {
@@ -413,7 +465,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// No output may be an input, another output, a report, or what else is read.
-fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>, reads: &[PathBuf]) -> Result<(), UsageError> {
+fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>, reads: &[PathBuf]) -> Result<(), PlanError> {
     let input_files = jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place));
     let inputs: HashSet<FileId> = input_files.chain(reads.iter().map(PathBuf::as_path)).filter_map(FileId::of).collect();
     let is_input = |path: &Path| FileId::of(path).is_some_and(|id| inputs.contains(&id));

@@ -1,7 +1,7 @@
 //! `traceconv stats INPUT...`: the statistics of each recording, as tables, as JSON, as one long table, or as folded stacks.
 
 use super::Status;
-use super::measure::{gather, losses_of, tell, tell_inputs};
+use super::measure::{gather, losses_of, tell, tell_inputs, tell_problems};
 use super::plan::{SourceName, StatsForm, StatsPlan};
 use crate::metrics::{csv, figures};
 use crate::pipeline::Options;
@@ -10,7 +10,7 @@ use crate::stats::text;
 
 /// Gathers and tells everything. One recording that fails does not stop the others.
 pub(super) fn run(plan: &StatsPlan) -> Status {
-    let mut status = Status::Done;
+    let mut status = tell_problems(&plan.problems);
     let mut recordings = Vec::new();
     let options = Options { from: plan.from, to: plan.to, threads: plan.reading.threads, ..Options::default() };
     let mut told = if plan.form == StatsForm::Csv { csv::HEADING.to_owned() } else { String::new() };

@@ -149,7 +149,9 @@ fn text(sample: &[u8]) -> Option<Signature> {
     if std::str::from_utf8(start).is_err_and(|error| error.valid_up_to() + 4 < start.len()) {
         return None;
     }
-    let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+    let mut lines = start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    // The first one in which something stands.
+    let line = lines.find(|line| line.iter().any(|byte| !byte.is_ascii_control())).unwrap_or_default();
     if line.starts_with(b"{\"traceEvents\"") || line.starts_with(b"[{\"") || line.starts_with(b"{\"displayTimeUnit\"") {
         return doubtful("a JSON trace".into(), "it needs no conversion: open it at https://ui.perfetto.dev");
     }
@@ -167,7 +169,8 @@ fn text(sample: &[u8]) -> Option<Signature> {
     }
     let shown: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(40).collect();
     let advice = "text is read as a recording only if it is plain hex digits or base64";
-    doubtful(format!("a text file (it starts with {shown:?})"), advice)
+    let what = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };
+    doubtful(format!("a text file ({what})"), advice)
 }
 
 /// `:10000000…` or `S1130000…`: a start code and nothing but hex digits.
@@ -209,6 +212,8 @@ mod tests {
         assert_eq!(what(&[0xff; 100]), "0xFF in every byte, as erased or never written memory has it");
         assert_eq!(what(&[0; 100]), "0x00 in every byte, as erased or never written memory has it");
         assert_eq!(what(b"Dear reader,\nthis is text."), "a text file (it starts with \"Dear reader,\")");
+        assert_eq!(what(b"\r\n \t\n\x1b\n  third line\n"), "a text file (it starts with \"third line\")");
+        assert_eq!(what(b"\n \r\n\n"), "a text file (it starts with blank lines)");
         assert_eq!(what("Zeit in µs\n".as_bytes()), "a text file (it starts with \"Zeit in µs\")");
         assert_eq!(what(b"\xff\xfe0\0" as &[u8]), "text in UTF-16");
         assert_eq!(what(b"{\"traceEvents\":[]}"), "a JSON trace");

@@ -1,6 +1,13 @@
 //! A recording's own time → the time of a trace that has other recordings too.
 
-use crate::model::{ClockReadings, EventBatch, EventKind, Nanos, Packed, SideClock};
+use crate::model::{ClockReadings, EventBatch, EventKind, LossKind, Nanos, Packed, Severity, SideClock};
+
+/// Events that a merge moved out of the time that a trace has.
+pub const BEYOND_TIME: LossKind = LossKind {
+    code: "beyond_time",
+    text: "events lie beyond the end of a trace's time (292 years) and are drawn there",
+    severity: Severity::Loss,
+};
 
 /// How the times of a recording become those of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +56,12 @@ impl ClockMap {
         time.saturating_add(self.offset_ns)
     }
 
-    /// A time on the trace's time axis.
+    /// Whether a time comes to lie beyond the end of the trace's time axis.
+    fn is_beyond(&self, time: Nanos) -> bool {
+        self.exact(time) > i128::from(Nanos::MAX.0)
+    }
+
+    /// A time on the trace's time axis; its end for what lies beyond.
     pub fn time(&self, time: Nanos) -> Nanos {
         let clamped = self.exact(time).clamp(0, i128::from(Nanos::MAX.0));
         Nanos(u64::try_from(clamped).unwrap_or(0))
@@ -67,13 +79,16 @@ impl ClockMap {
         }
     }
 
-    /// Moves all events of a batch, and what they say of earlier times.
-    pub fn apply(&self, batch: &mut EventBatch) {
+    /// Moves all events of a batch, and what they say of earlier times. Gives how many lie beyond the end of the trace's time axis: they
+    /// are put there.
+    pub fn apply(&self, batch: &mut EventBatch) -> usize {
         if *self == ClockMap::default() {
-            return;
+            return 0;
         }
+        let mut beyond = 0;
         let earlier = |time: Packed<u64>| Packed(self.time(Nanos(time.get().min(Nanos::MAX.0))).0);
         for event in &mut batch.events {
+            beyond += usize::from(self.is_beyond(event.time));
             event.time = self.time(event.time);
             match &mut event.kind {
                 EventKind::LateObjectLevel { since, .. } => *since = earlier(*since),
@@ -81,6 +96,7 @@ impl ClockMap {
                 _ => {}
             }
         }
+        beyond
     }
 }
 

@@ -16,7 +16,7 @@ use super::sizes::Sizes;
 use super::threads::{Job, Threads};
 use super::{ConvertError, Converted, InputSummary, Options, Progress, Source};
 use crate::format::{Decode, Facts, Parcel, Part, RecordView, Stages};
-use crate::model::{Entities, EventBatch};
+use crate::model::{Entities, EventBatch, Nanos};
 use crate::perfetto::{self, Encoder};
 use crate::stats::report::StatisticsReport;
 use crate::timeline::{Block, Numbers};
@@ -143,6 +143,13 @@ pub fn draw(
             jobs.push(Box::new(move || put(result, decode.decode(*index, part, spare))));
         }
         threads.run(|| resolving.advance(&mut feeds), jobs);
+        if resolving.is_beyond_time {
+            return Err(ConvertError::Alignment(format!(
+                "all of {} would lie beyond the end of a trace's time, {} after its start; check where its clock lies, and move it by less",
+                options.firmware_name,
+                Nanos::MAX,
+            )));
+        }
 
         trace.written_bytes += take(written).unwrap_or(Ok(0)).map_err(ConvertError::Write)?;
         for mut bytes in to_write.drain(..) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::clock::ClockMap;
+use super::clock::{BEYOND_TIME, ClockMap};
 use super::merge::{LATE_ON_CORE, Merger};
 use super::scan::Cutter;
 use super::{InputSummary, Source};
@@ -84,6 +84,10 @@ pub struct Resolving {
     /// Used parcels, for their memory.
     pub spare_parcels: Vec<Parcel>,
     is_done: bool,
+    /// By input: events beyond the end of the trace's time axis.
+    beyond: Vec<u64>,
+    /// An input has no event before that.
+    pub is_beyond_time: bool,
 }
 
 impl Resolving {
@@ -100,6 +104,8 @@ impl Resolving {
             spare_batches: Vec::new(),
             spare_parcels: Vec::new(),
             is_done: false,
+            beyond: vec![0; cores.len()],
+            is_beyond_time: false,
         }
     }
 
@@ -136,7 +142,11 @@ impl Resolving {
                 self.spare_batches.push(batch);
                 return;
             }
-            self.clock.apply(&mut batch);
+            let beyond = self.clock.apply(&mut batch);
+            self.is_beyond_time |= beyond > 0 && beyond == batch.events.len() && self.summaries[index].first.is_none();
+            if let Some(all) = self.beyond.get_mut(index) {
+                *all += beyond as u64;
+            }
             weight += batch.events.len() + LOSS_WEIGHT * batch.losses.len();
             self.count(index, &batch);
             if feeds.len() > 1 && feeds.get(index).is_some_and(|feed| feed.ended) {
@@ -204,6 +214,9 @@ impl Resolving {
             for (ledger, &late) in self.ledgers.iter_mut().zip(&merger.late) {
                 ledger.enter_unplaced(LATE_ON_CORE, late);
             }
+        }
+        for (ledger, &beyond) in self.ledgers.iter_mut().zip(&self.beyond) {
+            ledger.enter_unplaced(BEYOND_TIME, beyond);
         }
         let facts = self.facts();
         for (summary, ledger) in self.summaries.iter_mut().zip(self.ledgers) {

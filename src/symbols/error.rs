@@ -4,21 +4,19 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolsError {
     /// It is no ELF file.
-    #[error("not an ELF file{}: the linker's output is expected, the one that the flashed image was made from", looks_like(.0))]
+    #[error("not an ELF file{}", looks_like(.0))]
     NotElf(Option<&'static str>),
     /// Its headers do not hold together.
-    #[error("a damaged or truncated ELF file ({0}): copy or build it again")]
+    #[error("a damaged or truncated ELF file ({0})")]
     Damaged(String),
     /// Its functions have no addresses yet.
-    #[error("an ELF file that is not linked yet (an object file): the linked program is expected")]
+    #[error("an ELF file that is not linked yet (an object file)")]
     NotLinked,
     /// It is a dump of memory, not a program.
-    #[error("an ELF core dump: the linked program is expected")]
+    #[error("an ELF core dump")]
     Core,
     /// It is for a computer whose addresses are wider than those of the recording.
-    #[error(
-        "an ELF file for {machine}, whose addresses have {found} bits; the recording's have {expected}: is it a build for the host?"
-    )]
+    #[error("an ELF file for {machine}, whose addresses have {found} bits, while the recording's have {expected}")]
     WrongMachine {
         /// What it is for.
         machine: &'static str,
@@ -28,8 +26,22 @@ pub enum SymbolsError {
         expected: u32,
     },
     /// It has neither a symbol table nor debug information.
-    #[error("an ELF file without symbols (stripped): take the one that the linker wrote, before strip or objcopy")]
+    #[error("an ELF file without symbols (stripped)")]
     Stripped,
+}
+
+impl SymbolsError {
+    /// What is expected instead, or what to try: a clause to go with the message.
+    #[must_use]
+    pub fn expected(&self) -> &'static str {
+        match self {
+            SymbolsError::NotElf(_) => "the linker's output is expected, the one that the flashed image was made from",
+            SymbolsError::Damaged(_) => "copy or build it again",
+            SymbolsError::NotLinked | SymbolsError::Core => "the linked program is expected",
+            SymbolsError::WrongMachine { .. } => "the program that ran on the target is expected, not a build for the host",
+            SymbolsError::Stripped => "the one that the linker wrote is expected, before strip or objcopy",
+        }
+    }
 }
 
 fn looks_like(other: &Option<&'static str>) -> String {

@@ -15,7 +15,8 @@ fn start_of(symbols: &Symbols, name: &str) -> u64 {
 }
 
 fn error_of(bytes: &[u8]) -> String {
-    Symbols::parse(bytes, Some(32)).map(|_| ()).unwrap_err().to_string()
+    let error = Symbols::parse(bytes, Some(32)).map(|_| ()).unwrap_err();
+    format!("{error}; {}", error.expected())
 }
 
 #[test]
@@ -141,11 +142,11 @@ fn compressed_debug_information_is_the_same() {
 #[test]
 fn files_of_no_use_are_told_apart() {
     for (bytes, message) in [
-        (&b""[..], "not an ELF file but an empty file: the linker's output"),
+        (&b""[..], "not an ELF file but an empty file; the linker's output"),
         (b":100000000102", "not an ELF file but an Intel HEX file"),
         (b"S00600004844521B", "a file of S-records"),
         (b"MZ\x90\0", "a Windows program"),
-        (b"\x01\x02\x03\x04", "not an ELF file: the linker's output"),
+        (b"\x01\x02\x03\x04", "not an ELF file; the linker's output"),
         (b"\x7FELF", "damaged or truncated"),
         (&PUMP[..40], "damaged or truncated"),
         (&PUMP[..PUMP.len() / 2], "damaged or truncated"),
@@ -163,7 +164,11 @@ fn files_of_no_use_are_told_apart() {
     let mut wide = vec![0; 64];
     wide[..7].copy_from_slice(b"\x7FELF\x02\x01\x01");
     (wide[16], wide[18], wide[20], wide[52], wide[54], wide[58]) = (2, 62, 1, 64, 56, 64);
-    assert!(error_of(&wide).contains("for x86-64, whose addresses have 64 bits; the recording's have 32"), "{}", error_of(&wide));
+    assert!(
+        error_of(&wide).contains("for x86-64, whose addresses have 64 bits, while the recording's have 32; the program that ran"),
+        "{}",
+        error_of(&wide)
+    );
     assert_eq!(Symbols::parse(&wide, None).map(|_| ()).unwrap_err(), SymbolsError::Stripped);
 }
 

@@ -16,7 +16,7 @@ fn a_directory_gives_its_files_and_keeps_its_order() {
     {
         desk.put(name, &small(number as u64));
     }
-    desk.run("c -o out/").ends(1).says(&["error: c is a directory, not a recording; --recursive converts the files in it"]);
+    desk.run("c -o out/").ends(1).says(&["error: c is a directory, not a recording; --recursive takes the files in it"]);
     desk.run("-r c -o out/ --report r.json").ends(0);
     let report = desk.json("r.json");
     let paths: Vec<&str> = inputs(&report).iter().map(|input| input["path"].as_str().unwrap()).collect();
@@ -49,6 +49,45 @@ fn a_directory_gives_its_files_and_keeps_its_order() {
     desk.put("d/a.bin", &small(9));
     desk.run("-q -r c/b d -o two/").ends(0);
     assert_eq!(desk.files("two"), ["b/1.perfetto-trace", "b/2.perfetto-trace", "d/a.perfetto-trace"]);
+}
+
+#[test]
+fn commands_that_tell_take_directories_and_lists() {
+    let desk = Desk::new();
+    ["c/b/2.bin", "c/a.bin", "c/x.hex", "c/.hidden"].iter().enumerate().for_each(|(n, name)| desk.put(name, &small(n as u64)));
+    desk.put("b.toml", b"rules = ['losses >= 0']");
+    desk.put("list", b"c/b/2.bin\nc/a.bin\n");
+    fs::create_dir(desk.path("empty")).unwrap();
+    let paths = |name: &str| -> Vec<String> {
+        let json = desk.json(name);
+        let recordings = json["recordings"].as_array().unwrap().iter();
+        recordings.map(|one| one["inputs"][0]["path"].as_str().unwrap().to_owned()).collect()
+    };
+    // What the first run wrote is no input of the second.
+    for command in ["stats --json", "check -b b.toml --json"] {
+        for _ in 0..2 {
+            desk.run(&format!("{command} -q -r c --glob *.bin --glob *.json -o c/told.json")).ends(0);
+            assert_eq!(paths("c/told.json"), ["c/a.bin", "c/b/2.bin"], "{command}");
+        }
+        fs::remove_file(desk.path("c/told.json")).unwrap();
+        desk.run(&format!("{command} -q --files-from list -o told.json")).ends(0);
+        assert_eq!(paths("told.json"), ["c/b/2.bin", "c/a.bin"], "{command}");
+    }
+    let ran = desk.run("info -q --json -r c").ends(0);
+    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(told["recordings"].as_array().unwrap().len(), 3);
+    for command in ["stats", "check -b b.toml", "info"] {
+        desk.run(&format!("{command} c"))
+            .ends(1)
+            .says(&["error: c is a directory, not a recording; --recursive takes the files in it"]);
+        // The others are told all the same.
+        let ran = desk.run(&format!("{command} -r empty c/b")).ends(1).says(&["error: empty is a directory without a file\n"]);
+        assert!(!ran.stdout.is_empty());
+        desk.run(&format!("{command} c --glob *.bin")).ends(2).says(&["--recursive"]);
+        desk.run(command).ends(2).says(&["INPUT"]);
+    }
+    desk.run("stats --files-from list -o list").ends(2).says(&["list is an input itself"]);
+    desk.run("check --metrics").ends(0);
 }
 
 #[test]
@@ -94,8 +133,8 @@ fn lists_are_read_in_every_form() {
 
     desk.put("list", b"\n");
     desk.run("--files-from list -o out/").ends(1).says(&["error: list is a list that names no input"]);
-    desk.run("--files-from gone -o out/").ends(2).says(&["the list gone (--files-from) cannot be read: No such file"]);
-    desk.run("--files-from . -o out/").ends(2).says(&["cannot be read: Is a directory"]);
+    desk.run("--files-from gone -o out/").ends(1).says(&["the list gone (--files-from) cannot be read: No such file"]);
+    desk.run("--files-from . -o out/").ends(1).says(&["cannot be read: Is a directory"]);
     desk.put("list", b"a.bin\n");
     // One input, but it could have been more: a file for it would be a surprise another time.
     desk.run("--files-from list -o one.trace").ends(2).says(&["several inputs cannot go into one output"]);

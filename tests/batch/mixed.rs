@@ -13,7 +13,7 @@ const BROKEN: [(usize, &str); 10] = [
     (0, "is empty (0 bytes)"),
     (17, "is a text file"),
     (31, "is a JPEG picture"),
-    (32, "is a directory, not a recording; --recursive converts the files in it"),
+    (32, "is a directory, not a recording; --recursive takes the files in it"),
     (64, "cannot be opened: No such file"),
     (99, "starts like gzip data, but nothing can be decoded from it"),
     (100, "is in no format known here"),

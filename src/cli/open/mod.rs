@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::plan::{self, ConvertPlan, Place, UsageError};
+use super::plan::{self, ConvertPlan, Place, PlanError};
 use super::{Status, say};
 use link::Viewer;
 use server::{Event, Patience, Server};
@@ -97,26 +97,26 @@ pub(super) struct OpenPlan {
 }
 
 /// What is to be opened when a conversion is done, if anything.
-pub(super) fn plan_open(args: &OpenArgs, plan: &ConvertPlan) -> Result<Option<OpenPlan>, UsageError> {
+pub(super) fn plan_open(args: &OpenArgs, plan: &ConvertPlan) -> Result<Option<OpenPlan>, PlanError> {
     let Some(how) = args.open else {
         return match (&args.with.ui_url, args.with.no_browser) {
-            (Some(_), _) => Err(UsageError::new("--ui-url concerns --open, which is not given")),
-            (None, true) => Err(UsageError::new("--no-browser concerns --open, which is not given")),
+            (Some(_), _) => Err(PlanError::usage("--ui-url concerns --open, which is not given")),
+            (None, true) => Err(PlanError::usage("--no-browser concerns --open, which is not given")),
             (None, false) => Ok(None),
         };
     };
     let [job] = plan.jobs.as_slice() else {
-        return Err(UsageError::new(
+        return Err(PlanError::usage(
             "--open shows one trace, but there are several; convert them, and `traceconv serve` the one",
         ));
     };
     if plan.form.split_bytes.is_some() {
-        return Err(UsageError::new(
+        return Err(PlanError::usage(
             "--open shows one trace, and --split-size writes several; `traceconv serve` shows one of them",
         ));
     }
     let Place::File(trace) = &job.output else {
-        return Err(UsageError::new("--open shows a trace in a file; name one with -o"));
+        return Err(PlanError::usage("--open shows a trace in a file; name one with -o"));
     };
     Ok(Some(OpenPlan {
         trace: trace.clone(),

@@ -13,8 +13,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
 use super::place::{FileId, Place, SourceName, path_from_bytes};
-use super::{TRACE_EXTENSION, UsageError, usage};
-use crate::cli::args::InputArgs;
+use super::{PlanError, TRACE_EXTENSION, usage};
+use crate::cli::args::MoreInputs;
 
 /// A list of inputs that is longer is none.
 const LIST_BYTES_MAX: u64 = 256 << 20;
@@ -38,9 +38,9 @@ pub(super) struct FoundAll {
 }
 
 /// Finds all inputs. What is among `own` (the reports of this run) is none.
-pub(super) fn find(args: &InputArgs, own: &[FileId]) -> Result<FoundAll, UsageError> {
+pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId]) -> Result<FoundAll, PlanError> {
     let globs = Globs::new(&args.glob)?;
-    let mut names = args.inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    let mut names = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
     if let Some(list) = &args.files_from {
         if list.as_os_str() == "-" && names.iter().any(|name| name.place == Place::Standard) {
             return usage("standard input (-) can be read only once: it is an input and the list of --files-from");
@@ -59,8 +59,7 @@ pub(super) fn find(args: &InputArgs, own: &[FileId]) -> Result<FoundAll, UsageEr
             }
             _ => {
                 let is_unasked = !args.recursive && source.core.is_none() && self::is_folder(&source);
-                let problem =
-                    is_unasked.then(|| "is a directory, not a recording; --recursive converts the files in it".to_owned());
+                let problem = is_unasked.then(|| "is a directory, not a recording; --recursive takes the files in it".to_owned());
                 let within = source.file_name().into();
                 found.push(Found { source, within, problem });
             }
@@ -142,7 +141,7 @@ fn is_input(entry: &DirEntry, own: &[FileId]) -> bool {
 }
 
 /// The inputs of a list, one in each line (or before each NUL).
-fn read_list(list: &Path, from0: bool) -> Result<Vec<SourceName>, UsageError> {
+fn read_list(list: &Path, from0: bool) -> Result<Vec<SourceName>, PlanError> {
     let place = Place::from_arg(list);
     let mut bytes = Vec::new();
     let read = match &place {
@@ -150,16 +149,18 @@ fn read_list(list: &Path, from0: bool) -> Result<Vec<SourceName>, UsageError> {
         Place::File(path) => File::open(path).and_then(|file| file.take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes)),
     };
     if let Err(error) = read {
-        return usage(format!("the list {} (--files-from) cannot be read: {error}", place.for_people()));
+        return Err(PlanError::File(format!("the list {} (--files-from) cannot be read: {error}", place.for_people())));
     }
     if bytes.len() as u64 > LIST_BYTES_MAX {
-        return usage(format!("the list {} (--files-from) has more than {LIST_BYTES_MAX} bytes", place.for_people()));
+        let why = format!("the list {} (--files-from) has more than {LIST_BYTES_MAX} bytes", place.for_people());
+        return Err(PlanError::File(why));
     }
     let end = if from0 { 0 } else { b'\n' };
     let lines = bytes.split(|&byte| byte == end).map(|line| if from0 { line } else { line.strip_suffix(b"\r").unwrap_or(line) });
     let name = |line: &[u8]| {
-        let path = path_from_bytes(line).ok_or_else(|| UsageError("the list of --files-from is not UTF-8".into()))?;
-        SourceName::parse(path)
+        let path = path_from_bytes(line).ok_or_else(|| PlanError::File("the list of --files-from is not UTF-8".into()))?;
+        let in_list = |error: PlanError| PlanError::File(format!("the list {} (--files-from): {error}", place.for_people()));
+        SourceName::parse(path).map_err(in_list)
     };
     lines.filter(|line| !line.is_empty()).map(name).collect()
 }
@@ -172,11 +173,11 @@ struct Globs {
 }
 
 impl Globs {
-    fn new(patterns: &[OsString]) -> Result<Globs, UsageError> {
+    fn new(patterns: &[OsString]) -> Result<Globs, PlanError> {
         let (mut take, mut leave) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         let mut takes = false;
         for pattern in patterns {
-            let wrong = |why: &str| UsageError(format!("--glob {}: {why}", pattern.to_string_lossy()));
+            let wrong = |why: &str| PlanError::Usage(format!("--glob {}: {why}", pattern.to_string_lossy()));
             let text = pattern.to_str().ok_or_else(|| wrong("a pattern is UTF-8"))?;
             let (set, text) = match text.strip_prefix('!') {
                 Some(rest) => (&mut leave, rest),
@@ -190,7 +191,7 @@ impl Globs {
             let glob = GlobBuilder::new(&whole).literal_separator(true).build();
             set.add(glob.map_err(|error| wrong(&error.kind().to_string()))?);
         }
-        let build = |set: GlobSetBuilder| set.build().map_err(|error| UsageError(format!("--glob: {error}")));
+        let build = |set: GlobSetBuilder| set.build().map_err(|error| PlanError::Usage(format!("--glob: {error}")));
         Ok(Globs { take: if takes { Some(build(take)?) } else { None }, leave: build(leave)? })
     }
 

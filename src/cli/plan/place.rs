@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::UsageError;
+use super::PlanError;
 use crate::report::visible;
 
 /// The highest core number: the viewer knows 1024 CPUs.
@@ -77,14 +77,18 @@ pub(in crate::cli) struct SourceName {
 
 impl SourceName {
     /// Takes `FILE@CORE` apart. A file that has the whole name wins, so that names with an `@` keep working.
-    pub(in crate::cli) fn parse(arg: &Path) -> Result<SourceName, UsageError> {
+    pub(in crate::cli) fn parse(arg: &Path) -> Result<SourceName, PlanError> {
         let whole = || SourceName { place: Place::from_arg(arg), core: None };
         if fs::symlink_metadata(arg).is_ok() {
             return Ok(whole());
         }
         let Some((path, digits)) = split_core(arg.as_os_str()) else { return Ok(whole()) };
         let core = digits.parse().ok().filter(|&core| core <= CORE_MAX).ok_or_else(|| {
-            UsageError(format!("{}: {digits} is no core number (0 to {}), and no file has the whole name", shown(arg), CORE_MAX))
+            PlanError::Usage(format!(
+                "{}: {digits} is no core number (0 to {}), and no file has the whole name",
+                shown(arg),
+                CORE_MAX
+            ))
         })?;
         Ok(SourceName { place: Place::from_arg(path), core: Some(core) })
     }

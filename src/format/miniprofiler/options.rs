@@ -93,7 +93,7 @@ impl Options {
                 let symbols = Symbols::parse(bytes, Some(32)).map_err(|error| OptionError {
                     option: "elf",
                     found: format!("`{path}` is {error}"),
-                    expected: "the ELF file that the linker wrote is expected".into(),
+                    expected: error.expected().into(),
                 })?;
                 Some((path.to_owned(), Arc::new(symbols)))
             }

@@ -207,7 +207,7 @@ impl Settings {
             Symbols::parse(bytes, None).map(|symbols| (path.to_owned(), Arc::new(symbols))).map_err(|error| OptionError {
                 option: ELF.name,
                 found: format!("`{path}` is {error}"),
-                expected: "the ELF file that the linker wrote is expected".into(),
+                expected: error.expected().into(),
             })
         });
         // The general option speaks of the clock that times are made with.

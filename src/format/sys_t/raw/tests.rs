@@ -49,7 +49,7 @@ fn with_zeros(piece: &[u8], every: usize) -> Vec<u8> {
 /// Two kinds of pieces, in stretches.
 fn in_turn(one: &[u8], other: &[u8], stretch: usize) -> Vec<u8> {
     let (one, other) = (repeated(one), repeated(other));
-    (0..HOSTILE_BYTES).map(|at| if at / stretch % 2 == 0 { one[at] } else { other[at] }).collect()
+    (0..HOSTILE_BYTES).map(|at| if (at / stretch).is_multiple_of(2) { one[at] } else { other[at] }).collect()
 }
 
 fn collateral(formats: &str) -> Collateral {
