@@ -19,7 +19,7 @@ use super::collateral::{Collateral, Found, Sender};
 use super::printf::Format;
 use super::printf::write::Writer;
 use super::record::{Fields, Location, Malformed, Marks, Message};
-use super::scan::Builds;
+use super::scan::{Builds, last_build};
 use super::shown;
 
 /// How many bytes of a frame that is no message are shown.
@@ -503,14 +503,10 @@ impl Records {
         if !decoder.collateral.has_builds() {
             return None;
         }
-        let told_by = |of| match &decoder.builds {
-            Some(builds) => builds.before(of, offset),
-            None => self.builds.get(&of).copied(),
-        };
-        let own = told_by(sender);
-        // A compact build names no sender: it is of those that have no GUID.
-        let compact = if matches!(sender, Sender::Module(_)) { told_by(Sender::Unknown) } else { None };
-        own.max(compact).map(|(_, build)| build)
+        match &decoder.builds {
+            Some(builds) => builds.last_of(sender, offset),
+            None => last_build(sender, |of| self.builds.get(&of).copied()),
+        }
     }
 
     #[cold]

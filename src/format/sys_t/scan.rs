@@ -155,9 +155,7 @@ impl Builds {
     /// The build that holds for a sender's messages at a place. A compact build names no sender: it is of those that have no GUID.
     #[must_use]
     pub fn last_of(&self, sender: Sender, offset: u64) -> Option<u64> {
-        let own = self.before(sender, offset);
-        let compact = if matches!(sender, Sender::Module(_)) { self.before(Sender::Unknown, offset) } else { None };
-        own.max(compact).map(|(_, build)| build)
+        last_build(sender, |of| self.before(of, offset))
     }
 
     /// What a sender told last, up to a place: where, and the number.
@@ -166,6 +164,12 @@ impl Builds {
         let told = self.told.get(&sender)?;
         told.get(told.partition_point(|(at, _)| *at <= offset).checked_sub(1)?).copied()
     }
+}
+
+/// The build that holds for a sender's messages, if `told` gives where and which one a sender told last.
+pub fn last_build(sender: Sender, told: impl Fn(Sender) -> Option<(u64, u64)>) -> Option<u64> {
+    let compact = if matches!(sender, Sender::Module(_)) { told(Sender::Unknown) } else { None };
+    told(sender).max(compact).map(|(_, build)| build)
 }
 
 /// The first of some times that most of those behind it do not lie before.
