@@ -5,7 +5,8 @@
 //! nothing: such a stream needs lengths or checksums.
 //!
 //! After damage, and where a part begins, a place to go on is looked for: an *anchor*, from which several legal messages follow each
-//! other, or one whose checksum fits. Short forms have nothing that could be checked and count for nothing there.
+//! other, or one whose checksum fits. Short forms have nothing that could be checked and count for nothing there. And where a message
+//! whose checksum fits begins, no other one is under way: what was taken for the head of a long message there is damage.
 //!
 //! Where a catalog message ends may depend on what is not known: the size of floats, and, where clients differ by their builds and none
 //! was told yet, the client. Then each way of reading is tried on the messages that follow, and that counts which finds most of them
@@ -17,11 +18,12 @@
 //! texts, formats, arguments and payloads that have to be searched for their ends are believed up to [`ANCHOR_PAYLOAD_BYTES`], and
 //! how long a message is there that nothing proves is found out once ([`Memo`]).
 
+mod memo;
 mod sums;
 
-use std::cell::RefCell;
 use std::cmp::Reverse;
 
+use self::memo::{Memo, Proofs};
 use self::sums::Searches;
 use super::collateral::{Collateral, Sender};
 use super::printf::{Format, Packing};
@@ -44,6 +46,9 @@ const ANCHOR_PAYLOAD_BYTES: usize = 1024;
 /// The longest printf format that is believed where neither a length nor a checksum tells where the message ends, in bytes. The
 /// library's buffer for a format and its arguments holds 1024, unless the target's configuration says otherwise.
 const FORMAT_BYTES: usize = 4096;
+
+/// Messages that nothing proves are believed up to this length, in bytes; in longer ones none must begin whose checksum fits.
+const UNPROVEN_BYTES: usize = 256;
 
 /// How many clients that may be meant are tried.
 const CLIENTS_LIMIT: usize = 16;
@@ -98,6 +103,7 @@ pub struct Stream<'a> {
     builds: Option<&'a Builds>,
     searches: Searches<'a>,
     memo: Memo,
+    proofs: Proofs,
 }
 
 /// What stands at a place.
@@ -120,7 +126,15 @@ impl<'a> Stream<'a> {
     #[must_use]
     pub fn new(bytes: &'a [u8], base: usize, collateral: &'a Collateral, builds: Option<&'a Builds>) -> Stream<'a> {
         let builds = builds.filter(|_| collateral.has_builds());
-        Stream { bytes, base, collateral, builds, searches: Searches::new(bytes), memo: Memo::default() }
+        Stream {
+            bytes,
+            base,
+            collateral,
+            builds,
+            searches: Searches::new(bytes),
+            memo: Memo::default(),
+            proofs: Proofs::default(),
+        }
     }
 
     /// Where its bytes begin in the input.
@@ -155,8 +169,8 @@ impl<'a> Stream<'a> {
     pub fn step(&self, at: usize) -> Step {
         // Nearly all messages of streams that tell lengths are like this: no more is to be found out about them.
         match plain_length(self.from(at)) {
-            Some(len) => Step::Message(len),
-            None => self.any_step(at),
+            Some(len) if len <= UNPROVEN_BYTES => Step::Message(len),
+            _ => self.any_step(at),
         }
     }
 
@@ -176,6 +190,10 @@ impl<'a> Stream<'a> {
             Ok((len, false)) => {
                 let header = Header(u32::from_le_bytes(*word));
                 let is_short = !header.is_full();
+                let is_doubtful = !is_short && (len > UNPROVEN_BYTES || header.has(Header::CHECKSUM));
+                if is_doubtful && self.has_proven(at + 1, at + len) {
+                    return Step::Lost(NoLength::Illegal);
+                }
                 // What cannot be checked, or is wrong, must at least be followed by something that can be.
                 if (!is_short && !header.has(Header::CHECKSUM)) || self.is_followed(at + len, !is_short) {
                     Step::Message(len)
@@ -223,50 +241,61 @@ impl<'a> Stream<'a> {
     pub fn is_anchor(&self, at: usize) -> bool {
         let Some(word) = self.from(at).first_chunk::<4>() else { return false };
         match Header(u32::from_le_bytes(*word)).kind() {
-            Ok(kind) if !kind.is_short_form() => self.is_chain(at),
+            Ok(kind) if !kind.is_short_form() => self.chain(at).is_some_and(|end| !self.has_proven(at + 1, end)),
             _ => false,
         }
     }
 
-    fn is_chain(&self, start: usize) -> bool {
+    /// Whether a message whose checksum fits begins at one of these places.
+    fn has_proven(&self, from: usize, to: usize) -> bool {
+        self.proofs.any(from, to, |at| {
+            self.searches.looks_at(1);
+            let header = self.from(at).first_chunk().map(|word| Header(u32::from_le_bytes(*word)));
+            header.is_some_and(|header| header.has(Header::CHECKSUM) && header.is_full())
+                && matches!(self.length(at, ANCHOR_PAYLOAD_BYTES), Ok((_, true)))
+        })
+    }
+
+    /// Where the messages end that make a place an anchor, if it is one: up to the first one whose checksum fits.
+    fn chain(&self, start: usize) -> Option<usize> {
         let mut at = start;
         let mut legal = 0;
         for _ in 0..ANCHOR_STEPS {
             let rest = self.from(at);
             if rest.is_empty() || at - start > ANCHOR_BYTES {
-                return legal >= 2;
+                return (legal >= 2).then_some(at);
             }
             if at != start && rest.get(..4) == Some(&[0; 4]) {
                 at += 4;
                 continue;
             }
             match self.length(at, ANCHOR_PAYLOAD_BYTES) {
-                Ok((_, true)) => return true,
+                Ok((_, true)) => return Some(at),
                 Ok((len, false)) => {
                     let word = rest.first_chunk::<4>().map_or(0, |word| u32::from_le_bytes(*word));
                     let header = Header(word);
                     if header.kind().is_ok_and(Kind::is_short_form) {
                         if at == start {
-                            return false;
+                            return None;
                         }
                     } else if header.has(Header::CHECKSUM) {
                         // It has one, and it is wrong.
-                        return false;
+                        return None;
                     } else {
                         legal += 1;
                         if legal >= ANCHOR_MESSAGES {
-                            return true;
+                            return Some(at + len);
                         }
                     }
                     at += len;
                 }
-                Err(NoLength::TooShort) => return legal >= 2,
+                Err(NoLength::TooShort) => return (legal >= 2).then_some(at),
                 // A legal header as well, though nothing tells what is behind it.
-                Err(NoLength::Undelimited) => return legal + 1 >= ANCHOR_MESSAGES,
-                Err(NoLength::Illegal) => return false,
+                Err(NoLength::Undelimited) => return (legal + 1 >= ANCHOR_MESSAGES).then_some(at),
+                Err(NoLength::Illegal) => return None,
             }
         }
-        legal >= 2
+        (legal >= 2).then_some(at)
     }
 
     /// The first anchor from `from` on, before `to`.
@@ -507,36 +536,6 @@ const SCANNED_PER_SEARCHED: usize = 32;
 
 /// How many bytes are searched for a checksum in the time in which one byte of a format is compiled.
 const FORMATTED_PER_SEARCHED: usize = 2;
-
-/// The length of a message, if it has one, and whether a checksum proves it.
-type Length = Result<(usize, bool), NoLength>;
-
-/// Lengths that were found out while an anchor was looked for: chains from many places run through the same messages.
-#[derive(Debug, Default)]
-struct Memo(RefCell<Vec<Option<(usize, Reading, Length)>>>);
-
-impl Memo {
-    /// How many are kept, as a power of two.
-    const BITS: u32 = 10;
-
-    fn slot(at: usize) -> usize {
-        ((at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - Memo::BITS)) as usize
-    }
-
-    fn get(&self, at: usize, reading: Reading) -> Option<Length> {
-        let memo = self.0.borrow();
-        let (known_at, known_reading, length) = (*memo.get(Memo::slot(at))?)?;
-        (known_at == at && known_reading == reading).then_some(length)
-    }
-
-    fn put(&self, at: usize, reading: Reading, length: Length) {
-        let mut memo = self.0.borrow_mut();
-        memo.resize(1 << Memo::BITS, None);
-        if let Some(slot) = memo.get_mut(Memo::slot(at)) {
-            *slot = Some((at, reading, length));
-        }
-    }
-}
 
 /// The fewest bytes that a payload of this kind has.
 fn least_payload(kind: Kind) -> usize {

@@ -133,3 +133,70 @@ fn a_search_of_many_is_the_search_of_one() {
         }
     }
 }
+
+/// The places of a stream that are messages.
+fn messages(bytes: &[u8]) -> Vec<usize> {
+    let collateral = Collateral::default();
+    let stream = Stream::new(bytes, 0, &collateral, None);
+    let (mut at, mut found) = (0, Vec::new());
+    while at < bytes.len() {
+        match stream.step(at) {
+            Step::Message(len) | Step::Proven(len) => {
+                found.push(at);
+                at += len;
+            }
+            Step::Padding(len) | Step::Truncated(len) => at += len,
+            Step::Lost(_) => at = stream.find_anchor(at + 1, bytes.len()).unwrap_or(bytes.len()),
+        }
+    }
+    found
+}
+
+#[test]
+fn damage_does_not_swallow_messages_whose_checksums_fit() {
+    // Texts of 40 bytes, with and without a length.
+    let message = |flags: u32, number: u8| {
+        let mut message = header(2, 1, flags | Header::CHECKSUM).to_vec();
+        if flags & Header::LENGTH != 0 {
+            message.extend([40, 0]);
+        }
+        message.extend([b'a' + number % 26; 39]);
+        message.push(0);
+        let crc = crc32c::crc32c(&message).to_le_bytes();
+        message.extend(crc);
+        message
+    };
+    for flags in [0, Header::LENGTH] {
+        let pieces: Vec<Vec<u8>> = (0..200).map(|number| message(flags, number)).collect();
+        let one = pieces[0].len();
+        for (damage, what) in [
+            // A head that tells a length: 150 messages, and what follows is one again.
+            ([&raw(Header::LENGTH)[..], &u16::try_from(150 * one).unwrap().to_le_bytes()].concat(), "without checksum"),
+            (
+                [&raw(Header::LENGTH | Header::CHECKSUM)[..], &u16::try_from(150 * one - 4).unwrap().to_le_bytes()].concat(),
+                "a wrong one",
+            ),
+            // Two of which the first is short.
+            ([empty(), raw(Header::LENGTH), u16::try_from(150 * one).unwrap().to_le_bytes().to_vec()].concat(), "behind another"),
+        ] {
+            for before in [0, 3] {
+                let mut bytes = pieces[..before].concat();
+                let start = bytes.len() + damage.len();
+                bytes.extend(&damage);
+                bytes.extend(pieces.concat());
+                let found = messages(&bytes);
+                let expected: Vec<usize> = (0..200).map(|number| start + number * one).collect();
+                let intact: Vec<usize> = found.into_iter().filter(|&at| at >= start).collect();
+                assert_eq!(intact, expected, "{what}, {before} before, flags {flags:#x}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_messages_that_nothing_contradicts_are_messages() {
+    let long = [raw(Header::LENGTH), 5000u16.to_le_bytes().to_vec(), vec![0x36; 5000]].concat();
+    let bytes = [long.clone(), proven(), long.clone(), long.clone()].concat();
+    let second = long.len() + proven().len();
+    assert_eq!(messages(&bytes), [0, long.len(), second, second + long.len()]);
+}
