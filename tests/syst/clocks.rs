@@ -198,6 +198,24 @@ fn absurd_times_do_not_move_their_neighbours() {
 }
 
 #[test]
+fn a_leap_behind_a_time_that_is_held_is_damage_too() {
+    // The tenth is half a second late, and those behind it are held; one of them leaps by 150 hours.
+    let mut capture = line(&clock_message(1_000_000, 1_000_000));
+    for number in 0..60u64 {
+        let late = [(10, 500_000), (15, 150 * 3600 * 1_000_000)].iter().find(|(which, _)| *which == number);
+        let time = 1_000_000 + 100 * number + late.map_or(0, |(_, late)| *late);
+        capture.push_str(&line(&text(Some(time), &format!("number {number}"))));
+    }
+    let run = subject("syst-text").convert(capture.as_bytes(), Cut::WHOLE);
+    let trace = run.read();
+    let times: Vec<u64> = messages(&trace, "").into_iter().map(|(time, ..)| time / MS).collect();
+    assert_eq!((times.len(), times.iter().max()), (60, Some(&1501)));
+    assert_eq!(run.summary.facts.sessions, 1);
+    let outliers = run.summary.ledger.entries().iter().find(|entry| entry.kind.code == "time_outlier");
+    assert_eq!(outliers.map(|entry| entry.count), Some(1));
+}
+
+#[test]
 fn clock_captures_are_goldens() {
     let names: Vec<String> = captures::stp().into_iter().chain(captures::text()).map(|capture| capture.name).collect();
     for capture in stp_captures().iter().chain(&text_captures()) {

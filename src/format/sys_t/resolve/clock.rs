@@ -83,6 +83,8 @@ pub struct Clock {
     /// What is added to the time of this session, in nanoseconds.
     shift_ns: i64,
     last: Option<u64>,
+    /// The own time of the last message, if it lies before `last` and was held there.
+    held_at: Option<u64>,
     /// The first time of the session, and how many were taken.
     first: u64,
     taken: u64,
@@ -138,6 +140,7 @@ impl Clock {
             by_order: !is_stp && found.with_timestamp == 0,
             shift_ns: 0,
             last: None,
+            held_at: None,
             first: 0,
             taken: 0,
             correlation: None,
@@ -196,7 +199,12 @@ impl Clock {
         };
         match (own, self.last) {
             (Some(ns), Some(last)) if ns >= last && ns - last < RESTART_NS => self.take(ns),
-            (Some(ns), Some(last)) if ns < last && last - ns < RESTART_NS => Verdict::Clamped(Nanos(last)),
+            (Some(ns), Some(last)) if ns < last && last - ns < RESTART_NS => {
+                if is_message {
+                    self.held_at = Some(ns);
+                }
+                Verdict::Clamped(Nanos(last))
+            }
             // What the transport says of a message that began earlier.
             (Some(ns), Some(last)) if ns < last && matches!(stored.what, What::Notice(_)) => Verdict::Clamped(Nanos(last)),
             (own, _) => self.judge_leap(own, ahead),
@@ -220,6 +228,7 @@ impl Clock {
             self.first = ns;
         }
         self.last = Some(ns);
+        self.held_at = None;
         self.taken += 1;
         Verdict::At(Nanos(ns))
     }
@@ -240,8 +249,9 @@ impl Clock {
         let Some(last) = self.last else { return self.judge_first(own, voters.collect()) };
         let Some(ns) = own else { return Verdict::Overflow(Nanos(last)) };
         if ns >= last {
-            // What lies before the last time says nothing of this one: the clock may begin anew behind it.
-            let between = last..ns.saturating_sub(RESTART_NS);
+            // What lies before the last time says nothing of this one: the clock may begin anew behind it. But where times are held,
+            // the clock is not as far as that yet.
+            let between = self.held_at.unwrap_or(last)..ns.saturating_sub(RESTART_NS);
             let is_outlier =
                 if count > 0 { among(between.clone()) > among(between.end..u64::MAX) } else { self.leaps_off(ns, last) };
             return if is_outlier { Verdict::Outlier(Nanos(last)) } else { self.take(ns) };
@@ -287,6 +297,7 @@ impl Clock {
     /// A restart is believed.
     pub fn restart(&mut self, time: Nanos) {
         self.last = Some(time.0);
+        self.held_at = None;
         (self.first, self.taken) = (time.0, 1);
     }
 
