@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::printf::Format;
-use super::record::Guid;
+use super::record::{Fields, Guid};
 use super::shown;
 
 /// All that the given files say.
@@ -110,6 +110,18 @@ pub enum Sender {
     Module(u8),
     /// Nothing: short messages.
     Unknown,
+}
+
+impl Sender {
+    /// Who sent a message of these fields.
+    #[inline]
+    #[must_use]
+    pub fn of(fields: &Fields<'_>) -> Sender {
+        if fields.kind.is_short_form() {
+            return Sender::Unknown;
+        }
+        fields.guid.map_or(Sender::Module(fields.header.module()), |guid| Sender::Guid(*guid))
+    }
 }
 
 /// A client that was found.

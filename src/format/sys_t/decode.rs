@@ -188,11 +188,8 @@ const RECENT_SENDERS: usize = 16;
 impl SenderKey {
     /// Who sent a message.
     fn of(fields: &Fields<'_>, place: Option<(u16, u16)>) -> SenderKey {
-        if fields.kind.is_short_form() {
-            return SenderKey { sender: Sender::Unknown, unit: 0, place };
-        }
-        let sender = fields.guid.map_or(Sender::Module(fields.header.module()), |guid| Sender::Guid(*guid));
-        SenderKey { sender, unit: fields.header.unit(), place }
+        let unit = if fields.kind.is_short_form() { 0 } else { fields.header.unit() };
+        SenderKey { sender: Sender::of(fields), unit, place }
     }
 
     /// Whether it is who sent a message.
@@ -361,7 +358,7 @@ impl Records {
     pub fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
         let header = message.fields.header;
         if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
-            self.take_build(decoder, SenderKey::of(&message.fields, context.place).sender, build, context.offset);
+            self.take_build(decoder, Sender::of(&message.fields), build, context.offset);
         }
         let sender = self.sender(decoder, &message.fields, context);
         let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };

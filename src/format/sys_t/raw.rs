@@ -27,7 +27,7 @@ use self::memo::{Memo, Proofs};
 use self::sums::Searches;
 use super::collateral::{Collateral, Sender};
 use super::printf::{Format, Packing};
-use super::record::{Fields, Guid, Header, Kind, Pointers, Reader};
+use super::record::{Fields, Header, Kind, Pointers, Reader};
 use super::scan::Builds;
 
 /// The largest payload, in bytes.
@@ -491,7 +491,7 @@ impl<'a> Stream<'a> {
         pointers: Pointers,
         arguments: &'a [u8],
     ) -> impl Iterator<Item = (Assumed, Option<usize>)> {
-        let sender = sender_of(fields.guid, fields.header);
+        let sender = Sender::of(fields);
         let format_of = move |client: u32| {
             let entry = self.collateral.entry(self.collateral.get(client)?.catalog(wide_id, id)?)?;
             Some((client, &entry.format))
@@ -510,11 +510,6 @@ impl<'a> Stream<'a> {
             [Some(typed), short].into_iter().flatten()
         })
     }
-}
-
-/// Who sent a message.
-fn sender_of(guid: Option<&Guid>, header: Header) -> Sender {
-    guid.map_or(Sender::Module(header.module()), |guid| Sender::Guid(*guid))
 }
 
 /// The length of a message that tells it and has no checksum, if it is whole.

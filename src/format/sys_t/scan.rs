@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::collateral::Sender;
-use super::record::{Header, Kind, Marks, Message};
+use super::record::{Header, Marks, Message};
 use super::stp::correlate::{Correlator, Pair};
 
 /// How many builds are believed; those behind them are not. Wherever parts begin, these are the same.
@@ -80,10 +80,7 @@ impl Found {
             self.first_clock = self.first_clock.or(Some(value));
         }
         if let Some(build) = message.build() {
-            let short = matches!(message.fields.kind, Kind::BuildCompact32 | Kind::BuildCompact64);
-            let module = Sender::Module(message.fields.header.module());
-            let sender = if short { Sender::Unknown } else { message.fields.guid.map_or(module, |guid| Sender::Guid(*guid)) };
-            self.add_build((offset, sender, build));
+            self.add_build((offset, Sender::of(&message.fields), build));
         }
     }
 
