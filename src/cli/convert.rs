@@ -19,9 +19,6 @@ use crate::stats::text;
 /// How many rows of a table are told with a conversion. `stats` has all.
 const ROWS_TOLD: usize = 5;
 
-/// How many damages of the input are told in the trace itself. The report has all.
-const DAMAGES_TOLD: usize = 16;
-
 /// What became of one job.
 pub(super) struct Outcome {
     pub(super) status: Status,
@@ -159,13 +156,7 @@ impl Converter<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<Made> {
         let plan = self.plan;
-        let damages: Vec<&str> = opened
-            .iter()
-            .flat_map(|opened| opened.input.damages())
-            .map(|damage| damage.detail.as_str())
-            .take(DAMAGES_TOLD)
-            .collect();
-        let damage = (!damages.is_empty()).then(|| damages.join("; "));
+        let damage = kept::damage(opened.iter().flat_map(|opened| opened.input.damages()));
         let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
         let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
         if plan.skip_unchanged
@@ -190,7 +181,7 @@ impl Converter<'_> {
             keep: Some(kept::attributes),
             ..plan.options.clone()
         };
-        options.attributes.extend(damage.map(|damage| (unchanged::INPUT_DAMAGE.to_owned(), damage)));
+        options.attributes.extend(damage.map(|damage| (kept::INPUT_DAMAGE.to_owned(), damage)));
         options.attributes.extend(unchanged::marks(plan, job, opened));
         if let Some(dir) = &plan.output_dir {
             let of_job = if let Place::File(path) = &job.output { directory_of(path) } else { dir };

@@ -4,10 +4,9 @@ use std::io;
 use std::ops::Range;
 
 use super::plan::{Place, Reading, SourceName};
-use crate::format::{FORMATS, Format, FormatOptions, OptionSpec};
-use crate::input::detect::{Detected, detect};
-use crate::input::memory::{Reach, Search};
-use crate::input::{Input, ReadOptions};
+use crate::format::{Format, FormatOptions, OptionSpec};
+use crate::input::detect::Detected;
+use crate::input::{Input, ReadOptions, Recognised};
 use crate::pipeline::Source;
 use crate::report::{InputReport, visible};
 
@@ -18,6 +17,12 @@ pub(super) struct Opened {
     options: FormatOptions,
 }
 
+impl From<Recognised> for Opened {
+    fn from(Recognised { input, detected, options }: Recognised) -> Opened {
+        Opened { input, detected, options }
+    }
+}
+
 type Problem = Box<dyn std::error::Error>;
 
 impl Opened {
@@ -26,9 +31,10 @@ impl Opened {
     fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
         let mut report = Opened::unopened(name);
         match try_open(name, reading, read_options, &mut report) {
-            Ok(opened) => opened
+            Ok(recognised) => recognised
                 .into_iter()
-                .map(|opened| {
+                .map(|recognised| {
+                    let opened = Opened::from(recognised);
                     let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
                     opened.enter(&mut report);
                     (report, Some(opened))
@@ -58,9 +64,9 @@ impl Opened {
         self.detected.format.title()
     }
 
-    /// The format's name, as for `--format`.
-    pub(super) fn format_name(&self) -> &'static str {
-        self.detected.format.name()
+    /// The format.
+    pub(super) fn format(&self) -> &'static dyn Format {
+        self.detected.format
     }
 
     /// The source as the pipeline takes it. `release` comes from [`Opened::releaser`].
@@ -119,85 +125,12 @@ fn try_open(
     reading: &Reading,
     read_options: &ReadOptions,
     report: &mut InputReport,
-) -> Result<Vec<Opened>, Problem> {
+) -> Result<Vec<Recognised>, Problem> {
     let input = match &name.place {
         Place::Standard => Input::read(&mut io::stdin().lock(), read_options)?,
         Place::File(path) => Input::open(path, read_options)?,
     };
     report.enter_input(&input);
-    let formats: Vec<&'static dyn Format> = reading.format().map_or_else(|| FORMATS.to_vec(), |format| vec![format]);
-    // A ring in the first bytes looks like a recording, but its oldest frames may stand behind the newest.
-    let mut found = input.find_recordings(&formats, Reach::Sample);
-    let detected = detect(input.bytes(), input.layers());
-    let is_certain = detected.as_ref().is_ok_and(|detected| detected.certain);
-    if found.recordings.is_empty() && !is_certain {
-        found = input.find_recordings(&formats, Reach::Whole);
-    }
-    if !found.recordings.is_empty() {
-        // Those in the first bytes are not necessarily all.
-        let found = input.find_recordings(&formats, Reach::Whole);
-        return take_out(&input, &found, name, reading, read_options);
-    }
-    let detected = match (reading.format(), detected) {
-        (Some(format), _) => Detected { format, because: format!("--format {} says so", format.name()), certain: true },
-        (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
-        (None, Err(error)) => {
-            let about_memory = about_memory(&found, &formats, error.may_be_memory());
-            return Err(format!("{error}{about_memory}").into());
-        }
-    };
     let options = FormatOptions { core: name.core, ..reading.format_options.clone() };
-    Ok(vec![Opened { input, detected, options }])
-}
-
-/// The recordings in an image of a target's memory. Several are of as many processors, each with a program of its own.
-fn take_out(
-    image: &Input,
-    found: &Search,
-    name: &SourceName,
-    reading: &Reading,
-    read_options: &ReadOptions,
-) -> Result<Vec<Opened>, Problem> {
-    let count = found.recordings.len();
-    if count > 1 && name.core.is_some() {
-        return Err(format!("holds {count} recordings, but @ names one core for it; give it without").into());
-    }
-    let mut opened = Vec::with_capacity(count);
-    for (core, recording) in (0u16..).zip(&found.recordings) {
-        let kept = &recording.kept;
-        if count > 1 && kept.cores > 1 {
-            return Err(format!(
-                "holds {count} recordings in memory, of which the one at byte {} is of {} cores, so that they cannot be the cores \
-                 of one target; cut it into parts with one recording each (they begin at bytes {})",
-                kept.range.start,
-                kept.cores,
-                found.recordings.iter().map(|other| other.kept.range.start.to_string()).collect::<Vec<_>>().join(", ")
-            )
-            .into());
-        }
-        let input = image.take_out(recording, read_options)?;
-        let because = format!("{} stands at byte {}", kept.what, kept.range.start);
-        let detected = Detected { format: recording.format, because, certain: true };
-        let core = if count > 1 { Some(core) } else { name.core };
-        let options = FormatOptions { core, has_own_ids: count > 1, ..reading.format_options.clone() };
-        opened.push(Opened { input, detected, options });
-    }
-    Ok(opened)
-}
-
-/// What to add to a message on what the input is: that it was searched as an image of memory, too.
-fn about_memory(found: &Search, formats: &[&'static dyn Format], may_be_memory: bool) -> String {
-    if let Some((at, what, why)) = found.refused.first() {
-        return format!("; at byte {at} stands the mark of {what}, as in an image of a target's memory, but {why}");
-    }
-    let mut kinds: Vec<&str> = formats.iter().flat_map(|format| format.memory_marks()).map(|mark| mark.what).collect();
-    kinds.dedup();
-    if !may_be_memory || kinds.is_empty() {
-        return String::new();
-    }
-    format!(
-        "\nNor is it an image of a target's memory that holds a recording ({} was looked for). If it should be one, check that the \
-         memory in which the recording is kept was dumped, and before a new one was started",
-        kinds.join(", or ")
-    )
+    Ok(input.recognise(reading.format(), &options, read_options)?)
 }

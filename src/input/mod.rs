@@ -16,6 +16,7 @@ mod layer;
 #[cfg(feature = "mmap")]
 pub mod mapped;
 pub mod memory;
+mod recognise;
 mod signature;
 mod spool;
 mod text;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 pub use bytes::Bytes;
 pub use error::InputError;
 pub use layer::{COMPRESSED_STREAM_DAMAGED, Damage, Layer, TEXT_ENCODING_DAMAGED};
+pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
 use spool::Spool;

@@ -3,16 +3,29 @@
 //! It is one of the trace's attributes, as JSON. Only this program reads it, and only of its own version: the shape is no contract.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use xxhash_rust::xxh3::xxh3_128;
+
 use super::{ClockReport, DetailReport, InputReport, LossReport};
-use crate::format::Facts;
+use crate::format::{Facts, Format, FormatOptions, OptionValue};
+use crate::input::Damage;
 use crate::model::{Ledger, Severity};
-use crate::pipeline::{Converted, InputSummary};
+use crate::pipeline::{Converted, InputSummary, Options};
 
 /// The attribute's name.
 pub const ATTRIBUTE: &str = "conversion";
+/// The attribute with damage of what is around the recording, such as a gzip file that was cut.
+pub const INPUT_DAMAGE: &str = "input_damage";
+/// The attribute with what the user asked for.
+const OPTIONS: &str = "options_hash";
+/// The attribute with the name of the format.
+const FORMAT: &str = "format_name";
+
+/// How many damages of the input are listed in the trace itself. The report has all.
+const DAMAGES_LISTED: usize = 16;
 
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +68,46 @@ pub fn attributes(converted: &Converted) -> Vec<(String, String)> {
     };
     // Serde's interface can fail, this value cannot; a trace without it is only made again.
     serde_json::to_string(&kept).map(|json| (ATTRIBUTE.to_owned(), json)).into_iter().collect()
+}
+
+/// The attributes that say how a trace is made: with which options (`firmware_name` is given as it is in the trace; `reading` is for
+/// every input, `cores` has the core named for each file), and in which format the first input is.
+#[must_use]
+pub fn marks(
+    options: &Options,
+    reading: &FormatOptions,
+    cores: &[Option<u16>],
+    format: Option<&'static dyn Format>,
+) -> Vec<(String, String)> {
+    let mut marks = vec![(OPTIONS.to_owned(), options_hash(options, reading, cores))];
+    marks.extend(format.map(|format| (FORMAT.to_owned(), format.name().to_owned())));
+    marks
+}
+
+/// The value of the attribute [`INPUT_DAMAGE`]; `None` without damage.
+#[must_use]
+pub fn damage<'a>(damages: impl Iterator<Item = &'a Damage>) -> Option<String> {
+    let listed: Vec<&str> = damages.map(|damage| damage.detail.as_str()).take(DAMAGES_LISTED).collect();
+    (!listed.is_empty()).then(|| listed.join("; "))
+}
+
+/// A hash of all that the user asked for and that has an influence on the trace. The format is not part of it: it counts which
+/// one it was, not whether it was named.
+fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>]) -> String {
+    // Taken apart, so that whoever adds an option decides here whether it counts. What the source is read from has no influence.
+    let Options { firmware_name, events, from, to, window_bytes: _, threads: _, team: _, statistics: _, attributes: _, keep: _ } =
+        options;
+    let FormatOptions { clock, mode, cores: count, core: _, has_own_ids, own } = reading;
+    let mut text = format!("{firmware_name:?} {cores:?} {events:?} {from:?} {to:?}");
+    // Writing to a string cannot fail.
+    let _ = write!(text, " {clock:?} {mode:?} {count:?} {has_own_ids:?}");
+    for (name, value) in own {
+        let _ = match value {
+            OptionValue::File { path, bytes } => write!(text, " {name}={path:?}:{:032x}", xxh3_128(bytes)),
+            value => write!(text, " {name}={value:?}"),
+        };
+    }
+    format!("xxh3-128:{:032x}", xxh3_128(text.as_bytes()))
 }
 
 impl Kept {

@@ -1,0 +1,132 @@
+//! What an input is: one recording of a format, or an image of a target's memory with one or more recordings in it.
+
+use super::detect::{DetectError, Detected, detect};
+use super::memory::{Reach, Search};
+use super::{Input, InputError, ReadOptions};
+use crate::format::{FORMATS, Format, FormatOptions};
+
+/// A recording with its format, ready for the pipeline.
+#[derive(Debug)]
+pub struct Recognised {
+    /// Its bytes.
+    pub input: Input,
+    /// Its format, and why.
+    pub detected: Detected,
+    /// The options given, with the core that is known from a memory image.
+    pub options: FormatOptions,
+}
+
+/// Why an input gives no recording. Each message is the end of a sentence that begins with the input's name.
+#[derive(Debug, thiserror::Error)]
+pub enum RecogniseError {
+    /// It is not in any format, or in more than one.
+    #[error("{error}{about_memory}")]
+    Format {
+        /// What detection says.
+        error: DetectError,
+        /// The result of the search for recordings in a memory image, as a clause; may be empty.
+        about_memory: String,
+    },
+    /// A recording could not be taken out of a memory image.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// One core was named for a memory image that holds several recordings.
+    #[error("holds {0} recordings, but @ names one core for it; give it without")]
+    OneCoreForSeveral(usize),
+    /// A memory image holds several recordings, and one of them is already of several cores.
+    #[error(
+        "holds {} recordings in memory, of which the one at byte {at} is of {cores} cores, so that they cannot be the cores of one \
+         target; cut it into parts with one recording each (they begin at bytes {})",
+        .offsets.len(),
+        .offsets.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    SeveralOfSeveralCores {
+        /// Where the recording of several cores begins.
+        at: usize,
+        /// The number of its cores.
+        cores: u32,
+        /// Where all recordings begin.
+        offsets: Vec<usize>,
+    },
+}
+
+impl Input {
+    /// Finds the recordings in this input: itself, or, if it is an image of a target's memory, those that it holds. `format` is the
+    /// format if the user named it. `options` are given to each recording; several recordings of one image are cores 0, 1, ...
+    ///
+    /// # Errors
+    /// When no format or more than one fits, or when the recordings of a memory image cannot be used together.
+    pub fn recognise(
+        self,
+        format: Option<&'static dyn Format>,
+        options: &FormatOptions,
+        read_options: &ReadOptions,
+    ) -> Result<Vec<Recognised>, RecogniseError> {
+        let formats: Vec<&'static dyn Format> = format.map_or_else(|| FORMATS.to_vec(), |format| vec![format]);
+        // A ring in the first bytes looks like a recording, but its oldest frames may be after the newest.
+        let mut found = self.find_recordings(&formats, Reach::Sample);
+        let detected = detect(self.bytes(), self.layers());
+        let is_certain = detected.as_ref().is_ok_and(|detected| detected.certain);
+        if found.recordings.is_empty() && !is_certain {
+            found = self.find_recordings(&formats, Reach::Whole);
+        }
+        if !found.recordings.is_empty() {
+            // Those in the first bytes are not necessarily all.
+            return take_out(&self, &self.find_recordings(&formats, Reach::Whole), options, read_options);
+        }
+        let detected = match (format, detected) {
+            (Some(format), _) => Detected { format, because: format!("--format {} says so", format.name()), certain: true },
+            (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
+            (None, Err(error)) => {
+                let about_memory = about_memory(&found, &formats, error.may_be_memory());
+                return Err(RecogniseError::Format { error, about_memory });
+            }
+        };
+        Ok(vec![Recognised { input: self, detected, options: options.clone() }])
+    }
+}
+
+/// The recordings in an image of a target's memory. Several are of as many processors, each with a program of its own.
+fn take_out(
+    image: &Input,
+    found: &Search,
+    options: &FormatOptions,
+    read_options: &ReadOptions,
+) -> Result<Vec<Recognised>, RecogniseError> {
+    let is_several = found.recordings.len() > 1;
+    if is_several && options.core.is_some() {
+        return Err(RecogniseError::OneCoreForSeveral(found.recordings.len()));
+    }
+    let mut recognised = Vec::with_capacity(found.recordings.len());
+    for (core, recording) in (0u16..).zip(&found.recordings) {
+        let kept = &recording.kept;
+        if is_several && kept.cores > 1 {
+            let offsets = found.recordings.iter().map(|other| other.kept.range.start).collect();
+            return Err(RecogniseError::SeveralOfSeveralCores { at: kept.range.start, cores: kept.cores, offsets });
+        }
+        let input = image.take_out(recording, read_options)?;
+        let because = format!("{} stands at byte {}", kept.what, kept.range.start);
+        let detected = Detected { format: recording.format, because, certain: true };
+        let core = if is_several { Some(core) } else { options.core };
+        let options = FormatOptions { core, has_own_ids: is_several, ..options.clone() };
+        recognised.push(Recognised { input, detected, options });
+    }
+    Ok(recognised)
+}
+
+/// What to add to a message on what the input is: that it was searched as an image of memory, too.
+fn about_memory(found: &Search, formats: &[&'static dyn Format], may_be_memory: bool) -> String {
+    if let Some((at, what, why)) = found.refused.first() {
+        return format!("; at byte {at} stands the mark of {what}, as in an image of a target's memory, but {why}");
+    }
+    let mut kinds: Vec<&str> = formats.iter().flat_map(|format| format.memory_marks()).map(|mark| mark.what).collect();
+    kinds.dedup();
+    if !may_be_memory || kinds.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nNor is it an image of a target's memory that holds a recording ({} was looked for). If it should be one, check that the \
+         memory in which the recording is kept was dumped, and before a new one was started",
+        kinds.join(", or ")
+    )
+}
