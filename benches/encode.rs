@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::perfetto::Encoder;
-use traceconv::timeline::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow};
+use traceconv::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow};
 
 const OPS: usize = 64 << 10;
 

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::format::miniprofiler::crc;
 use traceconv::format::miniprofiler::generate::{Damage, GenerateOptions, generate};
-use traceconv::format::{FORMATS, Format, FormatOptions, Parcel, Part, Resolved, Scan, Stages};
+use traceconv::format::{ErasedRecording, ErasedStages, FORMATS, Format, FormatOptions, Parcel, Part, Resolved};
 use traceconv::model::{Entities, EventBatch, Ledger};
 use traceconv::timeline::{Settings, Timeline};
 
@@ -24,7 +24,7 @@ fn format() -> &'static dyn Format {
     FORMATS.iter().copied().find(|format| format.name() == "miniprofiler").expect("it is registered")
 }
 
-fn parts<'a>(scan: &dyn Scan, input: &'a [u8]) -> Vec<Part<'a>> {
+fn parts<'a>(scan: &dyn ErasedRecording, input: &'a [u8]) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut start = 0;
     while start < input.len() {
@@ -35,20 +35,20 @@ fn parts<'a>(scan: &dyn Scan, input: &'a [u8]) -> Vec<Part<'a>> {
     parts
 }
 
-fn scanned(input: &[u8]) -> (Stages, Vec<Part<'_>>) {
+fn scanned(input: &[u8]) -> (ErasedStages, Vec<Part<'_>>) {
     let scan = format().open(&[FormatOptions::default()]).expect("no options");
     let parts = parts(&*scan, input);
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(input, before, scan.scan(0, part))));
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.join(input, before, scan.scan(0, part))));
     (scan.finish(vec![facts], &mut [Ledger::default()]), parts)
 }
 
-fn decoded(input: &[u8]) -> (Stages, Vec<Parcel>) {
+fn decoded(input: &[u8]) -> (ErasedStages, Vec<Parcel>) {
     let (stages, parts) = scanned(input);
     let parcels = parts.iter().map(|&part| stages.decode.decode(0, part, None)).collect();
     (stages, parcels)
 }
 
-fn resolve((mut stages, parcels): (Stages, Vec<Parcel>), batches: &mut Vec<EventBatch>) -> Entities {
+fn resolve((mut stages, parcels): (ErasedStages, Vec<Parcel>), batches: &mut Vec<EventBatch>) -> Entities {
     let (mut entities, mut ledger) = (Entities::default(), Ledger::default());
     batches.resize_with(parcels.len(), EventBatch::default);
     for (batch, parcel) in batches.iter_mut().zip(parcels) {

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::format::tonbandgeraet::generate::{Damage, GenerateOptions, generate};
-use traceconv::format::{FORMATS, FormatOptions, Parcel, Part, Resolved, Stages};
+use traceconv::format::{ErasedStages, FORMATS, FormatOptions, Parcel, Part, Resolved};
 use traceconv::model::{Entities, EventBatch, Ledger};
 use traceconv::timeline::{Settings, Timeline};
 
@@ -20,7 +20,7 @@ fn capture(damage: Damage) -> Vec<u8> {
 }
 
 /// A capture, scanned and decoded.
-fn decoded(input: &[u8]) -> (Stages, Vec<Parcel>) {
+fn decoded(input: &[u8]) -> (ErasedStages, Vec<Parcel>) {
     let scan = FORMATS[0].open(&[FormatOptions::default()]).unwrap();
     let mut parts = Vec::new();
     let mut start = 0;
@@ -29,14 +29,14 @@ fn decoded(input: &[u8]) -> (Stages, Vec<Parcel>) {
         parts.push(Part::new(input, start..end));
         start = end;
     }
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(input, before, scan.scan(0, part))));
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.join(input, before, scan.scan(0, part))));
     let stages = scan.finish(vec![facts], &mut [Ledger::default()]);
     let parcels = parts.iter().map(|&part| stages.decode.decode(0, part, None)).collect();
     (stages, parcels)
 }
 
 /// Resolves a capture: its events, window by window.
-fn resolve((mut stages, parcels): (Stages, Vec<Parcel>), batches: &mut Vec<EventBatch>) -> Entities {
+fn resolve((mut stages, parcels): (ErasedStages, Vec<Parcel>), batches: &mut Vec<EventBatch>) -> Entities {
     let (mut entities, mut ledger) = (Entities::default(), Ledger::default());
     for (number, parcel) in parcels.into_iter().enumerate() {
         if number == batches.len() {

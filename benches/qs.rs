@@ -8,7 +8,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use traceconv::format::qs::decode::Decoder;
 use traceconv::format::qs::generate::{Damage, GenerateOptions, generate};
 use traceconv::format::qs::scan::Collector;
-use traceconv::format::{FORMATS, FormatOptions, Part, Resolved, Stages};
+use traceconv::format::{ErasedStages, FORMATS, FormatOptions, Part, Resolved};
 use traceconv::model::{Entities, EventBatch, Ledger};
 use traceconv::timeline::{Settings, Timeline};
 
@@ -19,14 +19,14 @@ fn capture(damage: Damage) -> Vec<u8> {
     bytes
 }
 
-fn stages_of(input: &[u8]) -> Stages {
+fn stages_of(input: &[u8]) -> ErasedStages {
     let format = FORMATS.iter().find(|format| format.name() == "qs").expect("it is registered");
     let scan = format.open(&[FormatOptions::default()]).expect("no option is wrong");
-    let facts = scan.add(input, None, scan.scan(0, Part::new(input, 0..input.len())));
+    let facts = scan.join(input, None, scan.scan(0, Part::new(input, 0..input.len())));
     scan.finish(vec![Some(facts)], &mut [Ledger::default()])
 }
 
-fn resolve(stages: &mut Stages, input: &[u8], batch: &mut EventBatch) -> Entities {
+fn resolve(stages: &mut ErasedStages, input: &[u8], batch: &mut EventBatch) -> Entities {
     let (mut entities, mut ledger) = (Entities::default(), Ledger::default());
     let parcel = stages.decode.decode(0, Part::new(input, 0..input.len()), None);
     let mut out = Resolved { entities: &mut entities, batch, ledger: &mut ledger };

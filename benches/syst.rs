@@ -2,8 +2,8 @@
 //! ahead, from the first VERSION of a part on; the ordered stage joins parts and is no part of it.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use traceconv::format::sys_t::generate::{self, Carrier, GenerateOptions};
-use traceconv::format::sys_t::stp::NibbleOrder;
+use traceconv::format::syst::generate::{self, Carrier, GenerateOptions};
+use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::{FORMATS, FormatOptions, OptionValue, Part};
 
 fn stages(criterion: &mut Criterion) {
@@ -26,7 +26,7 @@ fn stages(criterion: &mut Criterion) {
         });
         group.bench_function(format!("decode {name}"), |bencher| {
             let scan = scan();
-            let facts = scan.add(&input, None, scan.scan(0, whole));
+            let facts = scan.join(&input, None, scan.scan(0, whole));
             let stages = scan.finish(vec![Some(facts)], &mut [Default::default()]);
             bencher.iter_batched(|| (), |()| stages.decode.decode(0, whole, None), BatchSize::PerIteration);
         });

@@ -3,7 +3,7 @@
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::format::tsp::Tsp;
 use traceconv::format::tsp::generate::{Damage, GenerateOptions, generate};
-use traceconv::format::{Format, FormatOptions, Part, Resolved, Stages};
+use traceconv::format::{ErasedStages, Format, FormatOptions, Part, Resolved};
 use traceconv::model::{Entities, EventBatch, Ledger};
 
 fn capture(damage: Damage) -> Vec<u8> {
@@ -13,9 +13,9 @@ fn capture(damage: Damage) -> Vec<u8> {
     bytes
 }
 
-fn stages_of(input: &[u8]) -> Stages {
+fn stages_of(input: &[u8]) -> ErasedStages {
     let scan = Tsp.open(&[FormatOptions::default()]).expect("the options are right");
-    let facts = scan.add(input, None, scan.scan(0, Part::new(input, 0..input.len())));
+    let facts = scan.join(input, None, scan.scan(0, Part::new(input, 0..input.len())));
     scan.finish(vec![Some(facts)], &mut [Ledger::default()])
 }
 

@@ -60,3 +60,5 @@ pub mod stats;
 pub mod symbols;
 #[doc(hidden)]
 pub mod timeline;
+#[doc(hidden)]
+pub mod track;

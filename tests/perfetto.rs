@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use reader::{Arg, Attribute, Instant, LogRow, Slice, Switch, Trace, TrackKind, Waking};
 use traceconv::model::Source;
 use traceconv::perfetto::{AttributeValue, Encoder, encode_block, epilogue, prelude};
-use traceconv::timeline::{
-    self as ops, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
+use traceconv::track as ops;
+use traceconv::track::{
+    ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
 };
 
 /// Tracks of slices: usual ones, one beyond what the writer keeps tables for, and one of the largest uuid.

@@ -3,11 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::sys_t::decode::{Context, Decoder, Records};
-use traceconv::format::sys_t::encode::{Draft, encode};
-use traceconv::format::sys_t::printf::write::Writer;
-use traceconv::format::sys_t::printf::{Format, Packing};
-use traceconv::format::sys_t::record::{Marks, Message};
+use traceconv::format::syst::decode::{Context, Decoder, Records};
+use traceconv::format::syst::encode::{Draft, encode};
+use traceconv::format::syst::printf::write::Writer;
+use traceconv::format::syst::printf::{Format, Packing};
+use traceconv::format::syst::record::{Marks, Message};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(message) = Message::read_frame(input) {

@@ -3,8 +3,8 @@
 //! A format is a folder here and a line in [`FORMATS`]. Its work is cut in stages so that the pipeline can run the expensive
 //! ones on any thread:
 //!
-//! 1. **split**: [`Scan::cut`] says where the input may be cut ([`crate::frame`] states the contract).
-//! 2. **scan**: [`Scan::scan`] collects from each part, in parallel, the facts that hold for the whole trace (names, clock).
+//! 1. **split**: [`Recording::cut`] says where the input may be cut ([`crate::frame`] states the contract).
+//! 2. **scan**: [`Recording::scan`] collects from each part, in parallel, the facts that hold for the whole trace (names, clock).
 //! 3. **decode**: [`Decode::decode`] turns each part into records, in parallel, without state.
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
@@ -13,27 +13,28 @@ pub mod miniprofiler;
 mod options;
 #[doc(hidden)]
 pub mod qs;
+mod stages;
 #[doc(hidden)]
-pub mod sys_t;
+pub mod syst;
 #[doc(hidden)]
 pub mod tonbandgeraet;
 #[doc(hidden)]
 pub mod tsp;
 
-use std::any::Any;
 use std::ops::Range;
 
 pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
+pub use stages::{Decode, ErasedDecode, ErasedRecording, ErasedResolve, ErasedStages, Parcel, Recording, Resolve, Stages, erase};
 
-use crate::model::{CoreId, Entities, EventBatch, Ledger, Rate, SideClock};
+use crate::model::{Entities, EventBatch, Ledger, Rate, SideClock};
 
 /// All formats, in the order in which they are listed to users.
 pub const FORMATS: &[&dyn Format] = &[
     &tonbandgeraet::Tonbandgeraet,
     &qs::Qs,
-    &sys_t::SysTText,
-    &sys_t::SysTRaw,
-    &sys_t::SysTStp,
+    &syst::SystText,
+    &syst::SystRaw,
+    &syst::SystStp,
     &tsp::Tsp,
     &miniprofiler::MiniProfiler,
 ];
@@ -66,7 +67,7 @@ pub trait Format: Sync {
     ///
     /// # Errors
     /// When an option has a value that the format cannot use.
-    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError>;
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError>;
 
     /// How recordings of this format are found in an image of a target's memory; empty if targets keep none there.
     fn memory_marks(&self) -> &'static [MemoryMark] {
@@ -166,62 +167,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What a stage hands to the next one; only the format knows what is inside.
-pub type Parcel = Box<dyn Any + Send>;
-
-/// The first pass.
-pub trait Scan: Send + Sync {
-    /// The first safe cut at or after `at`. See [`crate::frame`] for the contract.
-    fn cut(&self, input: &[u8], at: usize) -> usize;
-
-    /// Collects the facts of one part that hold for the whole trace.
-    fn scan(&self, input: usize, part: Part<'_>) -> Parcel;
-
-    /// Adds the facts of the next part of an input to those of all parts before it, if there were any. `bytes` are the whole input:
-    /// what only all that is before it can tell may need them once more.
-    fn add(&self, bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel;
-
-    /// Takes the facts of each input, `None` for an empty one, and goes on to the second pass. There is one ledger for each input.
-    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages;
-}
-
-/// The stages of the second pass.
-pub struct Stages {
-    /// The cores that may have events, of each input.
-    pub cores: Vec<Vec<CoreId>>,
-    /// Makes records of bytes.
-    pub decode: Box<dyn Decode>,
-    /// Makes events of records.
-    pub resolve: Box<dyn Resolve>,
-}
-
-/// The parallel stage of the second pass.
-pub trait Decode: Send + Sync {
-    /// Turns one part into records. Pure: the same part gives the same records, whatever was decoded before. `spare` is a used
-    /// parcel whose memory may be taken.
-    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel;
-}
-
 /// Takes the records of a listing; stops it by returning false.
 pub type ListRecord<'a> = dyn FnMut(&RecordView<'_>) -> bool + 'a;
-
-/// The sequential stage of the second pass.
-pub trait Resolve: Send {
-    /// Turns the records of the next part of an input (its parts come in file order) into events, appended to `out.batch`.
-    /// Events may be held back until more is known; they then come with a later part or with [`Resolve::finish`]. The parcel may
-    /// be given back for its memory. `bytes` are the whole input.
-    fn resolve(&mut self, input: usize, bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Option<Parcel>;
-
-    /// No more parts of an input: what was held back.
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>);
-
-    /// Lists the records of the next part of an input, in file order, without making events of them. The ledger is kept as for
-    /// [`Resolve::resolve`], as far as bytes and frames go.
-    fn dump(&mut self, input: usize, bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>);
-
-    /// What is known about the recording once it has been read.
-    fn facts(&self) -> Facts;
-}
 
 /// Where a resolver puts its results.
 pub struct Resolved<'a> {

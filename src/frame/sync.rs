@@ -13,7 +13,7 @@
 //! chains of before do not meet within that many bytes behind it: a **forced start**. That depends on the input alone. A packet that would
 //! reach over a forced start is none. [`stretches`] gives the stretches of a part between forced starts.
 //!
-//! How a format uses this: `Scan::cut` calls [`cut`]; `Decode::decode` goes through the [`stretches`] of its part, and in each of
+//! How a format uses this: `Recording::cut` calls [`cut`]; `Decode::decode` goes through the [`stretches`] of its part, and in each of
 //! them follows the chain from the start; what reaches beyond the end of the stretch is damage.
 //!
 //! The cost of a cut is that of judging the sync words of [`Grammar::MAX_PACKET_BYTES`] before it, each once (but for those that do not

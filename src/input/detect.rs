@@ -176,7 +176,7 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{FormatOptions, OptionError, Probe, Scan};
+    use crate::format::{ErasedRecording, FormatOptions, OptionError, Probe};
 
     /// Recognises whatever contains its name.
     struct Fake {
@@ -206,7 +206,7 @@ mod tests {
             found.then(|| Probe { score: self.score, reason: format!("says {}", self.name) })
         }
 
-        fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
             unreachable!("detection opens nothing")
         }
     }

@@ -167,7 +167,7 @@ fn find_all(bytes: &Bytes, mark: &[u8], end: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{FormatOptions, KeptDamage, OptionError, Probe, Scan};
+    use crate::format::{ErasedRecording, FormatOptions, KeptDamage, OptionError, Probe};
 
     /// Keeps `<mark><length of the rest><rest>`; the recording is the rest in two pieces, the second half first.
     struct Fake;
@@ -195,7 +195,7 @@ mod tests {
             None
         }
 
-        fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+        fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
             unreachable!("nothing is opened")
         }
 

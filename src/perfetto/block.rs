@@ -11,7 +11,7 @@ use super::strings::Strings;
 use super::tracks::Tracks;
 use super::wire::{bytes_field_len, put_bytes, put_length, put_varint};
 use super::{SEQUENCE_ID, TRACE_PACKET};
-use crate::timeline::{Block, Op, OpKind, TrackId};
+use crate::track::{Block, Op, OpKind, TrackId};
 
 /// `SEQ_INCREMENTAL_STATE_CLEARED`.
 const INCREMENTAL_STATE_CLEARED: u32 = 1;
@@ -152,7 +152,7 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{Arg, ArgValue, Flow, NameRef, Track, TrackKind};
+    use crate::track::{Arg, ArgValue, Flow, NameRef, Track, TrackKind};
 
     /// What a block without events and texts begins with.
     const OPENING: &[u8] =

@@ -5,7 +5,7 @@ use super::schema::{
     CHILD_ORDERING_EXPLICIT, CounterDescriptor, ProcessDescriptor, SIBLING_MERGE_NONE, ThreadDescriptor, TracePacket,
     TrackDescriptor,
 };
-use crate::timeline::{Track, TrackKind, Unit};
+use crate::track::{Track, TrackKind, Unit};
 
 /// Appends the packet that tells the viewer of a track.
 pub(super) fn append_descriptor(track: &Track, out: &mut Vec<u8>) {
@@ -66,7 +66,7 @@ fn counter(unit: Unit) -> CounterDescriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::TrackId;
+    use crate::track::TrackId;
 
     fn bytes(kind: TrackKind, parent: Option<u32>) -> Vec<u8> {
         let mut out = Vec::new();

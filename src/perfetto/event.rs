@@ -19,7 +19,7 @@ use super::wire::{
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::model::Tag;
-use crate::timeline::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind};
+use crate::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind};
 
 /// Fields of `TracePacket`.
 mod packet {

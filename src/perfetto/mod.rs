@@ -1,7 +1,7 @@
 //! Track operations → Perfetto packets. Knows no input format.
 //!
 //! A trace is a run of packets without header or footer: [`prelude`] and [`wall_clock`], then every
-//! [`Block`](crate::timeline::Block) in the order of the numbers as [`Encoder`] writes it, then [`clock_readings`] and [`epilogue`]. Blocks are encoded on any thread and in any order: all
+//! [`Block`](crate::track::Block) in the order of the numbers as [`Encoder`] writes it, then [`clock_readings`] and [`epilogue`]. Blocks are encoded on any thread and in any order: all
 //! of them use one packet sequence, and each begins with a packet that clears what the reader knows of the sequence (interned
 //! texts, defaults, the incremental clock) and states it anew.
 //!
@@ -22,7 +22,7 @@ pub use clocks::{clock_id, clock_readings, wall_clock};
 use prost::Message;
 
 use self::schema::{Attribute, ORDERING_EXPLICIT, TraceAttributes, TracePacket, TraceUuid, TrackDescriptor};
-use crate::timeline::Track;
+use crate::track::Track;
 
 /// `Trace.packet`, the only field of a trace.
 const TRACE_PACKET: u32 = 1;

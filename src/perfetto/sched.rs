@@ -7,7 +7,7 @@ use prost::encoding::encoded_len_varint;
 
 use super::TRACE_PACKET;
 use super::wire::{Column, bytes_field_len, put_bytes, put_length, put_varint};
-use crate::timeline::{Block, PrevState, SchedRows};
+use crate::track::{Block, PrevState, SchedRows};
 
 /// `TracePacket.ftrace_events`.
 const FTRACE_EVENTS: u32 = 1;
@@ -152,7 +152,7 @@ fn sign_extended(value: i32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{SwitchRow, WakingRow};
+    use crate::track::{SwitchRow, WakingRow};
 
     fn block() -> Block {
         Block { names: ["unused", "A", "IDLE"].into_iter().collect(), ..Block::default() }

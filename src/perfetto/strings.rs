@@ -11,7 +11,7 @@ use rustc_hash::FxHasher;
 
 use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint, varint28};
 use crate::model::Tag;
-use crate::timeline::{Arg, ArgValue, Block, NameRef};
+use crate::track::{Arg, ArgValue, Block, NameRef};
 
 /// What a text is used as.
 #[derive(Clone, Copy)]

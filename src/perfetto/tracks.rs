@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::wire::ShortField;
-use crate::timeline::TrackId;
+use crate::track::TrackId;
 
 /// `TrackEvent.track_uuid`.
 pub(super) const TRACK_UUID: u32 = 11;

@@ -15,11 +15,12 @@ use super::scan::{Cutter, Scanned, behind, put, scan, take};
 use super::sizes::Sizes;
 use super::threads::{Job, Threads};
 use super::{ConvertError, Converted, InputSummary, Options, Progress, Source};
-use crate::format::{Decode, Facts, Parcel, Part, RecordView, Stages};
+use crate::format::{ErasedDecode, Facts, Parcel, Part, RecordView, Stages};
 use crate::model::{Entities, EventBatch, Nanos};
 use crate::perfetto::{self, Encoder};
 use crate::stats::report::StatisticsReport;
-use crate::timeline::{Block, Numbers};
+use crate::timeline::Numbers;
+use crate::track::Block;
 
 /// Converts the sources, as one recording, into one trace.
 ///
@@ -40,7 +41,7 @@ pub fn convert(
 /// A recording that was looked through, ready to be drawn.
 pub struct Ready {
     cutter: Cutter,
-    decode: Box<dyn Decode>,
+    decode: Box<dyn ErasedDecode>,
     resolving: Resolving,
     pub facts: Facts,
     /// Of all bytes of all its sources.

@@ -3,7 +3,8 @@
 use super::{EventDetail, Options, range};
 use crate::format::Facts;
 use crate::model::{Entities, EventBatch, Ledger, LossKind, Severity};
-use crate::timeline::{Block, Numbers, Settings, Timeline, Track};
+use crate::timeline::{Numbers, Settings, Timeline};
+use crate::track::{Block, Track};
 
 const fn repair(code: &'static str, text: &'static str) -> LossKind {
     LossKind { code, text, severity: Severity::Repair }

@@ -7,7 +7,7 @@ use super::clock::{BEYOND_TIME, ClockMap};
 use super::merge::{LATE_ON_CORE, Merger};
 use super::scan::Cutter;
 use super::{InputSummary, Source};
-use crate::format::{Facts, Parcel, Resolve, Resolved};
+use crate::format::{ErasedResolve, Facts, Parcel, Resolved};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
 
 /// How many windows of an input are decoded ahead.
@@ -70,7 +70,7 @@ impl<'a> Feed<'a> {
 
 /// Resolves and merges.
 pub struct Resolving {
-    resolve: Box<dyn Resolve>,
+    resolve: Box<dyn ErasedResolve>,
     clock: ClockMap,
     merger: Option<Merger>,
     /// The cores of each input.
@@ -91,7 +91,7 @@ pub struct Resolving {
 }
 
 impl Resolving {
-    pub fn new(resolve: Box<dyn Resolve>, cores: &[Vec<CoreId>], ledgers: Vec<Ledger>, clock: ClockMap) -> Resolving {
+    pub fn new(resolve: Box<dyn ErasedResolve>, cores: &[Vec<CoreId>], ledgers: Vec<Ledger>, clock: ClockMap) -> Resolving {
         Resolving {
             resolve,
             clock,
@@ -133,7 +133,7 @@ impl Resolving {
             batch.clear();
             let mut out = Resolved { entities: &mut self.entities, batch: &mut batch, ledger: &mut self.ledgers[index] };
             if let Some(parcel) = feed.decoded.pop_front() {
-                self.spare_parcels.extend(self.resolve.resolve(index, feed.bytes, parcel, &mut out));
+                self.spare_parcels.push(self.resolve.resolve(index, feed.bytes, parcel, &mut out));
             } else if feed.is_drained() {
                 self.resolve.finish(index, &mut out);
                 feed.ended = true;

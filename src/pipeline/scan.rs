@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::threads::{Job, Threads};
 use super::{ConvertError, Options, Progress, Source};
-use crate::format::{Parcel, Part, Scan, Stages};
+use crate::format::{ErasedRecording, ErasedStages, Parcel, Part};
 use crate::model::Ledger;
 
 /// How many windows one round of this pass scans.
@@ -15,7 +15,7 @@ const WINDOWS_PER_ROUND: usize = 32;
 /// What the first pass gives.
 pub struct Scanned {
     pub scan: Cutter,
-    pub stages: Stages,
+    pub stages: ErasedStages,
     /// By source.
     pub ledgers: Vec<Ledger>,
     /// Of all bytes of all sources.
@@ -24,7 +24,7 @@ pub struct Scanned {
 
 /// Cuts inputs, also after the first pass has ended.
 pub struct Cutter {
-    scan: Box<dyn Scan>,
+    scan: Box<dyn ErasedRecording>,
 }
 
 impl Cutter {
@@ -77,7 +77,7 @@ pub fn scan(
             let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);
             threads.run(|| hash.update(hashed), jobs.collect());
             for part in results.into_iter().filter_map(take) {
-                of_input = Some(cutter.scan.add(source.bytes, of_input, part));
+                of_input = Some(cutter.scan.join(source.bytes, of_input, part));
             }
             (source.release)(behind(start));
             done_bytes += (start - round_start) as u64;

@@ -3,7 +3,7 @@
 
 use crate::model::Nanos;
 use crate::perfetto;
-use crate::timeline::{Block, OpKind};
+use crate::track::{Block, OpKind};
 
 /// How many pieces are told apart. Beyond that neighbours become one.
 const PIECES: usize = 1 << 15;
@@ -111,7 +111,7 @@ impl Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{Flow, NameRef, Op, TrackId};
+    use crate::track::{Flow, NameRef, Op, TrackId};
 
     fn block(times_ns: &[u64]) -> Block {
         let op = |&time_ns: &u64| Op {

@@ -1,9 +1,10 @@
 //! Operations on objects that change nothing: looks without taking, and what failed.
 
+use super::Timeline;
 use super::layout::object_name;
 use super::writer::Label;
-use super::{Timeline, TrackId};
 use crate::model::{CoreId, Entities, ObjectId, ObjectOp};
+use crate::track::TrackId;
 
 impl Timeline {
     /// Draws such an operation as an instant. False for any other.

@@ -1,9 +1,10 @@
 //! Event groups: a counter of all bits, and who set or cleared which. What an interrupt asks the timer task for flows to where
 //! that carries it out.
 
+use super::Timeline;
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, Timeline};
 use crate::model::{BitsOp, CoreId, Entities, ObjectId, Wait, WaitReason};
+use crate::track::Flow;
 
 /// How many requests of interrupts are followed for one group.
 const FOLLOWED_REQUESTS: usize = 64;

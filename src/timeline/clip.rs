@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Block, NameKind, Op, OpKind, TrackId};
+use crate::track::{Block, NameKind, Op, OpKind, TrackId};
 
 /// Follows what is open while nothing is written.
 pub struct Clip {

@@ -1,13 +1,14 @@
 //! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the drawn picture.
 
+use super::Timeline;
 use super::layout::{Group, lane_name, object_name, task_name};
 use super::what::What;
 use super::writer::{self, Note, NoteValue};
-use super::{OpKind, Timeline, TrackId, TrackKind};
 use crate::model::{
     Args, BitsOp, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, Label, ObjectOp, PriorityChange, Standing, StreamOp,
     TimerOp, WaitReason,
 };
+use crate::track::{OpKind, TrackId, TrackKind};
 
 impl Timeline {
     pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, entities: &Entities) {

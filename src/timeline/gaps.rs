@@ -1,10 +1,11 @@
 //! Losses, resets and the end of the capture. Everything open is closed there and marked; nothing pairs across.
 
+use super::Timeline;
 use super::layout::Layout;
 use super::sched::Switch;
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{PrevState, Timeline, TrackId, TrackKind};
 use crate::model::{CoreId, LossNote};
+use crate::track::{PrevState, TrackId, TrackKind};
 
 impl Timeline {
     /// Something is missing between the event before and `time_ns`.

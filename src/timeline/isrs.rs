@@ -1,9 +1,10 @@
 //! Interrupts: a stack per core, a track per interrupt and core, so that nested and re-entered handlers stay visible.
 
+use super::Timeline;
 use super::layout::Group;
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Timeline, TrackId, TrackKind};
 use crate::model::{CoreId, Entities, IsrId};
+use crate::track::{TrackId, TrackKind};
 
 /// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
 const NESTING_LIMIT: usize = 256;

@@ -3,11 +3,12 @@
 //! The firmware's lanes have a track each. The spans of a task's lanes nest on the task's own thread track; a lane whose spans
 //! overlap another's there gets a track of its own from then on.
 
+use super::Timeline;
 use super::layout::{Group, lane_name};
 use super::what::{What, priority_number};
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Arg, OpKind, Timeline, TrackId, TrackKind, Unit};
 use crate::model::{Entities, EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
+use crate::track::{Arg, OpKind, TrackId, TrackKind, Unit};
 
 /// How many spans may be open on one track. The viewer drops what is nested deeper than 512; a thread track also holds waits.
 const NESTING_LIMIT: u32 = 500;

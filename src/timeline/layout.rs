@@ -3,10 +3,11 @@
 //! Every task is a process of its own with one thread, because the viewer's CPU tracks take colour and label from the process.
 //! The firmware is one more process, first in order, that holds the shared groups.
 
+use super::Timeline;
 use super::numbers::{Numbers, UNKNOWN_TID};
 use super::tasks::Drawn;
-use super::{Timeline, Track, TrackId, TrackKind, Unit};
 use crate::model::{Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
+use crate::track::{Track, TrackId, TrackKind, Unit};
 
 /// The shared groups, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! What never matches must not pile up, and nothing may nest deeper than the viewer shows.
 
-use super::{Flow, OpKind, Settings, Timeline};
+use super::{Settings, Timeline};
 use crate::model::{
     Args, CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level, Nanos,
     Object, ObjectKind, ObjectOp, Task, TaskId, TaskKind,
 };
+use crate::track::{Flow, OpKind};
 
 /// A firmware of two tasks, an interrupt, and a lane of the firmware and of the first task each.
 fn entities(tasks: u32) -> Entities {

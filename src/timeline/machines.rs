@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 
+use super::Timeline;
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, Timeline, Track, TrackId, TrackKind, Unit};
 use crate::model::{Entities, EventKind, Level, MachineId, MaybeName, NameId, Origin, OriginKind, StepResult};
+use crate::track::{Flow, Track, TrackId, TrackKind, Unit};
 
 /// How many events of one queue are followed. Of longer queues only the newest have a flow.
 const FOLLOWED_EVENTS: usize = 1024;

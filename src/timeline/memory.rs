@@ -1,9 +1,10 @@
 //! Memory: how much of the heap is in use, and how deep the stacks have been.
 
+use super::Timeline;
 use super::layout::Group;
 use super::writer::{Label, Note, NoteValue};
-use super::{Timeline, TrackId, TrackKind, Unit};
 use crate::model::{CoreId, Entities, HeapOp, TaskId, UNKNOWN_ADDRESS};
+use crate::track::{TrackId, TrackKind, Unit};
 
 /// The heap, since the session began.
 #[derive(Default)]

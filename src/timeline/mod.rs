@@ -29,7 +29,6 @@ mod memory;
 mod notify;
 mod numbers;
 mod objects;
-mod op;
 mod sched;
 mod standing;
 mod streams;
@@ -44,14 +43,11 @@ mod limits;
 mod tests;
 
 pub use numbers::Numbers;
-pub use op::{
-    Arg, ArgValue, Block, Flow, NameKind, NameRef, Names, Op, OpKind, PrevState, SchedRows, SourcePlace, Sources, SwitchRow,
-    Track, TrackId, TrackKind, Unit, WakingRow,
-};
 
 use crate::model::{
     Args, CoreId, Entities, EventBatch, EventKind, Label, MachineId, Nanos, ObjectId, Session, TaskId, WaitReason,
 };
+use crate::track::{Block, Track, TrackId};
 use calls::{CallWords, CoreCalls, DrawnFunction, EndedCall};
 use clip::Clip;
 use isrs::IsrState;

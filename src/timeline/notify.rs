@@ -1,8 +1,9 @@
 //! Notifications: from the one who notifies a task, to where that task takes note of it.
 
+use super::Timeline;
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, Timeline};
 use crate::model::{CoreId, Entities, TaskId, Wait, WaitReason};
+use crate::track::Flow;
 
 /// A task's notification being sent.
 #[derive(Clone, Copy)]

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
+use super::Timeline;
 use super::layout::{Group, object_name};
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, Timeline, TrackId, TrackKind, Unit};
 use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
+use crate::track::{Flow, TrackId, TrackKind, Unit};
 
 /// How many items of one object are followed. Of longer queues only the newest have a flow.
 const FOLLOWED_ITEMS: usize = 256;

@@ -5,7 +5,7 @@
 //! queue up behind the first undecided one, up to [`PENDING_ROWS`].
 
 use super::writer::{Name, Writer};
-use super::{PrevState, SchedRows, SwitchRow, WakingRow};
+use crate::track::{PrevState, SchedRows, SwitchRow, WakingRow};
 
 /// How many rows may wait for a decision. Beyond that the oldest question is answered with what is known.
 pub const PENDING_ROWS: usize = 1 << 14;

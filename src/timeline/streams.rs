@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use super::Timeline;
 use super::writer::{Label, Note, NoteValue};
-use super::{Flow, Timeline};
 use crate::model::{CoreId, Entities, ObjectId, StreamOp};
+use crate::track::Flow;
 
 /// How many sends of one stream are followed.
 const FOLLOWED_SENDS: usize = 1024;

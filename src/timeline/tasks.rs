@@ -3,10 +3,11 @@
 //! One state machine, in one place. A task that leaves its core without having said why is *undecided*: if it is made ready
 //! again before it runs, it waited ("unknown"); if it just runs again, it had been pre-empted.
 
+use super::Timeline;
 use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{PrevState, Timeline, TrackId};
 use crate::model::{CoreId, Entities, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
+use crate::track::{PrevState, TrackId};
 
 /// How many tasks may be undecided at once. Beyond that the oldest question is answered with what is known.
 const UNDECIDED_TASKS: usize = 256;

@@ -1,7 +1,8 @@
 //! The timeline as a whole: events in, operations out.
 
-use super::{PrevState, Settings, SwitchRow, Timeline};
+use super::{Settings, Timeline};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Nanos, Task, TaskId, TaskKind};
+use crate::track::{PrevState, SwitchRow};
 
 fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<SwitchRow>> {
     let settings = Settings {

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use super::Timeline;
 use super::writer::{Label, Name, Note, NoteValue};
-use super::{Flow, Timeline};
 use crate::model::{CoreId, Entities, ObjectId, TimerCommand, TimerOp};
+use crate::track::Flow;
 
 /// How many commands of one timer are followed on their way.
 const FOLLOWED_COMMANDS: usize = 64;

@@ -1,8 +1,9 @@
 //! What events of lanes bring with them: labels and args of the model, as the writer takes them.
 
+use super::Timeline;
 use super::writer::{Label, Name};
-use super::{Arg, Flow, Timeline};
 use crate::model::{self, ArgValue, Args, Entities, EventBatch, LogSeverity, NameId, Tag};
+use crate::track::{Arg, Flow};
 
 /// The label and args of an event, and the batch that they point into.
 #[derive(Clone, Copy)]

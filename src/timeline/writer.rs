@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, Verdict};
 use super::numbers::Numbers;
-use super::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
 use crate::model::{Source, SourceId, TextRef};
+use crate::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
 
 /// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes. Blocks are
 /// written and read by one stage after the other, so a few of them have to find place in a processor's cache; the smaller they are,

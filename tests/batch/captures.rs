@@ -1,7 +1,7 @@
 //! Small captures of all formats, and files that are none.
 
-use traceconv::format::sys_t::generate::{self as sys_t, Carrier};
-use traceconv::format::sys_t::stp::NibbleOrder;
+use traceconv::format::syst::generate::{self as syst, Carrier};
+use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::{miniprofiler::generate as miniprofiler, qs::generate as qs};
 use traceconv::format::{tonbandgeraet::generate as tonbandgeraet, tsp::generate as tsp};
 
@@ -12,7 +12,7 @@ pub const FORMATS: [&str; 7] = ["tonbandgeraet", "qs", "tsp", "miniprofiler", "s
 pub fn of_format(format: &str, bytes: u64, seed: u64) -> Vec<u8> {
     let mut out = Vec::new();
     let carried = |carrier, out: &mut Vec<u8>| {
-        sys_t::generate(&sys_t::GenerateOptions { bytes, seed, carrier, ..sys_t::GenerateOptions::default() }, out)
+        syst::generate(&syst::GenerateOptions { bytes, seed, carrier, ..syst::GenerateOptions::default() }, out)
     };
     match format {
         "tonbandgeraet" => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use traceconv::format::OptionValue;
-use traceconv::format::sys_t::encode::{Draft, Origin, encode};
-use traceconv::format::sys_t::record::{Guid, Kind, Location, Pointers};
-use traceconv::format::sys_t::stp::NibbleOrder;
-use traceconv::format::sys_t::stp::encode::{Ending, TimeScheme, Writer};
-use traceconv::format::sys_t::stp::tpiu;
+use traceconv::format::syst::encode::{Draft, Origin, encode};
+use traceconv::format::syst::record::{Guid, Kind, Location, Pointers};
+use traceconv::format::syst::stp::NibbleOrder;
+use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::format::syst::stp::tpiu;
 
 use crate::common::golden::Capture;
 use crate::common::run::Subject;

@@ -1,9 +1,9 @@
 //! Clocks: captures whose messages, transport and time of day have clocks of their own, and what the trace says of them.
 
-use traceconv::format::sys_t::encode::{Draft, Origin, encode};
-use traceconv::format::sys_t::record::Kind;
-use traceconv::format::sys_t::stp::NibbleOrder;
-use traceconv::format::sys_t::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::format::syst::encode::{Draft, Origin, encode};
+use traceconv::format::syst::record::Kind;
+use traceconv::format::syst::stp::NibbleOrder;
+use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
 
 use crate::captures::{self, line, message, subject};
 use crate::common::golden::Capture;

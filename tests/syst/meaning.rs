@@ -1,8 +1,8 @@
 //! What the trace shows, through an independent reader.
 
 use traceconv::format::OptionValue;
-use traceconv::format::sys_t::stp::NibbleOrder;
-use traceconv::format::sys_t::stp::encode::{Ending, TimeScheme, Writer};
+use traceconv::format::syst::stp::NibbleOrder;
+use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
 
 use crate::captures::{self, subject};
 use crate::common::run::{Cut, Subject};

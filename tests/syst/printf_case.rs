@@ -4,8 +4,8 @@
 
 use std::ffi::CString;
 
-use traceconv::format::sys_t::printf::write::Writer;
-use traceconv::format::sys_t::printf::{Format, Packing};
+use traceconv::format::syst::printf::write::Writer;
+use traceconv::format::syst::printf::{Format, Packing};
 
 /// The most conversions of a case.
 const CONVERSIONS: u64 = 4;

@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use traceconv::format::sys_t::encode::{Draft, Origin, encode};
-use traceconv::format::sys_t::record::{Kind, Location, Pointers};
+use traceconv::format::syst::encode::{Draft, Origin, encode};
+use traceconv::format::syst::record::{Kind, Location, Pointers};
 use traceconv::format::{FORMATS, OptionValue};
 
 use crate::captures::line;

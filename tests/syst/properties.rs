@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use traceconv::format::OptionValue;
-use traceconv::format::sys_t::encode::{Draft, Origin, encode};
-use traceconv::format::sys_t::generate::{Carrier, GenerateOptions, generate};
-use traceconv::format::sys_t::record::{Kind, Pointers};
-use traceconv::format::sys_t::stp::NibbleOrder;
+use traceconv::format::syst::encode::{Draft, Origin, encode};
+use traceconv::format::syst::generate::{Carrier, GenerateOptions, generate};
+use traceconv::format::syst::record::{Kind, Pointers};
+use traceconv::format::syst::stp::NibbleOrder;
 
 use crate::captures::{all_messages, line, subject};
 use crate::common::run::{Cut, Random, Subject};

@@ -1,6 +1,6 @@
 //! `cargo xtask gen`: realistic captures of any size.
 
-mod sys_t;
+mod syst;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -11,12 +11,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use traceconv::format::miniprofiler::generate as miniprofiler;
 use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::qs::generate as qs;
-use traceconv::format::sys_t::generate::Carrier;
-use traceconv::format::sys_t::stp::NibbleOrder;
+use traceconv::format::syst::generate::Carrier;
+use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions, SlowTask};
 use traceconv::format::tsp::generate as tsp;
 
-use self::sys_t::SysT;
+use self::syst::Syst;
 
 /// A capture, by format.
 #[derive(Subcommand)]
@@ -26,11 +26,11 @@ pub enum Capture {
     /// FreeRTOS tasks and queues, over a serial line
     Tsp(Tsp),
     /// SyS-T messages of three clients, in lines of text
-    SystText(SysT),
+    SystText(Syst),
     /// The same as bare bytes
-    SystRaw(SysT),
+    SystRaw(Syst),
     /// The same in STPv2 packets
-    SystStp(SysT),
+    SystStp(Syst),
     /// Completed calls of functions
     Miniprofiler(MiniProfiler),
     /// Dining philosophers on a pre-emptive QP kernel
@@ -219,10 +219,10 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let options = GenerateOptions { bytes, seed, cores, damage, slow_task };
             write(arguments.output.as_ref(), |out| generate::generate(&options, out))
         }
-        Capture::SystText(arguments) => sys_t::run(arguments, Carrier::Text),
-        Capture::SystRaw(arguments) => sys_t::run(arguments, Carrier::Raw),
+        Capture::SystText(arguments) => syst::run(arguments, Carrier::Text),
+        Capture::SystRaw(arguments) => syst::run(arguments, Carrier::Raw),
         Capture::SystStp(arguments) => {
-            sys_t::run(arguments, Carrier::Stp(if arguments.lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb }))
+            syst::run(arguments, Carrier::Stp(if arguments.lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb }))
         }
         Capture::Tsp(arguments) => {
             let timer = match arguments.timer {

@@ -17,7 +17,7 @@ pub mod scan;
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{Decode, Format, FormatOptions, OptionError, OptionSpec, Parcel, Part, Probe, Scan, Stages};
+use super::{Decode, ErasedRecording, Format, FormatOptions, OptionError, OptionSpec, Part, Probe, Recording, Stages, erase};
 use crate::frame::sync;
 use crate::model::{CoreId, Ledger};
 use decode::Packets;
@@ -55,11 +55,11 @@ impl Format for MiniProfiler {
         options::SPECS
     }
 
-    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let options = inputs.first().map(Options::new).transpose()?.unwrap_or_default();
         // Several inputs are recordings of several cores.
         let cores = (0..).zip(inputs).map(|(index, input)| CoreId(input.core.unwrap_or(index))).collect();
-        Ok(Box::new(Scanner { options, cores, readings: Mutex::default() }))
+        Ok(erase(Scanner { options, cores, readings: Mutex::default() }))
     }
 }
 
@@ -112,29 +112,30 @@ struct Collected {
     reading: Lock,
 }
 
-impl Scan for Scanner {
+impl Recording for Scanner {
+    type PartFacts = Collected;
+    type Facts = Option<Collected>;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
     fn cut(&self, input: &[u8], at: usize) -> usize {
         sync::cut(&Framing::new(self.reading(input)), input, at)
     }
 
-    fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
+    fn scan(&self, _input: usize, part: Part<'_>) -> Collected {
         let reading = self.lock(part.input);
         let used = reading.map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading);
-        Box::new(Collected { facts: ScanFacts::scan(used, part.input, part.start..part.end), reading })
+        Collected { facts: ScanFacts::scan(used, part.input, part.start..part.end), reading }
     }
 
-    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
-        let Some(before) = before.and_then(|before| before.downcast::<Collected>().ok()) else { return part };
-        let mut collected = before;
-        if let Ok(part) = part.downcast::<Collected>() {
-            collected.facts.add(part.facts);
+    fn join(&self, _bytes: &[u8], facts: &mut Option<Collected>, next: Collected) {
+        match facts {
+            None => *facts = Some(next),
+            Some(collected) => collected.facts.add(next.facts),
         }
-        collected
     }
 
-    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
-        let collected: Vec<Option<Box<Collected>>> =
-            facts.into_iter().map(|facts| facts.and_then(|facts| facts.downcast::<Collected>().ok())).collect();
+    fn finish(self, collected: Vec<Option<Collected>>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
         let sources: Vec<Source> = (0..)
             .zip(&collected)
             .map(|(index, collected)| Source {
@@ -145,7 +146,7 @@ impl Scan for Scanner {
         let facts = collected.into_iter().map(|collected| collected.map(|collected| collected.facts)).collect();
         let decoders = Decoders(sources.iter().map(Source::reading).collect());
         let resolver = Resolver::new(self.options, &sources, facts, ledgers);
-        Stages { cores: resolver.cores(), decode: Box::new(decoders), resolve: Box::new(resolver) }
+        Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
     }
 }
 
@@ -153,12 +154,12 @@ impl Scan for Scanner {
 struct Decoders(Vec<Reading>);
 
 impl Decode for Decoders {
-    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
-        let spare = spare.and_then(|spare| spare.downcast::<Packets>().ok());
-        let mut packets = spare.unwrap_or_default();
-        if let Some(&reading) = self.0.get(input) {
-            decode::packets_into(reading, part.input, part.start..part.end, &mut packets);
+    type Records = Packets;
+
+    fn decode(&self, input: usize, part: Part<'_>, packets: &mut Packets) {
+        match self.0.get(input) {
+            Some(&reading) => decode::packets_into(reading, part.input, part.start..part.end, packets),
+            None => *packets = Packets::default(),
         }
-        packets
     }
 }

@@ -25,7 +25,8 @@ pub mod sessions;
 use std::sync::Arc;
 
 use super::{
-    Decode, Detail, Facts, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Parcel, Part, Probe, Scan, Stages,
+    Decode, Detail, ErasedRecording, Facts, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording,
+    Stages, erase,
 };
 use crate::model::{CoreId, Ledger, Rate};
 use decode::{Decoder, Records};
@@ -102,9 +103,9 @@ impl Format for Qs {
         OPTIONS
     }
 
-    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let options = inputs.iter().map(Options::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(Scanner { inputs: options }))
+        Ok(erase(Scanner { inputs: options }))
     }
 }
 
@@ -158,28 +159,26 @@ struct Scanner {
     inputs: Vec<Options>,
 }
 
-impl Scan for Scanner {
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = Collector;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
     fn cut(&self, input: &[u8], at: usize) -> usize {
         decode::cut(input, at)
     }
 
-    fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
-        Box::new(Collector::scan(part.input, part.start..part.end))
+    fn scan(&self, _input: usize, part: Part<'_>) -> ScanFacts {
+        Collector::scan(part.input, part.start..part.end)
     }
 
-    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
-        let before = before.and_then(|before| before.downcast::<Collector>().ok());
-        let mut collector = before.unwrap_or_default();
-        if let Ok(part) = part.downcast::<ScanFacts>() {
-            collector.add_part(*part);
-        }
-        collector
+    fn join(&self, _bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
+        facts.add_part(next);
     }
 
-    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
-        let collected = |facts: Option<Parcel>| facts.and_then(|facts| facts.downcast::<Collector>().ok());
-        let facts: Vec<ScanFacts> =
-            facts.into_iter().map(|facts| collected(facts).map(|collector| collector.finish()).unwrap_or_default()).collect();
+    fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
+        let facts: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
         for (facts, ledger) in facts.iter().zip(ledgers) {
             if facts.is_cut {
                 ledger.enter(scan::METADATA_CUT, 0, 1);
@@ -200,7 +199,7 @@ impl Scan for Scanner {
         let cores = (0..sessions.len()).map(|core| vec![CoreId(core as u16)]).collect();
         let units = measured.and_then(Result::ok).map(|measured| measured.units_per_tick);
         let resolver = Resolver::new(sessions, clock.0, options.wanted.clone(), units, report);
-        Stages { cores, decode: Box::new(decoders), resolve: Box::new(resolver) }
+        Stages { cores, decode: decoders, resolve: resolver }
     }
 }
 
@@ -285,12 +284,12 @@ fn tell(sessions: &Sessions, facts: &ScanFacts, report: &mut Facts) {
 struct Decoders(Vec<Decoder>);
 
 impl Decode for Decoders {
-    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
-        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
-        let mut records = spare.unwrap_or_default();
-        if let Some(decoder) = self.0.get(input) {
-            decoder.records_into(part.input, part.start..part.end, &mut records);
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
+        match self.0.get(input) {
+            Some(decoder) => decoder.records_into(part.input, part.start..part.end, records),
+            None => *records = Records::default(),
         }
-        records
     }
 }

@@ -23,7 +23,9 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 
-use super::{Decode, Format, FormatOptions, Kept, MemoryMark, Mode, OptionError, Parcel, Part, Probe, Scan, Stages};
+use super::{
+    Decode, ErasedRecording, Format, FormatOptions, Kept, MemoryMark, Mode, OptionError, Part, Probe, Recording, Stages, erase,
+};
 use crate::frame::split;
 use crate::model::Ledger;
 use decode::{DELIMITER, Decoder, Records, Wire};
@@ -54,8 +56,8 @@ impl Format for Tonbandgeraet {
         probe::probe(sample, whole)
     }
 
-    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
-        Ok(Box::new(Scanner { inputs: inputs.to_vec() }))
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
+        Ok(erase(Scanner { inputs: inputs.to_vec() }))
     }
 
     fn memory_marks(&self) -> &'static [MemoryMark] {
@@ -72,28 +74,26 @@ struct Scanner {
     inputs: Vec<FormatOptions>,
 }
 
-impl Scan for Scanner {
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = Collector;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
     fn cut(&self, input: &[u8], at: usize) -> usize {
         split::cut::<DELIMITER>(input, at)
     }
 
-    fn scan(&self, _input: usize, part: Part<'_>) -> Parcel {
-        Box::new(ScanFacts::scan(part.input, part.start..part.end))
+    fn scan(&self, _input: usize, part: Part<'_>) -> ScanFacts {
+        ScanFacts::scan(part.input, part.start..part.end)
     }
 
-    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
-        let before = before.and_then(|before| before.downcast::<Collector>().ok());
-        let mut collector = before.unwrap_or_default();
-        if let Ok(part) = part.downcast::<ScanFacts>() {
-            collector.add_part(*part);
-        }
-        collector
+    fn join(&self, _bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
+        facts.add_part(next);
     }
 
-    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
-        let collected = |facts: Option<Parcel>| facts.and_then(|facts| facts.downcast::<Collector>().ok());
-        let mut facts: Vec<ScanFacts> =
-            facts.into_iter().map(|facts| collected(facts).map(|collector| collector.finish()).unwrap_or_default()).collect();
+    fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
+        let mut facts: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
         let told = self.inputs.iter().find_map(|options| options.mode);
         let found = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
         let mode = told.unwrap_or(found);
@@ -103,7 +103,7 @@ impl Scan for Scanner {
         }
         let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
         let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
-        Stages { cores: resolver.cores(), decode: Box::new(decoders), resolve: Box::new(resolver) }
+        Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
     }
 }
 
@@ -111,12 +111,12 @@ impl Scan for Scanner {
 struct Decoders(Vec<Decoder>);
 
 impl Decode for Decoders {
-    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
-        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
-        let mut records = spare.unwrap_or_default();
-        if let Some(decoder) = self.0.get(input) {
-            decoder.records_into(part.input, part.start..part.end, &mut records);
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
+        match self.0.get(input) {
+            Some(decoder) => decoder.records_into(part.input, part.start..part.end, records),
+            None => *records = Records::default(),
         }
-        records
     }
 }

@@ -46,7 +46,7 @@ fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
         parts.push(Part::new(capture, start..end));
         start = end;
     }
-    let facts = parts.iter().fold(None, |before, &part| Some(scan.add(capture, before, scan.scan(0, part))));
+    let facts = parts.iter().fold(None, |before, &part| Some(scan.join(capture, before, scan.scan(0, part))));
     let mut ledgers = vec![Ledger::default()];
     let mut stages = scan.finish(vec![facts], &mut ledgers);
     let mut ledger = ledgers.remove(0);

@@ -19,7 +19,9 @@ pub mod timer;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Decode, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Parcel, Part, Probe, Scan, Stages};
+use super::{
+    Decode, ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
+};
 use crate::frame::sync;
 use crate::model::Ledger;
 use decode::{Decoder, Lengths, Packets, Records};
@@ -95,10 +97,10 @@ impl Format for Tsp {
         OPTIONS
     }
 
-    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn Scan>, OptionError> {
+    fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let inputs = inputs.iter().map(InputOptions::read).collect::<Result<Vec<_>, _>>()?;
         let cutter = Packets::new(inputs.first().map(|input| input.lengths.clone()).unwrap_or_default());
-        Ok(Box::new(Scanner { inputs, cutter }))
+        Ok(erase(Scanner { inputs, cutter }))
     }
 }
 
@@ -179,39 +181,39 @@ impl Scanner {
     }
 }
 
-impl Scan for Scanner {
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = Option<Box<ScanFacts>>;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
     fn cut(&self, input: &[u8], at: usize) -> usize {
         if sniff::is_saved(input) { sniff::cut(input, at) } else { sync::cut(&self.cutter, input, at) }
     }
 
-    fn scan(&self, input: usize, part: Part<'_>) -> Parcel {
-        let mut facts = Box::new(ScanFacts::default());
+    fn scan(&self, input: usize, part: Part<'_>) -> ScanFacts {
+        let mut facts = ScanFacts::default();
         if sniff::is_saved(part.input) {
             facts.is_saved = true;
             sniff::scan(part.input, part.start..part.end, &mut facts);
         } else {
-            Decoder::new(self.cutter.clone(), self.lengths(input)).each(part.input, part.start..part.end, &mut *facts);
+            Decoder::new(self.cutter.clone(), self.lengths(input)).each(part.input, part.start..part.end, &mut facts);
         }
         facts
     }
 
-    fn add(&self, _bytes: &[u8], before: Option<Parcel>, part: Parcel) -> Parcel {
-        let before = before.and_then(|before| before.downcast::<ScanFacts>().ok());
-        let Ok(part) = part.downcast::<ScanFacts>() else { return Box::new(()) };
-        match before {
-            None => part,
-            Some(mut before) => {
-                before.append(*part);
-                before
-            }
+    fn join(&self, _bytes: &[u8], facts: &mut Self::Facts, next: ScanFacts) {
+        match facts {
+            None => *facts = Some(Box::new(next)),
+            Some(facts) => facts.append(next),
         }
     }
 
-    fn finish(self: Box<Self>, facts: Vec<Option<Parcel>>, ledgers: &mut [Ledger]) -> Stages {
+    fn finish(self, facts: Vec<Self::Facts>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
         let mut decoders = Vec::new();
         let mut setups = Vec::new();
-        for (number, parcel) in facts.into_iter().enumerate() {
-            let mut facts = parcel.and_then(|facts| facts.downcast::<ScanFacts>().ok()).unwrap_or_default();
+        for (number, facts) in facts.into_iter().enumerate() {
+            let mut facts = facts.unwrap_or_default();
             let options = self.inputs.get(number);
             let lengths = facts.lengths(&self.lengths(number));
             if facts.is_saved {
@@ -229,7 +231,7 @@ impl Scan for Scanner {
             setups.push(Setup { core, timer_options: timer, lengths, facts: *facts });
         }
         let resolver = Resolver::new(setups, ledgers);
-        Stages { cores: resolver.cores(), decode: Box::new(Decoders(decoders)), resolve: Box::new(resolver) }
+        Stages { cores: resolver.cores(), decode: Decoders(decoders), resolve: resolver }
     }
 }
 
@@ -246,15 +248,14 @@ enum InputDecoder {
 }
 
 impl Decode for Decoders {
-    fn decode(&self, input: usize, part: Part<'_>, spare: Option<Parcel>) -> Parcel {
-        let spare = spare.and_then(|spare| spare.downcast::<Records>().ok());
-        let mut records = spare.unwrap_or_default();
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
         let range = part.start..part.end;
         match self.0.get(input) {
-            Some(InputDecoder::Stream(decoder)) => decoder.records_into(part.input, range, &mut records),
-            Some(InputDecoder::Saved { packets, bad }) => sniff::records_into(part.input, range, packets, bad, &mut records),
-            None => {}
+            Some(InputDecoder::Stream(decoder)) => decoder.records_into(part.input, range, records),
+            Some(InputDecoder::Saved { packets, bad }) => sniff::records_into(part.input, range, packets, bad, records),
+            None => *records = Records::default(),
         }
-        records
     }
 }

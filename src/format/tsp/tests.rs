@@ -23,7 +23,7 @@ fn times(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger)
     let mut resolver = Resolver::new(vec![setup], std::slice::from_mut(&mut ledger));
     let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
-    resolver.resolve(0, input, Box::new(decoder.records(input, 0..input.len())), &mut out);
+    resolver.resolve(0, input, &mut decoder.records(input, 0..input.len()), &mut out);
     resolver.finish(0, &mut out);
     (resolver.times().to_vec(), ledger)
 }

@@ -73,7 +73,7 @@ fn events(capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").context("the format is missing")?;
     let scan = format.open(&[FormatOptions::default()])?;
     let part = Part::new(capture, 0..capture.len());
-    let facts = Some(scan.add(capture, None, scan.scan(0, part)));
+    let facts = Some(scan.join(capture, None, scan.scan(0, part)));
     let mut ledgers = vec![Ledger::default()];
     let mut stages = scan.finish(vec![facts], &mut ledgers);
     let (mut entities, mut batch) = (Entities::default(), EventBatch::default());

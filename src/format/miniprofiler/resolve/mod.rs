@@ -1,0 +1,219 @@
+//! Packets in file order → events of the common model.
+//!
+//! Here is everything that has a memory: the unwrapped clock and its sessions, what stands between packets, the device's
+//! counters, and which functions there are.
+
+mod between;
+pub(super) mod clock;
+mod functions;
+mod input;
+mod losses;
+mod status;
+mod view;
+
+use std::sync::Arc;
+
+use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::model::{
+    CoreId, Entities, Event, EventKind, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote, LogSeverity, LossNote, Nanos,
+    Packed, Rate, Session, Ticks,
+};
+
+use super::Source;
+use super::decode::{Content, Item, Packets};
+use super::options::Options;
+use super::record::{Command, Metadata, ProfileRecord, RECORD_BYTES, TIMER_HZ};
+use super::scan::ScanFacts;
+use clock::Step;
+use functions::Functions;
+use input::Input;
+
+/// Time between the last call before a restart and time 0 after it: how long the restart took is unknown.
+const RESTART_GAP_NS: u64 = 1_000;
+
+/// How many restarts are believed.
+const SESSIONS_LIMIT: u32 = 1 << 12;
+
+/// Turns packets into events.
+pub(crate) struct Resolver {
+    options: Options,
+    inputs: Vec<Input>,
+    facts: Facts,
+}
+
+impl Resolver {
+    pub(crate) fn new(options: Options, sources: &[Source], facts: Vec<Option<ScanFacts>>, ledgers: &mut [Ledger]) -> Resolver {
+        let metadata = facts.iter().flatten().find_map(|facts| facts.metadata);
+        let (rate, origin) = options.rate(metadata.as_ref());
+        let mut details = Vec::new();
+        let mut hints = Vec::new();
+        if let Some(Source { reading: Some((reading, packets)), .. }) = sources.first() {
+            let source = format!("the first good packets ({packets})");
+            details.push(Detail { name: "reading", value: reading.description(), source });
+        }
+        if let Some(metadata) = metadata {
+            describe(&metadata, &mut details);
+            if metadata.timer_hz != TIMER_HZ && options.time_unit.is_none() {
+                if let Some(ledger) = ledgers.first_mut() {
+                    ledger.enter_unplaced(losses::TIMER_FREQUENCY, 1);
+                }
+                hints.push(format!(
+                    "The device's timer runs at {} Hz, while the protocol's times are microseconds; if times look wrong, try \
+                     --time-unit timer.",
+                    metadata.timer_hz
+                ));
+            }
+        }
+        let refused = options.describe_symbols(metadata.map(|metadata| metadata.build_id), &mut details, &mut hints);
+        let inputs: Vec<Input> =
+            facts.into_iter().zip(sources).map(|(facts, source)| Input::new(facts.unwrap_or_default(), source, rate)).collect();
+        let cores = inputs.iter().map(|input| input.core.0.saturating_add(1)).max().unwrap_or(1);
+        let facts = Facts {
+            clock: Some((rate, origin)),
+            system: None,
+            cores,
+            sessions: 1,
+            begins_midway: true,
+            details,
+            hints,
+            refused,
+            ..Facts::default()
+        };
+        Resolver { options, inputs, facts }
+    }
+
+    /// The cores that may have events, of each input.
+    pub(crate) fn cores(&self) -> Vec<Vec<CoreId>> {
+        self.inputs.iter().map(|input| vec![input.core]).collect()
+    }
+}
+
+fn describe(metadata: &Metadata, details: &mut Vec<Detail>) {
+    let source = || "told by the capture".to_owned();
+    details.push(Detail { name: "firmware version", value: metadata.version(), source: source() });
+    details.push(Detail { name: "build id", value: format!("0x{:08X}", metadata.build_id), source: source() });
+    details.push(Detail { name: "processor clock", value: format!("{} Hz", metadata.mcu_clock_hz), source: source() });
+    details.push(Detail { name: "profiling timer", value: format!("{} Hz", metadata.timer_hz), source: source() });
+}
+
+impl Resolve for Resolver {
+    type Records = Packets;
+
+    fn resolve(&mut self, input: usize, _bytes: &[u8], packets: &mut Packets, out: &mut Resolved<'_>) {
+        self.take_part(input, packets, out);
+    }
+
+    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        if let Some(gap) = input.gap.take() {
+            push_gap(gap, input.last_ns, input.core, out);
+        }
+    }
+
+    fn dump(&mut self, input: usize, _bytes: &[u8], packets: &mut Packets, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        if let Some(input) = self.inputs.get_mut(input) {
+            view::dump_part(input, packets, ledger, out);
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}
+
+impl Resolver {
+    fn take_part(&mut self, index: usize, packets: &Packets, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        let (mut records, _) = packets.records.as_chunks::<RECORD_BYTES>();
+        let mut between = packets.between.as_slice();
+        input.tell_session(out.entities);
+        for item in &packets.items {
+            let offset = packets.base + u64::from(item.offset);
+            if item.content == Content::Between {
+                let (here, rest) = between.split_at_checked(item.len as usize).unwrap_or((between, &[]));
+                between = rest;
+                input.take_between(offset, here, out);
+                continue;
+            }
+            input.end_between(false, out);
+            input.account(item, offset, out.ledger);
+            match item.content {
+                Content::Profile { records: count, .. } => {
+                    let (here, rest) = records.split_at_checked(usize::from(count)).unwrap_or((records, &[]));
+                    records = rest;
+                    take_records(input, &self.options, &mut self.facts.sessions, here, offset, out);
+                }
+                Content::Metadata(metadata) => input.take_metadata(metadata, out),
+                Content::Status(status) => input.take_status(status, offset, out),
+                Content::Ack => input.instant("ACK", out),
+                Content::Nack => input.instant("NACK", out),
+                Content::Command(command) => input.take_command(command, out),
+                Content::OtherVersion { version, told } => {
+                    let kind = losses::UNKNOWN_VERSION;
+                    let lost = u64::from(told).max(1);
+                    out.ledger.bad_frame(kind, offset, u64::from(item.len), lost);
+                    input.instant(&format!("profile data of version {version}"), out);
+                    input.add_gap(LossNote { kind, offset, bytes: u64::from(item.len), at_least_lost: lost });
+                }
+                Content::OddLength { .. } | Content::UnknownType { .. } | Content::Between => {}
+            }
+        }
+        if packets.ends_input {
+            input.end_between(true, out);
+        }
+    }
+}
+
+/// The records of one packet.
+fn take_records(
+    input: &mut Input,
+    options: &Options,
+    sessions: &mut u32,
+    records: &[[u8; RECORD_BYTES]],
+    offset: u64,
+    out: &mut Resolved<'_>,
+) {
+    input.received = input.received.saturating_add(records.len() as u64);
+    out.batch.events.reserve(records.len());
+    for record in records {
+        let record = ProfileRecord::read(record);
+        let exit = record.entry_us.wrapping_add(record.duration_us);
+        let (exit, step) = input.clock.unwrap(exit, record.duration_us, input.may_restart);
+        if step != Step::Normal || input.may_restart {
+            input.take_step(step, sessions, offset, out);
+        }
+        let Some(function) = input.functions.id(record.func_addr, input.session, input.core, options, out) else { continue };
+        let begin = match exit.checked_sub(u64::from(record.duration_us)) {
+            Some(begin) => begin,
+            None => {
+                out.ledger.enter(losses::BEFORE_ZERO, offset, 0);
+                0
+            }
+        };
+        let (begin_ns, end_ns) = (input.nanos(begin, offset, out.ledger), input.nanos(exit, offset, out.ledger));
+        let time_ns = end_ns.max(input.last_ns);
+        if let Some(gap) = input.gap.take() {
+            push_gap(gap, time_ns, input.core, out);
+        }
+        input.last_ns = time_ns;
+        let depth = record.depth.cast_signed();
+        if depth < 0 {
+            out.ledger.enter(losses::DEPTH_UNDERFLOW, offset, 0);
+        }
+        let is_hidden = function.is_hidden || end_ns.0 - begin_ns.0.min(end_ns.0) < options.min_duration_ns;
+        let kind = EventKind::Call {
+            function: function.id,
+            depth,
+            is_hidden,
+            begin: Packed(begin_ns.0),
+            ended_before_ns: u32::try_from(time_ns.0 - end_ns.0).unwrap_or(u32::MAX),
+        };
+        out.batch.events.push(Event { time: time_ns, core: input.core, kind });
+    }
+}
+
+fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
+    let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
+    out.batch.losses.push(gap);
+    out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
+}

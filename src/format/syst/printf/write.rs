@@ -1,0 +1,593 @@
+//! Format and arguments → text, as the C library of a target would print it.
+//!
+//! Exact in every digit: floating-point numbers are rounded half to even from their exact value at any precision.
+
+use std::fmt::Write as _;
+
+use super::{Class, Conversion, Format, Length, PAD_BYTES, Packing, Piece, Size, WIDTH_LIMIT};
+use crate::format::syst::record::{Marks, Reader};
+
+/// An argument as it was packed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// `d`, `i`, as wide as the format says.
+    Int(i64),
+    /// `u`, as wide as the format says.
+    Uint(u64),
+    /// `o`, `x`, `X` and `p`.
+    Hex(u64),
+    /// A floating-point number.
+    Float(f64),
+    /// A character.
+    Char(u32),
+    /// A text.
+    Text(&'a [u8]),
+}
+
+/// Writes texts; keeps its memory from one to the next.
+#[derive(Debug, Default)]
+pub struct Writer {
+    /// Digits of a number.
+    digits: String,
+    mantissa: String,
+}
+
+impl Writer {
+    /// Appends the text of `format` with `arguments` to `out`, and gives each argument's value, but those of `*` and `%n`, to
+    /// `take`. Returns what was odd.
+    pub fn write<'a>(
+        &mut self,
+        format: &Format,
+        packing: Packing,
+        arguments: &'a [u8],
+        out: &mut Vec<u8>,
+        mut take: impl FnMut(Value<'a>),
+    ) -> Marks {
+        let mut marks = Marks::default();
+        let mut reader = Reader(arguments);
+        let text = |from: u32, to: u32| format.text().get(from as usize..to as usize).unwrap_or(&[]);
+        for piece in &*format.pieces {
+            match *piece {
+                Piece::Text(from, to) => push_piece(out, &format.padded, from as usize, to as usize),
+                Piece::Bad(from) => {
+                    out.extend_from_slice(format.text().get(from as usize..).unwrap_or(&[]));
+                    marks.add(Marks::BAD_FORMAT);
+                }
+                // Once arguments are missing, the conversions themselves are shown.
+                Piece::Conversion(_, from, to) if marks.has(Marks::MISSING_ARGUMENTS) => out.extend_from_slice(text(from, to)),
+                Piece::Conversion(conversion, from, to) => {
+                    let start = out.len();
+                    let taken = if conversion.is_bare_decimal {
+                        bare_decimal(conversion, packing, &mut reader, out, &mut take)
+                    } else {
+                        self.convert(conversion, packing, &mut reader, out, &mut take, &mut marks)
+                    };
+                    if taken.is_none() {
+                        marks.add(Marks::MISSING_ARGUMENTS);
+                        if out.len() == start {
+                            out.extend_from_slice(text(from, to));
+                        }
+                    }
+                }
+            }
+        }
+        marks
+    }
+
+    /// `None` if an argument is missing.
+    fn convert<'a>(
+        &mut self,
+        mut conversion: Conversion,
+        packing: Packing,
+        reader: &mut Reader<'a>,
+        out: &mut Vec<u8>,
+        take: &mut impl FnMut(Value<'a>),
+        marks: &mut Marks,
+    ) -> Option<()> {
+        let star = |reader: &mut Reader<'a>| {
+            if packing == Packing::Slots64 { reader.u64().map(|value| value as i32) } else { reader.u32().map(u32::cast_signed) }
+        };
+        let mut width = match conversion.width {
+            Size::NONE => 0,
+            Size::ARGUMENT => {
+                let width = star(reader)?;
+                conversion.left |= width < 0;
+                width.unsigned_abs()
+            }
+            Size(width) => width,
+        };
+        let mut precision = match conversion.precision {
+            Size::NONE => None,
+            Size::ARGUMENT => u32::try_from(star(reader)?).ok(),
+            Size(precision) => Some(precision),
+        };
+        let limit_of_precision = if conversion.class() == Class::Text { u32::MAX } else { WIDTH_LIMIT };
+        if width > WIDTH_LIMIT || precision.is_some_and(|precision| precision > limit_of_precision) {
+            marks.add(Marks::CLAMPED);
+            width = width.min(WIDTH_LIMIT);
+            precision = precision.map(|precision| precision.min(limit_of_precision));
+        }
+        let field = Field { conversion: &conversion, width: width as usize };
+        let precision = precision.map(|precision| precision as usize);
+        let Some(bytes) = conversion.argument_bytes(packing) else {
+            let (text, is_ended) = reader.text();
+            let shown = text.get(..precision.unwrap_or(usize::MAX)).unwrap_or(text);
+            field.pad(out, shown.len(), |out| out.extend_from_slice(shown));
+            take(Value::Text(text));
+            return is_ended.then_some(());
+        };
+        let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
+        match conversion.class() {
+            Class::Signed => {
+                let value = signed(raw, bytes, conversion.length);
+                let (digits, len) = decimal(value.unsigned_abs());
+                let sign = field.sign(value < 0);
+                let fills = conversion.zero && precision.is_none();
+                field.digits(out, sign, digits.get(..len).unwrap_or(&[]), precision, value == 0, fills);
+                take(Value::Int(value));
+            }
+            Class::Unsigned => {
+                let value = truncated(raw, bytes, conversion.length);
+                self.unsigned(&field, out, value, precision);
+                take(if conversion.letter == b'u' { Value::Uint(value) } else { Value::Hex(value) });
+            }
+            Class::Char => {
+                let value = raw as u32;
+                if conversion.length == Length::Long {
+                    let mut utf8 = [0; 4];
+                    let shown = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut utf8).as_bytes();
+                    field.pad(out, shown.len(), |out| out.extend_from_slice(shown));
+                } else {
+                    field.pad(out, 1, |out| out.push(value as u8));
+                }
+                take(Value::Char(if conversion.length == Length::Long { value } else { value & 0xFF }));
+            }
+            Class::Pointer => {
+                let value = truncated(raw, bytes, Length::Pointer);
+                self.digits.clear();
+                if value == 0 {
+                    self.digits.push_str("(nil)");
+                } else {
+                    let _ = write!(self.digits, "{value:#x}");
+                }
+                field.pad(out, self.digits.len(), |out| out.extend_from_slice(self.digits.as_bytes()));
+                take(Value::Hex(value));
+            }
+            Class::Float => {
+                let value = if bytes == 4 { f64::from(f32::from_bits(raw as u32)) } else { f64::from_bits(raw) };
+                self.float(&field, out, value, precision);
+                take(Value::Float(value));
+            }
+            Class::Count | Class::Text => {}
+        }
+        Some(())
+    }
+
+    fn unsigned(&mut self, field: &Field<'_>, out: &mut Vec<u8>, value: u64, mut precision: Option<usize>) {
+        let letter = field.conversion.letter;
+        let (decimal_digits, decimal_len);
+        let digits = match letter {
+            b'x' | b'X' | b'o' | b'b' | b'B' => {
+                self.digits.clear();
+                let _ = match letter {
+                    b'o' => write!(self.digits, "{value:o}"),
+                    b'b' | b'B' => write!(self.digits, "{value:b}"),
+                    _ => {
+                        push_hexadecimal(&mut self.digits, value, letter == b'X');
+                        Ok(())
+                    }
+                };
+                self.digits.as_bytes()
+            }
+            _ => {
+                (decimal_digits, decimal_len) = decimal(value);
+                decimal_digits.get(..decimal_len).unwrap_or(&[])
+            }
+        };
+        let mut prefix = "";
+        let fills = field.conversion.zero && precision.is_none();
+        if field.conversion.alternate {
+            match letter {
+                // The first digit is 0, and no more than that is added.
+                b'o' if value != 0 => precision = Some(precision.unwrap_or(0).max(digits.len() + 1)),
+                b'o' => precision = precision.map(|precision| precision.max(1)),
+                b'x' if value != 0 => prefix = "0x",
+                b'X' if value != 0 => prefix = "0X",
+                b'b' if value != 0 => prefix = "0b",
+                b'B' if value != 0 => prefix = "0B",
+                _ => {}
+            }
+        }
+        field.digits(out, prefix, digits, precision, value == 0, fills);
+    }
+
+    fn float(&mut self, field: &Field<'_>, out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
+        let letter = field.conversion.letter;
+        let upper = letter.is_ascii_uppercase();
+        let sign = field.sign(value.is_sign_negative());
+        let magnitude = value.abs();
+        self.digits.clear();
+        if !value.is_finite() {
+            let shown = match (value.is_nan(), upper) {
+                (true, false) => "nan",
+                (true, true) => "NAN",
+                (false, false) => "inf",
+                (false, true) => "INF",
+            };
+            return field.pad(out, sign.len() + shown.len(), |out| {
+                out.extend_from_slice(sign.as_bytes());
+                out.extend_from_slice(shown.as_bytes());
+            });
+        }
+        let alternate = field.conversion.alternate;
+        let mut prefix = "";
+        match letter {
+            b'f' | b'F' => {
+                let precision = precision.unwrap_or(6);
+                if !push_fixed(&mut self.digits, magnitude, precision) {
+                    let _ = write!(self.digits, "{magnitude:.precision$}");
+                }
+                if alternate && precision == 0 {
+                    self.digits.push('.');
+                }
+            }
+            b'e' | b'E' => self.exponential(magnitude, precision.unwrap_or(6), alternate, false),
+            b'a' | b'A' => {
+                prefix = "0x";
+                hexadecimal(&mut self.digits, magnitude, precision, alternate);
+            }
+            _ => self.general(magnitude, precision.unwrap_or(6).max(1), alternate),
+        }
+        if upper {
+            self.digits.make_ascii_uppercase();
+            prefix = if prefix.is_empty() { "" } else { "0X" };
+        }
+        field.number(out, sign, prefix, 0, self.digits.as_bytes(), field.conversion.zero);
+    }
+
+    /// `d.ddde±dd`.
+    fn exponential(&mut self, magnitude: f64, precision: usize, alternate: bool, trim: bool) {
+        self.mantissa.clear();
+        let _ = write!(self.mantissa, "{magnitude:.precision$e}");
+        let (mantissa, exponent) = self.mantissa.split_once('e').unwrap_or((&self.mantissa, "0"));
+        let mantissa =
+            if trim && mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+        self.digits.push_str(mantissa);
+        if alternate && !mantissa.contains('.') {
+            self.digits.push('.');
+        }
+        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+        let _ = write!(self.digits, "e{sign}{exponent:0>2}");
+    }
+
+    /// `%g`: the shorter of both forms, without zeros at the end.
+    fn general(&mut self, magnitude: f64, precision: usize, alternate: bool) {
+        let digits = precision - 1;
+        self.mantissa.clear();
+        let _ = write!(self.mantissa, "{magnitude:.digits$e}");
+        let exponent: i32 = self.mantissa.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+        let precision = i32::try_from(precision).unwrap_or(i32::MAX);
+        if exponent < -4 || exponent >= precision {
+            return self.exponential(magnitude, digits, alternate, !alternate);
+        }
+        let decimals = usize::try_from(precision - 1 - exponent).unwrap_or(0);
+        let _ = write!(self.digits, "{magnitude:.decimals$}");
+        if alternate {
+            if decimals == 0 {
+                self.digits.push('.');
+            }
+        } else if self.digits.contains('.') {
+            let len = self.digits.trim_end_matches('0').trim_end_matches('.').len();
+            self.digits.truncate(len);
+        }
+    }
+}
+
+/// `%d`, `%u` and the like, without flags, width or precision.
+#[inline]
+fn bare_decimal<'a>(
+    conversion: Conversion,
+    packing: Packing,
+    reader: &mut Reader<'a>,
+    out: &mut Vec<u8>,
+    take: &mut impl FnMut(Value<'a>),
+) -> Option<()> {
+    let bytes = conversion.argument_bytes(packing)?;
+    let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
+    let magnitude = if conversion.letter == b'u' {
+        let value = truncated(raw, bytes, conversion.length);
+        take(Value::Uint(value));
+        value
+    } else {
+        let value = signed(raw, bytes, conversion.length);
+        if value < 0 {
+            out.push(b'-');
+        }
+        take(Value::Int(value));
+        value.unsigned_abs()
+    };
+    let (digits, len) = decimal(magnitude);
+    push_digits(out, &digits, len);
+    Some(())
+}
+
+/// The digits and exponent of `%a`, behind `0x`.
+fn hexadecimal(out: &mut String, magnitude: f64, precision: Option<usize>, alternate: bool) {
+    let bits = magnitude.to_bits();
+    let mut mantissa = bits & ((1 << 52) - 1);
+    let biased = (bits >> 52 & 0x7FF) as i32;
+    let mut lead = u64::from(biased != 0);
+    let exponent = match (biased, mantissa) {
+        (0, 0) => 0,
+        (0, _) => -1022,
+        _ => biased - 1023,
+    };
+    let digits = match precision {
+        Some(precision) if precision < 13 => {
+            let cut = 4 * (13 - precision as u32);
+            let whole = lead << 52 | mantissa;
+            let rest = whole & ((1u64 << cut) - 1);
+            let half = 1u64 << (cut - 1);
+            let mut kept = whole >> cut;
+            if rest > half || (rest == half && kept & 1 == 1) {
+                kept += 1;
+            }
+            lead = kept >> (4 * precision);
+            mantissa = (kept & ((1u64 << (4 * precision)) - 1)) << cut;
+            precision
+        }
+        Some(precision) => precision,
+        None => 13 - (mantissa.trailing_zeros().min(52) / 4) as usize,
+    };
+    let _ = write!(out, "{lead:x}");
+    if digits > 0 || alternate {
+        out.push('.');
+    }
+    let all = format!("{mantissa:013x}");
+    out.push_str(all.get(..digits.min(13)).unwrap_or(""));
+    out.extend(std::iter::repeat_n('0', digits.saturating_sub(13)));
+    let _ = write!(out, "p{exponent:+}");
+}
+
+/// A packed integer, as wide as the format says, sign extended.
+fn signed(raw: u64, bytes: usize, length: Length) -> i64 {
+    match length {
+        Length::Char => i64::from(raw as i8),
+        Length::Short => i64::from(raw as i16),
+        Length::Int | Length::LongDouble => i64::from(raw as i32),
+        _ if bytes == 4 => i64::from(raw as i32),
+        _ => raw.cast_signed(),
+    }
+}
+
+fn truncated(raw: u64, bytes: usize, length: Length) -> u64 {
+    match length {
+        Length::Char => raw & 0xFF,
+        Length::Short => raw & 0xFFFF,
+        Length::Int | Length::LongDouble => raw & 0xFFFF_FFFF,
+        _ if bytes == 4 => raw & 0xFFFF_FFFF,
+        _ => raw,
+    }
+}
+
+/// Appends a piece of a format. A copy of fixed length that is cut off costs less than one of variable length, and pieces are short.
+#[inline]
+fn push_piece(out: &mut Vec<u8>, padded: &[u8], from: usize, to: usize) {
+    let len = to.saturating_sub(from);
+    match padded.get(from..).and_then(|rest| rest.first_chunk::<PAD_BYTES>()) {
+        Some(chunk) if len <= PAD_BYTES => push_digits(out, chunk, len),
+        _ => out.extend_from_slice(padded.get(from..to).unwrap_or(&[])),
+    }
+}
+
+/// Appends the first `len` of these bytes.
+#[inline]
+fn push_digits<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], len: usize) {
+    let end = out.len() + len.min(N);
+    out.extend_from_slice(bytes);
+    out.truncate(end);
+}
+
+/// The numbers from 0 to 99, of two digits each.
+static PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
+/// The digits of a number, from the first byte on, and how many there are. Several times as fast as the formatting of the standard
+/// library, and most arguments are numbers.
+#[inline]
+fn decimal(mut value: u64) -> ([u8; 20], usize) {
+    let mut digits = [b'0'; 20];
+    let len = value.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let mut at = len;
+    while at >= 2 {
+        at -= 2;
+        let pair = PAIRS[(value % 100) as usize];
+        if let Some(place) = digits.get_mut(at..at + 2) {
+            place.copy_from_slice(&pair);
+        }
+        value /= 100;
+    }
+    if at == 1 {
+        digits[0] = b'0' + (value % 10) as u8;
+    }
+    (digits, len)
+}
+
+fn push_hexadecimal(out: &mut String, value: u64, upper: bool) {
+    let letters: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
+    let len = (value | 1).ilog2() / 4 + 1;
+    out.extend((0..len).rev().map(|place| char::from(letters[(value >> (4 * place) & 15) as usize])));
+}
+
+/// The largest number of decimals for which [`push_fixed`] is tried.
+const FIXED_DECIMALS: usize = 9;
+
+/// Appends the decimal form of a number, rounded half to even, if integers suffice for its exact value: nearly all numbers are such,
+/// and this takes a tenth of the time of the general way. Else appends nothing and returns false.
+fn push_fixed(out: &mut String, magnitude: f64, decimals: usize) -> bool {
+    if decimals > FIXED_DECIMALS {
+        return false;
+    }
+    let bits = magnitude.to_bits();
+    let (biased, fraction) = ((bits >> 52 & 0x7FF) as i32, bits & ((1 << 52) - 1));
+    let (mantissa, exponent) = if biased == 0 { (fraction, -1074) } else { (fraction | 1 << 52, biased - 1075) };
+    // Less than 2^53 * 2^30.
+    let scale = 10u128.pow(decimals as u32);
+    let scaled = u128::from(mantissa) * scale;
+    let rounded = match exponent {
+        0..=10 => scaled << exponent,
+        -120..0 => {
+            let shift = exponent.unsigned_abs();
+            let (whole, rest, half) = (scaled >> shift, scaled & ((1 << shift) - 1), 1u128 << (shift - 1));
+            whole + u128::from(rest > half || (rest == half && whole & 1 == 1))
+        }
+        _ => return false,
+    };
+    let (Ok(rounded), scale) = (u64::try_from(rounded), scale as u64) else { return false };
+    push_padded(out, rounded / scale, 1);
+    if decimals > 0 {
+        out.push('.');
+        push_padded(out, rounded % scale, decimals);
+    }
+    true
+}
+
+/// Appends a number of at least so many digits.
+fn push_padded(out: &mut String, value: u64, least: usize) {
+    let (digits, len) = decimal(value);
+    out.extend(std::iter::repeat_n('0', least.saturating_sub(len)));
+    out.push_str(digits.get(..len).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or(""));
+}
+
+/// Where a conversion's text goes.
+struct Field<'a> {
+    conversion: &'a Conversion,
+    width: usize,
+}
+
+impl Field<'_> {
+    fn sign(&self, is_negative: bool) -> &'static str {
+        match (is_negative, self.conversion.plus, self.conversion.space) {
+            (true, ..) => "-",
+            (false, true, _) => "+",
+            (false, false, true) => " ",
+            _ => "",
+        }
+    }
+
+    /// Writes `len` bytes, and spaces before or behind them.
+    fn pad(&self, out: &mut Vec<u8>, len: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        let spaces = self.width.saturating_sub(len);
+        if !self.conversion.left {
+            out.resize(out.len() + spaces, b' ');
+        }
+        write(out);
+        if self.conversion.left {
+            out.resize(out.len() + spaces, b' ');
+        }
+    }
+
+    /// An integer: the precision is the least number of digits, and 0 has none at precision 0. `fills`: zeros fill the width.
+    fn digits(&self, out: &mut Vec<u8>, prefix: &str, digits: &[u8], precision: Option<usize>, is_zero: bool, fills: bool) {
+        let digits = if is_zero && precision == Some(0) { &[] } else { digits };
+        let zeros = precision.unwrap_or(0).saturating_sub(digits.len());
+        self.number(out, prefix, "", zeros, digits, fills);
+    }
+
+    /// A number of several parts. `fills`: zeros, not spaces, fill the width.
+    fn number(&self, out: &mut Vec<u8>, sign: &str, prefix: &str, mut zeros: usize, digits: &[u8], fills: bool) {
+        let len = sign.len() + prefix.len() + zeros + digits.len();
+        if fills && !self.conversion.left {
+            zeros += self.width.saturating_sub(len);
+        }
+        let len = sign.len() + prefix.len() + zeros + digits.len();
+        self.pad(out, len, |out| {
+            out.extend_from_slice(sign.as_bytes());
+            out.extend_from_slice(prefix.as_bytes());
+            out.resize(out.len() + zeros, b'0');
+            out.extend_from_slice(digits);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(format: &str, packing: Packing, arguments: &[u8]) -> (String, Marks) {
+        let mut out = Vec::new();
+        let marks = Writer::default().write(&Format::new(format.as_bytes()), packing, arguments, &mut out, |_| {});
+        (String::from_utf8(out).unwrap(), marks)
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        data_encoding::HEXUPPER.decode(text.replace(' ', "").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn vectors_of_the_reference_library() {
+        let stars = hex("06000000 2A000000 02000000 6E861BF0F9210940 05000000 616200");
+        assert_eq!(written("[%*d|%.*f|%-*s|%%]", Packing::Typed64, &stars).0, "[    42|3.14|ab   |%]");
+        let wide = hex("FBFFFFFFFFFFFFFF 09000000");
+        assert_eq!(written("td=%td d=%d", Packing::Typed64, &wide).0, "td=-5 d=9");
+        assert_eq!(written("td=%td d=%d", Packing::Typed32, &hex("FBFFFFFF 09000000")).0, "td=-5 d=9");
+        let numbered = hex("0700000000000000 0900000000000000");
+        assert_eq!(written("x=%d y=%d", Packing::Slots64, &numbered).0, "x=7 y=9");
+        assert_eq!(written("%f", Packing::Floats32, &hex("0000C03F")).0, "1.500000");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn integers_make_the_same_decimals(bits: u64, near in -1e6f64..1e6, decimals in 0usize..12, quarters in 0u32..100_000) {
+            for value in [f64::from_bits(bits), near, f64::from(quarters) / 8.0, f64::from(quarters) / 100.0] {
+                let magnitude = value.abs();
+                let mut fixed = String::new();
+                if magnitude.is_finite() && push_fixed(&mut fixed, magnitude, decimals) {
+                    proptest::prop_assert_eq!(fixed, format!("{magnitude:.decimals$}"));
+                }
+            }
+        }
+
+        #[test]
+        fn digits_are_those_of_the_standard_library(bits: u64, shift in 0u32..64) {
+            let value = bits >> shift;
+            let (digits, len) = decimal(value);
+            proptest::prop_assert_eq!(std::str::from_utf8(&digits[..len]).unwrap(), value.to_string());
+            let mut hex = String::new();
+            push_hexadecimal(&mut hex, value, shift % 2 == 0);
+            let expected = if shift % 2 == 0 { format!("{value:X}") } else { format!("{value:x}") };
+            proptest::prop_assert_eq!(hex, expected);
+        }
+    }
+
+    #[test]
+    fn values_are_given_as_they_were_packed() {
+        let arguments = hex("FF000000 FFFFFFFF 78797A00 000000000000D03F 41000000");
+        let mut values = Vec::new();
+        let format = Format::new(b"%hhd %x %s %f %c");
+        let marks = Writer::default().write(&format, Packing::Typed32, &arguments, &mut Vec::new(), |value| values.push(value));
+        assert_eq!(marks, Marks::default());
+        let expected = [Value::Int(-1), Value::Hex(0xFFFF_FFFF), Value::Text(b"xyz"), Value::Float(0.25), Value::Char(65)];
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn what_is_missing_or_hostile() {
+        assert_eq!(written("a=%d b=%d", Packing::Typed32, &hex("07000000 01")), ("a=7 b=%d".into(), Marks::MISSING_ARGUMENTS));
+        assert_eq!(written("%s|%d", Packing::Typed32, b"ab"), ("ab|%d".into(), Marks::MISSING_ARGUMENTS));
+        assert_eq!(written("%d %y %d", Packing::Typed32, &hex("07000000 01000000")), ("7 %y %d".into(), Marks::BAD_FORMAT));
+        let (text, marks) = written("%*d", Packing::Typed32, &hex("FFFFFF7F 01000000"));
+        assert_eq!((text.len(), marks), (WIDTH_LIMIT as usize, Marks::CLAMPED));
+        let (text, marks) = written("%.*f", Packing::Typed32, &hex("FFFFFF7F 000000000000F03F"));
+        assert_eq!((text.len(), marks), (WIDTH_LIMIT as usize + 2, Marks::CLAMPED));
+        assert_eq!(written("%*d|", Packing::Typed32, &hex("00000080 01000000")).0.len(), WIDTH_LIMIT as usize + 1);
+        assert_eq!(written("a%nb", Packing::Typed32, &hex("00000000")), ("ab".into(), Marks::default()));
+    }
+}

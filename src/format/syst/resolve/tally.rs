@@ -1,0 +1,134 @@
+//! What a recording held, for the report.
+
+use rustc_hash::FxHashMap;
+
+use crate::format::Detail;
+use crate::format::syst::Transport;
+use crate::format::syst::decode::{NameRef, Notice, Stored, What};
+
+/// How many unknown ids are listed.
+const IDS_LIMIT: usize = 1 << 10;
+
+/// How many of them the report shows.
+const SHOWN_IDS: usize = 16;
+
+/// Counts.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// By kind of message.
+    by_kind: [u64; KINDS.len()],
+    /// Catalog messages without format, by id.
+    unknown_ids: FxHashMap<u64, u64>,
+    unknown: u64,
+    /// Catalog messages whose format is the program's.
+    from_program: u64,
+    undelimited: u64,
+    /// Messages with a time stamp of their own.
+    stamped: u64,
+}
+
+const KINDS: [&str; 12] =
+    ["build", "short", "text", "enter", "exit", "invalid parameter", "assert", "printf", "catalog", "raw", "structured", "clock"];
+
+fn kind_of(what: What) -> Option<usize> {
+    Some(match what {
+        What::Build => 0,
+        What::Short { .. } => 1,
+        What::Text => 2,
+        What::Enter => 3,
+        What::Exit => 4,
+        What::InvalidParam => 5,
+        What::Assert => 6,
+        What::Printf => 7,
+        What::Catalog => 8,
+        What::Raw => 9,
+        What::Sbd => 10,
+        What::Clock => 11,
+        What::Console | What::Malformed(_) | What::Notice(_) => return None,
+    })
+}
+
+impl Tally {
+    /// Counts a record.
+    #[inline]
+    pub fn count(&mut self, stored: &Stored) {
+        if let Some(count) = kind_of(stored.what).and_then(|kind| self.by_kind.get_mut(kind)) {
+            *count += 1;
+        }
+        if stored.what == What::Catalog && !matches!(stored.name, NameRef::Entry(_)) {
+            if stored.extra == 1 {
+                self.from_program += 1;
+            } else if stored.name != NameRef::Body {
+                // One that ends before its id has no name.
+                self.count_unknown(stored.value);
+            }
+        }
+        self.stamped += u64::from(stored.timestamp.is_some());
+        self.undelimited += u64::from(stored.what == What::Notice(Notice::Undelimited));
+    }
+
+    fn count_unknown(&mut self, id: u64) {
+        self.unknown += 1;
+        if let Some(count) = self.unknown_ids.get_mut(&id) {
+            *count += 1;
+        } else if self.unknown_ids.len() < IDS_LIMIT {
+            self.unknown_ids.insert(id, 1);
+        }
+    }
+
+    /// How many messages have a time stamp of their own, of how many.
+    pub fn stamped(&self) -> (u64, u64) {
+        (self.stamped, self.by_kind.iter().sum())
+    }
+
+    /// Messages by kind, and the ids that no collateral has.
+    pub fn details(&self) -> Vec<Detail> {
+        let kinds: Vec<String> = KINDS
+            .iter()
+            .zip(self.by_kind)
+            .filter(|(_, count)| *count > 0)
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        let all: u64 = self.by_kind.iter().sum();
+        let mut details = Vec::new();
+        if all > 0 {
+            details.push(Detail { name: "messages", value: format!("{all}: {}", kinds.join(", ")), source: "counted".into() });
+        }
+        if self.from_program > 0 {
+            let value = format!("{} messages, whose ids are addresses of formats", self.from_program);
+            details.push(Detail { name: "formats of the program", value, source: "--elf".into() });
+        }
+        if self.unknown > 0 {
+            let mut counts: Vec<(u64, u64)> = self.unknown_ids.iter().map(|(id, count)| (*id, *count)).collect();
+            counts.sort_unstable();
+            let ids: Vec<String> = counts.iter().take(SHOWN_IDS).map(|(id, count)| format!("{id:#x} ({count})")).collect();
+            let more = if counts.len() > SHOWN_IDS { ", …" } else { "" };
+            let at_least = if counts.len() == IDS_LIMIT { "at least " } else { "" };
+            let value = format!("{} messages of {at_least}{} ids: {}{more}", self.unknown, counts.len(), ids.join(", "));
+            let source = "counted: they are in no file given with --collateral".into();
+            details.push(Detail { name: "unknown catalog ids", value, source });
+        }
+        details
+    }
+
+    /// What to try.
+    pub fn hints(&self, transport: Transport, has_collateral: bool) -> Vec<String> {
+        let mut hints = Vec::new();
+        if self.unknown > 0 {
+            let given = if has_collateral {
+                "none of the files given with --collateral has"
+            } else {
+                "no file was given with --collateral for"
+            };
+            hints.push(format!("{} catalog messages are shown by number: {given} their formats.", self.unknown));
+        }
+        if transport == Transport::Raw && self.undelimited > 0 {
+            hints.push(
+                "Some messages do not tell their length. Let the sender add it: MIPI_SYST_ENABLE_HANDLE_LENGTH (or \
+                 MIPI_SYST_PCFG_LENGTH_FIELD), or MIPI_SYST_ENABLE_HANDLE_CHECKSUM; catalog messages need their collateral."
+                    .to_owned(),
+            );
+        }
+        hints
+    }
+}

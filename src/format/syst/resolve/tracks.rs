@@ -1,0 +1,448 @@
+//! The tracks of senders: which there are, what they are called, what is open on them.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::format::syst::collateral::{Collateral, Sender};
+use crate::format::syst::decode::{Key, NameRef, PartSender, Records, SourceRef, Stored, What};
+use crate::format::syst::record::{Guid, SEVERITIES};
+use crate::format::syst::shown;
+use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
+use crate::symbols::Symbols;
+
+/// How many functions may be open on one track.
+const OPEN_LIMIT: usize = 1 << 12;
+
+/// A track of a sender.
+#[derive(Debug)]
+pub struct Track {
+    /// Its lane.
+    pub lane: LaneId,
+    /// The group it is in.
+    pub group: GroupId,
+    /// Open functions, by the hashes of their names, outermost first.
+    open: Vec<u64>,
+}
+
+/// How a function's end fits what is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It ends so many inner ones with it.
+    Closes(usize),
+    /// It was not entered.
+    Unmatched,
+}
+
+impl Track {
+    /// A function begins. False if there are too many.
+    pub fn enter(&mut self, name: &str) -> bool {
+        if self.open.len() >= OPEN_LIMIT {
+            return false;
+        }
+        self.open.push(hash(name));
+        true
+    }
+
+    /// A function ends.
+    pub fn exit(&mut self, name: &str) -> Exit {
+        let name = hash(name);
+        match self.open.iter().rposition(|open| *open == name) {
+            Some(place) => {
+                let inner = self.open.len() - place - 1;
+                self.open.truncate(place);
+                Exit::Closes(inner)
+            }
+            None => Exit::Unmatched,
+        }
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What makes a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum GroupKey {
+    Guid(Guid),
+    /// A client of the collateral, and the master it is on.
+    Client(u32, Option<u16>),
+    /// All without GUID on one master.
+    Master(u16),
+    Module(u8),
+    /// Short messages of nobody.
+    Short,
+    /// What belongs to the stream itself.
+    Stream,
+}
+
+/// Tracks that belong to no sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Special {
+    /// What the console said.
+    Console,
+    /// What the transport says.
+    Transport,
+    /// What is no message, or not sure.
+    Errors,
+    /// Clock messages.
+    Clock,
+}
+
+/// All tracks, and the handles of names and places that were met.
+pub struct Tracks {
+    /// Senders were taken for a client because there is no other.
+    pub assumes_client: bool,
+    symbols: Option<Arc<Symbols>>,
+    groups: FxHashMap<GroupKey, GroupId>,
+    /// The group of a client that was made first, for its messages without sender.
+    group_of_client: FxHashMap<u32, GroupId>,
+    tracks: Vec<Track>,
+    track_of: FxHashMap<PartSenderKey, usize>,
+    specials: FxHashMap<Special, LaneId>,
+    counters: FxHashMap<(GroupId, u32), LaneId>,
+    entry_names: Vec<Option<NameId>>,
+    entry_sources: Vec<Option<SourceId>>,
+    words: FxHashMap<&'static str, NameId>,
+    /// By [`Key::index`].
+    keys: Vec<Option<NameId>>,
+    severities: [Option<(NameId, NameId)>; 8],
+    /// Of messages, failed assertions, and wrong use of the library; by severity, and without one.
+    categories: [[Option<NameId>; SEVERITIES.len() + 1]; 3],
+    // By number within the part.
+    part_tracks: Vec<Option<usize>>,
+    part_names: Vec<Option<NameId>>,
+    part_sources: Vec<Option<Option<SourceId>>>,
+}
+
+type PartSenderKey = (crate::format::syst::decode::SenderKey, Option<u32>);
+
+impl Tracks {
+    pub fn new(entries: usize, symbols: Option<Arc<Symbols>>) -> Tracks {
+        Tracks {
+            assumes_client: false,
+            symbols,
+            groups: FxHashMap::default(),
+            group_of_client: FxHashMap::default(),
+            tracks: Vec::new(),
+            track_of: FxHashMap::default(),
+            specials: FxHashMap::default(),
+            counters: FxHashMap::default(),
+            entry_names: vec![None; entries],
+            entry_sources: vec![None; entries],
+            words: FxHashMap::default(),
+            keys: Vec::new(),
+            severities: [None; 8],
+            categories: [[None; SEVERITIES.len() + 1]; 3],
+            part_tracks: Vec::new(),
+            part_names: Vec::new(),
+            part_sources: Vec::new(),
+        }
+    }
+
+    /// Other records come: their numbers are others.
+    pub fn begin_part(&mut self, records: &Records) {
+        self.part_tracks.clear();
+        self.part_tracks.resize(records.senders.len(), None);
+        self.part_names.clear();
+        self.part_names.resize(records.names.len(), None);
+        self.part_sources.clear();
+        self.part_sources.resize(records.sources.len(), None);
+    }
+
+    /// What comes has tracks of its own.
+    pub fn forget_session(&mut self) {
+        self.groups.clear();
+        self.group_of_client.clear();
+        self.tracks.clear();
+        self.track_of.clear();
+        self.specials.clear();
+        self.counters.clear();
+    }
+
+    /// Nothing is open any more.
+    pub fn close_all(&mut self) {
+        self.tracks.iter_mut().for_each(|track| track.open.clear());
+    }
+
+    /// The track of a record's sender; `None` at the limit.
+    #[inline]
+    pub fn track(
+        &mut self,
+        records: &Records,
+        stored: &Stored,
+        session: u32,
+        collateral: &Collateral,
+        entities: &mut Entities,
+    ) -> Option<&mut Track> {
+        let number = stored.sender as usize;
+        let index = match self.part_tracks.get(number).copied().flatten() {
+            Some(index) => index,
+            None => {
+                let index = self.find_track(records.senders.get(number)?, session, collateral, entities)?;
+                *self.part_tracks.get_mut(number)? = Some(index);
+                index
+            }
+        };
+        self.tracks.get_mut(index)
+    }
+
+    fn find_track(
+        &mut self,
+        sender: &PartSender,
+        session: u32,
+        collateral: &Collateral,
+        entities: &mut Entities,
+    ) -> Option<usize> {
+        let client = sender.found.map(|found| found.client);
+        self.assumes_client |= sender.found.is_some_and(|found| found.only_one);
+        if let Some(&index) = self.track_of.get(&(sender.key, client)) {
+            return Some(index);
+        }
+        let group = self.group_of(sender, session, collateral, entities)?;
+        let module = |module: u8| {
+            let name = client.and_then(|client| collateral.get(client)?.module(module));
+            name.map_or_else(|| format!("mod{module}"), str::to_owned)
+        };
+        let mut name = match sender.key.sender {
+            Sender::Guid(_) => format!("unit {}", sender.key.unit),
+            Sender::Module(number) => format!("{}:unit{}", module(number), sender.key.unit),
+            Sender::Unknown => "short".to_owned(),
+        };
+        if let Some((master, channel)) = sender.key.place {
+            name.push_str(&format!(" m{master}:c{channel}"));
+        }
+        let number = u32::try_from(self.tracks.len()).unwrap_or(u32::MAX);
+        let lane = add_lane(entities, number, &name, group, LaneKind::Log, session)?;
+        self.tracks.push(Track { lane, group, open: Vec::new() });
+        self.track_of.insert((sender.key, client), self.tracks.len() - 1);
+        Some(self.tracks.len() - 1)
+    }
+
+    fn group_of(
+        &mut self,
+        sender: &PartSender,
+        session: u32,
+        collateral: &Collateral,
+        entities: &mut Entities,
+    ) -> Option<GroupId> {
+        let master = sender.key.place.map(|(master, _)| master);
+        let found = sender.found;
+        let client_name = found.and_then(|found| collateral.get(found.client)).map(|client| client.name.as_str());
+        if let (Sender::Unknown, Some(found)) = (sender.key.sender, found)
+            && let Some(&group) = self.group_of_client.get(&found.client)
+        {
+            return Some(group);
+        }
+        let on = |master: Option<u16>| master.map_or(String::new(), |master| format!(" m{master}"));
+        let (key, name) = match (sender.key.sender, found, master) {
+            (Sender::Guid(guid), ..) => {
+                let label = found.and_then(|found| collateral.get(found.client)?.label(guid));
+                let mut name = format!("{} ", client_name.unwrap_or("SyS-T"));
+                match label {
+                    Some(label) => name.push_str(label),
+                    None => shown::push_guid(&guid, &mut name),
+                }
+                (GroupKey::Guid(guid), name)
+            }
+            (_, Some(found), _) => {
+                (GroupKey::Client(found.client, master), format!("{}{}", client_name.unwrap_or("SyS-T"), on(master)))
+            }
+            (_, None, Some(master)) => (GroupKey::Master(master), format!("SyS-T master {master}")),
+            (Sender::Module(module), None, None) => (GroupKey::Module(module), format!("SyS-T module {module}")),
+            (Sender::Unknown, None, None) => (GroupKey::Short, "SyS-T short messages".to_owned()),
+        };
+        let description = match sender.key.sender {
+            Sender::Guid(guid) => {
+                let mut text = "SyS-T client ".to_owned();
+                shown::push_guid(&guid, &mut text);
+                text
+            }
+            _ => "SyS-T senders without GUID".to_owned(),
+        };
+        let group = self.group(key, &name, &description, session, entities)?;
+        if let Some(found) = found {
+            self.group_of_client.entry(found.client).or_insert(group);
+        }
+        Some(group)
+    }
+
+    fn group(&mut self, key: GroupKey, name: &str, description: &str, session: u32, entities: &mut Entities) -> Option<GroupId> {
+        if let Some(&group) = self.groups.get(&key) {
+            return Some(group);
+        }
+        let rank = if key == GroupKey::Stream { u32::MAX } else { u32::try_from(self.groups.len()).unwrap_or(u32::MAX) };
+        let group = entities.add_group(Group {
+            name: name.into(),
+            parent: None,
+            description: Some(description.into()),
+            rank,
+            is_process: true,
+            session,
+        })?;
+        self.groups.insert(key, group);
+        Some(group)
+    }
+
+    /// A track that belongs to no sender.
+    pub fn special(&mut self, special: Special, session: u32, entities: &mut Entities) -> Option<LaneId> {
+        if let Some(&lane) = self.specials.get(&special) {
+            return Some(lane);
+        }
+        let description = "What belongs to no sender: console text, the transport, what could not be decoded";
+        let group = self.group(GroupKey::Stream, "SyS-T stream", description, session, entities)?;
+        let (number, name) = match special {
+            Special::Console => (0, "console"),
+            Special::Transport => (1, "transport"),
+            Special::Errors => (2, "decode errors"),
+            Special::Clock => (3, "clock"),
+        };
+        let lane = add_lane(entities, number, name, group, LaneKind::Log, session)?;
+        self.specials.insert(special, lane);
+        Some(lane)
+    }
+
+    /// The counter of a short format, or of all values of a group (`entry` beyond all).
+    pub fn counter(&mut self, group: GroupId, entry: u32, name: &str, session: u32, entities: &mut Entities) -> Option<LaneId> {
+        if let Some(&lane) = self.counters.get(&(group, entry)) {
+            return Some(lane);
+        }
+        let number = u32::try_from(self.counters.len()).unwrap_or(u32::MAX);
+        let lane = add_lane(entities, number, name, group, LaneKind::Values, session)?;
+        self.counters.insert((group, entry), lane);
+        Some(lane)
+    }
+
+    /// The name of a record, if it has one.
+    #[inline]
+    pub fn name(&mut self, records: &Records, name: NameRef, collateral: &Collateral, entities: &mut Entities) -> Option<NameId> {
+        match name {
+            NameRef::Body => None,
+            NameRef::Entry(entry) => {
+                let known = self.entry_names.get_mut(entry as usize)?;
+                if known.is_none() {
+                    *known = entities.add_name(&collateral.entry(entry)?.details.label);
+                }
+                *known
+            }
+            NameRef::Local(local) => {
+                let known = self.part_names.get_mut(local as usize)?;
+                if known.is_none() {
+                    *known = entities.add_name(records.names.get(local as usize)?);
+                }
+                *known
+            }
+        }
+    }
+
+    /// The place in the source code that a record was sent from.
+    #[inline]
+    pub fn source(
+        &mut self,
+        records: &Records,
+        source: SourceRef,
+        collateral: &Collateral,
+        entities: &mut Entities,
+    ) -> Option<SourceId> {
+        match source {
+            SourceRef::None => None,
+            SourceRef::Entry(entry) => {
+                let known = self.entry_sources.get_mut(entry as usize)?;
+                if known.is_none() {
+                    let (file, line) = collateral.entry(entry)?.details.source.as_ref()?;
+                    *known = entities.add_source(Source { file: file.as_str().into(), function: None, line: *line });
+                }
+                *known
+            }
+            SourceRef::Local(local) => {
+                let known = self.part_sources.get_mut(local as usize)?;
+                *known.get_or_insert_with(|| {
+                    let told = records.sources.get(local as usize)?;
+                    if let (Some(address), Some(symbols)) = (told.location.address(), &self.symbols) {
+                        let frames = symbols.frames_at(address);
+                        let frame = frames.first()?;
+                        let function = Some(frame.function.into());
+                        // Without debug information the function is all that is known.
+                        let (file, line) = frame.place.map_or(("??", 0), |place| (place.file, place.line));
+                        return entities.add_source(Source { file: file.into(), function, line });
+                    }
+                    let (file, line) = told.location.file_line()?;
+                    let path = collateral.get(told.client?)?.file(file)?;
+                    entities.add_source(Source { file: path.into(), function: None, line })
+                })
+            }
+        }
+    }
+
+    /// A word that names args.
+    pub fn word(&mut self, word: &'static str, entities: &mut Entities) -> Option<NameId> {
+        if let Some(&name) = self.words.get(word) {
+            return Some(name);
+        }
+        let name = entities.add_name(word)?;
+        self.words.insert(word, name);
+        Some(name)
+    }
+
+    /// The name of the severity's arg, and its value.
+    #[inline]
+    pub fn severity(&mut self, severity: u8, entities: &mut Entities) -> Option<(NameId, NameId)> {
+        let index = usize::from(severity & 7);
+        if self.severities[index].is_none() {
+            self.severities[index] = self.word("severity", entities).zip(self.word(SEVERITIES[index], entities));
+        }
+        self.severities[index]
+    }
+
+    /// The category of a message. `severity`: if it has one.
+    #[inline]
+    pub fn category(&mut self, what: What, severity: Option<u8>, entities: &mut Entities) -> Option<NameId> {
+        let class = match what {
+            What::Assert => 1,
+            What::InvalidParam => 2,
+            _ => 0,
+        };
+        let severity = severity.map_or(SEVERITIES.len(), |severity| usize::from(severity & 7));
+        if self.categories[class][severity].is_none() {
+            let mut name = "syst".to_owned();
+            if let Some(severity) = SEVERITIES.get(severity) {
+                name.push(',');
+                name.push_str(&severity.to_ascii_lowercase());
+            }
+            name.push_str(["", ",assert", ",syst_error"][class]);
+            self.categories[class][severity] = entities.add_name(&name);
+        }
+        self.categories[class][severity]
+    }
+
+    /// The name of an argument.
+    #[inline]
+    pub fn key(&mut self, key: Key, entities: &mut Entities) -> Option<NameId> {
+        match self.keys.get(key.index()) {
+            Some(Some(name)) => Some(*name),
+            _ => self.learn_key(key, entities),
+        }
+    }
+
+    #[cold]
+    fn learn_key(&mut self, key: Key, entities: &mut Entities) -> Option<NameId> {
+        let name = match key.name() {
+            Ok(word) => self.word(word, entities),
+            Err(place) => entities.add_name(&format!("args.{place}")),
+        };
+        if self.keys.len() <= key.index() {
+            self.keys.resize(key.index() + 1, None);
+        }
+        self.keys[key.index()] = name;
+        name
+    }
+}
+
+fn add_lane(entities: &mut Entities, number: u32, name: &str, group: GroupId, kind: LaneKind, session: u32) -> Option<LaneId> {
+    let name: Option<Arc<str>> = Some(name.into());
+    entities.add_lane(Lane { number, name, owner: LaneOwner::Group(group), kind, session })
+}

@@ -1,0 +1,391 @@
+//! Records in file order → events of the common model.
+//!
+//! Here is everything that has a memory: the present core and its running task, the clock and its sessions, the drop counter, and
+//! the repair of known faults of target libraries. One [`Resolver`] serves all inputs of a recording, because tasks and queues are
+//! the same on all cores; each input has its own clock.
+//!
+//! A time stamp is judged by what follows, so the last [`LOOKAHEAD_RECORDS`] records are always held back until more have come.
+//! How the input is cut into parts has no influence on the result.
+
+mod clock;
+mod events;
+mod held;
+mod ids;
+mod input;
+mod losses;
+mod mailbox;
+mod names;
+mod restore;
+mod syncs;
+mod view;
+
+use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
+use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
+
+use super::decode::{Records, Stamp, Stored};
+use super::record::Record;
+use super::scan::ScanFacts;
+use clock::{LOOKAHEAD_RECORDS, Verdict};
+use held::{Ahead, At, Carry, Chunk, add_gap, enter_part, merge_gaps};
+use ids::Ids;
+use input::{CoreState, Input, Touched};
+use mailbox::QueueLevel;
+use names::{Fact, Names, Subject};
+
+/// Time between the last event before a reset and the first one after it: how long the reset took is unknown.
+const RESET_GAP_NS: u64 = 1_000;
+
+/// How many resets are believed. Damage can look like one.
+const SESSIONS_LIMIT: u32 = 1 << 12;
+
+/// The viewer knows 1024 CPUs.
+const CORES_LIMIT: u32 = 1 << 10;
+
+/// A drop counter sent again after fewer events than this, with nothing dropped, is a fault of the target.
+const DROP_COUNTER_EVERY: u64 = 2;
+
+/// Turns records into events.
+pub(crate) struct Resolver {
+    names: Names,
+    inputs: Vec<Input>,
+    /// Where the present session starts in each input.
+    starts: Vec<u64>,
+    /// By session, and within it by program: see [`Input::slot`].
+    sessions: Vec<Session>,
+    facts: Facts,
+}
+
+/// What the target's ids mean in one session.
+#[derive(Default)]
+struct Session {
+    ids: Ids,
+    /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
+    levels: Vec<QueueLevel>,
+    /// How many gaps there were.
+    gaps: u32,
+    /// Tasks that were deleted: their id may come again, with another task.
+    deleted: rustc_hash::FxHashSet<u32>,
+}
+
+impl Session {
+    /// What is known about the level of a queue.
+    #[inline]
+    fn level(&mut self, object: ObjectId) -> &mut QueueLevel {
+        let index = object.index();
+        if index >= self.levels.len() {
+            self.levels.resize(index + 1, QueueLevel::default());
+        }
+        let level = &mut self.levels[index];
+        level.cross(self.gaps);
+        level
+    }
+}
+
+impl Resolver {
+    pub(crate) fn new(options: &[FormatOptions], facts: Vec<ScanFacts>, mode: Mode, ledgers: &mut [Ledger]) -> Resolver {
+        let mut names = Names::new(options.iter().any(|options| options.has_own_ids));
+        let mut spare = Ledger::default();
+        for (index, facts) in facts.iter().enumerate() {
+            let core = options.get(index).and_then(|options| options.core).unwrap_or(0);
+            let ledger = ledgers.get_mut(index).unwrap_or(&mut spare);
+            names.add_input(facts, u32::from(core), ledger);
+            if facts.metadata_cut {
+                ledger.enter(losses::METADATA_LIMIT, 0, 1);
+            }
+        }
+        let starts = vec![0; facts.len()];
+        let inputs: Vec<Input> = facts
+            .iter()
+            .zip(options)
+            .enumerate()
+            .map(|(index, (facts, options))| Input::new(index, starts.len(), facts, options, &names))
+            .collect();
+        let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
+        let clock = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts)) {
+            (Some(rate), _) => (rate, "given by an option"),
+            (None, Some(rate)) => (rate, "told by the capture"),
+            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not tell"),
+        };
+        let system = match mode {
+            Mode::FreeRtos => "FreeRTOS",
+            Mode::BareMetal => "bare metal",
+        };
+        // A plain recording that starts says so with a `core_id` at time 0; rings and cut captures have none.
+        let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
+        let begins_midway = inputs.iter().any(|input| input.restorer.is_some()) || !facts.iter().any(starts_plainly);
+        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
+        let mut sessions = Vec::new();
+        sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
+        Resolver { names, inputs, starts, sessions, facts }
+    }
+
+    /// The cores that may have events, of each input.
+    pub(crate) fn cores(&self) -> Vec<Vec<CoreId>> {
+        self.inputs.iter().map(|input| input.cores.clone()).collect()
+    }
+}
+
+fn resolution(names: &Names, input: usize, starts: &[u64]) -> Option<Rate> {
+    match names.fact(Subject::Resolution, input, starts)? {
+        Fact::Rate(rate) => Some(*rate),
+        _ => None,
+    }
+}
+
+impl Resolve for Resolver {
+    type Records = Records;
+
+    fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        self.take_part(input, records, false, out);
+    }
+
+    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
+        self.take_part(input, &mut Records::default(), true, out);
+        self.end_input(input, out);
+    }
+
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        self.dump_part(input, records, ledger, out);
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}
+
+impl Resolver {
+    /// Resolves what was held back and the next part, but for the records that must wait for more.
+    fn take_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        let mut gaps = enter_part(records, &mut input.joiner, out.ledger);
+        if let Some(restorer) = &mut input.restorer {
+            gaps = merge_gaps(gaps, restorer.restore(records, out.ledger));
+        }
+        let records = &*records;
+        let carry = std::mem::take(&mut input.carry);
+        let ahead = Ahead { held: &carry.records.frames, fresh: &records.frames };
+        let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, ahead };
+        let fresh = Chunk { records, gaps: &gaps, before: ahead.held.len(), ahead };
+        let total = ahead.held.len() + ahead.fresh.len();
+        let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
+        let ready_held = ready.min(ahead.held.len());
+        let ready_fresh = ready - ready_held;
+        self.run(index, held, 0..ready_held, out);
+        if ready_held == ahead.held.len() {
+            self.note_gaps(index, held, ready_held, usize::MAX);
+            if records.ordered.is_some_and(|(first, last)| self.inputs[index].takes_all(first, last)) {
+                self.run_ordered(index, fresh, 0..ready_fresh, out);
+            } else {
+                self.run(index, fresh, 0..ready_fresh, out);
+            }
+        }
+        if is_last {
+            self.note_gaps(index, fresh, ready_fresh, usize::MAX);
+            return;
+        }
+        // Keep the rest, as if it were the start of the next part.
+        let mut kept = Carry::default();
+        if ready_held < ahead.held.len() {
+            kept.add(held, ready_held);
+        }
+        kept.add(fresh, ready_fresh);
+        self.inputs[index].carry = kept;
+    }
+
+    /// Resolves some records of a chunk.
+    fn run(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
+        let frames = chunk.records.frames.as_slice();
+        let is_superset = self.inputs[index].restorer.is_some();
+        for (number, stored) in range.clone().zip(frames.get(range).unwrap_or(&[])) {
+            self.note_gaps(index, chunk, number, number + 1);
+            let at = chunk.at(index, number, stored);
+            if is_superset {
+                if stored.stamp != Stamp::Absolute {
+                    continue;
+                }
+                let input = &mut self.inputs[index];
+                input.core = input.told_core(stored.core);
+            }
+            match stored.record.ts() {
+                Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => {
+                    let is_next = |next: &&Stored| {
+                        !matches!(next.record, Record::CoreId { .. } | Record::Sync { .. })
+                            && (next.core, next.stamp) == (stored.core, Stamp::Absolute)
+                    };
+                    let next = frames.get(number + 1).filter(is_next).and_then(|next| next.record.ts());
+                    let time = self.time(at, &stored.record, ticks, next, out);
+                    self.event(at, chunk.records, &stored.record, time, out);
+                }
+                _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
+            }
+        }
+    }
+
+    /// Like [`Resolver::run`], for a chunk whose times need no judging: they never decrease, neither in it nor after what came
+    /// before, and none overflows.
+    fn run_ordered(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
+        let frames = chunk.records.frames.get(range.clone()).unwrap_or(&[]);
+        for (number, stored) in range.zip(frames) {
+            self.note_gaps(index, chunk, number, number + 1);
+            let at = chunk.at(index, number, stored);
+            let Some(ticks) = stored.record.ts() else {
+                self.untimed(index, at.offset, chunk.records, &stored.record, out);
+                continue;
+            };
+            let input = &mut self.inputs[index];
+            let (last_ticks, last_time) = input.state().converted;
+            let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
+            input.last_ns = time;
+            let state = input.state();
+            state.clock.take(ticks);
+            state.converted = (ticks, time);
+            self.event(at, chunk.records, &stored.record, time, out);
+        }
+    }
+
+    /// Remembers the gaps of a chunk that lie before the records `from..to`, for the next event.
+    #[inline]
+    fn note_gaps(&mut self, index: usize, chunk: Chunk<'_>, from: usize, to: usize) {
+        if chunk.gaps.last().is_none_or(|last| last.0 < from) {
+            return;
+        }
+        let start = chunk.gaps.partition_point(|gap| gap.0 < from);
+        for &(_, note) in chunk.gaps.get(start..).unwrap_or(&[]).iter().take_while(|gap| gap.0 < to) {
+            add_gap(&mut self.inputs[index].gap, note);
+        }
+    }
+
+    /// A time for a record, in nanoseconds. May start a session.
+    #[inline]
+    fn time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, next: Option<u64>, out: &mut Resolved<'_>) -> Nanos {
+        let input = &mut self.inputs[at.index];
+        let state = input.state();
+        if state.clock.fits(ticks, next) {
+            if ticks == state.converted.0 {
+                state.clock.take(ticks);
+                return state.converted.1;
+            }
+            if let Some(time) = input.nanos(ticks) {
+                let state = input.state();
+                state.clock.take(ticks);
+                state.converted = (ticks, time);
+                input.last_ns = input.last_ns.max(time);
+                return time;
+            }
+        }
+        self.judged_time(at, record, ticks, out)
+    }
+
+    #[cold]
+    fn judged_time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
+        let input = &mut self.inputs[at.index];
+        let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
+        let ticks = match input.verdict(at, ticks, sign.is_some()) {
+            Verdict::Take => ticks,
+            Verdict::Clamp => {
+                out.ledger.enter(losses::TIME_CLAMPED, at.offset, 0);
+                input.state().clock.last.unwrap_or(ticks)
+            }
+            Verdict::Outlier(instead) => {
+                out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0);
+                instead
+            }
+            Verdict::Restart => {
+                if input.session + 1 < SESSIONS_LIMIT {
+                    self.restart(at.index, sign.unwrap_or(at.offset), ticks, out);
+                    ticks
+                } else {
+                    input.state().clock.last.unwrap_or(ticks)
+                }
+            }
+        };
+        let input = &mut self.inputs[at.index];
+        let time = input.nanos(ticks).map(|time| time.max(input.start_ns));
+        let time = time.unwrap_or_else(|| {
+            out.ledger.enter(losses::TIME_OVERFLOW, at.offset, 0);
+            input.state().converted.1
+        });
+        // An overflowing tick must not hold up those that follow.
+        let fits = input.nanos(ticks).is_some();
+        let state = input.state();
+        let time = time.max(state.converted.1);
+        state.converted.1 = time;
+        if fits {
+            state.clock.take(ticks);
+            state.converted.0 = ticks;
+        }
+        input.last_ns = input.last_ns.max(time);
+        time
+    }
+
+    /// The target was reset: another session begins, with the record whose time is `ticks`.
+    fn restart(&mut self, index: usize, offset: u64, ticks: u64, out: &mut Resolved<'_>) {
+        self.forget_levels(index, out);
+        out.ledger.enter(losses::SESSION_RESTART, offset, 0);
+        let input = &mut self.inputs[index];
+        // The reset says it.
+        input.gap = input.gap.filter(|gap| gap.kind != losses::RECORDING_RESTARTED);
+        input.session += 1;
+        self.facts.sessions = self.facts.sessions.max(input.session + 1);
+        let programs = input.programs;
+        if self.sessions.len() <= input.slot() {
+            self.sessions.resize_with((input.session as usize + 1) * programs, Session::default);
+        }
+        // Sessions that all inputs have left will not be asked again.
+        let oldest = self.inputs.iter().map(|input| input.session).min().unwrap_or(0);
+        let left = oldest.checked_sub(1).map(|left| left as usize * programs);
+        let left = left.and_then(|left| self.sessions.get_mut(left..left + programs));
+        left.into_iter().flatten().for_each(|left| *left = Session::default());
+        let input = &mut self.inputs[index];
+        if let Some(start) = self.starts.get_mut(index) {
+            *start = offset;
+        }
+        let start_ns = input.last_ns.saturating_add(RESET_GAP_NS);
+        input.start_ns = start_ns;
+        let first_ns = input.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
+        input.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
+        input.last_ns = start_ns;
+        let last_event = CoreState { converted: (0, start_ns), ..CoreState::default() };
+        input.states.fill(last_event);
+        input.dropped = None;
+        input.since_drop_counter = DROP_COUNTER_EVERY;
+        let session = input.session;
+        let core = input.core;
+        out.batch.events.push(Event { time: start_ns, core, kind: EventKind::SessionStart(session) });
+    }
+
+    fn end_input(&mut self, index: usize, out: &mut Resolved<'_>) {
+        self.forget_levels(index, out);
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        // A frame of which only fragments came.
+        if let Some(gap) = input.gap.take() {
+            push_gap(gap, input.last_ns, input.core, out);
+        }
+    }
+}
+
+fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
+    let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
+    out.batch.losses.push(gap);
+    out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
+}
+
+/// The records that follow.
+fn records_after(at: At<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
+    at.ahead.after(at.number).map(|stored| &stored.record)
+}
+
+/// Whether the drop counter starts again with this record or soon after it: a sign of a reset.
+fn drop_counter_restarts<'a>(
+    dropped: Option<u32>,
+    record: &'a Record<TextRef>,
+    following: impl Iterator<Item = &'a Record<TextRef>>,
+    offset: u64,
+) -> Option<u64> {
+    let dropped = dropped?;
+    let mut counters = std::iter::once(record).chain(following).filter_map(|record| match record {
+        Record::DroppedEvtCnt { cnt, .. } => Some(*cnt),
+        _ => None,
+    });
+    counters.next().filter(|&next| next < dropped).map(|_| offset)
+}

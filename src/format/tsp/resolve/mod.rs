@@ -1,0 +1,490 @@
+//! Packets in file order → events of the common model.
+//!
+//! Here is everything with a memory: the clock ([`clock`]), the running number of packets, which task runs, the levels of objects.
+//! How the input is cut into parts has no influence: the last [`HEADROOM`] packets are held back until more have come.
+//!
+//! Packets that tell of events lost on the target come late, behind all that the target's FIFO held: where a capture has such, events
+//! are held back until what can still come has come, and a loss is put where its own time is.
+
+mod clock;
+mod events;
+mod ids;
+mod losses;
+mod report;
+mod view;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::decode::{BadPacket, HEADROOM, Lengths, Records};
+use super::record::{Packet, id};
+use super::scan::{ScanFacts, Used};
+use super::timer::TimerOptions;
+use crate::format::{Facts, ListRecord, Resolve, Resolved};
+use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
+use clock::{Clock, Verdict};
+use events::Told;
+use ids::{Ids, Names, Words};
+
+/// How many packets a loss on the target may come late: twice what its FIFO usually holds.
+const HELD_PACKETS: usize = 4096;
+
+/// How many resets are believed.
+const SESSIONS_LIMIT: u32 = 1 << 12;
+
+/// The packets of the object lists, whose numbers a saved measurement does not have.
+const LISTS: u8 = 6;
+
+/// What the first pass and the user tell of an input.
+pub struct Setup {
+    pub core: u16,
+    pub timer_options: TimerOptions,
+    pub lengths: Lengths,
+    pub facts: ScanFacts,
+}
+
+/// What the packets after a packet tell of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hint {
+    None,
+    /// The task was put on another list because its priority changed.
+    Relisted,
+    /// The queue is a mutex, of this type.
+    Mutex(u8),
+    /// The queue is a counting semaphore.
+    CountingSemaphore,
+}
+
+/// A packet with its time, held back.
+struct Held {
+    packet: Packet,
+    time: u64,
+    hint: Hint,
+    number: u64,
+    offset: u64,
+    is_restart: bool,
+}
+
+/// One input.
+struct Input {
+    core: CoreId,
+    clock: Clock,
+    names: Names,
+    used: Used,
+    is_saved: bool,
+    ids: Ids,
+    words: Words,
+    running: Option<TaskId>,
+    sleeps: bool,
+    session: u32,
+    last_ns: u64,
+    /// The last packets of the part before.
+    carry: Vec<Packet>,
+    /// Where that part started.
+    base: u64,
+    /// How many packets have been taken, but for those in `carry`.
+    taken: u64,
+    /// The number that the next packet must have.
+    expected: Option<u8>,
+    /// The packet before told of an error: its number may be used again.
+    after_error: bool,
+    /// The packet before those in `carry`.
+    previous: Option<Packet>,
+    /// The last packet told of a loss on the target.
+    ends_in_error: Option<u64>,
+    /// The damage before a packet, by its number.
+    damage: VecDeque<(u64, LossNote)>,
+    /// The packets missing before one, by its number.
+    gaps: VecDeque<(u64, LossNote)>,
+    /// Losses on the target, by time: time, offset.
+    errors: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Whether there may be such at all.
+    has_errors: bool,
+    held: VecDeque<Held>,
+    /// What is missing before the next event.
+    pending: Vec<LossNote>,
+    /// The offset and the time of each hook, for tests.
+    #[cfg(test)]
+    times: Vec<(u64, u64)>,
+}
+
+/// Turns packets into events.
+pub(super) struct Resolver {
+    inputs: Vec<Input>,
+    facts: Facts,
+}
+
+impl Resolver {
+    pub(super) fn new(setups: Vec<Setup>, ledgers: &mut [Ledger]) -> Resolver {
+        let facts = report::facts(&setups);
+        for (setup, ledger) in setups.iter().zip(ledgers) {
+            ledger.enter_unplaced(losses::LOST_NUMBER, setup.facts.lost_numbers);
+        }
+        Resolver { inputs: setups.into_iter().map(Input::new).collect(), facts }
+    }
+
+    /// The offset and the time of each hook of the first input so far.
+    #[cfg(test)]
+    pub(super) fn times(&self) -> &[(u64, u64)] {
+        &self.inputs[0].times
+    }
+
+    /// The cores that may have events, of each input.
+    pub(super) fn cores(&self) -> Vec<Vec<CoreId>> {
+        self.inputs.iter().map(|input| vec![input.core]).collect()
+    }
+}
+
+impl Resolve for Resolver {
+    type Records = Records;
+
+    fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.take_part(records, false, out);
+        self.facts.sessions = self.facts.sessions.max(input.session + 1);
+    }
+
+    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        let mut none = Records::default();
+        none.reset(input.base);
+        input.take_part(&mut none, true, out);
+        input.end(out);
+    }
+
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        if let Some(input) = self.inputs.get(input) {
+            input.dump_part(records, ledger, out);
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}
+
+impl Input {
+    fn new(setup: Setup) -> Input {
+        let timer = setup.facts.gathered.find(&setup.timer_options);
+        Input {
+            core: CoreId(setup.core),
+            clock: Clock::new(timer),
+            names: Names::new(&setup.facts.names),
+            is_saved: setup.facts.is_saved,
+            ids: Ids::new(0),
+            words: Words::default(),
+            running: None,
+            sleeps: false,
+            session: 0,
+            last_ns: 0,
+            carry: Vec::new(),
+            base: 0,
+            taken: 0,
+            expected: None,
+            after_error: false,
+            previous: None,
+            ends_in_error: None,
+            damage: VecDeque::new(),
+            gaps: VecDeque::new(),
+            errors: BinaryHeap::new(),
+            has_errors: setup.facts.counts.get(usize::from(id::ERROR_STREAM_FIFO_FULL)).is_some_and(|&count| count > 0),
+            used: setup.facts.used,
+            held: VecDeque::new(),
+            pending: Vec::new(),
+            #[cfg(test)]
+            times: Vec::new(),
+        }
+    }
+
+    /// Resolves what was held back and the next part, but for the packets that must wait for more.
+    fn take_part(&mut self, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+        if self.words.data.is_none() {
+            self.words = Words::new(out.entities);
+        }
+        self.account(records, out.ledger);
+        let mut carry = std::mem::take(&mut self.carry);
+        let shift = self.base.wrapping_sub(records.base) as u32;
+        let start = HEADROOM - carry.len().min(HEADROOM);
+        for (place, packet) in records.slots.iter_mut().skip(start).zip(&carry) {
+            *place = Packet { offset: packet.offset.wrapping_add(shift), ..*packet };
+        }
+        carry.clear();
+        self.base = records.base;
+        let packets = records.slots.get(start..).unwrap_or(&[]);
+        let ready = if is_last { packets.len() } else { packets.len().saturating_sub(HEADROOM) };
+        for index in 0..ready {
+            self.take(packets, index, out);
+        }
+        self.taken += ready as u64;
+        self.previous = ready.checked_sub(1).and_then(|last| packets.get(last)).copied().or(self.previous);
+        carry.extend_from_slice(packets.get(ready..).unwrap_or(&[]));
+        self.carry = carry;
+    }
+
+    /// Enters the bytes of a part in the ledger, and notes its damage.
+    fn account(&mut self, records: &Records, ledger: &mut Ledger) {
+        let before = self.taken + self.carry.len() as u64;
+        ledger.decoded_bytes += records.ok_bytes;
+        ledger.frames_ok += records.packets().len() as u64;
+        for bad in &records.bad {
+            let (kind, offset) = (bad.reason.loss_kind(), records.base + u64::from(bad.offset));
+            let (bytes, lost) = (u64::from(bad.len), bad.reason.at_least_lost());
+            ledger.bad_frames(kind, offset, bytes, 1, lost);
+            if !matches!(bad.reason, BadPacket::HostBytes | BadPacket::BadText) {
+                let note = LossNote { kind, offset, bytes, at_least_lost: lost };
+                self.note_damage(before + u64::from(bad.index), note);
+            }
+        }
+    }
+
+    /// Keeps what is damaged before a packet: one note of each kind, so that a flood of damage stays small.
+    fn note_damage(&mut self, number: u64, note: LossNote) {
+        let mut same = self.damage.iter_mut().rev().take_while(|(before, _)| *before == number);
+        match same.find(|(_, noted)| noted.kind == note.kind) {
+            Some((_, noted)) => merge_note(noted, note),
+            None => self.damage.push_back((number, note)),
+        }
+    }
+
+    /// Takes the next packet: its number, its time.
+    #[inline]
+    fn take(&mut self, packets: &[Packet], index: usize, out: &mut Resolved<'_>) {
+        let packet = &packets[index];
+        let number = self.taken + index as u64;
+        let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
+        if self.is_saved && (id::PACKETID_ERROR..=id::ERROR_STOP).contains(&packet.id) {
+            // Made by the viewer, not sent.
+            return out.ledger.enter(losses::HOST_MARK, offset, 0);
+        }
+        let mut is_restarted = false;
+        if self.expected != Some(packet.packet_id) || self.after_error {
+            is_restarted = self.other_number(packet, number, offset, out.ledger);
+        }
+        self.expected = Some(packet.packet_id.wrapping_add(1));
+        if !packet.is_hook() {
+            return self.take_other(packet, number, offset, out);
+        }
+        self.ends_in_error = None;
+        let (time, verdict) = self.clock.time(packets, index, number, is_restarted && self.session + 1 < SESSIONS_LIMIT);
+        if verdict != Verdict::Sound && !self.note_verdict(verdict, number, offset, out.ledger) {
+            return;
+        }
+        #[cfg(test)]
+        self.times.push((offset, time));
+        let hint = match packet.id {
+            id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
+            _ => Hint::None,
+        };
+        let is_restart = verdict == Verdict::Restart;
+        self.pass(Held { packet: *packet, time, hint, number, offset, is_restart }, out);
+    }
+
+    /// Passes a packet on, or holds it back where losses may still come that are earlier.
+    #[inline]
+    fn pass(&mut self, held: Held, out: &mut Resolved<'_>) {
+        if !self.has_errors {
+            return self.emit(&held, out);
+        }
+        self.held.push_back(held);
+        if self.held.len() > HELD_PACKETS {
+            self.let_go(out);
+        }
+    }
+
+    /// The task whose priority the packet before the packet at `index` changed.
+    fn last_changed(&self, packets: &[Packet], index: usize) -> Option<u8> {
+        let before = index.checked_sub(1).and_then(|before| packets.get(before)).or(self.previous.as_ref())?;
+        let changes = matches!(before.id, id::TASK_PRIORITY_SET | id::TASK_PRIORITY_DISINHERIT);
+        changes.then_some(before.data[0])
+    }
+
+    /// A packet whose number is not the next one. Gives whether the numbers may have begun anew.
+    #[cold]
+    fn other_number(&mut self, packet: &Packet, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
+        let is_error = matches!(packet.id, id::ERROR_STREAM_FIFO_FULL | id::ERROR_RECEIVE_FIFO_FULL);
+        let Some(expected) = self.expected else {
+            self.after_error = is_error;
+            return false;
+        };
+        let repeats = packet.packet_id == expected.wrapping_sub(1) && (is_error || self.after_error);
+        self.after_error = is_error;
+        let lost = packet.packet_id.wrapping_sub(expected);
+        if lost == 0 || repeats {
+            return false;
+        }
+        if self.is_saved && lost == LISTS {
+            ledger.enter(losses::LISTS_KEPT_APART, offset, 0);
+            return false;
+        }
+        let kind = losses::PACKETS_LOST;
+        ledger.enter(kind, offset, u64::from(lost));
+        self.gaps.push_back((number, LossNote { kind, offset, bytes: 0, at_least_lost: u64::from(lost) }));
+        packet.packet_id < 64
+    }
+
+    /// A packet that is no hook: it has no time, or one that the clock does not follow.
+    #[cold]
+    fn take_other(&mut self, packet: &Packet, number: u64, offset: u64, out: &mut Resolved<'_>) {
+        match packet.id {
+            id::ERROR_STREAM_FIFO_FULL => {
+                out.ledger.enter(losses::FIFO_FULL, offset, 1);
+                self.ends_in_error = Some(offset);
+                let time = self.clock.error_time(packet);
+                if time < self.last_ns {
+                    out.ledger.enter(losses::LATE_ERROR, offset, 0);
+                }
+                self.errors.push(Reverse((time, offset)));
+                if self.errors.len() > HELD_PACKETS {
+                    self.tell_errors(u64::MAX);
+                }
+            }
+            // When the target lost a command of the host is of no weight.
+            id::ERROR_RECEIVE_FIFO_FULL => {
+                let time = self.clock.last_ns();
+                self.pass(Held { packet: *packet, time, hint: Hint::None, number, offset, is_restart: false }, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Enters what the clock says of a packet. False if the packet is left out.
+    #[cold]
+    fn note_verdict(&mut self, verdict: Verdict, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
+        match verdict {
+            Verdict::Sound => {}
+            Verdict::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
+            Verdict::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
+            Verdict::Held | Verdict::FalseStep => ledger.enter(losses::TIME_HELD, offset, 0),
+            Verdict::Restart => {
+                ledger.enter(losses::SESSION_RESTART, offset, 0);
+                // That packets are missing is part of the reset.
+                self.gaps.retain(|(before, _)| *before != number);
+                self.damage.retain(|(before, _)| *before != number);
+            }
+            Verdict::Implausible => {
+                ledger.enter(losses::IMPLAUSIBLE_PACKET, offset, 1);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The oldest packet that is held back has waited long enough.
+    fn let_go(&mut self, out: &mut Resolved<'_>) {
+        if let Some(held) = self.held.pop_front() {
+            self.tell_errors(held.time);
+            self.emit(&held, out);
+        }
+    }
+
+    /// The losses on the target up to a time are to be told before the next event.
+    fn tell_errors(&mut self, until: u64) {
+        while let Some(&Reverse((time, offset))) = self.errors.peek() {
+            if time > until {
+                return;
+            }
+            self.errors.pop();
+            let note = LossNote { kind: losses::FIFO_FULL, offset, bytes: 0, at_least_lost: 1 };
+            add_note(&mut self.pending, note);
+        }
+    }
+
+    /// The event of a packet, behind what is missing before it.
+    #[inline]
+    fn emit(&mut self, held: &Held, out: &mut Resolved<'_>) {
+        let &Held { ref packet, time, hint, number, offset, is_restart } = held;
+        let time = Nanos(time).min(Nanos::MAX);
+        self.last_ns = self.last_ns.max(time.0);
+        for missing in [&mut self.damage, &mut self.gaps] {
+            while let Some((_, note)) = missing.pop_front_if(|(before, _)| *before <= number) {
+                add_note(&mut self.pending, note);
+            }
+        }
+        if is_restart {
+            self.restart(time, out);
+        }
+        if !self.pending.is_empty() {
+            self.tell_gaps(time, out);
+        }
+        self.event(Told { packet, time, hint, offset }, out);
+    }
+
+    #[cold]
+    fn tell_gaps(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+        for note in std::mem::take(&mut self.pending) {
+            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
+            out.batch.losses.push(note);
+            self.push(time, EventKind::Loss(number), out);
+        }
+        self.running = None;
+        self.sleeps = false;
+        self.ids.forget_levels();
+    }
+
+    #[cold]
+    fn restart(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+        self.session += 1;
+        self.ids = Ids::new(self.session);
+        self.running = None;
+        self.sleeps = false;
+        self.push(time, EventKind::SessionStart(self.session), out);
+    }
+
+    /// Nothing comes any more.
+    fn end(&mut self, out: &mut Resolved<'_>) {
+        while !self.held.is_empty() {
+            self.let_go(out);
+        }
+        self.tell_errors(u64::MAX);
+        for (_, note) in std::mem::take(&mut self.damage).into_iter().chain(std::mem::take(&mut self.gaps)) {
+            add_note(&mut self.pending, note);
+        }
+        if let Some(offset) = self.ends_in_error {
+            out.ledger.enter(losses::TRACER_STOPPED, offset, 0);
+            add_note(&mut self.pending, LossNote { kind: losses::TRACER_STOPPED, offset, bytes: 0, at_least_lost: 0 });
+        }
+        if !self.pending.is_empty() {
+            self.tell_gaps(Nanos(self.last_ns), out);
+        }
+    }
+}
+
+/// Adds what is missing to what else is missing at the same place.
+fn add_note(pending: &mut Vec<LossNote>, note: LossNote) {
+    match pending.iter_mut().find(|pending| pending.kind == note.kind) {
+        Some(pending) => merge_note(pending, note),
+        None => pending.push(note),
+    }
+}
+
+fn merge_note(one: &mut LossNote, other: LossNote) {
+    one.offset = one.offset.min(other.offset);
+    one.bytes += other.bytes;
+    one.at_least_lost = one.at_least_lost.saturating_add(other.at_least_lost);
+}
+
+/// What the neighbours of a packet tell of it. `changed` is the task whose priority the packet before changed.
+fn hint(packets: &[Packet], index: usize, changed: Option<u8>) -> Hint {
+    let packet = &packets[index];
+    let subject = packet.data[0];
+    let following = packets.get(index + 1..).unwrap_or(&[]);
+    match packet.id {
+        id::MOVED_TASK_TO_READY_STATE => {
+            // The kernel lists a task anew when its priority was set or restored, and before it says that it inherits one.
+            let rest = match following {
+                [post, rest @ ..] if post.id == id::POST_MOVED_TASK_TO_READY_STATE => rest,
+                rest => rest,
+            };
+            let inherits = rest.first().is_some_and(|next| next.id == id::TASK_PRIORITY_INHERIT && next.data[0] == subject);
+            if inherits || changed == Some(subject) { Hint::Relisted } else { Hint::None }
+        }
+        _ => match following {
+            [mutex, give, ..] if mutex.id == id::CREATE_MUTEX => match give.data {
+                [4, number, ..] if give.id == id::QUEUE_SEND && number == subject => Hint::Mutex(4),
+                _ => Hint::Mutex(1),
+            },
+            [semaphore, ..] if semaphore.id == id::CREATE_COUNTING_SEMAPHORE => Hint::CountingSemaphore,
+            _ => Hint::None,
+        },
+    }
+}

@@ -1,0 +1,197 @@
+//! Completed calls of functions → strictly nested slices.
+//!
+//! A call is told when it has ended, so a caller comes after all that it called. [`Nest`] puts them together: calls that have
+//! ended wait as a forest, whose trees the next one takes for its children if they lie within it and are deeper. What is complete
+//! (a call of depth 0 should have no caller) is written in order of time.
+//!
+//! A caller may end much later than what it called, or never: then trees are written before it is known, the oldest first, so
+//! that no more than [`HELD_CALLS`] wait. Should it come after all, it is written late, at its own time; the viewer sorts. But of what
+//! has the same time stamp the viewer keeps the order in which it is written. So of a row of trees that may have the same unknown
+//! caller, what has the very time stamp of its begin is **held** until the caller has come, which then may begin at that time.
+//!
+//! What does not nest (tasks that overlap each other) goes to a second nest, with a track of its own, and so on. Nothing is
+//! moved, cut, or given a caller that it did not have.
+
+use super::Timeline;
+use super::writer::{Name, Note, NoteValue, Writer};
+use crate::model::{CoreId, Entities, FunctionId, Source, SourceId};
+use crate::track::{TrackId, TrackKind};
+
+mod nest;
+
+use nest::{Call, Nest};
+
+/// How many calls of a nest wait for their callers.
+pub(super) const HELD_CALLS: usize = 512;
+
+/// How many nests a core may have.
+const NESTS: usize = 8;
+
+/// A function, as drawn.
+#[derive(Clone)]
+pub struct DrawnFunction {
+    /// The block in which it was used last, plus one, and its name and source there.
+    block: u64,
+    local: (u32, u32),
+    /// Of an interrupt's handler: where its calls are drawn.
+    isr_track: Option<TrackId>,
+    /// What each block asks for once: apart, so that the rest of many functions finds place in the processor's nearest cache.
+    told: Box<(Name, Option<(SourceId, Source)>)>,
+}
+
+impl DrawnFunction {
+    /// Finds its name and source in the present block.
+    #[cold]
+    fn enter_block(&mut self, writer: &mut Writer) {
+        let (name, source) = &*self.told;
+        let source = source.as_ref().map_or(0, |(id, source)| writer.add_source(*id, source).saturating_add(1));
+        self.block = writer.block_number() + 1;
+        self.local = (writer.local(*name), source);
+    }
+}
+
+/// The calls of one core.
+#[derive(Default)]
+pub struct CoreCalls {
+    nests: Vec<Nest>,
+}
+
+/// Words for calls.
+pub struct CallWords {
+    depth: Name,
+    orphan: Name,
+}
+
+impl CallWords {
+    pub fn new(writer: &mut Writer) -> CallWords {
+        CallWords { depth: writer.name("depth"), orphan: writer.name("caller_lost") }
+    }
+}
+
+/// What a nest needs to write.
+struct Ink<'a> {
+    writer: &'a mut Writer,
+    functions: &'a mut [Option<DrawnFunction>],
+    words: &'a CallWords,
+}
+
+impl Ink<'_> {
+    /// The name and source of a function in the present block, and where it is drawn if it handles interrupts. Functions of calls are
+    /// always known: they are met before.
+    #[inline(always)]
+    fn drawn(&mut self, function: FunctionId) -> ((u32, u32), Option<TrackId>) {
+        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return Default::default() };
+        if drawn.block != self.writer.block_number() + 1 {
+            drawn.enter_block(self.writer);
+        }
+        (drawn.local, drawn.isr_track)
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+        if depth.is_none() && !is_orphan {
+            return self.writer.begin_call(track, time_ns, local, &[]);
+        }
+        self.begin_with_notes(track, time_ns, local, depth, is_orphan);
+    }
+
+    #[inline(never)]
+    fn begin_with_notes(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+        let depth = depth.map(|depth| Note { name: self.words.depth, value: NoteValue::Int(i64::from(depth)) });
+        let orphan = is_orphan.then_some(Note { name: self.words.orphan, value: NoteValue::Uint(1) });
+        match (depth, orphan) {
+            (Some(depth), Some(orphan)) => self.writer.begin_call(track, time_ns, local, &[depth, orphan]),
+            (Some(note), None) | (None, Some(note)) => self.writer.begin_call(track, time_ns, local, &[note]),
+            (None, None) => self.writer.begin_call(track, time_ns, local, &[]),
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, track: TrackId, time_ns: u64) {
+        self.writer.end_call(track, time_ns);
+    }
+}
+
+impl Timeline {
+    pub(super) fn call(&mut self, call: EndedCall, core: CoreId, entities: &Entities) {
+        let EndedCall { function, depth, is_hidden, mut begin_ns, mut end_ns } = call;
+        if let Some(clip) = self.writer.clip() {
+            if end_ns < clip.start_ns() || begin_ns > clip.end_ns() {
+                return;
+            }
+            begin_ns = begin_ns.max(clip.start_ns());
+            end_ns = end_ns.min(clip.end_ns());
+        }
+        let is_met = self.functions.get(function.index()).is_some_and(Option::is_some);
+        if !is_met && !self.meet_function(function, entities) {
+            return;
+        }
+        let call = Call::new(function, depth, is_hidden, begin_ns, end_ns);
+        for number in 0..NESTS {
+            if number == self.cores[core.index()].calls.nests.len() {
+                let track = self.nest_track(core, number);
+                self.cores[core.index()].calls.nests.push(Nest::new(track, number == 0));
+            }
+            let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
+            let mut ink = Ink { writer, functions, words };
+            let added = self.cores[core.index()].calls.nests[number].add(call, &mut ink);
+            if let Some(orphans) = added {
+                self.counts.orphan_calls = self.counts.orphan_calls.saturating_add_signed(orphans);
+                self.counts.overlapping_calls += u64::from(number > 0);
+                return;
+            }
+        }
+        self.counts.undrawn_calls += 1;
+    }
+
+    /// Calls of another session, or none, follow: what waits for its caller is written.
+    pub(super) fn finish_calls(&mut self) {
+        for core in &mut self.cores {
+            for mut nest in std::mem::take(&mut core.calls.nests) {
+                let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
+                nest.finish(&mut Ink { writer, functions, words });
+            }
+        }
+    }
+
+    #[cold]
+    fn meet_function(&mut self, function: FunctionId, entities: &Entities) -> bool {
+        let Some(entity) = entities.functions.get(function.index()) else { return false };
+        let isr_track = entity.isr.map(|isr| self.isr_track(isr, entities).0);
+        let name = self.writer.name(&entity.name);
+        let source = entity.source.and_then(|id| Some((id, entities.sources.get(id.index())?.clone())));
+        let drawn = DrawnFunction { block: 0, local: (0, 0), isr_track, told: Box::new((name, source)) };
+        if self.functions.len() <= function.index() {
+            self.functions.resize(function.index() + 1, None);
+        }
+        self.functions[function.index()] = Some(drawn);
+        true
+    }
+
+    /// The track of a nest: a thread of the firmware.
+    fn nest_track(&mut self, core: CoreId, number: usize) -> TrackId {
+        let process = self.firmware();
+        let cpu = if self.settings.cores > 1 { format!("CPU {}", core.0) } else { "CPU".to_owned() };
+        let (name, text) = match number {
+            0 => (cpu, "What the processor did: completed calls of functions, each within its caller."),
+            _ => (
+                format!("{cpu}, overlapping {number}"),
+                "Calls that overlap others without lying within them, as those of several tasks do.",
+            ),
+        };
+        let pid = self.firmware_pid();
+        let kind = TrackKind::Thread { pid, tid: self.layout.numbers.calls_tid() };
+        let rank = u32::from(core.0) * NESTS as u32 + number as u32;
+        self.writer.track(Some(process), kind, name.into(), Some(text), rank)
+    }
+}
+
+/// A call that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedCall {
+    pub function: FunctionId,
+    pub depth: i16,
+    pub is_hidden: bool,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
