@@ -215,11 +215,18 @@ fn check_part(part: &str, source: &Source, formats: &[String], complain: &mut dy
     }
     if BLIND_TO_FORMATS.contains(&part) {
         for (line, word) in source.words_and_texts() {
-            if formats.iter().any(|format| word.to_lowercase().contains(format.as_str())) {
+            if formats.iter().any(|format| speaks_of(&word, format)) {
                 complain(line, format!("`{part}` must not know the format that `{word}` speaks of"));
             }
         }
     }
+}
+
+/// Whether a name or a text contains the name of a format, in any case, and not as the start of a longer word (`syst` in `system`).
+fn speaks_of(word: &str, format: &str) -> bool {
+    let lower = word.to_ascii_lowercase();
+    let ends_there = |end: usize| !word.as_bytes().get(end).is_some_and(u8::is_ascii_lowercase);
+    lower.match_indices(format).any(|(at, _)| ends_there(at + format.len()))
 }
 
 /// What is wrong with a file of two formats, `one` and `other`, whose first line is as it should be.
