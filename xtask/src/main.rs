@@ -7,6 +7,10 @@ mod codegen;
 mod generate;
 mod target;
 
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -27,6 +31,12 @@ enum Task {
     BrowserTest,
     /// Measure the converter as a whole process
     Bench(bench::Bench),
+    /// Run all checks, as .ci/run does; with --all also the heavy ones that nothing since the commit in .ci/last-full concerns
+    Ci {
+        /// Run every step, and write .ci/last-full if all pass
+        #[arg(long)]
+        all: bool,
+    },
     /// Write what is made of the table of events, target/events.toml
     Codegen(codegen::Arguments),
     /// Record the tracer library on the real kernel with every backend, convert, and hold the result against the application's log
@@ -43,9 +53,17 @@ fn main() -> anyhow::Result<()> {
         Task::Bless => bless::run(),
         Task::BrowserTest => browser::test(),
         Task::Bench(options) => bench::run(&options),
+        Task::Ci { all } => ci(all),
         Task::Codegen(arguments) => codegen::run(&arguments),
         Task::TargetTest(arguments) => target::test(&arguments),
         Task::Size => target::size(),
         Task::Cycles => target::cycles(),
     }
+}
+
+fn ci(all: bool) -> anyhow::Result<()> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.ci/run");
+    let status = Command::new("bash").arg(script).args(all.then_some("--all")).status().context("cannot run bash")?;
+    ensure!(status.success(), "a check failed");
+    Ok(())
 }
