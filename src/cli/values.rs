@@ -1,7 +1,6 @@
 //! Values of options: times, limits. Parsed exactly, without floating point where a rounding would show.
 
-use crate::model::Nanos;
-use crate::pipeline::TimeBound;
+use crate::pipeline::{TimeBound, TimeBoundError};
 
 /// The limit of `--max-lost`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,23 +35,7 @@ pub(super) fn parse_max_lost(text: &str) -> Result<MaxLost, String> {
 
 /// `1.5ms`, `+2s`, `0`.
 pub(super) fn parse_time(text: &str) -> Result<TimeBound, String> {
-    let (relative, amount) = match text.strip_prefix('+') {
-        Some(amount) => (true, amount),
-        None => (false, text),
-    };
-    let unit_start = amount.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(amount.len());
-    let (number, unit) = amount.split_at(unit_start);
-    let decimals = match unit.trim_start() {
-        "ns" => 0,
-        "us" | "µs" | "μs" => 3,
-        "ms" => 6,
-        "s" => 9,
-        "" if number == "0" => 0,
-        "" => return Err(format!("the unit is missing: `{text}ns`, `{text}us`, `{text}ms` or `{text}s`?")),
-        unit => return Err(format!("`{unit}` is no unit; ns, us, ms or s is expected")),
-    };
-    let time = decimal(number, decimals)?;
-    Ok(if relative { TimeBound::AfterStart(time) } else { TimeBound::Absolute(time) })
+    text.parse().map_err(|error: TimeBoundError| error.to_string())
 }
 
 /// `1.5ms`, `-2s`, `+2s`, `0`: a difference of times, in nanoseconds.
@@ -70,27 +53,10 @@ pub(super) fn parse_signed_time(text: &str) -> Result<i64, String> {
     Ok(if is_negative { -ns } else { ns })
 }
 
-/// A decimal number times 10 to the power of `decimals`, in nanoseconds.
-fn decimal(number: &str, decimals: usize) -> Result<Nanos, String> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return Err("a number with a unit is expected, e.g. 1.5ms or +2s".into());
-    }
-    if fraction.trim_end_matches('0').len() > decimals {
-        return Err("times are whole nanoseconds; this is finer".into());
-    }
-    let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
-    let scaled = || {
-        let scale = 10u64.checked_pow(u32::try_from(decimals).ok()?)?;
-        let fraction: String = fraction.chars().chain(std::iter::repeat('0')).take(decimals).collect();
-        digits(whole)?.checked_mul(scale)?.checked_add(digits(&fraction)?).filter(|&ns| ns <= Nanos::MAX.0)
-    };
-    scaled().map(Nanos).ok_or_else(|| "this is beyond the 292 years that a trace can hold".into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Nanos;
 
     #[test]
     fn times_are_exact() {

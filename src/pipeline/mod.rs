@@ -156,6 +156,7 @@ pub enum ConvertError {
 
 mod align;
 mod attributes;
+mod bound;
 mod carried;
 mod clock;
 #[cfg(feature = "compress")]
@@ -177,6 +178,7 @@ mod survey;
 mod threads;
 
 pub use align::{ClockOffset, Drift};
+pub use bound::TimeBoundError;
 #[cfg(feature = "compress")]
 pub use compress::{Compression, Compressor};
 pub use convert::{convert, dump};
