@@ -10,6 +10,7 @@
 //! What is left may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
 
 mod bytes;
+mod cores_json;
 pub mod detect;
 mod error;
 mod layer;

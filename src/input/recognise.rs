@@ -1,5 +1,7 @@
-//! What an input is: one recording of a format, or an image of a target's memory with one or more recordings in it.
+//! What an input is: one recording of a format, the cores of one in JSON, or an image of a target's memory with one or more recordings
+//! in it.
 
+use super::cores_json::CoresJson;
 use super::detect::{DetectError, Detected, detect};
 use super::memory::{Reach, Search};
 use super::{Input, InputError, ReadOptions};
@@ -12,7 +14,7 @@ pub struct Recognised {
     pub input: Input,
     /// Its format, and why.
     pub detected: Detected,
-    /// The options given, with the core that is known from a memory image.
+    /// The options given, with the core that is known from a memory image or from JSON.
     pub options: FormatOptions,
 }
 
@@ -30,7 +32,7 @@ pub enum RecogniseError {
     /// A recording could not be taken out of a memory image.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// One core was named for a memory image that holds several recordings.
+    /// One core was named for an input that holds several recordings.
     #[error("holds {0} recordings, but @ names one core for it; give it without")]
     OneCoreForSeveral(usize),
     /// A memory image holds several recordings, and one of them is already of several cores.
@@ -51,8 +53,9 @@ pub enum RecogniseError {
 }
 
 impl Input {
-    /// Finds the recordings in this input: itself, or, if it is an image of a target's memory, those that it holds. `format` is the
-    /// format if the user named it. `options` are given to each recording; several recordings of one image are cores 0, 1, ...
+    /// Finds the recordings in this input: itself, or those that it holds if it is an image of a target's memory, or JSON with a hex text
+    /// for each core. `format` is the format if the user named it. `options` are given to each recording; several recordings of one image
+    /// are cores 0, 1, ...
     ///
     /// # Errors
     /// When no format or more than one fits, or when the recordings of a memory image cannot be used together.
@@ -62,6 +65,9 @@ impl Input {
         options: &FormatOptions,
         read_options: &ReadOptions,
     ) -> Result<Vec<Recognised>, RecogniseError> {
+        if let Some(json) = CoresJson::read(&self, read_options)? {
+            return cores(json, format, options);
+        }
         let formats: Vec<&'static dyn Format> = format.map_or_else(|| FORMATS.to_vec(), |format| vec![format]);
         // A ring in the first bytes looks like a recording, but its oldest frames may be after the newest.
         let mut found = self.find_recordings(&formats, Reach::Sample);
@@ -75,7 +81,7 @@ impl Input {
             return take_out(&self, &self.find_recordings(&formats, Reach::Whole), options, read_options);
         }
         let detected = match (format, detected) {
-            (Some(format), _) => Detected { format, because: format!("--format {} says so", format.name()), certain: true },
+            (Some(format), _) => named(format),
             (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
             (None, Err(error)) => {
                 let about_memory = about_memory(&found, &formats, error.may_be_memory());
@@ -84,6 +90,33 @@ impl Input {
         };
         Ok(vec![Recognised { input: self, detected, options: options.clone() }])
     }
+}
+
+/// A format that the user named.
+fn named(format: &'static dyn Format) -> Detected {
+    Detected { format, because: format!("--format {} says so", format.name()), certain: true }
+}
+
+/// The cores of a recording in JSON. One core is as a recording of its own.
+fn cores(
+    CoresJson { mode, cores }: CoresJson,
+    format: Option<&'static dyn Format>,
+    options: &FormatOptions,
+) -> Result<Vec<Recognised>, RecogniseError> {
+    let is_several = cores.len() > 1;
+    if is_several && options.core.is_some() {
+        return Err(RecogniseError::OneCoreForSeveral(cores.len()));
+    }
+    let recognised = cores.into_iter().map(|(core, input)| {
+        let detected = match format {
+            Some(format) => named(format),
+            None => detect(input.bytes(), input.layers())
+                .map_err(|error| RecogniseError::Format { error, about_memory: String::new() })?,
+        };
+        let core = if is_several { Some(core) } else { options.core };
+        Ok(Recognised { input, detected, options: FormatOptions { core, mode: options.mode.or(mode), ..options.clone() } })
+    });
+    recognised.collect()
 }
 
 /// The recordings in an image of a target's memory. Several are of as many processors, each with a program of its own.
