@@ -58,6 +58,9 @@ pub(super) enum Command {
     /// Serve a trace to the viewer in the browser, until Ctrl-C
     #[cfg(feature = "serve")]
     Serve(super::open::ServeArgs),
+    /// Serve a page that converts recordings in the browser, until Ctrl-C
+    #[cfg(feature = "web-page")]
+    Web(super::open::web::WebArgs),
 }
 
 /// Which inputs there are.

@@ -89,6 +89,8 @@ pub fn main() -> ExitCode {
         Some(Command::Man(args)) => manual::man(&args),
         #[cfg(feature = "serve")]
         Some(Command::Serve(args)) => open::run(&open::plan_serve(args)),
+        #[cfg(feature = "web-page")]
+        Some(Command::Web(args)) => open::web::run(&args),
         None => match plan::plan_convert(&args.convert, io::stdout().is_terminal()) {
             #[cfg(feature = "serve")]
             Ok(plan) => match open::plan_open(&args.convert.open, &plan) {

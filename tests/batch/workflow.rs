@@ -84,3 +84,18 @@ fn the_gitlab_job_leaves_a_test_report() {
     assert_eq!(run(&desk, &path, &script.join("\n")), 1);
     super::reports::check_junit(&desk.text(junit), 3, 0, 1);
 }
+
+#[test]
+fn the_pages_workflow_runs_what_the_checks_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join(".github/workflows/pages.yml")).unwrap();
+    let workflow = YamlLoader::load_from_str(&text).unwrap().remove(0);
+    let steps = workflow["jobs"]["build"]["steps"].as_vec().unwrap();
+    let scripts: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
+    assert_eq!(scripts.len(), 3);
+    let checks = fs::read_to_string(root.join(".ci/run")).unwrap();
+    for script in scripts {
+        assert!(checks.contains(script), ".ci/run does not run {script:?}");
+    }
+    assert_eq!(workflow["jobs"]["deploy"]["needs"].as_str(), Some("build"));
+}

@@ -6,6 +6,7 @@ mod browser;
 mod codegen;
 mod generate;
 mod target;
+mod web;
 
 use std::path::Path;
 use std::process::Command;
@@ -29,6 +30,10 @@ enum Task {
     Bless,
     /// Show traces in a real browser, with a stand-in for the viewer. Needs Chromium
     BrowserTest,
+    /// Build the page with the converter as WebAssembly into build/web. Needs clang and the target wasm32-unknown-unknown
+    Web,
+    /// Test the page that `web` built, in Node and in Chromium. Needs npm, too
+    WebTest,
     /// Measure the converter as a whole process
     Bench(bench::Bench),
     /// Run all checks, as .ci/run does; with --all also the heavy ones that nothing since the commit in .ci/last-full concerns
@@ -52,6 +57,8 @@ fn main() -> anyhow::Result<()> {
         Task::Gen(capture) => generate::run(&capture),
         Task::Bless => bless::run(),
         Task::BrowserTest => browser::test(),
+        Task::Web => web::build(),
+        Task::WebTest => web::test(),
         Task::Bench(options) => bench::run(&options),
         Task::Ci { all } => ci(all),
         Task::Codegen(arguments) => codegen::run(&arguments),

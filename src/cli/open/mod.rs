@@ -10,6 +10,8 @@ mod server;
 mod shown;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "web-page")]
+pub(super) mod web;
 
 use std::fmt;
 use std::net::{Ipv4Addr, TcpListener};

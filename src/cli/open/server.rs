@@ -37,6 +37,16 @@ pub(super) struct Resource {
     pub(super) content: Content,
 }
 
+impl Resource {
+    fn is_meant(&self, target: &str) -> bool {
+        #[cfg(feature = "web-page")]
+        if matches!(self.content, Content::Page { .. }) {
+            return target.split('?').next() == Some(&self.path);
+        }
+        self.path == target
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Content {
     /// A file, as it is when it is asked for.
@@ -214,7 +224,7 @@ struct Answer<'a> {
 enum Body<'a> {
     /// None, though there would be one of this length (HEAD).
     None(u64),
-    Text(&'a str),
+    Bytes(&'a [u8]),
     File {
         file: File,
         bytes: u64,
@@ -225,7 +235,7 @@ impl Body<'_> {
     fn bytes(&self) -> u64 {
         match self {
             Body::None(bytes) | Body::File { bytes, .. } => *bytes,
-            Body::Text(text) => text.len() as u64,
+            Body::Bytes(bytes) => bytes.len() as u64,
         }
     }
 
@@ -233,7 +243,7 @@ impl Body<'_> {
     fn send(self, stream: &mut TcpStream, sent_bytes: &mut u64) -> io::Result<()> {
         match self {
             Body::None(_) => Ok(()),
-            Body::Text(text) => stream.write_all(text.as_bytes()),
+            Body::Bytes(bytes) => stream.write_all(bytes),
             Body::File { mut file, bytes } => {
                 let mut piece = vec![0; PIECE_BYTES];
                 while *sent_bytes < bytes {
@@ -255,7 +265,12 @@ impl Body<'_> {
 
 impl Answer<'_> {
     fn text(status: &'static str, text: &'static str) -> Answer<'static> {
-        Answer { status, fields: vec![("Content-Type", "text/plain; charset=utf-8")], body: Body::Text(text), event: None }
+        Answer {
+            status,
+            fields: vec![("Content-Type", "text/plain; charset=utf-8")],
+            body: Body::Bytes(text.as_bytes()),
+            event: None,
+        }
     }
 }
 
@@ -271,7 +286,7 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
         let refused = format!("a request of a page of {origin:?}");
         return Answer { event: Some(Event::Refused(refused)), ..Answer::text("403 Forbidden", "Not for pages of this origin.") };
     }
-    let Some(resource) = shared.site.resources.iter().find(|resource| resource.path == request.target) else {
+    let Some(resource) = shared.site.resources.iter().find(|resource| resource.is_meant(&request.target)) else {
         return Answer::text("404 Not Found", "There is nothing here. The address of the trace is what traceconv printed.");
     };
     match (&resource.content, request.method.as_str()) {
@@ -294,8 +309,13 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
             Answer { status: "200 OK", fields, body, event: None }
         }
         (Content::Text { media_type, text }, "GET" | "HEAD") => {
-            let body = if request.method == "HEAD" { Body::None(text.len() as u64) } else { Body::Text(text) };
+            let body = if request.method == "HEAD" { Body::None(text.len() as u64) } else { Body::Bytes(text.as_bytes()) };
             Answer { status: "200 OK", fields: vec![("Content-Type", media_type), PAGE_POLICY], body, event: None }
+        }
+        #[cfg(feature = "web-page")]
+        (Content::Page { media_type, bytes }, "GET" | "HEAD") => {
+            let body = if request.method == "HEAD" { Body::None(bytes.len() as u64) } else { Body::Bytes(bytes) };
+            Answer { status: "200 OK", fields: vec![("Content-Type", media_type), FRAME_POLICY], body, event: None }
         }
         _ => {
             let mut answer = Answer::text("405 Method Not Allowed", "It can only be read.");
@@ -304,6 +324,10 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
         }
     }
 }
+
+/// What the page in the program cannot say itself: nobody else may put it into a frame.
+#[cfg(feature = "web-page")]
+const FRAME_POLICY: (&str, &str) = ("Content-Security-Policy", "frame-ancestors 'self'");
 
 /// What a page of ours may do: run and show what comes from here, and talk to here. Nobody may put it into a frame.
 const PAGE_POLICY: (&str, &str) = (

@@ -1,0 +1,58 @@
+// The converter as the page uses it: each request in a worker, one after the other; a worker that is not wanted any more is ended.
+
+/** @import {Request} from "./types.d.ts" */
+
+/** @type {Promise<WebAssembly.Module> | null} */
+let compiled = null;
+
+function compile() {
+  compiled ??= WebAssembly.compileStreaming(fetch(new URL("traceconv.wasm", import.meta.url)));
+  return compiled;
+}
+
+/**
+ * @typedef {object} Options
+ * @property {Map<number, File>} [files] By their numbers in the request.
+ * @property {AbortSignal} [signal]
+ * @property {(part: number) => void} [progress] From 0 to 1.
+ */
+
+// The requests that were made, each after the one before: two conversions at once would need twice the memory.
+let last = Promise.resolve();
+
+/**
+ * Does a request. Gives its answer, and the trace if there is one.
+ * @param {Request} request
+ * @param {Options} [options]
+ * @returns {Promise<{reply: any, trace: Blob}>}
+ */
+export function run(request, options = {}) {
+  const result = last.then(() => runNow(request, options));
+  last = result.then(() => {}, () => {});
+  return result;
+}
+
+/** @param {Request} request @param {Options} options @returns {Promise<{reply: any, trace: Blob}>} */
+async function runNow(request, {files, signal, progress}) {
+  signal?.throwIfAborted();
+  const module = await compile();
+  const worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
+  try {
+    return await new Promise((resolve, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason));
+      worker.addEventListener("error", (event) => reject(new Error(event.message || "the converter's worker could not be started")));
+      worker.addEventListener("message", ({data}) => {
+        if (data.progress !== undefined) {
+          progress?.(data.progress);
+        } else if (data.error !== undefined) {
+          reject(new Error(data.error));
+        } else {
+          resolve(data);
+        }
+      });
+      worker.postMessage({module, request, files: [...(files ?? [])]});
+    });
+  } finally {
+    worker.terminate();
+  }
+}

@@ -1,0 +1,65 @@
+// Runs one request in an instance of the converter, in a worker as well as in Node. Each request has an instance of its own, so that
+// its memory is given back with it.
+
+/** @import {Request} from "./types.d.ts" */
+
+/**
+ * What the host gives: bytes of a file, and a place for the trace.
+ * @typedef {object} Host
+ * @property {(file: number, offset: number, bytes: number) => Uint8Array} read Fewer bytes at the file's end.
+ * @property {(piece: Uint8Array<ArrayBuffer>) => void} [emit]
+ * @property {(done: number, total: number) => void} [progress]
+ */
+
+/**
+ * The answer to a request.
+ * @param {WebAssembly.Module} module
+ * @param {Request} request
+ * @param {Host} host
+ * @returns {Promise<any>}
+ */
+export async function ask(module, request, host) {
+  const text = new TextEncoder().encode(JSON.stringify(request));
+  let answer = "";
+  let failure = "";
+  /** @type {WebAssembly.Memory} */
+  let memory;
+  // The memory may have grown since: its buffer is another one then.
+  const at = (/** @type {number} */ start, /** @type {number} */ bytes) => new Uint8Array(memory.buffer, start >>> 0, bytes >>> 0);
+  const textAt = (/** @type {number} */ start, /** @type {number} */ bytes) => new TextDecoder().decode(at(start, bytes));
+  const instance = await WebAssembly.instantiate(module, {
+    host: {
+      request: (/** @type {number} */ to) => at(to, text.length).set(text),
+      read(/** @type {number} */ file, /** @type {number} */ offset, /** @type {number} */ to, /** @type {number} */ bytes) {
+        try {
+          const slice = host.read(file, offset, bytes);
+          at(to, bytes).set(slice);
+          return slice.length;
+        } catch {
+          return -1;
+        }
+      },
+      emit: (/** @type {number} */ from, /** @type {number} */ bytes) =>
+        host.emit?.(/** @type {Uint8Array<ArrayBuffer>} */ (at(from, bytes).slice())),
+      progress: (/** @type {number} */ done, /** @type {number} */ total) => host.progress?.(done, total),
+      reply(/** @type {number} */ from, /** @type {number} */ bytes) {
+        answer = textAt(from, bytes);
+      },
+      fail(/** @type {number} */ from, /** @type {number} */ bytes) {
+        failure = textAt(from, bytes);
+      },
+    },
+  });
+  memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);
+  try {
+    /** @type {(bytes: number) => void} */ (instance.exports.run)(text.length);
+  } catch (error) {
+    const bytes = memory.buffer.byteLength;
+    throw new Error(failure || `the converter ended with ${bytes >> 20} MB of memory in use (${error instanceof Error ? error.message : error})`);
+  }
+  const reply = JSON.parse(answer);
+  if (typeof reply.error === "string") {
+    throw new Error(reply.error);
+  }
+  return reply;
+}

@@ -1,0 +1,132 @@
+// The form with the options of a conversion, made from what the formats declare, and the command line that does the same.
+
+import {h} from "./dom.js";
+
+/** @import {ConvertRequest, Format, OptionSpec} from "./types.d.ts" */
+
+/** The options that every format has, as the command line calls them. @type {{name: string, label: string, help: string, placeholder?: string, choices?: string[][]}[]} */
+const GENERAL = [
+  {name: "format", label: "Format", help: "What the recordings are taken for, instead of what they look like", choices: []},
+  {name: "detail", label: "Detail", help: "Which raw events become instants of their own", choices: [["", "default"], ["none", "none"], ["all", "all"]]},
+  {name: "from", label: "From", help: "Leave out what was before this time; with a plus sign: after the first event", placeholder: "+2s"},
+  {name: "to", label: "To", help: "Leave out what was after this time", placeholder: "1.5ms"},
+  {name: "clock_hz", label: "Clock", help: "The frequency of the time stamps in Hz, instead of the one that the recording states", placeholder: "168M"},
+  {name: "mode", label: "Mode", help: "What ran on the target, if it is not to be found out",
+    choices: [["", "find out"], ["bare-metal", "no operating system"], ["free-rtos", "FreeRTOS"]]},
+  {name: "cores", label: "Cores", help: "The number of the target's cores, if it is not to be found out", placeholder: "2"},
+];
+
+// As they are called on the command line, where that differs.
+const FLAGS = new Map([["clock_hz", "clock-hz"], ["detail", "events"]]);
+
+/** The form: its element, and what is in it. */
+export class OptionsForm {
+  /** @param {Format[]} formats @param {() => void} changed */
+  constructor(formats, changed) {
+    this.formats = formats;
+    this.own = h("div", {class: "fields"});
+    const general = GENERAL.map((option) => {
+      const choices = option.name === "format"
+        ? [["", "recognise"], ...formats.map((format) => [format.name, format.title])]
+        : option.choices;
+      const control = choices === undefined
+        ? h("input", {name: option.name, placeholder: option.placeholder, autocomplete: "off", spellcheck: "false"})
+        : h("select", {name: option.name}, choices.map(([value, text]) => h("option", {value}, text ?? "")));
+      return field(option.label, option.help, control);
+    });
+    this.element = h("form", {onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); changed(); }},
+      h("div", {class: "fields"}, general), this.own,
+      h("p", {class: "buttons"}, h("button", {type: "submit"}, "Convert with these options"),
+        h("button", {type: "reset", class: "quiet", onclick: () => setTimeout(changed)}, "Reset")));
+  }
+
+  /** Shows the options of these formats. @param {Set<string>} names */
+  show(names) {
+    const shown = this.formats.filter((format) => names.has(format.name));
+    const key = shown.map((format) => format.name).join();
+    if (this.own.dataset.key === key) {
+      return;
+    }
+    this.own.dataset.key = key;
+    /** @type {Map<string, {spec: OptionSpec, titles: string[]}>} */
+    const specs = new Map();
+    for (const format of shown) {
+      for (const spec of format.options) {
+        const known = specs.get(spec.name);
+        if (known === undefined) {
+          specs.set(spec.name, {spec, titles: [format.title]});
+        } else {
+          known.titles.push(format.title);
+        }
+      }
+    }
+    const fields = [...specs.values()].filter(({spec}) => spec.kind !== "file").map(({spec, titles}) => {
+      const name = `own:${spec.name}`;
+      const control = spec.kind === "flag"
+        ? h("input", {type: "checkbox", name})
+        : h("input", {name, placeholder: spec.value, autocomplete: "off", spellcheck: "false"});
+      const several = spec.repeatable ? "; several are separated by commas" : "";
+      return field(`--${spec.name}`, `${spec.help} (${titles.join(", ")})${several}`, control);
+    });
+    this.own.replaceChildren(...fields);
+  }
+
+  /**
+   * What the user said about a recording of this format.
+   * @param {Format | undefined} format
+   * @returns {Pick<ConvertRequest, "format" | "detail" | "from" | "to" | "clock_hz" | "mode" | "cores" | "own">}
+   */
+  values(format) {
+    const data = new FormData(this.element);
+    /** @type {any} */
+    const values = {own: []};
+    for (const {name} of GENERAL) {
+      const value = String(data.get(name) ?? "").trim();
+      if (value !== "") {
+        values[name] = name === "cores" ? Number(value) || 0 : value;
+      }
+    }
+    for (const spec of format?.options ?? []) {
+      const value = String(data.get(`own:${spec.name}`) ?? "").trim();
+      if (value === "") {
+        continue;
+      }
+      const texts = spec.kind === "flag" ? [undefined] : spec.repeatable ? value.split(",").map((text) => text.trim()) : [value];
+      texts.forEach((text) => values.own.push({name: spec.name, text}));
+    }
+    return values;
+  }
+}
+
+/** @param {string} label @param {string} help @param {HTMLInputElement | HTMLSelectElement} control */
+function field(label, help, control) {
+  control.id = `option-${control.name.replace(":", "-")}`;
+  control.setAttribute("aria-describedby", `${control.id}-help`);
+  return h("div", {class: "field"}, h("label", {for: control.id}, label), control, h("span", {class: "help", id: `${control.id}-help`}, help));
+}
+
+/** A word for a shell. @param {string} word */
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** The command that does the same as a request. @param {ConvertRequest} request */
+export function commandLine(request) {
+  const words = ["traceconv"];
+  for (const {file, core} of request.inputs) {
+    words.push(quoted(core === null ? file.name : `${file.name}@${core}`));
+  }
+  for (const {name} of GENERAL) {
+    const value = request[/** @type {keyof ConvertRequest} */ (name)];
+    if (value !== undefined) {
+      words.push(`--${FLAGS.get(name) ?? name}`, quoted(String(value)));
+    }
+  }
+  for (const {name, text, file} of request.own) {
+    words.push(`--${name}`);
+    if (text !== undefined || file !== undefined) {
+      words.push(quoted(text ?? file?.name ?? ""));
+    }
+  }
+  return words.join(" ");
+}

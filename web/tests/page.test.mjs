@@ -1,0 +1,346 @@
+// The page in Chromium: what a person does with it, and what it must not do.
+
+import assert from "node:assert/strict";
+import {execFileSync, spawn} from "node:child_process";
+import {mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
+import {createRequire} from "node:module";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {after, afterEach, before, beforeEach, describe, test} from "node:test";
+import {gunzipSync, gzipSync} from "node:zlib";
+import {chromium} from "playwright-core";
+
+import {nativeTrace, PAGE, PROGRAM, ROOT, serve, TESTDATA} from "./common.mjs";
+
+/** @import {Browser, BrowserContext, Page, Request} from "playwright-core" */
+
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const LARGE_BYTES = Number(process.env.WEB_TEST_LARGE_BYTES ?? 300_000_000);
+const PINS = "dev.perfetto.PinTracksByRegex";
+
+/** A viewer with the handshake of the real one: it answers PING, and keeps what it is given. */
+const STAND_IN = `<!doctype html><title>stand-in</title><script>
+window.given = [];
+addEventListener("message", (event) => {
+  if (event.data === "PING") event.source.postMessage("PONG", event.origin);
+  else if (event.data.perfetto) given.push({...event.data.perfetto, bytes: event.data.perfetto.buffer.byteLength});
+});
+</script>`;
+
+const at = (/** @type {string} */ name) => join(TESTDATA, name);
+
+describe("the page", () => {
+  /** @type {string} */ let folder;
+  /** @type {Awaited<ReturnType<typeof serve>>} */ let site;
+  /** @type {Awaited<ReturnType<typeof serve>>} */ let elsewhere;
+  /** @type {Browser} */ let browser;
+  /** @type {BrowserContext} */ let context;
+  /** @type {Page} */ let page;
+  /** Requests to other origins than the page's. @type {string[]} */ let foreign;
+  /** What the browser complains about: among it what the page's policy forbids. @type {string[]} */ let complaints;
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "traceconv-web-"));
+    writeFileSync(join(folder, "index.html"), STAND_IN);
+    writeFileSync(join(folder, "linked.bin"), readFileSync(at("demo/demo.bin")));
+    site = await serve(PAGE);
+    elsewhere = await serve(folder, {"Access-Control-Allow-Origin": "*"});
+    browser = await chromium.launch({executablePath: CHROMIUM, args: ARGS, chromiumSandbox: process.getuid?.() !== 0});
+  });
+
+  after(async () => {
+    await browser?.close();
+    site?.close();
+    elsewhere?.close();
+    rmSync(folder, {recursive: true});
+  });
+
+  beforeEach(async () => {
+    context = await browser.newContext({viewport: {width: 1200, height: 900}, acceptDownloads: true});
+    [foreign, complaints] = [[], []];
+    context.on("request", (/** @type {Request} */ request) => {
+      if (!request.url().startsWith(site.url) && !request.url().startsWith("blob:")) {
+        foreign.push(request.url());
+      }
+    });
+    page = await context.newPage();
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") {
+        complaints.push(message.text());
+      }
+    });
+    page.on("pageerror", (error) => complaints.push(error.message));
+  });
+
+  afterEach(async () => {
+    await context.close();
+    assert.deepEqual(complaints, []);
+  });
+
+  /** @param {string} [query] */
+  async function open(query = "") {
+    await page.goto(`${site.url}${query}`);
+    await page.locator("html[data-ready=true]").waitFor();
+  }
+
+  /** Gives the page files, as the button does. @param {...string} paths */
+  async function choose(...paths) {
+    await page.locator("#chosen").setInputFiles(paths);
+  }
+
+  /** The card of a recording, once it is done. @param {string} name */
+  async function result(name) {
+    const card = page.locator("article.result", {has: page.getByRole("heading", {name, exact: true})});
+    await card.locator("xpath=self::*[not(@aria-busy)]").waitFor({timeout: 0});
+    return card;
+  }
+
+  /** What a button of a card saves. @param {import("playwright-core").Locator} card @param {string} button */
+  async function saved(card, button) {
+    const waiting = page.waitForEvent("download");
+    await card.getByRole("button", {name: button, exact: true}).click();
+    const download = await waiting;
+    return {name: download.suggestedFilename(), bytes: readFileSync(await download.path())};
+  }
+
+  test("a file that is dropped becomes the trace of the native program, and nothing leaves the page", async () => {
+    await open();
+    const bytes = [...readFileSync(at("demo/demo.bin"))];
+    await page.evaluate((bytes) => {
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array(bytes)], "demo.bin"));
+      document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+    }, bytes);
+    const card = await result("demo.bin");
+    assert.match(await card.innerText(), /4,451/);
+    assert.match(await card.innerText(), /Nothing was lost/);
+    const native = await nativeTrace(at("demo/demo.bin"));
+    const plain = await saved(card, "Download");
+    assert.equal(plain.name, "demo.perfetto-trace");
+    assert.ok(native?.equals(plain.bytes));
+    const gzipped = await saved(card, "gzip");
+    assert.ok(native?.equals(gunzipSync(gzipped.bytes)));
+    assert.equal(JSON.parse((await saved(card, "Statistics")).bytes.toString()).recordings.length, 1);
+    assert.match(await card.locator(".command").innerText(), /traceconv demo\.bin/);
+    assert.deepEqual(foreign, []);
+  });
+
+  test("every example works with one click", async () => {
+    await open();
+    const count = await page.locator("button.example").count();
+    assert.ok(count >= 8);
+    for (let index = 0; index < count; index += 1) {
+      await open();
+      await page.locator("button.example").nth(index).click();
+      await page.locator("article.result button.primary").first().waitFor();
+      assert.equal(await page.locator("#results .error").count(), 0, `example ${index}`);
+    }
+  });
+
+  test("losses are shown with their places, and tables are sorted", async () => {
+    await open();
+    await choose(at("demo/damaged.bin"));
+    const card = await result("damaged.bin");
+    const ledger = card.getByRole("region", {name: "Losses and repairs"});
+    assert.ok(await ledger.locator("tbody tr").count() > 2);
+    assert.match(await ledger.innerText(), /events lost, at least/);
+    const tasks = card.getByRole("region", {name: "Tasks"});
+    const names = () => tasks.locator("tbody th").allInnerTexts();
+    await tasks.getByRole("button", {name: "task", exact: true}).click();
+    const ascending = await names();
+    assert.deepEqual(ascending, [...ascending].sort((a, b) => a.localeCompare(b, "en", {numeric: true})));
+    await tasks.getByRole("button", {name: "task", exact: true}).click();
+    assert.deepEqual(await names(), ascending.reverse());
+  });
+
+  test("several files: cores of one recording, and companions that find their recordings", async () => {
+    await open();
+    await choose(at("demo/dual-0.bin"), at("demo/dual-1.bin"), at("miniprofiler/generated.bin"), at("symbols/pump.elf"), at("demo/dpp.bin"), at("demo/dpp.dic"));
+    await result("dual-1.bin");
+    await page.getByLabel("Core of dual-0.bin").selectOption("0");
+    await page.getByLabel("Core of dual-1.bin").selectOption("1");
+    const dual = await result("dual-0.bin@0, dual-1.bin@1");
+    assert.ok((await nativeTrace(`${at("demo/dual-0.bin")}@0`, `${at("demo/dual-1.bin")}@1`))?.equals((await saved(dual, "Download")).bytes));
+    assert.match(await (await result("generated.bin")).locator(".command").innerText(), /--elf pump\.elf/);
+    assert.match(await (await result("dpp.bin")).locator(".command").innerText(), /--qs-dict dpp\.dic/);
+    assert.doesNotMatch(await (await result("dpp.bin")).locator(".command").innerText(), /--elf/);
+    assert.equal(await page.locator("article.result").count(), 3);
+  });
+
+  test("a file that is none says what it is, compressed ones and text are read", async () => {
+    await open();
+    const picture = join(folder, "photo.png");
+    writeFileSync(picture, Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"));
+    const compressed = join(folder, "demo.bin.gz");
+    writeFileSync(compressed, gzipSync(readFileSync(at("demo/demo.bin"))));
+    await choose(picture, compressed);
+    await page.getByText("is a PNG picture").waitFor();
+    assert.match(await (await result("demo.bin.gz")).innerText(), /4,451/);
+    await page.getByRole("button", {name: "Paste hex or base64"}).click();
+    await page.getByLabel("Hex digits or base64").fill(readFileSync(at("demo/demo.bin")).toString("hex"));
+    await page.getByRole("button", {name: "Convert", exact: true}).click();
+    assert.match(await (await result("pasted.txt")).innerText(), /hex text/);
+    await page.getByRole("button", {name: "Remove pasted.txt"}).click();
+    await page.getByRole("heading", {name: "pasted.txt"}).waitFor({state: "detached"});
+  });
+
+  test("options come from the formats and change the trace", async () => {
+    await open();
+    await choose(at("demo/dpp.bin"));
+    await result("dpp.bin");
+    await page.locator("#options > summary").click();
+    await page.getByLabel("--qs-events").check();
+    await page.getByRole("button", {name: "Convert with these options"}).click();
+    await page.getByText("traceconv dpp.bin --qs-events").waitFor();
+    const card = await result("dpp.bin");
+    assert.ok((await nativeTrace(at("demo/dpp.bin"), "--qs-events"))?.equals((await saved(card, "Download")).bytes));
+    await page.getByLabel("From", {exact: true}).fill("5 parsecs");
+    await page.getByRole("button", {name: "Convert with these options"}).click();
+    await page.getByText("--from: `parsecs` is no unit").waitFor();
+  });
+
+  test("a budget gives verdicts, two recordings give differences", async () => {
+    await open();
+    await choose(at("demo/before.bin"), at("demo/after.bin"), at("demo/budget.toml"));
+    const card = await result("after.bin");
+    await card.locator(".outcome.broken").first().waitFor();
+    assert.match(await card.locator(".verdicts").innerText(), /was measured on the slowest board/);
+    await page.locator("#comparison").getByText("task filter").first().waitFor();
+    await page.getByLabel("Before", {exact: true}).selectOption({label: "after.bin"});
+    await page.getByLabel("After", {exact: true}).selectOption({label: "before.bin"});
+    await page.locator("#comparison").getByText("after.bin → before.bin").waitFor();
+  });
+
+  test("the viewer gets the trace after a click: in a tab, and in the page", async () => {
+    await open(`?viewer=${encodeURIComponent(elsewhere.url)}`);
+    await choose(at("demo/demo.bin"), at("demo/dpp.bin"));
+    const card = await result("demo.bin");
+    const other = await result("dpp.bin");
+    assert.deepEqual(foreign, []);
+    const opening = context.waitForEvent("page");
+    await card.getByRole("button", {name: "Open in Perfetto"}).click();
+    const tab = await opening;
+    await tab.waitForFunction("given.length === 1");
+    const given = /** @type {any} */ (await tab.evaluate("given.map(({title, fileName, bytes}) => ({title, fileName, bytes}))"));
+    const length = (await nativeTrace(at("demo/demo.bin")))?.length;
+    assert.deepEqual(given, [{title: "demo", fileName: "demo.perfetto-trace", bytes: length}]);
+    assert.match(decodeURIComponent(tab.url()), new RegExp(PINS));
+    await card.getByText("The viewer has the trace.").waitFor();
+    await tab.close();
+
+    await card.getByRole("button", {name: "Show here"}).click();
+    const frame = page.frames().find((frame) => frame.url().startsWith(elsewhere.url)) ?? await page.waitForEvent("framenavigated");
+    assert.match(frame.url(), /mode=embedded/);
+    await frame.waitForFunction("given.length === 1");
+    await other.getByRole("button", {name: "Show here"}).click();
+    await frame.waitForFunction("given.length === 2");
+    assert.deepEqual(await frame.evaluate("given.map(({title, keepApiOpen}) => [title, keepApiOpen])"), [["demo", true], ["dpp", true]]);
+    assert.deepEqual(new Set(foreign.map((url) => new URL(url).origin)), new Set([new URL(elsewhere.url).origin]));
+  });
+
+  test("a linked recording is fetched after a click, and its origin is shown before", async () => {
+    await open(`?url=${encodeURIComponent(`${elsewhere.url}linked.bin`)}`);
+    const load = page.getByRole("button", {name: `Load it from ${new URL(elsewhere.url).host}`});
+    await load.waitFor();
+    assert.deepEqual(foreign, []);
+    await load.click();
+    await result("linked.bin");
+    assert.deepEqual(foreign, [`${elsewhere.url}linked.bin`]);
+    await open(`?url=${encodeURIComponent("javascript:alert(1)")}`);
+    await page.getByText("only http and https addresses are fetched").waitFor();
+  });
+
+  test("without a network the page still works", async () => {
+    // A server of its own, which is ended.
+    const short = await serve(PAGE);
+    await page.goto(short.url);
+    await page.getByText("This page works without a network now.").waitFor();
+    short.close();
+    await page.reload();
+    await page.locator("html[data-ready=true]").waitFor();
+    await page.locator("button.example").first().click();
+    assert.match(await (await result("demo.bin")).innerText(), /4,451/);
+    foreign = [];
+  });
+
+  test("the program serves the page that is in it", async () => {
+    const program = spawn(PROGRAM, ["web", "--port=0", "--no-browser"], {stdio: ["ignore", "ignore", "pipe"]});
+    try {
+      let said = "";
+      const url = await new Promise((resolve, reject) => {
+        program.stderr.on("data", (text) => {
+          said += text;
+          const link = /http:\/\/127\.0\.0\.1:\d+\//.exec(said);
+          link === null || resolve(link[0]);
+        });
+        program.on("exit", () => reject(new Error(said)));
+      });
+      await page.goto(`${url}?viewer=${encodeURIComponent(elsewhere.url)}`);
+      await page.getByText("This page works without a network now.").waitFor();
+      await page.locator("button.example").first().click();
+      assert.match(await (await result("demo.bin")).innerText(), /4,451/);
+      assert.equal((await fetch(`${url}not-there`)).status, 404);
+    } finally {
+      program.kill();
+    }
+  });
+
+  test("nothing serious is in the way of people with a keyboard or a screen reader", async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+      await page.emulateMedia({colorScheme});
+      await open();
+      for (const files of [[], [at("demo/damaged.bin"), at("demo/after.bin"), at("demo/budget.toml")]]) {
+        if (files.length > 0) {
+          await choose(...files);
+          await (await result("after.bin")).locator(".verdicts table").waitFor();
+          await page.locator("#options > summary").click();
+        }
+        // By the debugger, which the page's policy does not concern.
+        await page.evaluate(axe);
+        const {violations} = /** @type {any} */ (await page.evaluate("axe.run()"));
+        const serious = violations.filter((/** @type {any} */ one) => ["serious", "critical"].includes(one.impact));
+        assert.deepEqual(serious.map((/** @type {any} */ one) => [one.id, one.nodes.map((/** @type {any} */ node) => node.html)]), []);
+      }
+    }
+  });
+
+  test("a keyboard is enough", async () => {
+    await open();
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate("document.activeElement.textContent"), "Skip to the files");
+    await page.locator("button.example").first().focus();
+    await page.keyboard.press("Enter");
+    const card = await result("demo.bin");
+    await card.getByRole("tab", {name: /^Tasks/}).focus();
+    await page.keyboard.press("ArrowRight");
+    await card.getByRole("tabpanel", {name: /^Latency/}).waitFor();
+    await page.keyboard.press("Tab");
+    assert.match(String(await page.evaluate("document.activeElement.getAttribute('aria-label')")), /Latency/);
+  });
+
+  test("a large recording can be cancelled, converted again, and is the same as the native one", async () => {
+    const large = join(folder, "large.bin");
+    execFileSync(join(ROOT, "build/release/xtask"), ["gen", "tonbandgeraet", "--bytes", String(LARGE_BYTES), "--seed", "7", "-o", large], {stdio: "inherit"});
+    await open();
+    await choose(large);
+    await page.locator("article.result progress").waitFor();
+    await page.waitForFunction("document.querySelector('article.result progress').value > 0.01");
+    await page.getByRole("button", {name: "Cancel"}).click();
+    await page.getByText("Cancelled.").waitFor();
+    const started = performance.now();
+    await page.getByRole("button", {name: "Convert again"}).click();
+    const card = await result("large.bin");
+    const seconds = (performance.now() - started) / 1000;
+    console.log(`${LARGE_BYTES} bytes in ${seconds.toFixed(1)} s: ${(LARGE_BYTES / seconds / 1e6).toFixed(0)} MB/s`);
+    const waiting = page.waitForEvent("download");
+    await card.getByRole("button", {name: "Download", exact: true}).click();
+    const download = await waiting;
+    const trace = join(folder, "large.perfetto-trace");
+    await download.saveAs(trace);
+    execFileSync(PROGRAM, ["--quiet", "-o", join(folder, "native"), large]);
+    assert.equal(statSync(trace).size, statSync(join(folder, "native")).size);
+    execFileSync("cmp", [trace, join(folder, "native")]);
+  });
+});

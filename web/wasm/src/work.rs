@@ -1,0 +1,219 @@
+//! A recording becomes a trace, with its report and statistics: the same bytes as the program `traceconv` writes.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use traceconv::format::{FORMATS, FormatOptions, Mode, OptionKind, OptionSpec, OptionValue};
+use traceconv::input::{Input, ReadOptions, Recognised, detect};
+use traceconv::model::Rate;
+use traceconv::pipeline::{self, EventDetail, Options, Source, TimeBound};
+use traceconv::report::stats::{Recording, StatsFile};
+use traceconv::report::{InputReport, InputStatus, Report, TraceReport, kept, viewer};
+
+use super::Problem;
+use super::host::{self, File};
+
+/// The files of one recording, and the options for them: those of the command line.
+#[derive(Deserialize)]
+pub struct Convert {
+    inputs: Vec<InputFile>,
+    /// What the firmware is called.
+    name: String,
+    #[serde(default)]
+    format: Option<String>,
+    #[serde(default)]
+    clock_hz: Option<String>,
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default)]
+    cores: Option<u16>,
+    #[serde(default)]
+    detail: Option<String>,
+    #[serde(default)]
+    from: Option<String>,
+    #[serde(default)]
+    to: Option<String>,
+    /// Those of the format.
+    #[serde(default)]
+    own: Vec<Own>,
+}
+
+#[derive(Deserialize)]
+struct InputFile {
+    file: File,
+    #[serde(default)]
+    core: Option<u16>,
+}
+
+#[derive(Deserialize)]
+struct Own {
+    name: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    file: Option<File>,
+}
+
+impl Convert {
+    pub fn answer(&self) -> Result<Value, Problem> {
+        let reading = self.reading()?;
+        let mut reports = Vec::new();
+        let mut recognised: Vec<Recognised> = Vec::new();
+        for InputFile { file, core } in &self.inputs {
+            match self.open(file, *core, &reading) {
+                Ok(found) => {
+                    for recognised in &found {
+                        let mut report = InputReport::named(file.name.clone(), recognised.options.core);
+                        report.enter_input(&recognised.input);
+                        report.format = Some(recognised.detected.format.name());
+                        report.detected_because = Some(recognised.detected.because.clone());
+                        reports.push(report);
+                    }
+                    recognised.extend(found);
+                }
+                Err(problem) => {
+                    let mut report = InputReport::named(file.name.clone(), *core);
+                    report.error = Some(format!("{} {problem}", file.name));
+                    reports.push(report);
+                }
+            }
+        }
+        if recognised.len() < reports.len() {
+            return reply(reports, None, 0, Vec::new());
+        }
+        let known: Vec<OptionSpec> = recognised.iter().flat_map(|one| one.detected.format.options()).copied().collect();
+        for name in reading.foreign_to(&known) {
+            for (report, one) in reports.iter_mut().zip(&recognised) {
+                report.hints.push(format!("--{name} does not concern {}, so it was not used.", one.detected.format.title()));
+            }
+        }
+
+        let options = self.options(&reading, &recognised)?;
+        let sources: Vec<Source<'_>> = recognised
+            .iter()
+            .map(|one| Source {
+                bytes: one.input.bytes(),
+                format: one.detected.format,
+                options: one.options.clone(),
+                release: &|_| {},
+            })
+            .collect();
+        let converted = pipeline::convert(&sources, &options, &mut host::Trace, &mut |progress| {
+            host::progress(progress.done_bytes, progress.total_bytes);
+            true
+        });
+        let mut converted = match converted {
+            Ok(converted) => converted,
+            Err(error) => {
+                reports.iter_mut().for_each(|report| report.error = Some(format!("{} was not converted: {error}", report.path)));
+                return reply(reports, None, 0, Vec::new());
+            }
+        };
+        reports.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
+        if reports.iter().all(|report| report.events == 0) {
+            for (report, one) in reports.iter_mut().zip(&recognised) {
+                report.error = Some(format!(
+                    "{} gives no event, so there is no trace: of its {} bytes, {} frames are good {} records without a time, and {} are \
+                     bad. Check the format and that the recording is complete",
+                    report.path,
+                    report.input_bytes,
+                    report.frames_ok,
+                    one.detected.format.title(),
+                    report.frames_bad,
+                ));
+            }
+            return reply(reports, None, 0, Vec::new());
+        }
+        converted.warnings.extend(viewer::too_large(converted.output_bytes));
+        let statistics = converted.statistics.into_iter().next();
+        reply(reports, statistics, converted.output_bytes, converted.warnings)
+    }
+
+    fn open(&self, file: &File, core: Option<u16>, reading: &FormatOptions) -> Result<Vec<Recognised>, Problem> {
+        let format = match &self.format {
+            Some(name) => {
+                Some(detect::by_name(name).ok_or_else(|| format!("cannot be read as {name}: there is no such format"))?)
+            }
+            None => None,
+        };
+        let read_options = ReadOptions::default();
+        let input = Input::from_vec(file.read(file.bytes)?, &read_options)?;
+        let options = FormatOptions { core, ..reading.clone() };
+        Ok(input.recognise(format, &options, &read_options)?)
+    }
+
+    /// What the user said about the inputs.
+    fn reading(&self) -> Result<FormatOptions, Problem> {
+        let clock = self.clock_hz.as_deref().map(Rate::parse_hz).transpose().map_err(|error| format!("--clock-hz: {error}"))?;
+        let mode = match self.mode.as_deref() {
+            None => None,
+            Some("bare-metal") => Some(Mode::BareMetal),
+            Some("free-rtos") => Some(Mode::FreeRtos),
+            Some(other) => return Err(format!("--mode: {other} is not known").into()),
+        };
+        let own = self.own.iter().map(Own::value).collect::<Result<_, _>>()?;
+        Ok(FormatOptions { clock, mode, cores: self.cores, own, ..FormatOptions::default() })
+    }
+
+    fn options(&self, reading: &FormatOptions, recognised: &[Recognised]) -> Result<Options, Problem> {
+        let time = |option: &str, text: &Option<String>| -> Result<Option<TimeBound>, Problem> {
+            let bound = text.as_deref().map(str::parse::<TimeBound>).transpose();
+            bound.map_err(|error| format!("--{option}: {error}").into())
+        };
+        let events = match self.detail.as_deref() {
+            None | Some("default") => EventDetail::Default,
+            Some("none" | "overview") => EventDetail::None,
+            Some("all") => EventDetail::All,
+            Some(other) => return Err(format!("a detail {other} is not known").into()),
+        };
+        let mut options = Options {
+            firmware_name: self.name.clone(),
+            events,
+            from: time("from", &self.from)?,
+            to: time("to", &self.to)?,
+            threads: 1,
+            statistics: true,
+            keep: Some(kept::attributes),
+            ..Options::default()
+        };
+        let cores: Vec<Option<u16>> = self.inputs.iter().map(|input| input.core).collect();
+        let damage = kept::damage(recognised.iter().flat_map(|one| one.input.damages()));
+        options.attributes.extend(damage.map(|damage| (kept::INPUT_DAMAGE.to_owned(), damage)));
+        let marks = kept::marks(&options, reading, &cores, recognised.first().map(|first| first.detected.format));
+        options.attributes.extend(marks);
+        Ok(options)
+    }
+}
+
+impl Own {
+    fn value(&self) -> Result<(&'static str, OptionValue), Problem> {
+        let mut specs = FORMATS.iter().flat_map(|format| format.options());
+        let spec = specs.find(|spec| spec.name == self.name).ok_or_else(|| format!("there is no option --{}", self.name))?;
+        let value = match (spec.kind, &self.text, &self.file) {
+            (OptionKind::Flag, _, _) => OptionValue::Flag,
+            (OptionKind::Text(_), Some(text), _) => OptionValue::Text(text.clone()),
+            (OptionKind::File(_), _, Some(file)) => {
+                OptionValue::File { path: file.name.clone(), bytes: file.read(file.bytes)?.into() }
+            }
+            _ => return Err(format!("--{} needs a value", self.name).into()),
+        };
+        Ok((spec.name, value))
+    }
+}
+
+/// The report of `--report` and the file of `stats --json`, for one recording.
+fn reply(
+    mut inputs: Vec<InputReport>,
+    statistics: Option<traceconv::stats::report::StatisticsReport>,
+    output_bytes: u64,
+    warnings: Vec<String>,
+) -> Result<Value, Problem> {
+    let is_converted = statistics.is_some();
+    for input in &mut inputs {
+        input.status = Some(if is_converted { InputStatus::Converted } else { InputStatus::Failed });
+        input.warnings.clone_from(&warnings);
+    }
+    let stats = StatsFile::new(vec![Recording::new(inputs.clone(), statistics.clone())]);
+    let trace = TraceReport { output_bytes, statistics, ..TraceReport::default() };
+    let report = Report::new(vec![(trace, inputs)], 0.0);
+    Ok(json!({ "report": report, "stats": stats }))
+}
