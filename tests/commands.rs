@@ -36,7 +36,7 @@ fn formats_are_listed_with_their_options() {
         assert_eq!((listed["name"].as_str(), listed["title"].as_str()), (Some(format.name()), Some(format.title())));
         assert!(text.contains(&format!("{}: {}\n", format.name(), format.title())), "{text}");
         assert!(readme.contains(&format!("| `{}` |", format.name())), "{} is not in README's table", format.name());
-        for what in [format.recorded_by(), format.told_by()] {
+        for what in [format.recorded_by(), format.recognised_by()] {
             assert!(text.contains(what) && !what.ends_with('.'), "{what}");
         }
         let options = listed["options"].as_array().unwrap();

@@ -31,7 +31,7 @@ struct FormatInfo {
     name: &'static str,
     title: &'static str,
     recorded_by: &'static str,
-    told_by: &'static str,
+    recognised_by: &'static str,
     /// What of it is found in images of a target's memory.
     in_memory: Vec<&'static str>,
     options: Vec<OptionInfo>,
@@ -67,7 +67,7 @@ impl FormatInfo {
             name: format.name(),
             title: format.title(),
             recorded_by: format.recorded_by(),
-            told_by: format.told_by(),
+            recognised_by: format.recognised_by(),
             in_memory,
             options: format.options().iter().map(OptionInfo::of).collect(),
         }
@@ -106,7 +106,7 @@ fn write_format(text: &mut String, format: &FormatInfo) -> std::fmt::Result {
     }
     writeln!(text, "{}: {}", format.name, format.title)?;
     writeln!(text, "  recorded by {}", format.recorded_by)?;
-    writeln!(text, "  told by {}", format.told_by)?;
+    writeln!(text, "  recognised by {}", format.recognised_by)?;
     for what in &format.in_memory {
         writeln!(text, "  also found in images of a target's memory: {what}")?;
     }
@@ -129,7 +129,7 @@ mod tests {
             name,
             title: "A format",
             recorded_by: "somebody",
-            told_by: "something",
+            recognised_by: "something",
             in_memory: vec!["a ring"],
             options,
         };
@@ -140,14 +140,14 @@ mod tests {
         let expected = "\
 one: A format
   recorded by somebody
-  told by something
+  recognised by something
   also found in images of a target's memory: a ring
   --short            What it does
   --longer ID=N ...  What it does
 
 two: A format
   recorded by somebody
-  told by something
+  recognised by something
   also found in images of a target's memory: a ring
 ";
         assert_eq!(told, expected);

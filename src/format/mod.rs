@@ -1,7 +1,7 @@
 //! The input formats, and the contract between them and the pipeline.
 //!
-//! A format is a folder here and a line in [`FORMATS`]. Its work is cut in stages so that the pipeline can run the expensive
-//! ones on any thread:
+//! A format is a folder here and a line in [`FORMATS`]. Its work is divided into stages, so that the pipeline can run the
+//! expensive ones on any thread:
 //!
 //! 1. **split**: [`Recording::cut`] says where the input may be cut ([`crate::frame`] states the contract).
 //! 2. **scan**: [`Recording::scan`] collects from each part, in parallel, the facts that hold for the whole trace (names, clock).
@@ -50,14 +50,14 @@ pub trait Format: Sync {
     /// What makes such recordings, for people, as a noun without a final stop.
     fn recorded_by(&self) -> &'static str;
 
-    /// By what a recording is told to be of this format, for people, as a noun without a final stop.
-    fn told_by(&self) -> &'static str;
+    /// How a recording of this format is recognised, for people, as a noun without a final stop.
+    fn recognised_by(&self) -> &'static str;
 
     /// Whether a sample from the start of an input (at most [`SAMPLE_BYTES`], the whole of a smaller input) looks like this
-    /// format, how sure that is, and why. `whole` says whether the sample is the whole input.
+    /// format, how certain that is, and why. `whole`: the sample is the whole input.
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe>;
 
-    /// The options that only this format understands, or a few.
+    /// The options of this format. Other formats may have options of the same names.
     fn options(&self) -> &'static [OptionSpec] {
         &[]
     }
@@ -69,70 +69,70 @@ pub trait Format: Sync {
     /// When an option has a value that the format cannot use.
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError>;
 
-    /// How recordings of this format are found in an image of a target's memory; empty if targets keep none there.
+    /// How recordings of this format are found in an image of a target's memory. Empty: targets keep no recordings in memory.
     fn memory_marks(&self) -> &'static [MemoryMark] {
         &[]
     }
 
-    /// The recording whose mark stands at `at` in an image of a target's memory.
+    /// The recording whose mark is at `at` in an image of a target's memory.
     ///
     /// # Errors
-    /// Why none stands there, as the end of a sentence without a final stop.
+    /// Why there is no recording, as the end of a sentence without a final stop.
     fn read_memory(&self, _image: &[u8], _at: usize) -> Result<Kept, String> {
         Err("this format keeps no recordings in memory".into())
     }
 }
 
-/// Bytes at which a recording in memory is known.
+/// Bytes by which a recording in memory is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryMark {
-    /// The bytes. Long enough not to turn up by chance.
+    /// The bytes. Long enough not to occur by chance.
     pub bytes: &'static [u8],
-    /// What stands there, for people, e.g. `a ring of the tracer library`.
+    /// What begins with them, for people, e.g. `a ring of the tracer library`.
     pub what: &'static str,
 }
 
-/// A recording that a target kept in its memory, as ranges of the image. All of them lie within the image.
+/// A recording in a target's memory, as ranges of the image. All ranges are within the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// All of it: header, recording and unused room.
+    /// All of it: header, recording and free space.
     pub range: Range<usize>,
-    /// How much of that is header, in bytes.
+    /// The length of the header, in bytes.
     pub header_bytes: usize,
     /// The pieces of the recording, in the order of recording, without overlap.
     pub pieces: Vec<Range<usize>>,
-    /// The number of cores that it is of.
+    /// The number of cores that it was recorded on.
     pub cores: u32,
-    /// What it is, for people, without a final stop.
+    /// A short description, for people, without a final stop.
     pub what: String,
-    /// What is wrong with it.
+    /// Damage found in it.
     pub damages: Vec<KeptDamage>,
 }
 
-/// What is wrong with a recording in memory.
+/// Damage to a recording in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptDamage {
     /// Where in the image.
     pub image_offset: usize,
-    /// How much of the recording, in bytes, precedes it.
+    /// Where in the recording, in bytes from its start.
     pub offset: usize,
-    /// What, as a sentence without a final stop.
+    /// The damage, as a sentence without a final stop.
     pub what: String,
 }
 
-/// How much of an input [`Format::probe`] is shown, in bytes.
+/// The number of bytes at the start of an input that [`Format::probe`] is given.
 pub const SAMPLE_BYTES: usize = 1 << 20;
 
 /// The answer of a format that recognises an input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
-    /// From 0 (cannot be) to 100 (certain). Below 50 an input is not taken for this format without being asked to.
+    /// From 0 (impossible) to 100 (certain). Below 50 the format is used only if the user names it.
     pub score: u8,
-    /// What speaks for it, as a sentence without a final stop.
+    /// The evidence for this format, as a sentence without a final stop.
     pub reason: String,
 }
 
-/// What ran on the target.
+/// Whether an operating system ran on the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// No operating system.
@@ -153,7 +153,7 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// A part from its range; held within the input.
+    /// The part of this range, clamped to the input.
     #[must_use]
     pub fn new(input: &'a [u8], range: Range<usize>) -> Part<'a> {
         let end = range.end.min(input.len());
@@ -167,7 +167,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Takes the records of a listing; stops it by returning false.
+/// Receives the records of a listing. Returns false to stop it.
 pub type ListRecord<'a> = dyn FnMut(&RecordView<'_>) -> bool + 'a;
 
 /// Where a resolver puts its results.
@@ -180,10 +180,10 @@ pub struct Resolved<'a> {
     pub ledger: &'a mut Ledger,
 }
 
-/// What is known about a recording.
+/// Facts about a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// The tick rate and where it comes from, e.g. `told by the capture`.
+    /// The tick rate and its source, e.g. `recorded in the capture`.
     pub clock: Option<(Rate, &'static str)>,
     /// The operating system, for people, e.g. `FreeRTOS`.
     pub system: Option<&'static str>,
@@ -191,26 +191,27 @@ pub struct Facts {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
-    /// Whether recordings of this kind begin while the firmware runs: then spans may be open, and nothing says so.
+    /// Whether recordings of this kind begin while the firmware runs: spans may then be open at the begin of the recording
+    /// without a record that says so.
     pub begins_midway: bool,
-    /// Other clocks, and what they read at times of the trace. Before the second pass: what is known of the time of day.
+    /// Other clocks, and their readings at times of the trace. Before the second pass: what is known of the time of day.
     pub clocks: Vec<SideClock>,
-    /// What else was found out, for the report.
+    /// Other facts, for the report.
     pub details: Vec<Detail>,
     /// Advice on what to try, as sentences.
     pub hints: Vec<String>,
-    /// Why the recording must not be converted with these options, though it could be, as a clause.
+    /// Why the recording must not be converted with these options, although it could be, as a clause.
     pub refused: Option<String>,
 }
 
 /// A fact about a recording that has no field of its own.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Detail {
-    /// What it is, as a short noun in lower case: `timer period`. The key of scripts.
+    /// A short noun in lower case: `timer period`. Scripts use it as a key.
     pub name: &'static str,
-    /// Its value, with its unit.
+    /// The value, with its unit.
     pub value: String,
-    /// Where it is known from, e.g. `told by the capture`, `--tick-hz`, `inferred`, `assumed`.
+    /// The source: `recorded in the capture`, `given by an option`, `inferred`, `assumed` or `measured`, with details if needed.
     pub source: String,
 }
 
@@ -219,13 +220,13 @@ pub struct Detail {
 pub struct RecordView<'a> {
     /// Offset of its frame in the input, in bytes.
     pub offset: u64,
-    /// Its name in the format's notes; `invalid` for a frame that is none.
+    /// Its name in the format's notes; `invalid` for bytes that are not a valid frame.
     pub record: &'a str,
     /// The core it belongs to.
     pub core: Option<u16>,
     /// Its time stamp, in ticks.
     pub ticks: Option<u64>,
-    /// Its time stamp in nanoseconds, if it can be told.
+    /// Its time stamp in nanoseconds, if known.
     pub nanos: Option<u64>,
     /// Its other fields, in the order of the wire.
     pub fields: &'a [(&'a str, FieldValue<'a>)],

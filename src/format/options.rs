@@ -1,7 +1,7 @@
-//! What a user may say about an input: the general options, and those that formats declare for themselves.
+//! Options for reading an input: the general ones, and those that formats declare.
 //!
-//! A format lists its options ([`OptionSpec`]); the command line makes flags of the lists of all formats. Two formats may
-//! declare an option of the same name: it is one flag then, so its kind and meaning must be the same.
+//! A format lists its options ([`OptionSpec`]); the command line makes flags from the lists of all formats. If two
+//! formats declare an option of the same name, it is one flag: its kind and meaning must be the same.
 
 use std::sync::Arc;
 
@@ -13,29 +13,29 @@ use crate::model::Rate;
 pub struct OptionSpec {
     /// Its name, in lower case with hyphens: `tick-hz` for `--tick-hz`.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: OptionKind,
     /// Whether it may be given several times.
     pub repeatable: bool,
-    /// What it does, as one line of help without a final stop.
+    /// One line of help, without a final stop.
     pub help: &'static str,
 }
 
-/// What an option takes. The text names the value in the help, as in `--tick-hz N`.
+/// The kind of an option's value. The text names the value in the help, as in `--tick-hz N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
-    /// Nothing.
+    /// No value.
     Flag,
-    /// A text that the format understands.
+    /// A text that the format parses.
     Text(&'static str),
-    /// The name of a file, whose content the format gets.
+    /// The name of a file; the format receives its content.
     File(&'static str),
 }
 
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionValue {
-    /// It was given.
+    /// The option was given.
     Flag,
     /// A text.
     Text(String),
@@ -48,20 +48,20 @@ pub enum OptionValue {
     },
 }
 
-/// What the user said about the input. A format takes what concerns it.
+/// The options for one input. A format uses those that concern it.
 #[derive(Clone, Debug, Default)]
 pub struct FormatOptions {
-    /// The tick rate, instead of the one that the capture states.
+    /// The tick rate, instead of the one recorded in the capture.
     pub clock: Option<Rate>,
     /// Whether the target ran an RTOS; `None`: find out.
     pub mode: Option<Mode>,
     /// The number of cores; `None`: find out.
     pub cores: Option<u16>,
-    /// The core that a split recording belongs to; `None`: what the stream says, else core 0.
+    /// The core that this input was recorded on; `None`: as recorded in the stream, else core 0.
     pub core: Option<u16>,
-    /// The input is of a program of its own: ids mean other things in it than in the other inputs.
+    /// The input was recorded by a program of its own: the same id means different things in different inputs.
     pub has_own_ids: bool,
-    /// Options that formats declared, in the order in which they were given.
+    /// Options that formats declare, in the order in which they were given.
     pub own: Vec<(&'static str, OptionValue)>,
 }
 
@@ -118,9 +118,9 @@ impl FormatOptions {
 pub struct OptionError {
     /// The option's name.
     pub option: &'static str,
-    /// What is wrong with what was given, as a clause, with its place if it has one.
+    /// What is wrong with the value, as a clause, with the place if known.
     pub found: String,
-    /// What is expected, or what to try, as a clause.
+    /// The expected value, or what to try, as a clause.
     pub expected: String,
 }
 

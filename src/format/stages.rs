@@ -23,7 +23,7 @@ pub trait Recording: Send + Sync + Sized + 'static {
     /// The first safe cut at or after `at`. See [`crate::frame`] for the contract.
     fn cut(&self, input: &[u8], at: usize) -> usize;
 
-    /// Collects the metadata of one part. Pure, on any thread.
+    /// Collects the metadata of one part. Pure; may run on any thread.
     fn scan(&self, input: usize, part: Part<'_>) -> Self::PartFacts;
 
     /// Adds the metadata of the next part of an input to that of the parts before it. `bytes` is the whole input.
@@ -39,8 +39,8 @@ pub trait Decode: Send + Sync + 'static {
     /// The records of one part.
     type Records: Default + Send + 'static;
 
-    /// Decodes one part. Pure: the same part gives the same records, whatever was decoded before. `records` may hold the records of
-    /// another part; only their memory is of use.
+    /// Decodes one part. Pure: the same part gives the same records, regardless of earlier calls. `records` may hold the records of
+    /// another part, which are discarded: only their memory is reused.
     fn decode(&self, input: usize, part: Part<'_>, records: &mut Self::Records);
 }
 
@@ -50,8 +50,8 @@ pub trait Resolve: Send + 'static {
     type Records: Default + Send + 'static;
 
     /// Turns the records of the next part of an input (its parts come in file order) into events, appended to `out.batch`.
-    /// Events may be held back until more is known; they then come with a later part or with [`Resolve::finish`]. What is left in
-    /// `records` is only used for its memory. `bytes` is the whole input.
+    /// Events may be held back until more is known; they then follow with a later part or with [`Resolve::finish`]. What is left in
+    /// `records` is discarded, and its memory reused. `bytes` is the whole input.
     fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Self::Records, out: &mut Resolved<'_>);
 
     /// An input has no more parts: appends the events that were held back.
@@ -61,7 +61,7 @@ pub trait Resolve: Send + 'static {
     /// [`Resolve::resolve`], as far as bytes and frames go.
     fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Self::Records, ledger: &mut Ledger, out: &mut ListRecord<'_>);
 
-    /// What is known about the recording once it has been read.
+    /// Facts about the recording, after all of it has been read.
     fn facts(&self) -> Facts;
 }
 
@@ -75,7 +75,7 @@ pub struct Stages<D, R> {
     pub resolve: R,
 }
 
-/// What one stage hands to the next, with its type erased.
+/// The result of one stage for the next one, with its type erased.
 pub struct Parcel(Box<dyn Any + Send>);
 
 impl Parcel {

@@ -197,7 +197,7 @@ mod tests {
             "nobody"
         }
 
-        fn told_by(&self) -> &'static str {
+        fn recognised_by(&self) -> &'static str {
             "nothing"
         }
 

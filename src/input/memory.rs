@@ -187,7 +187,7 @@ mod tests {
             "nobody"
         }
 
-        fn told_by(&self) -> &'static str {
+        fn recognised_by(&self) -> &'static str {
             "nothing"
         }
 

@@ -43,7 +43,7 @@ impl Format for MiniProfiler {
         "firmware built with -finstrument-functions and MiniProfiler's hooks: completed calls of functions, over a serial line"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "packets whose length leads to an end byte and whose CRC is right"
     }
 

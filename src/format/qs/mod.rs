@@ -91,7 +91,7 @@ impl Format for Qs {
         "the QP frameworks QP/C and QP/C++, version 5.8 to 8.1: the bytes that the target sends to QSPY"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "frames whose checksums are right and whose numbers follow each other"
     }
 

@@ -87,7 +87,7 @@ impl Format for SystText {
         "a console: the SyS-T library's example platform, Zephyr's logging"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "lines with `SYS-T RAW DATA:` and a message in hex"
     }
 
@@ -117,7 +117,7 @@ impl Format for SystRaw {
         "any transport that keeps messages apart: bare SyS-T messages with lengths or checksums, one after the other"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "messages that are legal, one where the one before ends"
     }
 
@@ -147,7 +147,7 @@ impl Format for SystStp {
         "CoreSight STM, Linux p_sys-t, Zephyr, the SyS-T library's simulator: STPv2 streams, also in CoreSight (TPIU) frames"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "STPv2's ASYNC packets, and legal messages behind them"
     }
 

@@ -48,7 +48,7 @@ impl Format for Tonbandgeraet {
         "the Tonbandgerät tracer, on FreeRTOS or bare metal, one or several cores; the tracer library that comes with traceconv"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "frames between zero bytes that are valid to the last field"
     }
 

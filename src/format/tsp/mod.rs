@@ -85,7 +85,7 @@ impl Format for Tsp {
         "the TraceSniffer plugin of FreeRTOS: the byte stream of the serial line, or a measurement that its viewer saved (.sniff)"
     }
 
-    fn told_by(&self) -> &'static str {
+    fn recognised_by(&self) -> &'static str {
         "packets whose preamble, id and length lead to the next one"
     }
 
