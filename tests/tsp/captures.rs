@@ -25,7 +25,7 @@ impl Stream {
         self
     }
 
-    /// The tick comes: its hook still has the old count.
+    /// A tick: its hook still has the old count.
     pub fn tick(&mut self) -> &mut Stream {
         self.timer = 0;
         packet(&packet_of(self.packet_id, 44, self.tick, self.timer, &[]), &mut self.bytes);
@@ -48,7 +48,7 @@ impl Stream {
         self.put(6, &[1]).put(2, &[1]).tick()
     }
 
-    /// So many packets are lost on the way.
+    /// N packets are lost on the way.
     fn lose(&mut self, packets: u8) -> &mut Stream {
         self.packet_id = self.packet_id.wrapping_add(packets);
         self
@@ -98,7 +98,7 @@ fn every_id() -> Vec<u8> {
     stream.bytes
 }
 
-/// The bytes of the preamble where they do most harm.
+/// The bytes of the preamble at the worst places.
 fn preamble_inside() -> Vec<u8> {
     let fields = |tick: u16, timer: u16| Stream { tick, timer: timer - 20, ..Stream::default() };
     let mut all = Vec::new();
@@ -147,7 +147,7 @@ fn fifo_full() -> Vec<u8> {
     let mut stream = Stream::default();
     stream.put(2, &[1]).full_tick().put(6, &[1]).put(2, &[2]).tick();
     stream.put(9, &[0, 1]).put(6, &[2]).put(2, &[1]).full_tick().full_tick().put(6, &[1]);
-    // Events lost two ticks before are told only now.
+    // Events lost two ticks ago are reported only now.
     let now = (stream.tick, stream.timer);
     (stream.tick, stream.timer) = (2, 300);
     stream.put(101, &[]).put(101, &[]).put(101, &[]);
@@ -159,7 +159,7 @@ fn fifo_full() -> Vec<u8> {
 fn deleted_objects() -> Vec<u8> {
     let mut stream = Stream::default();
     stream.list(5, &[(1, "main"), (2, "oneshot"), (3, "keepalive")]).put(2, &[1]).full_tick().put(37, &[2]);
-    // The tracer forgets the number of the entry behind the deleted one.
+    // The tracer loses the number of the entry after the deleted one.
     stream.list(5, &[(1, "main"), (2, "oneshot"), (0, "keepalive")]).put(6, &[1]).put(2, &[3]).full_tick();
     stream.bytes
 }
@@ -176,7 +176,7 @@ fn generated(timer: TimerKind, is_tickless: bool, damage: Damage) -> Vec<u8> {
     generated_with(&GenerateOptions { bytes: 12_000, seed: 3, timer, is_tickless, damage })
 }
 
-/// Streams as they come from the line.
+/// Streams as received from the line.
 pub fn streams() -> Vec<Capture> {
     let mut all = Vec::new();
     let mut add = |name: &str, bytes: Vec<u8>| all.push(Capture { name: name.to_owned(), bytes });
@@ -196,7 +196,7 @@ pub fn streams() -> Vec<Capture> {
     all
 }
 
-/// What the viewer would save of a stream: no object lists among the packets, and none of the ids that it does not know.
+/// The measurement that the viewer would save of a stream: without object lists among the packets, and without ids unknown to it.
 pub fn save(stream: &[u8]) -> Vec<u8> {
     use traceconv::format::tsp::decode::{Decoder, Lengths, Packets, list_entries};
     let mut lengths = Lengths::default();

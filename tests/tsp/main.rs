@@ -1,10 +1,10 @@
 //! TSP captures, converted as a whole.
 //!
-//! - [`golden`]: captures under `testdata/` and the views that must come out of them;
-//! - [`meaning`]: what the trace shows, against what simple code computes straight from the records;
+//! - [`golden`]: captures under `testdata/` and their expected views;
+//! - [`meaning`]: the content of the trace, compared with what simple code computes from the records;
 //! - [`properties`]: contracts that hold for any input.
 //!
-//! All look at traces through [`reader`], which shares no code with the writer.
+//! All read traces with [`reader`], which shares no code with the writer.
 
 mod captures;
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! What the trace shows, against what simple code computes straight from the packets and their true times.
+//! The content of the trace, compared with what simple code computes from the packets and their true times.
 //!
 //! `TRACECONV_EXTRA_CAPTURES` names a folder with more captures (`NAME.bin` with the true times in `NAME.truth.csv.gz`); their figures
 //! are printed.
@@ -45,7 +45,7 @@ struct Scheduling {
     left: BTreeMap<Reason, u64>,
 }
 
-/// Who ran for how long, and why each left, from the hooks alone.
+/// The running time of each task, and why it left the core, from the hooks only.
 fn expected(packets: &[Packet], truth: &[u64]) -> Scheduling {
     let hooks: Vec<&Packet> = packets.iter().filter(|packet| packet.is_hook()).collect();
     let mut scheduling = Scheduling::default();
@@ -70,7 +70,7 @@ fn expected(packets: &[Packet], truth: &[u64]) -> Scheduling {
             38 | 39 => drop(reasons.insert(subject, Reason::Delayed)),
             41 if current.is_some_and(|(task, _)| task == subject) => drop(reasons.insert(subject, Reason::Suspended)),
             37 => drop(reasons.insert(subject, Reason::Deleted)),
-            // Ready again before it had left.
+            // Ready again before it left.
             11 if current.is_some_and(|(task, _)| task == subject) => drop(reasons.remove(&subject)),
             _ => {}
         }
@@ -102,7 +102,7 @@ fn shown(trace: &Trace, idle: Option<u8>) -> Scheduling {
             _ => {
                 let thread = trace.thread(i64::from(slice.tid)).expect("the task has a track");
                 let end = slice.ts + dur;
-                let wait = trace.slices_on(thread).find(|wait| wait.ts == end).expect("a slice says what it waits for");
+                let wait = trace.slices_on(thread).find(|wait| wait.ts == end).expect("there is a slice of the wait");
                 if wait.name.starts_with("delay") { Reason::Delayed } else { Reason::Blocked }
             }
         };
@@ -186,13 +186,13 @@ fn more_captures_mean_what_they_did() {
         let (least, most) = (errors.iter().min().expect("events"), errors.iter().max().expect("events"));
         let wrong = errors.iter().filter(|error| **error < -step_ns.cast_signed() || **error > step_ns.cast_signed()).count();
         println!("{} times, errors {least} to {most} ns, {wrong} beyond a step of the timer", errors.len());
-        // A timer read in two halves cannot be told from a sound one where it stands alone in its tick.
+        // A torn timer cannot be recognised if it is alone in its tick.
         assert!(wrong <= if path.to_string_lossy().contains("tickless") { 2 } else { 0 });
         println!("{}", views::ledger(&convert(&capture, Cut::WHOLE).summary));
     }
 }
 
-/// The events of a capture, without where in the file they stand.
+/// The events of a capture, without their offsets in the file.
 fn events(capture: &[u8]) -> String {
     views::events(&subject(), capture, usize::MAX / 2)
 }
@@ -216,7 +216,7 @@ fn preambles_inside_packets_are_data() {
 }
 
 #[test]
-fn losses_are_told_by_cause() {
+fn losses_are_reported_by_cause() {
     let causes = |damage| {
         let summary = convert(&generated(300_000, 4, damage), Cut::WHOLE).summary;
         let losses = summary.ledger.entries().iter().filter(|entry| entry.kind.severity == Severity::Loss);
@@ -227,10 +227,10 @@ fn losses_are_told_by_cause() {
     assert!(causes(Damage::Bytes).contains(&"packets_lost"));
 }
 
-/// A loss on the target is told behind all that its FIFO held, but belongs where its own time is: nothing that was known before it is
-/// carried across it.
+/// A loss on the target is reported after all packets in its FIFO, but is placed at its own time: earlier state is not used
+/// after it.
 #[test]
-fn losses_on_the_target_stand_at_their_own_time() {
+fn losses_on_the_target_are_at_their_own_time() {
     let capture = generated(300_000, 4, Damage::Fifo);
     let errors: Vec<Packet> = packets(&capture).into_iter().filter(|packet| packet.id == 101).collect();
     let trace = convert(&capture, Cut::WHOLE).read();

@@ -12,7 +12,7 @@ use crate::common::{run as common, views};
 use crate::reader::Trace;
 use crate::run::{Cut, Random, convert, generated, subject};
 
-/// A packet to be, or what damage makes of one.
+/// A packet, or a damaged one.
 #[derive(Clone, Debug)]
 enum Piece {
     Packet {
@@ -80,7 +80,7 @@ fn capture(pieces: &[Piece]) -> Vec<u8> {
     bytes
 }
 
-/// Converts in small and large pieces: the same bytes, which the reader accepts.
+/// Checks that small and large windows give the same trace, and that the reader accepts it.
 fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     let whole = convert(capture, Cut::WHOLE);
     let small = convert(capture, Cut::SMALL);
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// Two chains of packets, each in the payloads of the other, for longer than reading may go on without meeting.
+/// Two chains of packets, each in the payloads of the other, for longer than the resynchronisation distance.
 #[test]
 fn crossing_chains_are_read_alike_in_parts() {
     let mut crossing = [0xFD, 0xFE, 0xFF, 2, 2].repeat(130_000);
@@ -198,7 +198,7 @@ fn crossing_chains_are_read_alike_in_parts() {
     }
 }
 
-/// Cut and put together again, files from a running target are longer than a window: the threads really work side by side.
+/// Cut and put together again, files from a running target are longer than a window: the threads really work in parallel.
 #[test]
 fn windows_and_threads_change_nothing() {
     let mut random = Random(7);

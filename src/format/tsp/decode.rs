@@ -1,29 +1,32 @@
 //! Bytes → packets.
 //!
-//! A packet has neither length nor checksum: it is one if its id has a length and another preamble follows, or the end of the input, or
-//! bytes that a host sends. What is none is damage up to the next preamble. Every byte of a part belongs to a packet or to a
-//! piece of damage, and what a part gives does not depend on the cuts ([`crate::frame::sync`]).
+//! A packet has neither length nor checksum. Bytes are a packet if its id has a known length and a preamble follows, or the end of the
+//! input, or a command of the host. Other bytes are damage, up to the next preamble. Every byte of a part belongs to a packet or to a
+//! piece of damage, and the packets do not depend on the cuts ([`crate::frame::sync`]).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
+use crate::format::{Decode, Part};
 use crate::frame::sync::{self, Grammar};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::record::{HEAD_BYTES, MAX_DATA_BYTES, MAX_LIST_BYTES, OPEN, PREAMBLE, Packet, data_bytes_of, entries, id};
+use super::sniff;
 
-/// How many bytes of a damaged piece are kept for people to look at.
+/// How many bytes of a damaged piece are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 64;
 
-/// How many packets of the part before can be put in front of those of a part.
+/// How many packets of the part before can be inserted before those of a part.
 pub const HEADROOM: usize = 256;
 
-/// How many bytes of data the packets of each id have.
+/// The number of data bytes in the packets of each id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lengths {
     by_id: [u8; 256],
-    /// Those that the user gave.
+    /// Whether the length was given by an option, by id.
     given: [bool; 256],
 }
 
@@ -38,7 +41,7 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// Sets the length that the user gives for an id. False if a packet cannot have it, or the id is that of the object list.
+    /// Sets the length given by an option. False if packets cannot have it, or the id is that of the object list.
     pub fn give(&mut self, id: u8, data_bytes: usize) -> bool {
         let len = u8::try_from(data_bytes).ok().filter(|_| data_bytes <= MAX_DATA_BYTES && id != id::OBJECT_LIST);
         if let (Some(len), Some(place), Some(given)) =
@@ -49,7 +52,7 @@ impl Lengths {
         len.is_some()
     }
 
-    /// Sets a length that was learned, where nothing is known.
+    /// Sets an inferred length, if the length is not known.
     pub fn learn(&mut self, id: u8, data_bytes: u8) {
         if is_open(id)
             && let Some(place) = self.by_id.get_mut(usize::from(id)).filter(|place| **place == OPEN)
@@ -65,78 +68,78 @@ impl Lengths {
         self.by_id[usize::from(id)]
     }
 
-    /// Whether the user gave the length of an id.
+    /// Whether the length of an id was given by an option.
     #[must_use]
     pub fn is_given(&self, id: u8) -> bool {
         self.given[usize::from(id)]
     }
 }
 
-/// Whether packets of this id may come though their length is not in the table.
+/// Whether an id is valid although its length is not in the table.
 #[must_use]
 pub fn is_open(id: u8) -> bool {
     id <= 100 && data_bytes_of(id) == OPEN
 }
 
-/// Why bytes are no packet.
+/// Why bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadPacket {
     /// The input starts within a packet.
     Start,
-    /// No other packet follows where it ends by its length.
+    /// No other packet follows at its end.
     Damaged,
-    /// An id that no packet has.
+    /// An id of unknown length.
     UnknownId,
-    /// An object list whose entries do not fit.
+    /// An object list whose entries do not fit its length.
     BadList,
     /// A preamble right before another one, without a list before it.
     LonePreamble,
     /// The input ends within a packet.
     Truncated,
-    /// Bytes between packets that are no preamble.
+    /// Bytes between packets.
     Noise,
     /// A command of the host between packets.
     HostBytes,
-    /// In a saved measurement, the text of a packet that is none.
+    /// In a saved measurement, a text that is not a packet.
     BadText,
 }
 
 impl BadPacket {
-    /// The line of the ledger that it belongs to.
+    /// The kind of loss in the ledger.
     #[must_use]
     pub fn loss_kind(self) -> LossKind {
         let (code, text) = match self {
             BadPacket::Start => ("starts_within_packet", "the input starts within a packet"),
-            BadPacket::Damaged => ("damaged_packet", "a packet is damaged: no other one follows where it must end"),
+            BadPacket::Damaged => ("damaged_packet", "a packet is damaged: no other packet follows at its end"),
             BadPacket::UnknownId => ("unknown_id", "a packet has an id of unknown length"),
             BadPacket::BadList => ("damaged_object_list", "an object list is damaged"),
             BadPacket::LonePreamble => ("lone_preamble", "a preamble belongs to no packet"),
             BadPacket::Truncated => ("truncated_packet", "the input ends within a packet"),
-            BadPacket::Noise => ("noise", "bytes between packets belong to none"),
+            BadPacket::Noise => ("noise", "bytes between packets belong to no packet"),
             BadPacket::BadText => ("bad_text", "the text of a saved packet is damaged"),
-            BadPacket::HostBytes => ("host_bytes", "a command of the host stands between packets"),
+            BadPacket::HostBytes => ("host_bytes", "a command of the host is between packets"),
         };
         let severity = if self == BadPacket::HostBytes { Severity::Repair } else { Severity::Loss };
         LossKind { code, text, severity }
     }
 
-    /// How many packets are lost with it, at least. What is damaged in mid-stream is told by the packets' numbers.
+    /// The least number of packets lost. Packets lost within the stream are counted by their numbers instead.
     #[must_use]
     pub fn at_least_lost(self) -> u64 {
         u64::from(matches!(self, BadPacket::Start | BadPacket::Truncated | BadPacket::BadText))
     }
 }
 
-/// Bytes that are no packet.
+/// Bytes that are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// How many packets of the part come before.
+    /// The number of packets of the part before it.
     pub index: u32,
     /// Where it starts, in bytes from the start of the part.
     pub offset: u32,
     /// Its length in bytes.
     pub len: u32,
-    /// What is wrong.
+    /// Why they are not a packet.
     pub reason: BadPacket,
     /// Its first bytes, in [`Records::text`].
     pub raw: TextRef,
@@ -147,15 +150,15 @@ pub struct Bad {
 pub struct Records {
     /// Where the part starts in the input, in bytes.
     pub base: u64,
-    /// The packets in file order, behind [`HEADROOM`] places that are free.
+    /// The packets in file order, after [`HEADROOM`] free places.
     pub slots: Vec<Packet>,
-    /// What is none, in file order.
+    /// The bytes that are not packets, in file order.
     pub bad: Vec<Bad>,
     /// The bytes of lists (from the first entry on, without the last preamble), and raw bytes.
     pub text: Vec<u8>,
     /// The entries of each list.
     pub lists: Vec<TextRef>,
-    /// Bytes that became packets.
+    /// The number of bytes that became packets.
     pub ok_bytes: u64,
 }
 
@@ -176,7 +179,7 @@ impl Records {
         self.slots.get(HEADROOM..).unwrap_or(&[])
     }
 
-    /// The bytes behind a reference into [`Records::text`].
+    /// The bytes that a reference into [`Records::text`] refers to.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
         let start = text.start as usize;
@@ -196,15 +199,15 @@ impl Records {
     }
 }
 
-/// Where packets go.
+/// Receives the packets of a part.
 pub trait Sink {
-    /// Takes a packet.
+    /// Adds a packet.
     fn packet(&mut self, packet: Packet);
 
-    /// Takes bytes that are none, which start at `offset` in the part.
+    /// Adds bytes that are not a packet, at `offset` in the part.
     fn bad(&mut self, offset: usize, bytes: &[u8], reason: BadPacket);
 
-    /// Takes the entries of the list whose packet follows. Gives its number in the part.
+    /// Adds the entries of the object list whose packet follows. Returns the number of the list in the part.
     fn list(&mut self, entries: &[u8]) -> u16;
 }
 
@@ -230,7 +233,7 @@ fn saturate(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// How packets follow each other, for any lengths of the ids that are open.
+/// The grammar of the stream: where packets begin and end, for any lengths of the ids of unknown length.
 #[derive(Clone, Debug)]
 pub struct Packets {
     lengths: Lengths,
@@ -238,13 +241,13 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// The rule with what is known before anything is learned.
+    /// The grammar with the lengths that are known before the first pass.
     #[must_use]
     pub fn new(lengths: Lengths) -> Packets {
         Packets { lengths, finder: Finder::new(&PREAMBLE) }
     }
 
-    /// The lengths that are known.
+    /// The known lengths.
     #[must_use]
     pub fn lengths(&self) -> &Lengths {
         &self.lengths
@@ -255,7 +258,7 @@ impl Grammar for Packets {
     const MAX_PACKET_BYTES: usize = MAX_LIST_BYTES;
     const RESYNC_BYTES: usize = 256 << 10;
 
-    /// Where no preamble stands for long, reading makes a stop at each multiple of [`Grammar::RESYNC_BYTES`], so that nobody looks far.
+    /// In a long stretch without a preamble, reading stops at each multiple of [`Grammar::RESYNC_BYTES`], so that searches stay short.
     fn sync(&self, input: &[u8], at: usize) -> usize {
         let Some(rest) = input.get(at..) else { return input.len() };
         if rest.starts_with(&PREAMBLE) {
@@ -284,7 +287,7 @@ impl Grammar for Packets {
     }
 }
 
-/// Where the packet at `at` ends, if it is one.
+/// The end of the packet at `at`, or why it is not a packet.
 fn packet_end(input: &[u8], at: usize, id: u8, data_bytes: u8) -> Result<usize, BadPacket> {
     let end = match id {
         _ if input.get(at + 3..at + 6) == Some(&PREAMBLE) => return Err(BadPacket::LonePreamble),
@@ -318,14 +321,14 @@ fn host_command(rest: &[u8]) -> Option<usize> {
         id::SNIFF_FILTER => 14,
         _ => return None,
     };
-    let behind = rest.get(len..)?;
-    if starts_packet(behind) {
+    let after = rest.get(len..)?;
+    if starts_packet(after) {
         return Some(len);
     }
-    behind.strip_prefix(&[0xFF, 0xFF]).filter(|behind| starts_packet(behind)).map(|_| len + 2)
+    after.strip_prefix(&[0xFF, 0xFF]).filter(|after| starts_packet(after)).map(|_| len + 2)
 }
 
-/// Where the object list at `at` ends, its last preamble included.
+/// The end of the object list at `at`, including its last preamble.
 fn list_end(input: &[u8], at: usize) -> Result<usize, BadPacket> {
     let short = BadPacket::Truncated;
     let &count = input.get(at + 6).ok_or(short)?;
@@ -344,16 +347,16 @@ fn list_end(input: &[u8], at: usize) -> Result<usize, BadPacket> {
     }
 }
 
-/// The decoder stage: the rule, with the lengths that were learned.
+/// Decodes one input, with the inferred lengths.
 #[derive(Clone, Debug)]
 pub struct Decoder {
-    /// How the input is cut: with what is known before anything is learned.
+    /// The grammar by which the input is cut: without inferred lengths.
     cutter: Packets,
     lengths: Lengths,
 }
 
 impl Decoder {
-    /// A decoder of what `cutter` cuts, with the `lengths` that were learned.
+    /// A decoder of an input that is cut by `cutter`. `lengths` includes the inferred lengths.
     #[must_use]
     pub fn new(cutter: Packets, lengths: Lengths) -> Decoder {
         Decoder { cutter, lengths }
@@ -367,7 +370,7 @@ impl Decoder {
         records
     }
 
-    /// Decodes the part `range` of `input` into `records`, whose memory is used again.
+    /// Decodes the part `range` of `input` into `records`, whose memory is reused.
     pub fn records_into(&self, input: &[u8], range: Range<usize>, records: &mut Records) {
         records.reset(range.start as u64);
         // Packets are 10 bytes on average.
@@ -377,20 +380,20 @@ impl Decoder {
         records.ok_bytes = (range.end.min(input.len()).saturating_sub(range.start) as u64).saturating_sub(bad);
     }
 
-    /// Shows the packets of the part `range` of `input`, and what is none, to `sink`, in file order.
+    /// Passes the packets of the part `range` of `input`, and the bytes that are not packets, to `sink`, in file order.
     pub fn each(&self, input: &[u8], range: Range<usize>, sink: &mut impl Sink) {
         for stretch in sync::stretches(&self.cutter, input, range.clone()) {
             let mut at = stretch.start;
             while at < stretch.end {
                 at = self.plain_packets(input, at, stretch.end, range.start, sink);
                 if at < stretch.end {
-                    at = self.any(input, at, stretch.end, range.start, sink);
+                    at = self.packet_or_damage(input, at, stretch.end, range.start, sink);
                 }
             }
         }
     }
 
-    /// The packets from `at` on that are not object lists and stand well before `end`. Gives where the first other one is.
+    /// Reads packets from `at` on that are not object lists and end well before `end`. Returns where the first other packet is.
     #[inline]
     fn plain_packets(&self, input: &[u8], mut at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
         let stretch = input.get(..end).unwrap_or(input);
@@ -417,8 +420,8 @@ impl Decoder {
         at
     }
 
-    /// Whatever stands at `at`. Gives where it ends.
-    fn any(&self, input: &[u8], at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
+    /// Reads any packet or damage at `at`. Returns its end.
+    fn packet_or_damage(&self, input: &[u8], at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
         let sync = self.cutter.sync(input, at).min(end);
         if sync > at {
             let bytes = input.get(at..sync).unwrap_or(&[]);
@@ -432,18 +435,18 @@ impl Decoder {
             return sync;
         }
         let id = input.get(at + 4).copied();
-        let found = match id {
+        let packet_end = match id {
             Some(id) => packet_end(input, at, id, self.lengths.of(id)),
             None => Err(BadPacket::Truncated),
         };
-        match (found, id) {
+        match (packet_end, id) {
             (Ok(packet_end), Some(id)) if packet_end <= end => {
                 self.keep_packet(input, at..packet_end, id, base, sink);
                 packet_end
             }
-            (found, _) => {
-                // A packet that reaches beyond a forced start is none.
-                let mut reason = found.err().unwrap_or(BadPacket::Damaged);
+            (packet_end, _) => {
+                // A packet must not extend past a forced start.
+                let mut reason = packet_end.err().unwrap_or(BadPacket::Damaged);
                 let next = match reason {
                     BadPacket::LonePreamble => at + PREAMBLE.len(),
                     _ => self.cutter.sync(input, at + PREAMBLE.len()),
@@ -478,7 +481,31 @@ impl Decoder {
     }
 }
 
-/// The entries of the object list that a packet is.
+/// The decoders of a recording, by input.
+pub(super) struct Decoders(pub(super) Vec<InputDecoder>);
+
+/// The decoder of one input.
+pub(super) enum InputDecoder {
+    /// A stream of packets.
+    Stream(Box<Decoder>),
+    /// A saved measurement, read by the first pass.
+    Saved { packets: Arc<[Packet]>, bad: Arc<[Range<usize>]> },
+}
+
+impl Decode for Decoders {
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
+        let range = part.start..part.end;
+        match self.0.get(input) {
+            Some(InputDecoder::Stream(decoder)) => decoder.records_into(part.input, range, records),
+            Some(InputDecoder::Saved { packets, bad }) => sniff::records_into(part.input, range, packets, bad, records),
+            None => *records = Records::default(),
+        }
+    }
+}
+
+/// The entries of an object list from its packet.
 pub fn list_entries<'a>(records: &'a Records, packet: &Packet) -> impl Iterator<Item = super::record::ListEntry<'a>> {
     let list = records.lists.get(usize::from(packet.u16_at(2))).copied().unwrap_or_default();
     entries(packet.data[1], records.bytes(list))

@@ -1,4 +1,4 @@
-//! Packets → bytes. For tests, fuzzing and generated captures; also the plainest statement of the wire format.
+//! Packets → bytes, for tests, fuzzing and generated captures.
 
 use super::record::{ListEntry, PREAMBLE, Packet, id};
 

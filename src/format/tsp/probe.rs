@@ -1,7 +1,7 @@
 //! Recognising a capture.
 //!
-//! There is no magic number, but a packet is hard to meet by accident: three bytes of preamble, an id with a length, and another preamble
-//! just there. Other recordings hold none at all; even captures that have lost half of their bytes are packets for the most part.
+//! There is no magic number, but packets rarely occur by chance: three bytes of preamble, an id with a length, and another preamble
+//! exactly at the end. Other recordings contain none; captures that have lost half of their bytes still consist mostly of packets.
 
 use crate::format::Probe;
 
@@ -10,10 +10,10 @@ use super::record::Packet;
 use super::scan::ScanFacts;
 use super::sniff;
 
-/// So much of an input tells enough, in bytes.
+/// The number of bytes of an input that are inspected.
 const SAMPLE_BYTES: usize = 64 << 10;
 
-/// So few packets are an accident, unless they are the whole input.
+/// Fewer packets may occur by chance, unless they are the whole input.
 const LEAST_PACKETS: u64 = 8;
 
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
@@ -26,10 +26,10 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let is_whole = whole && sample.len() <= SAMPLE_BYTES;
     let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
     let cutter = Packets::new(Lengths::default());
-    let mut learned = ScanFacts::default();
-    Decoder::new(cutter.clone(), Lengths::default()).each(sample, 0..sample.len(), &mut learned);
+    let mut facts = ScanFacts::default();
+    Decoder::new(cutter.clone(), Lengths::default()).each(sample, 0..sample.len(), &mut facts);
     let mut counts = Counts::default();
-    Decoder::new(cutter, learned.lengths(&Lengths::default())).each(sample, 0..sample.len(), &mut counts);
+    Decoder::new(cutter, facts.lengths(&Lengths::default())).each(sample, 0..sample.len(), &mut counts);
     if counts.packets == 0 {
         return None;
     }
@@ -51,7 +51,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
 struct Counts {
     packets: u64,
     bad_bytes: u64,
-    /// Of these, those of a packet that the sample cuts in two.
+    /// Of these, the bytes of a packet that is cut by the begin or end of the sample.
     edge_bytes: u64,
 }
 

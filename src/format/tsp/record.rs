@@ -1,18 +1,18 @@
-//! The packets of the wire as types: information ids, their names and lengths, and a packet as it is kept.
+//! The packets of the wire as types: information ids, their names and lengths, and a decoded packet.
 
-/// What every packet begins with, and an object list ends with. Not escaped: it may also stand inside a packet.
+/// The first bytes of every packet, and the last bytes of an object list. Not escaped: they may also occur inside a packet.
 pub const PREAMBLE: [u8; 3] = [0xFD, 0xFE, 0xFF];
 
 /// Preamble, packet id, information id, tick and timer.
 pub const HEAD_BYTES: usize = 9;
 
-/// The most bytes of data that a packet may have. Those of the table have at most 3; what a user defines is taken up to here.
+/// The largest number of data bytes in a packet. Packets of the table have at most 3; those that users define may have more.
 pub const MAX_DATA_BYTES: usize = 8;
 
-/// The largest object list, in bytes: names of the usual 16 bytes for all 255 objects that a type may have fit in.
+/// The size of the largest object list, in bytes: enough for 255 objects (the most of a type) with names of the usual 16 bytes.
 pub const MAX_LIST_BYTES: usize = 5 << 10;
 
-/// How many types of objects there are.
+/// The number of object types.
 pub const TYPES: usize = 6;
 
 /// The type number of tasks.
@@ -71,9 +71,9 @@ pub mod id {
     pub const CUSTOM_MARKER_5: u8 = 77;
     pub const ERROR_STREAM_FIFO_FULL: u8 = 101;
     pub const ERROR_RECEIVE_FIFO_FULL: u8 = 102;
-    /// Made by the viewer for its saved files, never sent: it missed a packet.
+    /// Never sent; the viewer writes it to its saved files when a packet is missing.
     pub const PACKETID_ERROR: u8 = 148;
-    /// As [`PACKETID_ERROR`]: the end of a damaged stretch.
+    /// As [`PACKETID_ERROR`], at the end of a damaged stretch.
     pub const ERROR_STOP: u8 = 150;
     pub const OBJECT_LIST: u8 = 151;
     pub const SNIFF_FILTER: u8 = 152;
@@ -176,11 +176,11 @@ pub fn name_of(id: u8) -> Option<&'static str> {
     }
 }
 
-/// Not known: the length is learned, or given by the user.
+/// An unknown length: it is inferred, or given by an option.
 pub const OPEN: u8 = 0xFF;
 
-/// How many bytes of data the packets of an id have, as the tracer sends them (the specification leaves some open, and the viewer
-/// is wrong about id 3); [`OPEN`] for those that no tracer has code for, or that users define.
+/// The number of data bytes in the packets of an id, as the tracer sends them (the specification leaves some open, and the viewer
+/// is wrong about id 3). [`OPEN`] for ids that no tracer has code for, or that users define.
 #[must_use]
 pub const fn data_bytes_of(id: u8) -> u8 {
     match id {
@@ -206,10 +206,11 @@ pub fn type_name(number: u8) -> &'static str {
     }
 }
 
-/// A packet, and where it stands.
+/// A packet and its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Where it starts, in bytes from the start of the part; as an `i32`, because packets of the part before may be put in front.
+    /// Where it starts, in bytes from the start of the part. To be read as an `i32`: packets of the part before have negative
+    /// offsets.
     pub offset: u32,
     /// The running number, modulo 256.
     pub packet_id: u8,
@@ -219,9 +220,9 @@ pub struct Packet {
     pub tick: u16,
     /// The port's counter within the tick.
     pub timer: u16,
-    /// How many bytes of `data` there are.
+    /// The number of bytes in `data`.
     pub data_len: u8,
-    /// The data. Of an object list: its type, its number of objects, and its place among the lists of its part (big-endian).
+    /// The data. For an object list: its type, its number of objects, and the number of the list in its part (big-endian).
     pub data: [u8; MAX_DATA_BYTES],
 }
 
@@ -234,14 +235,14 @@ impl Packet {
         self.data.get(..usize::from(self.data_len)).unwrap_or(&[])
     }
 
-    /// Two bytes of the data as a number, from `at` on.
+    /// The number in the two bytes of the data at `at`.
     #[must_use]
     pub fn u16_at(&self, at: usize) -> u16 {
         let byte = |at: usize| self.data.get(at).copied().unwrap_or(0);
         u16::from_be_bytes([byte(at), byte(at + 1)])
     }
 
-    /// Whether it is of the stream of hooks: it has a time, and the time goes on with it.
+    /// Whether it was sent by a hook: it has a time that advances the clock.
     #[must_use]
     pub fn is_hook(&self) -> bool {
         !matches!(self.id, id::ERROR_STREAM_FIFO_FULL..=id::ERROR_RECEIVE_FIFO_FULL | id::PACKETID_ERROR..=id::SNIFF_FILTER)
@@ -251,13 +252,13 @@ impl Packet {
 /// An entry of an object list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListEntry<'a> {
-    /// The object's number within its type; 0 where the tracer has lost it.
+    /// The object's number within its type; 0 if the tracer has lost it.
     pub number: u8,
     /// The name, not necessarily UTF-8.
     pub name: &'a [u8],
 }
 
-/// The entries of an object list from its bytes behind the count.
+/// The entries of an object list, from its bytes after the count.
 pub fn entries(count: u8, mut bytes: &[u8]) -> impl Iterator<Item = ListEntry<'_>> {
     (0..count).map_while(move |_| {
         let (&[number, len], rest) = bytes.split_first_chunk::<2>()?;

@@ -1,17 +1,93 @@
-//! The first pass: what holds for the whole recording. Lengths of ids that are in no table, names, and counts that tell what the
-//! time fields mean.
+//! The first pass: facts about the whole recording. Lengths of ids that are not in the table, names, and the counts from which the
+//! meaning of the time fields is inferred.
 
 use std::collections::BTreeMap;
 
-use super::decode::{BadPacket, Lengths, Sink, is_open};
+use super::InputOptions;
+use super::decode::{BadPacket, Decoder, Decoders, InputDecoder, Lengths, Packets, Sink, is_open};
 use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TYPES, entries, id};
-use super::sniff::Saved;
-use super::timer::Gathered;
+use super::resolve::{Resolver, Setup};
+use super::sniff::{self, Saved};
+use super::timer::TimerCounts;
+use crate::format::{Part, Recording, Stages};
+use crate::frame::sync;
+use crate::model::Ledger;
 
-/// How many ids may have a length that is not in the table.
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    inputs: Vec<InputOptions>,
+    cutter: Packets,
+}
+
+impl Scanner {
+    pub(super) fn new(inputs: Vec<InputOptions>) -> Scanner {
+        let cutter = Packets::new(inputs.first().map(|input| input.lengths.clone()).unwrap_or_default());
+        Scanner { inputs, cutter }
+    }
+
+    fn lengths(&self, input: usize) -> Lengths {
+        self.inputs.get(input).map(|input| input.lengths.clone()).unwrap_or_default()
+    }
+}
+
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = Option<Box<ScanFacts>>;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        if sniff::is_saved(input) { sniff::cut(input, at) } else { sync::cut(&self.cutter, input, at) }
+    }
+
+    fn scan(&self, input: usize, part: Part<'_>) -> ScanFacts {
+        let mut facts = ScanFacts::default();
+        if sniff::is_saved(part.input) {
+            facts.is_saved = true;
+            sniff::scan(part.input, part.start..part.end, &mut facts);
+        } else {
+            Decoder::new(self.cutter.clone(), self.lengths(input)).each(part.input, part.start..part.end, &mut facts);
+        }
+        facts
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut Self::Facts, next: ScanFacts) {
+        match facts {
+            None => *facts = Some(Box::new(next)),
+            Some(facts) => facts.append(next),
+        }
+    }
+
+    fn finish(self, facts: Vec<Self::Facts>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
+        let mut decoders = Vec::new();
+        let mut setups = Vec::new();
+        for (number, facts) in facts.into_iter().enumerate() {
+            let mut facts = facts.unwrap_or_default();
+            let options = self.inputs.get(number);
+            let lengths = facts.lengths(&self.lengths(number));
+            if facts.is_saved {
+                let saved = std::mem::take(&mut facts.saved);
+                let bad = saved.bad.clone();
+                let packets = saved.into_records();
+                // The time fields can be inspected only now that the packets are in order.
+                packets.iter().for_each(|packet| facts.packet(*packet));
+                decoders.push(InputDecoder::Saved { packets: packets.into(), bad: bad.into() });
+            } else {
+                decoders.push(InputDecoder::Stream(Box::new(Decoder::new(self.cutter.clone(), lengths.clone()))));
+            }
+            let core = options.and_then(|options| options.core).unwrap_or(u16::try_from(number).unwrap_or(u16::MAX));
+            let timer = options.map(|options| options.timer).unwrap_or_default();
+            setups.push(Setup { core, timer_options: timer, lengths, facts: *facts });
+        }
+        let resolver = Resolver::new(setups, ledgers);
+        Stages { cores: resolver.cores(), decode: Decoders(decoders), resolve: resolver }
+    }
+}
+
+/// The number of ids whose length may be missing from the table.
 const OPEN_IDS: usize = 101;
 
-/// Objects, by type a bit for each number.
+/// A set of objects: for each type, a bit for each number.
 #[derive(Clone, Debug, Default)]
 pub struct Used([[u64; 4]; TYPES]);
 
@@ -34,26 +110,26 @@ impl Used {
     }
 }
 
-/// What the first pass finds out about a part, or about the whole input.
+/// The facts about a part, or about the whole input.
 #[derive(Clone, Debug)]
 pub struct ScanFacts {
-    /// By id, how many packets there are.
+    /// The number of packets, by id.
     pub counts: Vec<u64>,
-    /// By id and number of bytes: how often so many bytes of data stood before the next preamble.
+    /// How often N bytes of data precede the next preamble, by id and N.
     distances: Vec<[u32; MAX_DATA_BYTES + 1]>,
-    /// The names of objects, by type and number, as told last.
+    /// The last name of each object, by type and number.
     pub names: BTreeMap<(u8, u8), Vec<u8>>,
-    /// Entries of object lists whose number the tracer had lost.
+    /// The number of entries in object lists whose object number the tracer had lost.
     pub lost_numbers: u64,
     /// The objects that an operation or a list names.
     pub used: Used,
-    /// What tells the meaning of the time fields.
-    pub gathered: Gathered,
+    /// The counts from which the meaning of the time fields is inferred.
+    pub timer_counts: TimerCounts,
     /// Whether the input is a saved measurement.
     pub is_saved: bool,
-    /// What was in it.
+    /// Its content.
     pub saved: Saved,
-    /// The list whose packet comes next.
+    /// The object list whose packet follows.
     list: Vec<u8>,
 }
 
@@ -65,7 +141,7 @@ impl Default for ScanFacts {
             names: BTreeMap::new(),
             lost_numbers: 0,
             used: Used::default(),
-            gathered: Gathered::default(),
+            timer_counts: TimerCounts::default(),
             is_saved: false,
             saved: Saved::default(),
             list: Vec::new(),
@@ -85,7 +161,7 @@ impl Sink for ScanFacts {
             _ => {}
         }
         if packet.is_hook() {
-            self.gathered.add(&packet);
+            self.timer_counts.add(&packet);
         }
     }
 
@@ -110,7 +186,7 @@ impl ScanFacts {
     fn add_list(&mut self, type_number: u8, count: u8) {
         let list = std::mem::take(&mut self.list);
         for (position, entry) in (1u8..=255).zip(entries(count, &list)) {
-            // Deleting an object makes the tracer forget the number of the next one. Its place tells it: numbers are places.
+            // When an object is deleted, the tracer loses the number of the next one. Its position in the list is its number.
             let number = if entry.number == 0 { position } else { entry.number };
             self.lost_numbers += u64::from(entry.number == 0);
             self.add_name(type_number, number, entry.name);
@@ -118,7 +194,7 @@ impl ScanFacts {
         self.list = list;
     }
 
-    /// Takes the name of an object.
+    /// Adds the name of an object.
     pub fn add_name(&mut self, type_number: u8, number: u8, name: &[u8]) {
         if usize::from(type_number) < TYPES {
             self.used.note(type_number, number);
@@ -128,7 +204,7 @@ impl ScanFacts {
         }
     }
 
-    /// Adds what the next part gave.
+    /// Adds the facts of the next part.
     pub fn append(&mut self, mut next: ScanFacts) {
         self.counts.iter_mut().zip(&next.counts).for_each(|(all, next)| *all += next);
         for (all, next) in self.distances.iter_mut().flatten().zip(next.distances.iter().flatten()) {
@@ -139,12 +215,12 @@ impl ScanFacts {
         }
         self.lost_numbers += next.lost_numbers;
         self.used.append(&next.used);
-        self.gathered.append(&next.gathered);
+        self.timer_counts.append(&next.timer_counts);
         self.is_saved |= next.is_saved;
         self.saved.append(next.saved);
     }
 
-    /// Adds the lengths that were learned: the number of bytes that stood most often before the next preamble, if more than half of
+    /// `known`, and the inferred lengths: the number of bytes that most often precede the next preamble, if more than half of
     /// all did.
     #[must_use]
     pub fn lengths(&self, known: &Lengths) -> Lengths {

@@ -1,7 +1,7 @@
-//! Saved measurements: the viewer's own JSON files (`.sniff`), in which every packet is an object of its own.
+//! Saved measurements: the viewer's JSON files (`.sniff`), in which every packet is an object.
 //!
-//! They are read piece by piece: a cut lies before the key of a packet. The numbers in the keys give the order (as texts they would be out of
-//! order from 10 million on), so the packets are put in order between the two passes; each is about a tenth of its text.
+//! A file is read in parts, cut before the keys of packets. The numbers in the keys give the order of the packets (as texts, they would
+//! be out of order from 10 million on), so the packets are sorted between the two passes. A packet is about a tenth of its text in size.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,21 +16,21 @@ use super::scan::ScanFacts;
 const PAYLOAD_KEY: &[u8] = b"\"PayloadNumber";
 const OBJECTS_KEY: &[u8] = b"\"SnifferObjectList\"";
 
-/// No packet is longer as a text, in bytes.
+/// The limit of a packet's text, in bytes.
 const MAX_TEXT_BYTES: usize = 2 << 10;
 
-/// No object list is longer as a text, in bytes.
+/// The limit of the text of the object lists, in bytes.
 const MAX_OBJECTS_BYTES: usize = 1 << 20;
 
-/// Where no packet begins for so long, a file is cut anywhere, in bytes.
+/// A file is cut anywhere if no packet begins in this many bytes.
 const MAX_SILENCE_BYTES: usize = 1 << 20;
 
-/// What a saved measurement holds.
+/// The content of a saved measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Saved {
     /// Its packets, by the number in their key.
     pub packets: Vec<(u64, Packet)>,
-    /// Texts of packets that are none: where in the input, and how long.
+    /// Texts that are not valid packets: their ranges in the input.
     pub bad: Vec<Range<usize>>,
 }
 
@@ -40,7 +40,7 @@ impl Saved {
         self.bad.extend(next.bad);
     }
 
-    /// All packets as the records of a whole file, in the order of their numbers.
+    /// All packets, in the order of their numbers.
     #[must_use]
     pub fn into_records(mut self) -> Vec<Packet> {
         if !self.packets.is_sorted_by_key(|packet| packet.0) {
@@ -97,9 +97,9 @@ pub fn scan(input: &[u8], range: Range<usize>, facts: &mut ScanFacts) {
     }
 }
 
-/// Where the value behind a key starts.
-fn value_at(input: &[u8], behind_key: usize) -> Option<usize> {
-    let rest = input.get(behind_key..)?;
+/// The start of the value of a key that ends at `key_end`.
+fn value_at(input: &[u8], key_end: usize) -> Option<usize> {
+    let rest = input.get(key_end..)?;
     let value = rest.trim_ascii_start().strip_prefix(b":")?;
     Some(input.len() - value.len())
 }
@@ -141,7 +141,7 @@ struct Head {
     timer_byte_low: u8,
 }
 
-/// The number and the packet behind the key at `at`.
+/// The number and the packet of the key at `at`.
 fn read_packet(input: &[u8], at: usize) -> Option<(u64, Packet)> {
     let text = input.get(at..at.saturating_add(MAX_TEXT_BYTES).min(input.len()))?;
     let digits = text.get(PAYLOAD_KEY.len()..)?;
@@ -167,13 +167,13 @@ fn read_packet(input: &[u8], at: usize) -> Option<(u64, Packet)> {
     Some((number, packet))
 }
 
-/// The records of a part of a saved measurement: the first one has all packets. Each has the account of its own bytes.
+/// The records of a part of a saved measurement. The first part has all packets; each part has the account of its own bytes.
 pub fn records_into(input: &[u8], range: Range<usize>, packets: &[Packet], bad: &[Range<usize>], records: &mut Records) {
     records.reset(range.start as u64);
     let len = range.end.min(input.len()).saturating_sub(range.start);
     let mut bad_bytes = 0;
     if range.start == 0 {
-        // All at once, as the packets: their texts are not where their numbers are.
+        // All in the first part, as the packets are, for the order of the texts is not that of the numbers.
         for bad in bad {
             records.add_bad(bad.start, input.get(bad.clone()).unwrap_or(&[]), BadPacket::BadText);
         }

@@ -28,8 +28,7 @@ fn times(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger)
     (resolver.times().to_vec(), ledger)
 }
 
-/// Times against the truth, in nanoseconds: how many steps differ by more than 0.1 ms from the true ones, and the least and the
-/// greatest error.
+/// Compares times with the true ones, in nanoseconds: how many steps differ by more than 0.1 ms, the smallest and the largest error.
 fn errors(times: &[(u64, u64)], truth: &[u64]) -> (usize, i64, i64) {
     assert_eq!(times.len(), truth.len(), "packets that have no time");
     let error = |(time, truth): (&(u64, u64), &u64)| time.1.cast_signed() - truth.cast_signed();
@@ -71,7 +70,7 @@ fn without(id: u8, capture: &[u8], truth: &[u64]) -> (Vec<u8>, Vec<u64>) {
     let hooks = records.packets().iter().filter(|packet| packet.is_hook());
     let (mut bytes, mut times) = (Vec::new(), Vec::new());
     for (hook, time) in hooks.zip(truth).filter(|(hook, _)| hook.id != id) {
-        // What is filtered out takes no number.
+        // Packets that are filtered out have no number.
         encode::packet(&Packet { packet_id: times.len() as u8, ..*hook }, &mut bytes);
         times.push(*time);
     }
@@ -86,24 +85,24 @@ fn the_phase_is_found_without_tick_hooks() {
     let (times, ledger) = times(&capture, TimerOptions::default());
     assert!(ledger.entries().is_empty(), "{:?}", ledger.entries());
     let (wrong, least, most) = errors(&times, &truth);
-    // With nothing to tell that the tick has come, an event right behind it may be a tick off.
+    // Without evidence of the tick, an event right after it may be wrong by a tick.
     assert!(wrong <= times.len() / 1000, "{wrong} of {} wrong, {least} to {most} ns", times.len());
 }
 
 #[test]
-fn torn_timers_are_put_right() {
+fn torn_timers_are_corrected() {
     let options = GenerateOptions { bytes: 1_000_000, damage: Damage::Torn, ..GenerateOptions::default() };
     let (capture, truth) = generate_with_truth(&options);
     let (times, ledger) = times(&capture, TimerOptions::default());
     assert!(times.is_sorted_by_key(|time| time.1));
     let repaired: u64 = ledger.entries().iter().map(|entry| entry.count).sum();
     let wrong = errors(&times, &truth).0 as u64;
-    // One that is alone in its tick looks as sound as any.
+    // A torn value that is alone in its tick cannot be recognised.
     assert!(repaired > 20 && wrong < repaired, "{repaired} repaired, {wrong} wrong");
 }
 
 #[test]
-fn options_win_over_what_is_found() {
+fn options_override_what_is_inferred() {
     let (capture, truth) = generate_with_truth(&GenerateOptions { timer: Down93, bytes: 200_000, ..GenerateOptions::default() });
     let given = TimerOptions {
         tick_hz: Some(500.0),
@@ -114,7 +113,7 @@ fn options_win_over_what_is_found() {
     };
     let slow: Vec<u64> = truth.iter().map(|time| time * 2).collect();
     let (_, least, most) = errors(&times(&capture, given).0, &slow);
-    // The exact rate leaves the step of the timer alone.
+    // With the exact rate, only the resolution of the timer remains.
     assert!(least >= -16_000 - 1 && most <= 5_400, "{least} to {most} ns");
     let text = |name, text: &str| (name, OptionValue::Text(text.to_owned()));
     let open = |own| Tsp.open(&[FormatOptions { own, ..FormatOptions::default() }]);
@@ -122,13 +121,13 @@ fn options_win_over_what_is_found() {
     for wrong in
         [("tsp-len", "75"), ("tsp-len", "75=9"), ("tsp-len", "151=1"), ("timer-dir", "left"), ("tick-hz", "0"), ("tick-mod", "1")]
     {
-        let error = open(vec![text(wrong.0, wrong.1)]).err().expect("it cannot be used");
+        let error = open(vec![text(wrong.0, wrong.1)]).err().expect("the value is invalid");
         assert_eq!(error.option, wrong.0);
     }
 }
 
 #[test]
-fn a_given_length_wins_over_what_is_learned() {
+fn a_given_length_overrides_an_inferred_one() {
     let mut bytes = Vec::new();
     for number in 0..20 {
         encode::packet(&encode::packet_of(number, 75, 0, 5, &[1, 2]), &mut bytes);

@@ -1,18 +1,18 @@
-//! What the two time fields of a packet mean: found from the data, because nothing in the stream tells.
+//! The meaning of the two time fields of a packet. The stream does not record it, so it is inferred from the data.
 //!
 //! A packet carries the low 16 bits of the kernel's tick count, and a counter of the port's choice that runs within the tick: up or
-//! down, of any period, and not necessarily in phase with the tick. The first pass gathers counts that can be added up over the parts of an
-//! input; [`Gathered::find`] makes of them the [`Timer`].
+//! down, of any period, and not necessarily in phase with the tick. The first pass makes counts that can be added up over the parts of an
+//! input ([`TimerCounts`]); [`TimerCounts::infer`] infers the [`Timer`] from them.
 
 use super::record::{Packet, id};
 
 /// Values of a 16-bit field.
 const VALUES: usize = 1 << 16;
 
-/// A fall of the tick count by more than this is no mix-up of neighbours.
+/// A larger fall of the tick count is not caused by packets in the wrong order.
 const FALL_TICKS: u16 = 8;
 
-/// What the user said.
+/// The user's options for the time fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimerOptions {
     /// Ticks of the kernel per second.
@@ -23,26 +23,26 @@ pub struct TimerOptions {
     pub timer_max: Option<u16>,
     /// Whether it counts down.
     pub is_down: Option<bool>,
-    /// How many values the tick count has.
+    /// The number of values of the tick count.
     pub tick_modulus: Option<u32>,
 }
 
-/// The counts of the first pass.
+/// The counts of the first pass over a part or an input.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
-    /// How often each value came first of two neighbours of the same tick, less how often it came second; by value.
+pub struct TimerCounts {
+    /// By value: how often it was the first of two neighbours of the same tick, minus how often it was the second.
     crossings: Vec<i32>,
-    /// How often each value came with the tick hook; by value.
+    /// By value: how often it was in the packet of a tick hook.
     at_tick: Vec<u32>,
     /// Packets with the tick hook.
     ticks: u64,
     /// Neighbours of the same tick whose timer rises, and falls.
     ups: u64,
     downs: u64,
-    /// The largest value that its neighbours do not rule out, and the largest of all.
+    /// The largest value that its neighbours do not contradict, and the largest of all.
     largest: Option<u16>,
     largest_any: u16,
-    /// The largest tick count, and the falls of the tick count: how many, and the smallest of them.
+    /// The largest tick count; the number of falls of the tick count, and the smallest of them.
     largest_tick: u16,
     falls: u64,
     least_fall: u16,
@@ -55,8 +55,8 @@ pub struct Gathered {
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends([Option<(u16, u16)>; 2]);
 
-impl Gathered {
-    /// Takes the next packet of the stream of hooks.
+impl TimerCounts {
+    /// Adds the next packet of the stream of hooks.
     #[inline]
     pub fn add(&mut self, packet: &Packet) {
         let now = (packet.tick, packet.timer);
@@ -79,7 +79,7 @@ impl Gathered {
         self.tail.0 = [self.tail.0[1], Some(now)];
     }
 
-    /// A packet, the one before it, and the one before that.
+    /// Compares a packet with the two before it.
     #[inline]
     fn neighbours(&mut self, before: Option<(u16, u16)>, last: (u16, u16), now: (u16, u16)) {
         if last.0 == now.0 {
@@ -98,11 +98,12 @@ impl Gathered {
         }
     }
 
-    /// The middle one of three packets.
+    /// Updates the largest value from `last`, the middle one of three packets.
     #[inline]
     fn judge(&mut self, before: (u16, u16), last: (u16, u16), now: (u16, u16)) {
         if self.largest.is_none_or(|largest| last.1 > largest) {
-            // Read in two halves, a value can be larger than any: its neighbours, near to each other, then do not enclose it.
+            // A torn value (its halves read before and after a carry) can be larger than all others. It is then not between its
+            // neighbours, which are near to each other.
             let is_torn = before.0 == last.0
                 && last.0 == now.0
                 && before.1.abs_diff(now.1) < 64
@@ -113,12 +114,12 @@ impl Gathered {
         }
     }
 
-    /// Adds what the next part gave.
-    pub fn append(&mut self, next: &Gathered) {
+    /// Adds the counts of the next part.
+    pub fn append(&mut self, next: &TimerCounts) {
         let [before, last] = self.tail.0;
         if let ([Some(first), second], Some(last)) = (next.head.0, last) {
             self.neighbours(before, last, first);
-            // As the middle one, the part itself could not judge its first packet.
+            // The next part could not judge its own first packet, for it had no packet before it.
             if let Some(second) = second {
                 self.judge(last, first, second);
             }
@@ -149,37 +150,37 @@ impl Gathered {
         };
     }
 
-    /// What the fields mean.
+    /// The most likely meaning of the time fields.
     #[must_use]
-    pub fn find(&self, options: &TimerOptions) -> Timer {
+    pub fn infer(&self, options: &TimerOptions) -> Timer {
         let is_down = options.is_down.unwrap_or(self.downs > self.ups);
-        let seen = self.largest.unwrap_or(self.largest_any);
-        let (period, period_from) = match options.timer_max {
-            Some(max) => (u32::from(max) + 1, Origin::Given),
-            None => rounded(u32::from(seen) + 1),
+        let largest = self.largest.unwrap_or(self.largest_any);
+        let (period, period_source) = match options.timer_max {
+            Some(max) => (u32::from(max) + 1, PeriodSource::Given),
+            None => rounded(u32::from(largest) + 1),
         };
         let mut timer = Timer {
             is_down,
             period,
-            period_from,
+            period_source,
             phase: 0,
-            phase_from: PhaseFrom::Nothing,
+            phase_source: PhaseSource::Assumed,
             tick_modulus: self.modulus(options),
             tick_hz: options.tick_hz.unwrap_or(1000.0),
             timer_hz: options.timer_hz,
             ticks: self.ticks,
             agreeing: if is_down { self.downs } else { self.ups },
             pairs: self.ups + self.downs,
-            seen,
+            largest,
         };
-        let found = match self.ticks {
-            0..3 => self.phase_from_crossings(&timer).map(|phase| (phase, PhaseFrom::Neighbours)),
-            _ => self.phase_from_ticks(&timer).map(|phase| (phase, PhaseFrom::Ticks)),
+        let phase = match self.ticks {
+            0..3 => self.phase_from_crossings(&timer).map(|phase| (phase, PhaseSource::Neighbours)),
+            _ => self.phase_from_ticks(&timer).map(|phase| (phase, PhaseSource::Ticks)),
         };
-        if let Some((phase, from)) = found {
+        if let Some((phase, source)) = phase {
             let near = period / 200;
             timer.phase = if phase <= near || phase + near >= period { 0 } else { phase };
-            timer.phase_from = from;
+            timer.phase_source = source;
         }
         timer
     }
@@ -188,13 +189,13 @@ impl Gathered {
         let whole = u32::from(self.largest_tick) + 1;
         match options.tick_modulus {
             Some(given) => given.clamp(2, 1 << 16),
-            // All falls go from about the largest value to about 0. Twice could still be a target that was reset.
+            // All falls go from about the largest value to about 0. One or two could also be resets of the target.
             None if self.falls >= 3 && whole < 65_000 && u32::from(self.least_fall) >= whole - whole / 16 => whole,
             None => 1 << 16,
         }
     }
 
-    /// The value at the tick: that behind the largest gap on the circle of values that come with the tick hook.
+    /// The value at the tick: the one after the largest gap on the circle of the values in packets of tick hooks.
     fn phase_from_ticks(&self, timer: &Timer) -> Option<u32> {
         let mut counts = vec![0u64; timer.period as usize];
         for (value, &count) in (0..=u16::MAX).zip(&self.at_tick) {
@@ -202,7 +203,7 @@ impl Gathered {
                 *counts.get_mut(timer.counts(value) as usize)? += u64::from(count);
             }
         }
-        // Ticks that were served late are rare, and anywhere.
+        // Tick interrupts that were served late are rare and have arbitrary values.
         let rare = self.ticks / 500;
         let usual: Vec<u32> =
             (0..timer.period).zip(&counts).filter(|(_, count)| **count > rare).map(|(value, _)| value).collect();
@@ -210,7 +211,7 @@ impl Gathered {
         let around = (timer.period - last + first, first);
         let gaps = usual.windows(2).map(|pair| (pair[1] - pair[0], pair[1]));
         let (_, mut phase) = gaps.fold(around, |best, gap| if gap.0 > best.0 { gap } else { best });
-        // The earliest may be rare too.
+        // The earliest value may be rare too.
         let near = (timer.period / 100).max(1);
         for _ in 0..near {
             let earlier = (phase..phase + near).map(|value| (value + timer.period - near) % timer.period);
@@ -223,7 +224,7 @@ impl Gathered {
         Some(phase)
     }
 
-    /// The spot of the circle that neighbours of the same tick cross least: there the tick count changes.
+    /// The place on the circle of values that neighbours of the same tick cross least often: the tick count changes there.
     fn phase_from_crossings(&self, timer: &Timer) -> Option<u32> {
         if self.ups + self.downs < 16 {
             return None;
@@ -232,12 +233,12 @@ impl Gathered {
         for (value, &count) in (0..=u16::MAX).zip(&self.crossings) {
             *steps.get_mut(timer.counts(value) as usize)? += i64::from(count);
         }
-        // Those that go round through the end of the circle cross every spot that the others do not.
+        // Pairs that wrap around the end of the circle cross all places outside their range.
         let mut crossing = i64::try_from(if timer.is_down { self.ups } else { self.downs }).unwrap_or(i64::MAX);
         let mut least = (i64::MAX, 0);
         for (value, step) in (0..timer.period).zip(steps) {
             crossing += step;
-            // Of equal ones the last: the first event of a tick comes soon after it.
+            // The last of equal places: the first event of a tick follows soon after it.
             if crossing <= least.0 {
                 least = (crossing, (value + 1) % timer.period);
             }
@@ -246,7 +247,7 @@ impl Gathered {
     }
 }
 
-/// The count of a value. There are as many as the largest value needs: most timers have few.
+/// The count of a value. `counts` grows to the largest value only: most timers have few values.
 #[inline]
 fn place<T: Copy + Default>(counts: &mut Vec<T>, value: u16) -> &mut T {
     let index = usize::from(value);
@@ -263,69 +264,69 @@ fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]
     all.iter_mut().zip(next).for_each(|(all, &next)| *all += next);
 }
 
-/// Timers count to round numbers, and the last values before the end may not have been seen.
-fn rounded(period: u32) -> (u32, Origin) {
+/// The period, rounded up to a round number if that is near: the last values before the end may not have occurred.
+fn rounded(period: u32) -> (u32, PeriodSource) {
     let round = period.next_multiple_of(250);
     if period >= 500 && round != period && round - period <= period / 100 && round <= VALUES as u32 {
-        (round, Origin::Rounded)
+        (round, PeriodSource::Rounded)
     } else {
-        (period, Origin::Seen)
+        (period, PeriodSource::Largest)
     }
 }
 
-/// Where the period is known from.
+/// The source of the period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The user.
+pub enum PeriodSource {
+    /// An option.
     Given,
-    /// The largest value seen.
-    Seen,
-    /// The largest value seen, and that timers count to round numbers.
+    /// The largest value that occurred.
+    Largest,
+    /// The largest value that occurred, rounded up.
     Rounded,
 }
 
-/// Where the phase is known from.
+/// The source of the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PhaseFrom {
-    /// Nothing: taken as 0.
-    Nothing,
+pub enum PhaseSource {
+    /// No evidence: assumed to be 0.
+    Assumed,
     /// The tick hooks.
     Ticks,
-    /// What neighbours of the same tick do not cross.
+    /// The place that neighbours of the same tick cross least often.
     Neighbours,
 }
 
-/// What the time fields mean.
+/// The meaning of the time fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timer {
     /// Whether the timer counts down.
     pub is_down: bool,
-    /// How many counts a tick of the kernel has.
+    /// The number of counts in a tick of the kernel.
     pub period: u32,
-    /// Where that is known from.
-    pub period_from: Origin,
+    /// The source of `period`.
+    pub period_source: PeriodSource,
     /// The counts from the timer's start to the tick.
     pub phase: u32,
-    /// Where that is known from.
-    pub phase_from: PhaseFrom,
-    /// How many values the tick count has.
+    /// The source of `phase`.
+    pub phase_source: PhaseSource,
+    /// The number of values of the tick count.
     pub tick_modulus: u32,
     /// Ticks of the kernel per second.
     pub tick_hz: f64,
     /// Counts per second, if the user gave them.
     pub timer_hz: Option<f64>,
-    /// How many tick hooks there are.
+    /// The number of tick hooks in the input.
     pub ticks: u64,
-    /// Neighbours that agree with the direction, of so many.
+    /// How many of the `pairs` agree with the direction.
     pub agreeing: u64,
-    /// Neighbours of the same tick with different values.
+    /// The number of pairs of neighbours of the same tick with different values.
     pub pairs: u64,
-    /// The largest value seen.
-    pub seen: u16,
+    /// The largest value that occurred.
+    pub largest: u16,
 }
 
 impl Timer {
-    /// A value as the number of counts since the timer's start, less than the period.
+    /// The counts since the timer's start at a value; less than the period.
     #[inline]
     #[must_use]
     pub fn counts(&self, value: u16) -> u32 {
@@ -333,7 +334,7 @@ impl Timer {
         if self.is_down { self.period - 1 - value } else { value }
     }
 
-    /// A value as the number of counts since the tick, less than the period.
+    /// The counts since the tick at a value; less than the period.
     #[inline]
     #[must_use]
     pub fn since_tick(&self, value: u16) -> u32 {
@@ -341,7 +342,7 @@ impl Timer {
         if counts >= self.phase { counts - self.phase } else { counts + self.period - self.phase }
     }
 
-    /// Nanoseconds since the tick, by [`Timer::since_tick`]. All are less than a tick.
+    /// Nanoseconds since the tick, indexed by [`Timer::since_tick`]. All are less than a tick.
     #[must_use]
     pub fn nanos_table(&self) -> Vec<u32> {
         let tick_ns = 1e9 / self.tick_hz;
@@ -350,25 +351,25 @@ impl Timer {
         (0..self.period).map(|counts| nanos(counts) as u32).collect()
     }
 
-    /// What was found, for people, and how sure that is.
+    /// The timer for people, with the evidence.
     #[must_use]
     pub fn describe(&self) -> String {
         if self.period == 1 {
             return "always 0: times are whole ticks".to_owned();
         }
         let direction = if self.is_down { "down" } else { "up" };
-        let from = match self.period_from {
-            Origin::Given => "given by an option".to_owned(),
-            Origin::Seen => format!("the largest value seen is {}", self.seen),
-            Origin::Rounded => format!("the largest value seen is {}, taken to be rounded", self.seen),
+        let from = match self.period_source {
+            PeriodSource::Given => "given by an option".to_owned(),
+            PeriodSource::Largest => format!("the largest value is {}", self.largest),
+            PeriodSource::Rounded => format!("the largest value is {}, assumed to be rounded", self.largest),
         };
         let phase = f64::from(self.phase) / f64::from(self.period);
-        let phase = match self.phase_from {
-            PhaseFrom::Ticks => format!("the tick is at {phase:.3} of its period (from {} tick hooks)", self.ticks),
-            PhaseFrom::Neighbours => {
+        let phase = match self.phase_source {
+            PhaseSource::Ticks => format!("the tick is at {phase:.3} of its period (from {} tick hooks)", self.ticks),
+            PhaseSource::Neighbours => {
                 format!("the tick is at {phase:.3} of its period (from neighbours, there are no tick hooks)")
             }
-            PhaseFrom::Nothing => "taken to be in phase with the tick".to_owned(),
+            PhaseSource::Assumed => "assumed to be in phase with the tick".to_owned(),
         };
         let (agreeing, pairs, period) = (self.agreeing, self.pairs, self.period);
         format!("counts {direction} ({agreeing} of {pairs} neighbours), {period} counts a tick ({from}), {phase}")

@@ -13,26 +13,26 @@ const COUNTING: u8 = 2;
 const BINARY: u8 = 3;
 const RECURSIVE: u8 = 4;
 
-/// One thing that a task does.
+/// One step of a task.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Computes for about so many microseconds.
+    /// Computes for about N microseconds.
     Work(u64),
-    /// Waits for so many ticks.
+    /// Waits for N ticks.
     Delay(u64),
-    /// Waits for the next multiple of so many ticks.
+    /// Waits for the next multiple of N ticks.
     DelayUntil(u64),
-    /// Takes or receives; waits for it.
+    /// Takes or receives, and waits until that is possible.
     Take(usize),
-    /// Takes or receives if it can.
+    /// Takes or receives without waiting.
     TryTake(usize),
     /// Gives or sends.
     Give(usize),
     /// Takes a recursive mutex twice, works, and gives it back twice.
     Nested(usize),
-    /// A user's marker with so many bytes.
+    /// A user's marker: id and number of data bytes.
     Marker(u8, usize),
-    /// Takes memory, works, and gives it back.
+    /// Allocates memory, works, and frees it.
     Memory(u16),
     /// Suspends itself.
     Suspend,
@@ -55,7 +55,7 @@ const SLOTS: usize = 3;
 const DONE: usize = 4;
 const FLASH: usize = 5;
 
-/// Objects: type, number, items at first, room.
+/// Objects: type, number, initial items, capacity.
 const OBJECTS: [(u8, u8, u32, u32); 6] =
     [(QUEUE, 1, 0, 8), (QUEUE, 2, 0, 4), (MUTEX, 1, 1, 1), (COUNTING, 1, 2, 3), (BINARY, 1, 0, 1), (RECURSIVE, 1, 1, 1)];
 
@@ -99,11 +99,11 @@ struct Task {
     base: u8,
     priority: u8,
     step: usize,
-    /// What is left of its present work, in nanoseconds.
+    /// The rest of its current work, in nanoseconds.
     work: u64,
-    /// The kernel calls of its present step that are still to be made.
+    /// The remaining kernel calls of its current step.
     calls: VecDeque<Call>,
-    /// When it became ready: those of one priority take turns.
+    /// When it became ready: tasks of the same priority take turns.
     since: u64,
     holds: u32,
 }
@@ -133,7 +133,7 @@ pub struct Kernel<'t> {
     /// The time of the next tick.
     edge: u64,
     turns: u64,
-    /// When the next interrupt comes.
+    /// The time of the next interrupt.
     interrupt: u64,
 }
 
@@ -201,7 +201,7 @@ impl<'t> Kernel<'t> {
             .unwrap_or(PLANS.len() - 1)
     }
 
-    /// A task is put on the list of those that are ready.
+    /// Adds a task to its ready list.
     fn listed(&mut self, task: usize) {
         self.turns += 1;
         self.tasks[task].since = self.turns;
@@ -224,7 +224,7 @@ impl<'t> Kernel<'t> {
         }
     }
 
-    /// Interrupts that are due: they run between two calls of the kernel.
+    /// Runs the interrupts that are due, between two calls of the kernel.
     fn interrupts(&mut self) {
         if self.port.now >= self.edge {
             self.edge += TICK_NS;
@@ -241,7 +241,7 @@ impl<'t> Kernel<'t> {
         if self.port.now >= self.interrupt {
             self.interrupt = self.port.now + 200_000 + self.random.below(9_000_000);
             if self.objects[DONE].items < self.objects[DONE].room {
-                self.put(DONE, id::QUEUE_SEND_FROM_ISR);
+                self.hook_of_object(DONE, id::QUEUE_SEND_FROM_ISR);
             } else {
                 self.port.hook(id::QUEUE_SEND_FROM_ISR_FAILED, &object_data(DONE));
             }
@@ -249,7 +249,7 @@ impl<'t> Kernel<'t> {
         self.switch();
     }
 
-    /// The present task does its next thing.
+    /// Runs the next step of the current task.
     pub fn step(&mut self) {
         self.interrupts();
         let task = self.current;
@@ -346,7 +346,7 @@ impl<'t> Kernel<'t> {
                 if is_mutex(object) {
                     self.disinherit(object);
                 }
-                self.put(object, id::QUEUE_SEND);
+                self.hook_of_object(object, id::QUEUE_SEND);
             }
             Call::Give(object) if OBJECTS[object].0 != QUEUE => self.port.hook(id::QUEUE_SEND_FAILED, &object_data(object)),
             Call::Give(object) => {
@@ -361,7 +361,7 @@ impl<'t> Kernel<'t> {
         self.tasks[self.current].state = State::Waiting(object);
     }
 
-    fn put(&mut self, object: usize, id: u8) {
+    fn hook_of_object(&mut self, object: usize, id: u8) {
         self.port.hook(id, &object_data(object));
         self.objects[object].items += 1;
         self.wake(object);
@@ -397,7 +397,7 @@ impl<'t> Kernel<'t> {
         }
     }
 
-    /// Nothing is to do until the next tick, or for several ticks.
+    /// Idles until the next tick, or for several ticks.
     fn idle(&mut self) {
         let wakes = self.tasks.iter().filter_map(|task| match task.state {
             State::Delayed(until) => Some(until),

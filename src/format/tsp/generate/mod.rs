@@ -1,8 +1,8 @@
 //! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
 //!
 //! A small FreeRTOS is simulated ([`kernel`]) in virtual time, with an application on it: hooks come in the order in which the real
-//! kernel calls them, each takes its time, and the tick count is incremented a little after the tick. [`port`] makes of the virtual
-//! time what the two fields of a packet say, and loses what real targets lose. Everything depends on the options alone.
+//! kernel calls them, each takes its time, and the tick count is incremented a little after the tick. [`port`] makes the two time fields
+//! from the virtual time, and loses the same packets as real targets. The capture depends on the options only.
 
 mod kernel;
 mod port;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use kernel::Kernel;
 use port::Port;
 
-/// What to generate.
+/// Options of a generated capture.
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateOptions {
     /// The capture ends with the packet that reaches this size, in bytes.
@@ -21,9 +21,9 @@ pub struct GenerateOptions {
     pub seed: u64,
     /// The timer within the tick.
     pub timer: TimerKind,
-    /// Whether the target stops its ticks while nothing is to do.
+    /// Whether the target stops its ticks while it is idle.
     pub is_tickless: bool,
-    /// What goes wrong on the way.
+    /// The damage to the capture.
     pub damage: Damage,
 }
 
@@ -48,19 +48,19 @@ pub enum TimerKind {
     Nothing,
 }
 
-/// What goes wrong between the target and the file.
+/// The damage between the target and the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing.
+    /// No damage.
     #[default]
     None,
     /// About once in 4 KiB, a burst of up to 40 bytes is missing.
     Bytes,
     /// About one bit in 8 KiB is flipped.
     Flips,
-    /// About once in 4096 packets, the target's FIFO overflows and up to 64 hooks are lost; the target tells of each later.
+    /// About once in 4096 packets, the target's FIFO overflows and up to 64 hooks are lost; the target reports each later.
     Fifo,
-    /// Every other time that it goes over a multiple of 256, the timer is read in two halves.
+    /// Every second time that the timer passes a multiple of 256, its halves are read before and after the carry.
     Torn,
 }
 
@@ -72,11 +72,11 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
     run(options, out, &mut |_| {})
 }
 
-/// The true time of each hook, in nanoseconds, as far as it is in the capture.
+/// A capture, and the true time of each hook in it, in nanoseconds.
 #[must_use]
 pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<u64>) {
     let (mut bytes, mut truth) = (Vec::new(), Vec::new());
-    // Memory does not fail.
+    // Writing to memory cannot fail.
     let _ = run(options, &mut bytes, &mut |time| truth.push(time));
     (bytes, truth)
 }

@@ -1,4 +1,4 @@
-//! What lies between a hook of the kernel and the file: the two time fields, the packet's number, the FIFOs, the line.
+//! From a hook of the kernel to the file: the two time fields, the packet's number, the FIFOs, the line.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ pub const TICK_NS: u64 = 1_000_000;
 /// How far the timer is ahead of the tick, where they are not in phase.
 const PHASE_NS: u64 = 412_000;
 
-/// The stream FIFO is emptied so often, in ticks; what was lost is told behind its content.
+/// How often the stream FIFO is emptied, in ticks. Losses are reported after its content.
 const DRAIN_TICKS: u64 = 10;
 
 /// Makes packets of hooks.
@@ -29,7 +29,7 @@ pub struct Port<'t> {
     pub now: u64,
     /// The kernel's tick count.
     pub tick: u64,
-    /// How many hooks are still lost, and the time fields of those that were.
+    /// The number of hooks that are still to be lost, and the time fields of those lost.
     losing: u64,
     lost: Vec<(u16, u16)>,
     last_drain: u64,
@@ -101,7 +101,7 @@ impl<'t> Port<'t> {
             }
             if self.tick >= self.last_drain + DRAIN_TICKS {
                 self.last_drain = self.tick;
-                self.tell_lost();
+                self.report_lost();
             }
         }
         // The high half was read before the carry, the low half after it.
@@ -113,7 +113,7 @@ impl<'t> Port<'t> {
         self.now += 960;
     }
 
-    fn tell_lost(&mut self) {
+    fn report_lost(&mut self) {
         for (tick, timer) in std::mem::take(&mut self.lost) {
             self.send(id::ERROR_STREAM_FIFO_FULL, tick, timer, &[]);
         }

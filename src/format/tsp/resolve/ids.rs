@@ -1,4 +1,4 @@
-//! The target's numbers, and what stands behind them in one session.
+//! From the target's numbers to the entities of one session.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,32 +6,32 @@ use std::sync::Arc;
 use super::super::record::{TASK_TYPE, TYPES, name_of};
 use crate::model::{Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind};
 
-/// Behind those of the 256 ids.
+/// The lane of low-power sleep, after those of the 256 ids.
 pub const LOW_POWER_LANE: usize = 256;
-/// Events of the kernel that belong to no object.
+/// The lane of kernel events that belong to no object.
 pub const KERNEL_LANE: usize = 257;
 const LANES: usize = 258;
 
-/// What the object lists tell.
-pub struct Names {
+/// The names from the object lists.
+pub struct ListedNames {
     by_type: Vec<Vec<Option<Arc<str>>>>,
 }
 
-impl Names {
-    /// Keeps the names of tasks, and those of objects that say something: the tracer calls all of them `Queue` or by their type.
-    pub fn new(told: &BTreeMap<(u8, u8), Vec<u8>>) -> Names {
+impl ListedNames {
+    /// Keeps the names of tasks, and names of objects that are not generic: the tracer names most objects `Queue` or by their type.
+    pub fn new(names: &BTreeMap<(u8, u8), Vec<u8>>) -> ListedNames {
         let mut by_type = vec![vec![None; 256]; TYPES];
-        for (&(type_number, number), name) in told {
+        for (&(type_number, number), name) in names {
             let name = String::from_utf8_lossy(name);
             let is_task = usize::from(type_number) == TASK_TYPE;
-            let says_nothing = name.is_empty() || !is_task && ["Queue", "Mutex", "Semaphore"].contains(&&*name);
+            let is_generic = name.is_empty() || !is_task && ["Queue", "Mutex", "Semaphore"].contains(&&*name);
             if let Some(place) = by_type.get_mut(usize::from(type_number)).and_then(|names| names.get_mut(usize::from(number)))
-                && !says_nothing
+                && !is_generic
             {
                 *place = Some(Arc::from(&*name));
             }
         }
-        Names { by_type }
+        ListedNames { by_type }
     }
 
     fn get(&self, type_number: usize, number: u8) -> Option<Arc<str>> {
@@ -39,13 +39,13 @@ impl Names {
     }
 }
 
-/// An object, and what its operations tell of it.
+/// An object, and its state as known from its operations.
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectState {
     pub id: ObjectId,
-    /// How many items it holds, if known.
+    /// The number of items in it, if known.
     pub level: Option<u32>,
-    /// Of a recursive mutex: who holds it, and how often that one has taken it.
+    /// The holder of a recursive mutex, and how often it has taken the mutex.
     pub held: Option<(Option<TaskId>, u32)>,
 }
 
@@ -62,7 +62,7 @@ impl Ids {
         Ids { session, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
     }
 
-    pub fn task(&mut self, number: u8, names: &Names, entities: &mut Entities) -> Option<TaskId> {
+    pub fn task(&mut self, number: u8, names: &ListedNames, entities: &mut Entities) -> Option<TaskId> {
         let place = &mut self.tasks[usize::from(number)];
         if place.is_none() {
             let name = names.get(TASK_TYPE, number);
@@ -77,7 +77,13 @@ impl Ids {
     }
 
     /// A queue-like object. `None` for a type that does not exist.
-    pub fn object(&mut self, type_number: u8, number: u8, names: &Names, entities: &mut Entities) -> Option<&mut ObjectState> {
+    pub fn object(
+        &mut self,
+        type_number: u8,
+        number: u8,
+        names: &ListedNames,
+        entities: &mut Entities,
+    ) -> Option<&mut ObjectState> {
         let place = &mut self.objects.get_mut(usize::from(type_number))?[usize::from(number)];
         if place.is_none() {
             let kind = match type_number {
@@ -94,7 +100,7 @@ impl Ids {
         place.as_mut()
     }
 
-    /// Whether there is such an object already.
+    /// Whether the object has an entity already.
     pub fn has_object(&self, type_number: u8, number: u8) -> bool {
         self.objects.get(usize::from(type_number)).is_some_and(|objects| objects[usize::from(number)].is_some())
     }
@@ -125,7 +131,7 @@ impl Ids {
         *place
     }
 
-    /// What is known of objects does not outlast a gap.
+    /// Discards the states of all objects, at a gap.
     pub fn forget_levels(&mut self) {
         for object in self.objects.iter_mut().flatten().flatten() {
             (object.level, object.held) = (None, None);
@@ -133,18 +139,18 @@ impl Ids {
     }
 }
 
-/// Names of events and values, kept because looking them up takes time.
+/// Frequent names of events and arguments, to avoid looking them up.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Words {
+pub struct CommonNames {
     pub data: Option<NameId>,
     pub ticks: Option<NameId>,
     pub ticks_skipped: Option<NameId>,
     pub type_number: Option<NameId>,
 }
 
-impl Words {
-    pub fn new(entities: &mut Entities) -> Words {
-        Words {
+impl CommonNames {
+    pub fn new(entities: &mut Entities) -> CommonNames {
+        CommonNames {
             data: entities.add_name("data"),
             ticks: entities.add_name("ticks"),
             ticks_skipped: entities.add_name("ticks skipped"),

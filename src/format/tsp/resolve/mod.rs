@@ -1,16 +1,16 @@
 //! Packets in file order → events of the common model.
 //!
-//! Here is everything with a memory: the clock ([`clock`]), the running number of packets, which task runs, the levels of objects.
-//! How the input is cut into parts has no influence: the last [`HEADROOM`] packets are held back until more have come.
+//! All state is here: the clock ([`clock`]), the packet numbers, the running task, the levels of objects. The events do not depend on
+//! the cuts: the last [`HEADROOM`] packets are held back until more have come.
 //!
-//! Packets that tell of events lost on the target come late, behind all that the target's FIFO held: where a capture has such, events
-//! are held back until what can still come has come, and a loss is put where its own time is.
+//! Packets that report events lost on the target come late, after all packets that were in the target's FIFO. If a capture has such
+//! packets, events are held back, so that each loss is placed at its own time.
 
 mod clock;
 mod events;
+mod facts;
 mod ids;
 mod losses;
-mod report;
 mod view;
 
 use std::cmp::Reverse;
@@ -22,20 +22,20 @@ use super::scan::{ScanFacts, Used};
 use super::timer::TimerOptions;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
-use clock::{Clock, Verdict};
-use events::Told;
-use ids::{Ids, Names, Words};
+use clock::{Clock, TimeStatus};
+use events::TimedPacket;
+use ids::{CommonNames, Ids, ListedNames};
 
-/// How many packets a loss on the target may come late: twice what its FIFO usually holds.
+/// By how many packets the report of a loss on the target may be late: twice the usual size of its FIFO.
 const HELD_PACKETS: usize = 4096;
 
-/// How many resets are believed.
+/// The limit of resets.
 const SESSIONS_LIMIT: u32 = 1 << 12;
 
-/// The packets of the object lists, whose numbers a saved measurement does not have.
+/// The number of object list packets, whose numbers are missing in a saved measurement.
 const LISTS: u8 = 6;
 
-/// What the first pass and the user tell of an input.
+/// The options for an input, and the facts from the first pass.
 pub struct Setup {
     pub core: u16,
     pub timer_options: TimerOptions,
@@ -43,11 +43,11 @@ pub struct Setup {
     pub facts: ScanFacts,
 }
 
-/// What the packets after a packet tell of it.
+/// What is known about a packet from its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hint {
     None,
-    /// The task was put on another list because its priority changed.
+    /// The task was moved to another list because its priority changed.
     Relisted,
     /// The queue is a mutex, of this type.
     Mutex(u8),
@@ -65,43 +65,43 @@ struct Held {
     is_restart: bool,
 }
 
-/// One input.
-struct Input {
+/// The resolver of one input.
+struct InputResolver {
     core: CoreId,
     clock: Clock,
-    names: Names,
+    names: ListedNames,
     used: Used,
     is_saved: bool,
     ids: Ids,
-    words: Words,
+    common_names: CommonNames,
     running: Option<TaskId>,
     sleeps: bool,
     session: u32,
     last_ns: u64,
     /// The last packets of the part before.
     carry: Vec<Packet>,
-    /// Where that part started.
+    /// The offset of that part in the input, in bytes.
     base: u64,
-    /// How many packets have been taken, but for those in `carry`.
-    taken: u64,
-    /// The number that the next packet must have.
+    /// The number of resolved packets.
+    resolved: u64,
+    /// The number of the next packet, if none is missing.
     expected: Option<u8>,
-    /// The packet before told of an error: its number may be used again.
+    /// Whether the packet before reported an error: its number may be used twice.
     after_error: bool,
     /// The packet before those in `carry`.
     previous: Option<Packet>,
-    /// The last packet told of a loss on the target.
+    /// The offset of the last packet, if it reported a loss on the target.
     ends_in_error: Option<u64>,
-    /// The damage before a packet, by its number.
+    /// The damage before a packet, with the packet's number.
     damage: VecDeque<(u64, LossNote)>,
-    /// The packets missing before one, by its number.
+    /// The packets missing before a packet, with its number.
     gaps: VecDeque<(u64, LossNote)>,
-    /// Losses on the target, by time: time, offset.
+    /// Losses on the target, the earliest first: time and offset.
     errors: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Whether there may be such at all.
+    /// Whether the input has any.
     has_errors: bool,
     held: VecDeque<Held>,
-    /// What is missing before the next event.
+    /// The losses before the next event.
     pending: Vec<LossNote>,
     /// The offset and the time of each hook, for tests.
     #[cfg(test)]
@@ -110,17 +110,17 @@ struct Input {
 
 /// Turns packets into events.
 pub(super) struct Resolver {
-    inputs: Vec<Input>,
+    inputs: Vec<InputResolver>,
     facts: Facts,
 }
 
 impl Resolver {
     pub(super) fn new(setups: Vec<Setup>, ledgers: &mut [Ledger]) -> Resolver {
-        let facts = report::facts(&setups);
+        let facts = facts::facts(&setups);
         for (setup, ledger) in setups.iter().zip(ledgers) {
             ledger.enter_unplaced(losses::LOST_NUMBER, setup.facts.lost_numbers);
         }
-        Resolver { inputs: setups.into_iter().map(Input::new).collect(), facts }
+        Resolver { inputs: setups.into_iter().map(InputResolver::new).collect(), facts }
     }
 
     /// The offset and the time of each hook of the first input so far.
@@ -140,7 +140,7 @@ impl Resolve for Resolver {
 
     fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
-        input.take_part(records, false, out);
+        input.resolve_part(records, false, out);
         self.facts.sessions = self.facts.sessions.max(input.session + 1);
     }
 
@@ -148,7 +148,7 @@ impl Resolve for Resolver {
         let Some(input) = self.inputs.get_mut(input) else { return };
         let mut none = Records::default();
         none.reset(input.base);
-        input.take_part(&mut none, true, out);
+        input.resolve_part(&mut none, true, out);
         input.end(out);
     }
 
@@ -163,23 +163,23 @@ impl Resolve for Resolver {
     }
 }
 
-impl Input {
-    fn new(setup: Setup) -> Input {
-        let timer = setup.facts.gathered.find(&setup.timer_options);
-        Input {
+impl InputResolver {
+    fn new(setup: Setup) -> InputResolver {
+        let timer = setup.facts.timer_counts.infer(&setup.timer_options);
+        InputResolver {
             core: CoreId(setup.core),
             clock: Clock::new(timer),
-            names: Names::new(&setup.facts.names),
+            names: ListedNames::new(&setup.facts.names),
             is_saved: setup.facts.is_saved,
             ids: Ids::new(0),
-            words: Words::default(),
+            common_names: CommonNames::default(),
             running: None,
             sleeps: false,
             session: 0,
             last_ns: 0,
             carry: Vec::new(),
             base: 0,
-            taken: 0,
+            resolved: 0,
             expected: None,
             after_error: false,
             previous: None,
@@ -196,10 +196,10 @@ impl Input {
         }
     }
 
-    /// Resolves what was held back and the next part, but for the packets that must wait for more.
-    fn take_part(&mut self, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
-        if self.words.data.is_none() {
-            self.words = Words::new(out.entities);
+    /// Resolves the packets held back and the next part, except the packets that must wait for more.
+    fn resolve_part(&mut self, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+        if self.common_names.data.is_none() {
+            self.common_names = CommonNames::new(out.entities);
         }
         self.account(records, out.ledger);
         let mut carry = std::mem::take(&mut self.carry);
@@ -213,9 +213,9 @@ impl Input {
         let packets = records.slots.get(start..).unwrap_or(&[]);
         let ready = if is_last { packets.len() } else { packets.len().saturating_sub(HEADROOM) };
         for index in 0..ready {
-            self.take(packets, index, out);
+            self.resolve_packet(packets, index, out);
         }
-        self.taken += ready as u64;
+        self.resolved += ready as u64;
         self.previous = ready.checked_sub(1).and_then(|last| packets.get(last)).copied().or(self.previous);
         carry.extend_from_slice(packets.get(ready..).unwrap_or(&[]));
         self.carry = carry;
@@ -223,7 +223,7 @@ impl Input {
 
     /// Enters the bytes of a part in the ledger, and notes its damage.
     fn account(&mut self, records: &Records, ledger: &mut Ledger) {
-        let before = self.taken + self.carry.len() as u64;
+        let before = self.resolved + self.carry.len() as u64;
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.packets().len() as u64;
         for bad in &records.bad {
@@ -237,7 +237,7 @@ impl Input {
         }
     }
 
-    /// Keeps what is damaged before a packet: one note of each kind, so that a flood of damage stays small.
+    /// Notes damage before a packet: one note of each kind, so that much damage takes little memory.
     fn note_damage(&mut self, number: u64, note: LossNote) {
         let mut same = self.damage.iter_mut().rev().take_while(|(before, _)| *before == number);
         match same.find(|(_, noted)| noted.kind == note.kind) {
@@ -246,27 +246,27 @@ impl Input {
         }
     }
 
-    /// Takes the next packet: its number, its time.
+    /// Resolves the next packet: checks its number and determines its time.
     #[inline]
-    fn take(&mut self, packets: &[Packet], index: usize, out: &mut Resolved<'_>) {
+    fn resolve_packet(&mut self, packets: &[Packet], index: usize, out: &mut Resolved<'_>) {
         let packet = &packets[index];
-        let number = self.taken + index as u64;
+        let number = self.resolved + index as u64;
         let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
         if self.is_saved && (id::PACKETID_ERROR..=id::ERROR_STOP).contains(&packet.id) {
-            // Made by the viewer, not sent.
+            // Written by the viewer, not sent.
             return out.ledger.enter(losses::HOST_MARK, offset, 0);
         }
         let mut is_restarted = false;
         if self.expected != Some(packet.packet_id) || self.after_error {
-            is_restarted = self.other_number(packet, number, offset, out.ledger);
+            is_restarted = self.check_number(packet, number, offset, out.ledger);
         }
         self.expected = Some(packet.packet_id.wrapping_add(1));
         if !packet.is_hook() {
-            return self.take_other(packet, number, offset, out);
+            return self.resolve_other(packet, number, offset, out);
         }
         self.ends_in_error = None;
-        let (time, verdict) = self.clock.time(packets, index, number, is_restarted && self.session + 1 < SESSIONS_LIMIT);
-        if verdict != Verdict::Sound && !self.note_verdict(verdict, number, offset, out.ledger) {
+        let (time, status) = self.clock.time(packets, index, number, is_restarted && self.session + 1 < SESSIONS_LIMIT);
+        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, out.ledger) {
             return;
         }
         #[cfg(test)]
@@ -275,11 +275,11 @@ impl Input {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,
         };
-        let is_restart = verdict == Verdict::Restart;
+        let is_restart = status == TimeStatus::Restart;
         self.pass(Held { packet: *packet, time, hint, number, offset, is_restart }, out);
     }
 
-    /// Passes a packet on, or holds it back where losses may still come that are earlier.
+    /// Emits a packet, or holds it back if earlier losses may still be reported.
     #[inline]
     fn pass(&mut self, held: Held, out: &mut Resolved<'_>) {
         if !self.has_errors {
@@ -287,20 +287,20 @@ impl Input {
         }
         self.held.push_back(held);
         if self.held.len() > HELD_PACKETS {
-            self.let_go(out);
+            self.release_oldest(out);
         }
     }
 
-    /// The task whose priority the packet before the packet at `index` changed.
+    /// The task whose priority was changed by the packet before the one at `index`.
     fn last_changed(&self, packets: &[Packet], index: usize) -> Option<u8> {
         let before = index.checked_sub(1).and_then(|before| packets.get(before)).or(self.previous.as_ref())?;
         let changes = matches!(before.id, id::TASK_PRIORITY_SET | id::TASK_PRIORITY_DISINHERIT);
         changes.then_some(before.data[0])
     }
 
-    /// A packet whose number is not the next one. Gives whether the numbers may have begun anew.
+    /// Handles a packet whose number is not the expected one. Returns whether the numbers may have restarted.
     #[cold]
-    fn other_number(&mut self, packet: &Packet, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
+    fn check_number(&mut self, packet: &Packet, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
         let is_error = matches!(packet.id, id::ERROR_STREAM_FIFO_FULL | id::ERROR_RECEIVE_FIFO_FULL);
         let Some(expected) = self.expected else {
             self.after_error = is_error;
@@ -322,9 +322,9 @@ impl Input {
         packet.packet_id < 64
     }
 
-    /// A packet that is no hook: it has no time, or one that the clock does not follow.
+    /// Handles a packet that was not sent by a hook: it has no time, or one that does not advance the clock.
     #[cold]
-    fn take_other(&mut self, packet: &Packet, number: u64, offset: u64, out: &mut Resolved<'_>) {
+    fn resolve_other(&mut self, packet: &Packet, number: u64, offset: u64, out: &mut Resolved<'_>) {
         match packet.id {
             id::ERROR_STREAM_FIFO_FULL => {
                 out.ledger.enter(losses::FIFO_FULL, offset, 1);
@@ -335,10 +335,10 @@ impl Input {
                 }
                 self.errors.push(Reverse((time, offset)));
                 if self.errors.len() > HELD_PACKETS {
-                    self.tell_errors(u64::MAX);
+                    self.add_errors(u64::MAX);
                 }
             }
-            // When the target lost a command of the host is of no weight.
+            // The exact time at which the target lost a command of the host is not important.
             id::ERROR_RECEIVE_FIFO_FULL => {
                 let time = self.clock.last_ns();
                 self.pass(Held { packet: *packet, time, hint: Hint::None, number, offset, is_restart: false }, out);
@@ -347,21 +347,21 @@ impl Input {
         }
     }
 
-    /// Enters what the clock says of a packet. False if the packet is left out.
+    /// Enters the status of a packet's time in the ledger. False if the packet is to be left out.
     #[cold]
-    fn note_verdict(&mut self, verdict: Verdict, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
-        match verdict {
-            Verdict::Sound => {}
-            Verdict::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
-            Verdict::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
-            Verdict::Held | Verdict::FalseStep => ledger.enter(losses::TIME_HELD, offset, 0),
-            Verdict::Restart => {
+    fn note_status(&mut self, status: TimeStatus, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
+        match status {
+            TimeStatus::AsRecorded => {}
+            TimeStatus::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
+            TimeStatus::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
+            TimeStatus::Held | TimeStatus::FalseStep => ledger.enter(losses::TIME_HELD, offset, 0),
+            TimeStatus::Restart => {
                 ledger.enter(losses::SESSION_RESTART, offset, 0);
-                // That packets are missing is part of the reset.
+                // The missing packets are part of the reset.
                 self.gaps.retain(|(before, _)| *before != number);
                 self.damage.retain(|(before, _)| *before != number);
             }
-            Verdict::Implausible => {
+            TimeStatus::Implausible => {
                 ledger.enter(losses::IMPLAUSIBLE_PACKET, offset, 1);
                 return false;
             }
@@ -369,16 +369,16 @@ impl Input {
         true
     }
 
-    /// The oldest packet that is held back has waited long enough.
-    fn let_go(&mut self, out: &mut Resolved<'_>) {
+    /// Emits the oldest packet that is held back.
+    fn release_oldest(&mut self, out: &mut Resolved<'_>) {
         if let Some(held) = self.held.pop_front() {
-            self.tell_errors(held.time);
+            self.add_errors(held.time);
             self.emit(&held, out);
         }
     }
 
-    /// The losses on the target up to a time are to be told before the next event.
-    fn tell_errors(&mut self, until: u64) {
+    /// Adds the losses on the target up to a time to those before the next event.
+    fn add_errors(&mut self, until: u64) {
         while let Some(&Reverse((time, offset))) = self.errors.peek() {
             if time > until {
                 return;
@@ -389,7 +389,7 @@ impl Input {
         }
     }
 
-    /// The event of a packet, behind what is missing before it.
+    /// Appends the losses before a packet, and its events.
     #[inline]
     fn emit(&mut self, held: &Held, out: &mut Resolved<'_>) {
         let &Held { ref packet, time, hint, number, offset, is_restart } = held;
@@ -404,13 +404,13 @@ impl Input {
             self.restart(time, out);
         }
         if !self.pending.is_empty() {
-            self.tell_gaps(time, out);
+            self.emit_losses(time, out);
         }
-        self.event(Told { packet, time, hint, offset }, out);
+        self.event(TimedPacket { packet, time, hint, offset }, out);
     }
 
     #[cold]
-    fn tell_gaps(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+    fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
             let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
             out.batch.losses.push(note);
@@ -430,12 +430,12 @@ impl Input {
         self.push(time, EventKind::SessionStart(self.session), out);
     }
 
-    /// Nothing comes any more.
+    /// Emits everything at the end of the input.
     fn end(&mut self, out: &mut Resolved<'_>) {
         while !self.held.is_empty() {
-            self.let_go(out);
+            self.release_oldest(out);
         }
-        self.tell_errors(u64::MAX);
+        self.add_errors(u64::MAX);
         for (_, note) in std::mem::take(&mut self.damage).into_iter().chain(std::mem::take(&mut self.gaps)) {
             add_note(&mut self.pending, note);
         }
@@ -444,12 +444,12 @@ impl Input {
             add_note(&mut self.pending, LossNote { kind: losses::TRACER_STOPPED, offset, bytes: 0, at_least_lost: 0 });
         }
         if !self.pending.is_empty() {
-            self.tell_gaps(Nanos(self.last_ns), out);
+            self.emit_losses(Nanos(self.last_ns), out);
         }
     }
 }
 
-/// Adds what is missing to what else is missing at the same place.
+/// Adds a loss to those at the same place.
 fn add_note(pending: &mut Vec<LossNote>, note: LossNote) {
     match pending.iter_mut().find(|pending| pending.kind == note.kind) {
         Some(pending) => merge_note(pending, note),
@@ -463,14 +463,15 @@ fn merge_note(one: &mut LossNote, other: LossNote) {
     one.at_least_lost = one.at_least_lost.saturating_add(other.at_least_lost);
 }
 
-/// What the neighbours of a packet tell of it. `changed` is the task whose priority the packet before changed.
+/// What is known about a packet from its neighbours. `changed` is the task whose priority the packet before changed.
 fn hint(packets: &[Packet], index: usize, changed: Option<u8>) -> Hint {
     let packet = &packets[index];
     let subject = packet.data[0];
     let following = packets.get(index + 1..).unwrap_or(&[]);
     match packet.id {
         id::MOVED_TASK_TO_READY_STATE => {
-            // The kernel lists a task anew when its priority was set or restored, and before it says that it inherits one.
+            // The kernel moves a task to another ready list after its priority was set or restored, and before the hook of an
+            // inheritance.
             let rest = match following {
                 [post, rest @ ..] if post.id == id::POST_MOVED_TASK_TO_READY_STATE => rest,
                 rest => rest,

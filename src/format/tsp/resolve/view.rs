@@ -1,12 +1,12 @@
-//! Packets as `dump` lists them: as they are, in file order, without judging or repairing anything.
+//! Packets as `dump` lists them: in file order, as recorded, without corrections.
 
 use super::super::decode::{Bad, Records, list_entries};
 use super::super::record::{Packet, id, name_of, type_name};
-use super::Input;
+use super::InputResolver;
 use crate::format::{FieldValue, RecordView};
 use crate::model::Ledger;
 
-impl Input {
+impl InputResolver {
     pub(super) fn dump_part(&self, records: &Records, ledger: &mut Ledger, out: &mut dyn FnMut(&RecordView<'_>) -> bool) {
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.packets().len() as u64;
@@ -69,7 +69,7 @@ fn list_text(records: &Records, packet: &Packet) -> String {
     entries.collect::<Vec<_>>().join(", ")
 }
 
-/// The data of a packet, by the meaning that its id gives to it.
+/// The data of a packet, by the meaning for its id.
 fn data_fields<'a>(packet: &'a Packet, fields: &mut Vec<(&'static str, FieldValue<'a>)>) {
     let byte = |index: usize| FieldValue::Uint(u64::from(packet.data[index]));
     match (packet.id, packet.data_len) {

@@ -1,8 +1,8 @@
-//! What is told of a recording beside its events: the clock and how sure it is, lengths that were learned, advice.
+//! The facts about a recording for the report: the clock and its evidence, inferred lengths, advice.
 
 use super::super::decode::is_open;
 use super::super::record::{OPEN, id, name_of};
-use super::super::timer::{Origin, PhaseFrom, Timer};
+use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
 use crate::format::{Detail, Facts};
 use crate::model::Rate;
@@ -11,7 +11,7 @@ pub fn facts(setups: &[Setup]) -> Facts {
     let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
     let mut facts = Facts { system: Some("FreeRTOS"), cores, sessions: 1, ..Facts::default() };
     let Some(setup) = setups.first() else { return facts };
-    let timer = setup.facts.gathered.find(&setup.timer_options);
+    let timer = setup.facts.timer_counts.infer(&setup.timer_options);
     let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000);
     let origin = if setup.timer_options.tick_hz.is_some() { "kernel ticks, given by an option" } else { "kernel ticks, assumed" };
     facts.clock = rate.map(|rate| (rate, origin));
@@ -19,10 +19,10 @@ pub fn facts(setups: &[Setup]) -> Facts {
     length_details(setup, &mut facts);
     let names = setup.facts.names.len();
     if names > 0 {
-        facts.details.push(detail("names", format!("{names} tasks and objects"), "told by object lists"));
+        facts.details.push(detail("names", format!("{names} tasks and objects"), "recorded in the capture: object lists"));
     } else {
         facts.hints.push(
-            "No object list is in the capture, so tasks and objects have no names; the target sends it when asked by the byte 0x97."
+            "The capture has no object list, so tasks and objects have no names; the target sends it when it receives the byte 0x97."
                 .to_owned(),
         );
     }
@@ -43,33 +43,33 @@ fn detail(name: &'static str, value: String, source: &str) -> Detail {
 fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
     let options = &setup.timer_options;
     if timer.period == 1 {
-        facts.details.push(detail("timer", "always 0: times are whole ticks".to_owned(), "seen"));
+        facts.details.push(detail("timer", "always 0: times are whole ticks".to_owned(), "inferred"));
         return;
     }
     let direction = if timer.is_down { "down" } else { "up" };
     let source = match options.is_down {
-        Some(_) => "--timer-dir".to_owned(),
+        Some(_) => "given by an option".to_owned(),
         None => format!("inferred: {} of {} neighbours of the same tick agree", timer.agreeing, timer.pairs),
     };
     facts.details.push(detail("timer direction", direction.to_owned(), &source));
-    let source = match timer.period_from {
-        Origin::Given => "--timer-max".to_owned(),
-        Origin::Seen => format!("inferred: the largest value is {}", timer.seen),
-        Origin::Rounded => format!("inferred: the largest value is {}, taken to be rounded", timer.seen),
+    let source = match timer.period_source {
+        PeriodSource::Given => "given by an option".to_owned(),
+        PeriodSource::Largest => format!("inferred: the largest value is {}", timer.largest),
+        PeriodSource::Rounded => format!("inferred: the largest value is {}, assumed to be rounded", timer.largest),
     };
     facts.details.push(detail("timer period", format!("{} counts a tick", timer.period), &source));
     let phase = f64::from(timer.phase) / f64::from(timer.period);
-    let source = match timer.phase_from {
-        PhaseFrom::Ticks => format!("inferred from {} tick hooks", timer.ticks),
-        PhaseFrom::Neighbours => format!("inferred from {} neighbours of the same tick", timer.pairs),
-        PhaseFrom::Nothing => "assumed".to_owned(),
+    let source = match timer.phase_source {
+        PhaseSource::Ticks => format!("inferred from {} tick hooks", timer.ticks),
+        PhaseSource::Neighbours => format!("inferred from {} neighbours of the same tick", timer.pairs),
+        PhaseSource::Assumed => "assumed".to_owned(),
     };
     facts.details.push(detail("timer phase", format!("{phase:.4} of a tick"), &source));
     if let Some(hz) = timer.timer_hz {
-        facts.details.push(detail("timer rate", format!("{hz} Hz"), "--timer-hz"));
+        facts.details.push(detail("timer rate", format!("{hz} Hz"), "given by an option"));
     }
     if timer.tick_modulus != 1 << 16 {
-        let source = if options.tick_modulus.is_some() { "--tick-mod" } else { "inferred from its falls" };
+        let source = if options.tick_modulus.is_some() { "given by an option" } else { "inferred from its falls" };
         facts.details.push(detail("tick count", format!("modulo {}", timer.tick_modulus), source));
     }
 }
@@ -82,7 +82,7 @@ fn length_details(setup: &Setup, facts: &mut Facts) {
             continue;
         }
         let name = name_of(id).map_or(String::new(), |name| format!(" ({name})"));
-        let source = if setup.lengths.is_given(id) { "--tsp-len" } else { "learned from the capture" };
+        let source = if setup.lengths.is_given(id) { "given by an option" } else { "inferred" };
         facts.details.push(detail("packet length", format!("id {id}{name}: {len} bytes of data"), source));
     }
 }
