@@ -79,7 +79,7 @@ fn two_sessions() -> Vec<u8> {
     capture
 }
 
-/// The target is asked what it is in the midst of the recording.
+/// The target sends TARGET_INFO in the middle of the recording.
 fn late_target_info() -> Vec<u8> {
     let mut capture = Vec::new();
     let mut target = encoder(small_config());
@@ -92,7 +92,7 @@ fn late_target_info() -> Vec<u8> {
     capture
 }
 
-/// Values for a record: each field another number that fits one byte; time goes on by itself.
+/// Values for a record: a different number that fits one byte for each field; time advances.
 pub fn values_of(kind: Kind, time: u64) -> Vec<Value<'static>> {
     let fields = kind.spec().fields.iter().enumerate();
     fields
@@ -146,7 +146,7 @@ fn unescaped_text() -> Vec<u8> {
     capture
 }
 
-/// A one-shot that is posted in time, one that is late, one that is disarmed, and one that comes again and again.
+/// A one-shot that is posted in time, one that is late, one that is disarmed, and one that is periodic.
 fn time_events() -> Vec<u8> {
     let config = Config::new(Sizes::default(), 740);
     let mut capture = Vec::new();

@@ -1,6 +1,6 @@
-//! Every record of captures given from outside, against the text that qspy printed of them.
+//! Compares every record of external captures with the text that qspy printed of them.
 //!
-//! `TRACECONV_QS_CAPTURES` names a folder with captures `NAME.bin` and texts `NAME.qspy.txt.gz`. Without it nothing is compared.
+//! `TRACECONV_QS_CAPTURES` names a folder with captures `NAME.bin` and texts `NAME.qspy.txt.gz`. Without it, nothing is compared.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::common::run::{Cut, Subject};
 use crate::qspy::{Said, records};
 
-/// Where captures from outside lie.
+/// The folder of external captures.
 pub fn folder() -> Option<PathBuf> {
     std::env::var_os("TRACECONV_QS_CAPTURES").map(PathBuf::from)
 }
@@ -20,10 +20,10 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// What may differ, and how often it did.
+/// The known differences, and how often each occurred.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Exceptions {
-    /// qspy prints the number of what gets its name only later in the stream.
+    /// qspy prints numbers of things whose names come later in the stream.
     pub named_later: usize,
     /// qspy adds one to the tick rate when it prints ARM, DISARM and REARM, and to the byte that says whether it was armed.
     pub one_too_many: usize,
@@ -67,7 +67,7 @@ fn compare(capture: &[u8], text: &str, name: &str) -> Exceptions {
     exceptions
 }
 
-/// The values of an application record as numbers where they are some, so that digits of a fraction do not matter.
+/// The values of an application record, as numbers if possible, so that the digits of a fraction do not matter.
 fn squeezed_values(line: &str) -> Vec<String> {
     let words = line.split_whitespace().map(|word| match word.parse::<f64>() {
         Ok(number) if word.contains(['.', 'e']) => format!("{:e}", (number * 1e6).round() / 1e6),
@@ -101,9 +101,9 @@ fn records_are_those_that_qspy_prints() {
     for entry in std::fs::read_dir(&folder).expect("TRACECONV_QS_CAPTURES names a folder") {
         let path = entry.expect("it can be listed").path();
         let Some(name) = path.to_str().and_then(|path| path.strip_suffix(".qspy.txt.gz")) else { continue };
-        let capture = std::fs::read(format!("{name}.bin")).expect("the capture lies beside its text");
+        let capture = std::fs::read(format!("{name}.bin")).expect("the capture is beside its text");
         let exceptions = compare(&capture, &text(&path), name);
-        println!("{name}: equal, but for {exceptions:?}");
+        println!("{name}: equal, except for {exceptions:?}");
         compared += 1;
     }
     assert!(compared > 0, "no text of qspy in {}", folder.display());

@@ -1,4 +1,4 @@
-//! Which inputs are taken for QS: every capture, also a piece out of its middle, and nothing else.
+//! Recognition of QS: every capture, also a piece from its middle, and nothing else.
 
 use traceconv::format::qs::generate::Damage;
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};

@@ -1,12 +1,12 @@
 //! QS captures, read and converted as a whole.
 //!
-//! - [`golden`]: captures under `testdata/` and the views that must come out of them;
-//! - [`compare`]: records against the text of the host program, which [`qspy`] reads;
-//! - [`meaning`]: what the trace shows, against what simple code computes straight from the records;
+//! - [`golden`]: captures under `testdata/` and their expected views;
+//! - [`compare`]: records, compared with the text of the host program, which [`qspy`] reads;
+//! - [`meaning`]: the content of the trace, compared with what simple code computes from the records;
 //! - [`properties`]: contracts that hold for any input;
-//! - [`detection`]: what is taken for QS.
+//! - [`detection`]: recognition of QS.
 //!
-//! All look at traces through [`reader`], which shares no code with the writer.
+//! All read traces with [`reader`], which shares no code with the writer.
 
 mod captures;
 #[path = "../common/mod.rs"]

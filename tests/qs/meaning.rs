@@ -1,4 +1,4 @@
-//! What the trace shows, against what simple code computes straight from the records.
+//! The content of the trace, compared with what simple code computes from the records.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::captures::{self, generated, without_frames};
 use crate::common::run::{Cut, Subject};
 use crate::reader::{Arg, Slice, Trace};
 
-/// What is compared of a record.
+/// The compared parts of a record.
 struct Seen {
     record: String,
     fields: BTreeMap<String, String>,
@@ -56,7 +56,7 @@ fn slices<'a>(trace: &'a Trace, end: &str) -> Vec<(String, &'a Slice)> {
 /// A step: begin and end, signal, state, result.
 type Step = (u64, u64, String, String, &'static str);
 
-/// The captures that the semantics are checked on: a generated one, and those given from outside that start with a reset.
+/// The captures that the semantics are checked on: a generated one, and external ones that start with a reset.
 fn whole_captures() -> Vec<(String, Vec<u8>)> {
     let mut all = vec![("generated".to_owned(), generated(100_000, 21, Damage::None))];
     if let Some(folder) = crate::compare::folder() {
@@ -73,7 +73,7 @@ fn whole_captures() -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn every_step_has_one_result_and_the_state_that_the_dispatch_tells() {
+fn every_step_has_one_result_and_the_state_of_the_dispatch() {
     for (name, capture) in whole_captures() {
         let trace = Subject::new("qs").convert(&capture, Cut::WHOLE).read();
         let records = records(&capture);
@@ -94,7 +94,7 @@ fn every_step_has_one_result_and_the_state_that_the_dispatch_tells() {
                     assert!(open.insert(object, begun).is_none(), "{name}: a step within a step");
                 }
                 "QEP_TRAN" | "QEP_INTERN_TRAN" | "QEP_IGNORED" => {
-                    let (begin, signal, state) = open.remove(&object).expect("a step ends that has begun");
+                    let (begin, signal, state) = open.remove(&object).expect("the step has begun");
                     let result = match seen.record.as_str() {
                         "QEP_TRAN" => "transition",
                         "QEP_INTERN_TRAN" => "internal",
@@ -203,7 +203,7 @@ fn nothing_pairs_across_a_gap() {
     let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
     let trace = conversion.read();
     let losses: Vec<_> = slices(&trace, "Losses");
-    let (_, loss) = losses.first().expect("the gap is shown");
+    let (_, loss) = losses.first().expect("the gap is drawn");
     assert_eq!(text(loss.args.get("at_least_lost")), text(Some(&Arg::Uint(gone.len() as u64))));
     let (start, end) = (loss.ts, loss.end().unwrap());
     for slice in trace.slices.iter().filter(|slice| !trace.path(slice.track).ends_with("Losses")) {
@@ -217,7 +217,7 @@ fn nothing_pairs_across_a_gap() {
 }
 
 #[test]
-fn counters_and_clock_are_as_asked_for() {
+fn counters_and_clock_are_as_given() {
     let mut subject = Subject::new("qs");
     subject.options = FormatOptions {
         own: vec![("qs-counter", OptionValue::Text("LOAD:0".into())), ("qs-tick-hz", OptionValue::Text("100".into()))],
@@ -225,7 +225,7 @@ fn counters_and_clock_are_as_asked_for() {
     };
     let capture = generated(100_000, 23, Damage::None);
     let conversion = subject.convert(&capture, Cut::WHOLE);
-    let (rate, source) = conversion.summary.facts.clock.expect("it is told");
+    let (rate, source) = conversion.summary.facts.clock.expect("it is reported");
     assert!((rate.hz() / 4_000_000.0 - 1.0).abs() < 0.001 && source.contains("measured"), "{} Hz, {source}", rate.hz());
     let trace = conversion.read();
     let counter = trace.counters.iter().find(|(track, _)| trace.path(**track).ends_with("LOAD:0")).expect("it is drawn");
@@ -238,25 +238,25 @@ fn counters_and_clock_are_as_asked_for() {
 }
 
 #[test]
-fn without_target_info_the_rest_is_read_all_the_same() {
+fn without_target_info_the_other_records_are_still_read() {
     let whole = generated(40_000, 24, Damage::None);
-    // Behind the start, where the target tells all about itself.
+    // After the start, where the target sends its description.
     let capture: Vec<u8> = whole.split_inclusive(|&byte| byte == 0x7E).skip(60).flatten().copied().collect();
     let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
     assert!(!conversion.summary.ledger.has_losses(), "{:?}", conversion.summary.ledger);
     let details = &conversion.summary.facts.details;
-    let sizes = details.iter().find(|detail| detail.name == "sizes").expect("they are told");
+    let sizes = details.iter().find(|detail| detail.name == "sizes").expect("they are reported");
     assert_eq!((sizes.value.as_str(), sizes.source.as_str()), ("T4O4F4S2E2Q1P2C4", "inferred from the records"));
     let trace = conversion.read();
     assert!(slices(&trace, "/steps").iter().any(|(path, _)| path.contains("/0x20000E08/")));
-    // A dictionary file gives it back its names.
+    // A dictionary file has its names.
     let mut subject = Subject::new("qs");
     let dictionary = b"-v812\nObj-Dic:\n4\n0x20000E08 Philo_inst[0]\n***\n";
     let file = OptionValue::File { path: "a.dic".to_owned(), bytes: dictionary[..].into() };
     subject.options = FormatOptions { own: vec![("qs-dict", file)], ..FormatOptions::default() };
     let conversion = subject.convert(&capture, Cut::WHOLE);
-    let version = conversion.summary.facts.details.iter().find(|detail| detail.name == "QP version").expect("it is told");
-    assert_eq!((version.value.as_str(), version.source.as_str()), ("8.1.2", "told by the dictionary file"));
+    let version = conversion.summary.facts.details.iter().find(|detail| detail.name == "QP version").expect("it is reported");
+    assert_eq!((version.value.as_str(), version.source.as_str()), ("8.1.2", "given by an option: the dictionary file"));
     assert!(slices(&conversion.read(), "/steps").iter().any(|(path, _)| path.contains("/Philo_inst[0]/")));
 }
 

@@ -57,14 +57,14 @@ fn every_record_of_every_configuration_comes_back() {
             assert_eq!(stored.kind, spec.kind, "{config:?}");
             let data = records.data_of(stored);
             let fields = layout.fields(stored.kind, data);
-            for (number, (field, value)) in spec.fields.iter().zip(values_of(spec.kind, 0x7D)).enumerate() {
+            for (field, value) in spec.fields.iter().zip(values_of(spec.kind, 0x7D)) {
                 if !(field.from..field.until).contains(&config.version) {
                     continue;
                 }
                 match (value, field.code) {
-                    (Value::Uint(value), _) => assert_eq!(fields.uint(number), value, "{} {}", spec.name, field.name),
-                    (Value::Bytes(bytes), Code::Text) => assert_eq!(fields.text(number), bytes, "{}", spec.name),
-                    (Value::Bytes(bytes), _) => assert_eq!(fields.rest(number), bytes, "{}", spec.name),
+                    (Value::Uint(value), _) => assert_eq!(fields.uint(field.field), value, "{} {:?}", spec.name, field.field),
+                    (Value::Bytes(bytes), Code::Text) => assert_eq!(fields.text(field.field), bytes, "{}", spec.name),
+                    (Value::Bytes(bytes), _) => assert_eq!(fields.rest(field.field), bytes, "{}", spec.name),
                 }
             }
             count += 1;
@@ -74,7 +74,7 @@ fn every_record_of_every_configuration_comes_back() {
 }
 
 #[test]
-fn sizes_are_found_out_from_the_records() {
+fn sizes_are_inferred_from_the_records() {
     for config in configs().filter(|config| config.version >= 650 && config.sizes.object > 1 && config.sizes.function > 1) {
         let mut encoder = Encoder::new(Layout::new(config));
         let mut evidence = Evidence::default();
@@ -132,7 +132,7 @@ fn cuts_do_not_show() {
     for damage in [Damage::None, Damage::Flips, Damage::Cuts] {
         check_parts(&generated(60_000, 11, damage), &[1, 13, 100, 1_000, 10_000]);
     }
-    // Longer than any frame, without a flag, and with flags but no sound frame.
+    // Longer than any frame, without a flag, and with flags but without a valid frame.
     let long = vec![0x55; 200_000];
     let noise: Vec<u8> = (0..200_000u32).map(|n| (n.wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
     let good = generated(3_000, 12, Damage::None);
@@ -205,7 +205,7 @@ proptest! {
                 Value::Uint(small @ 3..=10) => Value::Uint(small - object.min(small)),
                 value => value,
             }).collect();
-            // The kind of a query and the size of items must stay what they are.
+            // The kind of a query and the size of items must not change.
             let values = if matches!(spec.kind, Kind::QueryData | Kind::PeekData) { values_of(spec.kind, time) } else { values };
             if lost == 40 {
                 encoder.seq = encoder.seq.wrapping_add(3);

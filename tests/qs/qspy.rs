@@ -1,15 +1,15 @@
-//! Reads the text that the host program `qspy` prints, and says the same of our records: the two must be equal, line for line.
+//! Reads the text that the host program `qspy` prints, and prints our records in the same form: both must be equal, line by line.
 //!
-//! What qspy says wrongly, or could not know yet, is listed as an exception and counted.
+//! Wrong output of qspy, and names that it could not know yet, are listed as exceptions and counted.
 
 use std::collections::BTreeMap;
 
 use traceconv::format::{FieldValue, RecordView};
 
-/// A field's value: how it may be written. The first is by name where there is one.
+/// A field's value in its valid spellings. The first is by name, if there is one.
 type Spellings = Vec<String>;
 
-/// What one record says, in the words of qspy.
+/// A record, in the words of qspy.
 pub struct Said {
     /// Its fields, by their name.
     fields: BTreeMap<String, Spellings>,
@@ -177,7 +177,7 @@ impl Said {
             "TARGET_DONE" => format!("Trg-Done {}", self.get("command")),
             "RX_STATUS" => match own("status").parse::<u64>().ok()? {
                 0..128 => format!("Trg-Ack  {}", self.get("command")),
-                // An error's number is printed as that of a command where there is one.
+                // An error's number is printed as that of a command, if there is one.
                 status => match traceconv::format::qs::record::command_name(status as u8 & 0x7F) {
                     Some(name) => format!("Trg-ERR  {name}"),
                     None => format!("Trg-ERR  0x{:02X}", status & 0x7F),
@@ -297,7 +297,7 @@ pub struct Printed {
     pub text: String,
 }
 
-/// The records in a text of qspy, in order. What it prints of itself, and about frames that it refuses, is left out.
+/// The records in a text of qspy, in order. Its own messages, and those about rejected frames, are left out.
 pub fn records(text: &str) -> Vec<Printed> {
     let mut all = Vec::new();
     let body = text.lines().skip_while(|line| !line.contains("<COMMS>"));
@@ -334,7 +334,7 @@ impl Said {
             .collect()
     }
 
-    /// The line with one added to what qspy adds one to.
+    /// The line with one added to the same fields as by qspy.
     pub fn one_too_many(&self) -> Option<String> {
         if !self.record.starts_with("QF_TIMEEVT") {
             return None;
@@ -349,7 +349,7 @@ impl Said {
         Said { fields: fields.collect(), record: self.record.clone(), ticks: self.ticks }.line(false)
     }
 
-    /// Whether it holds a text that the target sends without escaping what it should.
+    /// Whether it has a text that the target does not escape correctly.
     pub fn has_unescaped_text(&self) -> bool {
         let has_text = self.record.ends_with("_DICT") || matches!(self.record.as_str(), "USER" | "ASSERT_FAIL");
         has_text && self.fields.values().flatten().any(|text| text.contains(['~', '}']))

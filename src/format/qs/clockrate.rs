@@ -1,26 +1,26 @@
-//! How fast the target's clock runs: measured from time events, whose ticks are told, against the frequency of the clock tick.
+//! The rate of the target's clock, measured from time events: their ticks are recorded, and the frequency of the tick is given.
 
 use rustc_hash::FxHashMap;
 
 use crate::model::Rate;
 
 use super::decode::verify;
-use super::record::Kind;
+use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use super::sessions::Sessions;
 
-/// So many time events must have been seen to be posted.
+/// The least number of posted time events.
 const SAMPLES_MIN: usize = 3;
 
-/// The middle half of all measurements must lie within this share of their median, in percent.
+/// The middle half of all measurements must be within this percentage of their median.
 const SPREAD_PERCENT: u64 = 10;
 
-/// What was measured.
+/// A measured clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// Units of the time stamps in one clock tick.
     pub units_per_tick: u64,
-    /// How many time events were measured.
+    /// The number of time events measured.
     pub samples: usize,
 }
 
@@ -34,10 +34,10 @@ struct Armed {
 /// Measures the units of the time stamps in a clock tick, from when a time event is armed to when it is posted.
 ///
 /// # Errors
-/// Why it cannot be told.
+/// Why it cannot be measured.
 pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, String> {
     let mut armed: FxHashMap<u64, Armed> = FxHashMap::default();
-    // The ticks, and the units that one of them took.
+    // The ticks, and the units of one tick.
     let mut samples: Vec<(u64, u64)> = Vec::new();
     // From one post to the next.
     let mut gaps: Vec<u64> = Vec::new();
@@ -60,15 +60,15 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
         let width = u32::from(layout.config.sizes.time) * 8;
         let mask = u32::MAX >> (32 - width.min(32));
         match record.kind {
-            Kind::TimeArm | Kind::TimeRearm if fields.uint(5) == 0 => {
-                let (ticks, interval) = (fields.uint(3), fields.uint(4));
-                armed.insert(fields.uint(1), Armed { at: fields.uint(0) as u32, ticks, interval });
+            Kind::TimeArm | Kind::TimeRearm if fields.uint(Field::Rate) == 0 => {
+                let (ticks, interval) = (fields.uint(Field::Ticks), fields.uint(Field::Interval));
+                armed.insert(fields.uint(Field::Te), Armed { at: fields.uint(Field::Time) as u32, ticks, interval });
             }
             Kind::TimeDisarm => {
-                armed.remove(&fields.uint(1));
+                armed.remove(&fields.uint(Field::Te));
             }
-            Kind::TimePost if fields.uint(4) == 0 => {
-                let (now, event) = (fields.uint(0) as u32, fields.uint(1));
+            Kind::TimePost if fields.uint(Field::Rate) == 0 => {
+                let (now, event) = (fields.uint(Field::Time) as u32, fields.uint(Field::Te));
                 gaps.extend(last_post.replace(now).map(|last: u32| u64::from(now.wrapping_sub(last) & mask)));
                 let Some(timer) = armed.get_mut(&event) else { continue };
                 if timer.ticks > 0 {
@@ -83,17 +83,17 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
             _ => {}
         }
     }
-    let measured = judge(samples)?;
+    let measured = measure_samples(samples)?;
     Ok(Measured { units_per_tick: refine(measured.units_per_tick, &gaps), ..measured })
 }
 
-/// Time events are posted by the clock tick itself, so from one post to another it is a whole number of ticks. A measure that is
-/// right within a few percent tells that number for short gaps; these make it better, and then longer ones tell.
+/// Time events are posted by the clock tick, so there is a whole number of ticks between posts. A measurement with an error of a few
+/// percent is enough to know this number for short gaps. These improve the measurement, so that longer gaps can be used.
 fn refine(units: u64, gaps: &[u64]) -> u64 {
     let mut units = units;
     for ticks_max in [4, 16, 64, 256, 1024] {
         let (mut sum, mut ticks, mut fitting, mut all) = (0u64, 0u64, 0u32, 0u32);
-        // Several may be posted by one tick: from the first of one to the first of another.
+        // One tick may post several: the gap is from the first of one tick to the first of another.
         let mut since_first = 0u64;
         for &gap in gaps {
             since_first = since_first.saturating_add(gap);
@@ -112,7 +112,7 @@ fn refine(units: u64, gaps: &[u64]) -> u64 {
                 ticks += whole;
             }
         }
-        // Otherwise something else makes the gaps, and they say nothing.
+        // Otherwise the gaps have another cause and cannot be used.
         if fitting >= 3 && fitting * 4 >= all * 3 && ticks > 0 {
             units = ((sum + ticks / 2) / ticks).max(1);
         }
@@ -120,12 +120,12 @@ fn refine(units: u64, gaps: &[u64]) -> u64 {
     units
 }
 
-fn judge(mut all: Vec<(u64, u64)>) -> Result<Measured, String> {
+fn measure_samples(mut all: Vec<(u64, u64)>) -> Result<Measured, String> {
     let count = all.len();
     if count < SAMPLES_MIN {
         return Err(format!("only {count} time events were both armed and posted"));
     }
-    // The first of the ticks is the next one that comes, not always a whole one. The more there are, the less that means.
+    // The first tick is not a whole one. The more ticks a time event has, the smaller the error from it.
     all.sort_unstable_by_key(|&(ticks, _)| std::cmp::Reverse(ticks));
     let mut samples: Vec<u64> = all.iter().take(SAMPLES_MIN.max(count / 2)).map(|&(_, units)| units).collect();
     samples.sort_unstable();
@@ -153,25 +153,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_between_posts_tell_the_tick() {
-        // Ticks of 100 000 units; the first measure is 3 % off.
+    fn the_tick_is_known_from_gaps_between_posts() {
+        // Ticks of 100 000 units; the first measurement has an error of 3 %.
         let gaps: Vec<u64> = [1u64, 2, 3, 5, 2, 9, 14, 40, 0, 100].iter().map(|ticks| ticks * 100_000 + ticks % 3 * 20).collect();
         assert!(refine(103_000, &gaps).abs_diff(100_000) < 10);
         assert!(refine(97_000, &gaps).abs_diff(100_000) < 10);
-        // Gaps that are no ticks leave it as it is.
+        // Gaps that are not whole ticks change nothing.
         assert_eq!(refine(100_000, &[150_000, 250_000, 149_000, 351_000]), 100_000);
     }
 
     #[test]
-    fn a_measure_must_agree_with_itself() {
-        let of = |units: &[u64]| judge(units.iter().map(|&units| (10, units)).collect());
+    fn measurements_must_agree() {
+        let of = |units: &[u64]| measure_samples(units.iter().map(|&units| (10, units)).collect());
         assert_eq!(of(&[99, 100, 101, 100]), Ok(Measured { units_per_tick: 100, samples: 4 }));
         assert!(of(&[50, 100, 200, 400]).unwrap_err().starts_with("a tick took"));
         assert!(of(&[100]).unwrap_err().starts_with("only 1"));
         assert!(of(&[0, 0, 0]).unwrap_err().contains("coarser"));
-        // Long ones tell more than short ones.
+        // Long ones have more weight than short ones.
         let mixed = vec![(1, 10), (1, 50), (2, 60), (2, 70), (20, 98), (30, 99), (40, 100)];
-        assert_eq!(judge(mixed), Ok(Measured { units_per_tick: 99, samples: 7 }));
+        assert_eq!(measure_samples(mixed), Ok(Measured { units_per_tick: 99, samples: 7 }));
     }
 
     #[test]

@@ -1,55 +1,56 @@
-//! Frames → records. Strict, and without state: what a frame means here depends on its bytes, those of its neighbours, and what the
-//! first pass found out about the whole.
+//! Frames → records. Strict and stateless: the result depends only on the bytes of a frame, those of its neighbours, and the facts of the
+//! first pass.
 //!
-//! A frame that adds up and is as long as its record must be is a record. One that adds up but is not, costs itself. One that does
-//! not add up is damage: neighbouring ones are one *run* of damage, of which [`super::repair`] may save something.
+//! A frame with a valid checksum and the length of its record is a record. A frame with a valid checksum and another length is lost
+//! alone. Neighbouring frames with wrong checksums are one *run* of damage, of which [`super::repair`] may repair records.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::format::{Decode, Part};
 use crate::frame::split::{self, Delimiters, MAX_FRAME_BYTES};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
 use super::layout::{Config, Fields, Layout, Length, RecordLayout};
-use super::record::{Code, Kind};
+use super::record::{Code, Field, Kind};
 use super::repair::{self, Piece};
 
-/// How many bytes of a run of damage are kept for people to look at.
+/// How many bytes of a run of damage are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 256;
 
-/// Why bytes are no record.
+/// Why bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bad {
-    /// The frame is none.
+    /// The frame is invalid.
     Body(BadBody),
     /// The input ends within it.
     Truncated,
-    /// A sound frame with an id that this version of QP does not have.
+    /// A valid frame with an id that this version of QP does not have.
     UnknownRecord,
-    /// A sound frame that is shorter or longer than its record.
+    /// A valid frame that is shorter or longer than its record.
     WrongLength,
-    /// A sound frame with a text that does not end where it should.
+    /// A valid frame with a text that does not end with the record.
     BadText,
-    /// A sound frame of an application record that does not consist of whole elements.
+    /// A valid frame of an application record that does not consist of whole elements.
     BadElements,
 }
 
 impl Bad {
-    /// The line of the ledger that it belongs to.
+    /// The kind of loss in the ledger.
     #[must_use]
     pub fn loss_kind(self) -> LossKind {
         let (code, text) = match self {
             Bad::Body(BadBody::Empty) => ("empty_frame", "a frame is empty"),
             Bad::Body(BadBody::TooShort) => ("short_frame", "a frame is too short"),
-            Bad::Body(BadBody::IllegalEscape) => ("illegal_escape", "a frame holds an escape that no target sends"),
-            Bad::Body(BadBody::Checksum) => ("bad_checksum", "a frame does not add up"),
-            Bad::Body(BadBody::ImpossibleId) => ("impossible_record", "a frame holds a record id that no target sends"),
+            Bad::Body(BadBody::IllegalEscape) => ("illegal_escape", "a frame has an invalid escape"),
+            Bad::Body(BadBody::Checksum) => ("bad_checksum", "a frame has a wrong checksum"),
+            Bad::Body(BadBody::ImpossibleId) => ("impossible_record", "a frame has a record id that no target sends"),
             Bad::Body(BadBody::Oversize) => ("oversize_frame", "a run of bytes without a flag is too long to be a frame"),
             Bad::Truncated => ("truncated_frame", "the input ends within a frame"),
-            Bad::UnknownRecord => ("unknown_record", "a frame holds a record that this version of QP does not have"),
-            Bad::WrongLength => ("wrong_length", "a record is not as long as the target's sizes make it"),
+            Bad::UnknownRecord => ("unknown_record", "a frame has a record that this version of QP does not have"),
+            Bad::WrongLength => ("wrong_length", "the length of a record does not fit the target's sizes"),
             Bad::BadText => ("bad_text", "a text in a record does not end where the record does"),
             Bad::BadElements => ("bad_elements", "an application record does not consist of whole elements"),
         };
@@ -57,18 +58,18 @@ impl Bad {
     }
 }
 
-/// A record and where its frame starts.
+/// A record and the place of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// Where its frame starts, in bytes from [`Records::base`].
     pub offset: u32,
-    /// Where its data start in [`Records::data`].
+    /// Where its data starts in [`Records::data`].
     pub start: u32,
     /// Its time stamp as sent; 0 without one.
     pub time: u32,
     /// The length of its data, in bytes.
     pub len: u16,
-    /// Which record.
+    /// The kind of record.
     pub kind: Kind,
     /// Its sequence number.
     pub seq: u8,
@@ -78,33 +79,33 @@ pub struct Stored {
     pub is_timed: bool,
 }
 
-/// Bytes that are no record: one sound frame, or a run of frames that are none.
+/// Bytes that are not a record: one valid frame, or a run of invalid frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// How many of [`Records::frames`] come before it.
+    /// The number of [`Records::frames`] before it.
     pub index: u32,
     /// Where it starts, in bytes from [`Records::base`].
     pub offset: u32,
     /// Its length in bytes, flags included.
     pub len: u32,
-    /// How many frames end in it.
+    /// The number of frames that end in it.
     pub frames: u32,
-    /// How many of them are more than an empty frame.
+    /// The number of these that are not empty.
     pub filled: u32,
-    /// What is wrong with it, or with the first of its frames.
+    /// Why it, or the first of its frames, is invalid.
     pub reason: Bad,
-    /// The sequence number, if the frame itself is sound.
+    /// The sequence number, if the frame is valid.
     pub seq: Option<u8>,
     /// Its first bytes (see [`KEPT_RAW_BYTES`]), in [`Records::data`].
     pub raw: TextRef,
 }
 
-/// A record that was saved from damage.
+/// A repaired record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repair {
     /// Where it starts in the input, in bytes.
     pub offset: u64,
-    /// How.
+    /// The kind of repair.
     pub kind: LossKind,
 }
 
@@ -115,23 +116,23 @@ pub struct Records {
     pub base: u64,
     /// The records, in file order.
     pub frames: Vec<Stored>,
-    /// What is none, in file order.
+    /// The bytes that are not records, in file order.
     pub damage: Vec<Damage>,
-    /// What was saved, in file order.
+    /// The repaired records, in file order.
     pub repairs: Vec<Repair>,
-    /// The data of the above, with some bytes to spare at the end so that fields can be loaded as whole words.
+    /// The data of the above, with spare bytes at the end so that fields can be loaded as whole words.
     pub data: Vec<u8>,
-    /// Bytes that became records, flags included.
+    /// The number of bytes that became records, flags included.
     pub ok_bytes: u64,
-    /// By number of `Plan::segments`, the index of the first record that belongs to it, in file order.
+    /// For each segment in the part: the index of its first record, and the number of the segment.
     pub segments: Vec<(u32, u32)>,
-    /// Whether the first damage goes on from the part before. Only runs longer than any frame are cut.
-    pub continues: bool,
-    /// Whether the last damage goes on in the next part.
-    pub goes_on: bool,
+    /// Whether the first damage continues from the part before. Only runs longer than any frame are cut.
+    pub continues_before: bool,
+    /// Whether the last damage continues in the next part.
+    pub continues_after: bool,
 }
 
-/// How many bytes there are to spare behind [`Records::data`].
+/// The number of spare bytes at the end of [`Records::data`].
 const SPARE_BYTES: usize = 64;
 
 impl Records {
@@ -143,10 +144,10 @@ impl Records {
         self.data.clear();
         self.segments.clear();
         self.ok_bytes = 0;
-        (self.continues, self.goes_on) = (false, false);
+        (self.continues_before, self.continues_after) = (false, false);
     }
 
-    /// The data of a record, without what may lie behind them.
+    /// The data of a record, without the bytes after it.
     #[inline]
     #[must_use]
     pub fn data_of(&self, stored: &Stored) -> &[u8] {
@@ -154,14 +155,14 @@ impl Records {
         self.data.get(start..start + usize::from(stored.len)).unwrap_or(&[])
     }
 
-    /// The fixed fields of a record, quick to read. Not for texts.
+    /// The fixed fields of a record, fast to read. Not for texts.
     #[inline]
     #[must_use]
     pub fn fields<'a>(&'a self, layout: &'a Layout, stored: &Stored) -> Fields<'a> {
         layout.fields(stored.kind, self.data.get(stored.start as usize..).unwrap_or(&[]))
     }
 
-    /// The bytes behind a reference into [`Records::data`]; empty for a foreign one.
+    /// The bytes that a reference into [`Records::data`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
         let start = text.start as usize;
@@ -169,12 +170,12 @@ impl Records {
     }
 }
 
-/// A stretch of the input in which the target sends in one way.
+/// A stretch of the input with one configuration of the target.
 #[derive(Clone, Debug)]
 pub struct Segment {
     /// Where it starts in the input, in bytes.
     pub start: u64,
-    /// How the target sends.
+    /// The layout of its records.
     pub layout: Arc<Layout>,
     /// The target session, from 0.
     pub session: u32,
@@ -194,7 +195,7 @@ impl Decoder {
         Decoder { segments }
     }
 
-    /// A decoder of a capture in which the target sends in one way throughout.
+    /// A decoder of a capture with one configuration.
     #[must_use]
     pub fn of(config: Config) -> Decoder {
         Decoder::new(vec![Segment { start: 0, layout: Arc::new(Layout::new(config)), session: 0 }])
@@ -208,7 +209,7 @@ impl Decoder {
         records
     }
 
-    /// Decodes the part `range` of `input` into `records`, whose memory is used again and whose content is forgotten.
+    /// Decodes the part `range` of `input` into `records`, whose memory is reused.
     pub fn records_into(&self, input: &[u8], range: Range<usize>, records: &mut Records) {
         records.reset(range.start as u64);
         let part_end = range.end.min(input.len());
@@ -216,7 +217,7 @@ impl Decoder {
         let first = self.segments.partition_point(|segment| segment.start <= range.start as u64).saturating_sub(1);
         let Some(segment) = self.segments.get(first) else { return };
         records.segments.push((0, first as u32));
-        let mut work = Work {
+        let mut decoder = PartDecoder {
             segments: &self.segments,
             current: first,
             layout: &segment.layout,
@@ -230,8 +231,22 @@ impl Decoder {
             last_seq: None,
             body: Vec::new(),
         };
-        work.enter_part();
-        work.run_through();
+        decoder.enter_part();
+        decoder.decode_part();
+    }
+}
+
+/// The decoders of a recording, by input.
+pub(super) struct Decoders(pub(super) Vec<Decoder>);
+
+impl Decode for Decoders {
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
+        match self.0.get(input) {
+            Some(decoder) => decoder.records_into(part.input, part.start..part.end, records),
+            None => *records = Records::default(),
+        }
     }
 }
 
@@ -241,8 +256,8 @@ fn next_start(segments: &[Segment], current: usize, base: usize) -> usize {
     start.saturating_sub(base)
 }
 
-/// The first safe cut at or after `at`: behind a frame that is sound by itself. In a run of damage that is longer than any frame it
-/// is behind any flag, and where there is none for as long, at `at` itself.
+/// The first safe cut at or after `at`: after a frame with a valid checksum. In a run of damage that is longer than any frame, the cut
+/// is after any flag, and if there is no flag for as long, at `at` itself.
 #[must_use]
 pub fn cut(input: &[u8], at: usize) -> usize {
     if at == 0 || at >= input.len() {
@@ -265,7 +280,7 @@ pub fn cut(input: &[u8], at: usize) -> usize {
 }
 
 /// Decoding of one part.
-struct Work<'a> {
+struct PartDecoder<'a> {
     segments: &'a [Segment],
     current: usize,
     layout: &'a Layout,
@@ -275,17 +290,17 @@ struct Work<'a> {
     base: usize,
     part: &'a [u8],
     records: &'a mut Records,
-    /// The frames of the present run of damage, with their flags.
+    /// The frames of the current run of damage, with their flags.
     run: Vec<Piece>,
-    /// The run is too long for anything in it to be saved.
+    /// Whether the run is too long to be repaired.
     run_is_long: bool,
-    /// The sequence number of the sound frame before, if the last frame was sound.
+    /// The sequence number of the last frame, if it was valid.
     last_seq: Option<u8>,
     body: Vec<u8>,
 }
 
-impl<'a> Work<'a> {
-    /// What is before the part: the frame before is sound, or the part begins within a long run of damage.
+impl<'a> PartDecoder<'a> {
+    /// Inspects the bytes before the part: the last frame is valid, or the part begins within a long run of damage.
     fn enter_part(&mut self) {
         if self.base == 0 {
             return;
@@ -295,12 +310,12 @@ impl<'a> Work<'a> {
             Some(Ok(())) => self.last_seq = self.body.first().copied(),
             _ => {
                 self.run_is_long = true;
-                self.records.continues = true;
+                self.records.continues_before = true;
             }
         }
     }
 
-    fn run_through(&mut self) {
+    fn decode_part(&mut self) {
         let part = self.part;
         // Frames are 11 bytes or more on average.
         self.records.frames.reserve(part.len() / 10);
@@ -326,12 +341,12 @@ impl<'a> Work<'a> {
             self.add_piece(at, part.len(), if is_long { Bad::Body(BadBody::Oversize) } else { Bad::Truncated });
         }
         if !self.run.is_empty() {
-            // A part ends behind a sound frame, with the input, or within a long run.
-            self.records.goes_on = self.base + part.len() < self.input.len();
-            self.run_is_long |= self.records.goes_on;
+            // A part ends after a valid frame, with the input, or within a long run.
+            self.records.continues_after = self.base + part.len() < self.input.len();
+            self.run_is_long |= self.records.continues_after;
             self.end_run(None);
         } else if self.records.frames.is_empty() && self.records.damage.is_empty() {
-            self.records.continues = false;
+            self.records.continues_before = false;
         }
         self.records.data.resize(self.records.data.len() + SPARE_BYTES, 0);
     }
@@ -347,7 +362,7 @@ impl<'a> Work<'a> {
         self.records.segments.push((saturate(self.records.frames.len()), saturate(self.current)));
     }
 
-    /// Stores the record of a short and sound frame without escapes. False for any other frame.
+    /// Stores the record of a short and valid frame without escapes. False for any other frame.
     #[inline]
     fn short_frame(&mut self, bytes: &[u8], at: usize, len: usize) -> bool {
         let rest = bytes.get(at..).unwrap_or(&[]);
@@ -373,15 +388,15 @@ impl<'a> Work<'a> {
         let Some(record) = self.layout.of_id(id) else { return false };
         let data_len = len - OVERHEAD_BYTES;
         let data = window.get(2..).unwrap_or(&[]);
-        let is_sound = match record.length {
+        let is_valid = match record.length {
             Length::Exact(exact) => usize::from(exact) == data_len,
-            _ => data.get(..data_len).is_some_and(|data| is_sound(self.layout, record, data)),
+            _ => data.get(..data_len).is_some_and(|data| is_valid(self.layout, record, data)),
         };
-        if !is_sound {
+        if !is_valid {
             return false;
         }
         let start = self.records.data.len();
-        // More than wanted at once, and then shorter: copies of a fixed length are quick.
+        // A copy of fixed length is fast; the excess is truncated.
         self.records.data.extend_from_slice(data);
         self.records.data.truncate(start + data_len);
         self.push(record, at, seq, id, start, data_len);
@@ -392,10 +407,8 @@ impl<'a> Work<'a> {
 
     #[inline]
     fn push(&mut self, record: &RecordLayout, at: usize, seq: u8, id: u8, start: usize, len: usize) {
-        let slot = record.slots[0];
-        let is_timed = record.is_timed;
-        let rest = self.records.data.get(start..).unwrap_or(&[]);
-        let time = if is_timed { super::layout::load(rest, 0, slot.width) as u32 } else { 0 };
+        let data = self.records.data.get(start..).unwrap_or(&[]);
+        let time = super::layout::load(data, 0, record.time_width) as u32;
         self.records.frames.push(Stored {
             offset: at as u32,
             start: start as u32,
@@ -404,11 +417,11 @@ impl<'a> Work<'a> {
             kind: record.kind,
             seq,
             id,
-            is_timed,
+            is_timed: record.time_width > 0,
         });
     }
 
-    /// Any frame, from `at` up to the flag at `flag`.
+    /// Decodes any frame, from `at` to the flag at `flag`.
     #[cold]
     fn any_frame(&mut self, at: usize, flag: usize) {
         let mut body = std::mem::take(&mut self.body);
@@ -448,14 +461,14 @@ impl<'a> Work<'a> {
         self.run.push(Piece { start: at, end, reason });
     }
 
-    /// A run of damage ended: before a sound frame with this sequence number, or with the part.
+    /// Ends a run of damage: before a valid frame with this sequence number, or with the part.
     fn end_run(&mut self, next_seq: Option<u8>) {
         let mut run = std::mem::take(&mut self.run);
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
         let (mut at, end) = (first.start, last.end);
-        let saved =
-            if self.run_is_long { Vec::new() } else { repair::save(self.part, &run, self.last_seq, next_seq, self.layout) };
-        for record in saved {
+        let repaired =
+            if self.run_is_long { Vec::new() } else { repair::repair(self.part, &run, self.last_seq, next_seq, self.layout) };
+        for record in repaired {
             let Ok(layout) = verify(self.layout, &record.body) else { continue };
             self.push_run(&run, at..record.start);
             self.store_body(&layout, &record.body, record.start);
@@ -470,7 +483,7 @@ impl<'a> Work<'a> {
         self.last_seq = None;
     }
 
-    /// Enters a stretch of a run as damage.
+    /// Stores a stretch of a run as damage.
     fn push_run(&mut self, run: &[Piece], range: Range<usize>) {
         if range.is_empty() {
             return;
@@ -507,10 +520,10 @@ fn saturate(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The layout of the record in a body that adds up.
+/// The layout of the record in a body with a valid checksum.
 ///
 /// # Errors
-/// Why it is no record after all.
+/// Why it is not a record.
 pub fn verify(layout: &Layout, body: &[u8]) -> Result<RecordLayout, Bad> {
     let (Some(&id), Some(data)) = (body.get(1), body.get(2..body.len().saturating_sub(1))) else {
         return Err(Bad::Body(BadBody::TooShort));
@@ -519,7 +532,7 @@ pub fn verify(layout: &Layout, body: &[u8]) -> Result<RecordLayout, Bad> {
     if u16::try_from(data.len()).is_err() {
         return Err(Bad::WrongLength);
     }
-    if is_sound(layout, record, data) {
+    if is_valid(layout, record, data) {
         return Ok(*record);
     }
     Err(match record.length {
@@ -529,30 +542,30 @@ pub fn verify(layout: &Layout, body: &[u8]) -> Result<RecordLayout, Bad> {
     })
 }
 
-/// Whether the data of a record are as long as they must be, and what is of any length ends where they do.
+/// Whether the data of a record has the right length, and its fields of variable length end with the data.
 #[inline]
-fn is_sound(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
+fn is_valid(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
     match record.length {
         Length::Exact(exact) => data.len() == usize::from(exact),
         Length::Text(fixed) => {
             data.get(usize::from(fixed)..).is_some_and(|text| memchr::memchr(0, text) == text.len().checked_sub(1))
         }
-        Length::Rest(fixed) => data.get(usize::from(fixed)..).is_some_and(|rest| is_rest_sound(layout, record, data, rest)),
+        Length::Rest(fixed) => data.get(usize::from(fixed)..).is_some_and(|rest| is_rest_valid(layout, record, data, rest)),
     }
 }
 
-fn is_rest_sound(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8]) -> bool {
+fn is_rest_valid(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8]) -> bool {
     let Config { sizes, version, .. } = layout.config;
     match record.kind {
         Kind::User => Elements::new(rest, sizes, version).all(|element| element.is_ok()),
         Kind::TargetInfo => super::info::TargetInfo::read(rest).is_some(),
         Kind::PeekData => {
             let fields = layout.fields(record.kind, data);
-            let (size, items) = (fields.uint(2), fields.uint(3));
+            let (size, items) = (fields.uint(Field::Size), fields.uint(Field::Items));
             matches!(size, 1 | 2 | 4) && rest.len() as u64 == size * items
         }
         Kind::QueryData => {
-            let query = layout.fields(record.kind, data).uint(1);
+            let query = layout.fields(record.kind, data).uint(Field::Query);
             let Some(fields) = query_fields(query, version) else { return false };
             let len = |code: &Code| usize::from(sizes.width(*code).unwrap_or(0));
             fields.iter().map(|(_, code)| len(code)).sum::<usize>() == rest.len()
@@ -561,13 +574,19 @@ fn is_rest_sound(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8
     }
 }
 
-/// What QUERY_DATA tells of a kind of object, in a version of QP; `None` for a kind that it does not have.
+/// The fields of QUERY_DATA for a kind of object, in a version of QP; `None` for a kind that the version does not have.
 #[must_use]
 pub fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str, Code)]> {
     use Code::{Function, Object, PoolCounter, QueueCounter, Signal, TimeCounter, U8, U16};
     const SM: &[(&str, Code)] = &[("obj", Object), ("state", Function)];
-    const TE: &[(&str, Code)] =
-        &[("te", Object), ("ao", Object), ("ticks", TimeCounter), ("interval", TimeCounter), ("sig", Signal(1)), ("flags", U8)];
+    const TE: &[(&str, Code)] = &[
+        ("te", Object),
+        ("ao", Object),
+        ("ticks", TimeCounter),
+        ("interval", TimeCounter),
+        ("sig", Signal(None)),
+        ("flags", U8),
+    ];
     Some(match (query, version >= 810) {
         (0 | 6, _) => SM,
         (1, true) => &[("prio", U8), ("used", U16), ("free", U16), ("min", U16)],

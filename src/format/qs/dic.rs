@@ -1,4 +1,4 @@
-//! Dictionary files, as `qspy` saves them: sizes, version and names.
+//! Dictionary files saved by `qspy`: sizes, version and names.
 //!
 //! Lines that begin with `-` are options of `qspy`; then come sections, each a title, the size of its keys, one row per name, and
 //! `***`.
@@ -6,7 +6,7 @@
 use super::layout::Sizes;
 use super::names::Names;
 
-/// What a dictionary file tells.
+/// The content of a dictionary file.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
     /// Letters and sizes.
@@ -30,7 +30,7 @@ impl Dictionary {
     /// Reads a file, in the form of QP 8 or the one before.
     ///
     /// # Errors
-    /// The line, counted from 1, and what is wrong with it.
+    /// The line, counted from 1, and the error.
     pub fn parse(file: &[u8]) -> Result<Dictionary, String> {
         let text = String::from_utf8_lossy(file);
         let mut dictionary = Dictionary::default();
@@ -41,7 +41,7 @@ impl Dictionary {
             if line.is_empty() {
                 continue;
             }
-            let fail = |what: &str| Err(format!("line {}: {what}: {line:?}", number + 1));
+            let fail = |error: &str| Err(format!("line {}: {error}: {line:?}", number + 1));
             let next = match line {
                 "Obj-Dic:" => Some(Section::Objects),
                 "Fun-Dic:" => Some(Section::Functions),
@@ -81,7 +81,7 @@ impl Dictionary {
                 self.sizes.extend(size.filter(|&size| size != 0).map(|size| (letter, size)));
                 size.is_some()
             }
-            // Dates, the kind of QP, and options for other things.
+            // Dates, the variant of QP, and other options.
             letter => letter.is_ascii_alphabetic(),
         }
     }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_have_their_line() {
         let of = |text: &str| Dictionary::parse(text.as_bytes()).unwrap_err();
         assert!(of("-v812\nhello\n").starts_with("line 2: neither"));
         assert!(of("Obj-Dic:\n4\n0xZZ name\n").starts_with("line 3: expected a key"));

@@ -9,13 +9,13 @@ pub enum Element<'a> {
     Int(i64),
     /// An unsigned number.
     Uint(u64),
-    /// A number that is meant to be read in hex, with this many digits.
+    /// A number to be shown in hex, with this number of digits.
     Hex(u64, u8),
     /// A number with a fraction.
     Float(f64),
     /// A value of one of the eight enumerations.
     Enum {
-        /// Which enumeration.
+        /// The enumeration.
         group: u8,
         /// The value.
         value: u8,
@@ -24,7 +24,7 @@ pub enum Element<'a> {
     Text(&'a [u8]),
     /// Bytes.
     Memory(&'a [u8]),
-    /// A signal, and the object whose signal it is (0: global).
+    /// A signal of an object (0: global).
     Signal {
         /// Its number.
         signal: u32,
@@ -40,7 +40,7 @@ pub enum Element<'a> {
 /// An element with its format byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Formatted<'a> {
-    /// The low half says what it is, the high half how it is meant to be shown.
+    /// The low half is the type, the high half the presentation.
     pub format: u8,
     /// The value.
     pub element: Element<'a>,
@@ -59,20 +59,20 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements in the data behind the time stamp, as a version of QP has them.
+    /// The elements in the data after the time stamp, for a version of QP.
     #[must_use]
     pub fn new(data: &'a [u8], sizes: Sizes, version: u16) -> Elements<'a> {
         Elements { rest: data, sizes, has_enums: version >= 720 }
     }
 
-    fn take(&mut self, len: usize) -> Result<&'a [u8], BadElement> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(BadElement)?;
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], BadElement> {
+        let (bytes, rest) = self.rest.split_at_checked(len).ok_or(BadElement)?;
         self.rest = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
     fn uint(&mut self, width: u8) -> Result<u64, BadElement> {
-        self.take(usize::from(width)).map(|bytes| load(bytes, 0, width))
+        self.bytes(usize::from(width)).map(|bytes| load(bytes, 0, width))
     }
 
     fn element(&mut self, format: u8) -> Result<Element<'a>, BadElement> {
@@ -89,13 +89,13 @@ impl<'a> Elements<'a> {
             7 => Element::Float(f64::from_bits(self.uint(8)?)),
             8 => {
                 let len = memchr::memchr(0, self.rest).ok_or(BadElement)?;
-                let text = self.take(len)?;
-                self.take(1)?;
+                let text = self.bytes(len)?;
+                self.bytes(1)?;
                 Element::Text(text)
             }
             9 => {
                 let len = self.uint(1)?;
-                Element::Memory(self.take(len as usize)?)
+                Element::Memory(self.bytes(len as usize)?)
             }
             10 => {
                 let signal = self.uint(self.sizes.signal)? as u32;
@@ -125,7 +125,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Appends an element as the target writes it. What does not fit the format byte is cut.
+/// Appends an element as the target writes it. Values that do not fit the format byte are truncated.
 pub fn append(formatted: Formatted<'_>, sizes: Sizes, out: &mut Vec<u8>) {
     let Formatted { format, element } = formatted;
     out.push(format);
@@ -135,15 +135,15 @@ pub fn append(formatted: Formatted<'_>, sizes: Sizes, out: &mut Vec<u8>) {
         7 | 13 | 14 => 8,
         _ => 4,
     };
-    let mut put = |value: u64, width: u8| {
+    let mut push = |value: u64, width: u8| {
         out.extend(value.to_le_bytes().into_iter().take(usize::from(width)));
     };
     match element {
-        Element::Int(value) => put(value.cast_unsigned(), width),
-        Element::Uint(value) | Element::Hex(value, _) => put(value, width),
-        Element::Float(value) if width == 4 => put(u64::from((value as f32).to_bits()), 4),
-        Element::Float(value) => put(value.to_bits(), 8),
-        Element::Enum { value, .. } => put(u64::from(value), 1),
+        Element::Int(value) => push(value.cast_unsigned(), width),
+        Element::Uint(value) | Element::Hex(value, _) => push(value, width),
+        Element::Float(value) if width == 4 => push(u64::from((value as f32).to_bits()), 4),
+        Element::Float(value) => push(value.to_bits(), 8),
+        Element::Enum { value, .. } => push(u64::from(value), 1),
         Element::Text(text) => {
             out.extend(text.iter().copied().filter(|&byte| byte != 0));
             out.push(0);
@@ -154,11 +154,11 @@ pub fn append(formatted: Formatted<'_>, sizes: Sizes, out: &mut Vec<u8>) {
             out.extend_from_slice(bytes);
         }
         Element::Signal { signal, object } => {
-            put(u64::from(signal), sizes.signal);
-            put(object, sizes.object);
+            push(u64::from(signal), sizes.signal);
+            push(object, sizes.object);
         }
-        Element::Object(address) => put(address, sizes.object),
-        Element::Function(address) => put(address, sizes.function),
+        Element::Object(address) => push(address, sizes.object),
+        Element::Function(address) => push(address, sizes.function),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Records → bytes. What tests and generated captures are made of.
+//! Records → bytes, for tests and generated captures.
 
 use super::frame;
 use super::layout::Layout;
@@ -7,14 +7,14 @@ use super::record::{Code, Kind};
 /// A field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A number; what does not fit the field's width is cut.
+    /// A number; truncated to the field's width.
     Uint(u64),
-    /// The bytes of a text, without its zero, or whatever else stands at a record's end.
+    /// The bytes of a text without its zero, or of the rest of a record.
     Bytes(&'a [u8]),
 }
 
 /// Appends the data of a record. `values` are those of all its fields by the table; those of fields that the version does not send
-/// are left out.
+/// are ignored.
 pub fn data(kind: Kind, values: &[Value<'_>], layout: &Layout, out: &mut Vec<u8>) {
     let version = layout.config.version;
     for (field, value) in kind.spec().fields.iter().zip(values) {
@@ -37,7 +37,7 @@ pub fn data(kind: Kind, values: &[Value<'_>], layout: &Layout, out: &mut Vec<u8>
 /// Appends the frames of a target, numbered one after the other.
 #[derive(Clone, Debug)]
 pub struct Encoder {
-    /// How the target sends.
+    /// The layout of its records.
     pub layout: Layout,
     /// The sequence number of the frame before; that of the first is 1.
     pub seq: u8,
@@ -51,7 +51,7 @@ impl Encoder {
         Encoder { layout, seq: 0, scratch: Vec::new() }
     }
 
-    /// Appends the frame of a record whose id the table tells.
+    /// Appends the frame of a record with its id from the table.
     pub fn record(&mut self, kind: Kind, values: &[Value<'_>], out: &mut Vec<u8>) {
         self.with_id(kind, kind.spec().id, values, out);
     }
@@ -64,7 +64,7 @@ impl Encoder {
         self.with_id(kind, kind.spec().id, values.get(..count).unwrap_or(&[]), out);
     }
 
-    /// Appends the frame of a record under an id of its own, as application records have it.
+    /// Appends the frame of a record with another id, for application records.
     pub fn with_id(&mut self, kind: Kind, id: u8, values: &[Value<'_>], out: &mut Vec<u8>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();

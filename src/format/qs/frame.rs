@@ -8,26 +8,26 @@ use crate::frame::split::MAX_FRAME_BYTES;
 
 use super::record::IDS_END;
 
-/// Ends every frame and occurs nowhere else, but for a fault of the target: see [`join_unescaped`].
+/// Ends every frame and occurs nowhere else, except by a fault of the target: see [`join_unescaped`].
 pub const FLAG: u8 = 0x7E;
-/// The next byte is to be combined with [`ESCAPE_XOR`].
+/// The next byte is the XOR of the original byte and [`ESCAPE_XOR`].
 pub const ESCAPE: u8 = 0x7D;
-/// What an escaped byte was combined with.
+/// The XOR of an escaped byte and the original byte.
 pub const ESCAPE_XOR: u8 = 0x20;
 
 /// Sequence number, record id and checksum.
 pub const OVERHEAD_BYTES: usize = 3;
 
-/// Why a frame is none.
+/// Why a frame is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadBody {
     /// Two flags with nothing between them.
     Empty,
     /// Fewer than three bytes.
     TooShort,
-    /// An escape byte followed by something that is never escaped.
+    /// An escape byte followed by a byte that is never escaped.
     IllegalEscape,
-    /// Its bytes do not add up.
+    /// The sum of its bytes is wrong.
     Checksum,
     /// An id that no target sends.
     ImpossibleId,
@@ -35,7 +35,7 @@ pub enum BadBody {
     Oversize,
 }
 
-/// A mask of as many bytes as wanted lies at the right distance from the middle.
+/// A mask of N bytes starts N bytes before the middle.
 static MASK: [u8; 2 * WINDOW_MAX] = {
     let mut mask = [0; 2 * WINDOW_MAX];
     let mut index = 0;
@@ -48,7 +48,7 @@ static MASK: [u8; 2 * WINDOW_MAX] = {
 
 const WINDOW_MAX: usize = 64;
 
-/// Whether the first `len` bytes of a window, `len` at most `N`, are a body that needs no unescaping and adds up.
+/// Whether the first `len` bytes of a window, `len` at most `N`, are a body without escapes and with a valid checksum.
 ///
 /// Without a branch for each byte: the loop becomes a few vector instructions.
 #[inline]
@@ -71,10 +71,10 @@ pub fn sum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |sum: u8, &byte| sum.wrapping_add(byte))
 }
 
-/// Unescapes a frame, given without its flag, and checks it. `body` is where it is unescaped to, as far as it goes.
+/// Unescapes a frame, given without its flag, into `body`, and checks it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it is invalid. `body` is then incomplete.
 pub fn unescape(frame: &[u8], body: &mut Vec<u8>) -> Result<(), BadBody> {
     body.clear();
     if frame.is_empty() {
@@ -99,7 +99,7 @@ pub fn unescape(frame: &[u8], body: &mut Vec<u8>) -> Result<(), BadBody> {
 /// Checks a body.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it is invalid.
 pub fn check(body: &[u8]) -> Result<(), BadBody> {
     match body {
         [] => Err(BadBody::Empty),
@@ -113,19 +113,19 @@ pub fn check(body: &[u8]) -> Result<(), BadBody> {
 /// Appends a frame.
 pub fn append(seq: u8, id: u8, data: &[u8], out: &mut Vec<u8>) {
     let checksum = !seq.wrapping_add(id).wrapping_add(sum(data));
-    let mut put = |byte: u8| match byte {
+    let mut push = |byte: u8| match byte {
         FLAG | ESCAPE => out.extend([ESCAPE, byte ^ ESCAPE_XOR]),
         _ => out.push(byte),
     };
-    put(seq);
-    put(id);
-    data.iter().copied().for_each(&mut put);
-    put(checksum);
+    push(seq);
+    push(id);
+    data.iter().copied().for_each(&mut push);
+    push(checksum);
     out.push(FLAG);
 }
 
-/// Pieces of a frame that the target broke: it writes texts without escaping them, so a `~` in one looks like a flag, and a `}`
-/// like an escape. Puts them together again as if they had been meant so; whether it adds up is to be checked.
+/// Joins the pieces of a frame that the target broke: it writes texts without escaping them, so a `~` in one looks like a flag, and a
+/// `}` like an escape. The checksum is not checked.
 pub fn join_unescaped<'a>(pieces: impl Iterator<Item = &'a [u8]>, body: &mut Vec<u8>) {
     body.clear();
     for (number, piece) in pieces.enumerate() {
@@ -146,8 +146,8 @@ pub fn join_unescaped<'a>(pieces: impl Iterator<Item = &'a [u8]>, body: &mut Vec
     }
 }
 
-/// The frame that ends before `end`, a position behind a flag: its bytes without the flag. `None` if there is no flag there, or no
-/// start within reach.
+/// The frame that ends before `end`, a position after a flag: its bytes without the flag. `None` if there is no flag, or no start
+/// within reach.
 #[must_use]
 pub fn frame_before(input: &[u8], end: usize) -> Option<&[u8]> {
     let (flag, before) = input.get(..end)?.split_last()?;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_are_recognised() {
         let mut body = Vec::new();
         let mut of = |frame: &[u8]| unescape(frame, &mut body);
         assert_eq!(of(&[]), Err(BadBody::Empty));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_were_not_escaped_are_put_together() {
+    fn texts_that_were_not_escaped_are_joined() {
         let mut body = Vec::new();
         join_unescaped([&b"a}b"[..], b"", b"c\x7d\x5ed"].into_iter(), &mut body);
         assert_eq!(body, b"a}b~~c~d");

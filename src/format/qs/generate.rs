@@ -1,8 +1,8 @@
 //! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
 //!
 //! A small pre-emptive kernel is simulated with dining philosophers on it: a table and some philosophers, all active objects,
-//! driven by time events. Queues, pools, priorities and records follow the rules of the real framework, in its order. Everything
-//! depends on the options alone, and memory does not grow with the size.
+//! driven by time events. Queues, pools, priorities and records follow the rules of the real framework, in its order. The
+//! capture depends on the options only, and memory does not grow with the size.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -12,16 +12,16 @@ use super::info::TargetInfo;
 use super::layout::{Config, Layout, Sizes};
 use super::record::Kind;
 
-/// What to generate.
+/// Options of a generated capture.
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateOptions {
     /// The capture ends with the frame that reaches this size, in bytes.
     pub bytes: u64,
     /// Another seed is another run of the same firmware.
     pub seed: u64,
-    /// How the target sends.
+    /// The target's configuration.
     pub config: Config,
-    /// What goes wrong on the way.
+    /// The damage to the capture.
     pub damage: Damage,
 }
 
@@ -31,10 +31,10 @@ impl Default for GenerateOptions {
     }
 }
 
-/// What goes wrong between the target and the file.
+/// The damage between the target and the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing.
+    /// No damage.
     #[default]
     None,
     /// About one bit in 8 KiB is flipped.
@@ -68,7 +68,7 @@ const TOP: u64 = 0x0800_1331;
 const SERVING: u64 = 0x0800_0E45;
 const TABLE_ACTIVE: u64 = 0x0800_0D19;
 
-/// States of a philosopher, and the functions that stand for them.
+/// The states of a philosopher, and their functions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Thinking,
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// An event in a queue: its signal, who it is about, and its pool (0: none).
+/// An event in a queue: its signal, its subject, and its pool (0: none).
 #[derive(Clone, Copy)]
 struct Event {
     signal: u64,
@@ -136,7 +136,7 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// The target, and what it has sent.
+/// The target, and the bytes that it has sent.
 struct Target {
     encoder: Encoder,
     bytes: Vec<u8>,
@@ -177,7 +177,7 @@ impl Target {
         }
     }
 
-    /// Sends a record of fixed fields. A time stamp, if it has one, is the first number and is put in here.
+    /// Sends a record of fixed fields. A time stamp, if it has one, is the first number and is set here.
     fn send(&mut self, kind: Kind, numbers: &[u64]) {
         let mut all = [0u64; 8];
         all.iter_mut().zip(numbers).for_each(|(to, &from)| *to = from);
@@ -286,7 +286,7 @@ impl Target {
         self.send(Kind::TimeArm, &[0, time_event(number), object(number), ticks, 0, 0]);
     }
 
-    /// The clock ticks, and what is ready runs until nothing is.
+    /// One clock tick: all ready objects run.
     fn tick(&mut self) {
         self.ticks += 1;
         self.now = self.now.max(self.ticks * TICK_UNITS);
@@ -311,7 +311,7 @@ impl Target {
         }
     }
 
-    /// What is ready and of higher priority than `floor` runs, the highest first.
+    /// Runs the ready objects of a higher priority than `floor`, the highest first.
     fn run_above(&mut self, floor: u64) {
         loop {
             let ready = (0..=PHILOSOPHERS).filter(|&number| self.queues.get(number).is_some_and(|queue| !queue.is_empty()));
@@ -355,7 +355,7 @@ impl Target {
         self.send(Kind::PoolPut, &[0, POOL, self.pool_free]);
     }
 
-    /// Takes the oldest event and answers it.
+    /// Takes the oldest event and handles it.
     fn step(&mut self, number: usize) {
         let Some(queue) = self.queues.get_mut(number) else { return };
         let Some(event) = queue.pop_front() else { return };
@@ -468,7 +468,7 @@ impl Target {
         self.status(number, "eating  ");
     }
 
-    /// Damages what is about to be written.
+    /// Damages the bytes that are about to be written.
     fn damage(&mut self, damage: Damage) {
         match damage {
             Damage::Flips => {

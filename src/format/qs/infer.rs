@@ -1,28 +1,28 @@
-//! Sizes and version of a target that does not tell them, found out from how long its records are.
+//! Inference of the sizes and the version from the lengths of records, if the target did not send them.
 //!
-//! For every combination of sizes the records are counted whose length fits. Of all real captures exactly one combination fits all
-//! records, but for sizes that occur in none of them.
+//! For every combination of sizes, the records whose length fits are counted. In all real captures, exactly one combination fits all
+//! records, except for sizes that no record contains.
 
 use super::decode::verify;
 use super::layout::{Config, Layout, Length, Sizes};
 use super::record::{Code, IDS_END, SPECS, Spec};
 
-/// Longer records say nothing: they have texts in them.
+/// Longer records are not evidence: they contain texts.
 pub const LENGTHS: usize = 48;
 
-/// How many records of each id are kept whole.
+/// The number of records of each id that are kept whole.
 pub const SAMPLES: usize = 4;
 
-/// The length in bytes of a record of which a sample is kept, at most.
+/// The largest length of such a record, in bytes.
 pub const SAMPLE_BYTES_MAX: usize = 256;
 
-/// How long records are, by id.
+/// The lengths of records, by id.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     counts: Vec<[u32; LENGTHS]>,
     /// Whole bodies: sequence number, id, data, checksum.
     samples: Vec<Vec<Box<[u8]>>>,
-    /// How many sound frames were looked at.
+    /// The number of valid frames inspected.
     pub frames: u64,
 }
 
@@ -33,21 +33,21 @@ impl Default for Evidence {
     }
 }
 
-/// What was found out.
+/// An inferred configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inferred {
     /// Sizes, version and user base.
     pub config: Config,
-    /// The letters of the sizes that no record shows.
+    /// The letters of the sizes that no record contains.
     pub open: Vec<char>,
-    /// How many records fit, and how many there are.
+    /// The number of records that fit.
     pub fitting: u64,
-    /// See `fitting`.
+    /// The number of all records.
     pub all: u64,
 }
 
 impl Evidence {
-    /// Takes a sound frame's body.
+    /// Adds the body of a valid frame.
     pub fn add(&mut self, body: &[u8]) {
         let Some(&id) = body.get(1) else { return };
         let (Some(counts), Some(samples)) = (self.counts.get_mut(usize::from(id)), self.samples.get_mut(usize::from(id))) else {
@@ -62,7 +62,7 @@ impl Evidence {
         }
     }
 
-    /// Adds what another part of the input shows, further back.
+    /// Adds the evidence of a later part of the input.
     pub fn merge(&mut self, other: &Evidence) {
         self.frames += other.frames;
         for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -73,7 +73,7 @@ impl Evidence {
         }
     }
 
-    /// Whether all records have ids that the host sends, and are not what a target would send under them.
+    /// Whether all records have ids of the host, and most do not fit the target's records with these ids.
     #[must_use]
     pub fn is_from_host(&self) -> bool {
         let ids: Vec<usize> = (0..self.counts.len()).filter(|&id| self.samples.get(id).is_some_and(|s| !s.is_empty())).collect();
@@ -81,10 +81,10 @@ impl Evidence {
         is_host && self.infer(None, None).is_none_or(|inferred| inferred.fitting * 2 < inferred.all)
     }
 
-    /// The best configuration. `sizes` or `version`, if given, are taken as they are. `None` without any record.
+    /// The best configuration. `sizes` and `version` are used if given. `None` without any record.
     #[must_use]
     pub fn infer(&self, sizes: Option<Sizes>, version: Option<u16>) -> Option<Inferred> {
-        // From what is most to what is least likely; the first of those that fit equally well is taken.
+        // The most likely first: of those that fit equally well, the first is used.
         const VERSIONS: [u16; 7] = [740, 815, 719, 694, 650, 600, 583];
         let versions = version.as_ref().map_or(&VERSIONS[..], std::slice::from_ref);
         let mut best: Option<Inferred> = None;
@@ -110,27 +110,27 @@ impl Evidence {
                     .0
             }
         };
-        let shows = |letter: char| fixed.iter().any(|shape| shape.counts_of(letter) > 0);
-        let open = Sizes::LETTERS.into_iter().filter(|&letter| letter != 'B' && !shows(letter)).collect();
+        let has = |letter: char| fixed.iter().any(|shape| shape.counts_of(letter) > 0);
+        let open = Sizes::LETTERS.into_iter().filter(|&letter| letter != 'B' && !has(letter)).collect();
         let config = Config::new(sizes, version);
         let layout = Layout::new(config);
         let mut fitting: u64 = fixed.iter().map(|shape| shape.fitting(&sizes)).sum();
-        // Records of any length: a share of them, as far as samples tell.
+        // Records of variable length: the share of the samples that is valid.
         for (id, (samples, counts)) in self.samples.iter().zip(&self.counts).enumerate() {
             let is_fixed = layout.of_id(id as u8).is_some_and(|record| matches!(record.length, Length::Exact(_)));
             if !is_fixed && !samples.is_empty() {
                 let count: u64 = counts.iter().map(|&count| u64::from(count)).sum::<u64>().max(1);
-                let sound = samples.iter().filter(|body| verify(&layout, body).is_ok()).count() as u64;
-                fitting += count * sound / samples.len() as u64;
+                let valid = samples.iter().filter(|body| verify(&layout, body).is_ok()).count() as u64;
+                fitting += count * valid / samples.len() as u64;
             }
         }
         (self.frames > 0).then_some(Inferred { config, open, fitting, all: self.frames })
     }
 }
 
-/// A record of fixed fields: what it consists of, and how often it occurs in which length.
+/// A record of fixed fields: its types, and how often each length occurs.
 struct Shape<'a> {
-    /// How many fields of each letter, in the order of [`Sizes::LETTERS`].
+    /// The number of fields of each letter, in the order of [`Sizes::LETTERS`].
     letters: [u8; 9],
     /// Bytes of fixed size.
     bytes: usize,
@@ -177,7 +177,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// All combinations of sizes, and how likely each is before anything is known.
+/// All combinations of sizes, each with its prior likelihood.
 fn combinations() -> impl Iterator<Item = (Sizes, u8)> {
     let numbers = [1u8, 2, 4];
     let addresses = [2u8, 4, 8];

@@ -1,21 +1,21 @@
-//! TARGET_INFO: what the target tells of itself.
+//! TARGET_INFO: the target's description of itself.
 
 use super::layout::{Config, Sizes};
 
-/// What a TARGET_INFO record tells.
+/// The content of a TARGET_INFO record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetInfo {
     /// Whether the target has just been reset; else it answers a request.
     pub is_reset: bool,
     /// The version of QP, e.g. 812 for 8.1.2.
     pub version: u16,
-    /// The date of that release as YYMMDD, told by QP 8 only.
+    /// The date of that release as YYMMDD, sent by QP 8 only.
     pub release_date: Option<u32>,
-    /// What kind of QP, told by QP 8 only: 1 is QP/C, 2 is QP/C++.
+    /// The variant of QP, sent by QP 8 only: 1 is QP/C, 2 is QP/C++.
     pub product: Option<u8>,
-    /// Whether the processor is big-endian. What it sends is little-endian all the same.
+    /// Whether the processor is big-endian. Records are little-endian regardless.
     pub is_big_endian: bool,
-    /// The nibbles of sizes as sent; 0: the target lacks what would have that size.
+    /// The sizes as sent; 0: the target has no such type.
     pub nibbles: [u8; 9],
     /// The largest number of active objects.
     pub max_active: u8,
@@ -27,7 +27,7 @@ pub struct TargetInfo {
     pub build: [u16; 6],
 }
 
-/// The length of the data behind the version.
+/// The length of the data after the version.
 const TAIL_BYTES: usize = 13;
 
 impl TargetInfo {
@@ -60,7 +60,7 @@ impl TargetInfo {
         (info.max_pools, info.max_tick_rates) = (pools_rates & 15, pools_rates >> 4);
         info.build = [2000 + u16::from(year), month.into(), day.into(), hour.into(), minute.into(), second.into()];
         let sane = Sizes::LETTERS.iter().zip(info.nibbles).all(|(&letter, size)| size == 0 || Sizes::is_legal(letter, size));
-        // Without time stamps, addresses and signals nothing can be sent.
+        // Time stamps, addresses and signals are required.
         let required = info.nibbles.iter().take(4).all(|&size| size != 0);
         (sane && required && info.version >= 100).then_some(info)
     }
@@ -80,7 +80,7 @@ impl TargetInfo {
         }
     }
 
-    /// The sizes and the version. Where the target tells none, it does not send what would need it.
+    /// The sizes and the version. Sizes that the target does not have are not needed: the default is used.
     #[must_use]
     pub fn config(&self) -> Config {
         let mut sizes = Sizes::default();
@@ -105,7 +105,7 @@ impl TargetInfo {
         format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
     }
 
-    /// What runs on the target, for people.
+    /// The variant of QP, for people.
     #[must_use]
     pub fn product_text(&self) -> &'static str {
         match self.product {
@@ -115,7 +115,7 @@ impl TargetInfo {
         }
     }
 
-    /// Appends the data of the record that tells this, in the form of its version.
+    /// Appends the data of the record, in the form of its version.
     pub fn append(&self, out: &mut Vec<u8>) {
         if self.version >= 800 {
             let flags = 2 | self.product.unwrap_or(1) << 2 | u8::from(self.is_reset) << 6 | u8::from(self.is_big_endian) << 7;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_are_told_apart() {
+    fn both_forms_are_recognised() {
         // Without sequence number, id and checksum; unescaped.
         let new =
             read(&[0x46, 0x83, 0xb9, 0xf7, 0x64, 0x22, 0x41, 0x22, 0x44, 0x04, 0x20, 0x13, 0x05, 0x07, 0x10, 0x11, 0x0c, 0x19]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_none() {
+    fn invalid_data_is_rejected() {
         assert_eq!(TargetInfo::read(&[]), None);
         assert_eq!(TargetInfo::read(&[0xff; 16]), None);
         assert_eq!(TargetInfo::read(&[0; 17]), None);

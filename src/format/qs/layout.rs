@@ -1,8 +1,8 @@
-//! How records lie in bytes: the target's sizes and version, and what follows from them for each id.
+//! The layout of records in bytes, from the target's sizes and version.
 //!
-//! A layout tells offset and width of every field beforehand, so that reading a field is a load and a mask.
+//! The offset and width of every field are computed once, so that reading a field is a load and a mask.
 
-use super::record::{Code, IDS_END, Kind, SPECS, user_base};
+use super::record::{Code, Field, IDS_END, Kind, SPECS, user_base};
 
 /// The sizes of the target's configurable types, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,24 +21,24 @@ pub struct Sizes {
     pub queue: u8,
     /// Memory pool counter.
     pub pool: u8,
-    /// Memory pool block size. In no record.
+    /// Memory pool block size. No record has it.
     pub block: u8,
     /// Time event counter.
     pub time_event: u8,
 }
 
 impl Default for Sizes {
-    /// Those that `qspy` assumes.
+    /// The default sizes of `qspy`.
     fn default() -> Sizes {
         Sizes { time: 4, object: 4, function: 4, signal: 2, event_size: 2, queue: 1, pool: 2, block: 2, time_event: 4 }
     }
 }
 
 impl Sizes {
-    /// The letters that `qspy` uses for them, and how they are written, e.g. `T4O4F4S2E2Q1P2B2C4`.
+    /// The letters of `qspy` for the sizes, in the order in which they are written: `T4O4F4S2E2Q1P2B2C4`.
     pub const LETTERS: [char; 9] = ['T', 'O', 'F', 'S', 'E', 'Q', 'P', 'B', 'C'];
 
-    /// All of them, in the order of [`Sizes::LETTERS`].
+    /// All sizes, in the order of [`Sizes::LETTERS`].
     #[must_use]
     pub fn all(&self) -> [u8; 9] {
         let &Sizes { time, object, function, signal, event_size, queue, pool, block, time_event } = self;
@@ -61,22 +61,22 @@ impl Sizes {
         })
     }
 
-    /// Whether a letter may have a size.
+    /// Whether a size is legal for a letter.
     #[must_use]
     pub fn is_legal(letter: char, size: u8) -> bool {
         matches!(size, 1 | 2 | 4) || (size == 8 && matches!(letter.to_ascii_uppercase(), 'O' | 'F'))
     }
 
-    /// Takes sizes written like `T4O4F4S2E2Q1P2B2C4`: letters in any order, those left out unchanged.
+    /// Sets the sizes from a text like `T4O4F4S2E2Q1P2B2C4`: letters in any order, missing ones unchanged.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Why the text is invalid.
     pub fn apply(&mut self, text: &str) -> Result<(), String> {
         let mut chars = text.chars().filter(|c| !c.is_whitespace() && *c != ',');
         while let Some(letter) = chars.next() {
             let size = chars.next().and_then(|digit| digit.to_digit(10)).and_then(|size| u8::try_from(size).ok());
             let Some(place) = self.get_mut(letter) else {
-                return Err(format!("{letter:?} is none of the letters T, O, F, S, E, Q, P, B and C"));
+                return Err(format!("{letter:?} is not one of the letters T, O, F, S, E, Q, P, B and C"));
             };
             match size {
                 Some(size) if Sizes::is_legal(letter, size) => *place = size,
@@ -112,7 +112,7 @@ impl std::fmt::Display for Sizes {
     }
 }
 
-/// What a target sends: its sizes and the version of QP that it runs.
+/// The configuration of a target: its sizes and its version of QP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// Sizes.
@@ -124,71 +124,77 @@ pub struct Config {
 }
 
 impl Config {
-    /// A configuration as the version has it.
+    /// The configuration of a version.
     #[must_use]
     pub fn new(sizes: Sizes, version: u16) -> Config {
         Config { sizes, version, user_base: user_base(version) }
     }
 }
 
-/// The most fields of a record.
+/// The largest number of fields of a record.
 pub const FIELDS_MAX: usize = 8;
 
-/// The longest fixed part of a record, in bytes, before a text or the like.
+/// The length of the longest fixed part of a record, in bytes.
 pub const FIXED_MAX: usize = 40;
 
-/// How long a record's data may be.
+/// The valid lengths of a record's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Just so long, in bytes.
+    /// This number of bytes.
     Exact(u8),
-    /// So long, and a text with its zero behind that.
+    /// This number of bytes, and a text with its zero after them.
     Text(u8),
-    /// At least so long; the rest is to be looked at.
+    /// At least this number of bytes. The rest must be checked by kind.
     Rest(u8),
 }
 
-/// Where a field lies.
+/// The place of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
     /// Its offset in the data, in bytes.
     pub offset: u8,
-    /// Its width; 0: not in this version, or of any length.
+    /// Its width; 0: not in this version or record, or of variable length.
     pub width: u8,
 }
 
-/// How one record lies in bytes.
+/// The place of a field that a record does not have in any version.
+const MISSING: Slot = Slot { offset: u8::MAX, width: 0 };
+
+/// The places of the fields of a record, by [`Field`].
+type Slots = [Slot; Field::COUNT];
+
+/// The layout of one record.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordLayout {
-    /// Which record.
+    /// The kind of record.
     pub kind: Kind,
-    /// How long it is.
+    /// The length of its data.
     pub length: Length,
-    /// Whether it begins with a time stamp.
-    pub is_timed: bool,
-    /// Where its fields are, by their number in the table.
-    pub slots: [Slot; FIELDS_MAX],
+    /// The width of the time stamp at its start; 0: it has none.
+    pub time_width: u8,
 }
 
-/// How all records lie in bytes.
+/// The layout of all records.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// What it was made from.
+    /// The configuration that it was made from.
     pub config: Config,
     by_id: Vec<Option<RecordLayout>>,
-    by_kind: Vec<[Slot; FIELDS_MAX]>,
+    by_kind: Vec<Slots>,
 }
 
 impl Layout {
     /// The layout of a configuration.
     #[must_use]
     pub fn new(config: Config) -> Layout {
-        let mut layout = Layout { config, by_id: vec![None; 256], by_kind: vec![[Slot::default(); FIELDS_MAX]; Kind::COUNT] };
+        let mut layout = Layout { config, by_id: vec![None; 256], by_kind: vec![[MISSING; Field::COUNT]; Kind::COUNT] };
         for spec in SPECS {
-            let mut slots = [Slot::default(); FIELDS_MAX];
+            let mut slots = [MISSING; Field::COUNT];
             let mut offset = 0u8;
             let mut length = None;
-            for (field, slot) in spec.fields.iter().zip(&mut slots) {
+            for field in spec.fields {
+                let slot = &mut slots[field.field as usize];
+                *slot = Slot::default();
                 if !(field.from..field.until).contains(&config.version) {
                     continue;
                 }
@@ -200,8 +206,8 @@ impl Layout {
                     _ => offset = offset.saturating_add(width.unwrap_or(0)),
                 }
             }
-            let is_timed = spec.is_timed(config.version);
-            let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), is_timed, slots };
+            let time_width = if spec.is_timed(config.version) { config.sizes.time } else { 0 };
+            let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), time_width };
             if let Some(place) = layout.by_kind.get_mut(spec.kind as usize) {
                 *place = slots;
             }
@@ -225,7 +231,7 @@ impl Layout {
         }
     }
 
-    /// How the record of an id lies in bytes; `None` for an id that this version does not know.
+    /// The layout of the record of an id; `None` for an id that this version does not have.
     #[inline]
     #[must_use]
     pub fn of_id(&self, id: u8) -> Option<&RecordLayout> {
@@ -243,35 +249,41 @@ impl Layout {
 /// The fields of one record.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
-    slots: &'a [Slot; FIELDS_MAX],
+    slots: &'a Slots,
     data: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// The number in a field, by its place in the table; 0 for one that this version does not send.
+    #[inline]
+    fn slot(&self, field: Field) -> Slot {
+        let slot = self.slots[field as usize];
+        debug_assert!(slot != MISSING, "the record has no field {field:?}");
+        slot
+    }
+
+    /// The number in a field; 0 if this version does not send the field.
     #[inline]
     #[must_use]
-    pub fn uint(&self, field: usize) -> u64 {
-        let Some(&Slot { offset, width }) = self.slots.get(field) else { return 0 };
+    pub fn uint(&self, field: Field) -> u64 {
+        let Slot { offset, width } = self.slot(field);
         load(self.data, usize::from(offset), width)
     }
 
     /// Whether this version sends a field of fixed width.
     #[must_use]
-    pub fn has(&self, field: usize) -> bool {
-        self.slots.get(field).is_some_and(|slot| slot.width > 0)
+    pub fn has(&self, field: Field) -> bool {
+        self.slot(field).width > 0
     }
 
-    /// The bytes from a field on to the record's end.
+    /// The bytes from a field to the record's end.
     #[must_use]
-    pub fn rest(&self, field: usize) -> &'a [u8] {
-        let offset = self.slots.get(field).map_or(0, |slot| usize::from(slot.offset));
-        self.data.get(offset..).unwrap_or(&[])
+    pub fn rest(&self, field: Field) -> &'a [u8] {
+        self.data.get(usize::from(self.slot(field).offset)..).unwrap_or(&[])
     }
 
     /// The text in a field, without its zero. Not necessarily UTF-8.
     #[must_use]
-    pub fn text(&self, field: usize) -> &'a [u8] {
+    pub fn text(&self, field: Field) -> &'a [u8] {
         let rest = self.rest(field);
         rest.strip_suffix(&[0]).unwrap_or(rest)
     }
@@ -279,7 +291,7 @@ impl<'a> Fields<'a> {
 
 const MASKS: [u64; 9] = [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0, 0, 0, u64::MAX];
 
-/// A little-endian number of up to 8 bytes. What lies behind the data counts as 0.
+/// A little-endian number of up to 8 bytes. Bytes after the end of the data count as 0.
 #[inline]
 #[must_use]
 pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
@@ -338,10 +350,13 @@ mod tests {
         let layout = Layout::new(Config::new(Sizes::default(), 812));
         assert_eq!(layout.of_id(14).map(|record| record.length), Some(Length::Exact(18)));
         let fields = layout.fields(Kind::Post, &data);
-        let all: Vec<u64> = (0..8).map(|field| fields.uint(field)).collect();
+        let all: Vec<u64> = Kind::Post.spec().fields.iter().map(|field| fields.uint(field.field)).collect();
         assert_eq!(all, [2_626_150, 0x0800_49F4, 10, 0x2000_0F18, 0, 0, 10, 11]);
         assert_eq!(layout.of_id(61).map(|record| record.length), Some(Length::Text(4)));
         let old = Layout::new(Config::new(Sizes::default(), 410));
-        assert!(!old.fields(Kind::Post, &data).has(1) && old.of_id(31).map(|record| record.length) == Some(Length::Exact(4)));
+        assert!(
+            !old.fields(Kind::Post, &data).has(Field::Sender)
+                && old.of_id(31).map(|record| record.length) == Some(Length::Exact(4))
+        );
     }
 }

@@ -1,14 +1,14 @@
-//! Names of objects, functions, signals, application records and enumerations, as one session of the target tells them.
+//! The names of objects, functions, signals, application records and enumerations in one session of the target.
 //!
-//! An object's or function's key is its address. A signal's is the pair of its number and an object: the same number may mean other
-//! things to other objects.
+//! An object's or function's key is its address. A signal's is the pair of its number and an object: the same number may mean
+//! different signals for different objects.
 
 use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
-use super::record::Kind;
+use super::record::{Field, Kind};
 
-/// How many names of one kind are kept. A healthy target has some thousands.
+/// The limit of names of one kind. A real target has some thousands.
 pub const NAMES_LIMIT: usize = 1 << 16;
 
 /// The names of one session.
@@ -30,18 +30,18 @@ const ON_POST: u8 = 124;
 pub const FIRST_USER_SIGNAL: u32 = 4;
 
 impl Names {
-    /// Takes a dictionary record. What was told before of the same key is told anew. Other records are ignored.
+    /// Adds the name in a dictionary record. The last name of a key is used. Other records are ignored.
     pub fn learn(&mut self, kind: Kind, layout: &Layout, data: &[u8]) {
         let fields = layout.fields(kind, data);
-        let text = |field| String::from_utf8_lossy(fields.text(field)).into_owned();
+        let name = || String::from_utf8_lossy(fields.text(Field::Name)).into_owned();
         match kind {
-            Kind::ObjDict => self.add_object(fields.uint(0), &text(1)),
-            Kind::FunDict => self.add_function(fields.uint(0), &text(1)),
-            Kind::SigDict => self.add_signal(fields.uint(0) as u32, fields.uint(1), &text(2)),
-            Kind::UsrDict => self.add_record(fields.uint(0) as u8, &text(1)),
+            Kind::ObjDict => self.add_object(fields.uint(Field::Obj), &name()),
+            Kind::FunDict => self.add_function(fields.uint(Field::Function), &name()),
+            Kind::SigDict => self.add_signal(fields.uint(Field::Sig) as u32, fields.uint(Field::Obj), &name()),
+            Kind::UsrDict => self.add_record(fields.uint(Field::Record) as u8, &name()),
             Kind::EnumDict => {
-                let (value, group) = (fields.uint(0) as u8, fields.uint(1) as u8 & 7);
-                add(&mut self.enums, (group, value), &text(2));
+                let (value, group) = (fields.uint(Field::Value) as u8, fields.uint(Field::Group) as u8 & 7);
+                add(&mut self.enums, (group, value), &name());
             }
             _ => {}
         }
@@ -73,7 +73,7 @@ impl Names {
         }
     }
 
-    /// Takes over what another table knows and this one does not.
+    /// Adds the names of another table whose keys have no name in this one.
     pub fn fill_from(&mut self, other: &Names) {
         fill(&mut self.objects, &other.objects);
         fill(&mut self.functions, &other.functions);
@@ -88,7 +88,7 @@ impl Names {
         }
     }
 
-    /// How many names there are.
+    /// The number of names.
     #[must_use]
     pub fn count(&self) -> usize {
         self.objects.len() + self.functions.len() + self.signals.len() + self.records.len() + self.enums.len()
@@ -106,7 +106,7 @@ impl Names {
         self.functions.get(&address).map(|name| &**name)
     }
 
-    /// The name of a signal of an object: its own, else the global one. Object 0 is none, as if it were not known.
+    /// The name of a signal of an object: its own, else the global one. Object 0: an unknown object.
     #[must_use]
     pub fn signal(&self, signal: u32, object: u64) -> Option<&str> {
         if object == 0 {
@@ -115,18 +115,18 @@ impl Names {
         self.signals.get(&(signal, object)).or_else(|| self.signals.get(&(signal, 0))).map(|name| &**name)
     }
 
-    /// The name of a signal of an unknown object: the global one, else the only one there is. `None` if there are several.
+    /// The name of a signal of an unknown object: the global one, else the only name of this number. `None` if there are several.
     #[must_use]
     pub fn signal_alone(&self, signal: u32) -> Option<&str> {
         let global = self.signals.get(&(signal, 0)).map(|name| &**name);
         global.or_else(|| self.signals_alone.get(&signal)?.as_deref())
     }
 
-    /// The name of an application record. One has a name without being told: what unit tests send of posted events.
+    /// The name of an application record. The record that unit tests send has a fixed name.
     #[must_use]
     pub fn record(&self, id: u8) -> Option<&str> {
-        let told = self.records.get(&id).map(|name| &**name);
-        told.or((id == ON_POST).then_some("QUTEST_ON_POST"))
+        let name = self.records.get(&id).map(|name| &**name);
+        name.or((id == ON_POST).then_some("QUTEST_ON_POST"))
     }
 
     /// The name of an enumeration's value.

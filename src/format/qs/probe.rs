@@ -1,23 +1,23 @@
 //! Recognising a capture.
 //!
-//! There is no magic number, but a checksum and a sequence number in every frame: what is not QS has hardly a sound frame, and
-//! never two in sequence.
+//! There is no magic number, but every frame has a checksum and a sequence number: other inputs have hardly any valid frames, and never
+//! two in sequence.
 
 use crate::format::Probe;
 
 use super::frame::{self, ESCAPE, FLAG};
 use super::record::command_name;
 
-/// How much of a sample is looked at, in bytes.
+/// The number of bytes of a sample that are inspected.
 const LOOK_BYTES: usize = 64 << 10;
 
-/// So many sound frames are needed.
+/// The least number of valid frames.
 const GOOD_MIN: u64 = 4;
 
-/// A capture may start and end within a frame: so many bytes at its edges do not count.
+/// A capture may start and end within a frame: this number of bytes at its begin and end is not counted.
 const EDGE_BYTES: usize = 512;
 
-/// Longer frames are taken for none. A target may send longer ones, but few.
+/// Longer frames are treated as invalid. Targets send few of them.
 const BODY_MAX: usize = 512;
 
 /// How a target's session starts: an empty record and the head of TARGET_INFO.
@@ -30,7 +30,7 @@ pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let share = |good: u64, all: u64| if all == 0 { 0.0 } else { good as f64 / all as f64 };
     let (bytes, order) = (share(counts.good_bytes, counts.good_bytes + counts.bad_bytes), share(counts.in_order, counts.pairs));
     let is_enough = counts.good >= GOOD_MIN && bytes >= 0.5 && order >= 0.5;
-    // A short capture of nothing but sound frames in sequence.
+    // A short capture of valid frames in sequence only.
     let is_short = whole && counts.good >= 2 && counts.bad_bytes == 0 && order >= 1.0;
     let start_is_whole = starts && counts.good >= 2;
     if !is_enough && !is_short && !start_is_whole {
@@ -39,7 +39,7 @@ pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let certainty = 1.0 - 1.0 / (1.0 + counts.good as f64);
     let score = if starts { 99.0 } else { 50.0 + 48.0 * bytes.min(order) * certainty };
     let mut reason = format!(
-        "{} of {} frames add up, {} of {} in sequence",
+        "{} of {} frames have a valid checksum, {} of {} are in sequence",
         counts.good,
         counts.good + counts.bad,
         counts.in_order,
@@ -48,7 +48,7 @@ pub fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     if starts {
         reason += "; it starts with a target's reset";
     } else if counts.is_host {
-        reason += "; only commands of the host, so it is the direction to the target";
+        reason += "; all are commands of the host: this is the direction to the target";
     }
     Some(Probe { score: score.min(99.0) as u8, reason })
 }
@@ -90,7 +90,7 @@ impl Counts {
             }
         }
         let loose = sample.len() - at;
-        // What is behind the last flag is a frame cut short, unless it is longer than one.
+        // The bytes after the last flag are a truncated frame, unless they are longer than one.
         if loose > EDGE_BYTES || (whole && sample.get(at..).is_some_and(|rest| rest.first() == Some(&ESCAPE))) {
             counts.bad_bytes += loose as u64;
         }

@@ -1,19 +1,19 @@
-//! The table of records: what each is called, which versions of QP send it under which id, and its fields in the order of the wire.
+//! The table of records: names, the versions of QP that send each record and its id, and the fields in the order of the wire.
 //!
-//! This is a table. Its source is the target's code from QP 4.0 to 8.1.5 and the host parser `qspy`; names are those of the QS
+//! The source of the table is the target's code from QP 4.0 to 8.1.5 and the host parser `qspy`; names are those of the QS
 //! reference manual without their prefix `QS_`.
 
-/// What a field is on the wire: fixes its width, or has it fixed by the target's configuration.
+/// The type of a field on the wire. Its width is fixed, or configured by the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// A time stamp.
     Time,
-    /// The address of an object: state machine, active object, queue, pool, time event, mutex. 0 is none.
+    /// The address of an object: state machine, active object, queue, pool, time event, mutex. 0: no object.
     Object,
-    /// The address of a function: a state handler, mostly. 0 is none.
+    /// The address of a function, usually a state handler. 0: no function.
     Function,
-    /// A signal whose object is field number `.0` of the record; no field of that number: not told.
-    Signal(u8),
+    /// A signal. The field of the record with the signal's object; `None`: the record has no such field.
+    Signal(Option<Field>),
     /// The size of an event, in bytes.
     EventSize,
     /// A number of places of an event queue.
@@ -30,16 +30,16 @@ pub enum Code {
     U32,
     /// A text that ends with a zero. Always the last field.
     Text,
-    /// Whatever else there is: what it means depends on the fields before it. Always the last field.
+    /// The rest of the data. Its meaning depends on the fields before it. Always the last field.
     Rest,
 }
 
 /// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct FieldSpec {
     /// Its name.
-    pub name: &'static str,
-    /// What it is.
+    pub field: Field,
+    /// Its type.
     pub code: Code,
     /// The first QP version that sends it, e.g. 420 for 4.2.0.
     pub from: u16,
@@ -50,7 +50,7 @@ pub struct Field {
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Which one.
+    /// The kind of record.
     pub kind: Kind,
     /// Its id.
     pub id: u8,
@@ -61,14 +61,11 @@ pub struct Spec {
     /// The first QP version that no longer sends it under this id and in this form.
     pub until: u16,
     /// Its fields.
-    pub fields: &'static [Field],
+    pub fields: &'static [FieldSpec],
 }
 
-/// No version is as high.
+/// Higher than all versions.
 pub const NEVER: u16 = u16::MAX;
-
-/// A signal whose object the record does not tell.
-const NO_OBJECT: u8 = u8::MAX;
 
 macro_rules! code {
     (time) => {
@@ -81,10 +78,10 @@ macro_rules! code {
         Code::Function
     };
     (signal) => {
-        Code::Signal(NO_OBJECT)
+        Code::Signal(None)
     };
-    (signal_of $object:literal) => {
-        Code::Signal($object)
+    (signal_of $object:ident) => {
+        Code::Signal(Some(Field::$object))
     };
     (event_size) => {
         Code::EventSize
@@ -124,10 +121,33 @@ macro_rules! bound {
     };
 }
 
+macro_rules! field_names {
+    ($($field:ident $name:literal,)*) => {
+        /// The name of a field. In all records, the same name is the same kind of fact.
+        #[allow(missing_docs)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Field { $($field,)* }
+
+        impl Field {
+            const ALL: &[Field] = &[$(Field::$field,)*];
+
+            /// The number of names.
+            pub const COUNT: usize = Field::ALL.len();
+
+            /// The name in lower case, as `dump` shows it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Field::$field => $name,)* }
+            }
+        }
+    };
+}
+
 macro_rules! records {
     ($($kind:ident $name:literal = $id:literal [$($from:literal)? .. $($until:literal)?]
-        { $($field:ident: $code:ident $($object:literal)? $(since $since:literal)? $(before $before:literal)?),* })*) => {
-        /// Which record. The same id may be another record in another version of QP.
+        { $($field:ident: $code:ident $(($object:ident))? $(since $since:literal)? $(before $before:literal)?),* })*) => {
+        /// The kind of a record. The same id may mean different records in different versions of QP.
         #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -140,8 +160,8 @@ macro_rules! records {
             name: $name,
             from: bound!(0 $(, $from)?),
             until: bound!(NEVER $(, $until)?),
-            fields: &[$(Field {
-                name: stringify!($field),
+            fields: &[$(FieldSpec {
+                field: Field::$field,
                 code: code!($code $($object)?),
                 from: bound!(0 $(, $since)?),
                 until: bound!(NEVER $(, $before)?),
@@ -150,118 +170,167 @@ macro_rules! records {
     };
 }
 
+field_names! {
+    Obj "obj",
+    State "state",
+    Source "source",
+    Target "target",
+    Time "time",
+    Sig "sig",
+    Ao "ao",
+    Queue "queue",
+    Pool "pool",
+    RefCtr "ref_ctr",
+    Prio "prio",
+    Sender "sender",
+    Free "free",
+    Min "min",
+    Length "length",
+    Size "size",
+    Blocks "blocks",
+    Count "count",
+    Rate "rate",
+    Te "te",
+    Ticks "ticks",
+    Interval "interval",
+    WasArmed "was_armed",
+    Nesting "nesting",
+    Margin "margin",
+    Next "next",
+    Previous "previous",
+    Start "start",
+    Ceiling "ceiling",
+    PreviousCeiling "previous_ceiling",
+    Value "value",
+    Group "group",
+    Name "name",
+    Function "function",
+    Data "data",
+    Record "record",
+    Info "info",
+    Command "command",
+    Status "status",
+    Query "query",
+    Offset "offset",
+    Items "items",
+    Location "location",
+    Module "module",
+    Thread "thread",
+    Holder "holder",
+}
+
 records! {
     Empty "EMPTY" = 0 [..] {}
-    StateEntry "QEP_STATE_ENTRY" = 1 [..] { obj: object, state: function }
-    StateExit "QEP_STATE_EXIT" = 2 [..] { obj: object, state: function }
-    StateInit "QEP_STATE_INIT" = 3 [..] { obj: object, source: function, target: function }
-    InitTran "QEP_INIT_TRAN" = 4 [..] { time: time, obj: object, state: function }
-    InternTran "QEP_INTERN_TRAN" = 5 [..] { time: time, sig: signal_of 2, obj: object, source: function }
-    Tran "QEP_TRAN" = 6 [..] { time: time, sig: signal_of 2, obj: object, source: function, target: function }
-    Ignored "QEP_IGNORED" = 7 [..] { time: time, sig: signal_of 2, obj: object, state: function }
-    Dispatch "QEP_DISPATCH" = 8 [..] { time: time, sig: signal_of 2, obj: object, state: function }
-    Unhandled "QEP_UNHANDLED" = 9 [..] { sig: signal_of 1, obj: object, state: function }
+    StateEntry "QEP_STATE_ENTRY" = 1 [..] { Obj: object, State: function }
+    StateExit "QEP_STATE_EXIT" = 2 [..] { Obj: object, State: function }
+    StateInit "QEP_STATE_INIT" = 3 [..] { Obj: object, Source: function, Target: function }
+    InitTran "QEP_INIT_TRAN" = 4 [..] { Time: time, Obj: object, State: function }
+    InternTran "QEP_INTERN_TRAN" = 5 [..] { Time: time, Sig: signal_of(Obj), Obj: object, Source: function }
+    Tran "QEP_TRAN" = 6 [..] { Time: time, Sig: signal_of(Obj), Obj: object, Source: function, Target: function }
+    Ignored "QEP_IGNORED" = 7 [..] { Time: time, Sig: signal_of(Obj), Obj: object, State: function }
+    Dispatch "QEP_DISPATCH" = 8 [..] { Time: time, Sig: signal_of(Obj), Obj: object, State: function }
+    Unhandled "QEP_UNHANDLED" = 9 [..] { Sig: signal_of(Obj), Obj: object, State: function }
     Defer "QF_ACTIVE_DEFER" = 10 [620..]
-        { time: time, ao: object, queue: object, sig: signal_of 1, pool: u8, ref_ctr: u8 }
-    ActiveAdd "QF_ACTIVE_ADD" = 10 [..620] { time: time, ao: object, prio: u8 }
+        { Time: time, Ao: object, Queue: object, Sig: signal_of(Ao), Pool: u8, RefCtr: u8 }
+    ActiveAdd "QF_ACTIVE_ADD" = 10 [..620] { Time: time, Ao: object, Prio: u8 }
     Recall "QF_ACTIVE_RECALL" = 11 [620..]
-        { time: time, ao: object, queue: object, sig: signal_of 1, pool: u8, ref_ctr: u8 }
-    ActiveRemove "QF_ACTIVE_REMOVE" = 11 [..620] { time: time, ao: object, prio: u8 }
-    Subscribe "QF_ACTIVE_SUBSCRIBE" = 12 [..] { time: time, sig: signal_of 2, ao: object }
-    Unsubscribe "QF_ACTIVE_UNSUBSCRIBE" = 13 [..] { time: time, sig: signal_of 2, ao: object }
+        { Time: time, Ao: object, Queue: object, Sig: signal_of(Ao), Pool: u8, RefCtr: u8 }
+    ActiveRemove "QF_ACTIVE_REMOVE" = 11 [..620] { Time: time, Ao: object, Prio: u8 }
+    Subscribe "QF_ACTIVE_SUBSCRIBE" = 12 [..] { Time: time, Sig: signal_of(Ao), Ao: object }
+    Unsubscribe "QF_ACTIVE_UNSUBSCRIBE" = 13 [..] { Time: time, Sig: signal_of(Ao), Ao: object }
     Post "QF_ACTIVE_POST" = 14 [..]
-        { time: time, sender: object since 420, sig: signal_of 3, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue,
-          min: queue }
+        { Time: time, Sender: object since 420, Sig: signal_of(Ao), Ao: object, Pool: u8 since 420, RefCtr: u8, Free: queue,
+          Min: queue }
     PostLifo "QF_ACTIVE_POST_LIFO" = 15 [..]
-        { time: time, sig: signal_of 2, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue, min: queue }
-    Get "QF_ACTIVE_GET" = 16 [..] { time: time, sig: signal_of 2, ao: object, pool: u8 since 420, ref_ctr: u8, free: queue }
-    GetLast "QF_ACTIVE_GET_LAST" = 17 [..] { time: time, sig: signal_of 2, ao: object, pool: u8 since 420, ref_ctr: u8 }
-    RecallAttempt "QF_ACTIVE_RECALL_ATTEMPT" = 18 [620..] { time: time, ao: object, queue: object }
-    QueueInit "QF_EQUEUE_INIT" = 18 [..620] { queue: object, length: queue }
+        { Time: time, Sig: signal_of(Ao), Ao: object, Pool: u8 since 420, RefCtr: u8, Free: queue, Min: queue }
+    Get "QF_ACTIVE_GET" = 16 [..] { Time: time, Sig: signal_of(Ao), Ao: object, Pool: u8 since 420, RefCtr: u8, Free: queue }
+    GetLast "QF_ACTIVE_GET_LAST" = 17 [..] { Time: time, Sig: signal_of(Ao), Ao: object, Pool: u8 since 420, RefCtr: u8 }
+    RecallAttempt "QF_ACTIVE_RECALL_ATTEMPT" = 18 [620..] { Time: time, Ao: object, Queue: object }
+    QueueInit "QF_EQUEUE_INIT" = 18 [..620] { Queue: object, Length: queue }
     QueuePost "QF_EQUEUE_POST" = 19 [..]
-        { time: time, sig: signal_of 2, queue: object, pool: u8 since 420, ref_ctr: u8, free: queue, min: queue }
+        { Time: time, Sig: signal_of(Queue), Queue: object, Pool: u8 since 420, RefCtr: u8, Free: queue, Min: queue }
     QueuePostLifo "QF_EQUEUE_POST_LIFO" = 20 [..]
-        { time: time, sig: signal_of 2, queue: object, pool: u8 since 420, ref_ctr: u8, free: queue, min: queue }
+        { Time: time, Sig: signal_of(Queue), Queue: object, Pool: u8 since 420, RefCtr: u8, Free: queue, Min: queue }
     QueueGet "QF_EQUEUE_GET" = 21 [..]
-        { time: time, sig: signal_of 2, queue: object, pool: u8 since 420, ref_ctr: u8, free: queue }
-    QueueGetLast "QF_EQUEUE_GET_LAST" = 22 [..] { time: time, sig: signal_of 2, queue: object, pool: u8 since 420, ref_ctr: u8 }
-    NewAttempt "QF_NEW_ATTEMPT" = 23 [691..] { time: time, size: event_size, sig: signal }
-    PoolInit "QF_MPOOL_INIT" = 23 [..620] { obj: object, blocks: pool }
-    PoolGet "QF_MPOOL_GET" = 24 [..] { time: time, obj: object, free: pool, min: pool }
-    PoolPut "QF_MPOOL_PUT" = 25 [..] { time: time, obj: object, free: pool }
-    Publish "QF_PUBLISH" = 26 [..] { time: time, sender: object since 420, sig: signal, pool: u8 since 420, ref_ctr: u8 }
-    NewRef "QF_NEW_REF" = 27 [620..] { time: time, sig: signal, pool: u8, ref_ctr: u8 }
-    New "QF_NEW" = 28 [..] { time: time, size: event_size, sig: signal }
-    GcAttempt "QF_GC_ATTEMPT" = 29 [..] { time: time, sig: signal, pool: u8 since 420, ref_ctr: u8 }
-    Gc "QF_GC" = 30 [..] { time: time, sig: signal, pool: u8 since 420, ref_ctr: u8 }
-    Tick "QF_TICK" = 31 [..] { count: ticks, rate: u8 since 500 }
+        { Time: time, Sig: signal_of(Queue), Queue: object, Pool: u8 since 420, RefCtr: u8, Free: queue }
+    QueueGetLast "QF_EQUEUE_GET_LAST" = 22 [..] { Time: time, Sig: signal_of(Queue), Queue: object, Pool: u8 since 420, RefCtr: u8 }
+    NewAttempt "QF_NEW_ATTEMPT" = 23 [691..] { Time: time, Size: event_size, Sig: signal }
+    PoolInit "QF_MPOOL_INIT" = 23 [..620] { Obj: object, Blocks: pool }
+    PoolGet "QF_MPOOL_GET" = 24 [..] { Time: time, Obj: object, Free: pool, Min: pool }
+    PoolPut "QF_MPOOL_PUT" = 25 [..] { Time: time, Obj: object, Free: pool }
+    Publish "QF_PUBLISH" = 26 [..] { Time: time, Sender: object since 420, Sig: signal, Pool: u8 since 420, RefCtr: u8 }
+    NewRef "QF_NEW_REF" = 27 [620..] { Time: time, Sig: signal, Pool: u8, RefCtr: u8 }
+    New "QF_NEW" = 28 [..] { Time: time, Size: event_size, Sig: signal }
+    GcAttempt "QF_GC_ATTEMPT" = 29 [..] { Time: time, Sig: signal, Pool: u8 since 420, RefCtr: u8 }
+    Gc "QF_GC" = 30 [..] { Time: time, Sig: signal, Pool: u8 since 420, RefCtr: u8 }
+    Tick "QF_TICK" = 31 [..] { Count: ticks, Rate: u8 since 500 }
     TimeArm "QF_TIMEEVT_ARM" = 32 [..]
-        { time: time, te: object, ao: object, ticks: ticks, interval: ticks, rate: u8 since 500 }
-    TimeAutoDisarm "QF_TIMEEVT_AUTO_DISARM" = 33 [..] { te: object, ao: object, rate: u8 since 500 }
-    TimeDisarmAttempt "QF_TIMEEVT_DISARM_ATTEMPT" = 34 [..] { time: time, te: object, ao: object, rate: u8 since 500 }
+        { Time: time, Te: object, Ao: object, Ticks: ticks, Interval: ticks, Rate: u8 since 500 }
+    TimeAutoDisarm "QF_TIMEEVT_AUTO_DISARM" = 33 [..] { Te: object, Ao: object, Rate: u8 since 500 }
+    TimeDisarmAttempt "QF_TIMEEVT_DISARM_ATTEMPT" = 34 [..] { Time: time, Te: object, Ao: object, Rate: u8 since 500 }
     TimeDisarm "QF_TIMEEVT_DISARM" = 35 [..]
-        { time: time, te: object, ao: object, ticks: ticks, interval: ticks, rate: u8 since 500 }
+        { Time: time, Te: object, Ao: object, Ticks: ticks, Interval: ticks, Rate: u8 since 500 }
     TimeRearm "QF_TIMEEVT_REARM" = 36 [..]
-        { time: time, te: object, ao: object, ticks: ticks, interval: ticks, rate: u8 since 500, was_armed: u8 }
-    TimePost "QF_TIMEEVT_POST" = 37 [..] { time: time, te: object, sig: signal_of 3, ao: object, rate: u8 since 500 }
-    DeleteRef "QF_DELETE_REF" = 38 [620..] { time: time, sig: signal, pool: u8, ref_ctr: u8 }
+        { Time: time, Te: object, Ao: object, Ticks: ticks, Interval: ticks, Rate: u8 since 500, WasArmed: u8 }
+    TimePost "QF_TIMEEVT_POST" = 37 [..] { Time: time, Te: object, Sig: signal_of(Ao), Ao: object, Rate: u8 since 500 }
+    DeleteRef "QF_DELETE_REF" = 38 [620..] { Time: time, Sig: signal, Pool: u8, RefCtr: u8 }
     TimeCounter "QF_TIMEEVT_CTR" = 38 [..620]
-        { time: time, te: object, ao: object, ticks: ticks, interval: ticks, rate: u8 since 500 }
-    CritEntry "QF_CRIT_ENTRY" = 39 [..] { time: time, nesting: u8 }
-    CritExit "QF_CRIT_EXIT" = 40 [..] { time: time, nesting: u8 }
-    IsrEntry "QF_ISR_ENTRY" = 41 [..] { time: time, nesting: u8, prio: u8 }
-    IsrExit "QF_ISR_EXIT" = 42 [..] { time: time, nesting: u8, prio: u8 }
+        { Time: time, Te: object, Ao: object, Ticks: ticks, Interval: ticks, Rate: u8 since 500 }
+    CritEntry "QF_CRIT_ENTRY" = 39 [..] { Time: time, Nesting: u8 }
+    CritExit "QF_CRIT_EXIT" = 40 [..] { Time: time, Nesting: u8 }
+    IsrEntry "QF_ISR_ENTRY" = 41 [..] { Time: time, Nesting: u8, Prio: u8 }
+    IsrExit "QF_ISR_EXIT" = 42 [..] { Time: time, Nesting: u8, Prio: u8 }
     PostAttempt "QF_ACTIVE_POST_ATTEMPT" = 45 [..]
-        { time: time, sender: object, sig: signal_of 3, ao: object, pool: u8, ref_ctr: u8, free: queue, margin: queue }
+        { Time: time, Sender: object, Sig: signal_of(Ao), Ao: object, Pool: u8, RefCtr: u8, Free: queue, Margin: queue }
     QueuePostAttempt "QF_EQUEUE_POST_ATTEMPT" = 46 [..]
-        { time: time, sig: signal_of 2, queue: object, pool: u8, ref_ctr: u8, free: queue, margin: queue }
-    PoolGetAttempt "QF_MPOOL_GET_ATTEMPT" = 47 [..] { time: time, obj: object, free: pool, margin: pool }
-    SchedPreempt "SCHED_PREEMPT" = 48 [712..] { time: time, next: u8, previous: u8 }
-    MutexCeilingLock "MUTEX_LOCK" = 48 [..712] { time: time, start: u8, ceiling: u8 }
-    SchedRestore "SCHED_RESTORE" = 49 [712..] { time: time, next: u8, previous: u8 }
-    MutexCeilingUnlock "MUTEX_UNLOCK" = 49 [..712] { time: time, start: u8, ceiling: u8 }
-    SchedLock "SCHED_LOCK" = 50 [..] { time: time, previous_ceiling: u8, ceiling: u8 }
-    SchedUnlock "SCHED_UNLOCK" = 51 [..] { time: time, previous_ceiling: u8, ceiling: u8 }
-    SchedNext "SCHED_NEXT" = 52 [..] { time: time, next: u8, previous: u8 }
-    SchedIdle "SCHED_IDLE" = 53 [..] { time: time, previous: u8 }
-    EnumDict "ENUM_DICT" = 54 [720..] { value: u8, group: u8, name: text }
-    SchedResume "SCHED_RESUME" = 54 [..720] { time: time, next: u8, previous: u8 }
-    TranHist "QEP_TRAN_HIST" = 55 [..] { obj: object, source: function, target: function }
-    TranEp "QEP_TRAN_EP" = 56 [..] { obj: object, source: function, target: function }
-    TranXp "QEP_TRAN_XP" = 57 [..] { obj: object, source: function, target: function }
+        { Time: time, Sig: signal_of(Queue), Queue: object, Pool: u8, RefCtr: u8, Free: queue, Margin: queue }
+    PoolGetAttempt "QF_MPOOL_GET_ATTEMPT" = 47 [..] { Time: time, Obj: object, Free: pool, Margin: pool }
+    SchedPreempt "SCHED_PREEMPT" = 48 [712..] { Time: time, Next: u8, Previous: u8 }
+    MutexCeilingLock "MUTEX_LOCK" = 48 [..712] { Time: time, Start: u8, Ceiling: u8 }
+    SchedRestore "SCHED_RESTORE" = 49 [712..] { Time: time, Next: u8, Previous: u8 }
+    MutexCeilingUnlock "MUTEX_UNLOCK" = 49 [..712] { Time: time, Start: u8, Ceiling: u8 }
+    SchedLock "SCHED_LOCK" = 50 [..] { Time: time, PreviousCeiling: u8, Ceiling: u8 }
+    SchedUnlock "SCHED_UNLOCK" = 51 [..] { Time: time, PreviousCeiling: u8, Ceiling: u8 }
+    SchedNext "SCHED_NEXT" = 52 [..] { Time: time, Next: u8, Previous: u8 }
+    SchedIdle "SCHED_IDLE" = 53 [..] { Time: time, Previous: u8 }
+    EnumDict "ENUM_DICT" = 54 [720..] { Value: u8, Group: u8, Name: text }
+    SchedResume "SCHED_RESUME" = 54 [..720] { Time: time, Next: u8, Previous: u8 }
+    TranHist "QEP_TRAN_HIST" = 55 [..] { Obj: object, Source: function, Target: function }
+    TranEp "QEP_TRAN_EP" = 56 [..] { Obj: object, Source: function, Target: function }
+    TranXp "QEP_TRAN_XP" = 57 [..] { Obj: object, Source: function, Target: function }
     TestPaused "TEST_PAUSED" = 58 [..] {}
-    TestProbeGet "TEST_PROBE_GET" = 59 [..] { time: time, function: function, data: u32 }
-    SigDict "SIG_DICT" = 60 [..] { sig: signal_of 1, obj: object, name: text }
-    ObjDict "OBJ_DICT" = 61 [..] { obj: object, name: text }
-    FunDict "FUN_DICT" = 62 [..] { function: function, name: text }
-    UsrDict "USR_DICT" = 63 [..] { record: u8, name: text }
-    TargetInfo "TARGET_INFO" = 64 [..] { info: rest }
-    TargetDone "TARGET_DONE" = 65 [..] { time: time, command: u8 }
-    RxStatus "RX_STATUS" = 66 [..] { time: time before 580, status: u8 }
-    QueryData "QUERY_DATA" = 67 [636..] { time: time, query: u8, data: rest }
-    PeekData "PEEK_DATA" = 68 [..] { time: time, offset: u16, size: u8, items: u8, data: rest }
-    AssertFail "ASSERT_FAIL" = 69 [..] { time: time, location: u16, module: text }
+    TestProbeGet "TEST_PROBE_GET" = 59 [..] { Time: time, Function: function, Data: u32 }
+    SigDict "SIG_DICT" = 60 [..] { Sig: signal_of(Obj), Obj: object, Name: text }
+    ObjDict "OBJ_DICT" = 61 [..] { Obj: object, Name: text }
+    FunDict "FUN_DICT" = 62 [..] { Function: function, Name: text }
+    UsrDict "USR_DICT" = 63 [..] { Record: u8, Name: text }
+    TargetInfo "TARGET_INFO" = 64 [..] { Info: rest }
+    TargetDone "TARGET_DONE" = 65 [..] { Time: time, Command: u8 }
+    RxStatus "RX_STATUS" = 66 [..] { Time: time before 580, Status: u8 }
+    QueryData "QUERY_DATA" = 67 [636..] { Time: time, Query: u8, Data: rest }
+    PeekData "PEEK_DATA" = 68 [..] { Time: time, Offset: u16, Size: u8, Items: u8, Data: rest }
+    AssertFail "ASSERT_FAIL" = 69 [..] { Time: time, Location: u16, Module: text }
     Run "QF_RUN" = 70 [690..] {}
-    SemTake "SEM_TAKE" = 71 [710..] { time: time, obj: object, thread: u8, count: u8 }
-    SemBlock "SEM_BLOCK" = 72 [710..] { time: time, obj: object, thread: u8, count: u8 }
-    SemSignal "SEM_SIGNAL" = 73 [710..] { time: time, obj: object, thread: u8, count: u8 }
-    SemBlockAttempt "SEM_BLOCK_ATTEMPT" = 74 [710..] { time: time, obj: object, thread: u8, count: u8 }
-    MutexLock "MTX_LOCK" = 75 [710..] { time: time, obj: object, holder: u8, nesting: u8 }
-    MutexBlock "MTX_BLOCK" = 76 [710..] { time: time, obj: object, holder: u8, thread: u8 }
-    MutexUnlock "MTX_UNLOCK" = 77 [710..] { time: time, obj: object, holder: u8, nesting: u8 }
-    MutexLockAttempt "MTX_LOCK_ATTEMPT" = 78 [710..] { time: time, obj: object, holder: u8, nesting: u8 }
-    MutexBlockAttempt "MTX_BLOCK_ATTEMPT" = 79 [710..] { time: time, obj: object, holder: u8, thread: u8 }
-    MutexUnlockAttempt "MTX_UNLOCK_ATTEMPT" = 80 [710..] { time: time, obj: object, holder: u8, nesting: u8 }
+    SemTake "SEM_TAKE" = 71 [710..] { Time: time, Obj: object, Thread: u8, Count: u8 }
+    SemBlock "SEM_BLOCK" = 72 [710..] { Time: time, Obj: object, Thread: u8, Count: u8 }
+    SemSignal "SEM_SIGNAL" = 73 [710..] { Time: time, Obj: object, Thread: u8, Count: u8 }
+    SemBlockAttempt "SEM_BLOCK_ATTEMPT" = 74 [710..] { Time: time, Obj: object, Thread: u8, Count: u8 }
+    MutexLock "MTX_LOCK" = 75 [710..] { Time: time, Obj: object, Holder: u8, Nesting: u8 }
+    MutexBlock "MTX_BLOCK" = 76 [710..] { Time: time, Obj: object, Holder: u8, Thread: u8 }
+    MutexUnlock "MTX_UNLOCK" = 77 [710..] { Time: time, Obj: object, Holder: u8, Nesting: u8 }
+    MutexLockAttempt "MTX_LOCK_ATTEMPT" = 78 [710..] { Time: time, Obj: object, Holder: u8, Nesting: u8 }
+    MutexBlockAttempt "MTX_BLOCK_ATTEMPT" = 79 [710..] { Time: time, Obj: object, Holder: u8, Thread: u8 }
+    MutexUnlockAttempt "MTX_UNLOCK_ATTEMPT" = 80 [710..] { Time: time, Obj: object, Holder: u8, Nesting: u8 }
     DeferAttempt "QF_ACTIVE_DEFER_ATTEMPT" = 81 [804..]
-        { time: time, ao: object, queue: object, sig: signal_of 1, pool: u8, ref_ctr: u8 }
-    User "USER" = 100 [..] { time: time, data: rest }
+        { Time: time, Ao: object, Queue: object, Sig: signal_of(Ao), Pool: u8, RefCtr: u8 }
+    User "USER" = 100 [..] { Time: time, Data: rest }
 }
 
 impl Kind {
-    /// How many there are.
+    /// The number of kinds.
     pub const COUNT: usize = Kind::User as usize + 1;
 
-    /// Its line of the table.
+    /// Its row in the table.
     #[inline]
     #[must_use]
     pub fn spec(self) -> &'static Spec {
@@ -271,7 +340,7 @@ impl Kind {
 
 impl Spec {
     /// Its fields in a version of QP.
-    pub fn fields_in(&self, version: u16) -> impl Iterator<Item = &'static Field> + use<> {
+    pub fn fields_in(&self, version: u16) -> impl Iterator<Item = &'static FieldSpec> + use<> {
         self.fields.iter().filter(move |field| (field.from..field.until).contains(&version))
     }
 
@@ -327,12 +396,12 @@ mod tests {
             assert!(spec.from < spec.until && spec.fields.len() <= 8, "{}", spec.name);
             let last = spec.fields.len().saturating_sub(1);
             for (number, field) in spec.fields.iter().enumerate() {
-                assert!(number == last || !matches!(field.code, Code::Text | Code::Rest), "{}: {}", spec.name, field.name);
-                if let Code::Signal(object) = field.code
-                    && object != NO_OBJECT
-                {
-                    assert_eq!(spec.fields[usize::from(object)].code, Code::Object, "{}", spec.name);
+                assert!(number == last || !matches!(field.code, Code::Text | Code::Rest), "{}: {:?}", spec.name, field.field);
+                if let Code::Signal(Some(object)) = field.code {
+                    let object = spec.fields.iter().find(|field| field.field == object);
+                    assert!(object.is_some_and(|object| object.code == Code::Object), "{}", spec.name);
                 }
+                assert!(spec.fields.iter().filter(|other| other.field == field.field).count() == 1, "{}", spec.name);
             }
         }
         assert_eq!(SPECS.len(), Kind::COUNT);

@@ -1,7 +1,7 @@
-//! What can be saved from a run of frames that do not add up. Nothing is guessed: what is saved adds up, is as long as its record
-//! must be, and has the sequence number that belongs there.
+//! Repair of runs of frames with wrong checksums. Nothing is guessed: a repaired record has a valid checksum, the right length and the
+//! expected sequence number.
 //!
-//! - A lost or damaged flag glues two frames together: the first, the second, or both are found in the whole.
+//! - A lost or damaged flag joins two frames: the first, the second, or both are found in the joined bytes.
 //! - The target writes texts without escaping them: a `~` or `}` in one breaks its frame.
 
 use std::ops::Range;
@@ -18,79 +18,76 @@ use super::record::Kind;
 pub struct Piece {
     /// Where it starts in the part, in bytes.
     pub start: usize,
-    /// Where it ends, behind its flag if it has one.
+    /// Where it ends, after its flag if it has one.
     pub end: usize,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub reason: Bad,
 }
 
-/// A record that was saved.
+/// A repaired record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct Repaired {
     /// Where its bytes start in the part.
     pub start: usize,
     /// Where they end.
     pub end: usize,
     /// Sequence number, id, data and checksum.
     pub body: Vec<u8>,
-    /// How it was saved.
+    /// The kind of repair.
     pub kind: LossKind,
 }
 
 const GLUED: LossKind =
-    LossKind { code: "glued_frames", text: "frames without a flag between them were taken apart", severity: Severity::Repair };
-const UNESCAPED: LossKind = LossKind {
-    code: "unescaped_text",
-    text: "a text that the target did not escape was put together",
-    severity: Severity::Repair,
-};
+    LossKind { code: "glued_frames", text: "frames without a flag between them were separated", severity: Severity::Repair };
+const UNESCAPED: LossKind =
+    LossKind { code: "unescaped_text", text: "a text that the target did not escape was restored", severity: Severity::Repair };
 
 /// Longer runs are noise.
 const RUN_BYTES_MAX: usize = 2048;
 const RUN_PIECES_MAX: usize = 64;
-/// How many frames may be missing before one that is found behind another.
+/// How many frames may be missing between two that are found in joined bytes.
 const SEQ_REACH: u8 = 8;
 
-/// What can be saved from a run, in file order, without overlap. `last_seq` is the sequence number of the sound frame before it,
-/// `next_seq` of that behind it, if they are there.
+/// The records that can be repaired in a run, in file order, without overlap. `last_seq` is the sequence number of the valid frame
+/// before it, `next_seq` of the one after it, if they exist.
 #[must_use]
-pub fn save(part: &[u8], run: &[Piece], last_seq: Option<u8>, next_seq: Option<u8>, layout: &Layout) -> Vec<Saved> {
-    let mut saved = Vec::new();
+pub fn repair(part: &[u8], run: &[Piece], last_seq: Option<u8>, next_seq: Option<u8>, layout: &Layout) -> Vec<Repaired> {
+    let mut repaired = Vec::new();
     let bytes = run.iter().map(|piece| piece.end - piece.start).sum::<usize>();
     if bytes > RUN_BYTES_MAX || run.len() > RUN_PIECES_MAX {
-        return saved;
+        return repaired;
     }
     let mut expected = last_seq.map(|seq| seq.wrapping_add(1));
     let mut index = 0;
     while let Some(piece) = run.get(index) {
         let used = match unescaped_text(part, run.get(index..).unwrap_or(&[]), expected, layout) {
             Some((text, used)) => {
-                saved.push(text);
+                repaired.push(text);
                 used
             }
             None => {
                 let is_last = index + 1 == run.len();
-                glued(part, piece, expected, next_seq.filter(|_| is_last), layout, &mut saved);
+                glued(part, piece, expected, next_seq.filter(|_| is_last), layout, &mut repaired);
                 1
             }
         };
-        // Of a frame that cannot be read the number is still used up.
-        expected = match saved.last() {
+        // A frame that cannot be read also uses a number.
+        expected = match repaired.last() {
             Some(last) if last.end > piece.start => last.body.first().map(|seq| seq.wrapping_add(1)),
             _ if piece.end - piece.start > 1 => expected.map(|seq| seq.wrapping_add(1)),
             _ => expected,
         };
         index += used;
     }
-    saved
+    repaired
 }
 
-/// A record with a text, broken into the first pieces, and into how many.
-fn unescaped_text(part: &[u8], pieces: &[Piece], expected: Option<u8>, layout: &Layout) -> Option<(Saved, usize)> {
+/// A record with a text that was broken into the first pieces, and the number of these pieces.
+fn unescaped_text(part: &[u8], pieces: &[Piece], expected: Option<u8>, layout: &Layout) -> Option<(Repaired, usize)> {
     let expected = expected?;
     let first = pieces.first()?;
     let mut body = Vec::new();
-    // The body starts with the sequence number, which is escaped rightly, and the id.
+    // The body starts with the sequence number, which is escaped correctly, and the id.
     frame::join_unescaped([without_flag(part, first)?].into_iter(), &mut body);
     let &[seq, id, ..] = body.as_slice() else { return None };
     let can_hold_text =
@@ -103,7 +100,7 @@ fn unescaped_text(part: &[u8], pieces: &[Piece], expected: Option<u8>, layout: &
         frame::join_unescaped(pieces.iter().filter_map(|piece| without_flag(part, piece)), &mut body);
         let fits = frame::check(&body).is_ok() && verify(layout, &body).is_ok();
         let last = pieces.last()?;
-        fits.then(|| (Saved { start: first.start, end: last.end, body: body.clone(), kind: UNESCAPED }, used))
+        fits.then(|| (Repaired { start: first.start, end: last.end, body: body.clone(), kind: UNESCAPED }, used))
     })
 }
 
@@ -112,15 +109,16 @@ fn without_flag<'a>(part: &'a [u8], piece: &Piece) -> Option<&'a [u8]> {
     Some(bytes.strip_suffix(&[frame::FLAG]).unwrap_or(bytes))
 }
 
-/// Frames within one: a head with the sequence number expected, a tail with that before the next frame, or one soon after the head.
-fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>, layout: &Layout, saved: &mut Vec<Saved>) {
+/// Joined frames in one piece: a head with the expected sequence number; a tail with the number before the next frame, or with one soon
+/// after the head.
+fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>, layout: &Layout, repaired: &mut Vec<Repaired>) {
     let Some(bytes) = without_flag(part, piece) else { return };
-    let fits = |range: Range<usize>, seq_is_right: &dyn Fn(u8) -> bool| {
+    let fits = |range: Range<usize>, is_expected: &dyn Fn(u8) -> bool| {
         let mut body = Vec::new();
         let frame = bytes.get(range.clone())?;
         frame::unescape(frame, &mut body).ok()?;
-        let is_right = body.first().is_some_and(|&seq| seq_is_right(seq)) && verify(layout, &body).is_ok();
-        is_right.then_some(Saved { start: piece.start + range.start, end: piece.start + range.end, body, kind: GLUED })
+        let is_right = body.first().is_some_and(|&seq| is_expected(seq)) && verify(layout, &body).is_ok();
+        is_right.then_some(Repaired { start: piece.start + range.start, end: piece.start + range.end, body, kind: GLUED })
     };
     let head =
         expected.and_then(|expected| (frame::OVERHEAD_BYTES..bytes.len()).find_map(|end| fits(0..end, &|seq| seq == expected)));
@@ -135,8 +133,8 @@ fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>,
         tail.end = piece.end;
         tail
     });
-    saved.extend(head);
-    saved.extend(tail);
+    repaired.extend(head);
+    repaired.extend(tail);
 }
 
 #[cfg(test)]
@@ -163,20 +161,20 @@ mod tests {
     }
 
     #[test]
-    fn frames_without_a_flag_between_them_are_taken_apart() {
+    fn frames_without_a_flag_between_them_are_separated() {
         let [one, two, three, four] = [1, 2, 3, 4].map(tick);
         let without = [&one[..], &two[..two.len() - 1], &three, &four].concat();
         assert_eq!(seqs(&without), [1, 2, 3, 4]);
         let mut flipped = [&one[..], &two, &three, &four].concat();
         flipped[one.len() + two.len() - 1] ^= 0x10;
         assert_eq!(seqs(&flipped), [1, 2, 3, 4]);
-        // The first of the two is damaged besides.
+        // The first of the two is also damaged.
         let torn = [&one[..], &two[..3], &three, &four].concat();
         assert_eq!(seqs(&torn), [1, 3, 4]);
     }
 
     #[test]
-    fn texts_with_flags_and_escapes_in_them_are_put_together() {
+    fn texts_with_flags_and_escapes_in_them_are_restored() {
         let mut frame = vec![2, 61, 1, 0, 0, 0x20];
         frame.extend(b"~a}b~~\0");
         frame.push(!frame::sum(&frame));

@@ -1,33 +1,94 @@
-//! The first pass: what holds for the whole recording, wherever in it it stands.
+//! The first pass: facts about the whole recording.
 //!
-//! Names and what the target tells of itself may come after their first use, so they are collected before anything is decoded.
-//! What a record of them means is not known yet, for the target's sizes are not: their data are kept as they are.
+//! Names and the target's description may come after their first use, so they are collected before records are decoded. The target's
+//! sizes are not known yet, so the data of these records is kept unparsed.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
+use crate::format::{Facts, Part, Recording, Stages};
 use crate::frame::split::Delimiters;
-use crate::model::{LossKind, Severity, TextRef};
+use crate::model::{CoreId, Ledger, LossKind, Severity, TextRef};
 
+use super::decode::{self, Decoder, Decoders};
 use super::frame::{self, ESCAPE, FLAG};
 use super::infer::Evidence;
 use super::info::TargetInfo;
 use super::record::IDS_END;
+use super::resolve::Resolver;
+use super::sessions::Sessions;
+use super::{InputOptions, clockrate, facts};
 
-/// How many records of names and the like are kept. A healthy capture has some hundreds.
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    inputs: Vec<InputOptions>,
+}
+
+impl Scanner {
+    pub(super) fn new(inputs: Vec<InputOptions>) -> Scanner {
+        Scanner { inputs }
+    }
+}
+
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = Collector;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        decode::cut(input, at)
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> ScanFacts {
+        Collector::scan(part.input, part.start..part.end)
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
+        facts.add_part(next);
+    }
+
+    fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
+        let inputs: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
+        for (facts, ledger) in inputs.iter().zip(ledgers) {
+            if facts.is_cut {
+                ledger.enter(METADATA_CUT, 0, 1);
+            }
+        }
+        let none = InputOptions::default();
+        let options = self.inputs.first().unwrap_or(&none);
+        let target = |index: usize| self.inputs.get(index).map(|options| options.target.clone()).unwrap_or_default();
+        let sessions: Vec<Sessions> =
+            inputs.iter().enumerate().map(|(index, facts)| Sessions::new(facts, &target(index))).collect();
+        let mut report = Facts { system: Some("QP"), cores: sessions.len() as u16, begins_midway: true, ..Facts::default() };
+        let measured = inputs.first().zip(sessions.first()).map(|(facts, sessions)| clockrate::measure(facts, sessions));
+        let clock = facts::clock_of(options, measured.as_ref(), &mut report);
+        report.clock = Some(clock);
+        if let (Some(sessions), Some(facts)) = (sessions.first(), inputs.first()) {
+            facts::add_target(sessions, facts, &mut report);
+        }
+        let decoders = Decoders(sessions.iter().map(|sessions| Decoder::new(sessions.segments())).collect());
+        let cores = (0..sessions.len()).map(|core| vec![CoreId(core as u16)]).collect();
+        let units = measured.and_then(Result::ok).map(|measured| measured.units_per_tick);
+        let resolver = Resolver::new(sessions, clock.0, options.draw.clone(), units, report);
+        Stages { cores, decode: decoders, resolve: resolver }
+    }
+}
+
+/// The limit of metadata records. A real capture has some hundreds.
 pub const METADATA_LIMIT: usize = 1 << 17;
 
-/// How many bytes of them are kept.
+/// The limit of their data, in bytes.
 const METADATA_BYTES: usize = 16 << 20;
 
-/// Sizes are found out from the records that start before this place in the input, in bytes.
+/// Sizes are inferred from the records that start before this offset in the input, in bytes.
 const EVIDENCE_BYTES: u64 = 4 << 20;
 
-/// How many records of time events are kept to measure the clock.
+/// The limit of time event records, from which the clock is measured.
 const TIME_EVENTS_LIMIT: usize = 1 << 14;
 
-/// A record that tells something for the whole session.
+/// A record with a fact about the whole session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Where its frame starts in the input, in bytes.
@@ -40,25 +101,25 @@ pub struct Metadata {
     pub empty_before: Option<u64>,
 }
 
-/// What the first pass finds out about a part, or about the whole input.
+/// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
-    /// In file order. Names are left out when the session has told the same before.
+    /// In file order. Repeated names in a session are left out.
     pub metadata: Vec<Metadata>,
     /// The first records of time events, in file order.
     pub time_events: Vec<Metadata>,
     /// The data of both.
     pub data: Vec<u8>,
-    /// Whether there was more than is kept.
+    /// Whether the limits of metadata were exceeded.
     pub is_cut: bool,
-    /// Where the first sound frame starts, in bytes, but for EMPTY.
+    /// Where the first valid frame starts, in bytes, except EMPTY.
     pub first_frame: Option<u64>,
-    /// What the lengths of records show.
+    /// The lengths of records.
     pub evidence: Option<Box<Evidence>>,
 }
 
 impl ScanFacts {
-    /// The bytes behind a reference into [`ScanFacts::data`]; empty for a foreign one.
+    /// The bytes that a reference into [`ScanFacts::data`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, data: TextRef) -> &[u8] {
         let start = data.start as usize;
@@ -72,14 +133,14 @@ impl ScanFacts {
     }
 }
 
-/// The line of the ledger for what is more than is kept.
+/// Metadata beyond the limits.
 pub const METADATA_CUT: LossKind =
     LossKind { code: "too_many_names", text: "there are more names than any target has", severity: Severity::Loss };
 
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;
 
-/// By id: what kind of record it may be.
+/// The class of a record, by id.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let ids = [0, 54, 60, 61, 62, 63, 64];
@@ -96,12 +157,12 @@ static CLASSES: [u8; 256] = {
     classes
 };
 
-/// Gathers facts in file order.
+/// Collects facts in file order.
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     facts: ScanFacts,
-    /// What the present session has told.
-    told: FxHashSet<Box<[u8]>>,
+    /// The names already sent in the current session.
+    sent: FxHashSet<Box<[u8]>>,
 }
 
 impl Collector {
@@ -162,7 +223,7 @@ impl Collector {
         match id {
             64 => {
                 if TargetInfo::read(data).is_some_and(|info| info.is_reset) {
-                    self.told.clear();
+                    self.sent.clear();
                 }
             }
             0 => {}
@@ -170,7 +231,7 @@ impl Collector {
                 let mut key = Vec::with_capacity(data.len() + 1);
                 key.push(id);
                 key.extend_from_slice(data);
-                if !self.told.insert(key.into()) {
+                if !self.sent.insert(key.into()) {
                     return;
                 }
             }
@@ -204,7 +265,7 @@ impl Collector {
     }
 }
 
-/// The class of a frame by its id, the second byte once unescaped. Ids are never escaped; sequence numbers may be.
+/// The class of a frame by its id, the second unescaped byte. Ids are never escaped; sequence numbers may be.
 #[inline]
 fn class_of(frame: &[u8]) -> u8 {
     let id = match frame {

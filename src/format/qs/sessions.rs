@@ -1,5 +1,4 @@
-//! From the facts of the first pass to sessions: where each starts, how the target sends in it, what it calls things, and where
-//! all that is known from.
+//! From the facts of the first pass to sessions: the start, configuration and names of each, and their sources.
 
 use std::sync::Arc;
 
@@ -12,12 +11,12 @@ use super::names::Names;
 use super::record::Kind;
 use super::scan::ScanFacts;
 
-/// How many sessions are told apart. Damage can look like a reset.
+/// The limit of sessions. Damage can look like a reset.
 const SESSIONS_LIMIT: usize = 1 << 12;
 
-/// What the user says of the target.
+/// The user's options for the target.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct TargetOptions {
     /// Letters and sizes.
     pub sizes: Vec<(char, u8)>,
     /// The version of QP.
@@ -26,20 +25,20 @@ pub struct Told {
     pub dictionary: Option<Arc<Dictionary>>,
 }
 
-/// Where a fact is known from, best first.
+/// The source of a fact, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// The target told it.
+    /// A TARGET_INFO record of the session.
     Target,
-    /// The target told it in another session of the same recording.
+    /// A TARGET_INFO record of another session in the recording.
     OtherSession,
     /// A dictionary file.
     File,
     /// An option.
     Option,
-    /// Found out from the records.
+    /// The records.
     Inferred,
-    /// Nothing tells it.
+    /// No source: the default.
     Default,
 }
 
@@ -48,12 +47,12 @@ impl Source {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Source::Target => "told by the target",
-            Source::OtherSession => "told by the target in another session",
-            Source::File => "told by the dictionary file",
+            Source::Target => "recorded in the capture",
+            Source::OtherSession => "recorded in another session of the capture",
+            Source::File => "given by an option: the dictionary file",
             Source::Option => "given by an option",
             Source::Inferred => "inferred from the records",
-            Source::Default => "assumed, nothing tells it",
+            Source::Default => "assumed",
         }
     }
 }
@@ -63,15 +62,15 @@ impl Source {
 pub struct Session {
     /// Where it starts in the input, in bytes.
     pub start: u64,
-    /// What the target told of itself.
+    /// The content of its TARGET_INFO record.
     pub info: Option<TargetInfo>,
-    /// How the target sends.
+    /// The layout of its records.
     pub layout: Arc<Layout>,
-    /// Where each size is known from, in the order of [`Sizes::LETTERS`].
-    pub sizes_from: [Source; 9],
-    /// Where the version is known from.
-    pub version_from: Source,
-    /// What things are called.
+    /// The source of each size, in the order of [`Sizes::LETTERS`].
+    pub size_sources: [Source; 9],
+    /// The source of the version.
+    pub version_source: Source,
+    /// The names from its dictionaries.
     pub names: Names,
 }
 
@@ -80,28 +79,28 @@ pub struct Session {
 pub struct Sessions {
     /// In file order; the first starts at 0.
     pub all: Vec<Arc<Session>>,
-    /// What was found out from the records, if nobody told.
+    /// The configuration inferred from the records, if it was not recorded.
     pub inferred: Option<Inferred>,
 }
 
 impl Sessions {
-    /// Puts the facts together.
+    /// Makes the sessions of a recording.
     #[must_use]
-    pub fn new(facts: &ScanFacts, told: &Told) -> Sessions {
-        let mut starts = Starts::of(facts, told.version);
+    pub fn new(facts: &ScanFacts, options: &TargetOptions) -> Sessions {
+        let mut starts = Starts::of(facts, options.version);
         let known: Option<TargetInfo> = starts.0.iter().find_map(|start| start.info);
         let inferred = match known {
             Some(_) => None,
-            None => facts.evidence.as_ref().and_then(|evidence| evidence.infer(None, told_version(told))),
+            None => facts.evidence.as_ref().and_then(|evidence| evidence.infer(None, given_version(options))),
         };
-        let session = |start| Arc::new(session_of(start, known, told, inferred.as_ref()));
+        let session = |start| Arc::new(session_of(start, known, options, inferred.as_ref()));
         let all: Vec<Arc<Session>> = starts.0.drain(..).map(session).collect();
         let mut sessions = Sessions { all, inferred };
-        sessions.name(facts, told);
+        sessions.add_names(facts, options);
         sessions
     }
 
-    /// What the decoder needs.
+    /// The segments for the decoder.
     #[must_use]
     pub fn segments(&self) -> Vec<Segment> {
         let segment = |(index, session): (usize, &Arc<Session>)| Segment {
@@ -112,7 +111,7 @@ impl Sessions {
         self.all.iter().enumerate().map(segment).collect()
     }
 
-    fn name(&mut self, facts: &ScanFacts, told: &Told) {
+    fn add_names(&mut self, facts: &ScanFacts, options: &TargetOptions) {
         let mut index = 0;
         for entry in &facts.metadata {
             while self.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
@@ -129,17 +128,17 @@ impl Sessions {
                 Arc::make_mut(session).names.learn(record.kind, &layout, data);
             }
         }
-        if let Some(dictionary) = &told.dictionary {
+        if let Some(dictionary) = &options.dictionary {
             self.all.iter_mut().for_each(|session| Arc::make_mut(session).names.fill_from(&dictionary.names));
         }
     }
 }
 
-fn told_version(told: &Told) -> Option<u16> {
-    told.dictionary.as_ref().and_then(|dictionary| dictionary.version).or(told.version)
+fn given_version(options: &TargetOptions) -> Option<u16> {
+    options.dictionary.as_ref().and_then(|dictionary| dictionary.version).or(options.version)
 }
 
-/// Where a session starts, and what the target told.
+/// The start of a session, and its TARGET_INFO.
 #[derive(Clone, Copy)]
 struct Start {
     offset: u64,
@@ -151,7 +150,7 @@ struct Starts(Vec<Start>);
 impl Starts {
     fn of(facts: &ScanFacts, version: Option<u16>) -> Starts {
         let mut starts = vec![Start { offset: 0, info: None }];
-        // What comes before the first sound frame belongs to the first session.
+        // Bytes before the first valid frame belong to the first session.
         let begins_at = facts.first_frame.unwrap_or(0);
         let empty_is_reset = version.is_some_and(|version| version < 550);
         for entry in &facts.metadata {
@@ -171,7 +170,7 @@ impl Starts {
             if info.is_reset && entry.offset > begins_at {
                 starts.push(Start { offset, info: Some(info) });
             } else if last.info.is_none() {
-                // Late, but it holds for the whole session.
+                // Late, but valid for the whole session.
                 last.info = Some(info);
             } else if !is_same {
                 starts.push(Start { offset, info: Some(info) });
@@ -181,19 +180,19 @@ impl Starts {
     }
 }
 
-fn session_of(start: Start, known: Option<TargetInfo>, told: &Told, inferred: Option<&Inferred>) -> Session {
+fn session_of(start: Start, known: Option<TargetInfo>, options: &TargetOptions, inferred: Option<&Inferred>) -> Session {
     let mut config = Config::new(Sizes::default(), inferred.map_or(740, |inferred| inferred.config.version));
-    let mut sizes_from = [Source::Default; 9];
-    let mut version_from = if inferred.is_some() { Source::Inferred } else { Source::Default };
-    let told_by = start.info.map(|info| (info, Source::Target)).or(known.map(|info| (info, Source::OtherSession)));
-    if let Some((info, from)) = told_by {
+    let mut size_sources = [Source::Default; 9];
+    let mut version_source = if inferred.is_some() { Source::Inferred } else { Source::Default };
+    let reported = start.info.map(|info| (info, Source::Target)).or(known.map(|info| (info, Source::OtherSession)));
+    if let Some((info, from)) = reported {
         config = info.config();
-        version_from = from;
-        for (place, nibble) in sizes_from.iter_mut().zip(info.nibbles) {
+        version_source = from;
+        for (place, nibble) in size_sources.iter_mut().zip(info.nibbles) {
             *place = if nibble == 0 { Source::Default } else { from };
         }
     } else {
-        let dictionary = told.dictionary.as_deref();
+        let dictionary = options.dictionary.as_deref();
         let inferred_sizes = inferred.map(|inferred| {
             let letters = Sizes::LETTERS.into_iter().zip(inferred.config.sizes.all());
             letters.filter(|(letter, _)| !inferred.open.contains(letter) && *letter != 'B').collect::<Vec<_>>()
@@ -201,7 +200,7 @@ fn session_of(start: Start, known: Option<TargetInfo>, told: &Told, inferred: Op
         // From the least to the most trusted.
         let layers = [
             (inferred_sizes.as_deref().unwrap_or(&[]), Source::Inferred),
-            (told.sizes.as_slice(), Source::Option),
+            (options.sizes.as_slice(), Source::Option),
             (dictionary.map_or(&[][..], |dictionary| dictionary.sizes.as_slice()), Source::File),
         ];
         for (sizes, from) in layers {
@@ -209,17 +208,17 @@ fn session_of(start: Start, known: Option<TargetInfo>, told: &Told, inferred: Op
                 let index = Sizes::LETTERS.iter().position(|&other| other == letter);
                 if let (Some(place), Some(index)) = (config.sizes.get_mut(letter), index) {
                     *place = size;
-                    if let Some(place) = sizes_from.get_mut(index) {
+                    if let Some(place) = size_sources.get_mut(index) {
                         *place = from;
                     }
                 }
             }
         }
-        let version = [(told.version, Source::Option), (dictionary.and_then(|dictionary| dictionary.version), Source::File)];
+        let version = [(options.version, Source::Option), (dictionary.and_then(|dictionary| dictionary.version), Source::File)];
         for (version, from) in version {
             if let Some(version) = version {
                 config = Config::new(config.sizes, version);
-                version_from = from;
+                version_source = from;
             }
         }
     }
@@ -227,8 +226,8 @@ fn session_of(start: Start, known: Option<TargetInfo>, told: &Told, inferred: Op
         start: start.offset,
         info: start.info,
         layout: Arc::new(Layout::new(config)),
-        sizes_from,
-        version_from,
+        size_sources,
+        version_source,
         names: Names::default(),
     }
 }

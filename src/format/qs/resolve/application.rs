@@ -1,13 +1,13 @@
-//! Application records: an instant each, on a track named by the dictionary, with typed values; some values as counters.
+//! Application records: instants on a track named by the dictionary, with typed values. Some values are also counters.
 
 use crate::model::{Arg, ArgValue, EventKind, Label, Packed};
 
 use super::super::decode::{Records, Stored};
 use super::super::element::{Element, Elements};
-use super::events::Work;
+use super::events::RecordResolver;
 
-impl Work<'_, '_> {
-    /// An application record: an instant whose name ends with its texts, its elements as args.
+impl RecordResolver<'_, '_> {
+    /// An application record: an instant with its first text as label and its elements as arguments.
     pub(super) fn user(&mut self, records: &Records, stored: &Stored) -> Option<()> {
         let layout = &self.from.layout;
         let lane = self.firmware.record(stored.id, layout.config.user_base, self.from, self.out.entities)?;
@@ -26,12 +26,11 @@ impl Work<'_, '_> {
         }
         let args = self.out.batch.args_since(start);
         let label = text.map_or(Label::NONE, Label::text);
-        self.put(EventKind::Instant { lane, label, args });
-        Some(())
+        self.emit(EventKind::Instant { lane, label, args })
     }
 
     fn element(&mut self, element: Element<'_>) -> ArgValue {
-        let text = |work: &mut Self, text: &str| ArgValue::Text(work.out.batch.texts.add(text));
+        let text = |resolver: &mut Self, text: &str| ArgValue::Text(resolver.out.batch.texts.add(text));
         match element {
             Element::Int(value) => ArgValue::Int(value),
             Element::Uint(value) => ArgValue::Uint(value),
@@ -61,7 +60,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The value of an element that is to be drawn as a counter.
+    /// Draws the value of an element as a counter, if the user asked for it.
     #[inline]
     fn count(&mut self, id: u8, index: usize, value: ArgValue) {
         if self.firmware.counters.is_empty() {
@@ -74,10 +73,14 @@ impl Work<'_, '_> {
             let Some(lane) = self.firmware.counter(number, self.from, self.out.entities) else { continue };
             match value {
                 ArgValue::Uint(value) | ArgValue::Hex(value) => {
-                    self.put(EventKind::Value { lane, value: Packed(value.cast_signed()) });
+                    self.emit(EventKind::Value { lane, value: Packed(value.cast_signed()) });
                 }
-                ArgValue::Int(value) => self.put(EventKind::Value { lane, value: Packed(value) }),
-                ArgValue::Float(value) => self.put(EventKind::Float { lane, value: Packed(value) }),
+                ArgValue::Int(value) => {
+                    self.emit(EventKind::Value { lane, value: Packed(value) });
+                }
+                ArgValue::Float(value) => {
+                    self.emit(EventKind::Float { lane, value: Packed(value) });
+                }
                 _ => {}
             }
         }

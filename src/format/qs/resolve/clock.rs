@@ -1,24 +1,24 @@
 //! Time stamps of limited width → one time that never goes back.
 //!
-//! A stamp is taken as the nearest reading of the counter after the one before, or slightly before it: half the range each way.
-//! Small steps back are real (some targets read a counter whose base is updated late): order is kept, the time is held. If the
-//! stamps stay behind for long, the counter was set back, and time goes on from where it was.
+//! A stamp is the nearest reading of the counter after the one before, or slightly before it: half the range in each direction.
+//! Small steps back are real (some targets read a counter whose base is updated late): order is kept, the time is held. If many
+//! stamps in a row are earlier, the counter was set back, and time continues from the time held.
 
 use crate::model::{Nanos, Rate, Ticks};
 
-/// After so many stamps in a row that lie behind, the counter is taken to have been set back.
+/// After this many stamps in a row that are earlier, the counter is assumed to have been set back.
 const BEHIND_LIMIT: u32 = 256;
 
-/// What became of a stamp.
+/// How the time of a stamp was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Taken as it is.
-    Taken,
-    /// Behind the one before: held at its time.
+pub enum TimeStatus {
+    /// As recorded.
+    AsRecorded,
+    /// Earlier than the one before: held at its time.
     Held,
-    /// The counter was set back for good.
+    /// The counter was set back permanently.
     SetBack,
-    /// Beyond what the viewer can show: held.
+    /// Beyond the range of the viewer: held.
     Overflow,
 }
 
@@ -30,11 +30,11 @@ pub struct Clock {
     mask: u64,
     /// The unwrapped counter; `None` before the first stamp of a session.
     last: Option<u64>,
-    /// How many stamps in a row were behind `last`, and the last of them.
+    /// How many stamps in a row were earlier than `last`.
     behind: u32,
-    /// What is to be added to the time of a tick, in nanoseconds.
+    /// The offset of the time of a tick, in nanoseconds.
     shift_ns: i64,
-    /// The session starts here, in nanoseconds.
+    /// The start of the session, in nanoseconds.
     start_ns: u64,
     now_ns: u64,
 }
@@ -51,13 +51,13 @@ impl Clock {
         Nanos(self.now_ns)
     }
 
-    /// Whether there is a present: a stamp, or a session before this one.
+    /// Whether the current time is known: from a stamp, or from a session before this one.
     #[inline]
     pub fn has_begun(&self) -> bool {
         self.last.is_some() || self.now_ns > 0
     }
 
-    /// Another session begins, `gap_ns` after what was before. Its counter has `width` bytes and starts anywhere.
+    /// Begins another session, `gap_ns` after the time before. Its counter has `width` bytes and starts at any value.
     pub fn restart(&mut self, width: u8, gap_ns: u64) -> Nanos {
         let has_begun = self.has_begun();
         self.mask = mask(width);
@@ -69,57 +69,57 @@ impl Clock {
         Nanos(self.now_ns)
     }
 
-    /// Takes a stamp. The present is its time afterwards.
+    /// Advances the current time to that of a stamp.
     #[inline]
-    pub fn take(&mut self, stamp: u32) -> Verdict {
+    pub fn advance(&mut self, stamp: u32) -> TimeStatus {
         if let Some(last) = self.last {
             let delta = u64::from(stamp).wrapping_sub(last) & self.mask;
             if delta == 0 {
                 self.behind = 0;
-                return Verdict::Taken;
+                return TimeStatus::AsRecorded;
             }
             if delta <= self.mask / 2 {
                 self.behind = 0;
                 return self.set(last.saturating_add(delta));
             }
         }
-        self.take_odd(stamp)
+        self.first_or_behind(stamp)
     }
 
     #[inline]
-    fn set(&mut self, ticks: u64) -> Verdict {
+    fn set(&mut self, ticks: u64) -> TimeStatus {
         self.last = Some(ticks);
         match self.rate.to_nanos(Ticks(ticks)).map(|time| time.0.cast_signed().saturating_add(self.shift_ns)) {
             Some(ns) if ns >= 0 => {
                 self.now_ns = self.now_ns.max(ns.cast_unsigned());
-                Verdict::Taken
+                TimeStatus::AsRecorded
             }
-            _ => Verdict::Overflow,
+            _ => TimeStatus::Overflow,
         }
     }
 
     #[cold]
-    fn take_odd(&mut self, stamp: u32) -> Verdict {
+    fn first_or_behind(&mut self, stamp: u32) -> TimeStatus {
         let stamp = u64::from(stamp);
         let Some(last) = self.last else {
             let first_ns = self.rate.to_nanos(Ticks(stamp)).unwrap_or_default().0;
             if self.start_ns > 0 {
-                // How long a reset takes is unknown: the first stamp after it stands where the session starts.
+                // The duration of a reset is unknown: the first stamp after it is at the start of the session.
                 self.shift_ns = self.start_ns.cast_signed().saturating_sub(first_ns.cast_signed());
             }
             return self.set(stamp);
         };
         self.behind += 1;
         if self.behind < BEHIND_LIMIT {
-            return Verdict::Held;
+            return TimeStatus::Held;
         }
         self.behind = 0;
-        // The ticks go on from this stamp, the time from where it is.
+        // The ticks continue from this stamp, the time from the current time.
         let ticks = (last & !self.mask) | stamp;
         let at_ns = self.rate.to_nanos(Ticks(ticks)).unwrap_or_default().0;
         self.shift_ns = self.now_ns.cast_signed().saturating_sub(at_ns.cast_signed());
         self.last = Some(ticks);
-        Verdict::SetBack
+        TimeStatus::SetBack
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
         stamps
             .iter()
             .map(|&stamp| {
-                clock.take(stamp);
+                clock.advance(stamp);
                 clock.now().0
             })
             .collect()
@@ -157,25 +157,25 @@ mod tests {
     fn small_steps_back_are_held() {
         let mut clock = Clock::new(Rate::NANOSECOND, 4);
         assert_eq!(times(&mut clock, &[1000, 900, 950, 1001]), [1000, 1000, 1000, 1001]);
-        assert_eq!(clock.take(990), Verdict::Held);
-        assert_eq!(clock.take(1001), Verdict::Taken);
+        assert_eq!(clock.advance(990), TimeStatus::Held);
+        assert_eq!(clock.advance(1001), TimeStatus::AsRecorded);
     }
 
     #[test]
     fn a_counter_that_was_set_back_does_not_stop_the_time() {
         let mut clock = Clock::new(Rate::NANOSECOND, 4);
-        clock.take(1_000_000);
-        let verdicts: Vec<Verdict> = (0..BEHIND_LIMIT).map(|n| clock.take(n * 10)).collect();
-        assert!(verdicts.iter().rev().skip(1).all(|&verdict| verdict == Verdict::Held));
-        assert_eq!((verdicts.last(), clock.now().0), (Some(&Verdict::SetBack), 1_000_000));
-        clock.take(BEHIND_LIMIT * 10);
+        clock.advance(1_000_000);
+        let statuss: Vec<TimeStatus> = (0..BEHIND_LIMIT).map(|n| clock.advance(n * 10)).collect();
+        assert!(statuss.iter().rev().skip(1).all(|&status| status == TimeStatus::Held));
+        assert_eq!((statuss.last(), clock.now().0), (Some(&TimeStatus::SetBack), 1_000_000));
+        clock.advance(BEHIND_LIMIT * 10);
         assert_eq!(clock.now().0, 1_000_010);
     }
 
     #[test]
-    fn a_session_starts_behind_the_one_before() {
+    fn a_session_starts_after_the_one_before() {
         let mut clock = Clock::new(Rate::NANOSECOND, 4);
-        clock.take(5000);
+        clock.advance(5000);
         assert_eq!(clock.restart(4, 100).0, 5100);
         assert_eq!(times(&mut clock, &[7, 20]), [5100, 5113]);
         let mut fresh = Clock::new(Rate::NANOSECOND, 4);
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn a_time_beyond_the_viewer_is_held() {
         let mut clock = Clock::new(Rate::from_hz(1, 9).unwrap(), 4);
-        assert_eq!(clock.take(1), Verdict::Taken);
-        assert_eq!(clock.take(1 << 31), Verdict::Overflow);
+        assert_eq!(clock.advance(1), TimeStatus::AsRecorded);
+        assert_eq!(clock.advance(1 << 31), TimeStatus::Overflow);
         assert_eq!(clock.now().0, 9_000_000_000);
     }
 }

@@ -1,50 +1,50 @@
-//! What each record means, in the language of the common model.
+//! The events of each record. The handler of the table's kinds is one state machine per session ([`RunState`]).
 
 use crate::model::{
-    Arg, ArgValue, Args, EventKind, LaneKind, Level, LogNote, LogSeverity, NameId, Nanos, Origin, Packed, StepResult,
+    Arg, ArgValue, Args, EventKind, LaneId, LaneKind, Level, LogNote, LogSeverity, NameId, Nanos, Origin, Packed, StepResult,
 };
 
 use super::super::decode::{Records, Stored};
 use super::super::layout::Fields;
-use super::super::record::{Kind, command_name};
+use super::super::record::{Field, Kind, command_name};
 use super::super::sessions::Session;
 use super::Resolved;
-use super::firmware::{Firmware, Part, Single, Word, put};
+use super::firmware::{ArgName, Firmware, SingleTrack, TrackGroup, push_event};
 use super::tables::{Armed, Verb};
 
-/// What a session is in the midst of.
+/// The state of the scheduler and of the event in progress, in one session.
 #[derive(Default)]
-pub struct Course {
-    /// Who publishes what.
+pub struct RunState {
+    /// The sender and signal of the event that is being published.
     publishing: Option<(Origin, NameId)>,
-    /// The priority that was scheduled last and has taken no event yet.
+    /// The priority that was scheduled last, until it takes an event.
     scheduled: Option<u8>,
-    /// By priority: the object that runs at it, and whether it has been preempted.
+    /// By priority: the object that runs at it, and whether it is preempted.
     running: Vec<Option<usize>>,
     preempted: Vec<bool>,
-    /// By priority: what it is called while it runs, and while the scheduler is locked up to it.
+    /// By priority: the label while it runs, and while the scheduler is locked up to it.
     running_labels: Vec<Option<NameId>>,
     lock_labels: Vec<Option<NameId>>,
-    /// How deep the scheduler is locked.
+    /// The nesting depth of scheduler locks.
     locks: u32,
     criticals: u32,
-    /// By priority: a slice says what the thread waits for.
+    /// By priority: whether a slice of the thread's wait is open.
     pub(super) blocked: Vec<bool>,
 }
 
-impl Course {
-    pub fn new() -> Course {
-        Course {
+impl RunState {
+    pub fn new() -> RunState {
+        RunState {
             running: vec![None; 256],
             running_labels: vec![None; 256],
             lock_labels: vec![None; 256],
             preempted: vec![false; 256],
             blocked: vec![false; 256],
-            ..Course::default()
+            ..RunState::default()
         }
     }
 
-    /// Something is missing: nothing of before holds, but for who has which priority.
+    /// Discards the state at a gap, except the priorities of objects.
     pub fn forget(&mut self) {
         (self.publishing, self.scheduled) = (None, None);
         (self.locks, self.criticals) = (0, 0);
@@ -53,29 +53,30 @@ impl Course {
     }
 }
 
-/// What is shown beyond the usual.
+/// Settings for drawing records.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shows {
+pub struct DrawSettings {
     /// The allocation of events, critical sections.
     pub everything: bool,
     /// Units of the time stamps in a clock tick, if they could be measured.
     pub units_per_tick: Option<u64>,
 }
 
-/// One record on its way to events.
-pub struct Work<'a, 'b> {
+/// Resolves one record.
+pub struct RecordResolver<'a, 'b> {
     pub firmware: &'a mut Firmware,
-    pub course: &'a mut Course,
+    pub run_state: &'a mut RunState,
     pub from: &'a Session,
-    pub shows: Shows,
+    pub settings: DrawSettings,
     pub out: &'a mut Resolved<'b>,
     pub now: Nanos,
 }
 
-impl Work<'_, '_> {
+impl RecordResolver<'_, '_> {
     #[inline]
-    pub(super) fn put(&mut self, kind: EventKind) {
-        put(self.out.batch, self.firmware.core, self.now, kind);
+    pub(super) fn emit(&mut self, kind: EventKind) -> Option<()> {
+        push_event(self.out.batch, self.firmware.core, self.now, kind);
+        Some(())
     }
 
     #[inline]
@@ -94,10 +95,10 @@ impl Work<'_, '_> {
         self.firmware.tables.signal(signal as u32, object, &self.from.names, self.out.entities)
     }
 
-    /// Who sent something.
+    /// The sender of an event.
     #[inline]
-    pub(super) fn origin(&mut self, fields: &Fields<'_>, field: usize) -> Origin {
-        let address = fields.uint(field);
+    fn sender(&mut self, fields: &Fields<'_>) -> Origin {
+        let address = fields.uint(Field::Sender);
         if address == 0 {
             return Origin::UNKNOWN;
         }
@@ -105,15 +106,15 @@ impl Work<'_, '_> {
         if let Some(machine) = self.firmware.tables.objects.get(index).and_then(|object| object.machine) {
             return Origin::machine(machine);
         }
-        let lane = self.firmware.lane_of(index, (LaneKind::Events, Part::Senders), self.from, self.out.entities);
+        let lane = self.firmware.lane_of(index, (LaneKind::Events, TrackGroup::Senders), self.from, self.out.entities);
         lane.map_or(Origin::UNKNOWN, Origin::lane)
     }
 
-    /// The events of a record.
+    /// Emits the events of a record. `None`: a field or entity that is required is missing, or a limit is reached.
     #[inline]
     pub fn record(&mut self, records: &Records, stored: &Stored) -> Option<()> {
         let fields = records.fields(&self.from.layout, stored);
-        if let Some((_, published)) = self.course.publishing {
+        if let Some((_, published)) = self.run_state.publishing {
             self.check_publishing(stored.kind, &fields, published);
         }
         match stored.kind {
@@ -121,30 +122,30 @@ impl Work<'_, '_> {
             Kind::InternTran => self.step_end(StepResult::Internal, &fields),
             Kind::Tran => self.step_end(StepResult::Transition, &fields),
             Kind::Ignored => self.step_end(StepResult::Ignored, &fields),
-            Kind::Post => self.post(&fields, (2, 3), Some(1), (6, false)),
-            Kind::PostLifo => self.post(&fields, (1, 2), None, (5, true)),
-            Kind::Get => self.get(&fields, Some(5)),
+            Kind::Post => self.post(&fields, false),
+            Kind::PostLifo => self.post(&fields, true),
+            Kind::Get => self.get(&fields, Some(Field::Free)),
             Kind::GetLast => self.get(&fields, None),
-            Kind::StateEntry => self.note(Verb::Entry, &fields, 0, 1),
-            Kind::StateExit => self.note(Verb::Exit, &fields, 0, 1),
-            Kind::StateInit => self.note(Verb::Init, &fields, 0, 2),
-            Kind::TranHist => self.note(Verb::History, &fields, 0, 2),
-            Kind::TranEp => self.note(Verb::EntryPoint, &fields, 0, 2),
-            Kind::TranXp => self.note(Verb::ExitPoint, &fields, 0, 2),
-            Kind::Unhandled => self.note(Verb::Unhandled, &fields, 1, 2),
+            Kind::StateEntry => self.note(Verb::Entry, &fields, Field::State),
+            Kind::StateExit => self.note(Verb::Exit, &fields, Field::State),
+            Kind::StateInit => self.note(Verb::Init, &fields, Field::Target),
+            Kind::TranHist => self.note(Verb::History, &fields, Field::Target),
+            Kind::TranEp => self.note(Verb::EntryPoint, &fields, Field::Target),
+            Kind::TranXp => self.note(Verb::ExitPoint, &fields, Field::Target),
+            Kind::Unhandled => self.note(Verb::Unhandled, &fields, Field::State),
             Kind::PoolGet | Kind::PoolPut => self.pool(&fields),
             Kind::SchedNext | Kind::SchedPreempt | Kind::SchedRestore | Kind::SchedResume => {
-                self.switch(fields.uint(1) as u8, fields.uint(2) as u8)
+                self.switch(fields.uint(Field::Next) as u8, fields.uint(Field::Previous) as u8)
             }
-            Kind::SchedIdle => self.switch(0, fields.uint(1) as u8),
+            Kind::SchedIdle => self.switch(0, fields.uint(Field::Previous) as u8),
             Kind::SchedLock => self.lock(&fields),
             Kind::SchedUnlock => self.unlock(),
             Kind::TimeArm | Kind::TimeRearm => self.arm(&fields, stored.time),
             Kind::TimePost => self.time_post(&fields, stored.time),
-            Kind::TimeDisarm => self.disarm(&fields, 1),
+            Kind::TimeDisarm => self.disarm(&fields),
             Kind::Publish => self.publish(&fields),
             Kind::User => self.user(records, stored),
-            // What no slice or instant is drawn for unless asked.
+            // Drawn on request only.
             Kind::New
             | Kind::NewRef
             | Kind::DeleteRef
@@ -154,7 +155,7 @@ impl Work<'_, '_> {
             | Kind::TimeDisarmAttempt
             | Kind::CritEntry
             | Kind::CritExit
-                if !self.shows.everything =>
+                if !self.settings.everything =>
             {
                 None
             }
@@ -164,50 +165,47 @@ impl Work<'_, '_> {
 
     #[inline]
     fn dispatch(&mut self, fields: &Fields<'_>) -> Option<()> {
-        let object = self.object(fields.uint(2))?;
-        let signal = self.signal(fields.uint(1), Some(object))?;
-        let state = self.state(fields.uint(3));
+        let object = self.object(fields.uint(Field::Obj))?;
+        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
+        let state = self.state(fields.uint(Field::State));
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let stretch = self.firmware.stretch;
         self.firmware.tables.objects.get_mut(object)?.step_in = Some(stretch);
-        self.put(EventKind::StepBegin { machine, signal, state: state.into() });
-        Some(())
+        self.emit(EventKind::StepBegin { machine, signal, state: state.into() })
     }
 
     #[inline]
     fn step_end(&mut self, result: StepResult, fields: &Fields<'_>) -> Option<()> {
-        let object = self.object(fields.uint(2))?;
-        let from = self.state(fields.uint(3));
-        let to = if result == StepResult::Transition { self.state(fields.uint(4)) } else { None };
+        let object = self.object(fields.uint(Field::Obj))?;
+        let from = self.state(fields.uint(if result == StepResult::Ignored { Field::State } else { Field::Source }));
+        let to = if result == StepResult::Transition { self.state(fields.uint(Field::Target)) } else { None };
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         self.firmware.tables.objects.get_mut(object)?.step_in = None;
-        self.put(EventKind::StepEnd { machine, result, from: from.into(), to: to.into() });
-        Some(())
+        self.emit(EventKind::StepEnd { machine, result, from: from.into(), to: to.into() })
     }
 
-    /// A record without a time of what a machine does.
+    /// A note of what a machine does, from a record without a time.
     #[inline]
-    fn note(&mut self, verb: Verb, fields: &Fields<'_>, object: usize, state: usize) -> Option<()> {
-        let object = self.object(fields.uint(object))?;
+    fn note(&mut self, verb: Verb, fields: &Fields<'_>, state: Field) -> Option<()> {
+        let object = self.object(fields.uint(Field::Obj))?;
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let width = self.from.layout.config.sizes.function;
         let label = self.firmware.tables.note(verb, fields.uint(state), width, &self.from.names, self.out.entities)?;
-        self.put(EventKind::MachineNote { machine, label });
-        Some(())
+        self.emit(EventKind::MachineNote { machine, label })
     }
 
-    /// The fill of an object's queue after something was put into it, which leaves so many places free.
+    /// The fill of an object's queue after a post that leaves `free` places.
     #[inline]
     fn fill_after_post(&mut self, object: usize, free: u64) -> Level {
         let stretch = self.firmware.stretch;
-        // Since the target's reset nothing is missing, and nothing was put into it.
+        // The queue is empty if no record since the target's reset is missing and it has not been used.
         let is_new = stretch == self.firmware.first_stretch && self.from.info.is_some_and(|info| info.is_reset);
         let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
         let was_used = std::mem::replace(&mut object.is_used, true);
         let was_empty = object.empty_in.take() == Some(stretch) || (is_new && !was_used);
         let free = u32::try_from(free).unwrap_or(u32::MAX);
         if was_empty {
-            // The first one is not in the ring: its place counts as well.
+            // The first event is not stored in the ring: the capacity is one more.
             object.capacity = Some(free.saturating_add(1));
         }
         match object.capacity {
@@ -216,7 +214,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The fill of an object's queue after something was taken out of it; `None`: it was the last.
+    /// The fill of an object's queue after a get that leaves `free` places; `None`: it was the last event.
     #[inline]
     fn fill_after_get(&mut self, object: usize, free: Option<u64>) -> Level {
         let stretch = self.firmware.stretch;
@@ -236,66 +234,55 @@ impl Work<'_, '_> {
     }
 
     #[inline]
-    fn post(
-        &mut self,
-        fields: &Fields<'_>,
-        (signal, object): (usize, usize),
-        sender: Option<usize>,
-        (free, urgent): (usize, bool),
-    ) -> Option<()> {
-        let object = self.object(fields.uint(object))?;
-        let signal = self.signal(fields.uint(signal), Some(object))?;
+    fn post(&mut self, fields: &Fields<'_>, urgent: bool) -> Option<()> {
+        let object = self.object(fields.uint(Field::Ao))?;
+        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let to = self.firmware.machine(object, self.from, self.out.entities)?;
-        let by = match sender {
-            Some(sender) => self.origin(fields, sender),
-            // Only an object itself puts an event to the front of its queue.
-            None => Origin::machine(to),
-        };
-        let fill = self.fill_after_post(object, fields.uint(free));
-        self.put(EventKind::Posted { to, by, signal, fill, urgent });
-        Some(())
+        // Only an object itself posts an event to the front of its queue.
+        let by = if urgent { Origin::machine(to) } else { self.sender(fields) };
+        let fill = self.fill_after_post(object, fields.uint(Field::Free));
+        self.emit(EventKind::Posted { to, by, signal, fill, urgent })
     }
 
     #[inline]
-    fn get(&mut self, fields: &Fields<'_>, free: Option<usize>) -> Option<()> {
-        let object = self.object(fields.uint(2))?;
-        let signal = self.signal(fields.uint(1), Some(object))?;
+    fn get(&mut self, fields: &Fields<'_>, free: Option<Field>) -> Option<()> {
+        let object = self.object(fields.uint(Field::Ao))?;
+        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let fill = self.fill_after_get(object, free.map(|free| fields.uint(free)));
-        self.put(EventKind::Taken { machine, signal, fill });
-        if let Some(priority) = self.course.scheduled.take() {
+        self.emit(EventKind::Taken { machine, signal, fill });
+        if let Some(priority) = self.run_state.scheduled.take() {
             self.learn_priority(priority, object);
         }
         Some(())
     }
 
-    /// The first one that takes an event after a priority was scheduled is the one of that priority.
+    /// The first object that takes an event after a priority was scheduled has that priority.
     fn learn_priority(&mut self, priority: u8, object: usize) -> Option<()> {
-        let known = self.course.running.get_mut(usize::from(priority))?;
+        let known = self.run_state.running.get_mut(usize::from(priority))?;
         if *known != Some(object) {
             *known = Some(object);
-            *self.course.running_labels.get_mut(usize::from(priority))? = None;
+            *self.run_state.running_labels.get_mut(usize::from(priority))? = None;
             let machine = self.firmware.tables.objects.get(object)?.machine?;
-            self.put(EventKind::MachinePriority { machine, priority: priority.into() });
+            self.emit(EventKind::MachinePriority { machine, priority: priority.into() });
             self.show_running(priority);
         }
         Some(())
     }
 
     fn show_running(&mut self, priority: u8) -> Option<()> {
-        let lane = self.firmware.single(Single::Cpu, self.out.entities)?;
-        let label = match self.course.running_labels.get(usize::from(priority)).copied().flatten() {
+        let lane = self.firmware.single(SingleTrack::Cpu, self.out.entities)?;
+        let label = match self.run_state.running_labels.get(usize::from(priority)).copied().flatten() {
             Some(label) => label,
             None => self.running_label(priority)?,
         };
-        self.put(EventKind::State { lane, label: label.into(), args: Args::NONE });
-        Some(())
+        self.emit(EventKind::State { lane, label: label.into(), args: Args::NONE })
     }
 
-    /// What a priority is called while it runs.
+    /// The label of a priority while it runs.
     #[cold]
     fn running_label(&mut self, priority: u8) -> Option<NameId> {
-        let object = self.course.running.get(usize::from(priority)).copied().flatten();
+        let object = self.run_state.running.get(usize::from(priority)).copied().flatten();
         let machine = object.and_then(|object| self.firmware.tables.objects.get(object)?.machine);
         let entities = &mut *self.out.entities;
         let name = machine.and_then(|machine| entities.machines.get(machine.index())).map(|machine| machine.name.clone());
@@ -304,132 +291,127 @@ impl Work<'_, '_> {
             Some(name) => entities.add_name(&name),
             None => entities.add_name(&format!("priority {priority}")),
         };
-        *self.course.running_labels.get_mut(usize::from(priority))? = label;
+        *self.run_state.running_labels.get_mut(usize::from(priority))? = label;
         label
     }
 
-    /// The scheduler goes from one priority to another; 0 is idle.
+    /// The scheduler switches from one priority to another; 0 is idle.
     fn switch(&mut self, next: u8, previous: u8) -> Option<()> {
-        self.course.scheduled = Some(next).filter(|&next| next != 0);
-        let in_step = |work: &Self, priority: u8| {
-            let object = work.course.running.get(usize::from(priority)).copied().flatten()?;
-            let object = work.firmware.tables.objects.get(object)?;
-            object.machine.filter(|_| object.step_in == Some(work.firmware.stretch))
+        self.run_state.scheduled = Some(next).filter(|&next| next != 0);
+        let in_step = |resolver: &Self, priority: u8| {
+            let object = resolver.run_state.running.get(usize::from(priority)).copied().flatten()?;
+            let object = resolver.firmware.tables.objects.get(object)?;
+            object.machine.filter(|_| object.step_in == Some(resolver.firmware.stretch))
         };
         if next > previous
             && previous != 0
             && let Some(machine) = in_step(self, previous)
         {
-            *self.course.preempted.get_mut(usize::from(previous))? = true;
-            self.put(EventKind::Preempted { machine });
+            *self.run_state.preempted.get_mut(usize::from(previous))? = true;
+            self.emit(EventKind::Preempted { machine });
         }
-        if std::mem::take(self.course.preempted.get_mut(usize::from(next))?) {
-            // It goes on with its step, and takes no event.
-            self.course.scheduled = None;
+        if std::mem::take(self.run_state.preempted.get_mut(usize::from(next))?) {
+            // It continues its step, and takes no event.
+            self.run_state.scheduled = None;
             if let Some(machine) = in_step(self, next) {
-                self.put(EventKind::Unpreempted { machine });
+                self.emit(EventKind::Unpreempted { machine });
             }
         }
         self.show_running(next)
     }
 
     fn lock(&mut self, fields: &Fields<'_>) -> Option<()> {
-        let lane = self.firmware.single(Single::Lock, self.out.entities)?;
-        let ceiling = fields.uint(2) as u8;
-        let label = match self.course.lock_labels.get(usize::from(ceiling)).copied().flatten() {
+        let lane = self.firmware.single(SingleTrack::Lock, self.out.entities)?;
+        let ceiling = fields.uint(Field::Ceiling) as u8;
+        let label = match self.run_state.lock_labels.get(usize::from(ceiling)).copied().flatten() {
             Some(label) => label,
             None => {
                 let label = self.out.entities.add_name(&format!("locked up to priority {ceiling}"))?;
-                *self.course.lock_labels.get_mut(usize::from(ceiling))? = Some(label);
+                *self.run_state.lock_labels.get_mut(usize::from(ceiling))? = Some(label);
                 label
             }
         };
-        self.course.locks += 1;
-        self.put(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE });
-        Some(())
+        self.run_state.locks += 1;
+        self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
     }
 
     fn unlock(&mut self) -> Option<()> {
-        self.course.locks = self.course.locks.checked_sub(1)?;
-        let lane = self.firmware.single(Single::Lock, self.out.entities)?;
-        self.put(EventKind::SpanEnd { lane, args: Args::NONE });
-        Some(())
+        self.run_state.locks = self.run_state.locks.checked_sub(1)?;
+        let lane = self.firmware.single(SingleTrack::Lock, self.out.entities)?;
+        self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
     }
 
     #[inline]
     fn pool(&mut self, fields: &Fields<'_>) -> Option<()> {
-        let object = self.object(fields.uint(1))?;
-        let lane = self.firmware.lane_of(object, (LaneKind::Values, Part::Pools), self.from, self.out.entities)?;
-        self.put(EventKind::Value { lane, value: Packed(fields.uint(2).cast_signed()) });
-        Some(())
+        let object = self.object(fields.uint(Field::Obj))?;
+        let lane = self.firmware.lane_of(object, (LaneKind::Values, TrackGroup::Pools), self.from, self.out.entities)?;
+        self.emit(EventKind::Value { lane, value: Packed(fields.uint(Field::Free).cast_signed()) })
     }
 
     fn publish(&mut self, fields: &Fields<'_>) -> Option<()> {
-        let signal = self.signal(fields.uint(2), None)?;
-        let by = self.origin(fields, 1);
-        self.course.publishing = Some((by, signal));
-        self.put(EventKind::Publish { by, signal });
-        Some(())
+        let signal = self.signal(fields.uint(Field::Sig), None)?;
+        let by = self.sender(fields);
+        self.run_state.publishing = Some((by, signal));
+        self.emit(EventKind::Publish { by, signal })
     }
 
-    /// Whether what follows still belongs to the publishing of an event.
+    /// Ends the publishing of an event if a record no longer belongs to it.
     fn check_publishing(&mut self, kind: Kind, fields: &Fields<'_>, published: NameId) {
-        let goes_on = match kind {
+        let belongs = match kind {
             Kind::SchedLock | Kind::NewRef | Kind::PoolGet => true,
             Kind::Post => {
-                let object = self.object(fields.uint(3));
-                self.signal(fields.uint(2), object) == Some(published)
+                let object = self.object(fields.uint(Field::Ao));
+                self.signal(fields.uint(Field::Sig), object) == Some(published)
             }
             _ => false,
         };
-        if !goes_on && let Some((by, _)) = self.course.publishing.take() {
-            self.put(EventKind::PublishEnd { by });
+        if !belongs && let Some((by, _)) = self.run_state.publishing.take() {
+            self.emit(EventKind::PublishEnd { by });
         }
     }
 
-    fn time_event(&mut self, fields: &Fields<'_>, field: usize) -> Option<(usize, crate::model::LaneId)> {
-        let object = self.object(fields.uint(field))?;
-        let lane = self.firmware.lane_of(object, (LaneKind::Events, Part::TimeEvents), self.from, self.out.entities)?;
+    fn time_event(&mut self, fields: &Fields<'_>) -> Option<(usize, LaneId)> {
+        let object = self.object(fields.uint(Field::Te))?;
+        let lane = self.firmware.lane_of(object, (LaneKind::Events, TrackGroup::TimeEvents), self.from, self.out.entities)?;
         Some((object, lane))
     }
 
     fn arm(&mut self, fields: &Fields<'_>, stamp: u32) -> Option<()> {
-        let (object, lane) = self.time_event(fields, 1)?;
-        let (ticks, interval) = (fields.uint(3), fields.uint(4));
+        let (object, lane) = self.time_event(fields)?;
+        let (ticks, interval) = (fields.uint(Field::Ticks), fields.uint(Field::Interval));
         let stretch = self.firmware.stretch;
         let place = self.firmware.tables.objects.get_mut(object)?;
         let was_open = place.armed_in.replace(stretch) == Some(stretch);
         place.armed = Armed { at: stamp, ticks: ticks as u32, interval: interval as u32, is_first: true };
         if was_open {
-            self.put(EventKind::SpanEnd { lane, args: Args::NONE });
+            self.emit(EventKind::SpanEnd { lane, args: Args::NONE });
         }
         self.begin_armed(lane, ticks, interval)
     }
 
-    fn begin_armed(&mut self, lane: crate::model::LaneId, ticks: u64, interval: u64) -> Option<()> {
-        let label = self.firmware.word(Word::Armed, self.out.entities)?;
-        let ticks = self.firmware.arg(Word::Ticks, ArgValue::Uint(ticks), self.out.entities)?;
+    fn begin_armed(&mut self, lane: LaneId, ticks: u64, interval: u64) -> Option<()> {
+        let label = self.firmware.word(ArgName::Armed, self.out.entities)?;
+        let ticks = self.firmware.arg(ArgName::Ticks, ArgValue::Uint(ticks), self.out.entities)?;
         let interval = match interval {
             0 => None,
-            interval => self.firmware.arg(Word::Interval, ArgValue::Uint(interval), self.out.entities),
+            interval => self.firmware.arg(ArgName::Interval, ArgValue::Uint(interval), self.out.entities),
         };
         let args = match interval {
             Some(interval) => self.out.batch.add_args(&[ticks, interval]),
             None => self.out.batch.add_args(&[ticks]),
         };
-        self.put(EventKind::SpanBegin { lane, label: label.into(), args });
-        Some(())
+        self.emit(EventKind::SpanBegin { lane, label: label.into(), args })
     }
 
     fn time_post(&mut self, fields: &Fields<'_>, stamp: u32) -> Option<()> {
-        let (object, lane) = self.time_event(fields, 1)?;
+        let (object, lane) = self.time_event(fields)?;
         let stretch = self.firmware.stretch;
         let mask = u32::MAX >> (32 - 8 * u32::from(self.from.layout.config.sizes.time).min(4));
         let place = self.firmware.tables.objects.get_mut(object)?;
         if place.armed_in != Some(stretch) {
             // Armed before the recording began, or before a gap.
-            let signal = self.signal(fields.uint(2), Some(object))?;
-            self.put(EventKind::Instant { lane, label: signal.into(), args: Args::NONE });
+            let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
+            self.emit(EventKind::Instant { lane, label: signal.into(), args: Args::NONE });
             return Some(());
         }
         let armed = place.armed;
@@ -437,111 +419,107 @@ impl Work<'_, '_> {
         place.armed_in = (interval > 0).then_some(stretch);
         place.armed = Armed { at: stamp, ticks: interval, interval, is_first: false };
         let passed = stamp.wrapping_sub(armed.at) & mask;
-        let late = self.shows.units_per_tick.and_then(|units| armed.late_ticks(passed, units)).filter(|&late| late != 0);
-        let late = late.and_then(|late| self.firmware.arg(Word::LateTicks, ArgValue::Int(late), self.out.entities));
+        let late = self.settings.units_per_tick.and_then(|units| armed.late_ticks(passed, units)).filter(|&late| late != 0);
+        let late = late.and_then(|late| self.firmware.arg(ArgName::LateTicks, ArgValue::Int(late), self.out.entities));
         let args = late.map_or(Args::NONE, |late| self.out.batch.add_args(&[late]));
-        self.put(EventKind::SpanEnd { lane, args });
+        self.emit(EventKind::SpanEnd { lane, args });
         if interval > 0 { self.begin_armed(lane, interval.into(), interval.into()) } else { Some(()) }
     }
 
     /// A time event was disarmed before its time.
-    fn disarm(&mut self, fields: &Fields<'_>, field: usize) -> Option<()> {
-        let (object, lane) = self.time_event(fields, field)?;
+    fn disarm(&mut self, fields: &Fields<'_>) -> Option<()> {
+        let (object, lane) = self.time_event(fields)?;
         let stretch = self.firmware.stretch;
         if self.firmware.tables.objects.get_mut(object)?.armed_in.take() == Some(stretch) {
-            let result = self.firmware.word(Word::Disarmed, self.out.entities)?;
-            let result = self.firmware.arg(Word::ClosedBy, ArgValue::Name(result), self.out.entities)?;
+            let result = self.firmware.word(ArgName::Disarmed, self.out.entities)?;
+            let result = self.firmware.arg(ArgName::ClosedBy, ArgValue::Name(result), self.out.entities)?;
             let args = self.out.batch.add_args(&[result]);
-            self.put(EventKind::SpanEnd { lane, args });
+            self.emit(EventKind::SpanEnd { lane, args });
         }
         Some(())
     }
 
-    /// Records that are few.
+    /// Less frequent records, out of the hot path.
     #[inline(never)]
     fn rare(&mut self, records: &Records, stored: &Stored, fields: &Fields<'_>) -> Option<()> {
         match stored.kind {
             Kind::InitTran => {
-                let object = self.object(fields.uint(1))?;
-                let state = self.state(fields.uint(2))?;
+                let object = self.object(fields.uint(Field::Obj))?;
+                let state = self.state(fields.uint(Field::State))?;
                 let machine = self.firmware.machine(object, self.from, self.out.entities)?;
-                self.put(EventKind::InState { machine, state });
+                self.emit(EventKind::InState { machine, state });
             }
-            Kind::Subscribe => self.machine_word("subscribe", fields, (1, 2))?,
-            Kind::Unsubscribe => self.machine_word("unsubscribe", fields, (1, 2))?,
-            Kind::Defer => self.machine_word("defer", fields, (3, 1))?,
-            Kind::Recall => self.machine_word("recall", fields, (3, 1))?,
+            Kind::Subscribe => self.signal_note("subscribe", fields)?,
+            Kind::Unsubscribe => self.signal_note("unsubscribe", fields)?,
+            Kind::Defer => self.signal_note("defer", fields)?,
+            Kind::Recall => self.signal_note("recall", fields)?,
             Kind::RecallAttempt => {
-                let object = self.object(fields.uint(1))?;
+                let object = self.object(fields.uint(Field::Ao))?;
                 let machine = self.firmware.machine(object, self.from, self.out.entities)?;
                 let label = self.out.entities.add_name("recall: nothing deferred")?;
-                self.put(EventKind::MachineNote { machine, label });
+                self.emit(EventKind::MachineNote { machine, label });
             }
             Kind::QueuePost | Kind::QueuePostLifo | Kind::QueueGet | Kind::QueueGetLast => self.queue(stored.kind, fields)?,
             Kind::Tick => {
-                let lane = self.firmware.rate(fields.uint(1) as u8, self.out.entities)?;
-                self.put(EventKind::Value { lane, value: Packed(fields.uint(0).cast_signed()) });
+                let lane = self.firmware.rate(fields.uint(Field::Rate) as u8, self.out.entities)?;
+                self.emit(EventKind::Value { lane, value: Packed(fields.uint(Field::Count).cast_signed()) });
             }
             Kind::IsrEntry | Kind::IsrExit => {
-                let isr = self.firmware.isr(fields.uint(2) as u8, self.out.entities)?;
+                let isr = self.firmware.isr(fields.uint(Field::Prio) as u8, self.out.entities)?;
                 let is_entry = stored.kind == Kind::IsrEntry;
-                self.put(if is_entry { EventKind::IsrEnter(isr) } else { EventKind::IsrExit(isr) });
+                self.emit(if is_entry { EventKind::IsrEnter(isr) } else { EventKind::IsrExit(isr) });
             }
             Kind::AssertFail => self.assertion(records, stored)?,
-            _ => return self.rarer(stored, fields),
+            _ => return self.rarest(stored, fields),
         }
         Some(())
     }
 
-    /// Something that a machine did with a signal.
-    fn machine_word(&mut self, word: &'static str, fields: &Fields<'_>, (signal, object): (usize, usize)) -> Option<()> {
-        let object = self.object(fields.uint(object))?;
-        let signal = self.signal(fields.uint(signal), Some(object))?;
+    /// A note of what an active object did with a signal.
+    fn signal_note(&mut self, word: &'static str, fields: &Fields<'_>) -> Option<()> {
+        let object = self.object(fields.uint(Field::Ao))?;
+        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let label = self.firmware.tables.phrase(word, signal, self.out.entities)?;
-        self.put(EventKind::MachineNote { machine, label });
-        Some(())
+        self.emit(EventKind::MachineNote { machine, label })
     }
 
-    /// A queue that belongs to no active object.
+    /// An operation on a queue that belongs to no active object.
     fn queue(&mut self, kind: Kind, fields: &Fields<'_>) -> Option<()> {
-        let object = self.object(fields.uint(2))?;
-        let lane = self.firmware.lane_of(object, (LaneKind::Values, Part::Queues), self.from, self.out.entities)?;
+        let object = self.object(fields.uint(Field::Queue))?;
+        let lane = self.firmware.lane_of(object, (LaneKind::Values, TrackGroup::Queues), self.from, self.out.entities)?;
         let fill = match kind {
-            Kind::QueuePost | Kind::QueuePostLifo => self.fill_after_post(object, fields.uint(5)),
-            Kind::QueueGet => self.fill_after_get(object, Some(fields.uint(5))),
+            Kind::QueuePost | Kind::QueuePostLifo => self.fill_after_post(object, fields.uint(Field::Free)),
+            Kind::QueueGet => self.fill_after_get(object, Some(fields.uint(Field::Free))),
             _ => self.fill_after_get(object, None),
         };
-        self.put(EventKind::Value { lane, value: Packed(fill.get()?.into()) });
-        Some(())
+        self.emit(EventKind::Value { lane, value: Packed(fill.get()?.into()) })
     }
 
     fn assertion(&mut self, records: &Records, stored: &Stored) -> Option<()> {
-        let lane = self.firmware.single(Single::Asserts, self.out.entities)?;
+        let lane = self.firmware.single(SingleTrack::Asserts, self.out.entities)?;
         let fields = self.from.layout.fields(stored.kind, records.data_of(stored));
-        let (module, location) = (String::from_utf8_lossy(fields.text(2)).into_owned(), fields.uint(1));
+        let (module, location) = (String::from_utf8_lossy(fields.text(Field::Module)).into_owned(), fields.uint(Field::Location));
         let body = self.out.batch.texts.add(&format!("assertion {location} failed in module {module}"));
         let name = self.out.entities.add_name("assertion failed")?;
         let module = ArgValue::Text(self.out.batch.texts.add(&module));
-        let module = self.firmware.arg(Word::Module, module, self.out.entities)?;
-        let location = self.firmware.arg(Word::Location, ArgValue::Uint(location), self.out.entities)?;
+        let module = self.firmware.arg(ArgName::Module, module, self.out.entities)?;
+        let location = self.firmware.arg(ArgName::Location, ArgValue::Uint(location), self.out.entities)?;
         let args = self.out.batch.add_args(&[module, location]);
         let number = u32::try_from(self.out.batch.logs.len()).ok()?;
         let severity = LogSeverity::Fatal;
         self.out.batch.logs.push(LogNote { lane, severity, name: name.into(), body, source: None, args });
-        self.put(EventKind::Log(number));
-        Some(())
+        self.emit(EventKind::Log(number))
     }
 
-    /// An instant on a track of its own, with a phrase for a name.
-    pub(super) fn instant(&mut self, single: Single, text: &str, args: &[Option<Arg>]) -> Option<()> {
+    /// An instant named `text` on one of the single tracks.
+    pub(super) fn instant(&mut self, single: SingleTrack, text: &str, args: &[Option<Arg>]) -> Option<()> {
         let lane = self.firmware.single(single, self.out.entities)?;
         let label = self.out.entities.add_name(text)?;
         let start = self.out.batch.args.len();
         self.out.batch.args.extend(args.iter().flatten());
         let args = self.out.batch.args_since(start);
-        self.put(EventKind::Instant { lane, label: label.into(), args });
-        Some(())
+        self.emit(EventKind::Instant { lane, label: label.into(), args })
     }
 
     pub(super) fn named(&mut self, address: u64) -> ArgValue {
@@ -553,9 +531,205 @@ impl Work<'_, '_> {
         self.out.entities.add_name(&text).map_or(ArgValue::Hex(address), ArgValue::Name)
     }
 
-    /// What the host asked for, and what the target answered.
-    pub(super) fn command(&mut self, what: &str, command: u64) -> Option<()> {
+    /// The target's answer to a command of the host.
+    pub(super) fn command(&mut self, answer: &str, command: u64) -> Option<()> {
         let name = command_name(command as u8).map_or_else(|| format!("{command:#04X}"), str::to_owned);
-        self.instant(Single::HostLink, &format!("{what} {name}"), &[])
+        self.instant(SingleTrack::HostLink, &format!("{answer} {name}"), &[])
+    }
+
+    /// Rare records: failed attempts, threads that block, the link to the host.
+    fn rarest(&mut self, stored: &Stored, fields: &Fields<'_>) -> Option<()> {
+        match stored.kind {
+            Kind::PostAttempt => {
+                self.failure("post", fields, Some(Field::Ao), &[(ArgName::Free, Field::Free), (ArgName::Margin, Field::Margin)]);
+                self.not_posted(fields)
+            }
+            Kind::QueuePostAttempt => self.failure(
+                "post",
+                fields,
+                Some(Field::Queue),
+                &[(ArgName::Free, Field::Free), (ArgName::Margin, Field::Margin)],
+            ),
+            Kind::DeferAttempt => self.failure("defer", fields, Some(Field::Ao), &[]),
+            Kind::NewAttempt => self.failure("new", fields, None, &[(ArgName::Size, Field::Size)]),
+            Kind::PoolGetAttempt => {
+                let object = self.named_arg(fields.uint(Field::Obj));
+                let free = self.uint_arg(ArgName::Free, fields.uint(Field::Free));
+                let margin = self.uint_arg(ArgName::Margin, fields.uint(Field::Margin));
+                self.instant(SingleTrack::Failures, "pool get failed", &[object, free, margin])
+            }
+            Kind::SemBlockAttempt => self.sync_failure("semaphore", fields, Field::Thread),
+            Kind::MutexLockAttempt | Kind::MutexBlockAttempt => self.sync_failure("lock", fields, Field::Holder),
+            Kind::MutexUnlockAttempt => self.sync_failure("unlock", fields, Field::Holder),
+            Kind::New => self.memory("new", fields, Some((ArgName::Size, Field::Size))),
+            Kind::NewRef => self.memory("reference", fields, Some((ArgName::Ref, Field::RefCtr))),
+            Kind::DeleteRef => self.memory("drop reference", fields, Some((ArgName::Ref, Field::RefCtr))),
+            Kind::Gc => self.memory("recycle", fields, None),
+            Kind::GcAttempt => self.memory("keep", fields, Some((ArgName::Ref, Field::RefCtr))),
+            Kind::CritEntry => {
+                let lane = self.firmware.single(SingleTrack::Critical, self.out.entities)?;
+                let label = self.out.entities.add_name("critical section")?;
+                self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
+            }
+            Kind::CritExit => {
+                let lane = self.firmware.single(SingleTrack::Critical, self.out.entities)?;
+                self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
+            }
+            Kind::MutexCeilingLock => {
+                let lane = self.firmware.single(SingleTrack::Ceiling, self.out.entities)?;
+                let label = self.out.entities.add_name(&format!("ceiling {}", fields.uint(Field::Ceiling)))?;
+                self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
+            }
+            Kind::MutexCeilingUnlock => {
+                let lane = self.firmware.single(SingleTrack::Ceiling, self.out.entities)?;
+                self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
+            }
+            Kind::SemTake | Kind::SemSignal | Kind::SemBlock => self.semaphore(stored.kind, fields),
+            Kind::MutexLock | Kind::MutexBlock | Kind::MutexUnlock => self.mutex(stored.kind, fields),
+            Kind::ActiveAdd | Kind::ActiveRemove => {
+                let object = self.named_arg(fields.uint(Field::Ao));
+                let word = if stored.kind == Kind::ActiveAdd { "active object added" } else { "active object removed" };
+                self.instant(SingleTrack::HostLink, word, &[object])
+            }
+            Kind::TestPaused => self.instant(SingleTrack::HostLink, "test paused", &[]),
+            Kind::Run => self.instant(SingleTrack::HostLink, "QF_RUN", &[]),
+            Kind::TestProbeGet => {
+                let data = self.uint_arg(ArgName::Data, fields.uint(Field::Data));
+                self.instant(SingleTrack::HostLink, "test probe", &[data])
+            }
+            Kind::TargetDone => self.command("done", fields.uint(Field::Command)),
+            Kind::RxStatus => match fields.uint(Field::Status) {
+                status @ 0..128 => self.command("acknowledged", status),
+                status => self.command("error", status & 0x7F),
+            },
+            Kind::QueryData => self.instant(SingleTrack::HostLink, "query data", &[]),
+            Kind::PeekData => {
+                let data = self.uint_arg(ArgName::Count, fields.uint(Field::Items));
+                self.instant(SingleTrack::HostLink, "peek data", &[data])
+            }
+            // Names, TARGET_INFO, and facts that other records also have.
+            _ => None,
+        }
+    }
+
+    /// An event could not be posted to an active object.
+    fn not_posted(&mut self, fields: &Fields<'_>) -> Option<()> {
+        let object = self.object(fields.uint(Field::Ao))?;
+        let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
+        let to = self.firmware.machine(object, self.from, self.out.entities)?;
+        let by = self.sender(fields);
+        self.emit(EventKind::NotPosted { to, by, signal })
+    }
+
+    /// A failed attempt to do something with an event.
+    fn failure(&mut self, attempt: &str, fields: &Fields<'_>, object: Option<Field>, args_of: &[(ArgName, Field)]) -> Option<()> {
+        let address = object.map(|object| fields.uint(object));
+        let index = address.and_then(|address| self.firmware.tables.object(address));
+        let signal = self.signal(fields.uint(Field::Sig), index)?;
+        let text = format!("{attempt} failed: {}", self.out.entities.names.get(signal.index())?);
+        let mut args = [None; 3];
+        if let Some(address) = address {
+            args[0] = self.named_arg(address);
+        }
+        for (place, &(word, field)) in args.iter_mut().skip(1).zip(args_of) {
+            *place = self.uint_arg(word, fields.uint(field));
+        }
+        self.instant(SingleTrack::Failures, &text, &args)
+    }
+
+    fn sync_failure(&mut self, attempt: &str, fields: &Fields<'_>, thread: Field) -> Option<()> {
+        let object = self.named_arg(fields.uint(Field::Obj));
+        let thread = self.uint_arg(ArgName::Thread, fields.uint(thread));
+        self.instant(SingleTrack::Failures, &format!("{attempt} failed"), &[object, thread])
+    }
+
+    /// The allocation, use or release of an event, which is drawn on request only.
+    fn memory(&mut self, operation: &str, fields: &Fields<'_>, arg: Option<(ArgName, Field)>) -> Option<()> {
+        let signal = self.signal(fields.uint(Field::Sig), None)?;
+        let text = format!("{operation} {}", self.out.entities.names.get(signal.index())?);
+        let arg = arg.and_then(|(word, field)| self.uint_arg(word, fields.uint(field)));
+        self.instant(SingleTrack::Memory, &text, &[arg])
+    }
+
+    fn uint_arg(&mut self, word: ArgName, value: u64) -> Option<Arg> {
+        self.firmware.arg(word, ArgValue::Uint(value), self.out.entities)
+    }
+
+    /// The argument with an object's name.
+    fn named_arg(&mut self, address: u64) -> Option<Arg> {
+        let object = self.named(address);
+        self.firmware.arg(ArgName::Object, object, self.out.entities)
+    }
+
+    fn semaphore(&mut self, kind: Kind, fields: &Fields<'_>) -> Option<()> {
+        let object = self.firmware.tables.object(fields.uint(Field::Obj))?;
+        let lane = self.firmware.lane_of(object, (LaneKind::Events, TrackGroup::Sync), self.from, self.out.entities)?;
+        let (thread, count) = (fields.uint(Field::Thread) as u8, fields.uint(Field::Count));
+        let word = match kind {
+            Kind::SemTake => "take",
+            Kind::SemSignal => "signal",
+            _ => "block",
+        };
+        let label = self.out.entities.add_name(word)?;
+        let count = self.uint_arg(ArgName::Count, count)?;
+        let args = match (kind, self.uint_arg(ArgName::Thread, thread.into())) {
+            (Kind::SemTake | Kind::SemBlock, Some(thread)) => self.out.batch.add_args(&[count, thread]),
+            _ => self.out.batch.add_args(&[count]),
+        };
+        self.emit(EventKind::Instant { lane, label: label.into(), args });
+        match kind {
+            Kind::SemTake => self.unblock(thread),
+            Kind::SemBlock => self.block(thread, fields.uint(Field::Obj)),
+            _ => Some(()),
+        }
+    }
+
+    fn mutex(&mut self, kind: Kind, fields: &Fields<'_>) -> Option<()> {
+        let object = self.firmware.tables.object(fields.uint(Field::Obj))?;
+        let lane = self.firmware.lane_of(object, (LaneKind::Events, TrackGroup::Sync), self.from, self.out.entities)?;
+        let holder = fields.uint(Field::Holder) as u8;
+        let stretch = self.firmware.stretch;
+        match kind {
+            Kind::MutexLock => {
+                self.unblock(holder);
+                let place = self.firmware.tables.objects.get_mut(object)?;
+                // A nested lock by its holder.
+                if fields.uint(Field::Nesting) > 1 && place.held_in == Some(stretch) {
+                    return Some(());
+                }
+                if place.held_in.replace(stretch) == Some(stretch) {
+                    self.emit(EventKind::SpanEnd { lane, args: Args::NONE });
+                }
+                let label = self.out.entities.add_name(&format!("held by priority {holder}"))?;
+                self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
+            }
+            Kind::MutexUnlock => {
+                let place = self.firmware.tables.objects.get_mut(object)?;
+                if fields.uint(Field::Nesting) > 0 || place.held_in.take() != Some(stretch) {
+                    return Some(());
+                }
+                self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
+            }
+            _ => self.block(fields.uint(Field::Thread) as u8, fields.uint(Field::Obj)),
+        }
+    }
+
+    /// A thread begins to wait for an object.
+    fn block(&mut self, thread: u8, object: u64) -> Option<()> {
+        self.unblock(thread);
+        let lane = self.firmware.thread(thread, self.out.entities)?;
+        let object = self.named_arg(object)?;
+        let label = self.out.entities.add_name("blocked")?;
+        let args = self.out.batch.add_args(&[object]);
+        *self.run_state.blocked.get_mut(usize::from(thread))? = true;
+        self.emit(EventKind::SpanBegin { lane, label: label.into(), args })
+    }
+
+    fn unblock(&mut self, thread: u8) -> Option<()> {
+        if std::mem::take(self.run_state.blocked.get_mut(usize::from(thread))?) {
+            let lane = self.firmware.thread(thread, self.out.entities)?;
+            self.emit(EventKind::SpanEnd { lane, args: Args::NONE })?;
+        }
+        Some(())
     }
 }

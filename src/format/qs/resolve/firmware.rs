@@ -1,4 +1,4 @@
-//! What the firmware of one session has, as entities of the common model: made when they are first met.
+//! The entities of the common model for the firmware of one session. They are made at their first use.
 
 use super::super::info::TargetInfo;
 use super::super::names::address_text;
@@ -12,7 +12,7 @@ use super::tables::Tables;
 
 /// Groups of tracks, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TrackGroup {
     Records,
     Counters,
     TimeEvents,
@@ -23,26 +23,26 @@ pub enum Part {
     Scheduler,
 }
 
-impl Part {
+impl TrackGroup {
     const COUNT: usize = 8;
 
     fn name(self) -> &'static str {
         match self {
-            Part::Records => "Application records",
-            Part::Counters => "Application counters",
-            Part::TimeEvents => "Time events",
-            Part::Pools => "Event pools (free blocks)",
-            Part::Queues => "Event queues (used places)",
-            Part::Senders => "Senders",
-            Part::Sync => "Semaphores and mutexes",
-            Part::Scheduler => "Scheduler",
+            TrackGroup::Records => "Application records",
+            TrackGroup::Counters => "Application counters",
+            TrackGroup::TimeEvents => "Time events",
+            TrackGroup::Pools => "Event pools (free blocks)",
+            TrackGroup::Queues => "Event queues (used places)",
+            TrackGroup::Senders => "Senders",
+            TrackGroup::Sync => "Semaphores and mutexes",
+            TrackGroup::Scheduler => "Scheduler",
         }
     }
 }
 
-/// Tracks of which there is one each.
+/// Tracks that exist once in a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Single {
+pub enum SingleTrack {
     Cpu,
     Lock,
     Failures,
@@ -53,26 +53,26 @@ pub enum Single {
     Ceiling,
 }
 
-impl Single {
+impl SingleTrack {
     const COUNT: usize = 8;
 
-    fn describe(self) -> (&'static str, LaneKind, Option<Part>) {
+    fn describe(self) -> (&'static str, LaneKind, Option<TrackGroup>) {
         match self {
-            Single::Cpu => ("running", LaneKind::States, Some(Part::Scheduler)),
-            Single::Lock => ("scheduler lock", LaneKind::Events, Some(Part::Scheduler)),
-            Single::Ceiling => ("priority ceiling", LaneKind::Events, Some(Part::Scheduler)),
-            Single::Critical => ("critical sections", LaneKind::Events, Some(Part::Scheduler)),
-            Single::Failures => ("failed attempts", LaneKind::Events, None),
-            Single::Memory => ("event memory", LaneKind::Events, None),
-            Single::HostLink => ("host link", LaneKind::Events, None),
-            Single::Asserts => ("assertions", LaneKind::Log, None),
+            SingleTrack::Cpu => ("running", LaneKind::States, Some(TrackGroup::Scheduler)),
+            SingleTrack::Lock => ("scheduler lock", LaneKind::Events, Some(TrackGroup::Scheduler)),
+            SingleTrack::Ceiling => ("priority ceiling", LaneKind::Events, Some(TrackGroup::Scheduler)),
+            SingleTrack::Critical => ("critical sections", LaneKind::Events, Some(TrackGroup::Scheduler)),
+            SingleTrack::Failures => ("failed attempts", LaneKind::Events, None),
+            SingleTrack::Memory => ("event memory", LaneKind::Events, None),
+            SingleTrack::HostLink => ("host link", LaneKind::Events, None),
+            SingleTrack::Asserts => ("assertions", LaneKind::Log, None),
         }
     }
 }
 
-/// What is told of events beyond their signal.
+/// The names of arguments of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum ArgName {
     Ticks,
     Interval,
     LateTicks,
@@ -91,9 +91,9 @@ pub enum Word {
     ClosedBy,
 }
 
-impl Word {
+impl ArgName {
     const COUNT: usize = 16;
-    const TEXTS: [&'static str; Word::COUNT] = [
+    const TEXTS: [&'static str; ArgName::COUNT] = [
         "ticks",
         "interval",
         "late_ticks",
@@ -113,7 +113,7 @@ impl Word {
     ];
 }
 
-/// Elements of an application record beyond this one are not shown.
+/// The number of elements of an application record that are shown.
 const ELEMENTS_MAX: usize = 64;
 
 /// The entities of one session.
@@ -122,13 +122,13 @@ pub struct Firmware {
     /// The number of the session.
     pub session: u32,
     pub core: CoreId,
-    /// The number of the present stretch without a gap.
+    /// The number of the current stretch without a gap.
     pub stretch: u32,
     /// The number of the stretch in which the session began.
     pub first_stretch: u32,
-    groups: [Option<GroupId>; Part::COUNT],
-    singles: [Option<LaneId>; Single::COUNT],
-    words: [Option<NameId>; Word::COUNT],
+    groups: [Option<GroupId>; TrackGroup::COUNT],
+    singles: [Option<LaneId>; SingleTrack::COUNT],
+    words: [Option<NameId>; ArgName::COUNT],
     elements: Vec<Option<NameId>>,
     records: Vec<Option<LaneId>>,
     rates: Vec<Option<LaneId>>,
@@ -145,9 +145,9 @@ impl Firmware {
             core,
             stretch,
             first_stretch: stretch,
-            groups: [None; Part::COUNT],
-            singles: [None; Single::COUNT],
-            words: [None; Word::COUNT],
+            groups: [None; TrackGroup::COUNT],
+            singles: [None; SingleTrack::COUNT],
+            words: [None; ArgName::COUNT],
             elements: Vec::new(),
             records: vec![None; 256],
             rates: vec![None; 256],
@@ -157,7 +157,7 @@ impl Firmware {
         }
     }
 
-    fn group(&mut self, part: Part, entities: &mut Entities) -> Option<GroupId> {
+    fn group(&mut self, part: TrackGroup, entities: &mut Entities) -> Option<GroupId> {
         let place = self.groups.get_mut(part as usize)?;
         if place.is_none() {
             *place = entities.add_group(Group {
@@ -172,7 +172,14 @@ impl Firmware {
         *place
     }
 
-    fn lane(&mut self, name: &str, number: u32, kind: LaneKind, part: Option<Part>, entities: &mut Entities) -> Option<LaneId> {
+    fn lane(
+        &mut self,
+        name: &str,
+        number: u32,
+        kind: LaneKind,
+        part: Option<TrackGroup>,
+        entities: &mut Entities,
+    ) -> Option<LaneId> {
         let owner = match part {
             Some(part) => LaneOwner::Group(self.group(part, entities)?),
             None => LaneOwner::Firmware,
@@ -180,8 +187,8 @@ impl Firmware {
         entities.add_lane(Lane { number, name: Some(name.into()), owner, kind, session: self.session })
     }
 
-    /// A track of which there is one.
-    pub fn single(&mut self, single: Single, entities: &mut Entities) -> Option<LaneId> {
+    /// A single track.
+    pub fn single(&mut self, single: SingleTrack, entities: &mut Entities) -> Option<LaneId> {
         if let Some(Some(lane)) = self.singles.get(single as usize) {
             return Some(*lane);
         }
@@ -193,17 +200,17 @@ impl Firmware {
         lane
     }
 
-    /// The name of an arg.
-    pub fn word(&mut self, word: Word, entities: &mut Entities) -> Option<NameId> {
+    /// The name of an argument.
+    pub fn word(&mut self, word: ArgName, entities: &mut Entities) -> Option<NameId> {
         let place = self.words.get_mut(word as usize)?;
         if place.is_none() {
-            *place = entities.add_name(Word::TEXTS.get(word as usize)?);
+            *place = entities.add_name(ArgName::TEXTS.get(word as usize)?);
         }
         *place
     }
 
-    /// An arg.
-    pub fn arg(&mut self, word: Word, value: ArgValue, entities: &mut Entities) -> Option<Arg> {
+    /// An argument.
+    pub fn arg(&mut self, word: ArgName, value: ArgValue, entities: &mut Entities) -> Option<Arg> {
         Some(Arg::new(self.word(word, entities)?, value))
     }
 
@@ -228,7 +235,7 @@ impl Firmware {
             return Some(*lane);
         }
         let name = from.names.record(id).map_or_else(|| format!("USER+{:03}", id.saturating_sub(user_base)), str::to_owned);
-        let lane = self.lane(&name, id.into(), LaneKind::Events, Some(Part::Records), entities);
+        let lane = self.lane(&name, id.into(), LaneKind::Events, Some(TrackGroup::Records), entities);
         if let Some(place) = self.records.get_mut(usize::from(id)) {
             *place = lane;
         }
@@ -242,7 +249,7 @@ impl Firmware {
             return lane;
         }
         let name = format!("{}:{index}", from.names.record(id).unwrap_or("USER"));
-        let lane = self.lane(&name, number as u32, LaneKind::Values, Some(Part::Counters), entities);
+        let lane = self.lane(&name, number as u32, LaneKind::Values, Some(TrackGroup::Counters), entities);
         if let Some(place) = self.counters.get_mut(number) {
             place.2 = lane;
         }
@@ -254,20 +261,21 @@ impl Firmware {
         if let Some(Some(lane)) = self.rates.get(usize::from(rate)) {
             return Some(*lane);
         }
-        let lane = self.lane(&format!("ticks of rate {rate}"), rate.into(), LaneKind::Values, Some(Part::TimeEvents), entities);
+        let lane =
+            self.lane(&format!("ticks of rate {rate}"), rate.into(), LaneKind::Values, Some(TrackGroup::TimeEvents), entities);
         if let Some(place) = self.rates.get_mut(usize::from(rate)) {
             *place = lane;
         }
         lane
     }
 
-    /// The track of what a thread of a priority waits for.
+    /// The track of the waits of the thread of a priority.
     pub fn thread(&mut self, priority: u8, entities: &mut Entities) -> Option<LaneId> {
         if let Some(Some(lane)) = self.threads.get(usize::from(priority)) {
             return Some(*lane);
         }
         let name = format!("thread of priority {priority}");
-        let lane = self.lane(&name, 1 << 20 | u32::from(priority), LaneKind::Events, Some(Part::Sync), entities);
+        let lane = self.lane(&name, 1 << 20 | u32::from(priority), LaneKind::Events, Some(TrackGroup::Sync), entities);
         if let Some(place) = self.threads.get_mut(usize::from(priority)) {
             *place = lane;
         }
@@ -306,20 +314,20 @@ impl Firmware {
         place.machine
     }
 
-    /// An object as anything else, with a track of its own.
+    /// The track of an object that is not a state machine.
     #[inline]
     pub fn lane_of(
         &mut self,
         object: usize,
-        (kind, part): (LaneKind, Part),
+        (kind, part): (LaneKind, TrackGroup),
         from: &QsSession,
         entities: &mut Entities,
     ) -> Option<LaneId> {
         let place = match part {
-            Part::TimeEvents => 0,
-            Part::Pools => 1,
-            Part::Queues => 2,
-            Part::Senders => 3,
+            TrackGroup::TimeEvents => 0,
+            TrackGroup::Pools => 1,
+            TrackGroup::Queues => 2,
+            TrackGroup::Senders => 3,
             _ => 4,
         };
         let known = self.tables.objects.get(object)?;
@@ -338,7 +346,7 @@ impl Firmware {
     }
 }
 
-/// What the viewer is told of a session as a whole.
+/// The description of a session for the viewer.
 pub fn session_of(from: &QsSession) -> Session {
     let version = super::super::info::version_text(from.layout.config.version);
     let mut details = vec![("sizes".into(), from.layout.config.sizes.to_string().into())];
@@ -352,6 +360,6 @@ pub fn session_of(from: &QsSession) -> Session {
 
 /// Appends an event.
 #[inline]
-pub fn put(batch: &mut EventBatch, core: CoreId, time: Nanos, kind: EventKind) {
+pub fn push_event(batch: &mut EventBatch, core: CoreId, time: Nanos, kind: EventKind) {
     batch.events.push(Event { time, core, kind });
 }

@@ -1,18 +1,17 @@
 //! Records in file order → events of the common model.
 //!
-//! - [`input`]: sequence numbers, damage, sessions; [`clock`]: the time;
+//! - [`wire`]: sequence numbers, damage, sessions; [`clock`]: the time;
 //! - [`tables`]: addresses to handles; [`firmware`]: the entities of a session;
-//! - [`events`], [`rarer`], [`application`]: what each record means;
-//! - [`view`]: the records as they are.
+//! - [`events`], [`application`]: the events of each record;
+//! - [`view`]: the records as recorded.
 
 mod application;
 mod clock;
 mod events;
 mod firmware;
-mod input;
-mod rarer;
 mod tables;
 mod view;
+mod wire;
 
 use std::sync::Arc;
 
@@ -22,255 +21,255 @@ use crate::model::{CoreId, EventKind, Ledger, Rate};
 use super::decode::Records;
 use super::record::Kind;
 use super::sessions::Sessions;
-use events::{Course, Shows, Work};
-use firmware::{Firmware, put, session_of};
-use input::Input;
+use events::{DrawSettings, RecordResolver, RunState};
+use firmware::{Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
+use wire::WireState;
 
-/// What of the recording is wanted.
+/// The user's options for drawing.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct DrawOptions {
     /// The allocation of events, critical sections.
     pub everything: bool,
-    /// Elements of application records that are drawn as counters: the record by name, its number or id, and the element.
+    /// Elements of application records to draw as counters: the record (name or id), and the index of the element.
     pub counters: Vec<(String, usize)>,
 }
 
 /// Turns records into events.
 pub struct Resolver {
-    lines: Vec<Line>,
-    wanted: Wanted,
+    inputs: Vec<InputResolver>,
+    draw: DrawOptions,
     units_per_tick: Option<u64>,
     facts: Facts,
 }
 
-/// One input and what has been made of it.
-struct Line {
-    input: Input,
+/// The resolver of one input.
+struct InputResolver {
+    wire: WireState,
     firmware: Firmware,
-    course: Course,
+    run_state: RunState,
     asserts: u64,
 }
 
 impl Resolver {
-    pub fn new(inputs: Vec<Sessions>, rate: Rate, wanted: Wanted, units_per_tick: Option<u64>, facts: Facts) -> Resolver {
-        let lines = (0u16..)
+    pub fn new(inputs: Vec<Sessions>, rate: Rate, draw: DrawOptions, units_per_tick: Option<u64>, facts: Facts) -> Resolver {
+        let inputs = (0u16..)
             .zip(inputs)
             .map(|(core, sessions)| {
-                let input = Input::new(sessions, rate);
+                let wire = WireState::new(sessions, rate);
                 let mut firmware = Firmware::new(0, CoreId(core), 0);
-                firmware.counters = counters(&wanted, &input);
-                Line { input, firmware, course: Course::new(), asserts: 0 }
+                firmware.counters = counters(&draw, &wire);
+                InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0 }
             })
             .collect();
-        Resolver { lines, wanted, units_per_tick, facts }
+        Resolver { inputs, draw, units_per_tick, facts }
     }
 }
 
-/// The counters that are wanted, by id in the present session.
-fn counters(wanted: &Wanted, input: &Input) -> Vec<(u8, usize, Option<crate::model::LaneId>)> {
-    let session = input.present();
+/// The counters to draw, by record id in the current session.
+fn counters(draw: &DrawOptions, wire: &WireState) -> Vec<(u8, usize, Option<crate::model::LaneId>)> {
+    let session = wire.present();
     let id_of = |name: &str| match name.parse::<u8>() {
         Ok(id) => Some(id),
         Err(_) => (session.layout.config.user_base..=u8::MAX).find(|&id| session.names.record(id) == Some(name)),
     };
-    wanted.counters.iter().filter_map(|(name, index)| Some((id_of(name)?, *index, None))).collect()
+    draw.counters.iter().filter_map(|(name, index)| Some((id_of(name)?, *index, None))).collect()
 }
 
 impl Resolve for Resolver {
     type Records = Records;
 
     fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
-        let shows = Shows { everything: self.wanted.everything, units_per_tick: self.units_per_tick };
-        if let Some(line) = self.lines.get_mut(input) {
-            line.take_part(records, shows, &self.wanted, out);
+        let settings = DrawSettings { everything: self.draw.everything, units_per_tick: self.units_per_tick };
+        if let Some(input) = self.inputs.get_mut(input) {
+            input.resolve_part(records, settings, &self.draw, out);
         }
     }
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        let Some(line) = self.lines.get_mut(input) else { return };
-        line.input.end_run(None, out.ledger);
-        line.gap(out);
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.wire.end_run(None, out.ledger);
+        input.gap(out);
     }
 
     fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
-        if let Some(line) = self.lines.get_mut(input) {
-            dump_part(&mut line.input, records, ledger, out);
+        if let Some(input) = self.inputs.get_mut(input) {
+            dump_part(&mut input.wire, records, ledger, out);
         }
     }
 
     fn facts(&self) -> Facts {
-        let sessions = self.lines.iter().map(|line| line.input.sessions_begun).max().unwrap_or(1);
+        let sessions = self.inputs.iter().map(|input| input.wire.sessions_begun).max().unwrap_or(1);
         let mut facts = Facts { sessions, ..self.facts.clone() };
-        let asserts: u64 = self.lines.iter().map(|line| line.asserts).sum();
+        let asserts: u64 = self.inputs.iter().map(|input| input.asserts).sum();
         if asserts > 0 {
             facts.details.push(crate::format::Detail {
                 name: "assertions failed",
                 value: asserts.to_string(),
-                source: "told by the target".to_owned(),
+                source: "recorded in the capture".to_owned(),
             });
         }
         facts
     }
 }
 
-impl Line {
-    fn take_part(&mut self, records: &Records, shows: Shows, wanted: &Wanted, out: &mut Resolved<'_>) {
-        self.input.enter_part(records, out.ledger);
-        self.tell_sessions(out);
+impl InputResolver {
+    fn resolve_part(&mut self, records: &Records, settings: DrawSettings, draw: &DrawOptions, out: &mut Resolved<'_>) {
+        self.wire.enter_part(records, out.ledger);
+        self.add_sessions(out);
         let mut damage = records.damage.as_slice();
         for (number, &(start, segment)) in records.segments.iter().enumerate() {
             let end = records.segments.get(number + 1).map_or(records.frames.len(), |next| next.0 as usize);
             let start = start as usize;
-            if start < end && segment as usize != self.input.session {
+            if start < end && segment as usize != self.wire.session {
                 let offset = records.frames.get(start).map_or(0, |stored| records.base + u64::from(stored.offset));
-                self.take_damage(records, &mut damage, start, out);
-                self.enter_session(segment as usize, offset, wanted, out);
+                self.add_damage(records, &mut damage, start, out);
+                self.enter_session(segment as usize, offset, draw, out);
             }
-            self.take_records(records, start..end, &mut damage, shows, out);
+            self.resolve_records(records, start..end, &mut damage, settings, out);
         }
-        self.take_damage(records, &mut damage, usize::MAX, out);
+        self.add_damage(records, &mut damage, usize::MAX, out);
     }
 
-    /// What is known of sessions as a whole, before anything is drawn of them.
-    fn tell_sessions(&mut self, out: &mut Resolved<'_>) {
+    /// Adds the descriptions of the sessions, before their events.
+    fn add_sessions(&mut self, out: &mut Resolved<'_>) {
         let known = out.entities.sessions.len();
-        let more = self.input.sessions.all.get(known..).unwrap_or(&[]);
+        let more = self.wire.sessions.all.get(known..).unwrap_or(&[]);
         out.entities.sessions.extend(more.iter().map(|session| session_of(session)));
     }
 
-    fn enter_session(&mut self, session: usize, offset: u64, wanted: &Wanted, out: &mut Resolved<'_>) {
+    fn enter_session(&mut self, session: usize, offset: u64, draw: &DrawOptions, out: &mut Resolved<'_>) {
         let core = self.firmware.core;
-        self.input.end_run(None, out.ledger);
+        self.wire.end_run(None, out.ledger);
         self.gap(out);
-        if !self.input.enter_session(session, offset, out.ledger) {
+        if !self.wire.enter_session(session, offset, out.ledger) {
             return;
         }
         let stretch = self.firmware.stretch + 1;
         self.firmware = Firmware::new(session as u32, core, stretch);
-        self.firmware.counters = counters(wanted, &self.input);
-        self.course = Course::new();
-        put(out.batch, core, self.input.clock.now(), EventKind::SessionStart(session as u32));
+        self.firmware.counters = counters(draw, &self.wire);
+        self.run_state = RunState::new();
+        push_event(out.batch, core, self.wire.clock.now(), EventKind::SessionStart(session as u32));
     }
 
-    fn take_damage(&mut self, records: &Records, damage: &mut &[super::decode::Damage], before: usize, out: &mut Resolved<'_>) {
+    fn add_damage(&mut self, records: &Records, damage: &mut &[super::decode::Damage], before: usize, out: &mut Resolved<'_>) {
         while let Some((first, rest)) = damage.split_first().filter(|(first, _)| first.index as usize <= before) {
             *damage = rest;
-            self.input.take_damage(records, first, out.ledger);
+            self.wire.add_damage(records, first, out.ledger);
         }
     }
 
-    fn take_records(
+    fn resolve_records(
         &mut self,
         records: &Records,
         range: std::ops::Range<usize>,
         damage: &mut &[super::decode::Damage],
-        shows: Shows,
+        settings: DrawSettings,
         out: &mut Resolved<'_>,
     ) {
-        // Names of damaged dictionaries that were saved are not known from the first pass.
+        // Names in repaired dictionary records are not known from the first pass.
         let learns = !records.repairs.is_empty();
-        let mut session = self.input.present().clone();
+        let mut session = self.wire.present().clone();
         for (number, stored) in range.clone().zip(records.frames.get(range).unwrap_or(&[])) {
             if damage.first().is_some_and(|first| first.index as usize <= number) {
-                self.take_damage(records, damage, number, out);
+                self.add_damage(records, damage, number, out);
             }
-            if !self.input.is_next(stored.seq) {
+            if !self.wire.is_next(stored.seq) {
                 let offset = records.base + u64::from(stored.offset);
-                self.input.take_odd(stored.seq, Some(stored.kind), offset, out.ledger);
+                self.wire.check_sequence(stored.seq, Some(stored.kind), offset, out.ledger);
             }
             if stored.is_timed {
-                let before = self.input.clock.now();
-                self.input.take_time(records.base, stored, out.ledger);
-                if self.input.gap.is_some() {
+                let before = self.wire.clock.now();
+                self.wire.set_time(records.base, stored, out.ledger);
+                if self.wire.gap.is_some() {
                     self.gap(out);
                 } else {
-                    let now = self.input.clock.now();
+                    let now = self.wire.clock.now();
                     debug_assert!(before <= now, "time goes back");
                 }
-            } else if self.input.gap.is_some() || !self.input.clock.has_begun() {
-                // When it was is known with the next time stamp only, and what it belongs to is not known at all.
+            } else if self.wire.gap.is_some() || !self.wire.clock.has_begun() {
+                // Its time is known from the next time stamp only, and its context is unknown.
                 continue;
             }
             if learns && matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict | Kind::UsrDict | Kind::EnumDict) {
-                self.input.learn(records, stored);
-                session = self.input.present().clone();
+                self.wire.learn(records, stored);
+                session = self.wire.present().clone();
             }
             self.asserts += u64::from(stored.kind == Kind::AssertFail);
-            let mut work = Work {
+            let mut resolver = RecordResolver {
                 firmware: &mut self.firmware,
-                course: &mut self.course,
+                run_state: &mut self.run_state,
                 from: &session,
-                shows,
+                settings,
                 out,
-                now: self.input.clock.now(),
+                now: self.wire.clock.now(),
             };
-            // `None`: more of something than anybody has; it is not drawn.
-            let _ = work.record(records, stored);
+            // `None`: a limit of entities is reached; the record is not drawn.
+            let _ = resolver.record(records, stored);
         }
     }
 
-    /// What is missing before the present is told, and nothing of before holds any more.
+    /// Emits the pending loss, if there is one, and discards the state from before it.
     #[cold]
     fn gap(&mut self, out: &mut Resolved<'_>) {
-        let Some(note) = self.input.gap.take() else { return };
+        let Some(note) = self.wire.gap.take() else { return };
         self.firmware.stretch += 1;
-        self.course.forget();
+        self.run_state.forget();
         let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
         out.batch.losses.push(note);
-        put(out.batch, self.firmware.core, self.input.clock.now(), EventKind::Loss(number));
+        push_event(out.batch, self.firmware.core, self.wire.clock.now(), EventKind::Loss(number));
     }
 }
 
-/// Lists the records of a part. False: no more are wanted.
-fn dump_part(input: &mut Input, records: &Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) -> bool {
-    input.enter_part(records, ledger);
+/// Lists the records of a part. False: the listing was stopped.
+fn dump_part(wire: &mut WireState, records: &Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) -> bool {
+    wire.enter_part(records, ledger);
     let mut damage = records.damage.iter().peekable();
     let mut segments = records.segments.iter().peekable();
     for number in 0..=records.frames.len() {
         while let Some(bad) = damage.next_if(|bad| bad.index as usize <= number) {
             let offset = records.base + u64::from(bad.offset);
-            if bad.seq.is_some() && input.run.is_some() && !show_run(input, ledger, bad.seq, offset, out) {
+            if bad.seq.is_some() && wire.run.is_some() && !show_run(wire, ledger, bad.seq, offset, out) {
                 return false;
             }
-            input.take_damage(records, bad, ledger);
+            wire.add_damage(records, bad, ledger);
             if bad.seq.is_some() && !show_invalid(offset, records.bytes(bad.raw), bad.reason, bad.seq, out) {
                 return false;
             }
         }
         let Some(stored) = records.frames.get(number) else { break };
         let offset = records.base + u64::from(stored.offset);
-        if input.run.is_some() && !show_run(input, ledger, Some(stored.seq), offset, out) {
+        if wire.run.is_some() && !show_run(wire, ledger, Some(stored.seq), offset, out) {
             return false;
         }
         while let Some(&(_, segment)) = segments.next_if(|segment| segment.0 as usize <= number) {
-            input.enter_session(segment as usize, offset, ledger);
+            wire.enter_session(segment as usize, offset, ledger);
         }
-        if !input.is_next(stored.seq) {
-            input.take_odd(stored.seq, Some(stored.kind), offset, ledger);
+        if !wire.is_next(stored.seq) {
+            wire.check_sequence(stored.seq, Some(stored.kind), offset, ledger);
         }
-        input.gap = None;
+        wire.gap = None;
         if stored.is_timed {
-            input.take_time(records.base, stored, ledger);
+            wire.set_time(records.base, stored, ledger);
         }
-        let session = Arc::clone(input.present());
+        let session = Arc::clone(wire.present());
         let fields = ViewFields::of(records, stored, &session.layout, &session.names);
         let ticks = stored.is_timed.then_some(u64::from(stored.time));
-        let nanos = stored.is_timed.then_some(input.clock.now().0);
+        let nanos = stored.is_timed.then_some(wire.clock.now().0);
         if !fields.show(stored.kind.spec().name, offset, (ticks, nanos), out) {
             return false;
         }
     }
-    // A part ends behind a sound frame, within a run that goes on, or with the input.
-    records.goes_on || input.run.is_none() || show_run(input, ledger, None, 0, out)
+    // A part ends after a valid frame, within a run that continues, or with the input.
+    records.continues_after || wire.run.is_none() || show_run(wire, ledger, None, 0, out)
 }
 
-/// Shows a run of damage, which ends before a sound frame or with the input.
-fn show_run(input: &mut Input, ledger: &mut Ledger, seq: Option<u8>, offset: u64, out: &mut ListRecord<'_>) -> bool {
-    let Some(run) = input.run.clone() else { return true };
+/// Lists a run of damage, which ends before a valid frame or with the input.
+fn show_run(wire: &mut WireState, ledger: &mut Ledger, seq: Option<u8>, offset: u64, out: &mut ListRecord<'_>) -> bool {
+    let Some(run) = wire.run.clone() else { return true };
     match seq {
-        Some(seq) => input.end_run_before(seq, offset, ledger),
-        None => drop(input.end_run(None, ledger)),
+        Some(seq) => wire.end_run_before(seq, offset, ledger),
+        None => drop(wire.end_run(None, ledger)),
     }
     show_invalid(run.offset, &run.raw, run.reason, None, out)
 }

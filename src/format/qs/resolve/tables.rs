@@ -1,17 +1,16 @@
 //! The target's addresses and signal numbers → dense handles, and the names that go with them.
 //!
-//! Each record mentions some; so a look-up is an index into a small table of those met last, and only what is not there is looked
-//! up by hash.
+//! Every record contains some, so a look-up is an index into a small table of recent keys; only other keys are looked up by hash.
 
 use rustc_hash::FxHashMap;
 
 use super::super::names::{FIRST_USER_SIGNAL, Names, address_text};
 use crate::model::{Entities, LaneId, MachineId, NameId};
 
-/// How many addresses of one kind are told apart. A healthy target has some thousands.
+/// The limit of addresses of one kind. A real target has some thousands.
 const LIMIT: usize = 1 << 16;
 
-/// A table of what was met last, by the low bits of a mixed address.
+/// The number of places for recent keys, by the low bits of a mixed address.
 const RECENT: usize = 256;
 
 /// Dense indexes of 64-bit keys.
@@ -22,7 +21,7 @@ pub struct Indexes {
 }
 
 impl Indexes {
-    /// The index of a key; a new one if `next` is the number of those known. `None` at the limit.
+    /// The index of a key, a new one if the key is new. `None` at the limit.
     #[inline]
     pub fn of(&mut self, key: u64) -> Option<u32> {
         let slot = (key ^ key >> 5 ^ key >> 11) as usize % RECENT;
@@ -60,19 +59,19 @@ pub struct Object {
     pub address: u64,
     /// As a state machine.
     pub machine: Option<MachineId>,
-    /// As anything else: a track for each part it plays.
+    /// In other roles: a track for each.
     pub lanes: [Option<LaneId>; 5],
     /// The capacity of its queue, once it is known.
     pub capacity: Option<u32>,
     /// Known to be empty, in the stretch without a gap of this number.
     pub empty_in: Option<u32>,
-    /// Something was put into its queue.
+    /// Whether its queue has been used.
     pub is_used: bool,
-    /// It has a step open, in the stretch of this number.
+    /// A step is open, in the stretch of this number.
     pub step_in: Option<u32>,
-    /// As a time event: it is armed, in the stretch of this number.
+    /// As a time event: armed, in the stretch of this number.
     pub armed_in: Option<u32>,
-    /// As a mutex: it is held, in the stretch of this number.
+    /// As a mutex: held, in the stretch of this number.
     pub held_in: Option<u32>,
     /// As a time event.
     pub armed: Armed,
@@ -81,23 +80,23 @@ pub struct Object {
 /// How a time event was armed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Armed {
-    /// When, as a stamp of the wire.
+    /// The time stamp, as recorded.
     pub at: u32,
-    /// For how many ticks.
+    /// The number of ticks.
     pub ticks: u32,
-    /// And then for how many again and again; 0: no more.
+    /// The number of ticks of each repetition; 0: it is not repeated.
     pub interval: u32,
-    /// It is the first time.
+    /// Whether it has not been posted since it was armed.
     pub is_first: bool,
 }
 
 impl Armed {
-    /// How many ticks too late (or early, if negative) it was posted, so many units after it was armed. The first tick after it was
-    /// armed may come at once; each later one takes a whole tick.
+    /// By how many ticks it was late (early, if negative) when posted `passed` units after it was armed. The first tick after arming
+    /// may come immediately; each later one takes a whole tick.
     pub fn late_ticks(self, passed: u32, units_per_tick: u64) -> Option<i64> {
         let units = i64::try_from(units_per_tick).ok().filter(|&units| units > 0)?;
         let half_ticks = 2 * i64::from(self.ticks) - i64::from(self.is_first);
-        // In halves of a unit. Three quarters of a tick this way or that are what a tick more or less may be.
+        // In halves of a unit. A difference of up to three quarters of a tick is within the uncertainty.
         let twice_late = 2 * i64::from(passed) - half_ticks.checked_mul(units)?;
         if twice_late.saturating_abs() <= units + units / 2 {
             return Some(0);
@@ -111,11 +110,11 @@ impl Armed {
 pub struct Function {
     /// Its name.
     pub name: NameId,
-    /// What its records are called: `entry …` and so on, by [`Verb`].
+    /// The names of its records: `entry …` and so on, by [`Verb`].
     pub notes: [Option<NameId>; Verb::COUNT],
 }
 
-/// What a record without a time says of a state.
+/// What happens to a state, by a record without a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Entry,
@@ -143,7 +142,7 @@ impl Verb {
     }
 }
 
-/// All that a session mentions.
+/// The objects, functions and signals of a session.
 #[derive(Default)]
 pub struct Tables {
     objects_by_address: Indexes,
@@ -182,7 +181,7 @@ impl Tables {
         self.functions.get_mut(index)
     }
 
-    /// What a record without a time says of a state, as a name.
+    /// The name of a note about a state.
     #[inline]
     pub fn note(&mut self, verb: Verb, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<NameId> {
         let function = self.function(address, width, names, entities)?;
@@ -194,7 +193,7 @@ impl Tables {
         *place
     }
 
-    /// The name of a signal of an object, given by its index; `None`: of an unknown one.
+    /// The name of a signal of an object, given by its index; `None`: of an unknown object.
     #[inline]
     pub fn signal(&mut self, signal: u32, object: Option<usize>, names: &Names, entities: &mut Entities) -> Option<NameId> {
         let number = match object {
@@ -219,7 +218,7 @@ impl Tables {
         self.signals.get(index).copied()
     }
 
-    /// A phrase of a word and a signal's name.
+    /// A word followed by a signal's name.
     pub fn phrase(&mut self, word: &'static str, signal: NameId, entities: &mut Entities) -> Option<NameId> {
         if let Some(&phrase) = self.phrases.get(&(signal, word)) {
             return Some(phrase);
@@ -236,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_time_event_is_told() {
+    fn a_late_time_event_is_recognised() {
         let armed = Armed { at: 0, ticks: 10, interval: 0, is_first: true };
         let late = |passed| armed.late_ticks(passed, 1000);
         assert_eq!([9000, 9500, 10_000, 10_200].map(late), [Some(0); 4]);

@@ -1,4 +1,4 @@
-//! Records as `dump` lists them: as they are, in file order, with the names that the session has for what they mention.
+//! Records as `dump` lists them: in file order, as recorded, with the names from the session's dictionaries.
 
 use crate::format::{FieldValue, RecordView};
 
@@ -7,15 +7,15 @@ use super::super::element::{Element, Elements};
 use super::super::info::{TargetInfo, version_text};
 use super::super::layout::{Fields, Layout, load};
 use super::super::names::{Names, address_text};
-use super::super::record::{Code, Kind, command_name};
+use super::super::record::{Code, Field, Kind, command_name};
 
 /// Builds the fields of a view.
 #[derive(Default)]
 pub struct ViewFields {
-    fields: Vec<(String, Shown)>,
+    fields: Vec<(String, ViewValue)>,
 }
 
-enum Shown {
+enum ViewValue {
     Uint(u64),
     Int(i64),
     Text(String),
@@ -23,96 +23,96 @@ enum Shown {
 }
 
 impl ViewFields {
-    fn put(&mut self, name: &str, value: Shown) {
+    fn push(&mut self, name: &str, value: ViewValue) {
         self.fields.push((name.to_owned(), value));
     }
 
-    fn address(&mut self, name: &str, address: u64, width: u8, called: Option<&str>) {
-        self.put(name, Shown::Text(address_text(address, width)));
-        if let Some(called) = called.filter(|_| address != 0) {
-            self.put(&format!("{name}_name"), Shown::Text(called.to_owned()));
+    fn address(&mut self, name: &str, address: u64, width: u8, named: Option<&str>) {
+        self.push(name, ViewValue::Text(address_text(address, width)));
+        if let Some(named) = named.filter(|_| address != 0) {
+            self.push(&format!("{name}_name"), ViewValue::Text(named.to_owned()));
         }
     }
 
     fn signal(&mut self, name: &str, signal: u64, object: Option<u64>, names: &Names) {
-        self.put(name, Shown::Uint(signal));
-        let called = match object {
+        self.push(name, ViewValue::Uint(signal));
+        let named = match object {
             Some(object) => names.signal(signal as u32, object),
             None => names.signal_alone(signal as u32),
         };
-        if let Some(called) = called {
-            self.put(&format!("{name}_name"), Shown::Text(called.to_owned()));
+        if let Some(named) = named {
+            self.push(&format!("{name}_name"), ViewValue::Text(named.to_owned()));
         }
     }
 
     /// The fields of a record.
     pub fn of(records: &Records, stored: &Stored, layout: &Layout, names: &Names) -> ViewFields {
         let mut view = ViewFields::default();
-        view.put("seq", Shown::Uint(stored.seq.into()));
+        view.push("seq", ViewValue::Uint(stored.seq.into()));
         let data = records.data_of(stored);
         let fields = layout.fields(stored.kind, data);
         let version = layout.config.version;
-        for (number, field) in stored.kind.spec().fields.iter().enumerate() {
+        for field in stored.kind.spec().fields {
             if !(field.from..field.until).contains(&version) || field.code == Code::Time {
                 continue;
             }
             let width = layout.config.sizes.width(field.code).unwrap_or(0);
-            let value = fields.uint(number);
-            // What a dictionary's entry is about needs no look-up.
+            let (name, value) = (field.field.name(), fields.uint(field.field));
+            // The key of a dictionary entry needs no look-up.
             let is_entry = matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict);
             match field.code {
-                Code::Object if is_entry => view.address(field.name, value, width, None),
-                Code::Function if is_entry => view.address(field.name, value, width, None),
-                Code::Signal(_) if is_entry => view.put(field.name, Shown::Uint(value)),
-                Code::Object => view.address(field.name, value, width, names.object(value)),
-                Code::Function => view.address(field.name, value, width, names.function(value)),
+                Code::Object if is_entry => view.address(name, value, width, None),
+                Code::Function if is_entry => view.address(name, value, width, None),
+                Code::Signal(_) if is_entry => view.push(name, ViewValue::Uint(value)),
+                Code::Object => view.address(name, value, width, names.object(value)),
+                Code::Function => view.address(name, value, width, names.function(value)),
                 Code::Signal(object) => {
-                    let object = fields.has(usize::from(object)).then(|| fields.uint(usize::from(object)));
-                    view.signal(field.name, value, object, names);
+                    let object = object.filter(|&object| fields.has(object)).map(|object| fields.uint(object));
+                    view.signal(name, value, object, names);
                 }
                 Code::Text => {
-                    view.put(field.name, Shown::Text(String::from_utf8_lossy(fields.text(number)).into_owned()));
+                    view.push(name, ViewValue::Text(String::from_utf8_lossy(fields.text(field.field)).into_owned()));
                 }
-                Code::Rest => view.rest(stored, fields, number, layout, names),
-                _ => view.number(stored.kind, field.name, value),
+                Code::Rest => view.rest(stored, fields, field.field, layout, names),
+                _ => view.number(stored.kind, name, value),
             }
         }
         view
     }
 
     fn number(&mut self, kind: Kind, name: &str, value: u64) {
-        self.put(name, Shown::Uint(value));
+        self.push(name, ViewValue::Uint(value));
         let command = match (kind, name) {
             (Kind::TargetDone, _) => command_name(value as u8),
             (Kind::RxStatus, _) if value < 128 => command_name(value as u8),
             _ => None,
         };
         if let Some(command) = command {
-            self.put("command_name", Shown::Text(command.to_owned()));
+            self.push("command_name", ViewValue::Text(command.to_owned()));
         }
     }
 
-    fn rest(&mut self, stored: &Stored, fields: Fields<'_>, number: usize, layout: &Layout, names: &Names) {
-        let rest = fields.rest(number);
+    fn rest(&mut self, stored: &Stored, fields: Fields<'_>, field: Field, layout: &Layout, names: &Names) {
+        let rest = fields.rest(field);
         match stored.kind {
             Kind::TargetInfo => self.info(rest),
-            Kind::QueryData => self.query(fields.uint(1), rest, layout, names),
+            Kind::QueryData => self.query(fields.uint(Field::Query), rest, layout, names),
             Kind::User => self.elements(stored.id, rest, layout, names),
-            _ => self.put("data", Shown::Bytes(rest.to_vec())),
+            _ => self.push("data", ViewValue::Bytes(rest.to_vec())),
         }
     }
 
     fn info(&mut self, data: &[u8]) {
         let Some(info) = TargetInfo::read(data) else { return };
-        self.put("reset", Shown::Uint(info.is_reset.into()));
-        self.put("version", Shown::Text(version_text(info.version)));
-        self.put("product", Shown::Text(info.product_text().to_owned()));
-        self.put("sizes", Shown::Text(info.config().sizes.to_string()));
-        self.put("build", Shown::Text(info.build_text()));
-        self.put("max_active", Shown::Uint(info.max_active.into()));
-        self.put("max_pools", Shown::Uint(info.max_pools.into()));
-        self.put("max_tick_rates", Shown::Uint(info.max_tick_rates.into()));
-        self.put("big_endian", Shown::Uint(info.is_big_endian.into()));
+        self.push("reset", ViewValue::Uint(info.is_reset.into()));
+        self.push("version", ViewValue::Text(version_text(info.version)));
+        self.push("product", ViewValue::Text(info.product_text().to_owned()));
+        self.push("sizes", ViewValue::Text(info.config().sizes.to_string()));
+        self.push("build", ViewValue::Text(info.build_text()));
+        self.push("max_active", ViewValue::Uint(info.max_active.into()));
+        self.push("max_pools", ViewValue::Uint(info.max_pools.into()));
+        self.push("max_tick_rates", ViewValue::Uint(info.max_tick_rates.into()));
+        self.push("big_endian", ViewValue::Uint(info.is_big_endian.into()));
     }
 
     fn query(&mut self, query: u64, data: &[u8], layout: &Layout, names: &Names) {
@@ -129,35 +129,35 @@ impl ViewFields {
                 }
                 Code::Function => self.address(name, value, width, names.function(value)),
                 Code::Signal(_) => self.signal(name, value, object, names),
-                _ => self.put(name, Shown::Uint(value)),
+                _ => self.push(name, ViewValue::Uint(value)),
             }
         }
     }
 
     fn elements(&mut self, id: u8, data: &[u8], layout: &Layout, names: &Names) {
-        self.put("id", Shown::Uint(id.into()));
+        self.push("id", ViewValue::Uint(id.into()));
         if let Some(name) = names.record(id) {
-            self.put("name", Shown::Text(name.to_owned()));
+            self.push("name", ViewValue::Text(name.to_owned()));
         }
         let sizes = layout.config.sizes;
         for (number, element) in Elements::new(data, sizes, layout.config.version).filter_map(Result::ok).enumerate() {
             let name = format!("v{number}");
             match element.element {
-                Element::Int(value) => self.put(&name, Shown::Int(value)),
-                Element::Uint(value) => self.put(&name, Shown::Uint(value)),
+                Element::Int(value) => self.push(&name, ViewValue::Int(value)),
+                Element::Uint(value) => self.push(&name, ViewValue::Uint(value)),
                 Element::Hex(value, digits) => {
-                    self.put(&name, Shown::Text(format!("0x{value:0digits$X}", digits = usize::from(digits))));
+                    self.push(&name, ViewValue::Text(format!("0x{value:0digits$X}", digits = usize::from(digits))));
                 }
-                Element::Float(value) => self.put(&name, Shown::Text(value.to_string())),
+                Element::Float(value) => self.push(&name, ViewValue::Text(value.to_string())),
                 Element::Enum { group, value } => {
-                    self.put(&name, Shown::Uint(value.into()));
-                    self.put(&format!("{name}_group"), Shown::Uint(group.into()));
-                    if let Some(called) = names.value(group, value) {
-                        self.put(&format!("{name}_name"), Shown::Text(called.to_owned()));
+                    self.push(&name, ViewValue::Uint(value.into()));
+                    self.push(&format!("{name}_group"), ViewValue::Uint(group.into()));
+                    if let Some(named) = names.value(group, value) {
+                        self.push(&format!("{name}_name"), ViewValue::Text(named.to_owned()));
                     }
                 }
-                Element::Text(text) => self.put(&name, Shown::Text(String::from_utf8_lossy(text).into_owned())),
-                Element::Memory(bytes) => self.put(&name, Shown::Bytes(bytes.to_vec())),
+                Element::Text(text) => self.push(&name, ViewValue::Text(String::from_utf8_lossy(text).into_owned())),
+                Element::Memory(bytes) => self.push(&name, ViewValue::Bytes(bytes.to_vec())),
                 Element::Signal { signal, object } => {
                     self.signal(&name, signal.into(), Some(object), names);
                     self.address(&format!("{name}_obj"), object, sizes.object, names.object(object));
@@ -168,7 +168,7 @@ impl ViewFields {
         }
     }
 
-    /// Shows them to `out` as a record.
+    /// Passes them to `out` as a record.
     pub fn show(
         &self,
         record: &str,
@@ -181,10 +181,10 @@ impl ViewFields {
             .iter()
             .map(|(name, value)| {
                 let value = match value {
-                    Shown::Uint(value) => FieldValue::Uint(*value),
-                    Shown::Int(value) => FieldValue::Int(*value),
-                    Shown::Text(text) => FieldValue::Text(text),
-                    Shown::Bytes(bytes) => FieldValue::Bytes(bytes),
+                    ViewValue::Uint(value) => FieldValue::Uint(*value),
+                    ViewValue::Int(value) => FieldValue::Int(*value),
+                    ViewValue::Text(text) => FieldValue::Text(text),
+                    ViewValue::Bytes(bytes) => FieldValue::Bytes(bytes),
                 };
                 (name.as_str(), value)
             })
@@ -193,7 +193,7 @@ impl ViewFields {
     }
 }
 
-/// Shows bytes that are no record.
+/// Passes bytes that are not a record to `out`.
 pub fn show_invalid(offset: u64, raw: &[u8], reason: Bad, seq: Option<u8>, out: &mut dyn FnMut(&RecordView<'_>) -> bool) -> bool {
     let mut fields = Vec::new();
     if let Some(seq) = seq {

@@ -1,4 +1,4 @@
-//! What the wire alone makes of its records in file order: sequence numbers, runs of damage, sessions and time.
+//! The state of the wire in file order: sequence numbers, runs of damage, sessions and time.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
 use super::super::frame::BadBody;
 use super::super::record::Kind;
 use super::super::sessions::{Session, Sessions};
-use super::clock::{Clock, Verdict};
+use super::clock::{Clock, TimeStatus};
 
 const FRAMES_MISSING: LossKind =
-    LossKind { code: "frames_missing", text: "the sequence numbers leave a gap", severity: Severity::Loss };
+    LossKind { code: "frames_missing", text: "the sequence numbers have a gap", severity: Severity::Loss };
 const SEQUENCE_REPEATED: LossKind = LossKind {
     code: "sequence_repeated",
-    text: "a sequence number came twice: nothing is missing, or 255 frames, or 511, …",
+    text: "a sequence number is repeated: 0, 255, 511, … frames are missing",
     severity: Severity::Loss,
 };
 const TIME_HELD: LossKind =
-    LossKind { code: "time_held", text: "a time stamp lies before the one that precedes it", severity: Severity::Repair };
+    LossKind { code: "time_held", text: "a time stamp is earlier than the one before it", severity: Severity::Repair };
 const TIME_SET_BACK: LossKind =
     LossKind { code: "time_set_back", text: "the target set its clock back", severity: Severity::Repair };
 const TIME_OVERFLOW: LossKind =
-    LossKind { code: "time_overflow", text: "a time lies beyond what the viewer can show", severity: Severity::Repair };
-/// Of a reset: not an entry of the ledger for each session but of what it is.
+    LossKind { code: "time_overflow", text: "a time is beyond the range of the viewer", severity: Severity::Repair };
+/// A reset of the target.
 const SESSION_START: LossKind =
-    LossKind { code: "session_restart", text: "the target was reset, a session of its own begins", severity: Severity::Repair };
+    LossKind { code: "session_restart", text: "the target was reset: a new session begins", severity: Severity::Repair };
 
-/// Time between the last record before a reset and the first one after it: how long the reset took is unknown.
+/// The time drawn between the last record before a reset and the first one after it. The real duration is unknown.
 const RESET_GAP_NS: u64 = 1_000;
 
 /// A run of damage that has not ended yet.
@@ -39,44 +39,44 @@ pub struct Run {
     pub bytes: u64,
     frames: u64,
     filled: u64,
-    /// What is wrong with its first frame.
+    /// Why its first frame is invalid.
     pub reason: Bad,
     /// Its first bytes.
     pub raw: Vec<u8>,
 }
 
-/// One input.
-pub struct Input {
+/// The state of one input.
+pub struct WireState {
     /// Its sessions.
     pub sessions: Sessions,
-    /// The present one.
+    /// The number of the current session.
     pub session: usize,
     /// Its clock.
     pub clock: Clock,
-    /// The sequence number that the next frame should have.
+    /// The sequence number of the next frame, if none is missing.
     expected: Option<u8>,
-    /// The present run of damage.
+    /// The current run of damage.
     pub run: Option<Run>,
-    /// What is missing before the next record.
+    /// The loss before the next record.
     pub gap: Option<LossNote>,
-    /// How many sessions had records.
+    /// The number of sessions with records.
     pub sessions_begun: u32,
 }
 
-impl Input {
-    pub fn new(sessions: Sessions, rate: Rate) -> Input {
+impl WireState {
+    pub fn new(sessions: Sessions, rate: Rate) -> WireState {
         let width = sessions.all.first().map_or(4, |session| session.layout.config.sizes.time);
         let clock = Clock::new(rate, width);
-        Input { sessions, session: 0, clock, expected: None, run: None, gap: None, sessions_begun: 1 }
+        WireState { sessions, session: 0, clock, expected: None, run: None, gap: None, sessions_begun: 1 }
     }
 
-    /// The present session.
+    /// The current session.
     #[inline]
     pub fn present(&self) -> &Arc<Session> {
         &self.sessions.all[self.session]
     }
 
-    /// Takes names that the first pass did not see.
+    /// Adds a name that the first pass did not see.
     #[cold]
     pub fn learn(&mut self, records: &Records, stored: &Stored) {
         if let Some(session) = self.sessions.all.get_mut(self.session) {
@@ -85,7 +85,7 @@ impl Input {
         }
     }
 
-    /// The bytes and frames of a part.
+    /// Accounts for the bytes and frames of a part.
     pub fn enter_part(&self, records: &Records, ledger: &mut Ledger) {
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.frames.len() as u64;
@@ -94,7 +94,7 @@ impl Input {
         }
     }
 
-    /// Goes on to another session. False if it is the present one.
+    /// Enters another session. False if it is the current one.
     pub fn enter_session(&mut self, index: usize, offset: u64, ledger: &mut Ledger) -> bool {
         if index == self.session || index >= self.sessions.all.len() {
             return false;
@@ -110,7 +110,7 @@ impl Input {
         true
     }
 
-    /// Whether a record has the sequence number that it should have, and nothing is pending.
+    /// Whether a record has the expected sequence number and there is no damage before it.
     #[inline]
     pub fn is_next(&mut self, seq: u8) -> bool {
         if self.expected != Some(seq) || self.run.is_some() {
@@ -120,13 +120,13 @@ impl Input {
         true
     }
 
-    /// A sound frame that is not simply the next one: after damage, or with frames missing before it.
+    /// Handles a valid frame after damage, or with another sequence number than expected.
     #[cold]
-    pub fn take_odd(&mut self, seq: u8, kind: Option<Kind>, offset: u64, ledger: &mut Ledger) {
+    pub fn check_sequence(&mut self, seq: u8, kind: Option<Kind>, offset: u64, ledger: &mut Ledger) {
         let expected = self.expected.replace(seq.wrapping_add(1));
-        // The first record of a target's session says nothing of those before.
-        let starts_anew = kind == Some(Kind::Empty);
-        let Some(expected) = expected.filter(|_| !starts_anew) else {
+        // The sequence number of the first record of a session is not related to those before.
+        let is_restart = kind == Some(Kind::Empty);
+        let Some(expected) = expected.filter(|_| !is_restart) else {
             self.end_run(None, ledger);
             return;
         };
@@ -144,23 +144,23 @@ impl Input {
         self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: missing });
     }
 
-    /// Ends the run of damage before a sound frame, which is taken afterwards.
+    /// Ends the run of damage before a valid frame, which is handled afterwards.
     pub fn end_run_before(&mut self, seq: u8, offset: u64, ledger: &mut Ledger) {
-        self.take_odd(seq, None, offset, ledger);
+        self.check_sequence(seq, None, offset, ledger);
         self.expected = Some(seq);
     }
 
-    /// Bytes that are no record.
-    pub fn take_damage(&mut self, records: &Records, damage: &Damage, ledger: &mut Ledger) {
+    /// Adds bytes that are not a record.
+    pub fn add_damage(&mut self, records: &Records, damage: &Damage, ledger: &mut Ledger) {
         let offset = records.base + u64::from(damage.offset);
         let bytes = u64::from(damage.len);
         if let Some(seq) = damage.seq {
             if !self.is_next(seq) {
-                self.take_odd(seq, None, offset, ledger);
+                self.check_sequence(seq, None, offset, ledger);
             }
             let kind = damage.reason.loss_kind();
             ledger.bad_frame(kind, offset, bytes, 1);
-            // A record of a newer target: nothing of what is known here is missing.
+            // A record of a newer target: no known record is missing.
             if damage.reason != Bad::UnknownRecord {
                 self.add_gap(LossNote { kind, offset, bytes, at_least_lost: 1 });
             }
@@ -181,7 +181,7 @@ impl Input {
         run.raw.extend(records.bytes(damage.raw).iter().take(room));
     }
 
-    /// Ends the run of damage, if there is one. `missing`: how many frames are missing, if the sequence numbers tell.
+    /// Ends the run of damage, if there is one. `missing`: the number of missing frames, if known from the sequence numbers.
     pub fn end_run(&mut self, missing: Option<u64>, ledger: &mut Ledger) -> Option<Run> {
         let run = self.run.take()?;
         let kind = run.reason.loss_kind();
@@ -210,14 +210,14 @@ impl Input {
         }
     }
 
-    /// Sets the present to the time of a record.
+    /// Sets the current time to the time of a record.
     #[inline]
-    pub fn take_time(&mut self, base: u64, stored: &Stored, ledger: &mut Ledger) {
-        let verdict = self.clock.take(stored.time);
-        if verdict != Verdict::Taken {
-            let kind = match verdict {
-                Verdict::SetBack => TIME_SET_BACK,
-                Verdict::Overflow => TIME_OVERFLOW,
+    pub fn set_time(&mut self, base: u64, stored: &Stored, ledger: &mut Ledger) {
+        let status = self.clock.advance(stored.time);
+        if status != TimeStatus::AsRecorded {
+            let kind = match status {
+                TimeStatus::SetBack => TIME_SET_BACK,
+                TimeStatus::Overflow => TIME_OVERFLOW,
                 _ => TIME_HELD,
             };
             ledger.enter(kind, base + u64::from(stored.offset), 0);
