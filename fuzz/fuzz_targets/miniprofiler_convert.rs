@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use traceconv::format::miniprofiler::decode::{Content, Packets, packets_into};
-use traceconv::format::miniprofiler::packet::lock_on;
+use traceconv::format::miniprofiler::packet::find_reading;
 use traceconv::format::miniprofiler::record::{Command, Reading};
 use traceconv::format::{FORMATS, FormatOptions};
 use traceconv::pipeline::{EventDetail, Options, Source, convert};
@@ -45,10 +45,10 @@ fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
 fuzz_target!(|input: &[u8]| {
     // The first byte says how to convert the others.
     let Some((&choice, input)) = input.split_first() else { return };
-    let reading = lock_on(input).map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading);
+    let reading = find_reading(input).map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading);
     let mut packets = Packets::default();
     packets_into(reading, input, 0..input.len(), &mut packets);
-    let found = packets.items.iter().filter(|item| item.content != Content::Between);
+    let found = packets.items.iter().filter(|item| item.content != Content::Stray);
     let found: Vec<(usize, usize)> = found.map(|item| (item.offset as usize, item.len as usize)).collect();
     assert_eq!(found, read_simply(reading, input));
 

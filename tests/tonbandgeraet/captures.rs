@@ -33,7 +33,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet")
 }
 
-/// What the tracer library in `target/` recorded on a kernel, in order of their names. Beside each lies what the application wrote
+/// Recordings of the tracer library in `target/` on a kernel, in order of their names. Beside each is what the application wrote
 /// down meanwhile (`.log.txt`), which the library's tests hold against it.
 pub fn recorded() -> Vec<Capture> {
     let entries = fs::read_dir(folder()).expect("the folder is there").map(|entry| entry.expect("it can be listed").path());
@@ -229,7 +229,7 @@ fn restart() -> Vec<u8> {
     frames(&[first, second].concat())
 }
 
-/// Streaming is stopped and started again: metadata comes again behind a `core_id` at time 0, but the clock runs on.
+/// Streaming is stopped and started again: metadata is repeated after a `core_id` at time 0, but the clock continues.
 fn core_id_at_zero() -> Vec<u8> {
     let start = [&[CoreId { ts: 0, core_id: 0 }][..], &names(), &[CoreId { ts: 0, core_id: 0 }]].concat();
     frames(&[&start[..], &turns(5_000, 5), &start, &turns(11_000, 5)].concat())
@@ -383,7 +383,7 @@ fn mutex_handover() -> Vec<u8> {
     ])
 }
 
-/// A task is resumed by an interrupt that is not traced: told as resumed, and as ready.
+/// A task is resumed by an interrupt that is not traced: reported as resumed, and as ready.
 fn resumed_from_isr() -> Vec<u8> {
     frames(&[
         TaskName { task_id: 1, name: b"main" },

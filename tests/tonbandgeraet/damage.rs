@@ -1,9 +1,9 @@
 //! Damaged captures: a flipped bit, a missing byte and a missing piece change their neighbourhood and nothing else.
 //!
-//! The neighbourhood of a damage, in the trace: from some records before it (their times are judged by what follows) to where the
-//! records behind it have told again what it made unknown. For the CPU tracks, interrupts and objects that is the next context
-//! switch behind the next wait; for a task, the first time it is switched in after that; for a counter, the next value
-//! after that. What names or measures everything else (metadata, `core_id`) has the whole trace for neighbourhood.
+//! The neighbourhood of a damage, in the trace: from some records before it (their times are checked against later ones) to where the
+//! records after it have restored the state that it made unknown. For the CPU tracks, interrupts and objects that is the next context
+//! switch after the next wait; for a task, the first time it is switched in after that; for a counter, the next value
+//! after that. For metadata and `core_id`, which affect everything, the neighbourhood is the whole trace.
 //!
 //! `TRACECONV_EXTRA_CAPTURES` names a folder with more captures to damage.
 
@@ -30,7 +30,7 @@ enum Kind {
     CutOut,
 }
 
-/// A capture and what comes of it undamaged.
+/// A capture and its undamaged result.
 struct Original {
     bytes: Vec<u8>,
     records: Records,
@@ -38,10 +38,10 @@ struct Original {
     ns_per_ts: u64,
 }
 
-/// The path of a track, a time, and what is there.
+/// The path of a track, a time, and an item.
 type Item<T> = (String, u64, T);
 
-/// What a trace shows, by the path of the track.
+/// The content of a trace, by the path of the track.
 struct Shown {
     /// Begin, end and name.
     slices: Vec<Item<(u64, String)>>,
@@ -55,9 +55,9 @@ struct Shown {
     bounds: Option<(u64, u64)>,
 }
 
-fn shown(bytes: &[u8], what: &str) -> Shown {
-    let trace = Trace::parse(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    assert!(trace.unclosed.is_empty(), "{what}: slices without end");
+fn shown(bytes: &[u8], context: &str) -> Shown {
+    let trace = Trace::parse(bytes).unwrap_or_else(|error| panic!("{context}: {error}"));
+    assert!(trace.unclosed.is_empty(), "{context}: slices without end");
     let path = |track| {
         let thread = if matches!(trace.tracks[&track].kind, TrackKind::Thread { .. }) { "thread " } else { "" };
         format!("{thread}{}", trace.path(track))
@@ -125,11 +125,11 @@ impl Original {
         Some((found, self.record(found).ts()? * self.ns_per_ts))
     }
 
-    /// Damages a copy, and checks what comes of it. Gives whether everything outside the neighbourhood was compared.
+    /// Damages a copy, and checks the result. Returns whether everything outside the neighbourhood was compared.
     fn check(&self, kind: Kind, random: &mut Random) -> bool {
         let at = random.below(self.bytes.len());
         let mut bytes = self.bytes.clone();
-        let what = match kind {
+        let context = match kind {
             Kind::Flip => {
                 let bit = random.below(8);
                 bytes[at] ^= 1 << bit;
@@ -148,10 +148,10 @@ impl Original {
         // Every other time in small pieces.
         let cut = if at.is_multiple_of(2) { Cut::WHOLE } else { Cut::SMALL };
         let conversion = run::convert(&bytes, cut);
-        let damaged = shown(&conversion.trace, &what);
+        let damaged = shown(&conversion.trace, &context);
         let (changed, others) = self.changed(&run::records(&bytes));
         if kind == Kind::Flip {
-            assert!(changed.len() <= 2, "{what}: {} records are gone", changed.len());
+            assert!(changed.len() <= 2, "{context}: {} records are gone", changed.len());
         }
         let measures_all = |record: &Record<TextRef>| record.ts().is_none() || matches!(record, Record::CoreId { .. });
         let records = self.records.frames[changed.clone()].iter().map(|stored| &stored.record).chain(&others);
@@ -160,17 +160,17 @@ impl Original {
             let (first, last) = self.trace.bounds.unwrap_or_default();
             let bounds = damaged.bounds.unwrap_or((first, last));
             let allowed = first.saturating_sub(SECOND)..=last + SECOND;
-            assert!(allowed.contains(&bounds.0) && allowed.contains(&bounds.1), "{what}: from {} to {}", bounds.0, bounds.1);
+            assert!(allowed.contains(&bounds.0) && allowed.contains(&bounds.1), "{context}: from {} to {}", bounds.0, bounds.1);
         }
         if is_general {
             return false;
         }
-        self.compare_before(changed.start, &damaged, &what);
-        self.compare_after(changed.end, &damaged, &what);
+        self.compare_before(changed.start, &damaged, &context);
+        self.compare_after(changed.end, &damaged, &context);
         true
     }
 
-    /// Which records the damage has cost, and what came instead.
+    /// The records lost by the damage, and those that replaced them.
     fn changed(&self, damaged: &Records) -> (Range<usize>, Vec<Record<TextRef>>) {
         let same = |one: usize, two: usize| {
             let own = |records: &Records, number: usize| {
@@ -187,13 +187,13 @@ impl Original {
         (before..all - after, others)
     }
 
-    fn compare_before(&self, changed: usize, damaged: &Shown, what: &str) {
+    fn compare_before(&self, changed: usize, damaged: &Shown, context: &str) {
         let Some(until) = changed.checked_sub(NEIGHBOURS).and_then(|number| self.ns_until(number)) else { return };
-        let what = format!("{what}, until {until}");
+        let context = format!("{context}, until {until}");
         let slices = |shown: &Shown| filter(&shown.slices, |(_, _, (end, _))| *end < until);
-        equal(&slices(&self.trace), &slices(damaged), "slices", &what);
+        equal(&slices(&self.trace), &slices(damaged), "slices", &context);
         let instants = |shown: &Shown| filter(&shown.instants, |(_, ts, _)| *ts < until);
-        equal(&instants(&self.trace), &instants(damaged), "instants", &what);
+        equal(&instants(&self.trace), &instants(damaged), "instants", &context);
         let switches = |shown: &Shown| {
             let rows = shown.switches.iter().filter(|row| row.0 < until);
             rows.map(|&(ts, left, before, next)| {
@@ -202,23 +202,23 @@ impl Original {
             })
             .collect::<Vec<_>>()
         };
-        equal(&switches(&self.trace), &switches(damaged), "switches", &what);
+        equal(&switches(&self.trace), &switches(damaged), "switches", &context);
         let wakings = |shown: &Shown| filter(&shown.wakings, |waking| waking.0 < until);
-        equal(&wakings(&self.trace), &wakings(damaged), "wakings", &what);
+        equal(&wakings(&self.trace), &wakings(damaged), "wakings", &context);
         for (path, values) in &self.trace.counters {
             let found = damaged.counters.get(path).map_or(&[][..], Vec::as_slice);
             let before = |values: &[(u64, i64)]| filter(values, |value| value.0 < until);
             let (values, mut found) = (before(values), before(found));
-            // A queue that "holds two" may be a mailbox that was overwritten: what comes next on it decides, and may be lost.
+            // A queue with "two" items may be an overwritten mailbox: the next operation decides, and may be lost.
             if found.len() == values.len() + 1 && found.last().is_some_and(|last| last.1 == 2) {
                 found.pop();
             }
-            equal(&values, &found, path, &what);
+            equal(&values, &found, path, &context);
         }
     }
 
-    fn compare_after(&self, changed: usize, damaged: &Shown, what: &str) {
-        // Where nobody doubts any more who runs: behind a wait, which ends all interrupts, and a switch.
+    fn compare_after(&self, changed: usize, damaged: &Shown, context: &str) {
+        // Where the running task is known again: after a wait, which ends all interrupts, and a switch.
         let is_wait = |record: &Record<TextRef>| {
             matches!(
                 record,
@@ -229,7 +229,7 @@ impl Original {
         let Some((switch, _)) = self.first(changed + NEIGHBOURS, is_switch) else { return };
         let Some((wait, _)) = self.first(switch, is_wait) else { return };
         let Some((start, since)) = self.first(wait, is_switch) else { return };
-        let what = format!("{what}, since {since}");
+        let context = format!("{context}, since {since}");
         // Each thread, since it is known again.
         let known = |tid: i32| {
             let runs =
@@ -245,9 +245,9 @@ impl Original {
             thread.map_or(since, |tid| since_of[tid])
         };
         let slices = |shown: &Shown| filter(&shown.slices, |(path, begin, _)| *begin > since_on(path));
-        equal(&slices(&self.trace), &slices(damaged), "slices", &what);
+        equal(&slices(&self.trace), &slices(damaged), "slices", &context);
         let instants = |shown: &Shown| filter(&shown.instants, |(path, ts, _)| *ts > since_on(path));
-        equal(&instants(&self.trace), &instants(damaged), "instants", &what);
+        equal(&instants(&self.trace), &instants(damaged), "instants", &context);
         let switches = |shown: &Shown| {
             let rows = shown.switches.iter().filter(|row| row.0 > since);
             rows.map(|&(ts, left, before, next)| {
@@ -256,15 +256,15 @@ impl Original {
             })
             .collect::<Vec<_>>()
         };
-        equal(&switches(&self.trace), &switches(damaged), "switches", &what);
+        equal(&switches(&self.trace), &switches(damaged), "switches", &context);
         let wakings = |shown: &Shown| filter(&shown.wakings, |(ts, tid, _)| *ts > since_of.get(tid).copied().unwrap_or(since));
-        equal(&wakings(&self.trace), &wakings(damaged), "wakings", &what);
+        equal(&wakings(&self.trace), &wakings(damaged), "wakings", &context);
         for (path, values) in &self.trace.counters {
             let found = damaged.counters.get(path).map_or(&[][..], Vec::as_slice);
             let Some(&(known, _)) = values.iter().find(|value| value.0 > since) else { continue };
             let at = |values: &[(u64, i64)], ts: u64| values.iter().rev().find(|value| value.0 <= ts).map(|value| value.1);
             for &(ts, _) in values.iter().chain(found).filter(|value| value.0 >= known) {
-                assert_eq!(at(values, ts), at(found, ts), "{what}: {path} at {ts}");
+                assert_eq!(at(values, ts), at(found, ts), "{context}: {path} at {ts}");
             }
         }
     }
@@ -274,12 +274,12 @@ fn filter<T: Clone>(items: &[T], is_it: impl Fn(&T) -> bool) -> Vec<T> {
     items.iter().filter(|item| is_it(item)).cloned().collect()
 }
 
-fn equal<T: std::fmt::Debug + PartialEq>(original: &[T], damaged: &[T], items: &str, what: &str) {
+fn equal<T: std::fmt::Debug + PartialEq>(original: &[T], damaged: &[T], items: &str, context: &str) {
     for (number, (one, two)) in original.iter().zip(damaged).enumerate() {
-        assert_eq!(one, two, "{what}: number {number} of the {items}: original, damaged");
+        assert_eq!(one, two, "{context}: number {number} of the {items}: original, damaged");
     }
     let further = (original.get(damaged.len()..), damaged.get(original.len()..));
-    assert_eq!(original.len(), damaged.len(), "{what}: the number of {items}; further: {further:?}");
+    assert_eq!(original.len(), damaged.len(), "{context}: the number of {items}; further: {further:?}");
 }
 
 /// The generated capture, and those given from outside.
@@ -322,7 +322,7 @@ fn a_missing_piece_changes_its_neighbourhood_alone() {
     check_all(Kind::CutOut);
 }
 
-/// The last drop counter has none behind it that could contradict it.
+/// The last drop counter has no later one that could contradict it.
 #[test]
 fn a_flipped_last_drop_counter_is_not_believed_beyond_reason() {
     use traceconv::format::tonbandgeraet::encode::encode;
@@ -339,7 +339,7 @@ fn a_flipped_last_drop_counter_is_not_believed_beyond_reason() {
         frames
     };
     let lost = |counts: &[u32]| run::convert(&capture(counts), Cut::SMALL).summary.ledger.at_least_lost();
-    assert_eq!(lost(&[3, 3, 3, 3, 500]), 500, "a burst at the end is believed");
+    assert_eq!(lost(&[3, 3, 3, 3, 500]), 500, "a burst at the end is accepted");
     for bit in 14..32 {
         assert_eq!(lost(&[3, 3, 3, 3, 3 ^ 1 << bit]), 3, "bit {bit}");
     }

@@ -16,7 +16,7 @@ fn captures_give_their_views() {
     goldens().check_views();
 }
 
-/// What the tracer library recorded, with every backend, is whole, and nothing of it needs a repair.
+/// Recordings of the tracer library, with every backend, are complete and need no repair.
 #[test]
 fn recorded_captures_have_an_empty_ledger() {
     let recorded = captures::recorded();

@@ -1,12 +1,12 @@
 //! Tonbandgerät captures, converted as a whole.
 //!
 //! - [`golden`]: captures under `testdata/` and the views that must come out of them;
-//! - [`meaning`]: what the trace shows, against what simple code computes straight from the records;
+//! - [`meaning`]: the content of the trace, compared with what simple code computes from the records;
 //! - [`damage`]: flipped bits, missing bytes and cut-outs;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`superset`]: every kind of record of the superset, its meaning and its damage.
 //!
-//! All look at traces through [`reader`], which shares no code with the writer.
+//! All read traces with [`reader`], which shares no code with the writer.
 
 mod captures;
 #[path = "../common/mod.rs"]

@@ -22,14 +22,14 @@ struct Step {
     time: Time,
 }
 
-/// How the time goes on.
+/// The step of the time.
 #[derive(Clone, Copy, Debug)]
 enum Time {
-    /// By so many ticks.
+    /// Forwards by N ticks.
     Forth(u64),
-    /// Back, by so many ticks.
+    /// Back by N ticks.
     Back(u64),
-    /// This event alone stands at another time.
+    /// Only this event has another time.
     Odd(u64),
 }
 
@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Cut and put together again, files from a running target are longer than a window: the threads really work side by side.
+/// Cut and put together again, files from a running target are longer than a window: the threads really work in parallel.
 #[test]
 fn windows_and_threads_change_nothing() {
     let mut random = Random(7);

@@ -1,7 +1,7 @@
-//! Recordings of the superset with every kind of record: what is shown against what plain code computes from what was recorded,
-//! and what damage does to it.
+//! Recordings of the superset with every kind of record: the content of the trace, compared with what simple code computes, and the
+//! effects of damage.
 //!
-//! [`Story`] makes a recording of random but possible activity and writes down, beside the frames, what a viewer must find. It
+//! [`Story`] makes a recording of random but possible activity and writes down the expected content of the trace beside the frames. It
 //! knows nothing of the resolver or the timeline.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const NS_PER_TICK: u64 = 10;
 /// The last of the capture at which a timer may still be armed.
 const OPEN_END: u64 = u64::MAX;
 
-/// What a viewer must find.
+/// The expected content of a trace.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     /// By the name of the track: time and value.
@@ -72,7 +72,7 @@ impl Story {
 
     fn count(&mut self, track: &str, ns: u64, value: i64) {
         let values = self.expected.counters.entry(track.to_owned()).or_default();
-        // A level that is told again is no step.
+        // A repeated level is not a step.
         let is_level = track == "flags" || track == "pipe";
         if !is_level || values.last().is_none_or(|last| last.1 != value) {
             values.push((ns, value));
@@ -84,7 +84,7 @@ impl Story {
     }
 }
 
-/// What lives in the target.
+/// The objects of the target.
 struct World {
     running: u32,
     heap: i64,
@@ -92,7 +92,7 @@ struct World {
     blocks: Vec<(u64, u32)>,
     group_bits: u32,
     requests: Vec<(u32, u64)>,
-    /// What is in the stream: when it was sent, and how much of it is left.
+    /// The items in the stream: when each was sent, and how much of it is left.
     stream: Vec<(Option<u64>, u32)>,
     level: u32,
     armed_since: Option<u64>,
@@ -190,7 +190,7 @@ fn round(story: &mut Story, world: &mut World) {
             let bits_after = world.group_bits;
             let ns = story.event(Record::EventGroupSet { ts, event_group_id: 1, bits, bits_after });
             story.count("flags", ns, i64::from(bits_after));
-            // What an interrupt asked for is carried out by this, if it is the same.
+            // Carries out the request of an interrupt, if it is the same.
             if let Some(asked) = world.requests.iter().position(|request| request.0 == bits) {
                 let (_, asked_ns) = world.requests.remove(asked);
                 story.expected.bits.push((asked_ns, ns));
@@ -290,7 +290,7 @@ fn timer(story: &mut Story, world: &mut World) {
     }
 }
 
-/// What a trace shows of it.
+/// The content of the trace.
 fn shown(trace: &Trace) -> Expected {
     let mut shown = Expected::default();
     for (&track, values) in &trace.counters {
@@ -354,22 +354,22 @@ fn every_kind_of_record_is_shown_as_recorded() {
     }
 }
 
-/// What one damage may do at most: it is found, nobody falls over it, time stays within the recording, and nothing is invented.
-fn check_damage(what: &str, capture: &[u8], last_ns: u64, lost_at_most: u64) {
+/// The largest effect of one damage: it is reported, nothing crashes, time stays within the recording, and nothing is invented.
+fn check_damage(context: &str, capture: &[u8], last_ns: u64, lost_at_most: u64) {
     let whole = convert(capture, Cut::WHOLE);
     let small = convert(capture, Cut::SMALL);
-    assert!(whole.trace == small.trace, "{what}: another trace in small pieces");
-    assert_eq!(views::ledger(&whole.summary), views::ledger(&small.summary), "{what}");
-    let trace = Trace::parse(&whole.trace).unwrap_or_else(|error| panic!("{what}: {error}"));
-    assert!(trace.unclosed.is_empty(), "{what}");
-    assert_eq!(whole.summary.facts.sessions, 1, "{what}: a reset was invented");
+    assert!(whole.trace == small.trace, "{context}: another trace in small pieces");
+    assert_eq!(views::ledger(&whole.summary), views::ledger(&small.summary), "{context}");
+    let trace = Trace::parse(&whole.trace).unwrap_or_else(|error| panic!("{context}: {error}"));
+    assert!(trace.unclosed.is_empty(), "{context}");
+    assert_eq!(whole.summary.facts.sessions, 1, "{context}: a reset was invented");
     let last = whole.summary.last.map_or(0, |time| time.0);
-    assert!(last <= last_ns, "{what}: the last event at {last} ns, after the end at {last_ns}");
+    assert!(last <= last_ns, "{context}: the last event at {last} ns, after the end at {last_ns}");
     let lost = whole.summary.ledger.at_least_lost();
-    assert!(lost <= lost_at_most, "{what}: {lost} events lost, {:?}", whole.summary.ledger.entries());
+    assert!(lost <= lost_at_most, "{context}: {lost} events lost, {:?}", whole.summary.ledger.entries());
 }
 
-/// Which byte ranges tell the clock: a flipped bit there changes every time, and nothing contradicts it.
+/// The byte ranges of the clock: a flipped bit there changes every time, and nothing contradicts it.
 fn first_syncs(capture: &[u8]) -> usize {
     let frames: Vec<&[u8]> = capture.split_inclusive(|&byte| byte == 0).collect();
     frames.first().map_or(0, |frame| frame.len())
@@ -404,7 +404,7 @@ fn damage_stays_where_it_is() {
     }
 }
 
-/// The bytes of the syncs that hold the clock's fraction. All syncs tell the same; another one is a contradiction that is reported.
+/// The bytes of the syncs that hold the clock's fraction. All syncs have the same; a different one is reported as a contradiction.
 fn clock_bytes(capture: &[u8]) -> Vec<usize> {
     let mut bytes = Vec::new();
     let mut at = 0;
@@ -429,7 +429,7 @@ fn a_flipped_bit_of_a_sync_invents_no_loss() {
             flipped[at] ^= 1 << bit;
             let conversion = convert(&flipped, Cut::WHOLE);
             let lost = conversion.summary.ledger.at_least_lost();
-            // Nobody confirms what the last one says, so that it may tell of as many losses as there were events.
+            // No sync confirms the last one, so it may report as many losses as there were events.
             let at_most = if at > last_sync { 264 + events } else { 8 };
             assert!(lost <= at_most, "bit {bit} of byte {at}: {lost} events lost, {:?}", conversion.summary.ledger.entries());
             assert_eq!(conversion.summary.facts.sessions, 1, "bit {bit} of byte {at}");
@@ -479,7 +479,7 @@ fn a_recording_of_two_cores_begins_with_who_runs() {
     assert_eq!(wait.arg("index"), Some(&Arg::Uint(3)));
 }
 
-/// A flipped bit in the clock of any sync, the first too: those around it say what it was.
+/// A flipped bit in the clock of any sync, the first too: the original is known from those around it.
 #[test]
 fn a_flipped_bit_of_a_clock_scales_no_time() {
     let (capture, _, _) = story(4, 600);
@@ -492,7 +492,7 @@ fn a_flipped_bit_of_a_clock_scales_no_time() {
     let syncs: Vec<usize> = clock_bytes(&capture).into_iter().filter(|&at| capture[at..].starts_with(&[0x0C, 0x54])).collect();
     assert!(syncs.len() > 5);
     for sync in syncs {
-        // The numerator stands last but two in front of the time: 10, 1.
+        // The numerator is the third field before the end: 10, 1.
         let at = (sync..).find(|&at| capture[at..].starts_with(&[10, 1])).unwrap();
         let mut flipped = capture.clone();
         flipped[at] ^= 1 << 4;
@@ -502,7 +502,7 @@ fn a_flipped_bit_of_a_clock_scales_no_time() {
     }
 }
 
-/// Two frames whose deltas are damaged so that they jump ahead: what follows them is where it was, from the next sync on.
+/// Two frames whose deltas are damaged so that they jump ahead: later frames are unchanged from the next sync on.
 #[test]
 fn a_delta_that_jumps_ahead_is_held_by_the_next_sync() {
     let (capture, expected, _) = story(8, 600);

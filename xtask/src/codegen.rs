@@ -61,7 +61,7 @@ fn generate(root: &Path) -> anyhow::Result<Vec<Generated>> {
     let read = |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"));
     let table = Table::parse(&read(TABLE)?).with_context(|| TABLE)?;
     let mut files = vec![
-        Generated { path: "src/format/tonbandgeraet/events.rs", text: rust::events(&table) },
+        Generated { path: "src/format/tonbandgeraet/event_table.rs", text: rust::events(&table) },
         Generated { path: "target/include/tband_events.h", text: c::header(&table) },
         Generated { path: "target/tests/event_table.h", text: c::decoder_table(&table) },
     ];

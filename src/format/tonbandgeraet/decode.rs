@@ -1,45 +1,44 @@
-//! Frames → records. Strict, and without state: what a frame means here depends on the frame alone.
+//! Frames → records. Strict and stateless: the result depends on the frame only.
 //!
-//! A frame that is not exactly one event as the format defines it costs that frame, with a reason, and nothing else: the next
-//! delimiter starts afresh. Every byte of a part is accounted for: it belongs to a record, to a bad frame, or to a fragment of
-//! an oversize frame that lies in several parts.
+//! A frame that is not exactly one event is lost alone, with a reason: decoding continues after the next delimiter. Every byte of a part
+//! is accounted for: it belongs to a record, to a bad frame, or to a fragment of an oversize frame that extends over several parts.
 
 use std::ops::Range;
 
-use crate::format::Mode;
+use crate::format::{Decode, Mode, Part};
 use crate::frame::cobs;
 use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
 use crate::model::{LossKind, Severity, TextRef};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
-use super::record::{DELTA, EVENTS, Record, Take};
+use super::record::{DELTA, EVENTS, Record, RecordSink};
 
-/// What ends every frame and occurs nowhere else.
+/// Ends every frame and occurs nowhere else.
 pub const DELIMITER: u8 = 0;
 
-/// How many bytes of a bad frame are kept for people to look at.
+/// How many bytes of a bad frame are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 256;
 
-/// Why a frame is no record.
+/// Why a frame is not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BadFrame {
-    /// Nothing in it, not even an id.
+    /// It has no id.
     Empty,
     /// The chain of COBS codes does not end at the delimiter.
     MalformedCobs,
-    /// An id that no event has, or none in bare-metal mode.
+    /// An id that no event has in this format and mode.
     UnknownEvent,
     /// It ends before its last field.
     MissingField,
     /// It ends within a number.
     UnterminatedVarint,
-    /// A number that its field cannot hold.
+    /// A number that is too large for its field.
     VarintTooLong,
-    /// It goes on behind its last field.
+    /// It has bytes after its last field.
     LooseBytes,
-    /// A kind of queue that does not exist.
+    /// An unknown kind of queue.
     UnknownEnum,
-    /// A sync frame of another version, or none that can be.
+    /// A sync frame of another version, or one that contradicts itself.
     UnknownSync,
     /// Longer than [`MAX_FRAME_BYTES`].
     Oversize,
@@ -48,18 +47,18 @@ pub enum BadFrame {
 }
 
 impl BadFrame {
-    /// The line of the ledger that it belongs to.
+    /// The kind of loss in the ledger.
     #[must_use]
     pub fn loss_kind(self) -> LossKind {
         let (code, text) = match self {
             BadFrame::Empty => ("empty_frame", "a frame is empty"),
             BadFrame::MalformedCobs => ("malformed_cobs", "a frame is not valid COBS"),
-            BadFrame::UnknownEvent => ("unknown_event", "a frame holds an event of unknown id"),
+            BadFrame::UnknownEvent => ("unknown_event", "a frame has an event of unknown id"),
             BadFrame::MissingField => ("missing_field", "an event lacks a field"),
             BadFrame::UnterminatedVarint => ("unterminated_varint", "an event ends within a number"),
-            BadFrame::VarintTooLong => ("varint_too_long", "an event holds a number too large for its field"),
+            BadFrame::VarintTooLong => ("varint_too_long", "an event has a number too large for its field"),
             BadFrame::LooseBytes => ("loose_bytes", "an event is followed by bytes that belong to no field"),
-            BadFrame::UnknownEnum => ("unknown_enum", "an event names a kind of queue that does not exist"),
+            BadFrame::UnknownEnum => ("unknown_enum", "an event has an unknown kind of queue"),
             BadFrame::UnknownSync => ("unknown_sync", "a sync frame is of another version, or contradicts itself"),
             BadFrame::Oversize => ("oversize_frame", "a run of bytes without a delimiter is too long to be a frame"),
             BadFrame::Truncated => ("truncated_frame", "the input ends within a frame"),
@@ -67,53 +66,53 @@ impl BadFrame {
         LossKind { code, text, severity: Severity::Loss }
     }
 
-    /// How many events are lost with it, at least.
+    /// The least number of events lost with it.
     #[must_use]
     pub fn at_least_lost(self) -> u64 {
         u64::from(self != BadFrame::Empty)
     }
 }
 
-/// A record and where its frame starts.
+/// A record and the place of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// The record; its text is in [`Records::text`].
     pub record: Record<TextRef>,
     /// Where its frame starts, in bytes from [`Records::base`].
     pub offset: u32,
-    /// The core that it belongs to, once [`Stamp::Absolute`] in the superset; no meaning in the plain format.
+    /// In the superset: the core that it belongs to, once the stamp is [`Stamp::Absolute`]. Unused in the plain format.
     pub core: u16,
-    /// What the record's time is.
+    /// The kind of the record's time.
     pub stamp: Stamp,
 }
 
-/// What the time of a record is.
+/// The kind of a record's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
-    /// Ticks of the target's clock. Also of metadata, which has none.
+    /// Ticks of the target's clock. Also for metadata, which has no time.
     Absolute,
-    /// Still the value of the wire: see [`DeltaLayout`](super::sync::DeltaLayout).
+    /// The value of the wire: see [`DeltaLayout`](super::sync_frame::DeltaLayout).
     Delta,
-    /// A delta that counts from an unknown time.
+    /// A delta from an unknown time.
     Unknown,
 }
 
 const _: () = assert!(size_of::<Stored>() <= 32);
 
-/// A frame that is no record. A run of empty frames of one byte is one entry, so that a stretch of zeros stays cheap.
+/// A frame that is not a record. A run of empty frames of one byte is one entry, so that a stretch of zeros takes little memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// How many of [`Records::frames`] come before it.
+    /// The number of [`Records::frames`] before it.
     pub index: u32,
     /// Where it starts, in bytes from [`Records::base`].
     pub offset: u32,
     /// Its length in bytes, delimiter included.
     pub len: u32,
-    /// How many frames it stands for; more than one only if each is a lone delimiter.
+    /// The number of frames; more than one only if each is a lone delimiter.
     pub frames: u32,
-    /// What is wrong with it.
+    /// Why it is not a record.
     pub reason: BadFrame,
-    /// The delta time stamp of an unknown event, whose frame is sound; else 0.
+    /// The delta time stamp of an unknown event in a valid frame; else 0.
     pub delta: u32,
     /// Its first bytes (see [`KEPT_RAW_BYTES`]), in [`Records::text`].
     pub raw: TextRef,
@@ -126,15 +125,15 @@ pub struct Records {
     pub base: u64,
     /// The records, in file order.
     pub frames: Vec<Stored>,
-    /// The frames that are none, in file order.
+    /// The bad frames, in file order.
     pub bad: Vec<Bad>,
     /// Texts and raw bytes that the above refer to. Not necessarily UTF-8.
     pub text: Vec<u8>,
-    /// Bytes that became records, delimiters included.
+    /// The number of bytes that became records, delimiters included.
     pub ok_bytes: u64,
-    /// The lowest and highest time, if the part names no core and its times never decrease: then none of them needs judging.
+    /// The lowest and highest time, if the part has no `core_id` and its times never decrease: they then need no checks.
     pub ordered: Option<(u64, u64)>,
-    /// What of the part belongs to oversize frames that lie in several parts. See [`FragmentJoiner`].
+    /// The parts of oversize frames that extend over several parts. See [`FragmentJoiner`].
     pub edges: Edges,
     /// The first bytes of the head fragment.
     pub head_raw: TextRef,
@@ -143,7 +142,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Forgets the content and keeps the memory, for another part.
+    /// Discards the content and keeps the memory, for another part.
     fn reset(&mut self, base: u64, edges: Edges) {
         self.frames.clear();
         self.bad.clear();
@@ -159,7 +158,7 @@ impl Records {
         self.bad.iter().fold(self.ok_bytes, |sum, bad| sum + u64::from(bad.len))
     }
 
-    /// The bytes behind a reference into [`Records::text`]; empty for a foreign one.
+    /// The bytes that a reference into [`Records::text`] refers to; empty if it is out of range.
     #[inline]
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
@@ -168,7 +167,7 @@ impl Records {
     }
 }
 
-/// Which of the two formats a capture is written in.
+/// The format of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
     /// Absolute time stamps only.
@@ -181,12 +180,12 @@ pub enum Wire {
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder {
     wire: Wire,
-    /// A bit for each first byte that a sound frame may have.
+    /// A bit for each valid first byte of a frame.
     known: [u64; 4],
 }
 
 impl Decoder {
-    /// A decoder. `mode` is what ran on the target: without FreeRTOS, its events are unknown.
+    /// A decoder. Without FreeRTOS on the target, its events are unknown.
     #[must_use]
     pub const fn new(wire: Wire, mode: Mode) -> Decoder {
         let is_superset = matches!(wire, Wire::Superset);
@@ -221,7 +220,7 @@ impl Decoder {
         records
     }
 
-    /// Decodes the part `range` of `input` into `records`, whose memory is used again and whose content is forgotten.
+    /// Decodes the part `range` of `input` into `records`, whose memory is reused.
     pub fn records_into(&self, input: &[u8], range: Range<usize>, records: &mut Records) {
         let part = input.get(range.clone()).unwrap_or(&[]);
         let edges = split::edges::<DELIMITER>(input, range.clone());
@@ -230,11 +229,11 @@ impl Decoder {
         let frames_end = tail_at - edges.unfinished;
         let frames_start = edges.head_fragment.min(frames_end);
         records.head_raw = keep_raw(part.get(..edges.head_fragment), &mut records.text);
-        // Frames are 8 to 10 bytes on average, seldom less.
+        // Frames are 8 to 10 bytes on average, rarely less.
         records.frames.reserve((frames_end - frames_start) / 8);
 
         let frames = part.get(..frames_end).unwrap_or(&[]);
-        // What follows the part may be loaded with it, but has no influence.
+        // Bytes after the part may be loaded with it, but have no effect.
         let beyond = input.get(range.start..).unwrap_or(&[]);
         let mut payload = Vec::new();
         let mut at = frames_start;
@@ -268,7 +267,7 @@ impl Decoder {
         records.tail_raw = keep_raw(part.get(tail_at..), &mut records.text);
     }
 
-    /// Stores the record of a short and sound frame. False for any other frame.
+    /// Stores the record of a short and valid frame. False for any other frame.
     #[inline]
     fn short_frame(&self, bytes: &[u8], at: usize, len: usize, records: &mut Records, order: &mut Order) -> bool {
         let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
@@ -281,7 +280,7 @@ impl Decoder {
         self.event(&mut reader, &mut store).is_ok()
     }
 
-    /// Any frame, and what is wrong with it.
+    /// Decodes any frame, with the exact error.
     #[cold]
     fn frame_in_full(
         &self,
@@ -293,10 +292,10 @@ impl Decoder {
         self.payload(payload, texts)
     }
 
-    /// The record in one frame, given with its delimiter, and what its time is. `payload` is where the frame is unstuffed to.
+    /// The record in one frame, given with its delimiter, and the kind of its time. The frame is decoded into `payload`.
     ///
     /// # Errors
-    /// The reason why it is no record.
+    /// Why it is not a record.
     pub fn record<'a>(&self, frame: &[u8], payload: &'a mut Vec<u8>) -> Result<(Record<&'a [u8]>, Stamp), BadFrame> {
         unstuff_frame(frame, payload)?;
         self.payload(payload, &mut Borrow)
@@ -305,7 +304,7 @@ impl Decoder {
     fn payload<'a, K: KeepText<'a>>(&self, payload: &'a [u8], texts: &mut K) -> Result<(Record<K::Text>, Stamp), BadFrame> {
         let mut reader = SliceReader::new(payload, texts);
         let is_delta = payload.first().is_some_and(|&id| is_delta(id));
-        let event = self.event(&mut reader, &mut Hand { is_delta })?;
+        let event = self.event(&mut reader, &mut Return { is_delta })?;
         if reader.is_at_end() || self.allows_more() { Ok(event) } else { Err(BadFrame::LooseBytes) }
     }
 
@@ -316,7 +315,7 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn event<R: Reader, K: Take<R>>(&self, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
+    fn event<R: Reader, K: RecordSink<R>>(&self, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
         let id = reader.u8()?;
         if self.known[usize::from(id >> 6)] >> (id & 63) & 1 == 0 {
             return Err(BadFrame::UnknownEvent);
@@ -324,8 +323,7 @@ impl Decoder {
         Record::read(id & !DELTA, reader, to)
     }
 
-    /// The delta time stamp of a frame, given its payload, that is sound but for an id that is not known here: an event of a later
-    /// version.
+    /// The delta time stamp of a frame, given its payload, that is valid except for an unknown id: an event of a later version.
     #[cold]
     fn delta_of_unknown(&self, reason: BadFrame, payload: &[u8]) -> u32 {
         let mut texts = Borrow;
@@ -337,11 +335,25 @@ impl Decoder {
     }
 }
 
+/// The decoders of a recording, by input: one may be in the plain format, another in the superset.
+pub(super) struct Decoders(pub(super) Vec<Decoder>);
+
+impl Decode for Decoders {
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
+        match self.0.get(input) {
+            Some(decoder) => decoder.records_into(part.input, part.start..part.end, records),
+            None => *records = Records::default(),
+        }
+    }
+}
+
 fn is_delta(id: u8) -> bool {
     id & DELTA != 0
 }
 
-/// What the time of a record is. A delta is never 0, and has 32 bits.
+/// The kind of a record's time. A delta is never 0, and has 32 bits.
 #[inline(always)]
 fn stamp_of<T: Copy>(record: &Record<T>, is_delta: bool) -> Result<Stamp, BadFrame> {
     match record.ts() {
@@ -351,16 +363,16 @@ fn stamp_of<T: Copy>(record: &Record<T>, is_delta: bool) -> Result<Stamp, BadFra
     }
 }
 
-/// Hands a record to the caller.
-pub(super) struct Hand {
+/// Returns a record to the caller.
+pub(super) struct Return {
     pub(super) is_delta: bool,
 }
 
-impl<R: Reader> Take<R> for Hand {
+impl<R: Reader> RecordSink<R> for Return {
     type Out = (Record<R::Text>, Stamp);
 
     #[inline(always)]
-    fn take(&mut self, _: &mut R, record: Record<R::Text>) -> Result<Self::Out, BadFrame> {
+    fn record(&mut self, _: &mut R, record: Record<R::Text>) -> Result<Self::Out, BadFrame> {
         stamp_of(&record, self.is_delta).map(|stamp| (record, stamp))
     }
 }
@@ -374,11 +386,11 @@ struct Store<'a> {
     is_delta: bool,
 }
 
-impl<'t> Take<WindowReader<'_, '_, Vec<u8>>> for Store<'t> {
+impl<'t> RecordSink<WindowReader<'_, '_, Vec<u8>>> for Store<'t> {
     type Out = ();
 
     #[inline(always)]
-    fn take(&mut self, reader: &mut WindowReader<'_, '_, Vec<u8>>, record: Record<TextRef>) -> Result<(), BadFrame> {
+    fn record(&mut self, reader: &mut WindowReader<'_, '_, Vec<u8>>, record: Record<TextRef>) -> Result<(), BadFrame> {
         if !(reader.is_at_end() || self.allows_more && reader.is_within()) {
             return Err(BadFrame::LooseBytes);
         }
@@ -427,7 +439,7 @@ fn unstuff_frame(frame: &[u8], payload: &mut Vec<u8>) -> Result<(), BadFrame> {
 #[cold]
 fn add_bad(records: &mut Records, part: &[u8], at: usize, len: usize, reason: BadFrame, delta: u32) {
     let index = saturate(records.frames.len());
-    // A run of lone delimiters, without the single byte of an unfinished frame behind it.
+    // A run of lone delimiters, without the single byte of an unfinished frame after it.
     if (reason, len) == (BadFrame::Empty, 1)
         && let Some(last) = records.bad.last_mut()
         && (last.reason, last.len, last.index) == (BadFrame::Empty, last.frames, index)
@@ -446,7 +458,7 @@ fn keep_raw(bytes: Option<&[u8]>, arena: &mut Vec<u8>) -> TextRef {
     arena.keep(bytes.get(..KEPT_RAW_BYTES).unwrap_or(bytes))
 }
 
-/// Offsets within a part. Parts are a few MiB; beyond 4 GiB offsets would only stand still.
+/// An offset within a part. Parts are a few MiB; beyond 4 GiB, offsets saturate.
 #[inline]
 fn saturate(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
@@ -463,15 +475,15 @@ pub struct JoinedFrame {
     pub raw: Vec<u8>,
 }
 
-/// Joins the fragments of oversize frames again, so that each is one bad frame whatever the cuts.
+/// Joins the fragments of oversize frames, so that each is one bad frame regardless of the cuts.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentJoiner {
     open: Option<JoinedFrame>,
 }
 
 impl FragmentJoiner {
-    /// Takes the fragments of the next part (parts come in file order). A frame that it returns ends in this part: its reason is
-    /// [`BadFrame::Oversize`], and it stands before everything else in the part.
+    /// Adds the fragments of the next part (parts come in file order). A frame that it returns ends in this part: its reason is
+    /// [`BadFrame::Oversize`], and it precedes everything else in the part.
     pub fn join(&mut self, records: &Records) -> Option<JoinedFrame> {
         let edges = records.edges;
         if edges.head_fragment > 0 {
@@ -483,9 +495,9 @@ impl FragmentJoiner {
         let ended = if edges.head_ends { self.open.take() } else { None };
         if edges.tail_fragment > 0 {
             let tail = edges.tail_fragment as u64;
-            let behind_frames = records.frames_bytes() + edges.head_fragment as u64;
+            let frames_end = records.frames_bytes() + edges.head_fragment as u64;
             let raw = records.bytes(records.tail_raw).to_vec();
-            self.open = Some(JoinedFrame { offset: records.base + behind_frames, len: tail, raw });
+            self.open = Some(JoinedFrame { offset: records.base + frames_end, len: tail, raw });
         }
         ended
     }

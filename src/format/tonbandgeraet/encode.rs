@@ -1,11 +1,11 @@
-//! Records → frames, for tests, fuzzing, benches and generated captures. Writes what the target writes: numbers in their
-//! shortest form, one frame per record; in the superset delta time stamps, and a sync frame wherever the target sends one.
+//! Records → frames, for tests, fuzzing, benches and generated captures. Writes the same bytes as the target: numbers in
+//! their shortest form, one frame per record; in the superset delta time stamps, and sync frames at the same places.
 
 use crate::frame::cobs;
 
 use super::field::Writer;
 use super::record::{DELTA, Record, SyncFields};
-use super::sync::{Delta, MAGIC, VERSION, flags};
+use super::sync_frame::{Delta, MAGIC, VERSION, flags};
 
 /// Appends the frame of `record`, delimiter included, to `frames`.
 pub fn encode(record: &Record<&[u8]>, frames: &mut Vec<u8>) {
@@ -14,7 +14,7 @@ pub fn encode(record: &Record<&[u8]>, frames: &mut Vec<u8>) {
 
 fn encode_flagged(record: &Record<&[u8]>, flags: u8, frames: &mut Vec<u8>) {
     let start = frames.len();
-    // The payload stands where it stands in the frame when it has no full block: then stuffing only puts codes where zeros are.
+    // A payload without a full block is at its final place: stuffing only replaces zeros with codes.
     frames.push(0);
     record.write(flags, &mut Writer::new(frames));
     let payload_len = frames.len() - start - 1;
@@ -43,18 +43,18 @@ fn stuff_in_place(frame: &mut [u8]) {
 /// Writes one sequence of frames in the superset: a stream, or one core's snapshot.
 #[derive(Clone, Debug)]
 pub struct Sequence {
-    /// What every sync says. Its number, time and count of losses are those of the present.
+    /// The fields of syncs. Number, time and count of losses are the current ones.
     sync: SyncFields,
-    /// How many frames follow a sync before the next one is due.
+    /// The number of frames from a sync to the next one.
     sync_every: u32,
     /// Frames until a sync is due; 0: before the next frame.
     sync_in: u32,
-    /// Whether the first sync of the recording is written. The number of frames does not tell: it wraps.
+    /// Whether the first sync of the recording is written. The number of frames does not show it, because it wraps.
     has_begun: bool,
 }
 
 impl Sequence {
-    /// A sequence for a number of cores, a tick of `clock.0 / clock.1` nanoseconds, and syncs every so many frames. `sync_flags` are
+    /// A sequence for a number of cores, a tick of `clock.0 / clock.1` nanoseconds, and syncs every `sync_every` frames. `sync_flags` are
     /// those of every sync: see [`flags`].
     #[must_use]
     pub fn new(cores: u32, clock: (u32, u32), sync_flags: u8, sync_every: u32) -> Sequence {
@@ -71,7 +71,7 @@ impl Sequence {
         Sequence { sync, sync_every, sync_in: 0, has_begun: false }
     }
 
-    /// A recording starts. Its first frame will be a sync.
+    /// Starts a recording. Its first frame will be a sync.
     pub fn start(&mut self, ticks: u64) {
         self.sync.ts = ticks;
         self.sync.seq = 0;
@@ -79,12 +79,12 @@ impl Sequence {
         self.has_begun = false;
     }
 
-    /// Counts so many frames (modulo 2^32) as sent that are written nowhere: a reader finds them lost.
+    /// Counts N frames (modulo 2^32) as sent without writing them: a reader reports them as lost.
     pub fn skip(&mut self, frames: u32) {
         self.sync.seq = self.sync.seq.wrapping_add(frames);
     }
 
-    /// An event. Its own time is not looked at; the one given is in ticks.
+    /// Writes an event at `ticks`. The time in the record is ignored.
     pub fn event(&mut self, core: u32, ticks: u64, record: &Record<&[u8]>, frames: &mut Vec<u8>) {
         let elapsed = ticks.wrapping_sub(self.sync.ts);
         self.sync.ts = ticks;
@@ -96,7 +96,7 @@ impl Sequence {
                 self.sync.layout().wire(Delta { ticks: 0, core, number: self.sync.seq })
             }
         };
-        // A core that there is not gets no events.
+        // Events of a core that does not exist are ignored.
         let Some(wire) = wire else { return };
         let mut record = *record;
         record.set_ts(u64::from(wire));
@@ -104,7 +104,7 @@ impl Sequence {
         self.count();
     }
 
-    /// Metadata.
+    /// Writes metadata.
     pub fn metadata(&mut self, core: u32, record: &Record<&[u8]>, frames: &mut Vec<u8>) {
         if self.sync_in == 0 {
             self.sync(core, 0, frames);
@@ -113,14 +113,14 @@ impl Sequence {
         self.count();
     }
 
-    /// An event for which there was no room.
+    /// Counts an event that the target dropped.
     pub fn lose(&mut self, ticks: u64) {
         self.sync.ts = ticks;
         self.sync.dropped = self.sync.dropped.wrapping_add(1);
         self.sync_in = 0;
     }
 
-    /// The recording stops.
+    /// Stops the recording.
     pub fn stop(&mut self, core: u32, ticks: u64, frames: &mut Vec<u8>) {
         self.sync.ts = ticks;
         self.sync(core, flags::STOP, frames);

@@ -1,8 +1,7 @@
 //! The encodings of single fields: LEB128 numbers, sign-magnitude numbers, bytes, and text that fills the rest of its record.
 //!
-//! There are two readers of the same language. [`SliceReader`] takes a payload of any length and says exactly what is wrong with
-//! it. [`WindowReader`] takes the short payloads that nearly all records are, reads numbers a word at a time, and only
-//! says *that* something is wrong.
+//! There are two readers of the same encoding. [`SliceReader`] reads a payload of any length and reports the exact error.
+//! [`WindowReader`] reads short payloads, as nearly all records have, a word at a time, and only reports *that* there is an error.
 
 use crate::frame::cobs::SHORT_WINDOW_BYTES;
 use crate::model::TextRef;
@@ -11,15 +10,15 @@ use super::decode::BadFrame;
 
 /// Reads the fields of one record in the order of the wire.
 pub(super) trait Reader {
-    /// How text is kept.
+    /// The type of texts.
     type Text: Copy;
 
     fn u8(&mut self) -> Result<u8, BadFrame>;
     fn u32(&mut self) -> Result<u32, BadFrame>;
     fn u64(&mut self) -> Result<u64, BadFrame>;
-    /// All that is left.
+    /// The rest of the payload.
     fn text(&mut self) -> Result<Self::Text, BadFrame>;
-    /// All that is left, if it is what it should be.
+    /// The rest of the payload, if it passes a check.
     fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<Self::Text, BadFrame>;
 
     #[inline]
@@ -28,14 +27,14 @@ pub(super) trait Reader {
     }
 }
 
-/// Decides how the text of a record is kept.
+/// Stores the text of a record.
 pub(super) trait KeepText<'a> {
     type Text: Copy;
 
     fn keep(&mut self, text: &'a [u8]) -> Self::Text;
 }
 
-/// Keeps text where it is.
+/// Borrows text from the payload.
 pub(super) struct Borrow;
 
 impl<'a> KeepText<'a> for Borrow {
@@ -61,8 +60,8 @@ impl KeepText<'_> for Vec<u8> {
     }
 }
 
-/// The value behind a sign-magnitude number: the lowest bit is the sign. "Negative zero" stands for the one value that has no
-/// magnitude, [`i64::MIN`].
+/// The value of a sign-magnitude number: the lowest bit is the sign. "Negative zero" is the one value without a magnitude,
+/// [`i64::MIN`].
 #[inline]
 pub(super) fn from_sign_magnitude(wire: u64) -> i64 {
     let magnitude = (wire >> 1).cast_signed();
@@ -76,7 +75,7 @@ pub(super) fn from_sign_magnitude(wire: u64) -> i64 {
 /// The opposite of [`from_sign_magnitude`].
 #[inline]
 pub(super) fn to_sign_magnitude(value: i64) -> u64 {
-    // The magnitude of the smallest value is 2^63, which the shift drops: what stays is the sign, as it must be.
+    // The magnitude of the smallest value is 2^63, which the shift drops: only the sign remains, as required.
     value.unsigned_abs() << 1 | u64::from(value < 0)
 }
 
@@ -141,12 +140,11 @@ impl<'a, K: KeepText<'a>> Reader for SliceReader<'a, '_, K> {
     }
 }
 
-/// Reads a short payload out of a window that holds a 0 behind it and has room behind that.
+/// Reads a short payload from a window that has a 0 after it and spare bytes after that.
 ///
-/// It may read past the end of the payload and then never comes back to it, so one look at the end is enough: a record is right
-/// only if [`WindowReader::is_at_end`]. A number that does not end in time takes at least the 0 behind the payload with it.
-/// It also gives up on numbers of more than 8 bytes, which are rare, so any error only means: read it again with a
-/// [`SliceReader`].
+/// If it reads past the end of the payload, it never returns to it, so one check at the end is enough: a record is valid only if
+/// [`WindowReader::is_at_end`]. A number that does not end within the payload includes at least the 0 after it. Numbers of more than 8
+/// bytes, which are rare, are errors. After any error, the payload must be read again with a [`SliceReader`].
 pub(super) struct WindowReader<'a, 'k, K> {
     window: &'a [u8; SHORT_WINDOW_BYTES],
     at: usize,

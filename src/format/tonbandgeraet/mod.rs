@@ -1,15 +1,15 @@
 //! Tonbandgerät: a tracer for bare-metal and FreeRTOS targets.
 //!
-//! A capture is a chain of COBS frames, each one event, and nothing else: no header, no checksum, no lengths.
+//! A capture is a chain of COBS frames, each with one event. There is no header, no checksum and no length.
 //!
-//! In the plain format times are absolute ticks of the target's timer, and nothing says whether the target ran FreeRTOS; the ids
-//! of its events do. The superset, which the library in `target/` sends, has more events, times relative to the event before, and
-//! sync frames ([`sync`]) that tell the clock, the cores, the absolute time, and what was lost. `target/FORMAT.md` describes both.
-//! Which one a capture is in is told by its frames.
+//! In the plain format, times are absolute ticks of the target's timer. Whether the target ran FreeRTOS is inferred from the ids of
+//! events. The superset, which the library in `target/` sends, has more events, times relative to the event before, and sync frames
+//! ([`sync_frame`]) with the clock, the cores, the absolute time, and the number of lost events. `target/FORMAT.md` describes both.
+//! The frames of a capture show which of the two it uses.
 
 pub mod decode;
 pub mod encode;
-mod events;
+mod event_table;
 mod field;
 pub mod generate;
 mod probe;
@@ -19,18 +19,12 @@ mod ring;
 pub mod scan;
 #[cfg(test)]
 mod superset_tests;
-pub mod sync;
+pub mod sync_frame;
 #[cfg(test)]
 mod tests;
 
-use super::{
-    Decode, ErasedRecording, Format, FormatOptions, Kept, MemoryMark, Mode, OptionError, Part, Probe, Recording, Stages, erase,
-};
-use crate::frame::split;
-use crate::model::Ledger;
-use decode::{DELIMITER, Decoder, Records, Wire};
-use resolve::Resolver;
-use scan::{Collector, ScanFacts};
+use super::{ErasedRecording, Format, FormatOptions, Kept, MemoryMark, OptionError, Probe, erase};
+use scan::Scanner;
 
 /// The format's entry in the registry.
 pub struct Tonbandgeraet;
@@ -57,7 +51,7 @@ impl Format for Tonbandgeraet {
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
-        Ok(erase(Scanner { inputs: inputs.to_vec() }))
+        Ok(erase(Scanner::new(inputs)))
     }
 
     fn memory_marks(&self) -> &'static [MemoryMark] {
@@ -66,57 +60,5 @@ impl Format for Tonbandgeraet {
 
     fn read_memory(&self, image: &[u8], at: usize) -> Result<Kept, String> {
         ring::read(image, at)
-    }
-}
-
-/// The first pass over a recording.
-struct Scanner {
-    inputs: Vec<FormatOptions>,
-}
-
-impl Recording for Scanner {
-    type PartFacts = ScanFacts;
-    type Facts = Collector;
-    type Decoder = Decoders;
-    type Resolver = Resolver;
-
-    fn cut(&self, input: &[u8], at: usize) -> usize {
-        split::cut::<DELIMITER>(input, at)
-    }
-
-    fn scan(&self, _input: usize, part: Part<'_>) -> ScanFacts {
-        ScanFacts::scan(part.input, part.start..part.end)
-    }
-
-    fn join(&self, _bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
-        facts.add_part(next);
-    }
-
-    fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
-        let mut facts: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
-        let told = self.inputs.iter().find_map(|options| options.mode);
-        let found = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
-        let mode = told.unwrap_or(found);
-        let wires: Vec<Wire> = facts.iter().map(ScanFacts::wire).collect();
-        for (facts, &wire) in facts.iter_mut().zip(&wires) {
-            facts.retain(wire, mode);
-        }
-        let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
-        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
-        Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
-    }
-}
-
-/// A decoder for each input: one may be written in the plain format, another in the superset.
-struct Decoders(Vec<Decoder>);
-
-impl Decode for Decoders {
-    type Records = Records;
-
-    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
-        match self.0.get(input) {
-            Some(decoder) => decoder.records_into(part.input, part.start..part.end, records),
-            None => *records = Records::default(),
-        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! There is no magic number. But a valid frame is strong evidence: its chain of codes must end exactly at the delimiter, its id be one
 //! of 47 of 256, and its fields fill it exactly. So the share of valid frames decides, counted in frames and in bytes: other
-//! binary files hold a few accidental ones, among many bytes that are none.
+//! binary files have a few valid frames by chance, among many invalid bytes.
 
 use crate::format::{Mode, Probe};
 
@@ -13,7 +13,7 @@ use super::scan::ScanFacts;
 /// A capture may start and end within a frame: damage at the edges up to this size, in bytes, does not count.
 const EDGE_BYTES: u32 = 512;
 
-/// Which of the two formats it is shows in the first frames.
+/// The format is inferred from the frames in this number of bytes at the start.
 const WIRE_SAMPLE_BYTES: usize = 64 << 10;
 
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
@@ -42,7 +42,7 @@ struct Counts {
     /// Pairs of neighbouring times, and how many of them go forwards.
     pairs: u64,
     ordered_pairs: u64,
-    /// The event that the sample starts with, if it is one that recordings start with.
+    /// The first event of the sample, if recordings can start with it.
     start: Option<&'static str>,
 }
 
@@ -82,7 +82,7 @@ impl Counts {
         let share = share(self.good_frames, self.bad_frames).min(share(self.good_bytes, self.bad_bytes));
         let in_order = self.ordered_pairs as f64 >= 0.8 * self.pairs as f64;
         let score = match self.good_frames {
-            // So few can be an accident, unless there is nothing else.
+            // So few frames can be valid by chance, unless there is nothing else.
             1..8 if share < 0.5 || self.empty_frames > 2 * self.good_frames => return None,
             1..3 => 50.0 + 20.0 * share,
             3..8 => 50.0 + 35.0 * share,

@@ -1,36 +1,36 @@
-//! The records of the wire. One table lists all events ([`super::events`], generated); everything that depends on the list is made
-//! from it: the type, ids and names, the reader, the writer, and the list of fields for `dump`.
+//! The records of the wire. One table lists all events ([`super::event_table`], generated). The type, ids and names, the reader, the
+//! writer, and the list of fields for `dump` are made from it.
 //!
 //! A record is its id and then its fields in the order of the table, without padding or lengths. Events with a time stamp (`ts`, always
-//! first) are *timed*; those without are *metadata*: they may come at any place and hold for the whole recording.
+//! first) are *timed*; those without are *metadata*: they may occur anywhere and are valid for the whole recording.
 
 use crate::format::FieldValue;
 use crate::model::TextRef;
 
 use super::decode::BadFrame;
-use super::events::{enum_table, event_table, wide_table};
+use super::event_table::{enum_table, event_table, wide_table};
 use super::field::{Borrow, Reader, SliceReader, Writer};
 
-/// The bit of the first byte that tells a delta time stamp from an absolute one.
+/// The bit of the first byte that is set for a delta time stamp.
 pub const DELTA: u8 = 0x80;
 
-/// Where a record goes that was just read. Implement it with `#[inline(always)]`.
-pub(super) trait Take<R: Reader> {
-    /// What the reading gives.
+/// Receives a record that was just read. Implement it with `#[inline(always)]`.
+pub(super) trait RecordSink<R: Reader> {
+    /// The result of reading.
     type Out;
 
-    /// Takes the record; the reader stands behind its last field.
-    fn take(&mut self, reader: &mut R, record: Record<R::Text>) -> Result<Self::Out, BadFrame>;
+    /// Receives the record. The reader is after its last field.
+    fn record(&mut self, reader: &mut R, record: Record<R::Text>) -> Result<Self::Out, BadFrame>;
 }
 
-/// What is known about an event beside its fields.
+/// The properties of an event, except its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventInfo {
     /// The first byte of its payload.
     pub id: u8,
-    /// Its name in the notes on the format.
+    /// Its name in the format's description.
     pub name: &'static str,
-    /// Whether it has no time stamp and holds for the whole recording.
+    /// Whether it has no time stamp and is valid for the whole recording.
     pub is_metadata: bool,
     /// Whether only the superset has it.
     pub is_superset: bool,
@@ -43,7 +43,7 @@ macro_rules! records {
         { $($field:ident: $type:tt),* })*) => {
         /// One event as the target wrote it.
         ///
-        /// `T` is how its text, if it has one, is held: borrowed bytes (`&[u8]`, not necessarily UTF-8), or a reference into
+        /// `T` is the type of its text, if it has one: borrowed bytes (`&[u8]`, not necessarily UTF-8), or a reference into
         /// an arena. Times are in ticks of the target's timer, ids are the target's own, delays in ticks of its kernel.
         #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ macro_rules! records {
                 }
             }
 
-            /// The name in the notes on the format.
+            /// The name in the format's description.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
@@ -110,7 +110,7 @@ macro_rules! records {
                 }
             }
 
-            /// The same record with its text held in another way.
+            /// The same record with another type of text.
             #[must_use]
             pub fn map_text<U>(self, map: impl FnOnce(T) -> U) -> Record<U> {
                 match self {
@@ -120,7 +120,7 @@ macro_rules! records {
                 }
             }
 
-            /// Appends its fields but the time, in the order of the wire. `text` is what stands for its text.
+            /// Appends its fields except the time, in the order of the wire. `text` is its text.
             pub fn list_fields<'a>(&self, text: &'a str, fields: &mut Vec<(&'a str, FieldValue<'a>)>) {
                 match *self {
                     $(Record::$variant { $($field,)* .. } => {
@@ -129,20 +129,20 @@ macro_rules! records {
                 }
             }
 
-            /// Reads the fields of the event `id`, and hands the record over.
+            /// Reads the fields of the event `id`, and passes the record to `to`.
             ///
-            /// [`Take::take`] becomes part of every arm, so that it can put the fields where they belong one by one. Gathered
-            /// first, a record would be written in small pieces and at once read again in large ones, which the processor has to
-            /// wait for: that was half of the time of decoding.
+            /// [`RecordSink::record`] becomes part of every arm, so that it can store the fields one by one. Otherwise a record is first
+            /// written in small pieces and immediately read back in large ones, for which the processor has to wait: that was half of
+            /// the time of decoding.
             #[inline(always)]
-            pub(super) fn read<R: Reader<Text = T>, K: Take<R>>(id: u8, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
+            pub(super) fn read<R: Reader<Text = T>, K: RecordSink<R>>(id: u8, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
                 match id {
                     $($id => {
                         let record = Record::$variant {
                             $($ts: reader.$ts_type()?,)?
                             $($field: read_field!(reader, $field $type)),*
                         };
-                        to.take(reader, record)
+                        to.record(reader, record)
                     })*
                     _ => Err(BadFrame::UnknownEvent),
                 }
@@ -308,7 +308,7 @@ macro_rules! wire_enums {
             }
 
             impl $name {
-                /// The value behind a byte of the wire.
+                /// The value of a byte of the wire.
                 #[must_use]
                 pub fn from_wire(byte: u8) -> Option<$name> {
                     match byte {
@@ -334,7 +334,7 @@ enum_table!(wire_enums);
 macro_rules! wide_records {
     ($($name:ident { $($field:ident: $type:tt),* })*) => {
         $(
-            /// The fields of an event that is too wide for a [`Record`], which holds them as bytes.
+            /// The fields of an event that is too wide for a [`Record`], which has them as bytes.
             #[allow(missing_docs)]
             #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
             pub struct $name {
@@ -342,7 +342,7 @@ macro_rules! wide_records {
             }
 
             impl $name {
-                /// Reads the fields. Bytes behind the last one are those of a later version.
+                /// Reads the fields. Bytes after the last one are fields of a later version.
                 ///
                 /// # Errors
                 /// A field is missing or too large.
@@ -352,7 +352,7 @@ macro_rules! wide_records {
                     Ok($name { $($field: read_field!(reader, $field $type),)* })
                 }
 
-                /// Appends the fields as they stand on the wire.
+                /// Appends the fields in the form of the wire.
                 pub fn write(&self, bytes: &mut Vec<u8>) {
                     let mut writer = Writer::new(bytes);
                     $({
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_tells_its_parts() {
+    fn a_record_lists_its_parts() {
         let name: Record<&[u8]> = Record::TaskValmarkerName { valmarker_id: 2, task_id: 3, name: b"cnt" };
         assert_eq!((name.id(), name.name(), name.ts(), name.text()), (0x7E, "task_valmarker_name", None, Some(&b"cnt"[..])));
         assert_eq!(name.map_text(<[u8]>::len).text(), Some(3));

@@ -1,8 +1,8 @@
 //! The post-mortem ring of the tracer library, in an image of the target's memory. `target/FORMAT.md` describes it.
 //!
-//! The image may be of a target that ran, was reset half-way, or overwrote some of it, so nothing in the header is believed
-//! without a look: sizes are held within the image, a count that cannot be costs the segment that it is of, and a frame that is
-//! torn at the end of a segment does not take the first frame of the next one with it.
+//! The image may be of a target that was running, was reset in between, or overwrote a part of it, so the header is checked: sizes are
+//! limited to the image, a segment with an invalid count is skipped, and a frame that is torn at the end of a segment does not affect the
+//! first frame of the next one.
 
 use std::ops::Range;
 
@@ -14,10 +14,11 @@ use super::decode::DELIMITER;
 const LITTLE: &[u8] = b"TABNRING\xa5\xc3\x63\x74\x01\x00\x00\x00";
 const BIG: &[u8] = b"NBATGNIR\x74\x63\xc3\xa5\x00\x00\x00\x01";
 
-const WHAT: &str = "a post-mortem ring of the Tonbandgerät tracer library";
+const DESCRIPTION: &str = "a post-mortem ring of the Tonbandgerät tracer library";
 
-/// How a ring is found.
-pub(super) const MARKS: &[MemoryMark] = &[MemoryMark { bytes: LITTLE, what: WHAT }, MemoryMark { bytes: BIG, what: WHAT }];
+/// The marks of a ring.
+pub(super) const MARKS: &[MemoryMark] =
+    &[MemoryMark { bytes: LITTLE, what: DESCRIPTION }, MemoryMark { bytes: BIG, what: DESCRIPTION }];
 
 /// More cores than any target has.
 const CORES_LIMIT: usize = 1 << 10;
@@ -42,21 +43,21 @@ impl Words<'_> {
         usize::try_from(word).ok()
     }
 
-    /// Word number `index` of an array. Arrays that were checked to lie within the image have all of theirs.
+    /// Word number `index` of an array, which was checked to be within the image.
     fn nth(&self, array: usize, index: usize) -> usize {
         self.at(array.saturating_add(index.saturating_mul(4))).unwrap_or(0)
     }
 }
 
-/// Puts pieces together.
+/// Collects the pieces of a recording.
 struct Pieces<'a> {
     image: &'a [u8],
     kept: Kept,
 }
 
 impl Pieces<'_> {
-    /// Adds `used` bytes from `start` on, as far as the image has them and frames in them are whole.
-    fn add(&mut self, start: usize, used: usize, what: &str) {
+    /// Adds the whole frames in the `used` bytes from `start` on, as far as they are within the image.
+    fn add(&mut self, start: usize, used: usize, name: &str) {
         let there = used.min(self.image.len().saturating_sub(start));
         let Some(bytes) = self.image.get(start..start.saturating_add(there)) else { return };
         let whole = memchr::memrchr(DELIMITER, bytes).map_or(0, |last| last + 1);
@@ -65,7 +66,7 @@ impl Pieces<'_> {
         }
         if whole < there {
             let torn = there - whole;
-            self.damage(start + whole, format!("{what} ends within a frame, of which there are {torn} bytes"));
+            self.damage(start + whole, format!("{name} ends within a frame, after {torn} of its bytes"));
         }
     }
 
@@ -75,28 +76,28 @@ impl Pieces<'_> {
     }
 }
 
-/// The ring whose magic stands at `at`.
+/// The ring whose magic is at `at`.
 ///
 /// # Errors
-/// Why none stands there, as the end of a sentence.
+/// Why there is no ring, as the end of a sentence.
 pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
     let bytes = image.get(at..).unwrap_or(&[]);
     let words = Words { bytes, is_big: bytes.starts_with(BIG) };
     let word = |offset| words.at(offset).ok_or_else(|| "the image ends within its header".to_owned());
     let (cores, metadata_bytes, segments, segment_bytes, begun) = (word(16)?, word(20)?, word(24)?, word(28)?, word(32)?);
     if cores == 0 || cores > CORES_LIMIT {
-        return Err(format!("its header tells of {cores} cores"));
+        return Err(format!("its header has {cores} cores"));
     }
     if segments == 0 || segments > SEGMENTS_LIMIT || segment_bytes == 0 {
-        return Err(format!("its header tells of {segments} segments of {segment_bytes} bytes"));
+        return Err(format!("its header has {segments} segments of {segment_bytes} bytes"));
     }
     if begun == 0 {
         return Err("nothing was recorded into it".into());
     }
-    // The counts alone hold the number of segments within the image; 64 bits hold all products of the header's words.
+    // The counts limit the number of segments to the size of the image; 64 bits are enough for all products of the header's words.
     let header_bytes = FIXED_BYTES as u64 + 4 * (cores as u64 + segments as u64);
     if header_bytes > bytes.len() as u64 {
-        return Err(format!("the image ends within its header, which tells of {segments} segments"));
+        return Err(format!("the image ends within its header, which has {segments} segments"));
     }
     let metadata_room = cores as u64 * (metadata_bytes.max(1)) as u64;
     let ring_bytes = header_bytes.saturating_add(metadata_room).saturating_add(segments as u64 * segment_bytes as u64);
@@ -111,16 +112,16 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
             pieces: Vec::new(),
             cores: u32::try_from(cores).unwrap_or(u32::MAX),
             what: format!(
-                "{WHAT} ({}{segments} segments of {segment_bytes} bytes, {in_use} in use, {order}-endian)",
+                "{DESCRIPTION} ({}{segments} segments of {segment_bytes} bytes, {in_use} in use, {order}-endian)",
                 if cores > 1 { format!("{cores} cores, ") } else { String::new() }
             ),
             damages: Vec::new(),
         },
     };
     if (there as u64) < ring_bytes {
-        pieces.damage(image.len(), format!("only {there} of the {ring_bytes} bytes of the ring are there"));
+        pieces.damage(image.len(), format!("the image has only {there} of the {ring_bytes} bytes of the ring"));
     }
-    // Where something lies: beyond the image at its end, where nothing is.
+    // An offset in the image; the end of the image for offsets beyond it.
     let place = |offset: u64| usize::try_from(offset).ok().and_then(|offset| at.checked_add(offset)).unwrap_or(image.len());
 
     for core in 0..cores {
@@ -129,7 +130,7 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
         if used > metadata_bytes {
             pieces.damage(start, format!("the names of core {core} have a count of {used} bytes in room for {metadata_bytes}"));
         } else if used > 0 {
-            pieces.add(start, used, &format!("what is kept of the names of core {core}"));
+            pieces.add(start, used, &format!("the names of core {core}"));
         }
     }
     let names = pieces.kept.pieces.len();
@@ -144,7 +145,7 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
         }
     }
     if pieces.kept.pieces.len() == names {
-        return Err("it holds no whole frame".into());
+        return Err("it has no whole frame".into());
     }
     Ok(pieces.kept)
 }
@@ -152,9 +153,9 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
 /// The slots that were begun, from the oldest to the newest.
 fn oldest_first(begun: usize, segments: usize) -> impl Iterator<Item = usize> {
     let oldest = if begun > segments { begun % segments } else { 0 };
-    let behind: Range<usize> = oldest..begun.min(segments);
-    let in_front: Range<usize> = 0..oldest;
-    behind.chain(in_front)
+    let older: Range<usize> = oldest..begun.min(segments);
+    let newer: Range<usize> = 0..oldest;
+    older.chain(newer)
 }
 
 #[cfg(test)]
@@ -192,17 +193,17 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_anywhere_in_an_image_is_told_with_its_parts() {
+    fn a_ring_anywhere_in_an_image_is_found_with_its_parts() {
         let image = [&b"?????"[..], &ring(2, [0, 0], [6, 3, 0, 0], false), b"!!"].concat();
         let kept = read(&image, 5).unwrap();
         assert_eq!((kept.range, kept.header_bytes, kept.cores), (5..5 + 60 + 8 + 32, 60, 2));
         assert_eq!(kept.pieces, [73..79, 81..84]);
-        assert_eq!(kept.what, format!("{WHAT} (2 cores, 4 segments of 8 bytes, 2 in use, little-endian)"));
+        assert_eq!(kept.what, format!("{DESCRIPTION} (2 cores, 4 segments of 8 bytes, 2 in use, little-endian)"));
         assert_eq!(kept.damages, []);
     }
 
     #[test]
-    fn damage_costs_what_it_hits() {
+    fn damage_affects_nothing_else() {
         // A torn frame at the end of a segment, a count above its room, and the same of names.
         let image = ring(5, [3, 5], [6, 7, 9, 6], false);
         assert_eq!(recording(&image, 0), "aa.1x.1y.3x.3y.0x.0y.");
@@ -214,7 +215,7 @@ mod tests {
             damages(&image),
             [
                 "64 (3): the names of core 1 have a count of 5 bytes in room for 4",
-                "82 (9): segment 1 ends within a frame, of which there are 1 bytes",
+                "82 (9): segment 1 ends within a frame, after 1 of its bytes",
                 "84 (9): segment 2 has a count of 9 bytes in room for 8",
             ]
         );
@@ -224,30 +225,30 @@ mod tests {
         assert_eq!(
             damages(&image[..80]),
             [
-                "80 (0): only 80 of the 100 bytes of the ring are there",
-                "79 (9): segment 1 ends within a frame, of which there are 1 bytes",
+                "80 (0): the image has only 80 of the 100 bytes of the ring",
+                "79 (9): segment 1 ends within a frame, after 1 of its bytes",
             ]
         );
     }
 
     #[test]
-    fn what_cannot_be_a_ring_is_refused_with_a_reason() {
+    fn an_invalid_ring_is_refused_with_a_reason() {
         let with = |word: usize, value: u32| {
             let mut image = ring(5, [3, 3], [6; 4], false);
             image[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
             read(&image, 0).unwrap_err()
         };
-        assert_eq!(with(4, 0), "its header tells of 0 cores");
-        assert_eq!(with(4, 5000), "its header tells of 5000 cores");
-        assert_eq!(with(6, 0), "its header tells of 0 segments of 8 bytes");
-        assert_eq!(with(6, u32::MAX), "its header tells of 4294967295 segments of 8 bytes");
-        assert_eq!(with(6, 60_000), "the image ends within its header, which tells of 60000 segments");
-        assert_eq!(with(7, 0), "its header tells of 4 segments of 0 bytes");
+        assert_eq!(with(4, 0), "its header has 0 cores");
+        assert_eq!(with(4, 5000), "its header has 5000 cores");
+        assert_eq!(with(6, 0), "its header has 0 segments of 8 bytes");
+        assert_eq!(with(6, u32::MAX), "its header has 4294967295 segments of 8 bytes");
+        assert_eq!(with(6, 60_000), "the image ends within its header, which has 60000 segments");
+        assert_eq!(with(7, 0), "its header has 4 segments of 0 bytes");
         assert_eq!(with(8, 0), "nothing was recorded into it");
-        assert_eq!(with(5, u32::MAX), "it holds no whole frame");
+        assert_eq!(with(5, u32::MAX), "it has no whole frame");
         let image = ring(5, [3, 3], [6; 4], false);
         assert_eq!(read(&image[..30], 0).unwrap_err(), "the image ends within its header");
-        assert_eq!(read(&image[..50], 0).unwrap_err(), "the image ends within its header, which tells of 4 segments");
+        assert_eq!(read(&image[..50], 0).unwrap_err(), "the image ends within its header, which has 4 segments");
         assert_eq!(read(&image, 5000).unwrap_err(), "the image ends within its header");
     }
 

@@ -1,36 +1,81 @@
-//! The first pass: what holds for the whole recording, wherever in it it stands.
+//! The first pass: facts about the whole recording.
 //!
-//! Names, kinds and the tick rate may come after their first use, so they are collected before anything is decoded. Only the first
-//! two bytes of a frame are looked at to tell whether it is one of these.
+//! Names, kinds and the tick rate may come after their first use, so they are collected before anything is decoded. The
+//! first two bytes of a frame show whether it is metadata.
 //!
-//! Targets repeat their metadata, some with every restart of the recording. Only what differs from what was told last
-//! is kept, so that memory is bounded by what changes.
+//! Targets repeat their metadata, some with every restart of the recording. Only metadata
+//! that differs from the last one of the same subject is kept, so that memory is bounded by the changes.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::format::Mode;
+use crate::format::{FormatOptions, Mode, Part, Recording, Stages};
 use crate::frame::split::{self, Delimiters};
-use crate::model::TextRef;
+use crate::model::{Ledger, TextRef};
 
-use super::decode::{BadFrame, DELIMITER, Decoder, Wire};
+use super::decode::{BadFrame, DELIMITER, Decoder, Decoders, Wire};
 use super::field::KeepText;
 use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
+use super::resolve::Resolver;
 
-/// How many metadata records are kept of one input. A healthy one has some hundreds.
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    inputs: Vec<FormatOptions>,
+}
+
+impl Scanner {
+    pub(super) fn new(inputs: &[FormatOptions]) -> Scanner {
+        Scanner { inputs: inputs.to_vec() }
+    }
+}
+
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = Collector;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        split::cut::<DELIMITER>(input, at)
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> ScanFacts {
+        ScanFacts::scan(part.input, part.start..part.end)
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut Collector, next: ScanFacts) {
+        facts.add_part(next);
+    }
+
+    fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
+        let mut facts: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
+        let given = self.inputs.iter().find_map(|options| options.mode);
+        let inferred = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
+        let mode = given.unwrap_or(inferred);
+        let wires: Vec<Wire> = facts.iter().map(ScanFacts::wire).collect();
+        for (facts, &wire) in facts.iter_mut().zip(&wires) {
+            facts.retain(wire, mode);
+        }
+        let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
+        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
+        Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
+    }
+}
+
+/// The limit of metadata records of one input. A real one has some hundreds.
 pub const METADATA_LIMIT: usize = 1 << 17;
 
-/// How many bytes of their texts are kept.
+/// The limit of their texts, in bytes.
 const METADATA_TEXT_BYTES: usize = 16 << 20;
 
-/// How many syncs are remembered, to be held against each other. Those beyond are taken as they are.
+/// The limit of syncs that are kept, to be compared with each other. Further syncs are not checked.
 const SYNCS_LIMIT: usize = 1 << 19;
 
-/// How many different core numbers are counted.
+/// The limit of different core numbers.
 const CORES_LIMIT: usize = 1 << 10;
 
-/// One metadata record that told something new.
+/// A metadata record with a new fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Where its frame starts in the input, in bytes.
@@ -39,53 +84,53 @@ pub struct Metadata {
     pub core: Option<u32>,
     /// The record; its text is in [`ScanFacts::text`].
     pub record: Record<TextRef>,
-    /// Whether its frame is none in the plain format.
+    /// Whether its frame is invalid in the plain format.
     pub is_superset: bool,
 }
 
-/// What `core_id` records say about one core.
+/// The `core_id` records of one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreFacts {
     /// The core's number.
     pub core: u32,
-    /// How many `core_id` records name it.
+    /// The number of `core_id` records with this core.
     pub records: u64,
     /// Where the first of them starts in the input, in bytes.
     pub first_offset: u64,
-    /// How many of them have time 0, as the start of a recording has.
+    /// The number of these with time 0, as at the start of a recording.
     pub at_time_zero: u64,
 }
 
-/// What a sync frame says, as far as syncs are held against each other.
+/// The fields of a sync frame that are compared with other syncs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncPoint {
     /// Where its frame starts in the input, in bytes.
     pub offset: u64,
-    /// How many frames, good or bad, precede it.
+    /// The number of frames before it, good or bad.
     pub frame: u64,
     /// Its time, in ticks.
     pub ts: u64,
     /// Its number.
     pub seq: u32,
-    /// Events that the target lost.
+    /// The number of events that the target dropped.
     pub dropped: u32,
     /// The number of cores.
     pub cores: u32,
-    /// A tick in nanoseconds, as numerator and denominator.
+    /// The length of a tick in nanoseconds, as numerator and denominator.
     pub clock: (u32, u32),
-    /// Whether a recording starts with it.
+    /// Whether a recording starts here.
     pub starts: bool,
 }
 
-/// What the first pass finds out about a part, or about the whole input.
+/// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
-    /// Metadata in file order. A record is left out when its subject (its ids, and the core) was last told the same. Of syncs only
-    /// those are kept that tell another clock than the one before.
+    /// Metadata in file order. A record is left out if it repeats the last one of its subject (its ids, and the core). Of syncs,
+    /// only those with another clock than the one before are kept.
     pub metadata: Vec<Metadata>,
     /// The texts of the metadata, not necessarily UTF-8.
     pub text: Vec<u8>,
-    /// Whether there was more metadata than is kept (see [`METADATA_LIMIT`]), and what came later was left out.
+    /// Whether there was more metadata than [`METADATA_LIMIT`], so that later records were left out.
     pub metadata_cut: bool,
     /// The cores that `core_id` records name, in order of first appearance.
     pub cores: Vec<CoreFacts>,
@@ -101,11 +146,11 @@ pub struct ScanFacts {
     pub delta_frames: u64,
     /// Frames that, by their ids alone, are events of the plain format with a time stamp.
     pub plain_frames: u64,
-    /// The largest number of cores that a sync tells.
+    /// The largest number of cores in a sync.
     pub sync_cores: u32,
-    /// Whether a sync says that the firmware traces FreeRTOS.
+    /// Whether the firmware traces FreeRTOS, by a sync.
     pub sync_freertos: bool,
-    /// All syncs, as long as there is room.
+    /// All syncs, up to the limit.
     pub sync_points: Vec<SyncPoint>,
 }
 
@@ -124,7 +169,7 @@ impl ScanFacts {
             let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
             let class = class_of(frame);
             counts[usize::from(class) % CLASS_COUNT] += 1;
-            if class & WANTED != 0 {
+            if class & READ != 0 {
                 collector.facts.frames = number;
                 collector.add_frame((range.start + at) as u64, frame, &mut payload);
             }
@@ -137,7 +182,7 @@ impl ScanFacts {
         facts
     }
 
-    /// The facts of the whole input from those of its parts, in file order. They do not depend on how the input was cut.
+    /// The facts of the whole input from those of its parts, in file order. They do not depend on the cuts.
     #[must_use]
     pub fn merge(parts: impl IntoIterator<Item = ScanFacts>) -> ScanFacts {
         let mut collector = Collector::default();
@@ -145,37 +190,37 @@ impl ScanFacts {
         collector.facts
     }
 
-    /// The bytes behind a reference into [`ScanFacts::text`]; empty for a foreign one.
+    /// The bytes that a reference into [`ScanFacts::text`] refers to; empty if it is out of range.
     #[must_use]
     pub fn bytes(&self, text: TextRef) -> &[u8] {
         let start = text.start as usize;
         self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
     }
 
-    /// The format. The superset has syncs and, but for a few frames, delta time stamps; the plain format has neither, and damage
-    /// makes few.
+    /// The format. The superset has syncs and, except for a few frames, delta time stamps; the plain format has neither, except for
+    /// a few damaged frames.
     #[must_use]
     pub fn wire(&self) -> Wire {
         if self.syncs > 0 && self.delta_frames >= self.plain_frames { Wire::Superset } else { Wire::Plain }
     }
 
-    /// Leaves out what is no metadata in the format, or for what ran on the target.
+    /// Removes records that are not metadata in the format, or not for this mode.
     pub fn retain(&mut self, wire: Wire, mode: Mode) {
         self.metadata.retain(|entry| {
             (wire == Wire::Superset || !entry.is_superset) && (mode == Mode::FreeRtos || !is_freertos(entry.record.id()))
         });
     }
 
-    /// What ran on the target. In the superset the syncs say so. Else FreeRTOS, if it names its tasks or queues, or if its events are
-    /// not as rare as damage makes them.
+    /// Whether FreeRTOS ran on the target. In the superset the syncs record it. In the plain format, it did if tasks or queues have
+    /// names, or if its events are more frequent than damage can explain.
     #[must_use]
     pub fn mode(&self) -> Mode {
         if self.wire() == Wire::Superset {
             return if self.sync_freertos { Mode::FreeRtos } else { Mode::BareMetal };
         }
         let of_freertos = |entry: &&Metadata| !entry.is_superset && is_freertos(entry.record.id());
-        let is_told = self.metadata.iter().filter(of_freertos).nth(1).is_some();
-        if is_told || self.freertos_frames > self.frames / 1000 { Mode::FreeRtos } else { Mode::BareMetal }
+        let has_names = self.metadata.iter().filter(of_freertos).nth(1).is_some();
+        if has_names || self.freertos_frames > self.frames / 1000 { Mode::FreeRtos } else { Mode::BareMetal }
     }
 
     fn add_core(&mut self, added: CoreFacts) {
@@ -188,16 +233,16 @@ impl ScanFacts {
     }
 }
 
-/// What a record is about: its id, its own ids, and the core.
+/// The subject of a record: its id, its own ids, and the core.
 type Subject = (u8, u32, u32, Option<u32>, bool);
 
-/// Gathers facts, of frames or of whole parts.
+/// Collects facts from frames or from parts.
 #[derive(Debug, Default)]
 pub struct Collector {
     facts: ScanFacts,
     /// The last record of each subject, as an index into [`ScanFacts::metadata`].
     last: FxHashMap<Subject, usize>,
-    /// The clock that the last sync told.
+    /// The clock of the last sync.
     clock: Option<(u32, u32)>,
 }
 
@@ -237,7 +282,7 @@ impl Collector {
         self.facts
     }
 
-    /// Takes a frame. Which of the two formats it is in, and whether the target ran FreeRTOS, is not known yet.
+    /// Adds a frame. The format, and whether the target ran FreeRTOS, are not known yet.
     fn add_frame(&mut self, offset: u64, frame: &[u8], payload: &mut Vec<u8>) {
         let is_superset = match PLAIN.record(frame, payload) {
             Ok((record, _)) => return self.add(offset, record, false),
@@ -267,11 +312,11 @@ impl Collector {
                     });
                 }
                 facts.sync_cores = facts.sync_cores.max(sync.cores);
-                facts.sync_freertos |= sync.flags & super::sync::flags::FREERTOS != 0;
+                facts.sync_freertos |= sync.flags & super::sync_frame::flags::FREERTOS != 0;
                 facts.last_core = Some(sync.core);
                 self.add_metadata(offset, Some(sync.core), record, is_superset);
             }
-            // Fields behind those of the plain format: in the superset the syncs tell the cores.
+            // With fields after those of the plain format: in the superset the cores are known from the syncs.
             Record::CoreId { .. } if is_superset => {}
             Record::CoreId { ts, core_id } => {
                 self.facts.last_core = Some(core_id);
@@ -291,8 +336,8 @@ impl Collector {
         }
         let Some(subject) = subject_of(&record, core, is_superset) else { return };
         let facts = &mut self.facts;
-        let told = self.last.get(&subject).and_then(|&index| facts.metadata.get(index));
-        if told.is_some_and(|told| told.record.map_text(|text| facts.bytes(text)) == record) {
+        let last = self.last.get(&subject).and_then(|&index| facts.metadata.get(index));
+        if last.is_some_and(|last| last.record.map_text(|text| facts.bytes(text)) == record) {
             return;
         }
         if facts.metadata.len() >= METADATA_LIMIT || facts.text.len() >= METADATA_TEXT_BYTES {
@@ -327,15 +372,15 @@ fn subject_of(record: &Record<&[u8]>, core: Option<u32>, is_superset: bool) -> O
 
 /// An event of FreeRTOS in the plain format.
 const FREERTOS: u8 = 1;
-/// This pass wants to read it.
-const WANTED: u8 = 2;
+/// Metadata or a `core_id`, which this pass reads.
+const READ: u8 = 2;
 /// A delta time stamp.
 const DELTA_TIME: u8 = 4;
 /// An event of the plain format with a time stamp.
 const PLAIN_TIME: u8 = 8;
 const CLASS_COUNT: usize = 16;
 
-/// By the first byte of a payload: what kind of frame it is.
+/// The class of a frame, by the first byte of its payload.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut index = 0;
@@ -343,7 +388,7 @@ static CLASSES: [u8; 256] = {
         let event = EVENTS[index];
         let mut class = 0;
         if event.is_metadata || event.id == CORE_ID {
-            class |= WANTED;
+            class |= READ;
         }
         if event.is_freertos && !event.is_superset {
             class |= FREERTOS;
@@ -362,7 +407,7 @@ static CLASSES: [u8; 256] = {
 
 const CORE_ID: u8 = 0x00;
 
-/// The class of a frame by its first two bytes: a code, and the id unless that is 0, which a code of 1 stands for.
+/// The class of a frame by its first two bytes: a COBS code, and the id. For id 0, the code is 1.
 #[inline]
 fn class_of(frame: &[u8]) -> u8 {
     match frame {

@@ -7,7 +7,7 @@ use super::decode::Wire;
 use super::encode::{Sequence, encode};
 use super::record::Record;
 use super::scan::ScanFacts;
-use super::sync::flags;
+use super::sync_frame::flags;
 use crate::format::{Facts, Format, FormatOptions, Part, Resolved};
 use crate::model::{CoreId, Entities, EventBatch, EventKind, Ledger, Nanos};
 
@@ -18,7 +18,7 @@ fn bytes_of(hex: &str) -> Vec<u8> {
     data_encoding::HEXLOWER.decode(hex.replace(' ', "").as_bytes()).unwrap()
 }
 
-/// What a capture resolves to.
+/// The resolved events of a capture.
 #[derive(Debug)]
 struct Resolution {
     events: Vec<(Nanos, CoreId, EventKind)>,
@@ -119,13 +119,13 @@ fn vectors_of_two_cores() {
 }
 
 #[test]
-fn the_format_is_told_by_its_frames() {
+fn the_format_is_recognised_by_its_frames() {
     let wire = |capture: &[u8]| ScanFacts::scan(capture, 0..capture.len()).wire();
     assert_eq!(wire(&bytes_of(TWO_CORES)), Wire::Superset);
     let mut plain = Vec::new();
     super::generate::generate(&super::generate::GenerateOptions { bytes: 20_000, ..Default::default() }, &mut plain).unwrap();
     assert_eq!(wire(&plain), Wire::Plain);
-    // What looks like a sync does not make a plain capture another one.
+    // Bytes that look like a sync do not change the format of a plain capture.
     plain.extend(bytes_of("060c54010202010107e807a801e80700"));
     assert_eq!(wire(&plain), Wire::Plain);
     assert!(Tonbandgeraet.probe(&bytes_of(TWO_CORES), true).unwrap().score >= 80);
@@ -149,7 +149,7 @@ fn lost_frames_are_counted_exactly_and_their_successors_uncertain_until_the_next
     let mut frames = recording(30, 10);
     frames.drain(3..10);
     let found = resolve(&frames.concat(), 1 << 20);
-    // Three are told by the next frame, four more by the next sync.
+    // Three are known from the next frame, four more from the next sync.
     assert_eq!(found.losses, [("frames_lost", 3), ("frames_lost", 4)]);
     assert_eq!(found.entries(), [("frames_lost", 2, 7), ("time_uncertain", 1, 0)]);
     assert_eq!(found.times()[..5], [10, 20, 30, 110, 120], "the event after the loss comes as early as it can");
@@ -166,7 +166,7 @@ fn a_lost_sync_costs_no_count() {
 #[test]
 fn a_bad_frame_is_not_counted_twice() {
     let mut frames = recording(30, 10);
-    // Its code points behind its end.
+    // Its code points past its end.
     frames[5][0] = 9;
     let found = resolve(&frames.concat(), 1 << 20);
     assert_eq!(found.losses, [("malformed_cobs", 1)]);
@@ -198,7 +198,7 @@ fn events_before_the_first_sync_have_no_time() {
 }
 
 #[test]
-fn what_the_target_dropped_is_told_once() {
+fn events_dropped_by_the_target_are_reported_once() {
     let mut sequence = Sequence::new(1, (1, 1), 0, 100);
     let mut capture = Vec::new();
     let marker = Record::Valmarker { ts: 0, valmarker_id: 1, val: 0 };
@@ -250,7 +250,7 @@ fn a_recording_that_starts_again() {
     let found = resolve(&capture, 1 << 20);
     assert_eq!(found.entries(), [("recording_restarted", 1, 0)]);
     assert_eq!((found.times(), found.facts.sessions), (vec![1000, 2000], 1));
-    // After a reset the clock begins anew.
+    // After a reset the clock starts again.
     let mut sequence = Sequence::new(1, (1, 1), 0, 100);
     sequence.start(5);
     sequence.event(0, 5, &marker, &mut capture);
@@ -262,7 +262,7 @@ fn a_recording_that_starts_again() {
 
 proptest! {
     #[test]
-    fn deltas_come_out_as_they_went_in(
+    fn deltas_survive_encoding_and_decoding(
         steps in prop::collection::vec((0u64..4, prop_oneof![9 => 0u64..1000, 1 => any::<u32>().prop_map(u64::from)]), 1..300),
         cores in 1u32..5,
         sync_every in 1u32..40,
@@ -272,7 +272,7 @@ proptest! {
         let mut capture = Vec::new();
         let (mut now, mut expected) = (7, Vec::new());
         sequence.start(now);
-        // A first or last time that is far from all others of its core is taken for a damaged one: none is alone here.
+        // A first or last time that is far from all others of its core is treated as damaged: none is alone here.
         let edge: Vec<_> = (0..2 * u64::from(cores)).map(|core| (core, 1)).collect();
         for (core, step) in edge.iter().copied().chain(steps).chain(edge.iter().copied()) {
             let core = (core % u64::from(cores)) as u32;
@@ -287,7 +287,7 @@ proptest! {
     }
 
     #[test]
-    fn cuts_and_damage_change_nothing_but_what_they_hit(
+    fn cuts_change_nothing_and_damage_only_its_frames(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 0u8..8), 0..6),
         part_bytes in 1usize..400,
     ) {

@@ -158,15 +158,15 @@ fn parts_of(input: &[u8], wanted: &[usize]) -> Vec<std::ops::Range<usize>> {
 #[test]
 fn all_vectors_both_ways() {
     let mut seen = Vec::new();
-    // Behind the frame under test stand enough bytes for the decoder of short frames.
-    let behind = [b'x'; 64];
+    // There are enough bytes after the frame for the decoder of short frames.
+    let after = [b'x'; 64];
     for (hex, record) in vectors() {
         let frame = bytes_of(hex);
         assert_eq!(encoded(&record), frame, "{record:?}");
         let expected = Item::Record(0, record.map_text(<[u8]>::to_vec));
         let expected = [expected];
         assert_eq!(Item::list(&[decode_whole(&frame)]), expected, "{hex}");
-        let followed = [&frame[..], &behind].concat();
+        let followed = [&frame[..], &after].concat();
         assert_eq!(Item::list(&[FREERTOS.records(&followed, 0..frame.len())]), expected, "{hex}");
         seen.push(record.id());
     }
@@ -187,7 +187,7 @@ fn long_texts_take_full_blocks() {
 }
 
 #[test]
-fn bad_vectors_cost_themselves_alone() {
+fn bad_vectors_are_lost_alone() {
     let vectors = [
         ("00", BadFrame::Empty),
         ("0100", BadFrame::Empty),
@@ -203,7 +203,7 @@ fn bad_vectors_cost_themselves_alone() {
         ("0465010900", BadFrame::UnknownEnum),
     ];
     let good = bytes_of("0654c0c4070300");
-    let behind = [b'x'; 64];
+    let after = [b'x'; 64];
     for (hex, reason) in vectors {
         let bad = bytes_of(hex);
         let item = Item::Bad(good.len() as u64, bad.len() as u64, reason, bad.clone());
@@ -211,8 +211,8 @@ fn bad_vectors_cost_themselves_alone() {
             assert_eq!(Item::list(&[decode_whole(&[&good[..], &bad].concat())])[1..], [item], "{hex}");
             continue;
         }
-        let input = [&good[..], &bad, &good, &behind].concat();
-        let records = FREERTOS.records(&input, 0..input.len() - behind.len());
+        let input = [&good[..], &bad, &good, &after].concat();
+        let records = FREERTOS.records(&input, 0..input.len() - after.len());
         assert_eq!((records.frames.len(), records.ok_bytes), (2, 14), "{hex}");
         assert_eq!(Item::list(&[records])[1], item, "{hex}");
     }
@@ -295,7 +295,7 @@ fn a_flipped_bit_costs_two_frames_at_most() {
     }
 }
 
-/// Gives a record values from lists, as if it were read.
+/// Makes a record with values from lists, as if it were read.
 struct Values<'a> {
     longs: std::vec::IntoIter<u64>,
     ints: std::vec::IntoIter<u32>,
@@ -376,7 +376,7 @@ fn any_input() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What the scan says, without where in the arena its texts lie.
+/// The facts of the scan, without the places of its texts.
 fn comparable(facts: &ScanFacts) -> impl PartialEq + std::fmt::Debug + use<> {
     let text = |text: TextRef| facts.bytes(text).to_vec();
     let metadata: Vec<_> = facts.metadata.iter().map(|entry| (entry.offset, entry.core, entry.record.map_text(text))).collect();
@@ -385,8 +385,8 @@ fn comparable(facts: &ScanFacts) -> impl PartialEq + std::fmt::Debug + use<> {
 
 proptest! {
     #[test]
-    fn decoding_undoes_encoding((record, frame) in any_frame(), behind in prop::collection::vec(any::<u8>(), 0..60)) {
-        let input = [&frame[..], &behind].concat();
+    fn decoding_undoes_encoding((record, frame) in any_frame(), after in prop::collection::vec(any::<u8>(), 0..60)) {
+        let input = [&frame[..], &after].concat();
         let records = FREERTOS.records(&input, 0..frame.len());
         prop_assert_eq!(Item::list(&[records]), [Item::Record(0, record)]);
     }
@@ -444,7 +444,7 @@ proptest! {
         let mut facts = facts;
         facts.retain(Wire::Plain, Mode::FreeRtos);
         prop_assert!(facts.metadata.iter().all(|entry| offsets.contains(&entry.offset)));
-        // Every metadata record is either kept or says again what was said last.
+        // Every metadata record is either kept or repeats the last one.
         for stored in records.frames.iter().filter(|stored| stored.record.ts().is_none()) {
             let record = stored.record.map_text(|text| records.bytes(text).to_vec());
             let same = |entry: &super::scan::Metadata| {

@@ -1,7 +1,7 @@
-//! What a trace shows, against what simple code computes straight from the records.
+//! The content of a trace, compared with what simple code computes from the records.
 //!
-//! [`records::picture`] and [`shown::picture`] know nothing of each other: the one keeps to the notes on what the target means
-//! by its events, the other to what the viewer shows. Both give a [`Picture`], and the two must be the same: every slice,
+//! [`records::picture`] and [`shown::picture`] know nothing of each other: one follows the description of the target's events, the
+//! other the display of the viewer. Both give a [`Picture`], and the two must be the same: every slice,
 //! instant, counter value, context switch, waking and flow.
 //!
 //! `TRACECONV_EXTRA_CAPTURES` names a folder with more captures to compare; their figures are printed.
@@ -28,7 +28,7 @@ pub enum Place {
     Value(String),
 }
 
-/// The number that stands for all idle tasks.
+/// The number of all idle tasks.
 pub const IDLE: u32 = 0;
 
 /// A context switch.
@@ -96,18 +96,18 @@ impl Picture {
     }
 }
 
-fn compare<K: Debug + Ord, V: Debug + PartialEq>(what: &str, expected: &BTreeMap<K, Vec<V>>, shown: &BTreeMap<K, Vec<V>>) {
+fn compare<K: Debug + Ord, V: Debug + PartialEq>(items: &str, expected: &BTreeMap<K, Vec<V>>, shown: &BTreeMap<K, Vec<V>>) {
     for (place, expected) in expected {
         let shown = shown.get(place).map_or(&[][..], Vec::as_slice);
         for (number, (one, two)) in expected.iter().zip(shown).enumerate() {
-            assert_eq!(one, two, "{what} {number} of {place:?}: expected, shown");
+            assert_eq!(one, two, "{items} {number} of {place:?}: expected, shown");
         }
         let further = (expected.get(shown.len()..), shown.get(expected.len()..));
-        assert_eq!(expected.len(), shown.len(), "number of {what}s of {place:?}; further: {further:?}");
+        assert_eq!(expected.len(), shown.len(), "number of {items}s of {place:?}; further: {further:?}");
     }
     let unexpected: Vec<&K> =
         shown.iter().filter(|(place, all)| !all.is_empty() && !expected.contains_key(place)).map(|(place, _)| place).collect();
-    assert!(unexpected.is_empty(), "{what}s on {unexpected:?} out of nothing");
+    assert!(unexpected.is_empty(), "{items}s on {unexpected:?} out of nothing");
 }
 
 /// Compares the trace of a capture with its records. Gives the picture.
@@ -137,14 +137,14 @@ fn check(capture: &[u8]) -> Picture {
     compare("value", &expected.counters, &shown.counters);
     assert_eq!(expected.flows, shown.flows, "flows: expected, shown");
 
-    // Said once more with the sums that people look at.
+    // Compared again by the sums that people use.
     assert_eq!(expected.running(), shown.running());
     assert_eq!(expected.durations(|_| true), shown.durations(|_| true));
     assert_eq!(expected.last_levels(), shown.last_levels());
     shown
 }
 
-/// The capture must have had something of everything, else the comparison says little.
+/// The capture must contain every kind of item, otherwise the comparison proves little.
 fn assert_rich(picture: &Picture) {
     assert!(picture.running().len() > 8);
     assert!(picture.wakings.values().flatten().any(|waking| waking.in_irq));

@@ -1,4 +1,4 @@
-//! The records of a capture → what a trace of it has to show. One state machine, as plain as the notes on the format.
+//! The records of a capture → the expected content of its trace. One state machine, as simple as the format's description.
 //!
 //! For whole captures: nothing lost, no reset, no time stamp out of order.
 
@@ -10,7 +10,7 @@ use traceconv::model::TextRef;
 use super::{IDLE, Picture, Place, Switch, Waking};
 use crate::run;
 
-/// Names and kinds, from all over the capture; what is told first counts.
+/// Names and kinds, from anywhere in the capture; the first one is used.
 #[derive(Default)]
 struct Names {
     ns_per_ts: Option<u64>,
@@ -107,7 +107,7 @@ struct Core {
 #[derive(Default)]
 struct Queue {
     level: Option<u32>,
-    /// Items inside: when they were sent, None if that was not seen. Oldest first.
+    /// The items: when each was sent, `None` if that is unknown. Oldest first.
     items: VecDeque<Option<u64>>,
     /// Of a mutex: since when it is held, and by whom.
     held: Option<(u64, Option<u32>)>,
@@ -160,8 +160,8 @@ pub fn picture(capture: &[u8]) -> Picture {
     machine.finish()
 }
 
-/// The cores and places of all records but `core_id`. What happens on several cores at once comes by core; metadata stays
-/// behind the event before it.
+/// The cores and places of all records but `core_id`. Events of several cores at the same time are ordered by core; metadata
+/// stays after the event before it.
 fn in_order_of_time(list: &[Record<TextRef>]) -> Vec<(u32, usize)> {
     let mut core = 0;
     let mut times: BTreeMap<u32, u64> = BTreeMap::new();
@@ -222,7 +222,7 @@ fn names(list: &[Record<TextRef>], text: impl Fn(TextRef) -> String) -> Names {
     names
 }
 
-/// A task that is ready already, or runs, is moved to the list of its new priority: told as "ready" behind the change of its own
+/// A task that is ready already, or runs, is moved to the list of its new priority: reported as "ready" after the change of its own
 /// priority, or before the inheritance.
 fn is_requeued(list: &[Record<TextRef>], number: usize, task: u32) -> bool {
     let timed = |record: &&Record<TextRef>| record.ts().is_some() && !matches!(record, Record::DroppedEvtCnt { .. });
@@ -507,19 +507,19 @@ impl Machine {
         }
     }
 
-    fn instant_of_task(&mut self, task: u32, ns: u64, what: &str) {
+    fn instant_of_task(&mut self, task: u32, ns: u64, name: &str) {
         if !self.is_idle(task) {
-            self.instant(Place::Thread(task), ns, what.into());
+            self.instant(Place::Thread(task), ns, name.into());
         }
     }
 
-    fn priority(&mut self, task: u32, priority: u32, what: Option<&str>, ns: u64) {
+    fn priority(&mut self, task: u32, priority: u32, name: Option<&str>, ns: u64) {
         let before = self.task(task).priority.replace(priority);
         if before != Some(priority) && !self.is_idle(task) {
             self.value(Place::Priority(task), ns, i64::from(priority));
         }
-        if let Some(what) = what {
-            self.instant_of_task(task, ns, what);
+        if let Some(name) = name {
+            self.instant_of_task(task, ns, name);
         }
     }
 
@@ -535,7 +535,7 @@ impl Machine {
         }
     }
 
-    /// An operation on a queue, as an instant on what does it. Gives whether somebody is known who does.
+    /// An operation on a queue, as an instant on its task or interrupt. Returns whether that is known.
     fn operation(&mut self, queue: u32, verb: &str, is_from_isr: bool, ns: u64) -> bool {
         let core = self.core;
         let isr = self.core().isrs.last().map(|&(isr, _)| isr);
@@ -656,7 +656,7 @@ fn or(text: String, name: String) -> String {
     if text.is_empty() { name } else { text }
 }
 
-/// The capture says how many items are inside: those not seen coming are older, those not seen going are gone.
+/// The capture records the number of items: items without a known send are older, missing ones were received.
 fn set_count(items: &mut VecDeque<Option<u64>>, count: u32) {
     while items.len() > count as usize {
         items.pop_front();

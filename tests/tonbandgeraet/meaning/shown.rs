@@ -1,4 +1,4 @@
-//! A decoded trace → what it shows.
+//! The content of a decoded trace.
 
 use std::collections::BTreeMap;
 

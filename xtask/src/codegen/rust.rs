@@ -10,7 +10,7 @@ const HEAD: &str = "\
 //! Generated from target/events.toml by `cargo xtask codegen`: do not edit.
 //!
 //! The table of events, for the macros of `record.rs`. A line is: the id, the format that has the event and who sends it, its
-//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` stands for text.
+//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` is text.
 
 /// Calls a macro with all events.
 macro_rules! event_table {
@@ -18,7 +18,7 @@ macro_rules! event_table {
         $records! {
 ";
 
-/// `events.rs`.
+/// `event_table.rs`, the table of the decoder.
 pub fn events(table: &Table) -> String {
     let mut text = String::from(HEAD);
     for event in &table.event {
@@ -43,9 +43,9 @@ pub fn events(table: &Table) -> String {
 
 fn doc_of(name: &str) -> &'static str {
     match name {
-        "QueueKind" => "What kind of queue a queue is. Semaphores and mutexes are queues to FreeRTOS.",
-        "StreamKind" => "What kind of stream buffer a stream buffer is.",
-        "TaskState" => "Where a task stands, when a recording starts.",
+        "QueueKind" => "The kind of a queue. Semaphores and mutexes are queues in FreeRTOS.",
+        "StreamKind" => "The kind of a stream buffer.",
+        "TaskState" => "The state of a task when a recording starts.",
         _ => "An enumeration of the wire.",
     }
 }

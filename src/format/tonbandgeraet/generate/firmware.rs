@@ -2,18 +2,18 @@
 
 use super::super::record::QueueKind;
 
-/// One thing that a task does.
+/// One step of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Computes for about so many ticks of the timer.
+    /// Computes for about N ticks of the timer.
     Work(u32),
-    /// Waits for so many ticks of the kernel.
+    /// Waits for N ticks of the kernel.
     Delay(u32),
-    /// Waits for the next multiple of so many ticks of the kernel.
+    /// Waits for the next multiple of N ticks of the kernel.
     DelayUntil(u32),
-    /// Receives, or takes; begins again from the first step after so many ticks of the kernel.
+    /// Receives, or takes; after a timeout in ticks of the kernel, restarts from the first step.
     Receive(usize, u32),
-    /// Sends, or gives; waits for room.
+    /// Sends, or gives; waits while the queue is full.
     Send(usize),
     SpanBegin(u32, &'static str),
     SpanEnd(u32),
@@ -27,13 +27,13 @@ pub(super) enum Step {
     Suspend,
     /// Resumes the task of this index, if it is suspended.
     Resume(usize),
-    /// Gives the task of this index another priority.
+    /// Sets the priority of the task of this index.
     ChangePriority(usize, [u32; 2]),
-    /// Creates the task that works off one job and deletes itself.
+    /// Creates a task that does one job and deletes itself.
     SpawnJob,
     /// Deletes itself.
     Delete,
-    /// Does the next so many steps only one time out of so many.
+    /// Does the next N steps only once in M times.
     OneIn(u32, usize),
 }
 
@@ -76,7 +76,7 @@ pub(super) const IDLE: usize = 0;
 pub(super) const TIMER_SERVICE: usize = 1;
 const WORKER: usize = 7;
 pub(super) const STANDBY: usize = 10;
-/// The place of the task that [`Step::SpawnJob`] creates.
+/// The index of the task that [`Step::SpawnJob`] creates.
 pub(super) const JOB: usize = 12;
 
 /// Interrupts: the kernel tick, and a serial port that may nest in it.

@@ -1,8 +1,8 @@
 //! The simulated kernel of one core: priorities, waiting, levels, ownership, interrupts. One state machine.
 //!
-//! It keeps to what the real kernel and its trace hooks do: what a task waits for is told before the switch that ends its run;
-//! a send is told before the waking it causes; a mutex that is given disinherits before it wakes; a receive that had to wait is
-//! told when the task runs again and finds something.
+//! It follows the order of the real kernel and its trace hooks: a wait is reported before the switch that ends the task's run; a send
+//! before the wake-up that it causes; the give of a mutex disinherits before it wakes a task; a receive that had to wait is reported when
+//! the task runs again and receives an item.
 
 use super::super::record::{QueueKind, Record};
 use super::firmware::{self as plan, FOREVER, Step};
@@ -30,11 +30,11 @@ struct Task {
     priority: u32,
     base_priority: u32,
     state: State,
-    /// The index of the step that it is in, and what is left of that step's work.
+    /// The index of its current step, and the rest of that step's work.
     step: usize,
     work: Option<u64>,
     timed_out: bool,
-    /// When it became ready: equal priorities run in this order.
+    /// When it became ready: tasks of equal priority run in this order.
     ready_since: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Kernel {
     slow_task: Option<SlowTask>,
 }
 
-/// How many jobs are spawned at most: a long capture shall be long, not full of tasks.
+/// The limit of spawned jobs, so that a long capture does not have too many tasks.
 const JOBS_LIMIT: u32 = 100;
 
 impl Kernel {
@@ -111,30 +111,30 @@ impl Kernel {
 
     /// Writes the metadata with which a recording starts.
     pub(super) fn describe(&self, stream: &mut Stream<'_>) {
-        stream.put(&Record::TsResolutionNs { ns_per_ts: NS_PER_TS });
+        stream.write_frame(&Record::TsResolutionNs { ns_per_ts: NS_PER_TS });
         for &(isr_id, name) in plan::ISRS {
-            stream.put(&Record::IsrName { isr_id, name: name.as_bytes() });
+            stream.write_frame(&Record::IsrName { isr_id, name: name.as_bytes() });
         }
         for &(evtmarker_id, name) in plan::EVENT_MARKERS {
-            stream.put(&Record::EvtmarkerName { evtmarker_id, name: name.as_bytes() });
+            stream.write_frame(&Record::EvtmarkerName { evtmarker_id, name: name.as_bytes() });
         }
         for &(valmarker_id, name) in plan::VALUE_MARKERS {
-            stream.put(&Record::ValmarkerName { valmarker_id, name: name.as_bytes() });
+            stream.write_frame(&Record::ValmarkerName { valmarker_id, name: name.as_bytes() });
         }
         for (queue, planned) in self.queues.iter().zip(plan::QUEUES) {
-            stream.put(&Record::QueueKind { queue_id: queue.id, kind: planned.kind });
-            stream.put(&Record::QueueName { queue_id: queue.id, name: planned.name.as_bytes() });
+            stream.write_frame(&Record::QueueKind { queue_id: queue.id, kind: planned.kind });
+            stream.write_frame(&Record::QueueName { queue_id: queue.id, name: planned.name.as_bytes() });
         }
         for (task, planned) in self.tasks.iter().zip(plan::TASKS).take(plan::JOB) {
-            stream.put(&Record::TaskName { task_id: task.id, name: planned.name.as_bytes() });
+            stream.write_frame(&Record::TaskName { task_id: task.id, name: planned.name.as_bytes() });
         }
-        stream.put(&Record::TaskIsIdleTask { task_id: self.tasks[plan::IDLE].id, core_id: self.core });
-        stream.put(&Record::TaskIsTimerTask { task_id: self.tasks[plan::TIMER_SERVICE].id });
+        stream.write_frame(&Record::TaskIsIdleTask { task_id: self.tasks[plan::IDLE].id, core_id: self.core });
+        stream.write_frame(&Record::TaskIsTimerTask { task_id: self.tasks[plan::TIMER_SERVICE].id });
         for &(task, evtmarker_id, name) in plan::TASK_EVENT_MARKERS {
-            stream.put(&Record::TaskEvtmarkerName { evtmarker_id, task_id: self.tasks[task].id, name: name.as_bytes() });
+            stream.write_frame(&Record::TaskEvtmarkerName { evtmarker_id, task_id: self.tasks[task].id, name: name.as_bytes() });
         }
         for &(task, valmarker_id, name) in plan::TASK_VALUE_MARKERS {
-            stream.put(&Record::TaskValmarkerName { valmarker_id, task_id: self.tasks[task].id, name: name.as_bytes() });
+            stream.write_frame(&Record::TaskValmarkerName { valmarker_id, task_id: self.tasks[task].id, name: name.as_bytes() });
         }
     }
 
@@ -268,7 +268,7 @@ impl Kernel {
         }
     }
 
-    /// Lets the running task do its next step, or a part of it.
+    /// Runs the next step of the running task, or a part of it.
     fn step(&mut self, current: usize, stream: &mut Stream<'_>) {
         let steps = plan::TASKS[current].steps;
         let at = self.tasks[current].step;
@@ -345,7 +345,7 @@ impl Kernel {
             Step::TaskInstant(evtmarker_id, msg) => Record::TaskEvtmarker { ts, evtmarker_id, msg: msg.as_bytes() },
             Step::TaskValue(valmarker_id) => Record::TaskValmarker { ts, valmarker_id, val },
             Step::Value(valmarker_id) => Record::Valmarker { ts, valmarker_id, val },
-            other => unreachable!("{other:?} is no marker"),
+            other => unreachable!("{other:?} is not a marker"),
         });
     }
 
@@ -355,7 +355,7 @@ impl Kernel {
         self.must_schedule = true;
     }
 
-    /// Takes something out of a queue, or waits for it. Gives the next step.
+    /// Receives from a queue, or waits. Returns the next step.
     fn receive(&mut self, current: usize, queue: usize, ticks_to_wait: u32, stream: &mut Stream<'_>) -> usize {
         let at = self.tasks[current].step;
         let queue_id = self.queues[queue].id;
@@ -382,7 +382,7 @@ impl Kernel {
         at
     }
 
-    /// Puts something into a queue, or waits for room. Gives the next step.
+    /// Sends to a queue, or waits while it is full. Returns the next step.
     fn send(&mut self, current: usize, queue: usize, stream: &mut Stream<'_>) -> usize {
         let at = self.tasks[current].step;
         let queue_id = self.queues[queue].id;
@@ -439,7 +439,7 @@ impl Kernel {
         self.tasks[plan::JOB].id = task_id;
         self.event(stream, |ts| Record::TaskCreated { ts, task_id });
         self.event(stream, |ts| Record::TaskPrioritySet { ts, task_id, priority });
-        stream.put(&Record::TaskName { task_id, name: plan::TASKS[plan::JOB].name.as_bytes() });
+        stream.write_frame(&Record::TaskName { task_id, name: plan::TASKS[plan::JOB].name.as_bytes() });
         self.make_ready(plan::JOB, stream);
     }
 }

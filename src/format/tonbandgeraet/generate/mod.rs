@@ -1,8 +1,8 @@
 //! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
 //!
 //! A small FreeRTOS is simulated ([`kernel`]) with an application on it ([`firmware`]): scheduling, levels, ownership of mutexes and
-//! waking follow the rules of the real kernel, and events come in the order in which the real tracer writes them. Everything
-//! depends on the options alone, and memory does not grow with the size.
+//! waking follow the rules of the real kernel, and events come in the order in which the real tracer writes them. The capture
+//! depends on the options only, and memory does not grow with the size.
 
 mod firmware;
 mod kernel;
@@ -13,7 +13,7 @@ use self::kernel::Kernel;
 use super::encode::encode;
 use super::record::Record;
 
-/// What to generate.
+/// Options of a generated capture.
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateOptions {
     /// The capture ends with the frame that reaches this size, in bytes. (Cut-outs may leave it a little smaller.)
@@ -22,13 +22,13 @@ pub struct GenerateOptions {
     pub seed: u64,
     /// Cores of the target, at least 1. Each runs a kernel and an application of its own; `core_id` records switch between them.
     pub cores: u16,
-    /// What goes wrong on the way.
+    /// The damage to the capture.
     pub damage: Damage,
-    /// A task that takes longer for what it does, as after a change of its code.
+    /// A task whose computations take longer, as after a change of its code.
     pub slow_task: Option<SlowTask>,
 }
 
-/// A task that takes another time for all that it computes.
+/// A task whose computations take a different time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowTask {
     task: usize,
@@ -36,14 +36,14 @@ pub struct SlowTask {
 }
 
 impl SlowTask {
-    /// The task of this name takes so many per cent of its usual time; `None` if there is no such task.
+    /// The task of this name takes `percent` of its usual time; `None` if there is no such task.
     #[must_use]
     pub fn named(name: &str, percent: u32) -> Option<SlowTask> {
         let task = firmware::TASKS.iter().position(|task| task.name == name)?;
         Some(SlowTask { task, percent })
     }
 
-    /// How long it takes a task to compute what takes `ticks` of the timer as a rule.
+    /// The time of a computation that usually takes `ticks` of the timer.
     fn work(slow: Option<SlowTask>, task: usize, ticks: u64) -> u64 {
         match slow {
             Some(slow) if slow.task == task => ticks * u64::from(slow.percent) / 100,
@@ -58,10 +58,10 @@ impl Default for GenerateOptions {
     }
 }
 
-/// What goes wrong between the target and the file.
+/// The damage between the target and the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing.
+    /// No damage.
     #[default]
     None,
     /// About one bit in 8 KiB is flipped.
@@ -72,7 +72,7 @@ pub enum Damage {
     Drops,
 }
 
-/// How long a core's records go on, in ticks of the timer, before those of the next core follow.
+/// The length of a run of records of one core, in ticks of the timer.
 const BLOCK_TICKS: u64 = 40_000;
 
 /// Writes a capture.
@@ -84,17 +84,17 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
     let cores = options.cores.max(1);
     let mut kernels: Vec<Kernel> = (0..cores).map(|core| Kernel::new(core, options, &mut stream)).collect();
     for kernel in &kernels {
-        stream.put(&Record::CoreId { ts: 0, core_id: kernel.core() });
+        stream.write_frame(&Record::CoreId { ts: 0, core_id: kernel.core() });
         kernel.describe(&mut stream);
     }
-    stream.put(&Record::CoreId { ts: 0, core_id: 0 });
+    stream.write_frame(&Record::CoreId { ts: 0, core_id: 0 });
 
     let mut block_end = 0;
     while !stream.is_full() {
         block_end += BLOCK_TICKS;
         for kernel in &mut kernels {
             if cores > 1 {
-                stream.put(&Record::CoreId { ts: kernel.now(), core_id: kernel.core() });
+                stream.write_frame(&Record::CoreId { ts: kernel.now(), core_id: kernel.core() });
             }
             kernel.run(block_end, &mut stream);
         }
@@ -111,7 +111,7 @@ pub(super) struct Stream<'w> {
     bytes: u64,
     damage: Damage,
     random: Random,
-    /// Timed events since the drop counter was last told.
+    /// Timed events since the last drop counter.
     since_counter: u32,
     dropped: u32,
     drops_ahead: u32,
@@ -120,7 +120,7 @@ pub(super) struct Stream<'w> {
     last_queue_id: u32,
 }
 
-/// The target tells its drop counter before every so many events.
+/// The target sends its drop counter before every N events.
 const EVENTS_PER_COUNTER: u32 = 50;
 
 impl<'w> Stream<'w> {
@@ -144,8 +144,8 @@ impl<'w> Stream<'w> {
         self.written + self.buffer.len() as u64 >= self.bytes
     }
 
-    /// Writes a record that neither counts nor gets lost.
-    fn put(&mut self, record: &Record<&[u8]>) {
+    /// Writes a record that is not counted and cannot be lost.
+    fn write_frame(&mut self, record: &Record<&[u8]>) {
         encode(record, &mut self.buffer);
     }
 
@@ -159,9 +159,9 @@ impl<'w> Stream<'w> {
         self.since_counter += 1;
         if self.since_counter == EVENTS_PER_COUNTER {
             self.since_counter = 0;
-            self.put(&Record::DroppedEvtCnt { ts, cnt: self.dropped });
+            self.write_frame(&Record::DroppedEvtCnt { ts, cnt: self.dropped });
         }
-        self.put(record);
+        self.write_frame(record);
     }
 
     fn is_dropped(&mut self) -> bool {

@@ -27,7 +27,7 @@ fn the_same_options_give_the_same_bytes() {
     let records = decoded(&bytes);
     assert!(records.bad.is_empty());
     let longer = capture(GenerateOptions { bytes: 200_000, ..options });
-    assert!(longer.starts_with(&bytes[..99_000]), "a longer capture goes on where a shorter one ends");
+    assert!(longer.starts_with(&bytes[..99_000]), "a longer capture continues a shorter one");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn the_mix_is_that_of_a_busy_firmware() {
     let share = |name: &str| counts.get(name).map_or(0.0, |&count| count as f64 / total);
     let mean_bytes = bytes.len() as f64 / total;
     assert!((8.5..9.5).contains(&mean_bytes), "{mean_bytes}");
-    // Shares as recorded from a real kernel, within a factor of two; rare ones only have to be there.
+    // Shares as recorded from a real kernel, within a factor of two; rare ones only have to occur.
     for (name, recorded) in [
         ("task_switched_in", 0.172),
         ("task_to_rdy_state", 0.144),
@@ -80,7 +80,7 @@ fn the_mix_is_that_of_a_busy_firmware() {
     }
 }
 
-/// Checks the events of one core against the rules of the kernel, knowing nothing of how they were made.
+/// Checks the events of one core against the rules of the kernel, independently of the generator.
 #[derive(Default)]
 struct Rules {
     last_ts: u64,
@@ -96,7 +96,7 @@ struct Rules {
 impl Rules {
     fn check(&mut self, record: &Record<TextRef>, kinds: &FxHashMap<u32, QueueKind>) {
         if let Some(ts) = record.ts() {
-            assert!(ts >= self.last_ts, "time goes on: {record:?}");
+            assert!(ts >= self.last_ts, "time never decreases: {record:?}");
             self.last_ts = ts;
         }
         match *record {
@@ -179,7 +179,7 @@ fn events_obey_the_kernel() {
 }
 
 #[test]
-fn damage_is_what_was_asked_for() {
+fn damage_is_as_given() {
     let options = GenerateOptions { bytes: 500_000, ..GenerateOptions::default() };
     let good = decoded(&capture(options)).frames.len();
     for damage in [Damage::Flips, Damage::Cuts] {

@@ -1,4 +1,4 @@
-//! One record → its events. Long, because it is a table: a case for each record.
+//! The events of each record. Long, because it is a table: a case for each record.
 
 use crate::format::Resolved;
 use crate::model::{
@@ -8,13 +8,20 @@ use crate::model::{
 
 use super::super::decode::Records;
 use super::super::record::{Record, StreamKind, SyncFields, TaskState};
-use super::ids::Place;
-use super::mailbox::Judged;
-use super::{At, DROP_COUNTER_EVERY, Resolver, Touched, losses, push_gap};
+use super::ids::NameScope;
+use super::mailbox::LevelReport;
+use super::{DROP_COUNTER_EVERY, RecordPlace, Resolver, Touched, losses, push_gap};
 
 impl Resolver {
-    /// A timed record.
-    pub(super) fn event(&mut self, at: At<'_>, chunk: &Records, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+    /// Appends the events of a timed record.
+    pub(super) fn event(
+        &mut self,
+        at: RecordPlace<'_>,
+        chunk: &Records,
+        record: &Record<TextRef>,
+        time: Nanos,
+        out: &mut Resolved<'_>,
+    ) {
         let Resolver { names, inputs, starts, sessions, .. } = self;
         let input = &mut inputs[at.index];
         input.restart_sign = None;
@@ -25,7 +32,7 @@ impl Resolver {
             input.states.iter_mut().for_each(|state| state.running = None);
             sessions[input.slot()].gaps += 1;
         }
-        let place = Place { names, input: at.index, starts, session: input.session };
+        let scope = NameScope { names, input: at.index, starts, session: input.session };
         let session = &mut sessions[input.slot()];
         let ids = &mut session.ids;
         let running = input.state().running;
@@ -57,165 +64,165 @@ impl Resolver {
         }
         let kind = match *record {
             Record::DroppedEvtCnt { cnt, .. } => return self.drop_counter(at, cnt, time, out),
-            Record::IsrEnter { isr_id, .. } => EventKind::IsrEnter(entity!(ids.isr(isr_id, core, place, entities))),
-            Record::IsrExit { isr_id, .. } => EventKind::IsrExit(entity!(ids.isr(isr_id, core, place, entities))),
+            Record::IsrEnter { isr_id, .. } => EventKind::IsrEnter(entity!(ids.isr(isr_id, core, scope, entities))),
+            Record::IsrExit { isr_id, .. } => EventKind::IsrExit(entity!(ids.isr(isr_id, core, scope, entities))),
             Record::Evtmarker { evtmarker_id, msg, .. } => {
-                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities));
+                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities));
                 EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::EvtmarkerBegin { evtmarker_id, msg, .. } => {
-                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities));
+                let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities));
                 EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::EvtmarkerEnd { evtmarker_id, .. } => EventKind::SpanEnd {
-                lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, place, entities)),
+                lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities)),
                 args: Args::NONE,
             },
             Record::Valmarker { valmarker_id, val, .. } => {
-                let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, place, entities));
+                let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, scope, entities));
                 EventKind::Value { lane, value: Packed(val) }
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset, out.ledger);
-                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities));
+                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities));
                 EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::TaskEvtmarkerBegin { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset, out.ledger);
-                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities));
+                let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities));
                 EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE }
             }
             Record::TaskEvtmarkerEnd { evtmarker_id, .. } => {
                 note_running(running, at.offset, out.ledger);
                 EventKind::SpanEnd {
-                    lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, place, entities)),
+                    lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities)),
                     args: Args::NONE,
                 }
             }
             Record::TaskValmarker { valmarker_id, val, .. } => {
                 note_running(running, at.offset, out.ledger);
-                let lane = entity!(ids.task_marker(LaneKind::Values, running, valmarker_id, place, entities));
+                let lane = entity!(ids.task_marker(LaneKind::Values, running, valmarker_id, scope, entities));
                 EventKind::Value { lane, value: Packed(val) }
             }
             Record::TaskSwitchedIn { task_id, .. } => {
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 input.state().running = Some(task);
                 EventKind::SwitchedIn(task)
             }
             Record::TaskToRdyState { task_id, .. } => {
                 if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
-                    EventKind::Relisted(entity!(ids.task(task_id, place, entities)))
+                    EventKind::Relisted(entity!(ids.task(task_id, scope, entities)))
                 } else {
-                    EventKind::Ready { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+                    EventKind::Ready { task: entity!(ids.task(task_id, scope, entities)), from_isr: false }
                 }
             }
             Record::TaskResumed { task_id, .. } => {
-                EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: false }
+                EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: false }
             }
             Record::TaskResumedFromIsr { task_id, .. } => {
-                EventKind::Resumed { task: entity!(ids.task(task_id, place, entities)), from_isr: true }
+                EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: true }
             }
-            Record::TaskSuspended { task_id, .. } => EventKind::Suspended(entity!(ids.task(task_id, place, entities))),
+            Record::TaskSuspended { task_id, .. } => EventKind::Suspended(entity!(ids.task(task_id, scope, entities))),
             Record::TaskPrioritySet { task_id, priority, .. } => {
                 // A new task gets its priority before it becomes ready for the first time.
                 if touched != Touched::Created(task_id) {
                     input.state().touched = Touched::Prioritised(task_id);
                 }
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Set }
             }
             Record::TaskPriorityInherit { task_id, priority, .. } => {
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Inherit }
             }
             Record::TaskPriorityDisinherit { task_id, priority, .. } => {
                 input.state().touched = Touched::Prioritised(task_id);
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Disinherit }
             }
             Record::TaskCreated { task_id, .. } => {
                 input.state().touched = Touched::Created(task_id);
-                // An id that comes again after a deletion is another task.
+                // An id that is used again after a deletion is another task.
                 let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
-                let task = if again { ids.new_task(task_id, place, entities) } else { ids.task(task_id, place, entities) };
+                let task = if again { ids.new_task(task_id, scope, entities) } else { ids.task(task_id, scope, entities) };
                 EventKind::TaskCreated(entity!(task))
             }
             Record::TaskDeleted { task_id, .. } => {
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 session.deleted.insert(task_id);
                 EventKind::TaskDeleted(task)
             }
             Record::CurtaskDelay { ticks, .. } => wait(WaitReason::Delay, None, ticks),
             Record::CurtaskDelayUntil { time_to_wake, .. } => wait(WaitReason::DelayUntil, None, time_to_wake),
             Record::CurtaskBlockOnQueuePeek { queue_id, ticks_to_wait, .. } => {
-                wait(WaitReason::Peek, Some(entity!(ids.queue(queue_id, place, entities))), ticks_to_wait)
+                wait(WaitReason::Peek, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
             }
             Record::CurtaskBlockOnQueueSend { queue_id, ticks_to_wait, .. } => {
-                wait(WaitReason::Send, Some(entity!(ids.queue(queue_id, place, entities))), ticks_to_wait)
+                wait(WaitReason::Send, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
             }
             Record::CurtaskBlockOnQueueReceive { queue_id, ticks_to_wait, .. } => {
-                wait(WaitReason::Receive, Some(entity!(ids.queue(queue_id, place, entities))), ticks_to_wait)
+                wait(WaitReason::Receive, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
             }
             Record::QueueCreated { queue_id, .. } => {
-                let object = entity!(ids.queue(queue_id, place, entities));
+                let object = entity!(ids.queue(queue_id, scope, entities));
                 EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::UNKNOWN }
             }
             Record::QueueCurLength { queue_id, length, .. } => {
-                let object = entity!(ids.queue(queue_id, place, entities));
-                let since = session.level(object).told(length);
+                let object = entity!(ids.queue(queue_id, scope, entities));
+                let since = session.level(object).known(length);
                 push_late(since, object, time, core, out);
                 EventKind::ObjectLevel { object, level: length }
             }
             Record::QueueReset { queue_id, .. } => {
-                let object = entity!(ids.queue(queue_id, place, entities));
-                let since = session.level(object).told(0);
+                let object = entity!(ids.queue(queue_id, scope, entities));
+                let since = session.level(object).known(0);
                 push_late(since, object, time, core, out);
                 EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
             }
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
-                let object = entity!(ids.queue(queue_id, place, entities));
-                let judged = if is_superset || entities.objects[object.index()].kind.is_taken() {
-                    Judged { level: Some(len_after), ..Judged::default() }
+                let object = entity!(ids.queue(queue_id, scope, entities));
+                let report = if is_superset || entities.objects[object.index()].kind.is_taken() {
+                    LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
                     session.level(object).sent(len_after, time)
                 };
-                push_late(judged.two_since, object, time, core, out);
-                for _ in 0..judged.repaired {
+                push_late(report.two_since, object, time, core, out);
+                for _ in 0..report.repaired {
                     out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
                 }
-                let op = if judged.is_overwrite { ObjectOp::Overwrite } else { ObjectOp::Send };
-                EventKind::Object { object, op, from_isr, level: judged.level.map_or(Level::UNKNOWN, Level::known) }
+                let op = if report.is_overwrite { ObjectOp::Overwrite } else { ObjectOp::Send };
+                EventKind::Object { object, op, from_isr, level: report.level.map_or(Level::UNKNOWN, Level::known) }
             }
             Record::QueueOverwrite { queue_id, len_after, .. } | Record::QueueOverwriteFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueOverwriteFromIsr { .. });
-                let object = entity!(ids.queue(queue_id, place, entities));
-                // A mailbox holds one item, whatever the hook computed.
+                let object = entity!(ids.queue(queue_id, scope, entities));
+                // A mailbox has at most one item, regardless of the level that the hook computed.
                 if len_after > 1 {
                     out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
                 }
                 let level = len_after.min(1);
-                let since = session.level(object).told(level);
+                let since = session.level(object).known(level);
                 push_late(since, object, time, core, out);
                 EventKind::Object { object, op: ObjectOp::Overwrite, from_isr, level: Level::known(level) }
             }
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
-                let object = entity!(ids.queue(queue_id, place, entities));
-                let judged = if is_superset || entities.objects[object.index()].kind.is_taken() {
-                    Judged { level: Some(len_after), ..Judged::default() }
+                let object = entity!(ids.queue(queue_id, scope, entities));
+                let report = if is_superset || entities.objects[object.index()].kind.is_taken() {
+                    LevelReport { level: Some(len_after), ..LevelReport::default() }
                 } else {
                     session.level(object).received(len_after)
                 };
-                push_late(judged.two_since, object, time, core, out);
-                for _ in 0..judged.repaired {
+                push_late(report.two_since, object, time, core, out);
+                for _ in 0..report.repaired {
                     out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
                 }
                 EventKind::Object {
                     object,
                     op: ObjectOp::Receive,
                     from_isr,
-                    level: judged.level.map_or(Level::UNKNOWN, Level::known),
+                    level: report.level.map_or(Level::UNKNOWN, Level::known),
                 }
             }
             Record::MetadataDropped { cnt, .. } => {
@@ -228,7 +235,7 @@ impl Resolver {
                 return;
             }
             Record::TaskRunning { task_id, .. } => {
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 if running == Some(task) {
                     return;
                 }
@@ -236,7 +243,7 @@ impl Resolver {
                 EventKind::SwitchedIn(task)
             }
             Record::TaskState { task_id, state, priority, .. } => {
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 let kind = EventKind::Priority { task, priority, change: PriorityChange::Told };
                 out.batch.events.push(Event { time, core, kind });
                 let standing = match state {
@@ -254,34 +261,34 @@ impl Resolver {
                 EventKind::TaskStanding { task, standing }
             }
             Record::TaskBasePriority { task_id, priority, .. } => {
-                let task = entity!(ids.task(task_id, place, entities));
+                let task = entity!(ids.task(task_id, scope, entities));
                 EventKind::Priority { task, priority, change: PriorityChange::Base }
             }
             Record::TaskStack { task_id, free_bytes, .. } => {
-                EventKind::StackFree { task: entity!(ids.task(task_id, place, entities)), bytes: free_bytes }
+                EventKind::StackFree { task: entity!(ids.task(task_id, scope, entities)), bytes: free_bytes }
             }
             Record::MutexHolder { queue_id, task_id, .. } => {
-                let object = entity!(ids.queue(queue_id, place, entities));
+                let object = entity!(ids.queue(queue_id, scope, entities));
                 let task = match task_id {
                     0 => None,
-                    _ => Some(entity!(ids.task(task_id, place, entities))),
+                    _ => Some(entity!(ids.task(task_id, scope, entities))),
                 };
                 EventKind::Holder { object, task }
             }
             Record::MutexDepth { queue_id, depth, .. } => {
-                EventKind::Depth { object: entity!(ids.queue(queue_id, place, entities)), depth }
+                EventKind::Depth { object: entity!(ids.queue(queue_id, scope, entities)), depth }
             }
             Record::QueueCapacity { queue_id, length, item_bytes, .. } => {
-                EventKind::Capacity { object: entity!(ids.queue(queue_id, place, entities)), items: length, item_bytes }
+                EventKind::Capacity { object: entity!(ids.queue(queue_id, scope, entities)), items: length, item_bytes }
             }
-            Record::QueueDeleted { queue_id, .. } => gone(entity!(ids.queue(queue_id, place, entities))),
+            Record::QueueDeleted { queue_id, .. } => deleted(entity!(ids.queue(queue_id, scope, entities))),
             Record::StreamCreated { stream_id, kind, size_bytes, .. } => {
                 let kind = match kind {
                     StreamKind::StreamBuffer => ObjectKind::StreamBuffer,
                     StreamKind::MessageBuffer => ObjectKind::MessageBuffer,
                     StreamKind::BatchingBuffer => ObjectKind::BatchingBuffer,
                 };
-                let object = entity!(ids.stream(stream_id, kind, place, entities));
+                let object = entity!(ids.stream(stream_id, kind, scope, entities));
                 let kind = EventKind::Capacity { object, items: size_bytes, item_bytes: 1 };
                 out.batch.events.push(Event { time, core, kind });
                 EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
@@ -289,103 +296,107 @@ impl Resolver {
             Record::StreamSend { stream_id, bytes, bytes_after, .. }
             | Record::StreamSendFromIsr { stream_id, bytes, bytes_after, .. } => {
                 let from_isr = matches!(record, Record::StreamSendFromIsr { .. });
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
                 EventKind::Stream { object, op: StreamOp::Send, from_isr, bytes, level: bytes_after }
             }
             Record::StreamReceive { stream_id, bytes, bytes_after, .. }
             | Record::StreamReceiveFromIsr { stream_id, bytes, bytes_after, .. } => {
                 let from_isr = matches!(record, Record::StreamReceiveFromIsr { .. });
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
                 EventKind::Stream { object, op: StreamOp::Receive, from_isr, bytes, level: bytes_after }
             }
             Record::StreamReset { stream_id, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
                 EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
             }
-            Record::StreamDeleted { stream_id, .. } => gone(entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities))),
+            Record::StreamDeleted { stream_id, .. } => {
+                deleted(entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities)))
+            }
             Record::StreamLevel { stream_id, bytes, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
                 EventKind::ObjectLevel { object, level: bytes }
             }
             Record::CurtaskBlockOnStreamSend { stream_id, ticks_to_wait, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
                 wait(WaitReason::Send, Some(object), ticks_to_wait)
             }
             Record::CurtaskBlockOnStreamReceive { stream_id, ticks_to_wait, .. } => {
-                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, place, entities));
+                let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
                 wait(WaitReason::Receive, Some(object), ticks_to_wait)
             }
             Record::TaskNotify { task_id, index, value, .. } | Record::TaskNotifyFromIsr { task_id, index, value, .. } => {
                 let from_isr = matches!(record, Record::TaskNotifyFromIsr { .. });
-                EventKind::Notify { task: entity!(ids.task(task_id, place, entities)), index, value, from_isr }
+                EventKind::Notify { task: entity!(ids.task(task_id, scope, entities)), index, value, from_isr }
             }
             Record::CurtaskBlockOnNotify { index, ticks_to_wait: kernel_ticks, .. } => {
                 EventKind::WaitingForNotification { index, kernel_ticks }
             }
             Record::CurtaskNotifyReceived { index, value, .. } => EventKind::Notified { index, value },
             Record::EventGroupCreated { event_group_id, .. } => {
-                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let object = entity!(ids.event_group(event_group_id, scope, entities));
                 EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
             }
             Record::EventGroupSet { event_group_id, bits, bits_after: after, .. } => EventKind::Bits {
-                object: entity!(ids.event_group(event_group_id, place, entities)),
+                object: entity!(ids.event_group(event_group_id, scope, entities)),
                 op: BitsOp::Set,
                 bits,
                 after,
             },
             Record::EventGroupClear { event_group_id, bits, bits_after: after, .. } => EventKind::Bits {
-                object: entity!(ids.event_group(event_group_id, place, entities)),
+                object: entity!(ids.event_group(event_group_id, scope, entities)),
                 op: BitsOp::Clear,
                 bits,
                 after,
             },
             Record::EventGroupSetFromIsr { event_group_id, bits, .. } => {
-                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let object = entity!(ids.event_group(event_group_id, scope, entities));
                 EventKind::Bits { object, op: BitsOp::RequestSet, bits, after: 0 }
             }
             Record::EventGroupClearFromIsr { event_group_id, bits, .. } => {
-                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let object = entity!(ids.event_group(event_group_id, scope, entities));
                 EventKind::Bits { object, op: BitsOp::RequestClear, bits, after: 0 }
             }
             Record::EventGroupBits { event_group_id, bits, .. } => {
-                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let object = entity!(ids.event_group(event_group_id, scope, entities));
                 EventKind::Bits { object, op: BitsOp::Told, bits: 0, after: bits }
             }
             Record::EventGroupWaitEnd { event_group_id, bits_after: after, timed_out, .. } => {
-                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let object = entity!(ids.event_group(event_group_id, scope, entities));
                 let op = if timed_out == 0 { BitsOp::WaitEnded } else { BitsOp::WaitTimedOut };
                 EventKind::Bits { object, op, bits: 0, after }
             }
-            Record::EventGroupDeleted { event_group_id, .. } => gone(entity!(ids.event_group(event_group_id, place, entities))),
+            Record::EventGroupDeleted { event_group_id, .. } => {
+                deleted(entity!(ids.event_group(event_group_id, scope, entities)))
+            }
             Record::CurtaskBlockOnEventGroup { event_group_id, bits, ticks_to_wait: kernel_ticks, .. } => {
-                let object = entity!(ids.event_group(event_group_id, place, entities));
+                let object = entity!(ids.event_group(event_group_id, scope, entities));
                 EventKind::WaitingForBits { object, bits, kernel_ticks }
             }
             Record::TimerCreated { timer_id, period_ticks: kernel_ticks, auto_reload, .. } => {
-                let object = entity!(ids.timer(timer_id, place, entities));
+                let object = entity!(ids.timer(timer_id, scope, entities));
                 EventKind::Timer { object, op: TimerOp::Create { auto_reload: auto_reload != 0 }, kernel_ticks }
             }
             Record::TimerCommand { timer_id, command, value: kernel_ticks, .. } => {
-                let object = entity!(ids.timer(timer_id, place, entities));
+                let object = entity!(ids.timer(timer_id, scope, entities));
                 let (command, from_isr) = timer_command(command);
                 EventKind::Timer { object, op: TimerOp::Queued(command, from_isr), kernel_ticks }
             }
             Record::TimerCommandFailed { timer_id, command, value: kernel_ticks, .. } => {
-                let object = entity!(ids.timer(timer_id, place, entities));
+                let object = entity!(ids.timer(timer_id, scope, entities));
                 let (command, from_isr) = timer_command(command);
                 EventKind::Timer { object, op: TimerOp::NotQueued(command, from_isr), kernel_ticks }
             }
             Record::TimerCommandReceived { timer_id, command, value: kernel_ticks, .. } => {
-                let object = entity!(ids.timer(timer_id, place, entities));
+                let object = entity!(ids.timer(timer_id, scope, entities));
                 EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks }
             }
             Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
-                let object = entity!(ids.timer(timer_id, place, entities));
+                let object = entity!(ids.timer(timer_id, scope, entities));
                 let op = TimerOp::Stands { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
                 EventKind::Timer { object, op, kernel_ticks }
             }
             Record::TimerExpired { timer_id, .. } => {
-                EventKind::Timer { object: entity!(ids.timer(timer_id, place, entities)), op: TimerOp::Expired, kernel_ticks: 0 }
+                EventKind::Timer { object: entity!(ids.timer(timer_id, scope, entities)), op: TimerOp::Expired, kernel_ticks: 0 }
             }
             Record::HeapAlloc { address, bytes, .. } => EventKind::Heap { op: HeapOp::Allocate, address: Packed(address), bytes },
             Record::HeapFree { address, bytes, .. } => EventKind::Heap { op: HeapOp::Free, address: Packed(address), bytes },
@@ -416,8 +427,8 @@ impl Resolver {
         out.batch.events.push(Event { time, core, kind });
     }
 
-    /// The target says how many events it has dropped so far.
-    fn drop_counter(&mut self, at: At<'_>, count: u32, time: Nanos, out: &mut Resolved<'_>) {
+    /// Handles the target's count of dropped events.
+    fn drop_counter(&mut self, at: RecordPlace<'_>, count: u32, time: Nanos, out: &mut Resolved<'_>) {
         let input = &mut self.inputs[at.index];
         let before = input.dropped;
         if before == Some(count) || (before.is_none() && count == 0) {
@@ -430,13 +441,12 @@ impl Resolver {
             return;
         }
         input.since_drop_counter = 0;
-        let next = at.ahead.after(at.number).find_map(|stored| match stored.record {
+        let next = at.pending.after(at.number).find_map(|stored| match stored.record {
             Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
             _ => None,
         });
         let grew = count > before.unwrap_or(0);
-        // One flipped bit: the next counter is where the last one was. If none follows, more cannot be lost than happens in the
-        // time since the last one.
+        // One flipped bit: the next counter is lower again. If none follows, the loss is limited by the time since the last one.
         let is_contradicted = match next {
             Some(next) => next < count,
             None => u64::from(count - before.unwrap_or(0).min(count)) > input.events_at_most(time),
@@ -458,7 +468,7 @@ impl Resolver {
         self.sessions[input.slot()].gaps += 1;
     }
 
-    /// A record without a time of its own.
+    /// Handles a record without a time of its own.
     pub(super) fn untimed(
         &mut self,
         index: usize,
@@ -488,7 +498,7 @@ impl Resolver {
                 true
             }
             Record::Sync { fields } => SyncFields::read(chunk.bytes(*fields)).is_ok_and(|sync| sync.starts()),
-            // In the superset metadata stands anywhere.
+            // In the superset, metadata may occur anywhere.
             _ => input.restorer.is_none(),
         };
         let input = &mut self.inputs[index];
@@ -497,21 +507,21 @@ impl Resolver {
         }
     }
 
-    /// The name of a task-local marker without its task: it belongs to the one that runs.
+    /// Adds the name of a task-local marker that names no task: it belongs to the running task.
     fn name_of_running(&mut self, index: usize, offset: u64, kind: LaneKind, id: u32, name: &[u8], out: &mut Resolved<'_>) {
         out.ledger.enter(losses::MARKER_WITHOUT_TASK, offset, 0);
         let input = &mut self.inputs[index];
         if let Some(task) = input.state().running {
             let name = String::from_utf8_lossy(name).as_ref().into();
             let names = &mut self.sessions[input.slot()].ids.running_names;
-            // More names than markers can be are of no use.
+            // There cannot be more markers than entities.
             if names.len() < Entities::LIMIT_PER_KIND {
                 names.entry((task, kind, id)).or_insert(name);
             }
         }
     }
 
-    /// Levels that were withheld and stay open are told as reported.
+    /// Emits the levels that were withheld and not decided, as reported.
     pub(super) fn forget_levels(&mut self, index: usize, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get(index) else { return };
         let (time, core) = (input.last_ns, input.core);
@@ -522,9 +532,9 @@ impl Resolver {
     }
 }
 
-/// Whether what comes next is that this task inherits a priority.
-fn is_inherited_next(at: At<'_>, task: u32) -> bool {
-    match at.ahead.get(at.number + 1) {
+/// Whether the next record is a priority inheritance of this task.
+fn is_inherited_next(at: RecordPlace<'_>, task: u32) -> bool {
+    match at.pending.get(at.number + 1) {
         Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
         Some(Record::DroppedEvtCnt { .. }) => {
             let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
@@ -538,11 +548,11 @@ fn wait(reason: WaitReason, object: Option<ObjectId>, kernel_ticks: u32) -> Even
     EventKind::Waiting(Wait { reason, object, kernel_ticks })
 }
 
-fn gone(object: ObjectId) -> EventKind {
+fn deleted(object: ObjectId) -> EventKind {
     EventKind::Object { object, op: ObjectOp::Delete, from_isr: false, level: Level::UNKNOWN }
 }
 
-/// The kernel's numbers of commands, and whether they are those for interrupts.
+/// A command by the kernel's number, and whether it was sent from an interrupt.
 fn timer_command(number: u32) -> (TimerCommand, bool) {
     let command = match number {
         1 | 6 => TimerCommand::Start,
@@ -561,7 +571,7 @@ fn note_running(running: Option<TaskId>, offset: u64, ledger: &mut crate::model:
     }
 }
 
-/// A level of two that was withheld was right.
+/// Emits a withheld level of two that was right.
 fn push_late(since: Option<Nanos>, object: ObjectId, time: Nanos, core: crate::model::CoreId, out: &mut Resolved<'_>) {
     if let Some(since) = since {
         let kind = EventKind::LateObjectLevel { object, level: 2, since: Packed(since.0) };

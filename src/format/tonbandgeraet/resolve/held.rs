@@ -1,20 +1,20 @@
-//! What is held back until more has come: the last records, and the gaps that bad frames left between records.
+//! The records that are held back until more have come, and the gaps that bad frames left between records.
 
 use crate::model::{CoreId, Ledger, LossNote, TextRef};
 
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
 use super::super::record::Record;
 use super::clock::LOOKAHEAD_RECORDS;
-use super::input::Input;
+use super::input::InputState;
 
-/// Records in file order: those held back, then those of the part at hand.
+/// Records in file order: those held back, then those of the current part.
 #[derive(Clone, Copy)]
-pub struct Ahead<'a> {
+pub struct PendingRecords<'a> {
     pub held: &'a [Stored],
     pub fresh: &'a [Stored],
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> PendingRecords<'a> {
     /// Record number `index`.
     #[inline]
     pub fn get(self, index: usize) -> Option<&'a Record<TextRef>> {
@@ -25,7 +25,7 @@ impl<'a> Ahead<'a> {
         stored.map(|stored| &stored.record)
     }
 
-    /// The records after number `index`, as far as may be looked.
+    /// The records after number `index`, up to [`LOOKAHEAD_RECORDS`].
     pub fn after(self, index: usize) -> impl Iterator<Item = &'a Stored> + Clone {
         let start = index + 1;
         let held = self.held.get(start..).unwrap_or(&[]);
@@ -34,30 +34,30 @@ impl<'a> Ahead<'a> {
     }
 }
 
-/// Where a record stands.
+/// The place of a record.
 #[derive(Clone, Copy)]
-pub struct At<'a> {
+pub struct RecordPlace<'a> {
     pub index: usize,
     pub offset: u64,
-    pub ahead: Ahead<'a>,
+    pub pending: PendingRecords<'a>,
     pub number: usize,
 }
 
-/// Records at hand, with the gaps between them and what follows them.
+/// Records, with the gaps between them and the records after them.
 #[derive(Clone, Copy)]
 pub struct Chunk<'a> {
     pub records: &'a Records,
-    /// What is missing, and before which record; in order.
+    /// The losses, each with the number of the record after it; in order.
     pub gaps: &'a [(usize, LossNote)],
-    /// How many records precede it in `ahead`.
+    /// The number of records before it in `pending`.
     pub before: usize,
-    pub ahead: Ahead<'a>,
+    pub pending: PendingRecords<'a>,
 }
 
 impl<'a> Chunk<'a> {
-    pub fn at(self, index: usize, number: usize, stored: &Stored) -> At<'a> {
+    pub fn at(self, index: usize, number: usize, stored: &Stored) -> RecordPlace<'a> {
         let offset = self.records.base + u64::from(stored.offset);
-        At { index, offset, ahead: self.ahead, number: self.before + number }
+        RecordPlace { index, offset, pending: self.pending, number: self.before + number }
     }
 }
 
@@ -92,13 +92,13 @@ impl Carry {
     }
 }
 
-/// Enters a part into the account: its records, and its bad frames. Gives the gaps that these leave.
+/// Accounts for the records and the bad frames of a part. Returns the gaps that these leave.
 pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
     ledger.decoded_bytes += records.ok_bytes;
     ledger.frames_ok += records.frames.len() as u64;
     let mut gaps = Vec::new();
     if let Some(frame) = joiner.join(records) {
-        // It starts before the part, and stands before everything in it.
+        // It starts before the part, and precedes everything in it.
         let kind = BadFrame::Oversize.loss_kind();
         ledger.bad_frame(kind, frame.offset, frame.len, 1);
         push_gap_before(&mut gaps, 0, LossNote { kind, offset: frame.offset, bytes: frame.len, at_least_lost: 1 });
@@ -106,9 +106,9 @@ pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut L
     for bad in &records.bad {
         let offset = records.base + u64::from(bad.offset);
         let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
-        // A run of lone delimiters is many frames, however it is cut.
+        // A run of lone delimiters is many frames, regardless of the cuts.
         ledger.bad_frames(kind, offset, bytes, u64::from(bad.frames), at_least_lost);
-        // An unknown event is a whole frame of a newer target, and an empty frame holds none: no event of ours is missing.
+        // An unknown event is a valid frame of a newer target, and an empty frame has no event: no known event is missing.
         if !matches!(bad.reason, BadFrame::UnknownEvent | BadFrame::Empty) {
             push_gap_before(&mut gaps, bad.index as usize, LossNote { kind, offset, bytes, at_least_lost });
         }
@@ -150,12 +150,12 @@ fn extend_gap(gap: &mut LossNote, more: LossNote) {
     gap.at_least_lost = gap.at_least_lost.saturating_add(more.at_least_lost);
 }
 
-/// The time stamps of one core among the records that follow.
+/// The time stamps of one core among the next records.
 #[derive(Clone)]
 pub struct SameCore<'a, I> {
     pub records: I,
     pub core: CoreId,
-    pub input: &'a Input,
+    pub input: &'a InputState,
 }
 
 impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
@@ -167,7 +167,7 @@ impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
         loop {
             let stored = self.records.next()?;
             if is_superset {
-                self.core = self.input.told_core(stored.core);
+                self.core = self.input.core_of_stored(stored.core);
             }
             match &stored.record {
                 Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),

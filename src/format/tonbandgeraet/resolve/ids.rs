@@ -8,21 +8,21 @@ use crate::model::{
 
 use super::names::{Fact, Names, Subject};
 
-/// Where to look names up: the input that asks, and where the session starts in each input.
+/// The scope for looking up names: the input, and where the session starts in each input.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct NameScope<'a> {
     pub names: &'a Names,
     pub input: usize,
     pub starts: &'a [u64],
     pub session: u32,
 }
 
-impl Place<'_> {
+impl NameScope<'_> {
     fn name(&self, subject: Subject) -> Option<std::sync::Arc<str>> {
         self.names.name(subject, self.input, self.starts)
     }
 
-    fn told(&self, subject: Subject) -> bool {
+    fn is_recorded(&self, subject: Subject) -> bool {
         self.names.fact(subject, self.input, self.starts).is_some()
     }
 }
@@ -65,13 +65,13 @@ fn other_object(
     id: u32,
     kind: ObjectKind,
     subject: Subject,
-    place: Place<'_>,
+    scope: NameScope<'_>,
     entities: &mut Entities,
 ) -> Option<ObjectId> {
     if let Some(object) = known.get(id) {
         return Some(ObjectId(object));
     }
-    let handle = entities.add_object(Object { number: id, name: place.name(subject), kind, session: place.session })?;
+    let handle = entities.add_object(Object { number: id, name: scope.name(subject), kind, session: scope.session })?;
     known.set(id, handle.0);
     Some(handle)
 }
@@ -88,90 +88,90 @@ pub struct Ids {
     event_markers: IdMap,
     value_markers: IdMap,
     task_lanes: FxHashMap<(Option<TaskId>, LaneKind, u32), u32>,
-    /// Names of task-local markers that came without a task, given to the task that ran then.
+    /// Names of task-local markers without a task, by the task that was running.
     pub running_names: FxHashMap<(TaskId, LaneKind, u32), std::sync::Arc<str>>,
 }
 
 impl Ids {
-    /// The task behind an id. `None` at the limit of entities.
+    /// The task of an id. `None` at the limit of entities.
     #[inline]
-    pub fn task(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<TaskId> {
+    pub fn task(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
         match self.tasks.get(id) {
             Some(task) => Some(TaskId(task)),
-            None => self.new_task(id, place, entities),
+            None => self.new_task(id, scope, entities),
         }
     }
 
-    /// Another task under the same id: the one before is gone.
+    /// A new task with an id that may have been used by a deleted one.
     #[cold]
-    pub fn new_task(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<TaskId> {
+    pub fn new_task(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
         let kind = match () {
-            () if place.told(Subject::IdleTask(id)) => TaskKind::Idle,
-            () if place.told(Subject::TimerTask(id)) => TaskKind::TimerService,
+            () if scope.is_recorded(Subject::IdleTask(id)) => TaskKind::Idle,
+            () if scope.is_recorded(Subject::TimerTask(id)) => TaskKind::TimerService,
             () => TaskKind::Normal,
         };
-        let task = Task { number: id, name: place.name(Subject::Task(id)), kind, session: place.session };
+        let task = Task { number: id, name: scope.name(Subject::Task(id)), kind, session: scope.session };
         let handle = entities.add_task(task)?;
         self.tasks.set(id, handle.0);
         Some(handle)
     }
 
-    /// Whether a task of this id was met.
+    /// Whether there is a task of this id.
     pub fn has_task(&self, id: u32) -> bool {
         self.tasks.get(id).is_some()
     }
 
-    /// The object behind a queue's id.
+    /// The object of a queue's id.
     #[inline]
-    pub fn queue(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
+    pub fn queue(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
         match self.queues.get(id) {
             Some(object) => Some(ObjectId(object)),
-            None => self.new_queue(id, place, entities),
+            None => self.new_queue(id, scope, entities),
         }
     }
 
     #[cold]
-    fn new_queue(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
-        let kind = match place.names.fact(Subject::QueueKind(id), place.input, place.starts) {
+    fn new_queue(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        let kind = match scope.names.fact(Subject::QueueKind(id), scope.input, scope.starts) {
             Some(Fact::Kind(kind)) => *kind,
             _ => ObjectKind::Unknown,
         };
-        let object = Object { number: id, name: place.name(Subject::Queue(id)), kind, session: place.session };
+        let object = Object { number: id, name: scope.name(Subject::Queue(id)), kind, session: scope.session };
         let handle = entities.add_object(object)?;
         self.queues.set(id, handle.0);
         Some(handle)
     }
 
-    /// The object behind the id of a stream or message buffer. `kind` is what the capture says of it here.
-    pub fn stream(&mut self, id: u32, kind: ObjectKind, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
-        other_object(&mut self.streams, id, kind, Subject::Stream(id), place, entities)
+    /// The object of the id of a stream or message buffer. `kind` is its kind if it is new.
+    pub fn stream(&mut self, id: u32, kind: ObjectKind, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        other_object(&mut self.streams, id, kind, Subject::Stream(id), scope, entities)
     }
 
-    /// The object behind the id of an event group.
-    pub fn event_group(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
-        other_object(&mut self.event_groups, id, ObjectKind::EventGroup, Subject::EventGroup(id), place, entities)
+    /// The object of the id of an event group.
+    pub fn event_group(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        other_object(&mut self.event_groups, id, ObjectKind::EventGroup, Subject::EventGroup(id), scope, entities)
     }
 
-    /// The object behind the id of a software timer.
-    pub fn timer(&mut self, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<ObjectId> {
-        other_object(&mut self.timers, id, ObjectKind::Timer, Subject::Timer(id), place, entities)
+    /// The object of the id of a software timer.
+    pub fn timer(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+        other_object(&mut self.timers, id, ObjectKind::Timer, Subject::Timer(id), scope, entities)
     }
 
-    /// The interrupt behind an id on a core.
+    /// The interrupt of an id on a core.
     #[inline]
-    pub fn isr(&mut self, id: u32, core: CoreId, place: Place<'_>, entities: &mut Entities) -> Option<IsrId> {
+    pub fn isr(&mut self, id: u32, core: CoreId, scope: NameScope<'_>, entities: &mut Entities) -> Option<IsrId> {
         match self.isrs.get(core.index()).and_then(|isrs| isrs.get(id)) {
             Some(isr) => Some(IsrId(isr)),
-            None => self.new_isr(id, core, place, entities),
+            None => self.new_isr(id, core, scope, entities),
         }
     }
 
     #[cold]
-    fn new_isr(&mut self, id: u32, core: CoreId, place: Place<'_>, entities: &mut Entities) -> Option<IsrId> {
+    fn new_isr(&mut self, id: u32, core: CoreId, scope: NameScope<'_>, entities: &mut Entities) -> Option<IsrId> {
         let own = Subject::Isr { core: u32::from(core.0), isr: id };
-        // Interrupts are numbered per core, but where only one core was told a name, the others have the same vector table.
-        let name = place.name(own).or_else(|| place.name(Subject::Isr { core: 0, isr: id }));
-        let handle = entities.add_isr(Isr { number: id, name, core, session: place.session })?;
+        // Interrupts are numbered per core. If only core 0 has a name, the others probably have the same vector table.
+        let name = scope.name(own).or_else(|| scope.name(Subject::Isr { core: 0, isr: id }));
+        let handle = entities.add_isr(Isr { number: id, name, core, session: scope.session })?;
         if core.index() >= self.isrs.len() {
             self.isrs.resize_with(core.index() + 1, IdMap::default);
         }
@@ -181,7 +181,7 @@ impl Ids {
 
     /// The lane of a global marker.
     #[inline]
-    pub fn marker(&mut self, kind: LaneKind, id: u32, place: Place<'_>, entities: &mut Entities) -> Option<LaneId> {
+    pub fn marker(&mut self, kind: LaneKind, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
         let map = match kind {
             LaneKind::Values => &mut self.value_markers,
             _ => &mut self.event_markers,
@@ -193,25 +193,25 @@ impl Ids {
             LaneKind::Values => Subject::ValueMarker(id),
             _ => Subject::EventMarker(id),
         };
-        let lane = Lane { number: id, name: place.name(subject), owner: LaneOwner::Firmware, kind, session: place.session };
+        let lane = Lane { number: id, name: scope.name(subject), owner: LaneOwner::Firmware, kind, session: scope.session };
         let handle = entities.add_lane(lane)?;
         map.set(id, handle.0);
         Some(handle)
     }
 
-    /// The lane of a marker of a task. Without a task it is drawn with those of the firmware.
+    /// The lane of a marker of a task. Without a task it belongs to the firmware.
     #[inline]
     pub fn task_marker(
         &mut self,
         kind: LaneKind,
         task: Option<TaskId>,
         id: u32,
-        place: Place<'_>,
+        scope: NameScope<'_>,
         entities: &mut Entities,
     ) -> Option<LaneId> {
         match self.task_lanes.get(&(task, kind, id)) {
             Some(&lane) => Some(LaneId(lane)),
-            None => self.new_task_marker(kind, task, id, place, entities),
+            None => self.new_task_marker(kind, task, id, scope, entities),
         }
     }
 
@@ -221,7 +221,7 @@ impl Ids {
         kind: LaneKind,
         task: Option<TaskId>,
         id: u32,
-        place: Place<'_>,
+        scope: NameScope<'_>,
         entities: &mut Entities,
     ) -> Option<LaneId> {
         let subject = |task| match kind {
@@ -230,12 +230,12 @@ impl Ids {
         };
         let number = task.and_then(|task| entities.tasks.get(task.index())).map(|task| task.number);
         let name = number
-            .and_then(|number| place.name(subject(number)))
+            .and_then(|number| scope.name(subject(number)))
             .or_else(|| task.and_then(|task| self.running_names.get(&(task, kind, id)).cloned()))
             // Real targets write these names with task 0.
-            .or_else(|| place.name(subject(0)));
+            .or_else(|| scope.name(subject(0)));
         let owner = task.map_or(LaneOwner::Firmware, LaneOwner::Task);
-        let handle = entities.add_lane(Lane { number: id, name, owner, kind, session: place.session })?;
+        let handle = entities.add_lane(Lane { number: id, name, owner, kind, session: scope.session })?;
         self.task_lanes.insert((task, kind, id), handle.0);
         Some(handle)
     }

@@ -1,20 +1,20 @@
-//! One input of a recording: its present core, its clocks and sessions, and what is held back of it.
+//! The state of one input of a recording: its current core, its clocks and sessions, and the records held back.
 
 use crate::format::FormatOptions;
 use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
 
 use super::super::decode::{FragmentJoiner, Wire};
 use super::super::scan::ScanFacts;
-use super::clock::{CoreClock, LOOKAHEAD_RECORDS, Verdict};
-use super::held::{At, Carry, SameCore};
+use super::clock::{CoreClock, LOOKAHEAD_RECORDS, TimeStatus};
+use super::held::{Carry, RecordPlace, SameCore};
 use super::names::Names;
 use super::restore::Restorer;
-use super::syncs;
+use super::sync_check;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
-/// One input.
-pub struct Input {
-    /// The core that the user named, which overrules the stream.
+/// The state of one input.
+pub struct InputState {
+    /// The core given by an option, which overrides the stream.
     pub forced_core: Option<CoreId>,
     /// The cores that may have events.
     pub cores: Vec<CoreId>,
@@ -23,25 +23,25 @@ pub struct Input {
     /// By core.
     pub states: Vec<CoreState>,
     pub session: u32,
-    /// Which of the target's programs it is of, and how many there are. Inputs of one program share its ids.
+    /// The program that recorded it, and the number of programs. Inputs of one program share its ids.
     pub program: usize,
     pub programs: usize,
-    /// Added to a time in nanoseconds: sessions after the first start where the one before ended.
+    /// The offset of times in nanoseconds: a session starts where the one before ended.
     pub shift_ns: i64,
-    /// The session's first event lies here; times before it are held.
+    /// The time of the session's first event; earlier times are held.
     pub start_ns: Nanos,
     pub last_ns: Nanos,
     pub dropped: Option<u32>,
     pub since_drop_counter: u64,
-    /// When the drop counter was told last.
+    /// The time of the last drop counter.
     pub drop_counter_ns: Nanos,
-    /// Where metadata or a `core_id` at time 0 stands since the last timed record: a sign of a restart.
+    /// The offset of metadata or of a `core_id` at time 0 since the last timed record: a sign of a restart.
     pub restart_sign: Option<u64>,
     pub timed_before: bool,
     /// Bad frames since the last event.
     pub gap: Option<LossNote>,
     pub joiner: FragmentJoiner,
-    /// In the superset.
+    /// For the superset.
     pub restorer: Option<Restorer>,
     pub carry: Carry,
 }
@@ -51,13 +51,13 @@ pub struct Input {
 pub struct CoreState {
     pub clock: CoreClock,
     pub running: Option<TaskId>,
-    /// What the last event did to a task.
+    /// How the last event changed a task.
     pub touched: Touched,
     /// The last tick that was converted, and its time.
     pub converted: (u64, Nanos),
 }
 
-/// What the last event of a core did to a task, by the target's id.
+/// How the last event of a core changed a task, by the target's id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Touched {
     #[default]
@@ -66,8 +66,8 @@ pub enum Touched {
     Prioritised(u32),
 }
 
-impl Input {
-    pub fn new(index: usize, inputs: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> Input {
+impl InputState {
+    pub fn new(index: usize, inputs: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> InputState {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
         let is_superset = facts.wire() == Wire::Superset;
@@ -75,7 +75,7 @@ impl Input {
             Some(core) => vec![core],
             None if is_superset => (0..facts.sync_cores.min(limit)).map(|core| CoreId(core as u16)).collect(),
             None => {
-                // A core_id that stands alone is more likely a damaged frame of another kind.
+                // A core_id that occurs only once is more likely a damaged frame of another kind.
                 let plausible = facts.cores.iter().filter(|core| {
                     core.core < limit
                         && (options.cores.is_some() || core.at_time_zero > 0 || core.records > 1 || core.first_offset == 0)
@@ -84,14 +84,14 @@ impl Input {
             }
         };
         let core = forced_core.unwrap_or_default();
-        // Events before the first core_id are those of core 0.
+        // Events before the first core_id are of core 0.
         if !cores.contains(&core) {
             cores.push(core);
         }
         cores.sort_unstable();
         let states = cores.last().map_or(1, |core| core.index() + 1);
         let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
-        Input {
+        InputState {
             forced_core,
             cores,
             core,
@@ -110,13 +110,12 @@ impl Input {
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),
-            restorer: is_superset.then(|| Restorer::new(syncs::judge(&facts.sync_points))),
+            restorer: is_superset.then(|| Restorer::new(sync_check::check(&facts.sync_points))),
             carry: Carry::default(),
         }
     }
 
-    /// How many events may have happened since the drop counter was told, by how many there were in the whole session. A burst
-    /// has more than the average, and a short time some anyhow.
+    /// An upper limit of the events since the last drop counter, from the average of the whole session, with a margin for bursts.
     pub fn events_at_most(&self, now: Nanos) -> u64 {
         const BURST: u128 = 64;
         let events: u64 = self.states.iter().map(|state| state.clock.count()).sum();
@@ -126,7 +125,7 @@ impl Input {
         u64::try_from(BURST * (average + BURST)).unwrap_or(u64::MAX)
     }
 
-    /// The place of its ids in the present session.
+    /// The index of its ids in the current session.
     #[inline]
     pub fn slot(&self) -> usize {
         self.session as usize * self.programs + self.program
@@ -137,35 +136,37 @@ impl Input {
         &mut self.states[index]
     }
 
-    /// The core that a `core_id` record stands for; `None` if it is not to be believed.
+    /// The core of a `core_id` record; `None` if it is not plausible.
     pub fn core_of(&self, core_id: u32) -> Option<CoreId> {
         let core = CoreId(u16::try_from(core_id).ok()?);
         self.forced_core.or_else(|| self.cores.binary_search(&core).is_ok().then_some(core))
     }
 
     /// The core of a record of the superset.
-    pub fn told_core(&self, core: u16) -> CoreId {
+    pub fn core_of_stored(&self, core: u16) -> CoreId {
         self.forced_core.unwrap_or_else(|| self.core_of(u32::from(core)).unwrap_or_default())
     }
 
-    /// Judges a time of the present core.
-    pub fn verdict(&self, at: At<'_>, ticks: u64, is_reset: bool) -> Verdict {
-        let Some(state) = self.states.get(self.core.index()) else { return Verdict::Take };
-        // Deltas only go forwards: what is ahead of those that follow was not put right by a sync.
+    /// Checks a time of the current core.
+    pub fn time_status(&self, at: RecordPlace<'_>, ticks: u64, is_reset: bool) -> TimeStatus {
+        let Some(state) = self.states.get(self.core.index()) else { return TimeStatus::AsRecorded };
+        // Deltas only go forwards, and the syncs have corrected times that are too late.
         if self.restorer.is_some() && state.clock.last.is_none_or(|last| last <= ticks) {
-            return Verdict::Take;
+            return TimeStatus::AsRecorded;
         }
-        let records = at.ahead.after(at.number);
+        let records = at.pending.after(at.number);
         let mut following = SameCore { records: records.clone(), core: self.core, input: self };
-        match state.clock.judge(ticks, following.clone(), is_reset) {
-            // More follows, but nothing of this core as far as can be seen: that this is its last time is not known.
-            Verdict::Outlier(_) if following.next().is_none() && records.count() >= LOOKAHEAD_RECORDS => Verdict::Take,
-            verdict => verdict,
+        match state.clock.check(ticks, following.clone(), is_reset) {
+            // More records follow, but none of this core within the lookahead: it is not known whether this is its last time.
+            TimeStatus::Outlier(_) if following.next().is_none() && records.count() >= LOOKAHEAD_RECORDS => {
+                TimeStatus::AsRecorded
+            }
+            status => status,
         }
     }
 
-    /// Whether times from `first` to `last`, all of the present core, would be taken as they are.
-    pub fn takes_all(&self, first: u64, last: u64) -> bool {
+    /// Whether times from `first` to `last`, all of the current core, need no correction.
+    pub fn accepts_all(&self, first: u64, last: u64) -> bool {
         let state = self.states.get(self.core.index());
         let follows = |state: &CoreState| {
             state.clock.last.is_some_and(|before| before <= first)
@@ -174,7 +175,7 @@ impl Input {
         state.is_some_and(follows) && self.nanos(last).is_some()
     }
 
-    /// The time of a tick of the present session. `None` beyond what a trace can hold.
+    /// The time of a tick of the current session. `None` beyond the range of a trace.
     pub fn nanos(&self, ticks: u64) -> Option<Nanos> {
         let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
         (time <= Nanos::MAX.0).then_some(Nanos(time))

@@ -1,102 +1,102 @@
-//! Levels of queues, as reported and as they must have been.
+//! Levels of queues: the reported and the real ones.
 //!
 //! Targets report `xQueueOverwrite` as an ordinary send of "level before + 1", so a mailbox (a queue of one item) that is
-//! overwritten seems to hold two. What comes next on that queue tells: after two items were really in, a receive leaves one and a
-//! send makes three; after an overwritten one, a receive leaves none and a send makes "two" again. Until then the level is withheld.
+//! overwritten appears to have two items. The next operation on the queue decides: if there were two items, a receive leaves one and a
+//! send makes three; after an overwrite, a receive leaves 0 and a send makes "two" again. Until then the level is withheld.
 
 use crate::model::Nanos;
 
-/// So many reports more for one view than for the other decide it. One alone may be damaged.
+/// The evidence that decides whether a queue is a mailbox. A single report may be damaged.
 const SURE: i8 = 2;
 
-/// What is known about the level of one queue.
+/// The level of one queue, and the evidence for its kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueLevel {
     last: Option<u32>,
-    /// When "two" was reported, while it is open whether it was.
-    doubtful_since: Option<Nanos>,
-    /// The same, before a gap: what came of it is lost, so what was reported stands.
+    /// The time of a report of "two" that is not decided.
+    undecided_since: Option<Nanos>,
+    /// The same, before a gap: it cannot be decided, so the reported level is used.
     before_gap: Option<Nanos>,
-    /// How many gaps this queue has seen.
+    /// The number of gaps at the last operation.
     gaps: u32,
-    /// How much speaks for a queue that holds several items (above 0) or for one that holds one (below), within [`SURE`].
+    /// The evidence for a queue of several items (above 0) or of one item (below 0), within [`SURE`].
     evidence: i8,
 }
 
-/// What an operation comes to.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
-    /// The level after the operation; `None` while it is open.
+pub struct LevelReport {
+    /// The level after the operation; `None` if it is not decided.
     pub level: Option<u32>,
-    /// The item replaced another one.
+    /// Whether the item replaced another one.
     pub is_overwrite: bool,
-    /// Before this operation: since then the level was two after all.
+    /// The level has been two since this time, up to this operation.
     pub two_since: Option<Nanos>,
-    /// How many reports were put right.
+    /// The number of corrected reports.
     pub repaired: u32,
 }
 
 impl QueueLevel {
-    /// A send was reported.
-    pub fn sent(&mut self, level: u32, time: Nanos) -> Judged {
+    /// Handles a reported send.
+    pub fn sent(&mut self, level: u32, time: Nanos) -> LevelReport {
         if level == 2 && self.evidence <= -SURE {
             self.last = Some(1);
-            return Judged { level: Some(1), is_overwrite: true, repaired: 1, ..Judged::default() };
+            return LevelReport { level: Some(1), is_overwrite: true, repaired: 1, ..LevelReport::default() };
         }
-        if level == 2 && self.doubtful_since.take_if(|_| self.last == Some(1)).is_some() {
-            self.speaks_for_one();
-            return Judged { level: Some(1), is_overwrite: true, repaired: 2, ..Judged::default() };
+        if level == 2 && self.undecided_since.take_if(|_| self.last == Some(1)).is_some() {
+            self.add_evidence_for_one();
+            return LevelReport { level: Some(1), is_overwrite: true, repaired: 2, ..LevelReport::default() };
         }
         if level == 2 && self.last == Some(1) && self.evidence < SURE {
-            self.doubtful_since = Some(time);
-            return Judged::default();
+            self.undecided_since = Some(time);
+            return LevelReport::default();
         }
         match level {
-            3.. => self.speaks_for_several(),
-            2 if self.last == Some(2) => self.speaks_for_one(),
+            3.. => self.add_evidence_for_several(),
+            2 if self.last == Some(2) => self.add_evidence_for_one(),
             _ => {}
         }
         self.last = Some(level);
-        Judged { level: Some(level), two_since: self.settle(), ..Judged::default() }
+        LevelReport { level: Some(level), two_since: self.settle(), ..LevelReport::default() }
     }
 
-    /// A receive was reported.
-    pub fn received(&mut self, level: u32) -> Judged {
+    /// Handles a reported receive.
+    pub fn received(&mut self, level: u32) -> LevelReport {
         let before = self.last.replace(level);
-        let mut judged = Judged { level: Some(level), ..Judged::default() };
+        let mut report = LevelReport { level: Some(level), ..LevelReport::default() };
         match level {
-            0 if self.doubtful_since.take().is_some() => {
-                self.speaks_for_one();
-                judged.repaired = 1;
+            0 if self.undecided_since.take().is_some() => {
+                self.add_evidence_for_one();
+                report.repaired = 1;
             }
             _ => {
                 match level {
-                    0 if before == Some(2) => self.speaks_for_one(),
+                    0 if before == Some(2) => self.add_evidence_for_one(),
                     0 => {}
-                    _ => self.speaks_for_several(),
+                    _ => self.add_evidence_for_several(),
                 }
-                judged.two_since = self.settle();
+                report.two_since = self.settle();
             }
         }
-        judged
+        report
     }
 
-    /// The level was told, or the queue emptied.
-    pub fn told(&mut self, level: u32) -> Option<Nanos> {
+    /// Handles a level that is known for certain, such as that of a queue that was emptied.
+    pub fn known(&mut self, level: u32) -> Option<Nanos> {
         if level >= 2 {
-            self.speaks_for_several();
+            self.add_evidence_for_several();
         }
         self.last = Some(level);
         self.settle()
     }
 
-    /// Nothing more comes, or something was lost: what was reported stands.
+    /// Ends the evidence, at the end or at a loss: the reported level is used.
     pub fn forget(&mut self) -> Option<Nanos> {
         self.last = None;
         self.settle()
     }
 
-    /// There were `gaps` gaps so far. Nothing is concluded across a new one.
+    /// Notes the number of gaps so far. No conclusion is drawn across a gap.
     #[inline]
     pub fn cross(&mut self, gaps: u32) {
         if self.gaps != gaps {
@@ -106,16 +106,16 @@ impl QueueLevel {
         }
     }
 
-    fn speaks_for_several(&mut self) {
+    fn add_evidence_for_several(&mut self) {
         self.evidence = (self.evidence + 1).min(SURE);
     }
 
-    fn speaks_for_one(&mut self) {
+    fn add_evidence_for_one(&mut self) {
         self.evidence = (self.evidence - 1).max(-SURE);
     }
 
     fn settle(&mut self) -> Option<Nanos> {
-        self.doubtful_since.take().or_else(|| self.before_gap.take())
+        self.undecided_since.take().or_else(|| self.before_gap.take())
     }
 }
 
@@ -124,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mailbox_is_told_by_the_receive_after_an_overwrite() {
+    fn a_mailbox_is_recognised_by_the_receive_after_an_overwrite() {
         let mut queue = QueueLevel::default();
         for _ in 0..2 {
             assert_eq!(queue.sent(1, Nanos(1)).level, Some(1));
-            assert_eq!(queue.sent(2, Nanos(2)), Judged::default());
-            assert_eq!(queue.received(0), Judged { level: Some(0), repaired: 1, ..Judged::default() });
+            assert_eq!(queue.sent(2, Nanos(2)), LevelReport::default());
+            assert_eq!(queue.received(0), LevelReport { level: Some(0), repaired: 1, ..LevelReport::default() });
         }
         assert_eq!(queue.sent(1, Nanos(3)).level, Some(1));
         let again = queue.sent(2, Nanos(4));
@@ -158,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn a_mailbox_is_told_by_a_second_overwrite() {
+    fn a_mailbox_is_recognised_by_a_second_overwrite() {
         let mut queue = QueueLevel::default();
         queue.sent(1, Nanos(1));
         queue.sent(2, Nanos(2));
-        let judged = queue.sent(2, Nanos(3));
-        assert_eq!((judged.level, judged.is_overwrite, judged.repaired, judged.two_since), (Some(1), true, 2, None));
+        let report = queue.sent(2, Nanos(3));
+        assert_eq!((report.level, report.is_overwrite, report.repaired, report.two_since), (Some(1), true, 2, None));
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         let mut queue = QueueLevel::default();
         queue.sent(1, Nanos(1));
         queue.sent(2, Nanos(2));
-        assert_eq!(queue.sent(3, Nanos(3)), Judged { level: Some(3), two_since: Some(Nanos(2)), ..Judged::default() });
+        assert_eq!(queue.sent(3, Nanos(3)), LevelReport { level: Some(3), two_since: Some(Nanos(2)), ..LevelReport::default() });
         queue.received(2);
         queue.received(1);
         assert_eq!(queue.sent(2, Nanos(4)).level, Some(2));
@@ -194,14 +194,14 @@ mod tests {
         queue.sent(2, Nanos(2));
         queue.cross(1);
         // The receive that left one is lost.
-        assert_eq!(queue.received(0), Judged { level: Some(0), two_since: Some(Nanos(2)), ..Judged::default() });
+        assert_eq!(queue.received(0), LevelReport { level: Some(0), two_since: Some(Nanos(2)), ..LevelReport::default() });
         queue.sent(1, Nanos(3));
         queue.sent(2, Nanos(4));
         assert_eq!(queue.received(1).two_since, Some(Nanos(4)));
     }
 
     #[test]
-    fn a_mailbox_that_holds_more_is_none() {
+    fn a_queue_of_several_items_is_not_a_mailbox() {
         let mut mailbox = QueueLevel::default();
         mailbox.sent(1, Nanos(1));
         mailbox.sent(2, Nanos(2));
@@ -212,18 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn emptying_a_doubtful_queue_leaves_it_open_what_it_is() {
+    fn emptying_a_queue_decides_nothing() {
         let mut mailbox = QueueLevel::default();
         mailbox.sent(1, Nanos(1));
         mailbox.sent(2, Nanos(2));
-        mailbox.told(0);
+        mailbox.known(0);
         mailbox.sent(1, Nanos(3));
         mailbox.sent(2, Nanos(4));
         assert_eq!(mailbox.received(0).repaired, 1);
     }
 
     #[test]
-    fn what_stays_open_stands_as_reported() {
+    fn undecided_levels_are_as_reported() {
         let mut queue = QueueLevel::default();
         queue.sent(1, Nanos(1));
         queue.sent(2, Nanos(2));

@@ -1,11 +1,11 @@
 //! Records in file order → events of the common model.
 //!
-//! Here is everything that has a memory: the present core and its running task, the clock and its sessions, the drop counter, and
-//! the repair of known faults of target libraries. One [`Resolver`] serves all inputs of a recording, because tasks and queues are
-//! the same on all cores; each input has its own clock.
+//! All state is here: the current core and its running task, the clock and its sessions, the drop counter, and the repair of known
+//! faults of target libraries. One [`Resolver`] handles all inputs of a recording, because tasks and queues are the same on all cores;
+//! each input has its own clock.
 //!
-//! A time stamp is judged by what follows, so the last [`LOOKAHEAD_RECORDS`] records are always held back until more have come.
-//! How the input is cut into parts has no influence on the result.
+//! A time stamp is checked against those after it, so the last [`LOOKAHEAD_RECORDS`] records are held back until more have come. The
+//! events do not depend on the cuts.
 
 mod clock;
 mod events;
@@ -16,7 +16,7 @@ mod losses;
 mod mailbox;
 mod names;
 mod restore;
-mod syncs;
+mod sync_check;
 mod view;
 
 use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
@@ -25,20 +25,20 @@ use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, 
 use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::ScanFacts;
-use clock::{LOOKAHEAD_RECORDS, Verdict};
-use held::{Ahead, At, Carry, Chunk, add_gap, enter_part, merge_gaps};
+use clock::{LOOKAHEAD_RECORDS, TimeStatus};
+use held::{Carry, Chunk, PendingRecords, RecordPlace, add_gap, enter_part, merge_gaps};
 use ids::Ids;
-use input::{CoreState, Input, Touched};
+use input::{CoreState, InputState, Touched};
 use mailbox::QueueLevel;
 use names::{Fact, Names, Subject};
 
-/// Time between the last event before a reset and the first one after it: how long the reset took is unknown.
+/// The time drawn between the last event before a reset and the first one after it. The real duration is unknown.
 const RESET_GAP_NS: u64 = 1_000;
 
-/// How many resets are believed. Damage can look like one.
+/// The limit of resets. Damage can look like a reset.
 const SESSIONS_LIMIT: u32 = 1 << 12;
 
-/// The viewer knows 1024 CPUs.
+/// The viewer supports 1024 CPUs.
 const CORES_LIMIT: u32 = 1 << 10;
 
 /// A drop counter sent again after fewer events than this, with nothing dropped, is a fault of the target.
@@ -47,28 +47,28 @@ const DROP_COUNTER_EVERY: u64 = 2;
 /// Turns records into events.
 pub(crate) struct Resolver {
     names: Names,
-    inputs: Vec<Input>,
-    /// Where the present session starts in each input.
+    inputs: Vec<InputState>,
+    /// Where the current session starts in each input.
     starts: Vec<u64>,
-    /// By session, and within it by program: see [`Input::slot`].
+    /// By session, and within it by program: see [`InputState::slot`].
     sessions: Vec<Session>,
     facts: Facts,
 }
 
-/// What the target's ids mean in one session.
+/// The target's ids in one session.
 #[derive(Default)]
 struct Session {
     ids: Ids,
-    /// By [`ObjectId`], as far as needed. Those of other sessions stay untouched.
+    /// By [`ObjectId`], as far as needed. Those of other sessions are unused.
     levels: Vec<QueueLevel>,
-    /// How many gaps there were.
+    /// The number of gaps so far.
     gaps: u32,
-    /// Tasks that were deleted: their id may come again, with another task.
+    /// Tasks that were deleted: another task may get the same id.
     deleted: rustc_hash::FxHashSet<u32>,
 }
 
 impl Session {
-    /// What is known about the level of a queue.
+    /// The known level of a queue.
     #[inline]
     fn level(&mut self, object: ObjectId) -> &mut QueueLevel {
         let index = object.index();
@@ -94,23 +94,23 @@ impl Resolver {
             }
         }
         let starts = vec![0; facts.len()];
-        let inputs: Vec<Input> = facts
+        let inputs: Vec<InputState> = facts
             .iter()
             .zip(options)
             .enumerate()
-            .map(|(index, (facts, options))| Input::new(index, starts.len(), facts, options, &names))
+            .map(|(index, (facts, options))| InputState::new(index, starts.len(), facts, options, &names))
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
         let clock = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts)) {
             (Some(rate), _) => (rate, "given by an option"),
-            (None, Some(rate)) => (rate, "told by the capture"),
-            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not tell"),
+            (None, Some(rate)) => (rate, "recorded in the capture"),
+            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not record it"),
         };
         let system = match mode {
             Mode::FreeRtos => "FreeRTOS",
             Mode::BareMetal => "bare metal",
         };
-        // A plain recording that starts says so with a `core_id` at time 0; rings and cut captures have none.
+        // The start of a plain recording has a `core_id` at time 0; rings and cut captures have none.
         let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some()) || !facts.iter().any(starts_plainly);
         let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
@@ -136,11 +136,11 @@ impl Resolve for Resolver {
     type Records = Records;
 
     fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
-        self.take_part(input, records, false, out);
+        self.resolve_part(input, records, false, out);
     }
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        self.take_part(input, &mut Records::default(), true, out);
+        self.resolve_part(input, &mut Records::default(), true, out);
         self.end_input(input, out);
     }
 
@@ -154,8 +154,8 @@ impl Resolve for Resolver {
 }
 
 impl Resolver {
-    /// Resolves what was held back and the next part, but for the records that must wait for more.
-    fn take_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+    /// Resolves the records held back and the next part, except the records that must wait for more.
+    fn resolve_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let mut gaps = enter_part(records, &mut input.joiner, out.ledger);
         if let Some(restorer) = &mut input.restorer {
@@ -163,17 +163,17 @@ impl Resolver {
         }
         let records = &*records;
         let carry = std::mem::take(&mut input.carry);
-        let ahead = Ahead { held: &carry.records.frames, fresh: &records.frames };
-        let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, ahead };
-        let fresh = Chunk { records, gaps: &gaps, before: ahead.held.len(), ahead };
-        let total = ahead.held.len() + ahead.fresh.len();
+        let pending = PendingRecords { held: &carry.records.frames, fresh: &records.frames };
+        let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, pending };
+        let fresh = Chunk { records, gaps: &gaps, before: pending.held.len(), pending };
+        let total = pending.held.len() + pending.fresh.len();
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
-        let ready_held = ready.min(ahead.held.len());
+        let ready_held = ready.min(pending.held.len());
         let ready_fresh = ready - ready_held;
         self.run(index, held, 0..ready_held, out);
-        if ready_held == ahead.held.len() {
+        if ready_held == pending.held.len() {
             self.note_gaps(index, held, ready_held, usize::MAX);
-            if records.ordered.is_some_and(|(first, last)| self.inputs[index].takes_all(first, last)) {
+            if records.ordered.is_some_and(|(first, last)| self.inputs[index].accepts_all(first, last)) {
                 self.run_ordered(index, fresh, 0..ready_fresh, out);
             } else {
                 self.run(index, fresh, 0..ready_fresh, out);
@@ -183,9 +183,9 @@ impl Resolver {
             self.note_gaps(index, fresh, ready_fresh, usize::MAX);
             return;
         }
-        // Keep the rest, as if it were the start of the next part.
+        // The rest is resolved with the next part.
         let mut kept = Carry::default();
-        if ready_held < ahead.held.len() {
+        if ready_held < pending.held.len() {
             kept.add(held, ready_held);
         }
         kept.add(fresh, ready_fresh);
@@ -204,7 +204,7 @@ impl Resolver {
                     continue;
                 }
                 let input = &mut self.inputs[index];
-                input.core = input.told_core(stored.core);
+                input.core = input.core_of_stored(stored.core);
             }
             match stored.record.ts() {
                 Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => {
@@ -221,8 +221,8 @@ impl Resolver {
         }
     }
 
-    /// Like [`Resolver::run`], for a chunk whose times need no judging: they never decrease, neither in it nor after what came
-    /// before, and none overflows.
+    /// Like [`Resolver::run`], for a chunk whose times need no checks: they never decrease, neither in it nor from the time before,
+    /// and none overflows.
     fn run_ordered(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
         let frames = chunk.records.frames.get(range.clone()).unwrap_or(&[]);
         for (number, stored) in range.zip(frames) {
@@ -237,13 +237,13 @@ impl Resolver {
             let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
             input.last_ns = time;
             let state = input.state();
-            state.clock.take(ticks);
+            state.clock.advance(ticks);
             state.converted = (ticks, time);
             self.event(at, chunk.records, &stored.record, time, out);
         }
     }
 
-    /// Remembers the gaps of a chunk that lie before the records `from..to`, for the next event.
+    /// Notes the gaps of a chunk before the records `from..to`, for the next event.
     #[inline]
     fn note_gaps(&mut self, index: usize, chunk: Chunk<'_>, from: usize, to: usize) {
         if chunk.gaps.last().is_none_or(|last| last.0 < from) {
@@ -255,19 +255,26 @@ impl Resolver {
         }
     }
 
-    /// A time for a record, in nanoseconds. May start a session.
+    /// The time of a record, in nanoseconds. May start a session.
     #[inline]
-    fn time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, next: Option<u64>, out: &mut Resolved<'_>) -> Nanos {
+    fn time(
+        &mut self,
+        at: RecordPlace<'_>,
+        record: &Record<TextRef>,
+        ticks: u64,
+        next: Option<u64>,
+        out: &mut Resolved<'_>,
+    ) -> Nanos {
         let input = &mut self.inputs[at.index];
         let state = input.state();
         if state.clock.fits(ticks, next) {
             if ticks == state.converted.0 {
-                state.clock.take(ticks);
+                state.clock.advance(ticks);
                 return state.converted.1;
             }
             if let Some(time) = input.nanos(ticks) {
                 let state = input.state();
-                state.clock.take(ticks);
+                state.clock.advance(ticks);
                 state.converted = (ticks, time);
                 input.last_ns = input.last_ns.max(time);
                 return time;
@@ -277,20 +284,20 @@ impl Resolver {
     }
 
     #[cold]
-    fn judged_time(&mut self, at: At<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
+    fn judged_time(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
-        let ticks = match input.verdict(at, ticks, sign.is_some()) {
-            Verdict::Take => ticks,
-            Verdict::Clamp => {
+        let ticks = match input.time_status(at, ticks, sign.is_some()) {
+            TimeStatus::AsRecorded => ticks,
+            TimeStatus::Clamp => {
                 out.ledger.enter(losses::TIME_CLAMPED, at.offset, 0);
                 input.state().clock.last.unwrap_or(ticks)
             }
-            Verdict::Outlier(instead) => {
+            TimeStatus::Outlier(instead) => {
                 out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0);
                 instead
             }
-            Verdict::Restart => {
+            TimeStatus::Restart => {
                 if input.session + 1 < SESSIONS_LIMIT {
                     self.restart(at.index, sign.unwrap_or(at.offset), ticks, out);
                     ticks
@@ -305,13 +312,13 @@ impl Resolver {
             out.ledger.enter(losses::TIME_OVERFLOW, at.offset, 0);
             input.state().converted.1
         });
-        // An overflowing tick must not hold up those that follow.
+        // An overflowing tick must not affect those after it.
         let fits = input.nanos(ticks).is_some();
         let state = input.state();
         let time = time.max(state.converted.1);
         state.converted.1 = time;
         if fits {
-            state.clock.take(ticks);
+            state.clock.advance(ticks);
             state.converted.0 = ticks;
         }
         input.last_ns = input.last_ns.max(time);
@@ -323,7 +330,7 @@ impl Resolver {
         self.forget_levels(index, out);
         out.ledger.enter(losses::SESSION_RESTART, offset, 0);
         let input = &mut self.inputs[index];
-        // The reset says it.
+        // The reset implies it.
         input.gap = input.gap.filter(|gap| gap.kind != losses::RECORDING_RESTARTED);
         input.session += 1;
         self.facts.sessions = self.facts.sessions.max(input.session + 1);
@@ -331,7 +338,7 @@ impl Resolver {
         if self.sessions.len() <= input.slot() {
             self.sessions.resize_with((input.session as usize + 1) * programs, Session::default);
         }
-        // Sessions that all inputs have left will not be asked again.
+        // Sessions that all inputs have left are not used any more.
         let oldest = self.inputs.iter().map(|input| input.session).min().unwrap_or(0);
         let left = oldest.checked_sub(1).map(|left| left as usize * programs);
         let left = left.and_then(|left| self.sessions.get_mut(left..left + programs));
@@ -357,7 +364,7 @@ impl Resolver {
     fn end_input(&mut self, index: usize, out: &mut Resolved<'_>) {
         self.forget_levels(index, out);
         let Some(input) = self.inputs.get_mut(index) else { return };
-        // A frame of which only fragments came.
+        // A frame of which there are only fragments.
         if let Some(gap) = input.gap.take() {
             push_gap(gap, input.last_ns, input.core, out);
         }
@@ -370,9 +377,9 @@ fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
     out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
 }
 
-/// The records that follow.
-fn records_after(at: At<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
-    at.ahead.after(at.number).map(|stored| &stored.record)
+/// The records after a place.
+fn records_after(at: RecordPlace<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
+    at.pending.after(at.number).map(|stored| &stored.record)
 }
 
 /// Whether the drop counter starts again with this record or soon after it: a sign of a reset.

@@ -1,7 +1,7 @@
-//! Metadata by subject: names, kinds and the tick rate, as told anywhere in the capture.
+//! Metadata by subject: names, kinds and the tick rate, from anywhere in the capture.
 //!
-//! Metadata holds for the whole session that it stands in, also for events before it. After a reset another firmware may run,
-//! with other names for the same ids: a session uses what was told first after its start, else what was told last before it.
+//! Metadata is valid for its whole session, also for events before it. After a reset another firmware may run, with other names for the
+//! same ids: a session uses the first fact after its start, else the last one before it.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::model::{Ledger, ObjectKind, Rate, TextRef};
 
 use super::super::record::{QueueKind, Record, SyncFields};
 use super::super::scan::ScanFacts;
-use super::{losses, syncs};
+use super::{losses, sync_check};
 
-/// What a metadata record is about.
+/// The subject of a metadata record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     Resolution,
@@ -32,7 +32,7 @@ pub enum Subject {
     TaskValueMarker { task: u32, marker: u32 },
 }
 
-/// What it says.
+/// The fact in a metadata record.
 #[derive(Clone, Debug)]
 pub enum Fact {
     Name(Arc<str>),
@@ -50,23 +50,23 @@ impl Fact {
 /// All metadata of a recording.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// By input; of each subject what it was told, and where, in file order.
+    /// By input and subject: the facts and their offsets, in file order.
     inputs: Vec<FxHashMap<Subject, Vec<(u64, Fact)>>>,
-    are_own: bool,
+    are_separate: bool,
 }
 
 impl Names {
-    /// No metadata yet. `are_own`: the inputs are of different programs, so what one tells says nothing of the ids of another.
-    pub fn new(are_own: bool) -> Names {
-        Names { inputs: Vec::new(), are_own }
+    /// Without metadata. `are_separate`: the inputs were recorded by different programs, whose ids are not related.
+    pub fn new(are_separate: bool) -> Names {
+        Names { inputs: Vec::new(), are_separate }
     }
 
-    /// Takes the metadata of the next input. `core` is the core of everything before the first `core_id`.
+    /// Adds the metadata of the next input. `core` is the core of everything before the first `core_id`.
     pub fn add_input(&mut self, facts: &ScanFacts, core: u32, ledger: &mut Ledger) {
-        let mut told: FxHashMap<Subject, Vec<(u64, Fact)>> = FxHashMap::default();
+        let mut known: FxHashMap<Subject, Vec<(u64, Fact)>> = FxHashMap::default();
         // A clock that the syncs around it contradict would scale all times.
         let odd_clocks: Vec<u64> =
-            syncs::judge(&facts.sync_points).iter().filter(|one| one.odd_clock).map(|one| one.offset).collect();
+            sync_check::check(&facts.sync_points).iter().filter(|one| one.odd_clock).map(|one| one.offset).collect();
         for entry in &facts.metadata {
             if matches!(entry.record, Record::Sync { .. }) && odd_clocks.contains(&entry.offset) {
                 ledger.enter(losses::CONFLICTING_RESOLUTION, entry.offset, 0);
@@ -83,7 +83,7 @@ impl Names {
                 Fact::Name(name)
             };
             let (subject, fact) = match entry.record {
-                Record::TsResolutionNs { .. } | Record::Sync { .. } => match told_rate(facts, &entry.record) {
+                Record::TsResolutionNs { .. } | Record::Sync { .. } => match recorded_rate(facts, &entry.record) {
                     Some(rate) => (Subject::Resolution, Fact::Rate(rate)),
                     None => {
                         ledger.enter(losses::ZERO_RESOLUTION, entry.offset, 0);
@@ -112,29 +112,30 @@ impl Names {
                 }
                 _ => continue,
             };
-            told.entry(subject).or_default().push((entry.offset, fact));
+            known.entry(subject).or_default().push((entry.offset, fact));
         }
-        let resolutions = told.get(&Subject::Resolution).map_or(&[][..], Vec::as_slice);
-        // Each core tells it: only another value is a contradiction.
+        let resolutions = known.get(&Subject::Resolution).map_or(&[][..], Vec::as_slice);
+        // Each core records it: only a different value is a contradiction.
         if let Some([_, (offset, _)]) = resolutions.windows(2).find(|pair| !pair[0].1.is_same_rate(&pair[1].1)) {
             ledger.enter(losses::CONFLICTING_RESOLUTION, *offset, 0);
         }
-        self.inputs.push(told);
+        self.inputs.push(known);
     }
 
-    /// What is told of `subject` in the session that starts at `starts[i]` in input `i`. Input `own` is asked first.
+    /// The fact of `subject` in the session that starts at `starts[i]` in input `i`. Input `own` is searched first.
     pub fn fact(&self, subject: Subject, own: usize, starts: &[u64]) -> Option<&Fact> {
-        let others = (0..self.inputs.len()).filter(|&input| input != own && (!self.are_own || subject == Subject::Resolution));
+        let others =
+            (0..self.inputs.len()).filter(|&input| input != own && (!self.are_separate || subject == Subject::Resolution));
         std::iter::once(own).chain(others).find_map(|input| {
-            let told = self.inputs.get(input)?.get(&subject)?;
+            let facts = self.inputs.get(input)?.get(&subject)?;
             let start = starts.get(input).copied().unwrap_or(0);
-            // In file order: what was told first after the start, else last before it.
-            let first = told.partition_point(|(offset, _)| *offset < start);
-            told.get(first).or(told.last()).map(|(_, fact)| fact)
+            // In file order: the first fact after the start, else the last one before it.
+            let first = facts.partition_point(|(offset, _)| *offset < start);
+            facts.get(first).or(facts.last()).map(|(_, fact)| fact)
         })
     }
 
-    /// The name told of `subject`.
+    /// The name of `subject`.
     pub fn name(&self, subject: Subject, own: usize, starts: &[u64]) -> Option<Arc<str>> {
         match self.fact(subject, own, starts)? {
             Fact::Name(name) => Some(name.clone()),
@@ -143,8 +144,8 @@ impl Names {
     }
 }
 
-/// The length of a tick, if a record tells one that can be.
-fn told_rate(facts: &ScanFacts, record: &Record<TextRef>) -> Option<Rate> {
+/// The length of a tick in a record, if it is valid.
+fn recorded_rate(facts: &ScanFacts, record: &Record<TextRef>) -> Option<Rate> {
     match record {
         Record::TsResolutionNs { ns_per_ts } => Rate::from_ns_per_tick(*ns_per_ts),
         Record::Sync { fields } => SyncFields::read(facts.bytes(*fields)).ok()?.rate(),

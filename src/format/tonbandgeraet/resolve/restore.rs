@@ -1,18 +1,17 @@
-//! The superset: from delta time stamps to absolute ones, and from the numbers of frames to what was lost.
+//! The superset: from delta time stamps to absolute ones, and from the numbers of frames to losses.
 //!
-//! A delta counts from the event before it, so this is done in file order, and before anything judges times. After a loss the
-//! deltas of the lost frames are missing: the events up to the next sync then get the earliest time that they can have, and are
-//! counted as uncertain.
+//! A delta counts from the event before it, so this is done in file order, before times are checked. After a loss, the deltas of the lost
+//! frames are missing: the events up to the next sync then get their earliest possible time, and are counted as uncertain.
 
 use crate::model::{Ledger, LossNote};
 
 use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
 use super::super::record::{Record, SyncFields};
-use super::super::sync::{Delta, DeltaLayout, flags};
+use super::super::sync_frame::{Delta, DeltaLayout, flags};
 use super::losses;
-use super::syncs::Judgement;
+use super::sync_check::SyncCheck;
 
-/// A sync whose number is at most so much too low only says that more frames were thought lost than were.
+/// If the number of a sync is too low by at most this, more frames were counted as lost than were lost.
 const MISCOUNT: u32 = 64;
 
 /// Restores the times of one input.
@@ -20,10 +19,10 @@ const MISCOUNT: u32 = 64;
 pub struct Restorer {
     /// `None` before the first sync.
     sequence: Option<Sequence>,
-    /// With a buffer for each core: those whose sequence has begun.
+    /// The cores whose sequence has begun, if each core has a buffer.
     begun: Vec<u32>,
-    /// What is to be thought of each sync, in file order, and how many of them have passed.
-    judged: Vec<Judgement>,
+    /// The result of the check of each sync, in file order, and the number of those passed.
+    checks: Vec<SyncCheck>,
     passed: usize,
 }
 
@@ -37,42 +36,42 @@ struct Sequence {
     ticks: u64,
     /// The number of the next frame.
     number: u32,
-    /// What the target had dropped at the last sync.
+    /// The count of dropped events at the last sync.
     dropped: u32,
-    /// Frames are missing since the last sync.
+    /// Whether frames are missing since the last sync.
     is_uncertain: bool,
-    /// Frames that could not be read since the last one that could.
+    /// The number of unreadable frames since the last readable one.
     unread: u32,
     /// The recording has ended.
     has_stopped: bool,
-    /// No event before the next sync is later than this.
+    /// The latest possible time of events before the next sync.
     until: u64,
-    /// No more frames are missing before the next sync than this.
+    /// The largest number of frames that may be missing before the next sync.
     may_be_missing: u32,
-    /// The number of the last sync is not known.
+    /// Whether the number of the last sync is unknown.
     is_uncounted: bool,
 }
 
 impl Restorer {
-    pub fn new(judged: Vec<Judgement>) -> Restorer {
-        Restorer { judged, ..Restorer::default() }
+    pub fn new(checks: Vec<SyncCheck>) -> Restorer {
+        Restorer { checks, ..Restorer::default() }
     }
 
-    /// What is to be thought of the sync at an offset in the input.
-    fn judgement(&mut self, offset: u64) -> Judgement {
-        while let Some(next) = self.judged.get(self.passed).filter(|next| next.offset <= offset) {
+    /// The result of the check of the sync at an offset in the input.
+    fn check_of(&mut self, offset: u64) -> SyncCheck {
+        while let Some(next) = self.checks.get(self.passed).filter(|next| next.offset <= offset) {
             self.passed += 1;
             if next.offset == offset {
                 return *next;
             }
         }
-        Judgement::none(offset)
+        SyncCheck::none(offset)
     }
 
-    /// Makes the times of a part absolute. Parts come in file order. What is found lost is entered into the ledger and given as gaps,
-    /// each with the number of the record that it stands before, in order.
+    /// Makes the times of a part absolute. Parts come in file order. Losses are entered in the ledger and returned as gaps, in order,
+    /// each with the number of the record after it.
     pub fn restore(&mut self, records: &mut Records, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
-        let mut found = Found { base: records.base, gaps: Vec::new(), ledger };
+        let mut findings = Findings { base: records.base, gaps: Vec::new(), ledger };
         if records.edges.head_ends
             && let Some(sequence) = &mut self.sequence
         {
@@ -82,26 +81,26 @@ impl Restorer {
         let mut order = Order::default();
         for (index, stored) in records.frames.iter_mut().enumerate() {
             while let Some(frame) = bad.next_if(|bad| bad.index as usize <= index) {
-                self.skip(frame, index, &mut found);
+                self.skip(frame, index, &mut findings);
             }
             let text = stored.record.text().and_then(|text| {
                 let start = text.start as usize;
                 records.text.get(start..start.saturating_add(text.len as usize))
             });
-            self.record(index, stored, text.unwrap_or(&[]), &mut found);
+            self.record(index, stored, text.unwrap_or(&[]), &mut findings);
             order.note(stored);
         }
         for frame in bad {
-            self.skip(frame, records.frames.len(), &mut found);
+            self.skip(frame, records.frames.len(), &mut findings);
         }
         records.ordered = order.range();
-        found.gaps
+        findings.gaps
     }
 
-    fn record(&mut self, index: usize, stored: &mut Stored, text: &[u8], found: &mut Found<'_>) {
+    fn record(&mut self, index: usize, stored: &mut Stored, text: &[u8], findings: &mut Findings<'_>) {
         if let Record::Sync { .. } = stored.record {
             if let Ok(sync) = SyncFields::read(text) {
-                self.sync(&sync, index, stored.offset, found);
+                self.sync(&sync, index, stored.offset, findings);
                 stored.core = self.sequence.as_ref().map_or(0, |sequence| sequence.core);
             }
             return;
@@ -109,36 +108,36 @@ impl Restorer {
         let Some(sequence) = &mut self.sequence else {
             if stored.stamp == Stamp::Delta {
                 stored.stamp = Stamp::Unknown;
-                found.loss(losses::BEFORE_FIRST_SYNC, index, stored.offset, 1);
+                findings.loss(losses::BEFORE_FIRST_SYNC, index, stored.offset, 1);
             }
             return;
         };
         stored.core = sequence.core;
         let time = stored.record.ts();
         if let (Stamp::Delta, Some(wire)) = (stored.stamp, time) {
-            let delta = sequence.delta(u32::try_from(wire).unwrap_or(u32::MAX), index, stored.offset, found);
+            let delta = sequence.delta(u32::try_from(wire).unwrap_or(u32::MAX), index, stored.offset, findings);
             stored.record.set_ts(sequence.ticks);
             stored.stamp = Stamp::Absolute;
             stored.core = match u16::try_from(delta.core) {
                 Ok(core) if delta.core < sequence.cores => core,
                 _ => {
-                    found.repair(losses::IMPLAUSIBLE_CORE, stored.offset);
+                    findings.repair(losses::IMPLAUSIBLE_CORE, stored.offset);
                     sequence.core
                 }
             };
             if sequence.is_uncertain {
-                found.repair(losses::TIME_UNCERTAIN, stored.offset);
+                findings.repair(losses::TIME_UNCERTAIN, stored.offset);
             }
             return;
         }
         if let Record::CoreId { core_id, .. } = stored.record {
             sequence.core = u16::try_from(core_id).unwrap_or(sequence.core);
         } else if let Some(ticks) = time {
-            // Behind the clock, or beyond the next sync: a damaged frame that looks like one with an absolute time.
+            // Before the last time, or after the next sync: a damaged frame that looks like one with an absolute time.
             if (sequence.ticks..=sequence.until).contains(&ticks) {
                 sequence.ticks = ticks;
             } else {
-                found.repair(losses::TIME_OUTLIER, stored.offset);
+                findings.repair(losses::TIME_OUTLIER, stored.offset);
                 stored.record.set_ts(sequence.ticks);
             }
         }
@@ -147,49 +146,49 @@ impl Restorer {
         }
     }
 
-    /// A frame that became no record.
-    fn skip(&mut self, bad: &Bad, index: usize, found: &mut Found<'_>) {
+    /// Accounts for a frame that is not a record.
+    fn skip(&mut self, bad: &Bad, index: usize, findings: &mut Findings<'_>) {
         let Some(sequence) = &mut self.sequence else { return };
         match bad.reason {
             BadFrame::Empty => {}
-            // A sound frame of a later version: its number and its time count.
-            BadFrame::UnknownEvent if bad.delta != 0 => drop(sequence.delta(bad.delta, index, bad.offset, found)),
+            // A valid frame of a later version: its number and its time are used.
+            BadFrame::UnknownEvent if bad.delta != 0 => drop(sequence.delta(bad.delta, index, bad.offset, findings)),
             BadFrame::UnknownEvent => sequence.number = sequence.number.wrapping_add(1),
             _ => sequence.unread = sequence.unread.saturating_add(bad.frames),
         }
     }
 
-    fn sync(&mut self, sync: &SyncFields, index: usize, offset: u32, found: &mut Found<'_>) {
-        let judgement = self.judgement(found.base + u64::from(offset));
+    fn sync(&mut self, sync: &SyncFields, index: usize, offset: u32, findings: &mut Findings<'_>) {
+        let check = self.check_of(findings.base + u64::from(offset));
         let mut sync = *sync;
         let mut is_uncounted = false;
-        if judgement.odd_time {
-            found.repair(losses::TIME_OUTLIER, offset);
-            sync.ts = self.sequence.as_ref().map_or(judgement.until, |sequence| sequence.ticks.min(judgement.until));
+        if check.odd_time {
+            findings.repair(losses::TIME_OUTLIER, offset);
+            sync.ts = self.sequence.as_ref().map_or(check.until, |sequence| sequence.ticks.min(check.until));
         }
-        if judgement.odd_number {
-            found.repair(losses::FRAME_NUMBER_OUTLIER, offset);
+        if check.odd_number {
+            findings.repair(losses::FRAME_NUMBER_OUTLIER, offset);
             match &self.sequence {
                 Some(sequence) => sync.seq = sequence.number.wrapping_add(sequence.unread),
                 None => is_uncounted = true,
             }
         }
-        if let Some(sequence) = self.sequence.as_ref().filter(|_| judgement.odd_dropped) {
-            found.repair(losses::DROP_COUNTER_OUTLIER, offset);
+        if let Some(sequence) = self.sequence.as_ref().filter(|_| check.odd_dropped) {
+            findings.repair(losses::DROP_COUNTER_OUTLIER, offset);
             sync.dropped = sequence.dropped;
         }
-        if let Some(sequence) = self.sequence.as_ref().filter(|_| judgement.odd_cores) {
-            found.repair(losses::IMPLAUSIBLE_CORE, offset);
+        if let Some(sequence) = self.sequence.as_ref().filter(|_| check.odd_cores) {
+            findings.repair(losses::IMPLAUSIBLE_CORE, offset);
             (sync.cores, sync.core) = (sequence.cores, u32::from(sequence.core));
         }
         let sync = &sync;
         let begins_core = sync.is_snapshot() && !self.begun.contains(&sync.core);
         if let Some(before) = self.sequence.take() {
             if !sync.starts() {
-                before.check(sync, index, offset, found);
+                before.check(sync, index, offset, findings);
             } else if !begins_core {
                 self.begun.clear();
-                found.restart(index, offset);
+                findings.restart(index, offset);
             }
         }
         if sync.starts() {
@@ -205,27 +204,27 @@ impl Restorer {
             is_uncertain: false,
             unread: 0,
             has_stopped: sync.flags & flags::STOP != 0,
-            until: judgement.until,
-            may_be_missing: judgement.missing_at_most,
+            until: check.until,
+            may_be_missing: check.missing_at_most,
             is_uncounted,
         });
     }
 }
 
 impl Sequence {
-    /// Takes a delta time stamp: counts the frame, what is missing before it, and the time.
-    fn delta(&mut self, wire: u32, index: usize, offset: u32, found: &mut Found<'_>) -> Delta {
+    /// Adds a delta time stamp: counts the frame and those missing before it, and advances the time.
+    fn delta(&mut self, wire: u32, index: usize, offset: u32, findings: &mut Findings<'_>) -> Delta {
         let delta = self.layout.parts(wire);
         let mut missing = nearest(self.unread, delta.number.wrapping_sub(self.number) & 3);
         let lost = missing.saturating_sub(self.unread);
         if lost > self.may_be_missing {
-            // The syncs on both sides say that no frame is missing: the number is damaged, or that of the one before was.
-            found.repair(losses::FRAME_NUMBER_OUTLIER, offset);
+            // By the syncs on both sides no frame is missing: the number is damaged, or that of the one before was.
+            findings.repair(losses::FRAME_NUMBER_OUTLIER, offset);
             missing = self.unread;
         } else if missing > 0 {
             self.is_uncertain = true;
             self.may_be_missing -= lost;
-            found.lost_frames(lost, index, offset);
+            findings.lost_frames(lost, index, offset);
         }
         self.unread = 0;
         self.number = self.number.wrapping_add(missing).wrapping_add(1);
@@ -233,31 +232,31 @@ impl Sequence {
         if ticks <= self.until {
             self.ticks = ticks;
         } else {
-            // Beyond the next sync: the time before is the earliest that it can have.
-            found.repair(losses::TIME_OUTLIER, offset);
+            // After the next sync: the earliest possible time is used.
+            findings.repair(losses::TIME_OUTLIER, offset);
             self.is_uncertain = true;
         }
         delta
     }
 
-    /// Compares with what a sync of the same recording tells.
-    fn check(&self, sync: &SyncFields, index: usize, offset: u32, found: &mut Found<'_>) {
+    /// Compares the counts with those of a sync of the same recording.
+    fn check(&self, sync: &SyncFields, index: usize, offset: u32, findings: &mut Findings<'_>) {
         let missing = sync.seq.wrapping_sub(self.number);
         if missing <= u32::MAX / 2 {
             if !self.is_uncounted {
-                found.lost_frames(missing.saturating_sub(self.unread), index, offset);
+                findings.lost_frames(missing.saturating_sub(self.unread), index, offset);
             }
         } else if !self.is_uncounted && missing.wrapping_neg() > MISCOUNT {
-            // Of another recording, whose first frames are missing.
-            found.restart(index, offset);
-            found.lost_frames(sync.seq, index, offset);
+            // A sync of another recording, whose first frames are missing.
+            findings.restart(index, offset);
+            findings.lost_frames(sync.seq, index, offset);
             return;
         }
         let dropped = sync.dropped.wrapping_sub(self.dropped);
         if dropped > u32::MAX / 2 {
-            found.repair(losses::DROP_COUNTER_OUTLIER, offset);
+            findings.repair(losses::DROP_COUNTER_OUTLIER, offset);
         } else if dropped > 0 {
-            found.loss(losses::DROPPED_BY_TARGET, index, offset, u64::from(dropped));
+            findings.loss(losses::DROPPED_BY_TARGET, index, offset, u64::from(dropped));
         }
     }
 }
@@ -273,14 +272,14 @@ fn nearest(expected: u32, rest: u32) -> u32 {
     }
 }
 
-/// Where findings go.
-struct Found<'a> {
+/// The losses and repairs found in a part.
+struct Findings<'a> {
     base: u64,
     gaps: Vec<(usize, LossNote)>,
     ledger: &'a mut Ledger,
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     fn loss(&mut self, kind: crate::model::LossKind, index: usize, offset: u32, at_least_lost: u64) {
         let offset = self.base + u64::from(offset);
         self.ledger.enter(kind, offset, at_least_lost);

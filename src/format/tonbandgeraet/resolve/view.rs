@@ -1,4 +1,4 @@
-//! Records as `dump` lists them: as they are, in file order, without judging or repairing anything.
+//! Records as `dump` lists them: in file order, as recorded, without corrections.
 
 use crate::format::{FieldValue, RecordView};
 use crate::model::{Ledger, TextRef, Ticks};
@@ -50,7 +50,7 @@ impl Resolver {
             let offset = records.base + u64::from(first.offset);
             let (kind, lost) = (first.reason.loss_kind(), first.reason.at_least_lost());
             ledger.bad_frames(kind, offset, u64::from(first.len), u64::from(first.frames), lost);
-            // Of a run of empty frames each is shown.
+            // Each frame of a run of empty frames is listed.
             for frame in 0..u64::from(first.frames) {
                 let at = if first.frames > 1 { offset + frame } else { offset };
                 let raw = if first.frames > 1 { &[0][..] } else { records.bytes(first.raw) };
@@ -85,7 +85,7 @@ impl Resolver {
             None => record.list_fields(text.as_deref().unwrap_or(""), &mut fields),
         }
         if input.restorer.is_some() {
-            input.core = input.told_core(stored.core);
+            input.core = input.core_of_stored(stored.core);
         }
         let ticks = record.ts().filter(|_| stored.stamp == Stamp::Absolute);
         let of_a_core = ticks.is_some() || matches!(record, Record::IsrName { .. });

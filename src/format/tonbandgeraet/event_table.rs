@@ -1,7 +1,7 @@
 //! Generated from target/events.toml by `cargo xtask codegen`: do not edit.
 //!
 //! The table of events, for the macros of `record.rs`. A line is: the id, the format that has the event and who sends it, its
-//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` stands for text.
+//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` is text.
 
 /// Calls a macro with all events.
 macro_rules! event_table {
@@ -108,7 +108,7 @@ macro_rules! event_table {
 macro_rules! enum_table {
     ($enums:ident) => {
         $enums! {
-            #[doc = "What kind of queue a queue is. Semaphores and mutexes are queues to FreeRTOS."]
+            #[doc = "The kind of a queue. Semaphores and mutexes are queues in FreeRTOS."]
             QueueKind {
                 Queue queue = 0
                 CountingSemaphore counting_semaphore = 1
@@ -117,13 +117,13 @@ macro_rules! enum_table {
                 RecursiveMutex recursive_mutex = 4
                 QueueSet queue_set = 5
             }
-            #[doc = "What kind of stream buffer a stream buffer is."]
+            #[doc = "The kind of a stream buffer."]
             StreamKind {
                 StreamBuffer stream_buffer = 0
                 MessageBuffer message_buffer = 1
                 BatchingBuffer batching_buffer = 2
             }
-            #[doc = "Where a task stands, when a recording starts."]
+            #[doc = "The state of a task when a recording starts."]
             TaskState {
                 Running running = 0
                 Ready ready = 1

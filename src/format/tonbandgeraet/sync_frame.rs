@@ -1,19 +1,19 @@
-//! The superset's sync frame: all that is needed to decode what follows it, and the layout of the delta time stamps behind it.
+//! The superset's sync frame, which has all facts that are needed to decode the frames after it, and the layout of delta time stamps.
 
 use super::decode::BadFrame;
 use super::record::SyncFields;
 use crate::model::Rate;
 
-/// What its first field always is.
+/// The value of its first field.
 pub const MAGIC: u8 = 0x54;
 
-/// The version of the format that is understood here.
+/// The supported version of the format.
 pub const VERSION: u8 = 1;
 
 /// More cores than any target has.
 const CORES_LIMIT: u32 = 1 << 10;
 
-/// Bits of a delta time stamp that number the frame.
+/// The number of bits of a delta time stamp for the frame's number.
 const NUMBER_BITS: u32 = 2;
 
 /// Bits of [`SyncFields::flags`].
@@ -24,25 +24,25 @@ pub mod flags {
     pub const START: u8 = 0x02;
     /// The recording ends here.
     pub const STOP: u8 = 0x04;
-    /// Where the number of the backend stands.
+    /// The position of the backend's number.
     pub const BACKEND_SHIFT: u32 = 4;
     /// The backend that keeps a buffer for each core.
     pub const SNAPSHOT: u8 = 1;
 }
 
 impl SyncFields {
-    /// Whether bytes are a sync frame that can be understood.
+    /// Checks the fields of a sync frame.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why they are invalid or not supported.
     pub(super) fn check(bytes: &[u8]) -> Result<(), BadFrame> {
         let sync = SyncFields::read(bytes)?;
-        let is_understood = sync.magic == MAGIC && sync.version == VERSION;
+        let is_supported = sync.magic == MAGIC && sync.version == VERSION;
         let is_plausible = sync.core < sync.cores && sync.cores <= CORES_LIMIT;
-        if is_understood && is_plausible { Ok(()) } else { Err(BadFrame::UnknownSync) }
+        if is_supported && is_plausible { Ok(()) } else { Err(BadFrame::UnknownSync) }
     }
 
-    /// How long a tick is; `None` for a clock that cannot be.
+    /// The length of a tick; `None` for an invalid clock.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         Rate::from_ns_fraction(u64::from(self.clock_num), u64::from(self.clock_den))
@@ -51,7 +51,7 @@ impl SyncFields {
     /// Whether a recording starts here.
     #[must_use]
     pub fn starts(&self) -> bool {
-        // Its first frame has the number 0: with another one the flag is damage.
+        // The first frame of a recording has number 0: otherwise the flag is damaged.
         self.flags & flags::START != 0 && self.seq == 0
     }
 
@@ -61,14 +61,14 @@ impl SyncFields {
         self.flags >> flags::BACKEND_SHIFT & 3 == flags::SNAPSHOT
     }
 
-    /// How the delta time stamps that follow are laid out.
+    /// The layout of the delta time stamps after it.
     #[must_use]
     pub fn layout(&self) -> DeltaLayout {
         DeltaLayout::of_cores(self.cores)
     }
 }
 
-/// How a delta time stamp is put together: ticks since the event before, the core, and the lowest bits of the frame's number.
+/// The layout of a delta time stamp: ticks since the event before, the core, and the lowest bits of the frame's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeltaLayout {
     core_bits: u32,
@@ -92,7 +92,7 @@ impl DeltaLayout {
         DeltaLayout { core_bits: cores.max(1).next_power_of_two().trailing_zeros().min(16) }
     }
 
-    /// The longest time between two events that a delta can say, in ticks.
+    /// The longest time between two events that fits a delta, in ticks.
     #[must_use]
     pub fn max_ticks(self) -> u64 {
         u64::from((u32::MAX >> (NUMBER_BITS + self.core_bits)) - 1)
@@ -106,7 +106,7 @@ impl DeltaLayout {
         Delta { ticks: u64::from(value >> (NUMBER_BITS + self.core_bits)), core, number: value & 3 }
     }
 
-    /// The value of the wire; only the two lowest bits of the number are looked at. `None` if the parts do not fit.
+    /// The value of the wire; only the two lowest bits of the number are used. `None` if the parts do not fit.
     #[must_use]
     pub fn wire(self, delta: Delta) -> Option<u32> {
         if delta.ticks > self.max_ticks() || delta.core >> self.core_bits != 0 {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_syncs_that_are_understood_are_taken() {
+    fn only_supported_syncs_are_valid() {
         let sync =
             SyncFields { magic: MAGIC, version: VERSION, cores: 2, core: 1, clock_num: 125, clock_den: 21, ..Default::default() };
         let check = |sync: SyncFields| {
