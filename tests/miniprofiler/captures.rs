@@ -167,7 +167,7 @@ fn orphans() -> Vec<u8> {
     calls(&[(LEAF, 10, 2, 2), (LEAF, 13, 2, 2), (WORK, 20, 5, 1), (LEAF, 26, 2, 2), (MAIN, 5, 40, 0), (LEAF, 50, 1, 3)], 20)
 }
 
-/// Two tasks: neither of the calls that overlap lies within the other.
+/// Two tasks: calls that overlap without nesting.
 fn overlap() -> Vec<u8> {
     calls(&[(WORK, 10, 30, 0), (MAIN, 20, 40, 0), (LEAF, 65, 5, 0), (WORK, 62, 30, 0), (MAIN, 95, 2, 0)], 20)
 }

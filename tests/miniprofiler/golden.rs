@@ -1,4 +1,4 @@
-//! Captures under `testdata/miniprofiler`, and beside each the views that must come out of it.
+//! Captures under `testdata/miniprofiler`, and the expected views of each.
 
 use crate::captures;
 use crate::common::golden::Goldens;

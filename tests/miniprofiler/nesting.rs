@@ -1,16 +1,16 @@
-//! Slices of calls in hard cases: callers that come long after all that they called, equal times, time ranges, filters.
+//! Slices of calls in hard cases: callers that come long after the calls that they made, equal times, time ranges, filters.
 
 use traceconv::format::OptionValue;
 use traceconv::model::Nanos;
 use traceconv::pipeline::{Options, TimeBound};
 
 use crate::reader::Trace;
-use crate::run::{Cut, Random, Told, capture, options, shown, sorted, subject};
+use crate::run::{Cut, Random, TimedCall, capture, options, shown, sorted, subject};
 
 type Record = (u32, u32, u32, u16);
 
-fn told(records: &[Record]) -> Vec<Told> {
-    let of = |&(address, entry, duration, depth): &Record| Told {
+fn timed_calls(records: &[Record]) -> Vec<TimedCall> {
+    let of = |&(address, entry, duration, depth): &Record| TimedCall {
         begin_ns: u64::from(entry) * 1000,
         end_ns: u64::from(entry) * 1000 + u64::from(duration) * 1000,
         depth: i64::from(depth.cast_signed()),
@@ -25,11 +25,11 @@ fn convert(records: &[Record]) -> (Trace, Vec<(&'static str, u64)>) {
     (conversion.read(), ledger)
 }
 
-/// All is drawn, and on the track of the processor.
+/// Checks that all calls are drawn, on the track of the processor.
 fn check_nested(records: &[Record]) {
     let (trace, ledger) = convert(records);
     assert_eq!(ledger, []);
-    assert_eq!(sorted(shown(&trace)), told(records));
+    assert_eq!(sorted(shown(&trace)), timed_calls(records));
     assert_eq!(trace.slices.len(), records.len());
     assert!(trace.slices.iter().all(|slice| trace.path(slice.track) == "firmware/CPU"));
     let mut outer = trace.slices.iter().filter(|slice| slice.depth == 0);
@@ -110,7 +110,7 @@ fn random_trees_are_drawn_as_they_are() {
         let mut random = Random(seed);
         let mut records = Vec::new();
         let mut at = 0;
-        // From depth 1 on: nothing ever says that no caller comes.
+        // From depth 1 on: it is never known that no caller will come.
         for _ in 0..40 {
             tree(&mut random, &mut at, 1, &mut records);
         }
@@ -120,12 +120,12 @@ fn random_trees_are_drawn_as_they_are() {
         // Without the last one, too.
         let (trace, ledger) = convert(&rows);
         assert_eq!(ledger, []);
-        assert_eq!(sorted(shown(&trace)), told(&rows), "seed {seed}");
+        assert_eq!(sorted(shown(&trace)), timed_calls(&rows), "seed {seed}");
     }
 }
 
-/// The exits of some calls are interrupted before their records are written, so what interrupted them is told first, by up to three
-/// handlers that nest: it is drawn behind them, and they are around what they called.
+/// The exits of some calls are interrupted before their records are written, so up to three nested handlers that interrupted
+/// them are reported first: they are drawn after these calls, which are around the calls that they made.
 #[test]
 fn calls_whose_exits_are_interrupted_are_around_what_they_called() {
     let mut others = 0;
@@ -149,14 +149,14 @@ fn calls_whose_exits_are_interrupted_are_around_what_they_called() {
         wire.push((2, 0, at, 2));
         assert!(wire.windows(2).any(|pair| pair[0].1 + pair[0].2 > pair[1].1 + pair[1].2), "seed {seed}: none is late");
         let (trace, ledger) = convert(&wire);
-        assert_eq!(sorted(shown(&trace)), told(&wire), "seed {seed}");
-        // Of what waits for its caller longest, some may have been written already.
+        assert_eq!(sorted(shown(&trace)), timed_calls(&wire), "seed {seed}");
+        // The calls that have waited longest for their caller may have been written already.
         others += ledger.iter().map(|(_, count)| count).sum::<u64>();
     }
     assert!(others <= 4, "{others} calls are drawn elsewhere, or without their callers");
 }
 
-/// Of random trees some calls are missing: what is left is drawn, each with its times and depth, or counted.
+/// In random trees some calls are missing: the others are drawn, each with its times and depth, or counted.
 #[test]
 fn with_losses_nothing_is_moved() {
     for seed in 100..160 {
@@ -171,7 +171,7 @@ fn with_losses_nothing_is_moved() {
         }
         let kept: Vec<Record> = records.into_iter().filter(|_| random.below(10) > 0).collect();
         let (trace, ledger) = convert(&kept);
-        assert_eq!(sorted(shown(&trace)), told(&kept), "seed {seed}");
+        assert_eq!(sorted(shown(&trace)), timed_calls(&kept), "seed {seed}");
         let overlapping = ledger.iter().find(|(code, _)| *code == "overlapping_call").map_or(0, |&(_, count)| count);
         let on_others = trace.slices.iter().filter(|slice| trace.path(slice.track) != "firmware/CPU").count() as u64;
         assert_eq!(on_others, overlapping);
@@ -179,7 +179,7 @@ fn with_losses_nothing_is_moved() {
     }
 }
 
-/// Any calls at all: nothing is moved, and what has no place is counted.
+/// Arbitrary calls: nothing is moved, and calls without a place are counted.
 #[test]
 fn arbitrary_calls_are_drawn_as_they_are_or_counted() {
     for seed in 0..40 {
@@ -196,7 +196,7 @@ fn arbitrary_calls_are_drawn_as_they_are_or_counted() {
             .collect();
         let (trace, ledger) = convert(&records);
         let shown = sorted(shown(&trace));
-        let truth = told(&records);
+        let truth = timed_calls(&records);
         let undrawn = ledger.iter().find(|(code, _)| *code == "undrawn_call").map_or(0, |&(_, count)| count);
         assert_eq!(shown.len() as u64 + undrawn, truth.len() as u64, "seed {seed}");
         let mut rest = truth.iter();
@@ -228,11 +228,11 @@ fn a_time_range_cuts_calls_at_its_borders() {
     let bound = |ns| Some(TimeBound::Absolute(Nanos(ns)));
     let options = Options { from: bound(from), to: bound(to), ..options(Cut::WHOLE) };
     let trace = subject().convert_with(&capture(&records, 20), &options).read();
-    let within = |call: Told| {
+    let within = |call: TimedCall| {
         let is_within = call.end_ns >= from && call.begin_ns <= to;
-        is_within.then(|| Told { begin_ns: call.begin_ns.max(from), end_ns: call.end_ns.min(to), ..call })
+        is_within.then(|| TimedCall { begin_ns: call.begin_ns.max(from), end_ns: call.end_ns.min(to), ..call })
     };
-    assert_eq!(sorted(shown(&trace)), sorted(told(&records).into_iter().filter_map(within).collect()));
+    assert_eq!(sorted(shown(&trace)), sorted(timed_calls(&records).into_iter().filter_map(within).collect()));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn filters_leave_out_and_move_nothing() {
         let trace = subject.convert(&capture(&records, 20), Cut::WHOLE).read();
         sorted(shown(&trace))
     };
-    let only = |wanted: &dyn Fn(&Record) -> bool| told(&records.into_iter().filter(wanted).collect::<Vec<_>>());
+    let only = |wanted: &dyn Fn(&Record) -> bool| timed_calls(&records.into_iter().filter(wanted).collect::<Vec<_>>());
     assert_eq!(with("min-duration", "2us"), only(&|record| record.2 >= 2));
     assert_eq!(with("function", "0x000000[12]0"), only(&|record| record.0 != 0x30));
     assert_eq!(with("function", "30$"), only(&|record| record.0 == 0x30));

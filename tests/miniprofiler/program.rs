@@ -84,24 +84,24 @@ fn functions_have_names_and_places_and_interrupts_tracks() {
 fn the_build_id_says_whether_it_is_the_program_that_ran() {
     let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");
     let text = symbols.text_section().expect("it has code");
-    let told = |build_id: Option<u32>| {
+    let described = |build_id: Option<u32>| {
         let metadata = build_id.map(metadata).unwrap_or_default();
         let bytes = [metadata, capture(&[(PUMP_STEP, 1, 2, 0)], 20)].concat();
         let facts = with_program(&[]).convert(&bytes, Cut::WHOLE).summary.facts;
-        let detail = facts.details.into_iter().find(|detail| detail.name == "program").expect("it is told");
+        let detail = facts.details.into_iter().find(|detail| detail.name == "program").expect("it is reported");
         assert_eq!(detail.source, "pump.elf");
         (detail.value, facts.hints.join("\n"))
     };
     for checksum in Checksum::ALL {
-        let (value, hints) = told(Some(checksum.of(text)));
+        let (value, hints) = described(Some(checksum.of(text)));
         assert_eq!(value, format!("the one that ran: its {} is the build id", checksum.name()));
         assert!(!hints.contains("another build"), "{hints}");
     }
-    let (value, hints) = told(Some(0x1357_9BDF));
+    let (value, hints) = described(Some(0x1357_9BDF));
     assert_eq!(value, "perhaps another build: no checksum of its code is the build id");
     assert!(hints.contains("pump.elf may be another build") && hints.contains("0x13579BDF"), "{hints}");
     for none in [Some(0), Some(0xDEAD_BEEF), None] {
-        let (value, hints) = told(none);
+        let (value, hints) = described(none);
         assert!(value.starts_with("unchecked: ") && !hints.contains("another build"), "{value} {hints}");
     }
 }
@@ -130,7 +130,7 @@ fn a_match_may_be_required() {
 }
 
 #[test]
-fn what_is_no_program_is_refused_with_a_reason() {
+fn an_invalid_program_is_refused_with_a_reason() {
     let open = |bytes: &[u8]| {
         let file = OptionValue::File { path: "it.elf".into(), bytes: bytes.into() };
         let options = FormatOptions { own: vec![("elf", file)], ..FormatOptions::default() };

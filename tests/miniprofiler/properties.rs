@@ -21,7 +21,7 @@ enum Piece {
     Odd(u8, Vec<u8>),
     /// A good packet whose payload is other pieces.
     Around(Vec<Piece>),
-    /// A header that claims so many bytes.
+    /// A header that claims this number of bytes.
     Header(u8, u16),
     /// A good packet without its end, or with a flipped byte.
     Cut(Box<Piece>, usize),
@@ -120,7 +120,7 @@ fn input_of(pieces: &[Piece]) -> Vec<u8> {
     input
 }
 
-/// Where packets and commands start and end, read one byte after the other as the format's notes say it, in one reading.
+/// Where packets and commands start and end, read byte by byte by the format's description, in one reading.
 fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -148,7 +148,7 @@ fn check(input: &[u8]) -> Result<(), TestCaseError> {
     let subject = subject();
     let whole = subject.convert(input, Cut::WHOLE);
     let records = subject.dump(input, Cut::WHOLE, views::record);
-    let told = calls(&subject, input, usize::MAX / 2);
+    let expected = calls(&subject, input, usize::MAX / 2);
     for window_bytes in [1, 700, 20_000] {
         for threads in [1, 3] {
             let conversion = subject.convert(input, Cut { threads, window_bytes });
@@ -156,11 +156,11 @@ fn check(input: &[u8]) -> Result<(), TestCaseError> {
             prop_assert_eq!(views::ledger(&conversion.summary), views::ledger(&whole.summary));
         }
         prop_assert_eq!(&subject.dump(input, Cut { threads: 2, window_bytes }, views::record), &records);
-        prop_assert_eq!(&calls(&subject, input, window_bytes), &told);
+        prop_assert_eq!(&calls(&subject, input, window_bytes), &expected);
     }
     // The reader finds every slice closed and nested.
     let drawn = shown(&whole.read());
-    prop_assert!(drawn.len() <= told.len());
+    prop_assert!(drawn.len() <= expected.len());
     Ok(())
 }
 
@@ -183,7 +183,7 @@ proptest! {
         let expected = read_simply(READING, &input);
         let mut packets = Packets::default();
         packets_into(READING, &input, 0..input.len(), &mut packets);
-        let found = packets.items.iter().filter(|item| item.content != Content::Between);
+        let found = packets.items.iter().filter(|item| item.content != Content::Stray);
         let found: Vec<(usize, usize)> = found.map(|item| (item.offset as usize, (item.offset + item.len) as usize)).collect();
         prop_assert_eq!(found, expected);
     }
@@ -198,14 +198,14 @@ proptest! {
         prop_assert_eq!(packets.items.len(), 1);
         let content = packets.items[0].content;
         let count = records.len() as u16;
-        prop_assert_eq!(content, Content::Profile { records: count, told: count, fits: true });
+        prop_assert_eq!(content, Content::Profile { records: count, count, fits: true });
         let (found, rest) = packets.records.as_chunks::<14>();
         prop_assert!(rest.is_empty());
         prop_assert_eq!(found.iter().map(ProfileRecord::read).collect::<Vec<_>>(), records);
     }
 }
 
-/// Pieces, over and over, beyond all that is looked back for, with packets of the greatest length among them.
+/// Repeated pieces, longer than any search distance, with packets of the greatest length among them.
 #[test]
 fn long_deceptive_inputs_are_read_as_simple_code_reads_them() {
     for seed in 0..6 {
@@ -235,7 +235,7 @@ fn long_deceptive_inputs_are_read_as_simple_code_reads_them() {
             let end = scan.cut(&input, start + 1 + random.below(200_000)).max(start + 1);
             let mut packets = Packets::default();
             packets_into(READING, &input, start..end, &mut packets);
-            let found = packets.items.iter().filter(|item| item.content != Content::Between);
+            let found = packets.items.iter().filter(|item| item.content != Content::Stray);
             parts.extend(found.map(|item| {
                 let at = start + item.offset as usize;
                 (at, at + item.len as usize)
@@ -251,7 +251,7 @@ fn long_deceptive_inputs_are_read_as_simple_code_reads_them() {
 #[test]
 fn a_flood_of_false_headers_is_not_slow() {
     let unit = [READING.header[0], READING.header[1], 5, 0xFF, 0xFF, 0, 0x0A, 0];
-    // The last byte that a header claims is the one with the end byte in a later unit.
+    // The last byte that a header claims is the end byte in a later unit.
     assert_eq!((8 + 65_535 - 1) % unit.len(), 6);
     let flood = unit.repeat(300_000);
     let started = std::time::Instant::now();

@@ -13,7 +13,7 @@ pub fn subject() -> Subject {
     Subject::new("miniprofiler")
 }
 
-/// A generated capture, its calls in the order of their ends, and for each whether its packet came as it was sent.
+/// A generated capture, its calls in the order of their ends, and for each whether its packet arrived undamaged.
 pub struct Generated {
     pub bytes: Vec<u8>,
     pub calls: Vec<(Call, bool)>,
@@ -29,7 +29,7 @@ impl Generated {
         Generated { bytes, calls }
     }
 
-    /// The calls whose packets came as they were sent.
+    /// The calls whose packets arrived undamaged.
     pub fn intact(&self) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(|(_, is_intact)| *is_intact).map(|(call, _)| call)
     }
@@ -37,28 +37,28 @@ impl Generated {
 
 /// A call, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Told {
+pub struct TimedCall {
     pub begin_ns: u64,
     pub end_ns: u64,
     pub depth: i64,
     pub function: String,
 }
 
-impl Told {
-    pub fn of(call: &Call) -> Told {
+impl TimedCall {
+    pub fn of(call: &Call) -> TimedCall {
         let begin_ns = call.entry_us * 1000;
         let end_ns = begin_ns + u64::from(call.duration_us) * 1000;
-        Told { begin_ns, end_ns, depth: i64::from(call.depth.cast_signed()), function: format!("0x{:08X}", call.func_addr) }
+        TimedCall { begin_ns, end_ns, depth: i64::from(call.depth.cast_signed()), function: format!("0x{:08X}", call.func_addr) }
     }
 }
 
-/// The calls that the resolver gives, in the order in which it gives them.
-pub fn calls(subject: &Subject, capture: &[u8], window_bytes: usize) -> Vec<Told> {
+/// The calls that the resolver emits, in its order.
+pub fn calls(subject: &Subject, capture: &[u8], window_bytes: usize) -> Vec<TimedCall> {
     let mut calls = Vec::new();
     subject.resolve(capture, window_bytes, |batch, entities| {
         for event in &batch.events {
             if let EventKind::Call { function, depth, begin, ended_before_ns, .. } = event.kind {
-                calls.push(Told {
+                calls.push(TimedCall {
                     begin_ns: begin.get(),
                     end_ns: event.time.0 - u64::from(ended_before_ns),
                     depth: i64::from(depth),
@@ -70,9 +70,9 @@ pub fn calls(subject: &Subject, capture: &[u8], window_bytes: usize) -> Vec<Told
     calls
 }
 
-/// The slices of calls in a trace, with the depths that they are shown at: one more than that of the slice around, 0 for the
-/// outermost, unless the slice says another.
-pub fn shown(trace: &Trace) -> Vec<Told> {
+/// The slices of calls in a trace, with the depths at which they are drawn: one more than that of the slice around, 0 for the
+/// outermost, unless the slice has another one.
+pub fn shown(trace: &Trace) -> Vec<TimedCall> {
     assert!(trace.unclosed.is_empty(), "slices without end");
     let is_call = |slice: &&Slice| {
         let path = trace.path(slice.track);
@@ -86,26 +86,26 @@ pub fn shown(trace: &Trace) -> Vec<Told> {
         around.truncate(slice.depth);
         assert_eq!(around.len(), slice.depth, "a hole in the nesting at {slice:?}");
         if let Some(&(outer_end, _)) = around.last() {
-            assert!(end_ns <= outer_end, "{slice:?} ends behind the slice around it");
+            assert!(end_ns <= outer_end, "{slice:?} ends after the slice around it");
         }
         let depth = match slice.arg("depth") {
             Some(Arg::Int(depth)) => *depth,
-            Some(other) => panic!("{other:?} is no depth"),
+            Some(other) => panic!("{other:?} is not a depth"),
             None => around.last().map_or(0, |&(_, depth)| depth + 1),
         };
         around.push((end_ns, depth));
-        calls.push(Told { begin_ns: slice.ts, end_ns, depth, function: slice.name.clone() });
+        calls.push(TimedCall { begin_ns: slice.ts, end_ns, depth, function: slice.name.clone() });
     }
     calls
 }
 
 /// Calls in an order that does not depend on how they were drawn.
-pub fn sorted(mut calls: Vec<Told>) -> Vec<Told> {
+pub fn sorted(mut calls: Vec<TimedCall>) -> Vec<TimedCall> {
     calls.sort();
     calls
 }
 
-/// A capture of these calls: (address, entry, duration, depth), a packet for so many.
+/// A capture of these calls: (address, entry, duration, depth), N in a packet.
 pub fn capture(calls: &[(u32, u32, u32, u16)], per_packet: usize) -> Vec<u8> {
     let records: Vec<ProfileRecord> = calls
         .iter()

@@ -1,5 +1,4 @@
-//! Every call against the truth: of generated captures as the generator tells it; and of captures in a folder, as files beside
-//! them tell it.
+//! Every call, compared with the truth: from the generator, or from files beside the captures in a folder.
 //!
 //! `TRACECONV_EXTRA_CAPTURES` names such a folder; the figures are printed. A file `NAME.truth.csv.gz` beside `NAME.bin` has lines
 //! `"function",entry_us,duration_us,depth,isr,kept`; a file `*.elf` has the functions' names.
@@ -15,7 +14,7 @@ use traceconv::format::miniprofiler::record::Reading;
 use traceconv::model::Ledger;
 
 use crate::common::run::Subject;
-use crate::run::{Conversion, Cut, Generated, Told, calls, shown, sorted, subject};
+use crate::run::{Conversion, Cut, Generated, TimedCall, calls, shown, sorted, subject};
 
 const BYTES: u64 = 300_000;
 
@@ -23,8 +22,8 @@ fn count(ledger: &Ledger, code: &str) -> u64 {
     ledger.entries().iter().find(|entry| entry.kind.code == code).map_or(0, |entry| entry.count)
 }
 
-/// Calls and slices are exactly these, whatever the windows.
-fn compare(subject: &Subject, capture: &[u8], truth: &[Told]) -> Conversion {
+/// Checks that calls and slices are exactly these, for all windows.
+fn compare(subject: &Subject, capture: &[u8], truth: &[TimedCall]) -> Conversion {
     for window_bytes in [1 << 20, 5_000] {
         let found = calls(subject, capture, window_bytes);
         assert_eq!(found.len(), truth.len(), "calls");
@@ -48,7 +47,7 @@ fn every_call_is_drawn_where_and_when_it_was() {
         for seed in 1..4 {
             let options = GenerateOptions { bytes: BYTES, seed, main_returns, commands: seed == 2, ..GenerateOptions::default() };
             let generated = Generated::new(&options);
-            let truth: Vec<Told> = generated.calls.iter().map(|(call, _)| Told::of(call)).collect();
+            let truth: Vec<TimedCall> = generated.calls.iter().map(|(call, _)| TimedCall::of(call)).collect();
             let conversion = compare(&subject(), &generated.bytes, &truth);
             assert!(conversion.summary.ledger.entries().is_empty(), "{:?}", conversion.summary.ledger.entries());
         }
@@ -56,8 +55,8 @@ fn every_call_is_drawn_where_and_when_it_was() {
 }
 
 #[test]
-fn every_reading_is_locked_on_to() {
-    let truth = |generated: &Generated| generated.calls.iter().map(|(call, _)| Told::of(call)).collect::<Vec<_>>();
+fn every_reading_is_found() {
+    let truth = |generated: &Generated| generated.calls.iter().map(|(call, _)| TimedCall::of(call)).collect::<Vec<_>>();
     for reading in Reading::ALL {
         let generated = Generated::new(&GenerateOptions { bytes: 5_000, reading, ..GenerateOptions::default() });
         compare(&subject(), &generated.bytes, &truth(&generated));
@@ -76,23 +75,23 @@ fn the_clock_may_wrap_as_often_as_it_likes() {
         ..GenerateOptions::default()
     };
     let generated = Generated::new(&options);
-    let truth: Vec<Told> = generated.calls.iter().map(|(call, _)| Told::of(call)).collect();
+    let truth: Vec<TimedCall> = generated.calls.iter().map(|(call, _)| TimedCall::of(call)).collect();
     let wraps = generated.calls.last().map_or(0, |(call, _)| call.entry_us >> 32);
     assert!(wraps > 3, "{wraps} wraps");
     compare(&subject(), &generated.bytes, &truth);
 }
 
-/// What came of a damaged capture: nothing that was not so, and nearly all that came.
+/// Checks a damaged capture: no false calls, and nearly all that arrived.
 fn compare_damaged(damage: Damage, least_percent: usize) {
     for seed in 1..4 {
         let generated = Generated::new(&GenerateOptions { bytes: BYTES, seed, damage, ..GenerateOptions::default() });
-        let all: BTreeSet<Told> = generated.calls.iter().map(|(call, _)| Told::of(call)).collect();
-        let intact: Vec<Told> = generated.intact().map(Told::of).collect();
+        let all: BTreeSet<TimedCall> = generated.calls.iter().map(|(call, _)| TimedCall::of(call)).collect();
+        let intact: Vec<TimedCall> = generated.intact().map(TimedCall::of).collect();
         assert!(intact.len() < generated.calls.len(), "nothing was damaged");
         let found = calls(&subject(), &generated.bytes, 1 << 20);
         let wrong = found.iter().filter(|call| !all.contains(call)).count();
         assert_eq!(wrong, 0, "calls that never were");
-        let found_set: BTreeSet<&Told> = found.iter().collect();
+        let found_set: BTreeSet<&TimedCall> = found.iter().collect();
         let recovered = intact.iter().filter(|call| found_set.contains(call)).count();
         let percent = recovered * 100 / intact.len();
         println!("{damage:?}, seed {seed}: {recovered} of {} intact calls ({percent} %)", intact.len());
@@ -115,7 +114,7 @@ fn lost_packets_leave_orphans_and_nothing_wrong() {
 }
 
 #[test]
-fn a_bad_line_costs_what_it_hit() {
+fn a_bad_line_affects_only_what_it_damages() {
     compare_damaged(Damage::Line, 97);
 }
 
@@ -133,19 +132,19 @@ fn marked_are_those_whose_callers_are_missing() {
         .map(|slice| (slice.ts, slice.end().expect("it ends")))
         .collect();
     // Calls wait for their callers in the order in which they end.
-    let mut waiting: Vec<(Told, bool)> = Vec::new();
+    let mut waiting: Vec<(TimedCall, bool)> = Vec::new();
     let mut expected = BTreeSet::new();
     for (call, is_intact) in &generated.calls {
-        let told = Told::of(call);
-        while let Some((child, child_is_intact)) = waiting.pop_if(|(child, _)| child.depth > told.depth) {
-            assert_eq!(child.depth, told.depth + 1, "the generator leaves nobody out");
+        let timed = TimedCall::of(call);
+        while let Some((child, child_is_intact)) = waiting.pop_if(|(child, _)| child.depth > timed.depth) {
+            assert_eq!(child.depth, timed.depth + 1, "the generator leaves nobody out");
             if child_is_intact && !is_intact {
                 expected.insert((child.begin_ns, child.end_ns));
             }
         }
-        waiting.push((told, *is_intact));
+        waiting.push((timed, *is_intact));
     }
-    // At the end nothing shows that a caller is missing: it may be running still.
+    // At the end it is not known whether a caller is missing: it may be running.
     let missed = expected.difference(&marked).count();
     let wrong = marked.difference(&expected).count();
     assert!(expected.len() > 100);
@@ -176,7 +175,7 @@ fn captures_elsewhere_equal_their_truth() {
     }
 }
 
-fn read_truth(path: &Path) -> Vec<Told> {
+fn read_truth(path: &Path) -> Vec<TimedCall> {
     let file = std::fs::File::open(path).expect("it can be opened");
     let mut text = String::new();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).expect("it is text");
@@ -186,8 +185,8 @@ fn read_truth(path: &Path) -> Vec<Told> {
         let [entry_us, duration_us, depth, _isr, kept] = numbers[..] else { return None };
         let begin_ns = entry_us * 1000;
         let end_ns = begin_ns + duration_us * 1000;
-        Some((kept == 1, Told { begin_ns, end_ns, depth: depth.cast_signed(), function: function.to_owned() }))
+        Some((kept == 1, TimedCall { begin_ns, end_ns, depth: depth.cast_signed(), function: function.to_owned() }))
     };
-    let lines = text.lines().skip(1).map(|text| line(text).unwrap_or_else(|| panic!("`{text}` is no call")));
+    let lines = text.lines().skip(1).map(|text| line(text).unwrap_or_else(|| panic!("`{text}` is not a call")));
     lines.filter(|(kept, _)| *kept).map(|(_, call)| call).collect()
 }

@@ -1,16 +1,16 @@
 //! CRC-16 with the CCITT polynomial (x^16 + x^12 + x^5 + 1), not reflected, without a final inversion.
 //!
-//! Two ways to the same number: [`update`] runs over the bytes, and [`Prefix`] answers for any run of bytes within a stretch in
-//! constant time, once the stretch has been run over. The second one is for inputs that are full of headers with large
-//! lengths: each would cost 64 KiB otherwise.
+//! There are two algorithms: [`update`] reads the bytes, and [`Prefix`] computes the CRC of any range within a stretch in constant time,
+//! after the stretch has been read once. The second one is for inputs with many headers that claim large lengths: each would cost
+//! reading 64 KiB otherwise.
 
 /// The polynomial without its highest power.
 const POLYNOMIAL: u16 = 0x1021;
 
-/// How many bytes [`update`] takes at once.
+/// The number of bytes that [`update`] processes at once.
 const SLICE: usize = 16;
 
-/// `TABLES[n][byte]`: what `byte` adds to the CRC when `n` bytes follow it.
+/// `TABLES[n][byte]`: the contribution of `byte` to the CRC if `n` bytes follow it.
 static TABLES: [[u16; 256]; SLICE] = {
     let mut tables = [[0; 256]; SLICE];
     let mut byte = 0;
@@ -42,7 +42,7 @@ const fn times_x(crc: u16) -> u16 {
     (crc << 1) ^ (if crc & 0x8000 == 0 { 0 } else { POLYNOMIAL })
 }
 
-/// The CRC after `bytes`, from that before them.
+/// The CRC after `bytes`, from the CRC before them.
 #[must_use]
 pub fn update(mut crc: u16, bytes: &[u8]) -> u16 {
     let mut slices = bytes.chunks_exact(SLICE);
@@ -75,8 +75,8 @@ fn multiply(a: u16, b: u16) -> u16 {
     product
 }
 
-/// The CRC after `bytes` zero bytes, from that before them. The CRC of two runs, one after the other, is that of the first so
-/// shifted, plus that of the second (which began with 0).
+/// The CRC after `bytes` zero bytes, from the CRC before them. The CRC of two consecutive runs is the CRC of the first one shifted by
+/// the length of the second, XOR the CRC of the second one (from 0).
 #[must_use]
 pub fn shift(crc: u16, bytes: usize) -> u16 {
     // `POWERS[n]` is x^(8 * 2^n).
@@ -112,25 +112,25 @@ pub fn shift(crc: u16, bytes: usize) -> u16 {
 pub struct Prefix {
     /// Where the stretch starts in the input.
     start: usize,
-    /// The CRC (from 0) of the first so many bytes of the stretch.
+    /// By N: the CRC (from 0) of the first N bytes of the stretch.
     crcs: Vec<u16>,
 }
 
 impl Prefix {
-    /// How many bytes a stretch has: twice the longest packet, so that it is rarely run over in vain.
+    /// The length of a stretch: twice the longest packet, so that it is rarely read for a single packet.
     const STRETCH: usize = 1 << 17;
 
-    /// The CRC, from 0, of `input[start..end]`; none if that lies beyond the input or is longer than a stretch.
+    /// The CRC, from 0, of `input[start..end]`; `None` if the range is beyond the input or longer than a stretch.
     pub fn crc(&mut self, input: &[u8], start: usize, end: usize) -> Option<u16> {
         if start < self.start || end.checked_sub(self.start)? >= self.crcs.len() {
-            self.run_over(input, start);
+            self.read_stretch(input, start);
         }
         let before = *self.crcs.get(start.checked_sub(self.start)?)?;
         let after = *self.crcs.get(end.checked_sub(self.start)?)?;
         Some(shift(before, end.checked_sub(start)?) ^ after)
     }
 
-    fn run_over(&mut self, input: &[u8], start: usize) {
+    fn read_stretch(&mut self, input: &[u8], start: usize) {
         let end = start.saturating_add(Self::STRETCH).min(input.len());
         let mut crc = 0;
         self.start = start;

@@ -1,70 +1,70 @@
-//! Bytes to packets, in parallel and without state.
+//! Bytes → packets, in parallel and stateless.
 //!
-//! A part's packets come out in file order, with what stands between them; what that is (text, damage) is for the resolver to say,
-//! since it may go on in the next part. Profile records are copied and not looked at: each is looked at once, where it is
-//! resolved.
+//! A part's packets are in file order, with the bytes between them. The resolver decides whether these are text or damage, since they may
+//! continue in the next part. Profile records are copied unparsed: each is parsed once, when it is resolved.
 
 use std::ops::Range;
 
+use crate::format::{Decode, Part};
 use crate::frame::sync::{Grammar, stretches};
 
 use super::packet::{Frame, Framing, profile};
 use super::record::{Command, Metadata, PROFILE_VERSION, RECORD_BYTES, Reading, Status, packet_type};
 
-/// The packets of a part, and what stands between them.
+/// The packets of a part, and the stray bytes between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packets {
     /// Where the part starts in the input, in bytes.
     pub base: u64,
     /// Whether the input ends with the part.
     pub ends_input: bool,
-    /// In file order, without holes: together they have the length of the part.
+    /// In file order, without gaps: together they have the length of the part.
     pub items: Vec<Item>,
     /// The profile records, of 14 bytes each.
     pub records: Vec<u8>,
     /// The bytes between packets.
-    pub between: Vec<u8>,
+    pub stray: Vec<u8>,
 }
 
-/// A packet, a command, or what stands between.
+/// A packet, a command, or stray bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Where it starts in the part, in bytes.
     pub offset: u32,
     /// Its length in bytes.
     pub len: u32,
-    /// What it is.
+    /// Its content.
     pub content: Content,
 }
 
-/// What an [`Item`] is.
+/// The content of an [`Item`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A command was carried out.
     Ack,
     /// A command failed.
     Nack,
-    /// What the device is.
+    /// The device and its firmware.
     Metadata(Metadata),
-    /// How the device does.
+    /// The state of the device.
     Status(Status),
     /// Completed calls.
     Profile {
-        /// How many are in the packet; they are the next ones of [`Packets::records`].
+        /// The number of records in the packet; they are the next ones of [`Packets::records`].
         records: u16,
-        /// How many it says that there are.
-        told: u16,
-        /// Whether its length is that of so many.
+        /// The number of records by the packet's count field.
+        count: u16,
+        /// Whether the packet's length fits its count.
         fits: bool,
     },
     /// Profile data of a version that is not defined.
     OtherVersion {
         /// The version.
         version: u8,
-        /// How many records it says that there are.
-        told: u16,
+        /// The number of records by the packet's count field.
+        count: u16,
     },
-    /// A packet of a known type whose length it cannot have.
+    /// A packet of a known type with an invalid length.
     OddLength {
         /// The type.
         kind: u8,
@@ -76,8 +76,8 @@ pub enum Content {
     },
     /// A command of the host.
     Command(Command),
-    /// Neither: the next [`Item::len`] bytes of [`Packets::between`].
-    Between,
+    /// Other bytes: the next [`Item::len`] bytes of [`Packets::stray`].
+    Stray,
 }
 
 impl Packets {
@@ -86,7 +86,7 @@ impl Packets {
         self.base = base as u64;
         self.items.clear();
         self.records.clear();
-        self.between.clear();
+        self.stray.clear();
     }
 
     fn push(&mut self, start: usize, len: usize, content: Content) {
@@ -95,10 +95,10 @@ impl Packets {
         self.items.push(Item { offset: saturate(offset), len: saturate(len), content });
     }
 
-    fn push_between(&mut self, input: &[u8], range: Range<usize>) {
+    fn push_stray(&mut self, input: &[u8], range: Range<usize>) {
         if !range.is_empty() {
-            self.push(range.start, range.len(), Content::Between);
-            self.between.extend_from_slice(input.get(range).unwrap_or(&[]));
+            self.push(range.start, range.len(), Content::Stray);
+            self.stray.extend_from_slice(input.get(range).unwrap_or(&[]));
         }
     }
 
@@ -108,13 +108,13 @@ impl Packets {
             Frame::Packet { kind, payload } => (kind, payload),
         };
         let content = match kind {
-            packet_type::PROFILE_DATA => profile(payload).map(|(version, told, records)| {
+            packet_type::PROFILE_DATA => profile(payload).map(|(version, count, records)| {
                 if version != PROFILE_VERSION {
-                    return Content::OtherVersion { version, told };
+                    return Content::OtherVersion { version, count };
                 }
                 self.records.extend_from_slice(records);
-                let fits = payload.len() - 3 == usize::from(told) * RECORD_BYTES;
-                Content::Profile { records: (records.len() / RECORD_BYTES) as u16, told, fits }
+                let fits = payload.len() - 3 == usize::from(count) * RECORD_BYTES;
+                Content::Profile { records: (records.len() / RECORD_BYTES) as u16, count, fits }
             }),
             packet_type::STATUS => Status::read(payload).map(Content::Status),
             packet_type::METADATA => Metadata::read(payload).map(Content::Metadata),
@@ -126,13 +126,13 @@ impl Packets {
     }
 }
 
-/// Goes through the packets and commands of a part in file order: where each starts, and what it is.
+/// Passes the packets and commands of a part to `each` in file order, with their offsets.
 pub fn each_frame<'a>(reading: Reading, input: &'a [u8], range: Range<usize>, mut each: impl FnMut(usize, Frame<'a>)) {
     let framing = Framing::new(reading);
     for stretch in stretches(&framing, input, range) {
         let mut at = stretch.start;
         while at < stretch.end {
-            // Behind a packet the next one follows, as a rule.
+            // Usually the next packet follows directly.
             match framing.frame(input, at).filter(|frame| frame.bytes() <= stretch.end - at) {
                 Some(frame) => {
                     each(at, frame);
@@ -144,17 +144,31 @@ pub fn each_frame<'a>(reading: Reading, input: &'a [u8], range: Range<usize>, mu
     }
 }
 
-/// Reads the packets of a part, into the memory of `packets`.
+/// Reads the packets of a part into `packets`, whose memory is reused.
 pub fn packets_into(reading: Reading, input: &[u8], range: Range<usize>, packets: &mut Packets) {
     let end = range.end.min(input.len());
     packets.reset(range.start);
     packets.ends_input = end == input.len();
     let mut done = range.start;
     each_frame(reading, input, range, |at, frame| {
-        packets.push_between(input, done..at);
+        packets.push_stray(input, done..at);
         let content = packets.content(frame);
         packets.push(at, frame.bytes(), content);
         done = at + frame.bytes();
     });
-    packets.push_between(input, done..end);
+    packets.push_stray(input, done..end);
+}
+
+/// The readings of a recording, by input.
+pub(super) struct Decoders(pub(super) Vec<Reading>);
+
+impl Decode for Decoders {
+    type Records = Packets;
+
+    fn decode(&self, input: usize, part: Part<'_>, packets: &mut Packets) {
+        match self.0.get(input) {
+            Some(&reading) => packets_into(reading, part.input, part.start..part.end, packets),
+            None => *packets = Packets::default(),
+        }
+    }
 }

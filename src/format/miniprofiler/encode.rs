@@ -1,8 +1,8 @@
-//! Packets to bytes: the inverse of [`decode`](super::decode), for tests, fuzzing and generated captures.
+//! Packets → bytes, for tests, fuzzing and generated captures.
 
 use super::record::{Metadata, PACKET_END, PROFILE_VERSION, ProfileRecord, Reading, Status, packet_type};
 
-/// Appends a packet. A payload of more than 65535 bytes is cut off there.
+/// Appends a packet. A payload is truncated to 65535 bytes.
 pub fn packet(reading: Reading, kind: u8, payload: &[u8], out: &mut Vec<u8>) {
     let payload = payload.get(..usize::from(u16::MAX)).unwrap_or(payload);
     out.extend(reading.header);
@@ -30,7 +30,7 @@ pub fn status(reading: Reading, status: &Status, out: &mut Vec<u8>) {
     packet(reading, packet_type::STATUS, &status.payload(), out);
 }
 
-/// Appends a PROFILE_DATA packet. A packet has room for 4680 records: more are left out.
+/// Appends a PROFILE_DATA packet, with at most 4680 records.
 pub fn profile(reading: Reading, records: &[ProfileRecord], out: &mut Vec<u8>) {
     let records = records.get(..4680).unwrap_or(records);
     let mut payload = vec![PROFILE_VERSION];
@@ -54,7 +54,7 @@ mod tests {
         bytes
     }
 
-    /// The four readings of what the protocol's document and its author's host say: two of them have the same CRCs.
+    /// The four readings by the protocol's document and its author's host: two of them have the same CRCs.
     #[test]
     fn an_answer_in_every_reading() {
         for (reading, expected) in [
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(all.len(), 16);
     }
 
-    /// Packets worked out by hand from the protocol's document.
+    /// Packets made by hand from the protocol's document.
     #[test]
     fn packets_of_every_type() {
         let reading = Reading::DOCUMENT_DUMP;

@@ -1,43 +1,43 @@
 //! Realistic captures of any size, for tests, benches and `cargo xtask gen`.
 //!
 //! A small firmware is simulated: a main loop whose functions call others, and interrupts that come at any time. Calls are recorded
-//! as the real hooks do it, at their exit, with one counter of depths for all. Everything depends on the options alone, memory does
-//! not grow with the size, and each packet is shown with the calls in it ([`Sent`]), so that tests know the truth.
+//! as by the real hooks, at their exit, with one depth counter for all. The capture depends on the options only, memory does not grow
+//! with the size, and each packet is reported with the calls in it ([`Sent`]), so that tests know the truth.
 
 use std::io::{self, Write};
 
 use super::encode;
 use super::record::{Command, Metadata, ProfileRecord, Reading, Status};
 
-/// What to generate.
+/// Options of a generated capture.
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateOptions {
     /// The capture ends with the round of the main loop that reaches this size, in bytes.
     pub bytes: u64,
     /// Another seed is another run of the same firmware.
     pub seed: u64,
-    /// How packets are written.
+    /// The reading in which packets are written.
     pub reading: Reading,
-    /// What the device's clock shows at the start, in microseconds.
+    /// The device's clock at the start, in microseconds.
     pub start_us: u64,
-    /// How long the firmware sleeps between rounds at most, in microseconds.
+    /// The longest sleep of the firmware between rounds, in microseconds.
     pub sleep_us: u64,
-    /// Whether `main` is recorded too: around everything, and when all is over.
+    /// Whether `main` is recorded too: around everything, at the end.
     pub main_returns: bool,
     /// Whether the commands of the host are in the capture.
     pub commands: bool,
-    /// What goes wrong on the way.
+    /// The damage to the capture.
     pub damage: Damage,
     /// A function that takes longer, as after a change of its code.
     pub slow_function: Option<SlowFunction>,
 }
 
-/// A function that takes another time by itself, without what it calls.
+/// A function that takes another time, without the functions that it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowFunction {
-    /// Its address, as its hook tells it.
+    /// Its address, as recorded by its hook.
     pub address: u32,
-    /// How much of its usual time it takes.
+    /// The share of its usual time that it takes.
     pub percent: u32,
 }
 
@@ -57,29 +57,29 @@ impl Default for GenerateOptions {
     }
 }
 
-/// What goes wrong between the device and the file.
+/// The damage between the device and the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing.
+    /// No damage.
     #[default]
     None,
-    /// Of a hundred packets five do not come.
+    /// About 5 % of the packets are missing.
     Losses,
-    /// Of a hundred packets about five are hit: a flipped bit, a missing piece, bytes that belong to nothing or lines of text
-    /// before it, a header in front of it that claims 65535 bytes.
+    /// About 5 % of the packets are damaged: a flipped bit, a missing piece, stray bytes or lines of text before it, or a header before
+    /// it that claims 65535 bytes.
     Line,
 }
 
-/// A call, as it was.
+/// A real call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The function's address, as its hook tells it.
+    /// The function's address, as recorded by its hook.
     pub func_addr: u32,
-    /// When it was entered, in microseconds since the device started: does not wrap.
+    /// The time of its entry, in microseconds since the device started. Does not wrap.
     pub entry_us: u64,
-    /// How long it ran, in microseconds.
+    /// Its duration, in microseconds.
     pub duration_us: u32,
-    /// How many calls were around it.
+    /// The number of calls around it.
     pub depth: u16,
 }
 
@@ -88,26 +88,26 @@ pub struct Call {
 pub struct Sent<'a> {
     /// The calls in it.
     pub calls: &'a [Call],
-    /// Whether it came as it was sent.
+    /// Whether it arrived undamaged.
     pub is_intact: bool,
 }
 
 /// A function of the firmware.
 struct Function {
     address: u32,
-    /// How long it runs itself, in microseconds, at most.
+    /// The longest time that it runs itself, in microseconds.
     own_us: u32,
-    /// What it calls, with how often at most.
+    /// The functions that it calls, each with the largest number of calls.
     calls: &'static [(usize, u32)],
 }
 
 const MAIN: usize = 0;
-/// What the main loop calls in each round.
+/// The functions that the main loop calls in each round.
 const ROUND: [usize; 4] = [1, 4, 7, 9];
 const TIMER_INTERRUPT: usize = 11;
 const SERIAL_INTERRUPT: usize = 12;
 
-/// Interrupts call, and functions are called by, those with higher numbers only: recursion ends.
+/// Functions only call functions with higher numbers, so that recursion ends.
 const FUNCTIONS: [Function; 14] = [
     Function { address: 0x0800_0565, own_us: 3, calls: &[] },
     Function { address: 0x0800_0295, own_us: 8, calls: &[(2, 3)] },
@@ -125,13 +125,13 @@ const FUNCTIONS: [Function; 14] = [
     Function { address: 0x0800_01B5, own_us: 40, calls: &[] },
 ];
 
-/// How many records a packet has, as a rule.
+/// The usual number of records in a packet.
 const RECORDS_PER_PACKET: usize = 20;
 
-/// A STATUS packet comes after so many of records.
+/// The number of record packets before each STATUS packet.
 const PACKETS_PER_STATUS: u64 = 256;
 
-/// Writes a capture; `sent` is shown every packet of records in turn.
+/// Writes a capture; every packet of records is passed to `sent`.
 ///
 /// # Errors
 /// Those of `out`.
@@ -170,7 +170,7 @@ impl Firmware<'_> {
             for function in ROUND {
                 self.call(function)?;
             }
-            // Between rounds nothing is called, but interrupts come.
+            // Between rounds only interrupts run.
             let sleep_us = self.random.below(self.stream.options.sleep_us.saturating_add(1));
             self.pass(sleep_us)?;
         }
@@ -199,7 +199,7 @@ impl Firmware<'_> {
         self.end_of(number, entry_us)
     }
 
-    /// Time passes, and interrupts come.
+    /// Advances the time and runs interrupts.
     fn pass(&mut self, us: u64) -> io::Result<()> {
         self.now_us += us;
         if self.now_us >= self.next_interrupt_us && !self.in_interrupt {
@@ -218,7 +218,7 @@ impl Firmware<'_> {
     }
 }
 
-/// The way from the device to the file.
+/// The path from the device to the file.
 struct Stream<'a> {
     options: &'a GenerateOptions,
     out: &'a mut dyn Write,
@@ -269,7 +269,7 @@ impl Stream<'_> {
         if self.calls.len() >= RECORDS_PER_PACKET { self.send() } else { Ok(()) }
     }
 
-    /// Sends the calls at hand as a packet, and does to it what goes wrong.
+    /// Sends the collected calls as a packet, with the damage.
     fn send(&mut self) -> io::Result<()> {
         let mut packet = Vec::with_capacity(300);
         let wire = |call: &Call| ProfileRecord {
@@ -297,7 +297,7 @@ impl Stream<'_> {
         self.write()
     }
 
-    /// Writes a packet that the line does something to. Gives whether it is intact all the same.
+    /// Writes a packet with damage from the line. Returns whether it is still intact.
     fn damage(&mut self, mut packet: Vec<u8>) -> bool {
         let end = packet.len() as u64;
         match self.random.below(5) {

@@ -1,5 +1,4 @@
-//! What a user may say about a MiniProfiler capture, and what follows from it: the unit of times, which calls are drawn, and the names
-//! of functions.
+//! The options for MiniProfiler captures: the unit of times, the calls to be drawn, and the names of functions.
 
 use std::sync::Arc;
 
@@ -23,13 +22,13 @@ pub const SPECS: &[OptionSpec] = &[
         name: "require-elf-match",
         kind: OptionKind::Flag,
         repeatable: false,
-        help: "Refuse a program whose checksum is not the build id of the capture",
+        help: "Refuse a program whose checksum is not the build id in the capture",
     },
     OptionSpec {
         name: "time-unit",
         kind: OptionKind::Text("UNIT"),
         repeatable: false,
-        help: "The unit of times: us (the protocol's), ns, ms, timer (ticks of the profiling timer) or cpu (of the processor's clock)",
+        help: "The unit of times: us (as in the protocol), ns, ms, timer (ticks of the profiling timer) or cpu (ticks of the processor's clock)",
     },
     OptionSpec {
         name: "min-duration",
@@ -48,7 +47,7 @@ pub const SPECS: &[OptionSpec] = &[
 /// The unit of the times on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
-    /// So many nanoseconds.
+    /// A number of nanoseconds.
     Nanoseconds(u64),
     /// Ticks of the profiling timer.
     Timer,
@@ -56,10 +55,10 @@ pub enum TimeUnit {
     Cpu,
 }
 
-/// The options, understood.
+/// The parsed options of a recording.
 #[derive(Clone, Default)]
-pub struct Options {
-    /// The clock, told for all formats.
+pub struct MiniProfilerOptions {
+    /// The clock, an option of all formats.
     pub clock: Option<Rate>,
     /// The unit of times.
     pub time_unit: Option<TimeUnit>,
@@ -72,22 +71,22 @@ pub struct Options {
     requires_match: bool,
 }
 
-/// What is known of a function by its address.
-pub struct Named {
+/// A function by its address.
+pub struct FunctionInfo {
     /// Its name, or its address.
     pub name: String,
-    /// Where it is in the source code.
+    /// Its place in the source code.
     pub source: Option<Source>,
-    /// The number of the exception that it handles, 0 if that is not known. `None`: it handles none.
+    /// The number of the exception that it handles, 0 if unknown. `None`: it is not a handler.
     pub exception: Option<u32>,
 }
 
-impl Options {
-    /// Understands the options of one recording.
+impl MiniProfilerOptions {
+    /// Parses the options of one recording.
     ///
     /// # Errors
-    /// When a value makes no sense.
-    pub fn new(options: &FormatOptions) -> Result<Options, OptionError> {
+    /// When a value is invalid.
+    pub fn new(options: &FormatOptions) -> Result<MiniProfilerOptions, OptionError> {
         let symbols = match options.files("elf").last() {
             Some((path, bytes)) => {
                 let symbols = Symbols::parse(bytes, Some(32)).map_err(|error| OptionError {
@@ -101,14 +100,14 @@ impl Options {
         };
         let requires_match = options.flag("require-elf-match");
         if requires_match && symbols.is_none() {
-            // Whoever asks for this relies on it.
+            // The user relies on this check.
             return Err(OptionError {
                 option: "require-elf-match",
-                found: "no program is given that could match".into(),
+                found: "no program is given".into(),
                 expected: "name it with --elf FILE".into(),
             });
         }
-        Ok(Options {
+        Ok(MiniProfilerOptions {
             clock: options.clock,
             time_unit: options.text("time-unit").map(time_unit).transpose()?,
             min_duration_ns: options.text("min-duration").map(duration_ns).transpose()?.unwrap_or(0),
@@ -118,63 +117,63 @@ impl Options {
         })
     }
 
-    /// The rate of the times on the wire, and where it is known from.
+    /// The rate of the times on the wire, and its source.
     pub fn rate(&self, metadata: Option<&Metadata>) -> (Rate, &'static str) {
         let microsecond = Rate::from_hz(u64::from(TIMER_HZ), 1).unwrap_or(Rate::NANOSECOND);
         if let Some(clock) = self.clock {
             return (clock, "given by an option");
         }
-        let Some(unit) = self.time_unit else { return (microsecond, "microseconds, as the protocol says") };
-        let told = match unit {
+        let Some(unit) = self.time_unit else { return (microsecond, "assumed, microseconds as in the protocol") };
+        let rate = match unit {
             TimeUnit::Nanoseconds(ns) => Rate::from_ns_per_tick(ns),
             TimeUnit::Timer => metadata.and_then(|metadata| Rate::from_hz(u64::from(metadata.timer_hz), 1)),
             TimeUnit::Cpu => metadata.and_then(|metadata| Rate::from_hz(u64::from(metadata.mcu_clock_hz), 1)),
         };
-        match told {
-            Some(rate) => (rate, "given by --time-unit"),
-            None => (microsecond, "microseconds, since the capture does not tell the frequency that --time-unit asks for"),
+        match rate {
+            Some(rate) => (rate, "given by an option"),
+            None => (microsecond, "assumed, microseconds: the capture does not record the frequency for --time-unit"),
         }
     }
 
-    /// What the symbols are worth, for the report. Gives why the recording is refused, if it is.
+    /// Describes the symbols for the report. Returns the reason if the recording is refused.
     pub fn describe_symbols(&self, build_id: Option<u32>, details: &mut Vec<Detail>, hints: &mut Vec<String>) -> Option<String> {
         let Some((path, symbols)) = &self.symbols else {
-            hints.push("Functions have no names in a capture: --elf FILE takes them from the program that ran.".into());
+            hints.push("A capture has no names of functions: --elf FILE reads them from the program that ran.".into());
             return None;
         };
         let mut shortcomings = symbols.shortcomings().iter().map(|shortcoming| format!("About {path}: {shortcoming}."));
         hints.extend(&mut shortcomings);
-        let verdict = build_id.map(|build_id| symbols.judge_build_id(build_id));
-        let (value, differs) = match verdict {
+        let match_result = build_id.map(|build_id| symbols.judge_build_id(build_id));
+        let (value, differs) = match match_result {
             Some(BuildIdVerdict::Fits(checksum)) => (format!("the one that ran: its {} is the build id", checksum.name()), None),
             Some(BuildIdVerdict::Differs) => {
-                let why = format!("no known checksum of its code is the build id 0x{:08X}", build_id.unwrap_or_default());
-                hints.push(format!("{path} may be another build than the one that ran: {why}. Names may be wrong."));
-                ("perhaps another build: no checksum of its code is the build id".to_owned(), Some(why))
+                let reason = format!("no known checksum of its code is the build id 0x{:08X}", build_id.unwrap_or_default());
+                hints.push(format!("{path} may be another build than the one that ran: {reason}. Names may be wrong."));
+                ("perhaps another build: no checksum of its code is the build id".to_owned(), Some(reason))
             }
             Some(BuildIdVerdict::NotAnId) => {
-                let why = "the capture's build id stands for none";
-                (format!("unchecked: {why}"), Some(why.to_owned()))
+                let reason = "the build id in the capture is not a checksum";
+                (format!("unchecked: {reason}"), Some(reason.to_owned()))
             }
             Some(BuildIdVerdict::NoText) => {
-                let why = "it has no code to compare with";
-                (format!("unchecked: {why}"), Some(why.to_owned()))
+                let reason = "it has no code to compare";
+                (format!("unchecked: {reason}"), Some(reason.to_owned()))
             }
             None => {
-                let why = "the capture has no METADATA packet, and so no build id";
-                (format!("unchecked: {why}"), Some(why.to_owned()))
+                let reason = "the capture has no METADATA packet, and therefore no build id";
+                (format!("unchecked: {reason}"), Some(reason.to_owned()))
             }
         };
         details.push(Detail { name: "program", value, source: path.clone() });
-        differs.filter(|_| self.requires_match).map(|why| {
+        differs.filter(|_| self.requires_match).map(|reason| {
             format!(
-                "{path} is not known to be the program that ran: {why}; give the right file, or leave out --require-elf-match"
+                "{path} is not known to be the program that ran: {reason}; give the right file, or leave out --require-elf-match"
             )
         })
     }
 
-    /// What is known of the function with an address.
-    pub fn name(&self, address: u32) -> Named {
+    /// The function with an address.
+    pub fn name(&self, address: u32) -> FunctionInfo {
         let found = self.symbols.as_ref().and_then(|(_, symbols)| {
             let function = symbols.hooked_function(u64::from(address))?;
             let source = function.declared.map(|place| Source {
@@ -182,7 +181,7 @@ impl Options {
                 function: Some(format!("{} at 0x{:08X}", function.name, function.start).into()),
                 line: place.line,
             });
-            // An inlined function is no handler, though the one that it stands in may be.
+            // An inlined function is not a handler, but the function around it may be.
             let vector = symbols.vectors().iter().find(|vector| vector.handler == function.start && vector.exception > 1);
             let exception = match vector {
                 Some(vector) if symbols.function_at(function.start).is_some_and(|at| at.name == function.name) => {
@@ -194,11 +193,11 @@ impl Options {
         });
         let (name, source, exception) = found.unwrap_or_else(|| (format!("0x{address:08X}"), None, None));
         let exception = exception.or_else(|| exception_by_name(&name));
-        Named { name, source, exception }
+        FunctionInfo { name, source, exception }
     }
 }
 
-/// The exception that a function handles by its name, as startup files for Cortex-M have them; 0 if the name does not tell which.
+/// The exception that a function handles by its name, as in startup files for Cortex-M; 0 if the number is not known from the name.
 fn exception_by_name(name: &str) -> Option<u32> {
     let stem = name.strip_suffix("_Handler");
     match stem {
@@ -226,7 +225,7 @@ fn time_unit(text: &str) -> Result<TimeUnit, OptionError> {
         "cpu" => Ok(TimeUnit::Cpu),
         _ => Err(OptionError {
             option: "time-unit",
-            found: format!("`{text}` is no unit"),
+            found: format!("`{text}` is not a unit"),
             expected: "us, ns, ms, timer or cpu is expected".into(),
         }),
     }
@@ -236,7 +235,7 @@ fn duration_ns(text: &str) -> Result<u64, OptionError> {
     let error = |found: String| OptionError {
         option: "min-duration",
         found,
-        expected: "a number with a unit is expected, as 800ns, 5us or 2ms".into(),
+        expected: "a number with a unit is expected, e.g. 800ns, 5us or 2ms".into(),
     };
     let digits = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -247,16 +246,16 @@ fn duration_ns(text: &str) -> Result<u64, OptionError> {
         "s" => 1_000_000_000,
         "" if number == "0" => 1,
         "" => return Err(error(format!("`{text}` has no unit"))),
-        _ => return Err(error(format!("`{text}` is no time"))),
+        _ => return Err(error(format!("`{text}` is not a time"))),
     };
     let number = number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
-    number.ok_or_else(|| error(format!("`{text}` is no time")))
+    number.ok_or_else(|| error(format!("`{text}` is not a time")))
 }
 
 fn function(text: &str) -> Result<Regex, OptionError> {
     Regex::new(text).map_err(|error| OptionError {
         option: "function",
-        found: format!("`{text}` is no regular expression: {}", error.to_string().lines().last().unwrap_or_default()),
+        found: format!("`{text}` is not a regular expression: {}", error.to_string().lines().last().unwrap_or_default()),
         expected: "a pattern such as ^uart_ or send|receive is expected".into(),
     })
 }

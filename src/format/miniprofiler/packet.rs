@@ -1,9 +1,8 @@
-//! Where packets and commands stand in an input.
+//! The places of packets and commands in an input.
 //!
-//! What stands at a position is a function of the input and the position alone, which is what lets parts be read on any
-//! thread ([`crate::frame::sync`]): a packet if the header is there, its length leads to an end byte, and the CRC over all between is
-//! right; else a command if the 12 bytes are one; else nothing, and the search goes on at the next byte. A damaged length is
-//! never trusted.
+//! The frame at a position depends on the input and the position only, so that parts can be read on any thread ([`crate::frame::sync`]):
+//! it is a packet if there is a header, an end byte at the given length, and a valid CRC; else a command if the 12 bytes are one; else
+//! there is no frame, and the search continues at the next byte. A damaged length is never used.
 
 use std::cell::RefCell;
 
@@ -15,13 +14,13 @@ use super::record::{
     PROFILE_VERSION, RECORD_BYTES, Reading, Status, packet_type,
 };
 
-/// Packets with a longer payload, in bytes, are judged by running checksums once much has been read in vain.
+/// Packets with a longer payload, in bytes, are checked by prefix checksums after many bytes were read without success.
 const SHORT_PAYLOAD: usize = 256;
 
-/// How many bytes may be read in vain before that, in one part.
-const IN_VAIN_BYTES: usize = MAX_PACKET_BYTES;
+/// The number of bytes read without success in one part before that.
+const WASTED_BYTES: usize = MAX_PACKET_BYTES;
 
-/// What stands at a position.
+/// The frame at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A packet.
@@ -36,7 +35,7 @@ pub enum Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// How many bytes it takes.
+    /// Its length in bytes.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -54,21 +53,21 @@ pub struct Framing {
     effort: RefCell<Effort>,
 }
 
-/// What was read in vain, and what helps against it. It changes how long an answer takes, and not the answer.
+/// The bytes read without success, and prefix checksums against that. It affects the time of a search, not its result.
 #[derive(Default)]
 struct Effort {
-    in_vain_bytes: usize,
+    wasted_bytes: usize,
     prefix: Prefix,
 }
 
 impl Framing {
-    /// The framing of an input with this reading.
+    /// The framing of an input in this reading.
     #[must_use]
     pub fn new(reading: Reading) -> Framing {
         Framing { reading, header: u16::from_le_bytes(reading.header), effort: RefCell::default() }
     }
 
-    /// What stands at `at`.
+    /// The frame at `at`.
     #[inline]
     #[must_use]
     pub fn frame<'a>(&self, input: &'a [u8], at: usize) -> Option<Frame<'a>> {
@@ -80,10 +79,10 @@ impl Framing {
             let payload = packet.get(PACKET_HEAD..PACKET_HEAD + len)?;
             let [crc @ .., PACKET_END] = *packet.last_chunk::<3>()? else { return self.command(rest) };
             let covered = packet.get(2..PACKET_HEAD + len)?;
-            if self.crc(input, at + 2, covered) == self.reading.told_crc(crc) {
+            if self.crc(input, at + 2, covered) == self.reading.crc_in(crc) {
                 return Some(Frame::Packet { kind: head[2], payload });
             }
-            self.effort.borrow_mut().in_vain_bytes += len;
+            self.effort.borrow_mut().wasted_bytes += len;
         }
         self.command(rest)
     }
@@ -98,7 +97,7 @@ impl Framing {
     fn crc(&self, input: &[u8], start: usize, covered: &[u8]) -> u16 {
         if covered.len() > SHORT_PAYLOAD {
             let mut effort = self.effort.borrow_mut();
-            if effort.in_vain_bytes > IN_VAIN_BYTES
+            if effort.wasted_bytes > WASTED_BYTES
                 && let Some(crc) = effort.prefix.crc(input, start, start + covered.len())
             {
                 return crc::shift(self.reading.crc_start, covered.len()) ^ crc;
@@ -118,7 +117,7 @@ impl Grammar for Framing {
         let mut from = at;
         while let Some(found) = memchr::memchr2(first, COMMAND_HEAD, input.get(from..).unwrap_or(&[])) {
             let found = from + found;
-            // At the end of the input the other byte may be missing: nothing begins there, but nobody needs to know.
+            // At the end of the input the second byte may be missing: no frame can begin there.
             let is_start = match (input.get(found), input.get(found + 1)) {
                 (Some(&one), Some(&two)) => {
                     one == first && two == second || one == COMMAND_HEAD && (1..=Command::ALL.len() as u8).contains(&two)
@@ -140,7 +139,7 @@ impl Grammar for Framing {
 
     #[inline]
     fn may_reach_beyond(&self, input: &[u8], at: usize, end: usize) -> bool {
-        // No packet has the header of a command, but what is not one may be the other.
+        // Packets and commands have different headers, but invalid packets may be commands.
         let reached = match input.get(at..).and_then(<[u8]>::first_chunk::<PACKET_HEAD>) {
             Some(&[one, two, _, low, high]) if [one, two] == self.reading.header => {
                 (PACKET_OVERHEAD + usize::from(u16::from_le_bytes([low, high]))).max(COMMAND_BYTES)
@@ -151,9 +150,9 @@ impl Grammar for Framing {
     }
 }
 
-/// The reading of an input and how many of its first packets speak for it, at most [`WITNESSES`]. Looks at the input up to there.
+/// The reading of an input, and how many of its first packets confirm it, at most [`WITNESSES`]. Reads the input up to there.
 #[must_use]
-pub fn lock_on(input: &[u8]) -> Option<(Reading, usize)> {
+pub fn find_reading(input: &[u8]) -> Option<(Reading, usize)> {
     let mut votes = [0; Reading::ALL.len()];
     let mut effort = Effort::default();
     let mut at = 0;
@@ -171,15 +170,15 @@ pub fn lock_on(input: &[u8]) -> Option<(Reading, usize)> {
             break;
         }
     }
-    // Of equals the first.
+    // The first of equal ones.
     let (reading, votes) = Reading::ALL.into_iter().zip(votes).rev().max_by_key(|(_, votes)| *votes)?;
     (votes > 0).then_some((reading, votes))
 }
 
-/// How many packets decide on the reading.
+/// The number of packets that decide on the reading.
 pub const WITNESSES: usize = 8;
 
-/// The length of the packet at `at`, and the readings with which it is one. It must be of a known type and sound in itself.
+/// The length of the packet at `at`, and the readings in which it is valid. It must have a known type and a valid payload.
 fn readings_of(input: &[u8], at: usize, effort: &mut Effort) -> Option<(usize, [Option<Reading>; 2])> {
     let rest = input.get(at..)?;
     let head: &[u8; PACKET_HEAD] = rest.first_chunk()?;
@@ -189,28 +188,28 @@ fn readings_of(input: &[u8], at: usize, effort: &mut Effort) -> Option<(usize, [
     }
     let len = usize::from(u16::from_le_bytes([head[3], head[4]]));
     let packet = rest.get(..PACKET_OVERHEAD + len)?;
-    let [told @ .., end] = *packet.last_chunk::<3>()?;
+    let [crc @ .., end] = *packet.last_chunk::<3>()?;
     let payload = packet.get(PACKET_HEAD..PACKET_HEAD + len)?;
-    if end != PACKET_END || !is_sound(head[2], payload) {
+    if end != PACKET_END || !is_valid(head[2], payload) {
         return None;
     }
     let covered = packet.get(2..PACKET_HEAD + len)?;
-    let in_vain = effort.in_vain_bytes > IN_VAIN_BYTES;
-    let quick = if in_vain { effort.prefix.crc(input, at + 2, at + 2 + covered.len()) } else { None };
-    let plain = quick.unwrap_or_else(|| crc::update(0, covered));
+    let is_wasteful = effort.wasted_bytes > WASTED_BYTES;
+    let fast = if is_wasteful { effort.prefix.crc(input, at + 2, at + 2 + covered.len()) } else { None };
+    let plain = fast.unwrap_or_else(|| crc::update(0, covered));
     let mut fitting = Reading::ALL.into_iter().filter(|reading| {
-        reading.header == header && crc::shift(reading.crc_start, covered.len()) ^ plain == reading.told_crc(told)
+        reading.header == header && crc::shift(reading.crc_start, covered.len()) ^ plain == reading.crc_in(crc)
     });
     let readings = [fitting.next(), fitting.next()];
     if readings == [None, None] {
-        effort.in_vain_bytes += len;
+        effort.wasted_bytes += len;
         return None;
     }
     Some((packet.len(), readings))
 }
 
-/// Whether a payload is what its type says.
-fn is_sound(kind: u8, payload: &[u8]) -> bool {
+/// Whether a payload is valid for its type.
+fn is_valid(kind: u8, payload: &[u8]) -> bool {
     match kind {
         packet_type::ACK | packet_type::NACK => payload.is_empty(),
         packet_type::METADATA => payload.len() == Metadata::BYTES,
@@ -225,12 +224,12 @@ fn is_sound(kind: u8, payload: &[u8]) -> bool {
     }
 }
 
-/// The records of a profile packet's payload that are there, how many its count tells, and its version. None if it is too short.
+/// The version, the count and the whole records of a profile packet's payload. `None` if it is too short.
 #[inline]
 #[must_use]
 pub fn profile(payload: &[u8]) -> Option<(u8, u16, &[u8])> {
     let (&[version, one, two], records) = payload.split_first_chunk::<PROFILE_HEAD>()?;
-    let told = u16::from_le_bytes([one, two]);
-    let whole = (records.len() / RECORD_BYTES).min(usize::from(told));
-    Some((version, told, records.get(..whole * RECORD_BYTES)?))
+    let count = u16::from_le_bytes([one, two]);
+    let whole = (records.len() / RECORD_BYTES).min(usize::from(count));
+    Some((version, count, records.get(..whole * RECORD_BYTES)?))
 }

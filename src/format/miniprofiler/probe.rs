@@ -1,14 +1,14 @@
-//! Recognising a capture: packets with a length that leads to an end byte, and a CRC that is right in one reading. Each of them is an
-//! accident once in 2^24 headers, so two are proof, and a capture may begin with any amount of other bytes.
+//! Recognising a capture: packets with an end byte at their length, and a CRC that is valid in one reading. A header is a valid packet by
+//! chance once in 2^24, so two packets are proof, and a capture may begin with any number of other bytes.
 
 use crate::format::Probe;
 
 use super::decode::each_frame;
-use super::packet::{Frame, lock_on};
+use super::packet::{Frame, find_reading};
 
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
 pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
-    let (reading, witnesses) = lock_on(sample)?;
+    let (reading, witnesses) = find_reading(sample)?;
     let (mut packets, mut commands, mut bytes) = (0u64, 0u64, 0usize);
     each_frame(reading, sample, 0..sample.len(), |_, frame| {
         match frame {
@@ -19,7 +19,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     });
     let covers_all = whole && bytes == sample.len();
     let score = match witnesses {
-        // One alone is an accident, unless nothing else is there.
+        // A single packet may be chance, unless there is nothing else.
         1 if covers_all => 90,
         1 => 40,
         2 => 90,
@@ -27,7 +27,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
         _ => 99,
     };
     let with_commands = if commands > 0 { format!(" and {commands} commands of the host") } else { String::new() };
-    let verb = if packets == 1 { "packet has a right CRC" } else { "packets have right CRCs" };
+    let verb = if packets == 1 { "packet has a valid CRC" } else { "packets have valid CRCs" };
     let place = if whole { String::new() } else { format!(" in the first {} KiB", sample.len() >> 10) };
     Some(Probe { score, reason: format!("{packets} {verb}{with_commands}{place}; {}", reading.description()) })
 }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_are_recognised_in_every_reading_and_behind_other_bytes() {
+    fn captures_are_recognised_in_every_reading_and_after_other_bytes() {
         for reading in Reading::ALL {
             assert_eq!(score(&capture(5_000, reading, Damage::None)), 99);
         }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_not_taken_for_captures() {
+    fn other_files_are_not_recognised() {
         let text = "A text with \u{AA}U in it.\n".repeat(999);
         let headers = [0xAA, 0x55, 5, 3, 0, 1, 0, 0, 0, 0, 0x0A].repeat(999);
         for (name, sample) in [

@@ -1,10 +1,10 @@
-//! Packets, commands and profile records: what the wire carries, as types.
+//! Packets, commands and profile records of the wire as types.
 //!
 //! A device sends *packets*: header (2) | type (1) | length N (u16) | payload (N) | CRC-16 (2) | `0A`. The host sends *commands* of 12
-//! bytes; a capture that taps both lines has them too. All numbers are little-endian.
+//! bytes; a capture of both lines contains them too. All numbers are little-endian.
 //!
-//! What the protocol's document leaves open (the order of the header's bytes, what the CRC starts with) and what its author's
-//! host does differ; a [`Reading`] is one answer to all of it.
+//! The protocol's document does not define the order of the header's bytes and the start of the CRC, and its author's host differs from
+//! the examples; a [`Reading`] is one interpretation.
 
 use super::crc;
 
@@ -14,11 +14,11 @@ pub const PACKET_OVERHEAD: usize = 8;
 pub const PACKET_HEAD: usize = 5;
 /// The longest packet.
 pub const MAX_PACKET_BYTES: usize = PACKET_OVERHEAD + u16::MAX as usize;
-/// What a packet ends with.
+/// The last byte of a packet.
 pub const PACKET_END: u8 = 0x0A;
 /// Bytes of a command.
 pub const COMMAND_BYTES: usize = 12;
-/// What a command starts with.
+/// The first byte of a command.
 pub const COMMAND_HEAD: u8 = 0x55;
 /// Bytes of a profile record.
 pub const RECORD_BYTES: usize = 14;
@@ -26,7 +26,7 @@ pub const RECORD_BYTES: usize = 14;
 pub const PROFILE_HEAD: usize = 3;
 /// The only version of profile packets that is defined.
 pub const PROFILE_VERSION: u8 = 1;
-/// The unit of times, unless it is told otherwise: a microsecond.
+/// The default unit of times: a microsecond.
 pub const TIMER_HZ: u32 = 1_000_000;
 
 /// The type of a packet.
@@ -43,12 +43,12 @@ pub mod packet_type {
     pub const PROFILE_DATA: u8 = 5;
 }
 
-/// How packets are to be read: one for a whole input.
+/// An interpretation of the protocol, the same for a whole input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reading {
     /// The header's bytes, in the order in which they are sent.
     pub header: [u8; 2],
-    /// What the CRC over type, length and payload starts with. The header is in it already, if it is covered at all.
+    /// The start of the CRC over type, length and payload. It includes the header if the CRC covers the header.
     pub crc_start: u16,
     /// Whether the CRC's high byte comes first.
     pub big_endian: bool,
@@ -59,13 +59,13 @@ impl Reading {
     pub const DOCUMENT_DUMP: Reading = Reading::of([0xAA, 0x55], 0xFFFF);
     /// The author's host: `55 AA`, CRC from 0.
     pub const HOST: Reading = Reading::of([0x55, 0xAA], 0);
-    /// The document's text to the letter: 0xAA55 little-endian, CRC from FFFF.
+    /// The document's text literally: 0xAA55 little-endian, CRC from FFFF.
     pub const DOCUMENT_TEXT: Reading = Reading::of([0x55, 0xAA], 0xFFFF);
     /// The fourth of these.
     pub const FOURTH: Reading = Reading::of([0xAA, 0x55], 0);
 
-    /// All readings that are tried, the likeliest first: the CRC over the header too or not, from FFFF or 0, its bytes in either
-    /// order; and both orders of the header.
+    /// All readings, the most likely first: both orders of the header, the CRC with or without the header, from FFFF or 0, in both byte
+    /// orders.
     pub const ALL: [Reading; 16] = {
         let mut all = [Reading::HOST; 16];
         let mut n = 0;
@@ -80,14 +80,14 @@ impl Reading {
 
     /// With a CRC over the header too, from `init`, low byte first.
     const fn of(header: [u8; 2], init: u16) -> Reading {
-        // [`crc::update`] is no constant function; both starts of it are known, and a test compares.
+        // [`crc::update`] is not a constant function; both values are known, and a test compares them.
         let is_document = (init == 0xFFFF) == (header[0] == 0xAA);
         Reading { header, crc_start: if is_document { 0xE5EA } else { 0xF8E5 }, big_endian: false }
     }
 
-    /// The CRC as it stands in a packet.
+    /// The CRC from its bytes in a packet.
     #[must_use]
-    pub fn told_crc(self, bytes: [u8; 2]) -> u16 {
+    pub fn crc_in(self, bytes: [u8; 2]) -> u16 {
         if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
@@ -98,7 +98,7 @@ impl Reading {
         if self.big_endian { crc.to_be_bytes() } else { crc.to_le_bytes() }
     }
 
-    /// It, for people: `header 55 AA, CRC from E5EA`.
+    /// A description for people: `header 55 AA, CRC-16/CCITT from 0000 …`.
     #[must_use]
     pub fn description(self) -> String {
         let [one, two] = self.header;
@@ -120,7 +120,7 @@ impl Reading {
 pub struct Metadata {
     /// The processor's clock in Hz.
     pub mcu_clock_hz: u32,
-    /// The profiling timer's rate in Hz. Times are microseconds whatever it says.
+    /// The profiling timer's rate in Hz. Times are microseconds regardless of it.
     pub timer_hz: u32,
     /// A CRC-32 of the firmware's code.
     pub build_id: u32,
@@ -132,7 +132,7 @@ impl Metadata {
     /// Its length on the wire.
     pub const BYTES: usize = 28;
 
-    /// Reads a payload. None if its length is another.
+    /// Reads a payload. `None` if its length is wrong.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Metadata> {
         let payload: &[u8; Self::BYTES] = payload.try_into().ok()?;
@@ -165,13 +165,13 @@ impl Metadata {
 /// The payload of a STATUS packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Whether profiling is on. Any other number than 0.
+    /// Whether profiling is on: any number except 0.
     pub is_profiling: u8,
-    /// How often the device's buffer overflowed.
+    /// The number of overflows of the device's buffer.
     pub buffer_overflows: u32,
-    /// How many records the device captured.
+    /// The number of records captured by the device.
     pub records_captured: u32,
-    /// How full the device's buffer is, in percent.
+    /// The fill of the device's buffer, in percent.
     pub usage_percent: u8,
 }
 
@@ -179,7 +179,7 @@ impl Status {
     /// Its length on the wire.
     pub const BYTES: usize = 10;
 
-    /// Reads a payload. None if its length is another.
+    /// Reads a payload. `None` if its length is wrong.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Status> {
         let payload: &[u8; Self::BYTES] = payload.try_into().ok()?;
@@ -202,16 +202,16 @@ impl Status {
     }
 }
 
-/// A completed call of a function, as a profile packet holds it.
+/// A completed call of a function, in a profile packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileRecord {
     /// The function, or an address within it.
     pub func_addr: u32,
-    /// When it was entered, in microseconds; wraps.
+    /// The time of its entry, in microseconds; wraps.
     pub entry_us: u32,
-    /// How long it ran, with what it called, in microseconds.
+    /// Its duration, including the functions that it called, in microseconds.
     pub duration_us: u32,
-    /// How many functions were open around it. Counts below 0 to 65535 when profiling starts within a function.
+    /// The number of functions open around it. It wraps below 0 to 65535 when profiling starts within a function.
     pub depth: u16,
 }
 
@@ -240,7 +240,7 @@ impl ProfileRecord {
     }
 }
 
-/// What the host tells the device to do.
+/// A command of the host to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Start profiling.
@@ -249,7 +249,7 @@ pub enum Command {
     Stop,
     /// Send a STATUS packet.
     GetStatus,
-    /// Forget what has been captured.
+    /// Discard the captured records.
     ResetBuffers,
     /// Send a METADATA packet.
     GetMetadata,
@@ -281,17 +281,17 @@ impl Command {
         }
     }
 
-    /// The command of a frame of 12 bytes: known code, payload of at most 8 bytes, zeros behind it, and the sum of all.
+    /// The command of a frame of 12 bytes: known code, payload of at most 8 bytes, zeros after it, and the sum of all.
     #[must_use]
     pub fn read(frame: &[u8; COMMAND_BYTES]) -> Option<Command> {
         let [head, code, len, payload @ .., sum] = frame;
         let command = *Command::ALL.get(usize::from(code.checked_sub(1)?))?;
         let padding = payload.get(usize::from(*len)..)?;
-        let is_sound = *head == COMMAND_HEAD && padding.iter().all(|&byte| byte == 0) && *sum == sum_of(&frame[..11]);
-        is_sound.then_some(command)
+        let is_valid = *head == COMMAND_HEAD && padding.iter().all(|&byte| byte == 0) && *sum == sum_of(&frame[..11]);
+        is_valid.then_some(command)
     }
 
-    /// Its frame. A payload of more than 8 bytes is cut off.
+    /// Its frame. A payload of more than 8 bytes is truncated.
     #[must_use]
     pub fn frame(self, payload: &[u8]) -> [u8; COMMAND_BYTES] {
         let payload = payload.get(..8).unwrap_or(payload);

@@ -1,37 +1,134 @@
-//! The first pass: what holds for the whole recording, wherever in it it stands.
+//! The first pass: facts about the whole recording.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-use super::decode::each_frame;
-use super::packet::{Frame, Framing, profile};
+use super::decode::{Decoders, each_frame};
+use super::options::MiniProfilerOptions;
+use super::packet::{Frame, Framing, find_reading, profile};
 use super::record::{Metadata, PROFILE_VERSION, ProfileRecord, RECORD_BYTES, Reading, packet_type};
+use super::resolve::Resolver;
 use super::resolve::clock::LATE_TICKS;
+use crate::format::{Part, Recording, Stages};
+use crate::frame::sync;
+use crate::model::{CoreId, Ledger};
 
-/// Calls that reach back before a wrap of the clock are looked for in so many bytes from the start of the input. A cut between packets
-/// is not needed there: a packet that goes beyond does not count.
+/// One input: its core, and its reading.
+pub(super) struct Source {
+    pub(super) core: CoreId,
+    pub(super) reading: FoundReading,
+}
+
+/// A reading, and the number of packets that confirm it; `None` if there are no packets.
+type FoundReading = Option<(Reading, usize)>;
+
+impl Source {
+    pub(super) fn reading(&self) -> Reading {
+        self.reading.map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading)
+    }
+}
+
+/// The address and length of an input in memory, which identify it where its number is not known.
+type Place = (usize, usize);
+
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    options: MiniProfilerOptions,
+    cores: Vec<CoreId>,
+    /// The reading of each input. It depends on the input's bytes only, and is kept so that it is searched once.
+    readings: Mutex<Vec<(Place, FoundReading)>>,
+}
+
+impl Scanner {
+    pub(super) fn new(options: MiniProfilerOptions, cores: Vec<CoreId>) -> Scanner {
+        Scanner { options, cores, readings: Mutex::default() }
+    }
+
+    fn find_reading(&self, input: &[u8]) -> FoundReading {
+        let place = (input.as_ptr().addr(), input.len());
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, found)) = readings.iter().find(|(known, _)| *known == place) {
+            return *found;
+        }
+        let found = find_reading(input);
+        readings.push((place, found));
+        found
+    }
+
+    fn reading(&self, input: &[u8]) -> Reading {
+        self.find_reading(input).map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading)
+    }
+}
+
+/// The facts of a part or an input, and the reading.
+pub(super) struct Collected {
+    facts: ScanFacts,
+    reading: FoundReading,
+}
+
+impl Recording for Scanner {
+    type PartFacts = Collected;
+    type Facts = Option<Collected>;
+    type Decoder = Decoders;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        sync::cut(&Framing::new(self.reading(input)), input, at)
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> Collected {
+        let reading = self.find_reading(part.input);
+        let used = reading.map_or(Reading::DOCUMENT_DUMP, |(reading, _)| reading);
+        Collected { facts: ScanFacts::scan(used, part.input, part.start..part.end), reading }
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut Option<Collected>, next: Collected) {
+        match facts {
+            None => *facts = Some(next),
+            Some(collected) => collected.facts.add(next.facts),
+        }
+    }
+
+    fn finish(self, collected: Vec<Option<Collected>>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
+        let sources: Vec<Source> = (0..)
+            .zip(&collected)
+            .map(|(index, collected)| Source {
+                core: self.cores.get(index).copied().unwrap_or_default(),
+                reading: collected.as_ref().and_then(|collected| collected.reading),
+            })
+            .collect();
+        let facts = collected.into_iter().map(|collected| collected.map(|collected| collected.facts)).collect();
+        let decoders = Decoders(sources.iter().map(Source::reading).collect());
+        let resolver = Resolver::new(self.options, &sources, facts, ledgers);
+        Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
+    }
+}
+
+/// Calls that began before a wrap of the clock are searched in this number of bytes at the start of the input. A packet that extends
+/// beyond them is not counted.
 const REACH_BYTES: usize = 1 << 20;
 
-/// What the first pass finds out about a part, or about the whole input.
+/// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanFacts {
     /// The first METADATA packet.
     pub metadata: Option<Metadata>,
     /// Whether there is one before the first call.
     begins_with_metadata: bool,
-    /// How far back its calls reach.
+    /// How far back the calls at its start extend.
     reach: Option<Reach>,
 }
 
-/// How far back the calls at the start of an input reach: up to the first thing that may be a restart.
+/// How far back the calls at the start of an input extend, up to the first possible restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reach {
-    /// When the first call ended, and how long it was, as the wire tells it.
+    /// The end and the duration of the first call, as recorded.
     first_exit: u32,
     first_duration: u32,
-    /// When the last call ended and the earliest began, counted from the end of the first.
+    /// The end of the last call and the begin of the earliest, from the end of the first.
     last_exit: i64,
     earliest_entry: i64,
-    /// No more calls count.
+    /// Whether later calls are not counted.
     is_over: bool,
 }
 
@@ -41,7 +138,7 @@ impl Reach {
         Reach { first_exit: exit, first_duration: duration, last_exit: 0, earliest_entry, is_over: false }
     }
 
-    /// Adds the calls that follow. The answer is the same however the calls are put together.
+    /// Adds the next calls. The result does not depend on how the calls are grouped.
     #[inline]
     fn add(&mut self, next: Reach) {
         if self.is_over {
@@ -62,8 +159,8 @@ impl Reach {
 impl ScanFacts {
     /// Scans the part `range` of `input`.
     ///
-    /// Most of an input is calls, of which nothing is asked here: METADATA is searched by its header and judged by its CRC, wherever
-    /// it stands; calls are looked at near the start of the input only.
+    /// Most of an input is calls, which are read here only near the start of the input. METADATA is searched by its header and checked
+    /// by its CRC.
     #[must_use]
     pub fn scan(reading: Reading, input: &[u8], range: Range<usize>) -> ScanFacts {
         let mut facts = ScanFacts::default();
@@ -103,7 +200,7 @@ impl ScanFacts {
         }
     }
 
-    /// Adds what the next part of the input tells.
+    /// Adds the facts of the next part of the input.
     pub fn add(&mut self, part: ScanFacts) {
         self.metadata = self.metadata.or(part.metadata);
         match &mut self.reach {
@@ -120,12 +217,11 @@ impl ScanFacts {
         }
     }
 
-    /// How often the device's clock had wrapped before the first call ended, at least: the times of all calls that follow are
-    /// not to be negative.
+    /// The least number of wraps of the device's clock before the end of the first call, so that no call has a negative time.
     #[must_use]
     pub fn wraps_before(&self) -> u64 {
         let Some(reach) = self.reach else { return 0 };
-        // The first call is told whole, and its end is unwrapped by that.
+        // The first call is recorded completely, so its own duration shows whether it began before a wrap.
         let own = u64::from(reach.first_exit < reach.first_duration);
         let missing = -(i64::from(reach.first_exit) + reach.earliest_entry);
         own.max(u64::try_from(missing.max(0)).unwrap_or(0).div_ceil(1 << 32))

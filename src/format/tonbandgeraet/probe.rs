@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_not_taken_for_captures() {
+    fn other_files_are_not_recognised() {
         let utf16: Vec<u8> =
             "A text in UTF-16, as some systems write it.\r\n".repeat(50).encode_utf16().flat_map(u16::to_le_bytes).collect();
         // Much like a program's sections: small numbers in words.

@@ -1,49 +1,49 @@
 //! The device's clock of 32 bits → ticks that do not wrap.
 //!
-//! Calls come in order of their *ends*; their begins go back half of the time, so it is the end that is unwrapped, by the shortest way
-//! from the end before. A step back by more than [`LATE_TICKS`] is none: the device was restarted, if anything speaks for
-//! that, or it was silent for more than half of a wrap.
+//! Calls are in order of their *ends*; their begins often go back. So the end is unwrapped, to the value nearest to the end before. Steps
+//! back by more than [`LATE_TICKS`] do not occur: either the device was restarted, if there are signs of that, or it was silent for more
+//! than half of a wrap.
 
-/// How far back an end may lie, in ticks: a call may be told after one that interrupted its exit.
+/// The largest step back of an end, in ticks: a call may be reported after one that interrupted its exit.
 pub const LATE_TICKS: i64 = 1_000_000;
 
 /// The same when the device may have been restarted.
 const LATE_AFTER_METADATA_TICKS: i64 = 1_000;
 
-/// A clock that starts again after this, in ticks, and less than a wrap later, may also have gone on.
+/// A clock that is lower by less than this, in ticks, before a wrap, may also have continued.
 const SILENCE_TICKS: i64 = 10_000_000;
 
-/// Silence from here on, in ticks, is so long that a wrap may be missing.
+/// After a silence of this length, in ticks, a wrap may be missing.
 const LONG_SILENCE_TICKS: i64 = 1 << 30;
 
 /// The unwrapped clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    /// When the last call ended, in ticks; `None` before the first.
+    /// The end of the last call, in ticks; `None` before the first.
     last: Option<u64>,
-    /// How often the clock had wrapped when the first call ended.
+    /// The number of wraps before the end of the first call.
     wraps_before: u64,
 }
 
-/// What the end of a call says about the clock.
+/// The step of the clock at the end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It goes on, or this call is told late.
+    /// The clock continues, or this call is reported late.
     Normal,
-    /// After so long a silence that a wrap may be missing.
+    /// A silence in which a wrap may be missing.
     LongSilence,
     /// The device was restarted.
     Restart,
 }
 
 impl Clock {
-    /// A clock that has wrapped so often.
+    /// A clock that has already wrapped `wraps_before` times.
     pub fn new(wraps_before: u64) -> Clock {
         Clock { last: None, wraps_before }
     }
 
-    /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: the device has said what it is since
-    /// the last call, as it does when it starts.
+    /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: METADATA came since the last
+    /// call, as at the start of the device.
     #[inline]
     pub fn unwrap(&mut self, exit: u32, duration: u32, may_restart: bool) -> (u64, Step) {
         let Some(last) = self.last else {
@@ -59,11 +59,11 @@ impl Clock {
             self.last = Some(ticks);
             return (ticks, Step::Normal);
         }
-        self.judge(last, exit, duration, may_restart)
+        self.unwrap_unusual(last, exit, duration, may_restart)
     }
 
     #[cold]
-    fn judge(&mut self, last: u64, exit: u32, duration: u32, may_restart: bool) -> (u64, Step) {
+    fn unwrap_unusual(&mut self, last: u64, exit: u32, duration: u32, may_restart: bool) -> (u64, Step) {
         let step = i64::from(exit.wrapping_sub(last as u32).cast_signed());
         let is_earlier = exit < last as u32;
         let is_restart = match step {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::options::Options;
+use super::super::options::MiniProfilerOptions;
 use super::losses;
 use crate::format::Resolved;
 use crate::model::{CoreId, Function, FunctionId, Isr, IsrId};
@@ -12,25 +12,32 @@ const SLOTS: usize = 1 << 10;
 
 /// A function, and whether its calls are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFunction {
     pub id: FunctionId,
     pub is_hidden: bool,
 }
 
-/// The functions met in a session.
+/// The functions of a session.
 #[derive(Default)]
 pub struct Functions {
-    /// By some bits of the address: what was asked for there last.
-    recent: Vec<Option<(u32, Known)>>,
-    all: FxHashMap<u32, Known>,
-    /// Handlers by name: a function may be told by several addresses.
+    /// The last function looked up, by some bits of the address.
+    recent: Vec<Option<(u32, KnownFunction)>>,
+    all: FxHashMap<u32, KnownFunction>,
+    /// Handlers by name: a function may be recorded with several addresses.
     handlers: FxHashMap<String, IsrId>,
 }
 
 impl Functions {
-    /// The function with an address; `None`: there are too many.
+    /// The function with an address; `None` at the limit of entities.
     #[inline]
-    pub fn id(&mut self, address: u32, session: u32, core: CoreId, options: &Options, out: &mut Resolved<'_>) -> Option<Known> {
+    pub fn id(
+        &mut self,
+        address: u32,
+        session: u32,
+        core: CoreId,
+        options: &MiniProfilerOptions,
+        out: &mut Resolved<'_>,
+    ) -> Option<KnownFunction> {
         let slot = (address >> 1 ^ address >> 11) as usize % SLOTS;
         match self.recent.get(slot) {
             Some(&Some((known, function))) if known == address => Some(function),
@@ -45,14 +52,14 @@ impl Functions {
         slot: usize,
         session: u32,
         core: CoreId,
-        options: &Options,
+        options: &MiniProfilerOptions,
         out: &mut Resolved<'_>,
-    ) -> Option<Known> {
+    ) -> Option<KnownFunction> {
         self.recent.resize(SLOTS, None);
         let known = match self.all.get(&address) {
             Some(&known) => known,
             None => {
-                let Some(known) = self.meet(address, session, core, options, out) else {
+                let Some(known) = self.add(address, session, core, options, out) else {
                     out.ledger.enter_unplaced(losses::ENTITY_LIMIT, 1);
                     return None;
                 };
@@ -64,7 +71,14 @@ impl Functions {
         Some(known)
     }
 
-    fn meet(&mut self, address: u32, session: u32, core: CoreId, options: &Options, out: &mut Resolved<'_>) -> Option<Known> {
+    fn add(
+        &mut self,
+        address: u32,
+        session: u32,
+        core: CoreId,
+        options: &MiniProfilerOptions,
+        out: &mut Resolved<'_>,
+    ) -> Option<KnownFunction> {
         let named = options.name(address);
         let isr = match named.exception {
             None => None,
@@ -80,10 +94,10 @@ impl Functions {
                 }
             },
         };
-        let is_hidden = options.function.as_ref().is_some_and(|wanted| !wanted.is_match(&named.name));
+        let is_hidden = options.function.as_ref().is_some_and(|pattern| !pattern.is_match(&named.name));
         let source = named.source.and_then(|source| out.entities.add_source(source));
         let name = named.name.as_str().into();
         let id = out.entities.add_function(Function { name, address: u64::from(address), source, isr })?;
-        Some(Known { id, is_hidden })
+        Some(KnownFunction { id, is_hidden })
     }
 }

@@ -1,14 +1,13 @@
 //! Packets in file order → events of the common model.
 //!
-//! Here is everything that has a memory: the unwrapped clock and its sessions, what stands between packets, the device's
-//! counters, and which functions there are.
+//! All state is here: the unwrapped clock and its sessions, stray bytes between packets, the device's counters, and the functions.
 
-mod between;
 pub(super) mod clock;
 mod functions;
-mod input;
+mod input_state;
 mod losses;
 mod status;
+mod stray;
 mod view;
 
 use std::sync::Arc;
@@ -19,36 +18,40 @@ use crate::model::{
     Packed, Rate, Session, Ticks,
 };
 
-use super::Source;
 use super::decode::{Content, Item, Packets};
-use super::options::Options;
+use super::options::MiniProfilerOptions;
 use super::record::{Command, Metadata, ProfileRecord, RECORD_BYTES, TIMER_HZ};
-use super::scan::ScanFacts;
+use super::scan::{ScanFacts, Source};
 use clock::Step;
 use functions::Functions;
-use input::Input;
+use input_state::InputState;
 
-/// Time between the last call before a restart and time 0 after it: how long the restart took is unknown.
+/// The time drawn between the last call before a restart and time 0 after it. The real duration is unknown.
 const RESTART_GAP_NS: u64 = 1_000;
 
-/// How many restarts are believed.
+/// The limit of restarts.
 const SESSIONS_LIMIT: u32 = 1 << 12;
 
 /// Turns packets into events.
 pub(crate) struct Resolver {
-    options: Options,
-    inputs: Vec<Input>,
+    options: MiniProfilerOptions,
+    inputs: Vec<InputState>,
     facts: Facts,
 }
 
 impl Resolver {
-    pub(crate) fn new(options: Options, sources: &[Source], facts: Vec<Option<ScanFacts>>, ledgers: &mut [Ledger]) -> Resolver {
+    pub(crate) fn new(
+        options: MiniProfilerOptions,
+        sources: &[Source],
+        facts: Vec<Option<ScanFacts>>,
+        ledgers: &mut [Ledger],
+    ) -> Resolver {
         let metadata = facts.iter().flatten().find_map(|facts| facts.metadata);
         let (rate, origin) = options.rate(metadata.as_ref());
         let mut details = Vec::new();
         let mut hints = Vec::new();
         if let Some(Source { reading: Some((reading, packets)), .. }) = sources.first() {
-            let source = format!("the first good packets ({packets})");
+            let source = format!("inferred from the first valid packets ({packets})");
             details.push(Detail { name: "reading", value: reading.description(), source });
         }
         if let Some(metadata) = metadata {
@@ -58,15 +61,18 @@ impl Resolver {
                     ledger.enter_unplaced(losses::TIMER_FREQUENCY, 1);
                 }
                 hints.push(format!(
-                    "The device's timer runs at {} Hz, while the protocol's times are microseconds; if times look wrong, try \
+                    "The device's timer runs at {} Hz, but the protocol's times are microseconds; if times look wrong, try \
                      --time-unit timer.",
                     metadata.timer_hz
                 ));
             }
         }
         let refused = options.describe_symbols(metadata.map(|metadata| metadata.build_id), &mut details, &mut hints);
-        let inputs: Vec<Input> =
-            facts.into_iter().zip(sources).map(|(facts, source)| Input::new(facts.unwrap_or_default(), source, rate)).collect();
+        let inputs: Vec<InputState> = facts
+            .into_iter()
+            .zip(sources)
+            .map(|(facts, source)| InputState::new(facts.unwrap_or_default(), source, rate))
+            .collect();
         let cores = inputs.iter().map(|input| input.core.0.saturating_add(1)).max().unwrap_or(1);
         let facts = Facts {
             clock: Some((rate, origin)),
@@ -89,7 +95,7 @@ impl Resolver {
 }
 
 fn describe(metadata: &Metadata, details: &mut Vec<Detail>) {
-    let source = || "told by the capture".to_owned();
+    let source = || "recorded in the capture".to_owned();
     details.push(Detail { name: "firmware version", value: metadata.version(), source: source() });
     details.push(Detail { name: "build id", value: format!("0x{:08X}", metadata.build_id), source: source() });
     details.push(Detail { name: "processor clock", value: format!("{} Hz", metadata.mcu_clock_hz), source: source() });
@@ -100,7 +106,7 @@ impl Resolve for Resolver {
     type Records = Packets;
 
     fn resolve(&mut self, input: usize, _bytes: &[u8], packets: &mut Packets, out: &mut Resolved<'_>) {
-        self.take_part(input, packets, out);
+        self.resolve_part(input, packets, out);
     }
 
     fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
@@ -122,52 +128,52 @@ impl Resolve for Resolver {
 }
 
 impl Resolver {
-    fn take_part(&mut self, index: usize, packets: &Packets, out: &mut Resolved<'_>) {
+    fn resolve_part(&mut self, index: usize, packets: &Packets, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let (mut records, _) = packets.records.as_chunks::<RECORD_BYTES>();
-        let mut between = packets.between.as_slice();
-        input.tell_session(out.entities);
+        let mut stray = packets.stray.as_slice();
+        input.describe_session(out.entities);
         for item in &packets.items {
             let offset = packets.base + u64::from(item.offset);
-            if item.content == Content::Between {
-                let (here, rest) = between.split_at_checked(item.len as usize).unwrap_or((between, &[]));
-                between = rest;
-                input.take_between(offset, here, out);
+            if item.content == Content::Stray {
+                let (here, rest) = stray.split_at_checked(item.len as usize).unwrap_or((stray, &[]));
+                stray = rest;
+                input.add_stray(offset, here, out);
                 continue;
             }
-            input.end_between(false, out);
+            input.end_stray(false, out);
             input.account(item, offset, out.ledger);
             match item.content {
                 Content::Profile { records: count, .. } => {
                     let (here, rest) = records.split_at_checked(usize::from(count)).unwrap_or((records, &[]));
                     records = rest;
-                    take_records(input, &self.options, &mut self.facts.sessions, here, offset, out);
+                    resolve_records(input, &self.options, &mut self.facts.sessions, here, offset, out);
                 }
-                Content::Metadata(metadata) => input.take_metadata(metadata, out),
-                Content::Status(status) => input.take_status(status, offset, out),
+                Content::Metadata(metadata) => input.set_metadata(metadata, out),
+                Content::Status(status) => input.compare_status(status, offset, out),
                 Content::Ack => input.instant("ACK", out),
                 Content::Nack => input.instant("NACK", out),
-                Content::Command(command) => input.take_command(command, out),
-                Content::OtherVersion { version, told } => {
+                Content::Command(command) => input.note_command(command, out),
+                Content::OtherVersion { version, count } => {
                     let kind = losses::UNKNOWN_VERSION;
-                    let lost = u64::from(told).max(1);
+                    let lost = u64::from(count).max(1);
                     out.ledger.bad_frame(kind, offset, u64::from(item.len), lost);
                     input.instant(&format!("profile data of version {version}"), out);
                     input.add_gap(LossNote { kind, offset, bytes: u64::from(item.len), at_least_lost: lost });
                 }
-                Content::OddLength { .. } | Content::UnknownType { .. } | Content::Between => {}
+                Content::OddLength { .. } | Content::UnknownType { .. } | Content::Stray => {}
             }
         }
         if packets.ends_input {
-            input.end_between(true, out);
+            input.end_stray(true, out);
         }
     }
 }
 
-/// The records of one packet.
-fn take_records(
-    input: &mut Input,
-    options: &Options,
+/// Resolves the records of one packet.
+fn resolve_records(
+    input: &mut InputState,
+    options: &MiniProfilerOptions,
     sessions: &mut u32,
     records: &[[u8; RECORD_BYTES]],
     offset: u64,
@@ -180,7 +186,7 @@ fn take_records(
         let exit = record.entry_us.wrapping_add(record.duration_us);
         let (exit, step) = input.clock.unwrap(exit, record.duration_us, input.may_restart);
         if step != Step::Normal || input.may_restart {
-            input.take_step(step, sessions, offset, out);
+            input.handle_step(step, sessions, offset, out);
         }
         let Some(function) = input.functions.id(record.func_addr, input.session, input.core, options, out) else { continue };
         let begin = match exit.checked_sub(u64::from(record.duration_us)) {

@@ -1,18 +1,17 @@
-//! What the device counts, and what that says about losses.
+//! The device's counters, and the losses that they show.
 //!
-//! A status has no time of its own: it belongs to the time reached. Overflows are told as such. The number of captured records
-//! tells of losses on the way, but the device counts a record when it captures it, and sends it later: what waits in its buffer is
-//! not lost. So two statuses are compared only if the buffer is no fuller at the second one, and some records are allowed for, since
-//! the fill is told in whole percent.
+//! A status has no time of its own: the time of the last call is used. Overflows are counted by the device. Losses on the way are known
+//! from the number of captured records, but the device counts a record when it captures it, and sends it later: records in its buffer are
+//! not lost. So two statuses are compared only if the buffer is not fuller at the second one, with a tolerance, since the fill is reported
+//! in whole percent.
 
 use super::super::record::Status;
 use super::losses;
-use super::{Input, LossNote, Resolved};
+use super::{InputState, LossNote, Resolved};
 
-/// What one percent of a device's buffer may hold, in records, with what may be on its way between buffer and line. Fewer missing
-/// records than that are not told apart from those that wait: the device says neither how large its buffer is nor when it counts, and a
-/// loss that was none would take their callers from sound calls. That none waits is certain only when the device has stopped and its
-/// buffer is empty; then each counts.
+/// The number of records in one percent of a device's buffer, and between buffer and line, at most. Fewer missing records may still be
+/// waiting: the size of the buffer is not recorded, and a false loss would separate valid calls from their callers. Only when the device
+/// has stopped and its buffer is empty does no record wait; then each missing record is counted.
 const PERCENT_RECORDS: u64 = 128;
 
 /// The device's counters.
@@ -30,19 +29,19 @@ pub struct Counters {
 struct Base {
     usage_percent: u8,
     is_drained: bool,
-    /// Captured records that had not come, and are not known to be lost.
+    /// Captured records that have not been received, and are not known to be lost.
     missing: i64,
 }
 
 impl Counters {
-    /// The device forgets what it captured.
+    /// The device discarded its captured records.
     pub fn restart(&mut self) {
         *self = Counters::default();
     }
 }
 
-impl Input {
-    pub fn take_status(&mut self, status: Status, offset: u64, out: &mut Resolved<'_>) {
+impl InputState {
+    pub fn compare_status(&mut self, status: Status, offset: u64, out: &mut Resolved<'_>) {
         let counters = &mut self.counters;
         let grown = |now: u32, before: Option<u32>| match before {
             Some(before) => u64::from(now.wrapping_sub(before)),
@@ -61,7 +60,7 @@ impl Input {
         let overflows = grown(status.buffer_overflows, last.map(|last| last.buffer_overflows));
         counters.overflows += overflows;
         counters.captured += grown(status.records_captured, last.map(|last| last.records_captured));
-        // What overflowed before the first status may have done so before the capture.
+        // Overflows before the first status may have happened before the capture.
         if overflows > 0 && last.is_some() {
             let kind = losses::BUFFER_OVERFLOW;
             out.ledger.enter(kind, offset, overflows);

@@ -1,25 +1,25 @@
-//! Packets as `dump` lists them: as they are, in file order, without judging or repairing anything.
+//! Packets as `dump` lists them: in file order, as recorded, without corrections.
 
 use crate::format::{FieldValue, RecordView};
 use crate::model::{Ledger, Ticks};
 
 use super::super::decode::{Content, Item, Packets};
 use super::super::record::{PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES};
-use super::between::{Between, Damage};
-use super::input::Input;
+use super::input_state::InputState;
 use super::losses;
+use super::stray::{Damage, StrayBytes};
 
 type Out<'a> = dyn FnMut(&RecordView<'_>) -> bool + 'a;
 
-pub fn dump_part(input: &mut Input, packets: &Packets, ledger: &mut Ledger, out: &mut Out<'_>) {
+pub fn dump_part(input: &mut InputState, packets: &Packets, ledger: &mut Ledger, out: &mut Out<'_>) {
     let (mut records, _) = packets.records.as_chunks::<RECORD_BYTES>();
-    let mut between = packets.between.as_slice();
+    let mut stray = packets.stray.as_slice();
     for item in &packets.items {
         let offset = packets.base + u64::from(item.offset);
-        let goes_on = if item.content == Content::Between {
-            let (here, rest) = between.split_at_checked(item.len as usize).unwrap_or((between, &[]));
-            between = rest;
-            dump_between(input, offset, here, out)
+        let continues = if item.content == Content::Stray {
+            let (here, rest) = stray.split_at_checked(item.len as usize).unwrap_or((stray, &[]));
+            stray = rest;
+            dump_stray(input, offset, here, out)
         } else {
             let count = match item.content {
                 Content::Profile { records, .. } => usize::from(records),
@@ -27,23 +27,23 @@ pub fn dump_part(input: &mut Input, packets: &Packets, ledger: &mut Ledger, out:
             };
             let (here, rest) = records.split_at_checked(count).unwrap_or((records, &[]));
             records = rest;
-            let goes_on = end_between(input, ledger, false, out);
+            let continues = end_stray(input, ledger, false, out);
             input.account(item, offset, ledger);
-            if let Content::OtherVersion { told, .. } = item.content {
-                ledger.bad_frame(losses::UNKNOWN_VERSION, offset, u64::from(item.len), u64::from(told).max(1));
+            if let Content::OtherVersion { count, .. } = item.content {
+                ledger.bad_frame(losses::UNKNOWN_VERSION, offset, u64::from(item.len), u64::from(count).max(1));
             }
-            goes_on && dump_item(input, item, offset, here, out)
+            continues && dump_item(input, item, offset, here, out)
         };
-        if !goes_on {
+        if !continues {
             return;
         }
     }
     if packets.ends_input {
-        end_between(input, ledger, true, out);
+        end_stray(input, ledger, true, out);
     }
 }
 
-fn dump_item(input: &Input, item: &Item, offset: u64, records: &[[u8; RECORD_BYTES]], out: &mut Out<'_>) -> bool {
+fn dump_item(input: &InputState, item: &Item, offset: u64, records: &[[u8; RECORD_BYTES]], out: &mut Out<'_>) -> bool {
     let number = |value: u32| FieldValue::Uint(u64::from(value));
     let show = |name: &str, fields: &[(&str, FieldValue<'_>)], out: &mut Out<'_>| {
         out(&RecordView { offset, record: name, core: None, ticks: None, nanos: None, fields })
@@ -70,8 +70,8 @@ fn dump_item(input: &Input, item: &Item, offset: u64, records: &[[u8; RECORD_BYT
             ];
             show("STATUS", &fields, out)
         }
-        Content::Profile { told, .. } => {
-            let head = [("version", number(1)), ("record_count", number(u32::from(told)))];
+        Content::Profile { count, .. } => {
+            let head = [("version", number(1)), ("record_count", number(u32::from(count)))];
             if !show("PROFILE_DATA", &head, out) {
                 return false;
             }
@@ -97,41 +97,41 @@ fn dump_item(input: &Input, item: &Item, offset: u64, records: &[[u8; RECORD_BYT
             }
             true
         }
-        Content::OtherVersion { version, told } => {
-            show("PROFILE_DATA", &[("version", number(u32::from(version))), ("record_count", number(u32::from(told)))], out)
+        Content::OtherVersion { version, count } => {
+            show("PROFILE_DATA", &[("version", number(u32::from(version))), ("record_count", number(u32::from(count)))], out)
         }
         Content::OddLength { kind } | Content::UnknownType { kind } => {
             show("packet", &[("type", number(u32::from(kind))), ("bytes", number(item.len))], out)
         }
         Content::Command(command) => show(command.name(), &[], out),
-        Content::Between => true,
+        Content::Stray => true,
     }
 }
 
-fn dump_between(input: &mut Input, offset: u64, bytes: &[u8], out: &mut Out<'_>) -> bool {
-    let mut goes_on = true;
-    input.between.take(offset, bytes, &mut |offset, line| goes_on = goes_on && show_text(offset, line, out));
-    goes_on
+fn dump_stray(input: &mut InputState, offset: u64, bytes: &[u8], out: &mut Out<'_>) -> bool {
+    let mut continues = true;
+    input.stray.add(offset, bytes, &mut |offset, line| continues = continues && show_text(offset, line, out));
+    continues
 }
 
-fn end_between(input: &mut Input, ledger: &mut Ledger, at_end: bool, out: &mut Out<'_>) -> bool {
-    if input.between.is_empty() {
+fn end_stray(input: &mut InputState, ledger: &mut Ledger, at_end: bool, out: &mut Out<'_>) -> bool {
+    if input.stray.is_empty() {
         return true;
     }
     let reading = input.reading();
-    let mut goes_on = true;
+    let mut continues = true;
     let (text_bytes, damage): (u64, Damage) =
-        Between::end(&mut input.between, &mut |offset, line| goes_on = goes_on && show_text(offset, line, out));
+        StrayBytes::end(&mut input.stray, &mut |offset, line| continues = continues && show_text(offset, line, out));
     ledger.decoded_bytes += text_bytes;
     if damage.bytes > 0 {
         let kind = damage.kind(reading, at_end);
         ledger.bad_frame(kind, damage.offset, damage.bytes, u64::from(kind != losses::GARBAGE));
         let fields = [("bytes", FieldValue::Bytes(&damage.head)), ("reason", FieldValue::Text(kind.text))];
         let offset = damage.offset;
-        goes_on =
-            goes_on && out(&RecordView { offset, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields });
+        continues =
+            continues && out(&RecordView { offset, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields });
     }
-    goes_on
+    continues
 }
 
 fn show_text(offset: u64, line: &str, out: &mut Out<'_>) -> bool {

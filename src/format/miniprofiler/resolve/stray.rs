@@ -1,69 +1,69 @@
-//! What stands between packets: text that the firmware printed, or damage.
+//! Stray bytes between packets: text that the firmware printed, or damage.
 //!
-//! It is looked at byte by byte, since it may go on in the next part and be of any length. Lines of text are shown; all
-//! other bytes up to the next packet are one bad frame.
+//! They are read byte by byte, since they may continue in the next part and have any length. Lines of text are drawn; all other bytes up
+//! to the next packet are one bad frame.
 
 use super::super::record::{PACKET_HEAD, Reading};
 use super::losses;
 use crate::model::LossKind;
 
-/// A line is cut off here, in bytes.
+/// The largest length of a line, in bytes.
 const LINE_BYTES: usize = 1024;
 
-/// A line of text has at least so many bytes beside blanks.
+/// The least length of a line of text without blanks, in bytes.
 const LINE_MIN_BYTES: usize = 4;
 
-/// Beside damage, printable bytes are text from this length on.
+/// The same for a line next to damage.
 const LINE_MIN_BYTES_IN_DAMAGE: usize = 8;
 
-/// How many bytes of damage are kept, to be shown.
+/// The number of bytes of damage that are kept for `dump`.
 pub const KEPT_BYTES: usize = 16;
 
-/// What stands between two packets, as far as it has been seen.
+/// The stray bytes since the last packet.
 #[derive(Clone, Debug, Default)]
-pub struct Between {
+pub struct StrayBytes {
     /// Printable bytes that may become a line, and where they start in the input.
     line: Vec<u8>,
     line_offset: u64,
-    /// The byte before the line was damage.
+    /// Whether the byte before the line was damage.
     after_damage: bool,
     text_bytes: u64,
     damage: Damage,
 }
 
-/// The bytes between two packets that are no text.
+/// The bytes between two packets that are not text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Where the first of them stands in the input.
+    /// The offset of the first byte in the input.
     pub offset: u64,
-    /// How many there are.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The first of them, at most [`KEPT_BYTES`].
+    /// The first bytes, at most [`KEPT_BYTES`].
     pub head: Vec<u8>,
 }
 
 impl Damage {
-    /// What to call it. `at_end`: the input ends with it.
+    /// The kind of loss. `at_end`: the input ends with the damage.
     pub fn kind(&self, reading: Reading, at_end: bool) -> LossKind {
         let is_packet = self.head.starts_with(&reading.header) && self.head.get(2).is_none_or(|kind| (1..=5).contains(kind));
-        let told = self.head.get(3..PACKET_HEAD).map_or(u64::MAX, |len| u64::from(len[0]) | u64::from(len[1]) << 8);
+        let length = self.head.get(3..PACKET_HEAD).map_or(u64::MAX, |len| u64::from(len[0]) | u64::from(len[1]) << 8);
         match is_packet {
-            true if at_end && self.bytes < told.saturating_add(8) => losses::TRUNCATED,
+            true if at_end && self.bytes < length.saturating_add(8) => losses::TRUNCATED,
             true => losses::DAMAGED_PACKET,
             false => losses::GARBAGE,
         }
     }
 }
 
-impl Between {
-    /// Whether nothing stands there.
+impl StrayBytes {
+    /// Whether there are no stray bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.text_bytes == 0 && self.damage.bytes == 0 && self.line.is_empty()
     }
 
-    /// Takes the next bytes, which stand at `offset` in the input. Each line of text is shown to `line`, with its offset.
-    pub fn take(&mut self, offset: u64, bytes: &[u8], line: &mut dyn FnMut(u64, &str)) {
+    /// Adds the next bytes, at `offset` in the input. Each line of text is passed to `line`, with its offset.
+    pub fn add(&mut self, offset: u64, bytes: &[u8], line: &mut dyn FnMut(u64, &str)) {
         for (offset, &byte) in (offset..).zip(bytes) {
             if !matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1B | 0x80..) {
                 self.end_line(true, line);
@@ -80,7 +80,7 @@ impl Between {
         }
     }
 
-    /// Nothing more stands there: the bytes of text, and the damage.
+    /// Ends the stray bytes: the number of bytes of text, and the damage.
     pub fn end(&mut self, line: &mut dyn FnMut(u64, &str)) -> (u64, Damage) {
         self.end_line(false, line);
         self.after_damage = false;
@@ -124,14 +124,14 @@ mod tests {
     use super::*;
 
     fn look(pieces: &[&[u8]]) -> (Vec<(u64, String)>, u64, Damage) {
-        let (mut between, mut lines, mut offset) = (Between::default(), Vec::new(), 100);
+        let (mut stray, mut lines, mut offset) = (StrayBytes::default(), Vec::new(), 100);
         let mut show = |offset: u64, line: &str| lines.push((offset, line.to_owned()));
         for piece in pieces {
-            between.take(offset, piece, &mut show);
+            stray.add(offset, piece, &mut show);
             offset += piece.len() as u64;
         }
-        let (text_bytes, damage) = between.end(&mut show);
-        assert!(between.is_empty());
+        let (text_bytes, damage) = stray.end(&mut show);
+        assert!(stray.is_empty());
         assert_eq!(text_bytes + damage.bytes, offset - 100);
         (lines, text_bytes, damage)
     }

@@ -1,12 +1,12 @@
-//! One input of a recording: its clock and sessions, its lanes, and what stands between its packets.
+//! The state of one input of a recording: its clock and sessions, its lanes, and the stray bytes between its packets.
 
-use super::between::Between;
 use super::clock::Clock;
 use super::status::Counters;
+use super::stray::StrayBytes;
 use super::*;
 
-/// One input.
-pub struct Input {
+/// The state of one input.
+pub struct InputState {
     pub core: CoreId,
     reading: super::super::record::Reading,
     rate: Rate,
@@ -14,22 +14,22 @@ pub struct Input {
     tick_ns: Option<u64>,
     pub clock: Clock,
     pub session: u32,
-    /// Where time 0 of the session lies.
+    /// The time of the session's tick 0, in nanoseconds.
     start_ns: u64,
     pub last_ns: Nanos,
-    /// METADATA came since the last call: the device may have been restarted.
+    /// Whether METADATA came since the last call: the device may have been restarted.
     pub may_restart: bool,
     /// The last METADATA; before the first, that of the whole capture.
     metadata: Option<Metadata>,
-    is_session_told: bool,
+    is_session_described: bool,
     pub functions: Functions,
     lanes: Lanes,
     pub counters: Counters,
-    /// How many records have come in this session.
+    /// The number of records received in this session.
     pub received: u64,
-    /// What is missing since the last call.
+    /// The loss since the last call.
     pub gap: Option<LossNote>,
-    pub between: Between,
+    pub stray: StrayBytes,
 }
 
 /// The lanes of one session.
@@ -42,10 +42,10 @@ struct Lanes {
     captured: Option<LaneId>,
 }
 
-impl Input {
-    pub fn new(facts: ScanFacts, source: &Source, rate: Rate) -> Input {
+impl InputState {
+    pub fn new(facts: ScanFacts, source: &Source, rate: Rate) -> InputState {
         let (numerator, denominator) = rate.ns_per_tick();
-        Input {
+        InputState {
             core: source.core,
             reading: source.reading(),
             rate,
@@ -56,17 +56,17 @@ impl Input {
             last_ns: Nanos(0),
             may_restart: false,
             metadata: facts.metadata,
-            is_session_told: false,
+            is_session_described: false,
             functions: Functions::default(),
             lanes: Lanes::default(),
             counters: Counters::default(),
             received: 0,
             gap: None,
-            between: Between::default(),
+            stray: StrayBytes::default(),
         }
     }
 
-    /// The time of a tick of the present session; what a trace cannot hold is held at the last.
+    /// The time of a tick of the current session. Times beyond the range of a trace are held at the last one.
     #[inline]
     pub fn nanos(&self, ticks: u64, offset: u64, ledger: &mut Ledger) -> Nanos {
         let plain = match self.tick_ns {
@@ -82,9 +82,9 @@ impl Input {
         }
     }
 
-    /// What a call's time says beside the time.
+    /// Handles a restart or a long silence, as known from a call's time.
     #[cold]
-    pub fn take_step(&mut self, step: Step, sessions: &mut u32, offset: u64, out: &mut Resolved<'_>) {
+    pub fn handle_step(&mut self, step: Step, sessions: &mut u32, offset: u64, out: &mut Resolved<'_>) {
         self.may_restart = false;
         match step {
             Step::Normal => {}
@@ -101,18 +101,18 @@ impl Input {
                 self.lanes = Lanes::default();
                 self.counters = Counters::default();
                 self.received = 0;
-                self.is_session_told = false;
+                self.is_session_described = false;
                 self.last_ns = Nanos(self.start_ns).min(Nanos::MAX);
-                self.tell_session(out.entities);
+                self.describe_session(out.entities);
                 let kind = EventKind::SessionStart(self.session);
                 out.batch.events.push(Event { time: self.last_ns, core: self.core, kind });
             }
         }
     }
 
-    /// States what the device said of itself, for the session's process.
-    pub fn tell_session(&mut self, entities: &mut Entities) {
-        let Some(metadata) = self.metadata.filter(|_| !std::mem::replace(&mut self.is_session_told, true)) else { return };
+    /// Adds the device's description of itself to the session.
+    pub fn describe_session(&mut self, entities: &mut Entities) {
+        let Some(metadata) = self.metadata.filter(|_| !std::mem::replace(&mut self.is_session_described, true)) else { return };
         let version = metadata.version();
         let detail = |name: &str, value: String| (Arc::from(name), Arc::from(value));
         let session = Session {
@@ -131,13 +131,13 @@ impl Input {
         entities.sessions[index] = session;
     }
 
-    pub fn take_metadata(&mut self, metadata: Metadata, out: &mut Resolved<'_>) {
+    pub fn set_metadata(&mut self, metadata: Metadata, out: &mut Resolved<'_>) {
         self.metadata = Some(metadata);
         self.may_restart = true;
         self.instant("METADATA", out);
     }
 
-    pub fn take_command(&mut self, command: Command, out: &mut Resolved<'_>) {
+    pub fn note_command(&mut self, command: Command, out: &mut Resolved<'_>) {
         if command == Command::ResetBuffers {
             self.counters.restart();
         }
@@ -146,16 +146,16 @@ impl Input {
 
     /// An instant on the track of commands and answers.
     pub fn instant(&mut self, name: &str, out: &mut Resolved<'_>) {
-        self.tell_session(out.entities);
+        self.describe_session(out.entities);
         let number = (0, LaneKind::Events, "commands and answers");
         let lane = lane(&mut self.lanes.answers, number, self.session, out.entities);
         let (Some(lane), Some(name)) = (lane, out.entities.add_name(name)) else { return };
         self.push(EventKind::Instant { lane, label: Label::name(name), args: Default::default() }, out);
     }
 
-    /// A value of one of the device's counters.
+    /// Emits the values of the device's counters.
     pub fn values(&mut self, usage: u8, overflows: u64, captured: u64, out: &mut Resolved<'_>) {
-        self.tell_session(out.entities);
+        self.describe_session(out.entities);
         let Lanes { usage: usage_lane, overflows: overflows_lane, captured: captured_lane, .. } = &mut self.lanes;
         let all = [
             (usage_lane, (1, LaneKind::Values, "buffer use in percent"), u64::from(usage)),
@@ -174,22 +174,22 @@ impl Input {
         out.batch.events.push(Event { time: self.last_ns, core: self.core, kind });
     }
 
-    /// Takes bytes that are no packet.
-    pub fn take_between(&mut self, offset: u64, bytes: &[u8], out: &mut Resolved<'_>) {
-        let mut between = std::mem::take(&mut self.between);
-        between.take(offset, bytes, &mut |_, line| self.log(line, out));
-        self.between = between;
+    /// Adds bytes that are not a packet.
+    pub fn add_stray(&mut self, offset: u64, bytes: &[u8], out: &mut Resolved<'_>) {
+        let mut stray = std::mem::take(&mut self.stray);
+        stray.add(offset, bytes, &mut |_, line| self.log(line, out));
+        self.stray = stray;
     }
 
-    /// A packet follows, or nothing.
+    /// Ends the stray bytes, before a packet or at the end.
     #[inline]
-    pub fn end_between(&mut self, at_end: bool, out: &mut Resolved<'_>) {
-        if self.between.is_empty() {
+    pub fn end_stray(&mut self, at_end: bool, out: &mut Resolved<'_>) {
+        if self.stray.is_empty() {
             return;
         }
-        let mut between = std::mem::take(&mut self.between);
-        let (text_bytes, damage) = between.end(&mut |_, line| self.log(line, out));
-        self.between = between;
+        let mut stray = std::mem::take(&mut self.stray);
+        let (text_bytes, damage) = stray.end(&mut |_, line| self.log(line, out));
+        self.stray = stray;
         out.ledger.decoded_bytes += text_bytes;
         if damage.bytes > 0 {
             let kind = damage.kind(self.reading, at_end);
@@ -199,9 +199,9 @@ impl Input {
         }
     }
 
-    /// A line of text that the firmware printed.
+    /// Emits a line of text that the firmware printed.
     fn log(&mut self, line: &str, out: &mut Resolved<'_>) {
-        self.tell_session(out.entities);
+        self.describe_session(out.entities);
         let number = (4, LaneKind::Log, "text between packets");
         let Some(lane) = lane(&mut self.lanes.log, number, self.session, out.entities) else { return };
         let body = out.batch.texts.add(line);
@@ -212,7 +212,7 @@ impl Input {
         self.push(EventKind::Log(index), out);
     }
 
-    /// Remembers what is missing, for the next call.
+    /// Notes a loss, for the next call.
     pub fn add_gap(&mut self, note: LossNote) {
         match &mut self.gap {
             Some(gap) => {
@@ -223,22 +223,22 @@ impl Input {
         }
     }
 
-    /// Enters a packet or command in the account of bytes.
+    /// Accounts for the bytes of a packet or command.
     #[inline]
     pub fn account(&mut self, item: &Item, offset: u64, ledger: &mut Ledger) {
         let bytes = u64::from(item.len);
         let bad = match item.content {
-            Content::Profile { told, records, fits } => {
+            Content::Profile { count, records, fits } => {
                 if !fits {
-                    let missing = u64::from(told.saturating_sub(records));
+                    let missing = u64::from(count.saturating_sub(records));
                     ledger.enter(losses::COUNT_MISMATCH, offset, missing);
                 }
                 None
             }
             Content::UnknownType { .. } => Some(losses::UNKNOWN_TYPE),
             Content::OddLength { .. } => Some(losses::ODD_LENGTH),
-            // Entered with what is lost by it.
-            Content::OtherVersion { .. } | Content::Between => return,
+            // Accounted for together with its loss.
+            Content::OtherVersion { .. } | Content::Stray => return,
             _ => None,
         };
         match bad {
