@@ -191,10 +191,10 @@ fn a_damaged_header_costs_what_it_says_nothing_of() {
     run.says("the recording in memory is damaged");
 
     for (at, value, why) in [
-        (SEGMENTS_AT, 0, "its header tells of 0 segments of 512 bytes"),
-        (SEGMENTS_AT, u32::MAX, "its header tells of 4294967295 segments of 512 bytes"),
-        (SEGMENTS_AT, 5000, "the image ends within its header, which tells of 5000 segments"),
-        (16, 0, "its header tells of 0 cores"),
+        (SEGMENTS_AT, 0, "its header has 0 segments of 512 bytes"),
+        (SEGMENTS_AT, u32::MAX, "its header has 4294967295 segments of 512 bytes"),
+        (SEGMENTS_AT, 5000, "the image ends within its header, which has 5000 segments"),
+        (16, 0, "its header has 0 cores"),
         (BEGUN_AT, 0, "nothing was recorded into it"),
     ] {
         let run = convert(&with(at, value), &[]);

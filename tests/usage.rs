@@ -17,19 +17,19 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
     let desk = Desk::with("a.bin", &demo());
     desk.put("b.toml", b"rules = ['losses == 0']");
     for (option, said) in [
-        ("--time-unit x", "--time-unit: `x` is no unit; us, ns, ms, timer or cpu is expected"),
-        ("--min-duration x", "--min-duration: `x` is no time"),
-        ("--function (", "--function: `(` is no regular expression"),
+        ("--time-unit x", "--time-unit: `x` is not a unit; us, ns, ms, timer or cpu is expected"),
+        ("--min-duration x", "--min-duration: `x` is not a time"),
+        ("--function (", "--function: `(` is not a regular expression"),
         ("--stp-nibbles x", "--stp-nibbles: \"x\"; msb, lsb or auto is expected"),
         ("--stp-freq 0", "--stp-freq: \"0\" is no frequency"),
         ("--syst-clock-hz x", "--syst-clock-hz: \"x\" is no frequency"),
-        ("--qs-tick-hz x", "--qs-tick-hz: \"x\" is no frequency"),
+        ("--qs-tick-hz x", "--qs-tick-hz: \"x\" is not a frequency"),
         ("--qs-sizes x", "--qs-sizes: 'x' is none of the letters"),
-        ("--qs-version x", "--qs-version: \"x\" is no version"),
+        ("--qs-version x", "--qs-version: \"x\" is not a version"),
         ("--qs-counter x", "--qs-counter: \"x\" has no index"),
-        ("--tick-hz 0", "--tick-hz: \"0\" is no rate"),
+        ("--tick-hz 0", "--tick-hz: \"0\" is not a rate"),
         ("--timer-max 65536", "--timer-max: \"65536\" cannot be"),
-        ("--timer-dir x", "--timer-dir: \"x\" is no direction"),
+        ("--timer-dir x", "--timer-dir: \"x\" is not a direction"),
         ("--tsp-len x", "--tsp-len: \"x\" is no id with a number of bytes"),
         ("--require-elf-match", "--require-elf-match: no program is given"),
     ] {

@@ -337,7 +337,7 @@ prop_compose! {
         text in prop_oneof![9 => prop::collection::vec(any::<u8>(), 0..24), 1 => prop::collection::vec(1u8.., 240..260)],
     ) -> (Record<Vec<u8>>, Vec<u8>) {
         let mut values = Values { longs: longs.into_iter(), ints: ints.into_iter(), kind, text: &text };
-        let (record, _) = Record::read(event.id, &mut values, &mut super::decode::Hand { is_delta: false }).unwrap();
+        let (record, _) = Record::read(event.id, &mut values, &mut super::decode::Return { is_delta: false }).unwrap();
         (record.map_text(<[u8]>::to_vec), encoded(&record))
     }
 }
