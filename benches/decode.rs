@@ -1,6 +1,6 @@
 //! The first stages, on generated captures: scanning, decoding, and unstuffing alone against the `cobs` crate.
 //!
-//! Criterion shows the rate in bytes per second; the number of frames per run is printed before, for the time per frame.
+//! Criterion shows the rate in bytes per second. The number of frames per run is printed first, to compute the time per frame.
 
 use std::hint::black_box;
 
@@ -36,7 +36,7 @@ fn stages(criterion: &mut Criterion) {
         println!("{} bytes, {count} frames: 1 ns per frame is {:.0} MB/s", input.len(), 1e3 * input.len() as f64 / count as f64);
         group.throughput(Throughput::Bytes(input.len() as u64));
         group.bench_function(format!("scan{name}"), |bencher| bencher.iter(|| ScanFacts::scan(&input, 0..input.len())));
-        // Dropping the records is the work of a later stage.
+        // A later stage drops the records.
         group.bench_function(format!("decode{name}"), |bencher| {
             bencher.iter_batched(|| (), |()| decoder.records(&input, 0..input.len()), BatchSize::PerIteration);
         });

@@ -27,11 +27,11 @@ fn op(time_ns: u64, track: u32, kind: OpKind, name: NameRef) -> Op {
 enum Order {
     /// As firmware does: interrupts, and tasks that wake up, work, talk to a queue and wait again.
     Firmware,
-    /// Without any pattern: what no branch predictor can learn.
+    /// Without any pattern: no branch predictor can learn it.
     Random,
 }
 
-/// What one activity of the firmware does: on which track, what, and whether a flow goes with it.
+/// One activity of the firmware: its track, its kind of operation, and whether it has a flow.
 const ACTIVITIES: [&[(u32, OpKind, bool)]; 5] = {
     use OpKind::{Begin, Counter, End, Instant};
     [
@@ -51,7 +51,8 @@ const ACTIVITIES: [&[(u32, OpKind, bool)]; 5] = {
     ]
 };
 
-/// Operations on some 30 tracks under 300 names, microseconds apart; `args_in_16` of 16 that are no counters have two annotations.
+/// Operations on about 30 tracks under 300 names, microseconds apart; `args_in_16` of 16 that are no counters have two
+/// annotations.
 fn block(order: Order, args_in_16: u64) -> Block {
     let mut random = Random(1);
     let mut block = Block { number: 3, ..Block::default() };

@@ -1,6 +1,6 @@
 //! The stages of a conversion of calls: CRC, scan, decode, resolve, and the nesting of calls into slices.
 //!
-//! Criterion shows the rate in bytes of input; the number of calls is printed before, for the time per call.
+//! Criterion shows the rate in bytes of input. The number of calls is printed first, to compute the time per call.
 
 use std::hint::black_box;
 

@@ -1,6 +1,7 @@
-//! The stages that run in file order, on one thread each: resolving records, and drawing events. They set the pace of a conversion.
+//! The stages that run in file order, on one thread each: resolving records, and drawing events. They limit the speed of a
+//! conversion.
 //!
-//! Criterion shows the rate in bytes of input; the number of events is printed before, for the time per event.
+//! Criterion shows the rate in bytes of input. The number of events is printed first, to compute the time per event.
 
 use std::hint::black_box;
 

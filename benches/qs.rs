@@ -1,6 +1,6 @@
 //! The stages of QS, on generated captures: scanning, decoding, resolving, drawing.
 //!
-//! Criterion shows the rate in bytes per second; the number of records is printed before, for the time per record.
+//! Criterion shows the rate in bytes per second. The number of records is printed first, to compute the time per record.
 
 use std::hint::black_box;
 

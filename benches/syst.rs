@@ -1,5 +1,5 @@
-//! SyS-T's own stages, by transport, on generated captures: reading a message and making its text. Of STPv2 that is what is decoded
-//! ahead, from the first VERSION of a part on; the ordered stage joins parts and is no part of it.
+//! SyS-T's own stages, by transport, on generated captures: reading a message and making its text. Of STPv2 only the parallel
+//! decoding is measured, from the first VERSION of a part on, without the ordered stage that joins parts.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::format::syst::generate::{self, Carrier, GenerateOptions};

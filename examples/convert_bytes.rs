@@ -1,5 +1,5 @@
-//! Converts a capture in memory to a trace in memory, with an account of it: what a test bench or a service does that has traceconv
-//! inside. No file is touched but those that are named on the command line.
+//! Converts a capture in memory to a trace in memory, and reports the result, as a test bench or a service does that embeds
+//! traceconv. It only opens the files that are named on the command line.
 //!
 //! ```sh
 //! cargo run --example convert_bytes -- testdata/demo/damaged.bin damaged.perfetto-trace
@@ -14,15 +14,15 @@ use traceconv::model::Rate;
 use traceconv::pipeline::{self, EventDetail, Options, Source};
 use traceconv::report::InputReport;
 
-/// The trace, and what became of the capture.
+/// The trace, and the result for the capture.
 pub struct Outcome {
     pub trace: Vec<u8>,
     pub report: InputReport,
 }
 
-/// Converts a capture of any format. Its clock is taken as so many ticks per second, if that is given.
+/// Converts a capture of any format. Its clock has this number of ticks per second, if given.
 pub fn convert(name: &str, capture: Vec<u8>, clock_hz: Option<u64>) -> Result<Outcome, Box<dyn Error>> {
-    // Takes off what is around it: gzip, zstd, hex or base64 text. Data that grow large stay in memory without a `spool_dir`.
+    // Decodes gzip, zstd, hex or base64 around the capture. Large data stay in memory without a `spool_dir`.
     let input = Input::from_vec(capture, &ReadOptions { spool_dir: None, ..ReadOptions::default() })?;
     // `by_name` takes the name of a format instead, where it is known.
     let detected = detect(input.bytes(), input.layers())?;
@@ -31,17 +31,17 @@ pub fn convert(name: &str, capture: Vec<u8>, clock_hz: Option<u64>) -> Result<Ou
         bytes: input.bytes(),
         format: detected.format,
         options: FormatOptions { clock: clock_hz.and_then(|hz| Rate::from_hz(hz, 1)), ..FormatOptions::default() },
-        // What will not be read again soon: of interest for memory maps.
+        // Ranges that will not be read again soon. Only of interest for memory maps.
         release: &|_| {},
     };
     let options = Options { firmware_name: name.to_owned(), events: EventDetail::Default, threads: 1, ..Options::default() };
     let mut trace = Vec::new();
     let converted = pipeline::convert(&[source], &options, &mut trace, &mut |progress| {
-        // Returning false would stop it.
+        // Returning false stops the conversion.
         progress.done_bytes <= progress.total_bytes
     })?;
 
-    // Damage is no error: it is in the report, by kind, with the place and the least number of events lost.
+    // Damage is not an error: it is in the report, by kind, with its offset and the least number of lost events.
     let mut report = InputReport::named(name.to_owned(), None);
     report.enter_input(&input);
     report.format = Some(detected.format.name());

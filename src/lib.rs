@@ -1,8 +1,9 @@
 //! Converts embedded binary traces to Perfetto traces.
 //!
-//! bytes → frames → records → events → tracks → packets; each arrow is one module, and each module ignores those after it: `frame` and
-//! [`mod@format`] read, [`model`] is the common language, `timeline` draws, `perfetto` writes. What other programs need stands around
-//! these: [`input`] for bytes and what they are, [`pipeline`] for the work, [`report`] for the account of it, [`stats`] for figures.
+//! bytes → frames → records → events → tracks → packets. Each arrow is one module, and each module ignores those after it:
+//! `frame` and [`mod@format`] read, [`model`] is the common language, `timeline` draws, `perfetto` writes. Other programs use
+//! these: [`input`] opens and recognises bytes, [`pipeline`] converts, [`report`] describes the result, [`stats`] computes
+//! figures.
 //!
 //! A capture in memory becomes a trace in memory; nothing is printed, no file is touched, and no thread is started:
 //!
@@ -23,7 +24,7 @@
 //! assert_eq!(format.name(), "tonbandgeraet");
 //! assert_eq!(converted.inputs[0].events, 4451);
 //! assert_eq!(converted.output_bytes, trace.len() as u64);
-//! // Damage is no error: what is missing is in the ledger, with its place.
+//! // Damage is not an error: it is in the ledger, with its offset.
 //! assert!(converted.inputs[0].ledger.entries().is_empty());
 //! # Ok(())
 //! # }
@@ -31,11 +32,11 @@
 //!
 //! `examples/convert_bytes.rs` does the same with compressed input, options and a report.
 //!
-//! **What versions promise.** What is documented here is kept as [Semantic Versioning](https://semver.org/) says. Modules that are
-//! public but hidden from this documentation are for this project's own tests, benches and fuzz targets, and may change in any version.
-//! The traits behind [`format::Format::open`] are documented for those who write formats in this project; they may change too.
+//! **Stability.** The documented items follow [Semantic Versioning](https://semver.org/). Modules that are public but hidden from
+//! this documentation are for this project's own tests, benches and fuzz targets, and may change in any version. The traits that
+//! [`format::Format::open`] returns are documented for authors of formats in this project; they may change too.
 //!
-//! **Features.** `cli` is the program, `serve` its way to the browser; `mmap`, `parallel` and `compress` are what their names say. Without
+//! **Features.** `cli` is the program, `serve` its way to the browser; `mmap`, `parallel` and `compress` are as their names say. Without
 //! features the library has no threads, files or network, and builds for `wasm32-unknown-unknown`.
 
 #![forbid(unsafe_op_in_unsafe_fn)]

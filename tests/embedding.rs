@@ -1,4 +1,4 @@
-//! The library as other programs use it: the example, and the surface that versions promise to keep.
+//! The library as other programs use it: the example, and the API that versions promise to keep.
 
 use std::borrow::Cow;
 use std::fmt::{Debug, Display};
@@ -53,10 +53,10 @@ fn the_readme_runs_the_example() {
     assert!(convert_bytes::run(std::iter::empty()).is_err());
 }
 
-/// Breaks, at compile time, when something is taken away or changed that programs rely on: functions with their exact types, fields
-/// with theirs, variants, and traits. What is not named here and is hidden from the documentation may change in any version.
+/// Fails to compile when an item is removed or changed that programs rely on: functions with their exact types, fields with
+/// theirs, variants, and traits. Items that are hidden from the documentation may change in any version.
 #[test]
-#[allow(clippy::type_complexity, reason = "the exact types are what it is about")]
+#[allow(clippy::type_complexity, reason = "the exact types are the subject of the test")]
 fn the_surface_holds() {
     type Asked<'a> = &'a mut dyn FnMut(Progress) -> bool;
     let _: fn(&[Source<'_>], &Options, &mut (dyn Write + Send), Asked<'_>) -> Result<Converted, ConvertError> =
@@ -137,7 +137,7 @@ fn the_surface_holds() {
     is_plain::<Converted>();
 }
 
-/// What is in the documentation, and so promised, is decided here and nowhere else by accident.
+/// This list decides which modules are in the documentation, and so part of the API.
 #[test]
 fn only_the_surface_is_documented() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();

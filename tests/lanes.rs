@@ -1,4 +1,4 @@
-//! What formats may say with lanes, groups, labels and args, an independent reader finds in the trace.
+//! An independent reader finds in the trace everything that formats can express with lanes, groups, labels and args.
 
 mod reader;
 
@@ -12,7 +12,7 @@ use traceconv::model::{
 use traceconv::perfetto::{encode_block, epilogue, prelude};
 use traceconv::timeline::{Settings, Timeline};
 
-/// A firmware of which a test says what happens.
+/// A firmware whose actions a test describes.
 #[derive(Default)]
 struct Scene {
     entities: Entities,
@@ -137,7 +137,7 @@ fn a_log_message_is_an_instant_and_a_row() {
     assert_eq!(trace.instants.len(), 2);
     let first = &trace.instants[0];
     assert_eq!((first.name.as_str(), first.ts), ("x=%d", 5));
-    // The place is told once, with the message.
+    // The place is written once, with the message.
     assert_eq!(first.args, args(&[("arg0", Arg::Int(1))]));
     let row = |ts, body: &str| LogRow { track: first.track, ts, body: body.into(), prio: 5, source: Some("main.c:42 go".into()) };
     assert_eq!(trace.logs, [row(5, "x=1"), row(6, "x=2")]);

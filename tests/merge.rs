@@ -1,5 +1,6 @@
-//! Several recordings in one trace: what an independent reader finds there is what it finds in the trace of each alone, moved in
-//! time; no track, process, thread, flow or CPU is that of two; and nothing depends on how the work is cut.
+//! Several recordings in one trace. An independent reader finds there the same as in the trace of each recording alone, moved in
+//! time. No track, process, thread, flow or CPU belongs to two recordings, and the result does not depend on how the work is
+//! divided.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -79,7 +80,8 @@ fn alone(capture: &Capture, options: &Options) -> Trace {
     Trace::parse(&trace).unwrap()
 }
 
-/// The trace of a recording alone, as it has to be in a trace with others: its times, tracks, flows, threads and CPUs moved.
+/// The trace of a recording alone, converted to its place in a trace with others: its times, tracks, flows, threads and CPUs
+/// moved.
 struct Moved<'a> {
     single: &'a Trace,
     merged: &'a Trace,
@@ -207,7 +209,7 @@ fn each_recording_is_drawn_as_it_is_alone() {
             let offset_ns = int(&merged, &format!("recording.{number}.offset_ns"));
             assert_eq!(int(&merged, &format!("recording.{number}.first_cpu")), i64::from(cpus));
             assert_eq!(converted.inputs[input].offset.as_ref().unwrap().ns, offset_ns);
-            // Track and flow numbers go on, some are used by nobody: the first ones of the recording say from where.
+            // Track and flow numbers are continued, and some are unused: the first ones of the recording show the offset.
             let firmware = |trace: &Trace| {
                 let is_it = |name: &str| {
                     name == capture.name
@@ -263,7 +265,7 @@ fn first_flows(single: &Trace, merged: &Trace, tracks: u64) -> Option<(u64, u64)
 }
 
 #[test]
-fn processes_stand_in_the_order_of_the_recordings_and_say_whose_they_are() {
+fn processes_are_in_the_order_of_the_recordings_and_name_them() {
     let (bytes, _) = merge(&captures(), &[], &Alignment::default(), &options(Cut::WHOLE)).unwrap();
     let merged = Trace::parse(&bytes).unwrap();
     let mut processes: Vec<(i32, String)> = merged
@@ -311,12 +313,12 @@ fn a_time_range_is_one_of_the_whole_trace() {
     let first = whole.slices.iter().map(|slice| slice.ts).chain(whole.instants.iter().map(|instant| instant.ts)).min().unwrap();
     let part = Trace::parse(&merge(&captures, &offsets, &Alignment::default(), &range).unwrap().0).unwrap();
     assert!(!part.slices.is_empty());
-    // What the first slice belongs to may begin a little after the first event, never before it.
+    // The thread of the first slice may begin a little after the first event, never before it.
     assert!(part.slices.iter().all(|slice| slice.ts + 10_000_000 >= first + 1_000_000_000));
     assert!(part.slices.len() < whole.slices.len());
 }
 
-/// When a marker occurs in the two recordings `left` and `right` of a trace.
+/// The times of a marker in the two recordings `left` and `right` of a trace.
 fn occurrences(trace: &Trace, marker: &str) -> (Vec<u64>, Vec<u64>) {
     let of_right = |name: &str| name.starts_with("right") || name == "Losses of right";
     let border = trace.tracks.iter().find(|(_, info)| of_right(&info.name)).map(|(&track, _)| track).unwrap();
@@ -377,7 +379,7 @@ fn a_drift_is_found_and_taken_out() {
 }
 
 #[test]
-fn what_is_moved_beyond_all_time_is_told() {
+fn events_moved_beyond_all_time_are_reported() {
     let captures: Vec<Capture> = captures().into_iter().filter(|capture| ["left", "right"].contains(&capture.name)).collect();
     let last_ns = alone(&captures[1], &options(Cut::WHOLE)).instants.iter().map(|instant| instant.ts).max().unwrap();
     // All of it: there is nothing to draw.
@@ -388,7 +390,7 @@ fn what_is_moved_beyond_all_time_is_told() {
             "{error}"
         );
     }
-    // Its end only: those events are counted, at the end of all time.
+    // Only its end remains: those events are counted, at the end of all time.
     let offset = i64::MAX - (last_ns / 2) as i64;
     let (bytes, converted) = merge(&captures, &[None, Some(offset)], &Alignment::default(), &options(Cut::WHOLE)).unwrap();
     let entry = |input: usize| converted.inputs[input].ledger.entries().iter().find(|entry| entry.kind.code == "beyond_time");

@@ -1,4 +1,4 @@
-//! What the packet writer is told, an independent reader finds in the packets.
+//! An independent reader finds in the packets everything that was given to the packet writer.
 
 mod reader;
 
@@ -13,7 +13,7 @@ use traceconv::track::{
     ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
 };
 
-/// Tracks of slices: usual ones, one beyond what the writer keeps tables for, and one of the largest uuid.
+/// Tracks of slices: usual ones, one beyond the range of the writer's tables, and one of the largest uuid.
 const SLICE_TRACKS: [u32; 5] = [2, 3, 200, 70_000, u32::MAX];
 const COUNTER_TRACKS: [u32; 2] = [4, 20_000];
 /// A thread's: it may have log messages.
@@ -27,7 +27,7 @@ const TEXTS: [&str; 5] = [
     around it take more than one byte each, which the short form of an event never does",
 ];
 
-/// One thing to happen. Numbers are taken modulo what there is.
+/// One operation. Numbers are taken modulo the number of items.
 #[derive(Clone, Debug)]
 struct Step {
     what: u8,
@@ -57,7 +57,7 @@ prop_compose! {
     }
 }
 
-/// Makes blocks of steps, and says what a reader has to find.
+/// Makes blocks of steps, and records the expected result of a reader.
 #[derive(Default)]
 struct Scene {
     blocks: Vec<Block>,
@@ -276,7 +276,7 @@ impl Scene {
         }
     }
 
-    /// The trace, and what is expected of it, in the reader's order.
+    /// The trace, and its expected content in the reader's order.
     fn finish(mut self) -> (Vec<u8>, Trace) {
         let mut encoder = Encoder::new();
         let mut bytes = prelude((7, u64::MAX));
@@ -318,7 +318,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_reader_finds_what_the_operations_said(steps in prop::collection::vec(step(), 0..400)) {
+    fn the_reader_finds_all_operations(steps in prop::collection::vec(step(), 0..400)) {
         let mut scene = Scene::new();
         steps.iter().for_each(|step| scene.step(step));
         let (bytes, expected) = scene.finish();
@@ -409,7 +409,7 @@ fn tracks_arrive_with_all_their_facts() {
     assert_eq!(trace.attributes["tool"], Attribute::Text("t".into()));
 }
 
-/// The reader must see the mistakes that the viewer hides, or the other tests prove little.
+/// The reader must detect the mistakes that the viewer hides, or the other tests prove little.
 mod the_reader_rejects {
     use super::*;
 
@@ -431,7 +431,7 @@ mod the_reader_rejects {
     }
 
     #[test]
-    fn what_the_viewer_would_hide() {
+    fn the_reader_detects_mistakes_that_the_viewer_hides() {
         assert_eq!(error(&[TRACK_2, OPENING, END]), "an end without begin on track 2 at 5");
         assert_eq!(error(&[OPENING, BEGIN, END]), "an event on undescribed track 2");
         assert_eq!(error(&[TRACK_2, OPENING, BEGIN, &END[..11]]), "packet 3: cut off");

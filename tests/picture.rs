@@ -1,7 +1,7 @@
 //! The picture of a trace in README.md: drawn from the trace of the demo capture, as an independent reader sees it.
 //!
-//! `docs/trace.svg` must be what this test draws. After a change of what traces look like, `TRACECONV_BLESS=1 cargo test --test picture`
-//! draws it anew.
+//! `docs/trace.svg` must equal the output of this test. After a change of the traces' look, `TRACECONV_BLESS=1 cargo test --test
+//! picture` draws it again.
 
 mod reader;
 
@@ -51,7 +51,7 @@ fn the_picture_in_the_readme_is_that_of_the_demo() {
         fs::write(&path, &picture).unwrap();
     }
     let present = fs::read_to_string(&path).unwrap_or_default();
-    assert!(present == picture, "docs/trace.svg is out of date: `TRACECONV_BLESS=1 cargo test --test picture` draws it anew");
+    assert!(present == picture, "docs/trace.svg is out of date: `TRACECONV_BLESS=1 cargo test --test picture` draws it again");
 }
 
 fn converted(capture: &[u8]) -> Vec<u8> {
@@ -272,7 +272,7 @@ impl Picture<'_> {
     }
 }
 
-/// When a thread runs and when it is ready to, as the viewer makes it from switches and wakings.
+/// The times when a thread runs and when it is ready to, as the viewer derives them from switches and wakings.
 fn states(trace: &Trace, tid: i64) -> Vec<(u64, u64, &'static str)> {
     let running: Vec<_> = trace.running().into_iter().filter(|run| i64::from(run.tid) == tid).collect();
     let mut wakings: Vec<u64> =

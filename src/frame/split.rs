@@ -2,19 +2,18 @@
 //!
 //! A *frame* here is a run of bytes other than the delimiter and the delimiter that ends it. A *part* lies between two cuts.
 //!
-//! Cuts lie behind a delimiter, so that no frame is torn, with one exception: a run of [`MAX_FRAME_BYTES`] bytes or more without
-//! a delimiter is damage, however long it is, and may be cut anywhere, so that parts stay bounded. Such a run is *one*
-//! oversize frame whatever the cuts: the parts report their pieces of it as fragments ([`Edges`]), and whoever sees the parts in
-//! order joins these again.
+//! Cuts lie after a delimiter, so that no frame is torn, with one exception: a run of [`MAX_FRAME_BYTES`] bytes or more without a
+//! delimiter is damage, and may be cut anywhere, so that parts stay bounded. Such a run is *one* oversize frame whatever the
+//! cuts: the parts report their pieces of it as fragments ([`Edges`]), and the stage that sees the parts in order joins them.
 
 use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-/// The longest frame that is looked at, in bytes, delimiter included. Anything longer is damage.
+/// The longest frame that is decoded, in bytes, delimiter included. Anything longer is damage.
 pub const MAX_FRAME_BYTES: usize = 64 << 10;
 
-/// The first safe cut at or after `at`: the smallest such position that is the start of the input, its end, or behind a
+/// The first safe cut at or after `at`: the smallest such position that is the start of the input, its end, or directly after a
 /// delimiter. In a run that is too long to be a frame it is `at` itself.
 #[must_use]
 pub fn cut<const DELIMITER: u8>(input: &[u8], at: usize) -> usize {
@@ -30,7 +29,7 @@ pub fn cut<const DELIMITER: u8>(input: &[u8], at: usize) -> usize {
     }
 }
 
-/// How the two ends of a part lie to the frames there. Between the fragments lie whole frames, each with its delimiter.
+/// The position of the two ends of a part within frames. Between the fragments lie whole frames, each with its delimiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Edges {
     /// Bytes at the start that belong to a frame begun in an earlier part, its delimiter included.
@@ -38,13 +37,13 @@ pub struct Edges {
     /// Whether the frame of the head fragment ends in this part, by its delimiter or with the input. If not, the head fragment is
     /// the whole part.
     pub head_ends: bool,
-    /// Bytes at the end that belong to a frame begun here that goes on in the next part.
+    /// Bytes at the end that belong to a frame that begins here and continues in the next part.
     pub tail_fragment: usize,
-    /// Bytes behind the last delimiter of the input, of a frame begun here: a frame that was never finished.
+    /// Bytes after the last delimiter of the input, of a frame that begins here: a frame that was never finished.
     pub unfinished: usize,
 }
 
-/// How the ends of the part `range` of `input` lie to the frames there.
+/// The position of the ends of the part `range` of `input` within frames.
 #[must_use]
 pub fn edges<const DELIMITER: u8>(input: &[u8], range: Range<usize>) -> Edges {
     let mut edges = Edges::default();
@@ -68,15 +67,15 @@ pub fn edges<const DELIMITER: u8>(input: &[u8], range: Range<usize>) -> Edges {
 
 /// The positions of all delimiters from a position on.
 ///
-/// Frames are short (9 bytes on average), so looking for one delimiter after the other spends its time on starting: 64 bytes are
-/// compared at once, and their delimiters taken from a bit mask. On generated captures this is about twice as fast as the search
-/// of `memchr`, begun anew behind each delimiter.
+/// Frames are short (9 bytes on average), so a search for each delimiter spends its time on starting. Instead 64 bytes are
+/// compared at once, and their delimiters are taken from a bit mask. On generated captures this is about twice as fast as a
+/// `memchr` search per delimiter.
 #[derive(Clone, Debug)]
 pub struct Delimiters<'a, const DELIMITER: u8> {
     bytes: &'a [u8],
     /// Where the block of `mask` starts.
     block: usize,
-    /// Which bytes of the block are delimiters that have not been given yet.
+    /// The bytes of the block that are delimiters and have not been returned yet.
     mask: u64,
     /// Where the next block starts.
     next: usize,
@@ -91,7 +90,7 @@ impl<'a, const DELIMITER: u8> Delimiters<'a, DELIMITER> {
         Delimiters { bytes, block: from, mask: 0, next: from }
     }
 
-    /// Goes on to the next block. False at the end.
+    /// Loads the next block. False at the end.
     #[inline]
     fn load(&mut self) -> bool {
         let Some(rest) = self.bytes.get(self.next..) else { return false };
@@ -146,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cuts_lie_behind_delimiters() {
+    fn cuts_lie_after_delimiters() {
         let input = b"ab\0cd\0\0e";
         let cuts: Vec<usize> = (0..=9).map(|at| cut::<0>(input, at)).collect();
         assert_eq!(cuts, [0, 3, 3, 3, 6, 6, 6, 7, 8, 8]);

@@ -1,80 +1,84 @@
 //! Cutting a stream of packets that begin with a sync word.
 //!
-//! There is no delimiter: the bytes of the sync word may stand inside a packet too, and then they are data. So whether a packet
-//! starts at a position depends on the packet before it, and the packets of an input are the *chain* that starts at 0: behind each
-//! packet the next one, behind what is none the next sync word. Read from the middle, another chain may come out.
+//! There is no delimiter, and the bytes of the sync word may also occur inside a packet, as data. So whether a packet starts at a
+//! position depends on the packet before it. The packets of an input form a *chain* that starts at 0: after each packet comes the
+//! next one, and after bytes that are not a valid packet comes the next sync word. Reading from the middle may give another
+//! chain.
 //!
-//! A **verified cut** is a position that *every* chain visits, wherever before it the chain started; so the true one does, and a part
-//! that starts there gives what the whole gives. Packets have a greatest length, so only the starts of that many bytes matter. They
-//! are followed side by side ([`meeting`]); on sane input they meet within a few packets.
+//! A **verified cut** is a position that *every* chain visits, whatever its start before the cut. So the chain from 0 visits it
+//! too, and a part that starts there gives the same packets as the whole input. Packets have a maximum length, so only starts
+//! within that number of bytes matter. They are followed side by side ([`meeting`]); on sane input they meet within a few
+//! packets.
 //!
-//! On hostile input they may never meet (two chains of packets, each inside the payloads of the other), and parts must stay bounded.
-//! So it is part of the rule, for whole inputs as for parts, that reading starts anew at a multiple of [`Grammar::RESYNC_BYTES`] if all
-//! chains of before do not meet within that many bytes behind it: a **forced start**. That depends on the input alone. A packet that would
-//! reach over a forced start is none. [`stretches`] gives the stretches of a part between forced starts.
+//! On hostile input they may never meet (two chains of packets, each inside the payloads of the other), and parts must stay
+//! bounded. So there is one more rule, for whole inputs and parts alike: if the chains from before a multiple of
+//! [`Grammar::RESYNC_BYTES`] do not meet within that number of bytes after it, reading restarts at that multiple. This is a
+//! **forced start**. It depends only on the input. A packet that would extend beyond a forced start is not valid. [`stretches`]
+//! returns the stretches of a part between forced starts.
 //!
-//! How a format uses this: `Recording::cut` calls [`cut`]; `Decode::decode` goes through the [`stretches`] of its part, and in each of
-//! them follows the chain from the start; what reaches beyond the end of the stretch is damage.
+//! How a format uses this: `Recording::cut` calls [`cut`]. `Decode::decode` goes through the [`stretches`] of its part, and in
+//! each of them follows the chain from the start; a packet that extends beyond the end of the stretch is damage.
 //!
-//! The cost of a cut is that of judging the sync words of [`Grammar::MAX_PACKET_BYTES`] before it, each once (but for those that do not
-//! claim to reach beyond it, [`Grammar::may_reach_beyond`]), and of those up to the meeting: at most [`Grammar::RESYNC_BYTES`] more. Judging must not cost more than a small constant, or a flood of sync
-//! words becomes slow. Where a packet is valid by a checksum over a long payload, the grammar should be a value made for the region in
-//! question that holds the running checksums of its bytes (that of a payload follows from those at both its ends).
+//! Cost of a cut: each sync word within [`Grammar::MAX_PACKET_BYTES`] before it is judged once, except those that do not claim to
+//! extend beyond it ([`Grammar::may_reach_beyond`]). So is each sync word between the cut and the meeting, at most
+//! [`Grammar::RESYNC_BYTES`] after it. Judging must cost no more than a small constant, or a flood of sync words becomes slow. If
+//! a packet is validated by a checksum over a long payload, make the grammar a value for one region that holds the running
+//! checksums of its bytes. The checksum of a payload follows from those at its two ends.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How packets follow each other. What it answers depends on the input alone.
+/// The rules by which packets follow each other. The answers depend only on the input.
 pub trait Grammar {
-    /// No packet is longer, in bytes, sync word included.
+    /// The maximum length of a packet in bytes, sync word included.
     const MAX_PACKET_BYTES: usize;
 
-    /// Where chains do not meet, reading starts anew at multiples of this. Much longer than a packet.
+    /// Where chains do not meet, reading restarts at multiples of this. Much longer than a packet.
     const RESYNC_BYTES: usize;
 
-    /// The first sync word at or after `at`; the input's length if there is none.
+    /// The first sync word at or after `at`; the input's length without one.
     fn sync(&self, input: &[u8], at: usize) -> usize;
 
-    /// Where reading goes on after the sync word at `at`, to be found by [`Grammar::sync`] from there: behind the packet if it is one, else
-    /// further on in the sync word or behind it. Several positions if a rule that is not known yet will decide between them (the cut
-    /// then holds whatever it will be). All are in `at + 1 ..= at + MAX_PACKET_BYTES`.
+    /// Where reading continues after the sync word at `at`, to be found by [`Grammar::sync`] from there: after the packet if it
+    /// is valid, otherwise within the sync word or after it. Several positions if the choice depends on a rule that is not known
+    /// yet; the cut is then valid for each of them. All are in `at + 1 ..= at + MAX_PACKET_BYTES`.
     fn next(&self, input: &[u8], at: usize, each: impl FnMut(usize));
 
-    /// False if no position of [`Grammar::next`] at `at` is beyond `end`, whether a packet stands there or not: what a packet claims
-    /// of its length may tell that without judging it.
+    /// False if no position of [`Grammar::next`] at `at` is beyond `end`, whether the packet is valid or not. The length that a
+    /// packet claims may show that without judging it.
     #[inline]
     fn may_reach_beyond(&self, _input: &[u8], _at: usize, _end: usize) -> bool {
         true
     }
 }
 
-/// The first position from `at` on, before `end`, that every chain visits which has started before.
+/// The first position from `at` on, before `end`, that every chain visits which started before it.
 fn meeting<G: Grammar>(grammar: &G, input: &[u8], at: usize, end: usize) -> Option<usize> {
-    // Where the chains stand that have come to `at` or beyond it.
-    let mut stand = BTreeSet::new();
+    // The positions of the chains that have reached `at` or gone beyond it.
+    let mut positions = BTreeSet::new();
     let mut from = at.saturating_sub(G::MAX_PACKET_BYTES);
     if from == 0 && at > 0 {
         // This near to the start of the input the chain itself can be followed.
         let mut starts = BTreeSet::from([grammar.sync(input, 0)]);
         while let Some(start) = starts.pop_first() {
             if start >= at {
-                stand.insert(start);
+                positions.insert(start);
             } else {
                 grammar.next(input, start, |next| _ = starts.insert(grammar.sync(input, next.max(start + 1))));
             }
         }
     } else {
-        stand.insert(grammar.sync(input, at));
+        positions.insert(grammar.sync(input, at));
         loop {
             let start = grammar.sync(input, from);
             if start >= at {
                 break;
             }
-            // What lies before `at` is a start itself.
+            // Every position before `at` is also a start itself.
             if grammar.may_reach_beyond(input, start, at) {
                 grammar.next(input, start, |next| {
                     if next > at {
-                        stand.insert(grammar.sync(input, next));
+                        positions.insert(grammar.sync(input, next));
                     }
                 });
             }
@@ -82,19 +86,19 @@ fn meeting<G: Grammar>(grammar: &G, input: &[u8], at: usize, end: usize) -> Opti
         }
     }
     loop {
-        let first = stand.pop_first()?;
+        let first = positions.pop_first()?;
         if first >= end && end < input.len() {
             return None;
         }
-        if stand.is_empty() {
+        if positions.is_empty() {
             return Some(first);
         }
-        grammar.next(input, first, |next| _ = stand.insert(grammar.sync(input, next.max(first + 1))));
+        grammar.next(input, first, |next| _ = positions.insert(grammar.sync(input, next.max(first + 1))));
     }
 }
 
-/// Where reading starts anew at `block`, a multiple of [`Grammar::RESYNC_BYTES`], or soon after it. The second value says whether
-/// it is forced to.
+/// Where reading restarts at `block`, a multiple of [`Grammar::RESYNC_BYTES`], or soon after it. The second value says whether
+/// the start is forced.
 fn start_at<G: Grammar>(grammar: &G, input: &[u8], block: usize) -> (usize, bool) {
     match meeting(grammar, input, block, block.saturating_add(G::RESYNC_BYTES)) {
         Some(start) => (start, false),
@@ -102,15 +106,15 @@ fn start_at<G: Grammar>(grammar: &G, input: &[u8], block: usize) -> (usize, bool
     }
 }
 
-/// The first verified cut or forced start at or after `at`, less than twice [`Grammar::RESYNC_BYTES`] behind it. (Where no sync word
-/// stands for so long, nothing is cut in two by forcing a start.)
+/// The first verified cut or forced start at or after `at`, less than twice [`Grammar::RESYNC_BYTES`] after it. (In a longer
+/// stretch without sync words, a forced start cuts no packet in two.)
 #[must_use]
 pub fn cut<G: Grammar>(grammar: &G, input: &[u8], at: usize) -> usize {
     if at == 0 || at >= input.len() {
         return at.min(input.len());
     }
     let block = at.next_multiple_of(G::RESYNC_BYTES);
-    // Behind a forced start chains go on that this does not know.
+    // After a forced start other chains continue, which this does not know.
     let near = if block > at { meeting(grammar, input, at, block) } else { None };
     match near {
         Some(near) => near,
@@ -119,8 +123,8 @@ pub fn cut<G: Grammar>(grammar: &G, input: &[u8], at: usize) -> usize {
     }
 }
 
-/// The stretches of the part `range`, which lies between two cuts of the same grammar: in each of them packets follow each other from
-/// its start. Cut with positions left open ([`Grammar::next`]), it is read with any of them.
+/// The stretches of the part `range`, which lies between two cuts of the same grammar: in each of them packets follow each other
+/// from its start. If the cuts left positions open ([`Grammar::next`]), the part can be read with any of them.
 pub fn stretches<'a, G: Grammar>(
     grammar: &'a G,
     input: &'a [u8],
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Packets `S S kind len payload`, at most 20 bytes long; kind 3 has a length that is not told: `unknown`, if that is known.
+    /// Packets `S S kind len payload`, at most 20 bytes long. Kind 3 does not record its length: `unknown`, if known.
     struct Toy {
         unknown: Option<u8>,
     }
@@ -162,7 +166,7 @@ mod tests {
             (len <= 16 && (follows.starts_with(&[SYNC, SYNC]) || follows.is_empty())).then_some(end)
         }
 
-        /// The packets of a part that was cut by `cutter`, and the bytes that are in none.
+        /// The packets of a part that was cut by `cutter`, and the bytes outside of packets.
         fn read(&self, cutter: &Toy, input: &[u8], range: Range<usize>) -> (Vec<Range<usize>>, Vec<usize>) {
             let (mut packets, mut lost) = (Vec::new(), Vec::new());
             for stretch in stretches(cutter, input, range) {
@@ -224,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Parts at any positions, cut without knowing the length of kind 3 or knowing it, read as the whole does.
+    /// Parts at any positions, cut with or without knowing the length of kind 3, read as the whole does.
     fn check(input: &[u8], unknown: u8, wanted: &[usize]) -> Result<(), TestCaseError> {
         let known = Toy { unknown: Some(unknown) };
         for cutter in [Toy { unknown: None }, Toy { unknown: Some(unknown) }] {
@@ -254,7 +258,7 @@ mod tests {
         let mut ends = vec![0];
         for len in [4u8, 0, 9, 16, 2, 1].repeat(40) {
             input.extend([SYNC, SYNC, 1, len]);
-            // The payload begins with what looks like a sync word.
+            // The payload begins with bytes that look like a sync word.
             input.extend([SYNC, SYNC, 7].iter().cycle().take(usize::from(len)));
             ends.push(input.len());
         }

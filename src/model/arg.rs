@@ -1,8 +1,8 @@
-//! Named values that belong to events, in 16 bytes each: they outnumber the events, and every stage hands them on.
+//! Named values that belong to events, in 16 bytes each: they outnumber the events, and every stage passes them on.
 
 use super::{NameId, TextRef};
 
-/// What the bits of a [`Tagged`] value are.
+/// The type of a [`Tagged`] value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     /// An unsigned number.
@@ -15,22 +15,22 @@ pub enum Tag {
     Float,
     /// 0 or 1.
     Bool,
-    /// A name's number.
+    /// The number of a name.
     Name,
-    /// Where a text is.
+    /// The place of a text.
     Text,
-    /// A flow's number.
+    /// The number of a flow.
     FlowOut,
     /// The number of a flow that ends.
     FlowIn,
     /// The name of the event's category.
     Category,
-    /// Where a log's text and place in the source code are.
+    /// The places of a log's text and source code.
     Log,
 }
 
 impl Tag {
-    /// Whether the bits are the value itself, which means the same everywhere.
+    /// Whether the bits are the value itself, with the same meaning everywhere.
     #[inline]
     #[must_use]
     pub fn is_plain(self) -> bool {
@@ -38,7 +38,7 @@ impl Tag {
     }
 }
 
-/// A name of some kind, and a value. What the numbers of names and texts refer to depends on the kind.
+/// A name of some kind, and a value. The meaning of the numbers of names and texts depends on the kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tagged<N> {
     /// The name.
@@ -62,7 +62,7 @@ impl<N> Tagged<N> {
         Tagged { name, tag: Tag::Text, bits: u64::from(text.start) | u64::from(text.len) << 32 }
     }
 
-    /// What its bits are.
+    /// The type of its value.
     #[inline]
     #[must_use]
     pub fn tag(&self) -> Tag {
@@ -76,7 +76,7 @@ impl<N> Tagged<N> {
         self.bits
     }
 
-    /// Where its text is, if it is one made with [`Tagged::of_text`].
+    /// The place of its text, if it was made with [`Tagged::of_text`].
     #[inline]
     #[must_use]
     pub fn text(&self) -> Option<TextRef> {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_what_it_was_made_of() {
+    fn a_value_is_unpacked_as_it_was_packed() {
         let text = TextRef { start: 7, len: u32::MAX };
         for value in [
             ArgValue::Uint(u64::MAX),

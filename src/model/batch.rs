@@ -2,7 +2,7 @@
 
 use super::{Arg, Event, LaneId, LossNote, NameId, Nanos, SourceId};
 
-/// A piece of text in an [`EventBatch`]. Empty is "none".
+/// A piece of text in an [`EventBatch`]. An empty one means no text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextRef {
     /// Where it starts.
@@ -23,7 +23,7 @@ impl TextRef {
     }
 }
 
-/// What a span, instant or state is called: nothing, a name known for the whole conversion, or a text of its batch.
+/// The name of a span, instant or state: absent, a name known for the whole conversion, or a text of its batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     start: u32,
@@ -31,7 +31,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// Nothing: a span or instant is called like its lane.
+    /// No label: a span or instant gets the name of its lane.
     pub const NONE: Label = Label { start: 0, len: 0 };
     const NAME: u32 = u32::MAX;
 
@@ -42,28 +42,28 @@ impl Label {
         Label { start: name.0, len: Self::NAME }
     }
 
-    /// A text of the batch; the empty text is nothing.
+    /// A text of the batch; the empty text means no label.
     #[inline]
     #[must_use]
     pub fn text(text: TextRef) -> Label {
         Label { start: text.start, len: text.len.min(Self::NAME - 1) }
     }
 
-    /// The name, if it is one.
+    /// The name, if the label is one.
     #[inline]
     #[must_use]
     pub fn as_name(self) -> Option<NameId> {
         (self.len == Self::NAME).then_some(NameId(self.start))
     }
 
-    /// The text, if it is one; empty for nothing.
+    /// The text, if the label is one; empty for no label.
     #[inline]
     #[must_use]
     pub fn as_text(self) -> Option<TextRef> {
         (self.len != Self::NAME).then_some(TextRef { start: self.start, len: self.len })
     }
 
-    /// Whether it is nothing.
+    /// Whether there is no label.
     #[inline]
     #[must_use]
     pub fn is_none(self) -> bool {
@@ -101,7 +101,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// None.
+    /// No args.
     pub const NONE: Args = Args { start: 0, count: 0 };
 
     /// Whether there are none.
@@ -119,39 +119,39 @@ impl std::fmt::Debug for Args {
     }
 }
 
-/// How grave a log message is, as the viewer's log knows it.
+/// The severity of a log message, in the terms of the viewer's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogSeverity {
-    /// Not told.
+    /// Not recorded.
     Unspecified,
-    /// The least.
+    /// The lowest severity.
     Verbose,
     /// For developers.
     Debug,
     /// For information.
     Info,
-    /// Something is not as it should be.
+    /// Something is unexpected.
     Warning,
     /// Something went wrong.
     Error,
-    /// Nothing goes on after it.
+    /// The program cannot continue.
     Fatal,
 }
 
 /// A log message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogNote {
-    /// Where it is shown as an instant.
+    /// The lane that shows it as an instant.
     pub lane: LaneId,
-    /// How grave it is.
+    /// Its severity.
     pub severity: LogSeverity,
-    /// What the instant is called: best what is the same in all messages of its kind, as the format string.
+    /// The name of the instant: preferably the same for all messages of its kind, such as the format string.
     pub name: Label,
     /// The message.
     pub body: TextRef,
-    /// Where in the source code it comes from.
+    /// Its place in the source code.
     pub source: Option<SourceId>,
-    /// More about it.
+    /// More facts about it.
     pub args: Args,
 }
 
@@ -171,7 +171,7 @@ impl TextArena {
         TextRef { start, len }
     }
 
-    /// Adds many texts at once. Gives how much further references into them have to reach then.
+    /// Adds many texts at once. Returns the offset to add to the starts of references into them.
     ///
     /// # Errors
     /// Beyond 4 GiB in one batch, which the window size rules out. Nothing is added then.
@@ -190,7 +190,7 @@ impl TextArena {
         }
     }
 
-    /// The text behind a reference of this arena; empty for a foreign one.
+    /// The text of a reference into this arena; empty for a foreign one.
     #[inline]
     #[must_use]
     pub fn get(&self, text: TextRef) -> &str {

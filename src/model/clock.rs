@@ -1,65 +1,65 @@
-//! Clocks beside the trace's own: what they read at some of its times.
+//! Clocks beside the trace's own, and their readings at some times of the trace.
 
 use super::Nanos;
 
-/// A clock that is not the trace's own, and what it read.
+/// A clock that is not the trace's own, and its readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideClock {
-    /// What it counts.
+    /// The quantity that it counts.
     pub kind: ClockKind,
-    /// What it read, in order of the trace's time.
+    /// Its readings, in order of the trace's time.
     pub readings: ClockReadings,
 }
 
-/// What a clock counts.
+/// The quantity that a clock counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockKind {
     /// The time of day: nanoseconds since 1970, UTC.
     Wall,
-    /// A clock of the target's, for people: nanoseconds since it began.
+    /// A clock of the target, for people: nanoseconds since it began.
     Target(&'static str),
 }
 
-/// What a clock read at a time.
+/// The reading of a clock at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// When, on the trace's axis.
+    /// The time on the trace's axis.
     pub time: Nanos,
-    /// What it read, in nanoseconds.
+    /// The reading, in nanoseconds.
     pub value: Nanos,
 }
 
-/// Readings in order of time. However many there are, at most [`ClockReadings::LIMIT`] are kept, spread evenly, the first among them.
+/// Readings in order of time. At most [`ClockReadings::LIMIT`] are kept, spread evenly, the first among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockReadings {
     kept: Thinned<ClockReading>,
 }
 
 impl ClockReadings {
-    /// How many are kept.
+    /// The limit of kept readings.
     pub const LIMIT: usize = Thinned::<ClockReading>::LIMIT;
 
-    /// Adds a reading. One that lies before the last one counts for nothing.
+    /// Adds a reading. One that lies before the last one is ignored.
     pub fn add(&mut self, time: Nanos, value: Nanos) {
         if self.kept.all().last().is_none_or(|last| last.time <= time) {
             self.kept.add(ClockReading { time, value });
         }
     }
 
-    /// Those that are kept.
+    /// The readings that are kept.
     #[must_use]
     pub fn all(&self) -> &[ClockReading] {
         self.kept.all()
     }
 }
 
-/// A list that keeps every so many of what is added, so that it stays bounded.
+/// A list of bounded length: it keeps every n-th item, and n doubles when the list is full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thinned<T> {
     kept: Vec<T>,
-    /// How many were added.
+    /// Number of items added.
     added: u64,
-    /// Every so many are kept.
+    /// Every item whose number is a multiple of this is kept.
     stride: u64,
 }
 
@@ -70,10 +70,10 @@ impl<T> Default for Thinned<T> {
 }
 
 impl<T> Thinned<T> {
-    /// How many are kept.
+    /// The limit of kept items.
     pub const LIMIT: usize = 4096;
 
-    /// Adds one, which may be left out.
+    /// Adds an item, which may be left out.
     pub fn add(&mut self, item: T) {
         let number = self.added;
         self.added += 1;
@@ -94,19 +94,19 @@ impl<T> Thinned<T> {
         self.kept.push(item);
     }
 
-    /// Those that are kept.
+    /// The items that are kept.
     #[must_use]
     pub fn all(&self) -> &[T] {
         &self.kept
     }
 
-    /// How many were added.
+    /// Number of items added.
     #[must_use]
     pub fn added(&self) -> u64 {
         self.added
     }
 
-    /// The same of each that is kept.
+    /// Applies a function to each kept item.
     pub fn all_mut(&mut self) -> &mut [T] {
         &mut self.kept
     }

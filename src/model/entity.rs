@@ -1,7 +1,7 @@
-//! The things a firmware consists of: tasks, interrupts, objects and lanes, each behind a small handle.
+//! The things a firmware consists of: tasks, interrupts, objects and lanes, each with a small handle.
 //!
-//! Handles are dense indexes, so every later stage keeps its state in plain vectors. Resolvers make them from whatever ids
-//! their wire format uses.
+//! Handles are dense indexes, so every later stage keeps its state in plain vectors. Resolvers map the ids of their wire format
+//! to handles.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ handle!(
     ObjectId
 );
 handle!(
-    /// A place that spans, instants or values of one kind belong to: an event marker, a value marker.
+    /// A place for spans, instants or values of one kind: an event marker, a value marker.
     LaneId
 );
 
@@ -46,7 +46,7 @@ handle!(
     MachineId
 );
 handle!(
-    /// A name known for the whole conversion: of a signal, of a function, of an argument, a format string.
+    /// A name known for the whole conversion: of a signal, a function, an argument, or a format string.
     NameId
 );
 handle!(
@@ -71,7 +71,7 @@ impl CoreId {
     }
 }
 
-/// What a task is to the scheduler.
+/// The scheduler's role of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
     /// An application task.
@@ -87,7 +87,7 @@ pub enum TaskKind {
 pub struct Task {
     /// The id the target uses.
     pub number: u32,
-    /// Its name, if the capture told one.
+    /// Its name, if recorded.
     pub name: Option<Arc<str>>,
     /// Its role.
     pub kind: TaskKind,
@@ -100,7 +100,7 @@ pub struct Task {
 pub struct Isr {
     /// The id the target uses (often the exception number).
     pub number: u32,
-    /// Its name, if the capture told one.
+    /// Its name, if recorded.
     pub name: Option<Arc<str>>,
     /// The core it runs on.
     pub core: CoreId,
@@ -108,10 +108,10 @@ pub struct Isr {
     pub session: u32,
 }
 
-/// What kind of kernel object.
+/// The kind of a kernel object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
-    /// Not told by the capture; drawn as a queue.
+    /// Not recorded; drawn as a queue.
     Unknown,
     /// A message queue (also a mailbox).
     Queue,
@@ -125,7 +125,7 @@ pub enum ObjectKind {
     RecursiveMutex,
     /// A set of queues and semaphores.
     QueueSet,
-    /// A stream or message buffer, not told which.
+    /// A stream or message buffer; the capture does not say which.
     Stream,
     /// A buffer of bytes without boundaries.
     StreamBuffer,
@@ -152,7 +152,7 @@ impl ObjectKind {
         self.is_mutex() || matches!(self, ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore)
     }
 
-    /// Whether it has a fill: so many items, bytes or permits. A mutex has a holder, an event group its bits.
+    /// Whether it has a level of items, bytes or permits. A mutex has a holder, an event group has bits.
     #[must_use]
     pub fn has_level(self) -> bool {
         !self.is_mutex() && !matches!(self, ObjectKind::EventGroup | ObjectKind::Timer)
@@ -190,7 +190,7 @@ impl ObjectKind {
 pub struct Object {
     /// The id the target uses.
     pub number: u32,
-    /// Its name, if the capture told one.
+    /// Its name, if recorded.
     pub name: Option<Arc<str>>,
     /// Its kind.
     pub kind: ObjectKind,
@@ -198,7 +198,7 @@ pub struct Object {
     pub session: u32,
 }
 
-/// Whose lane it is: decides where it is drawn.
+/// The owner of a lane. It decides where the lane is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneOwner {
     /// The firmware as a whole.
@@ -209,14 +209,14 @@ pub enum LaneOwner {
     Group(GroupId),
 }
 
-/// A group of lanes, for what is neither a task nor the firmware as a whole: a logging client, an active object.
+/// A group of lanes, for things that are neither a task nor the firmware as a whole: a logging client, an active object.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its name.
     pub name: Arc<str>,
     /// The group it is in; `None`: the firmware.
     pub parent: Option<GroupId>,
-    /// What it is, for the viewer's help.
+    /// Its description, for the viewer's help.
     pub description: Option<Arc<str>>,
     /// Its place among its siblings, lowest first.
     pub rank: u32,
@@ -229,7 +229,7 @@ pub struct Group {
 /// A place in the firmware's source code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// The file's name, as the build told it.
+    /// The file's name, as recorded by the build.
     pub file: Arc<str>,
     /// The function's name, if known.
     pub function: Option<Arc<str>>,
@@ -237,21 +237,22 @@ pub struct Source {
     pub line: u32,
 }
 
-/// What is known about a target session as a whole.
+/// Facts about a target session as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
-    /// What ran, to be shown beside the firmware's name: `QP/C 8.1.2`.
+    /// The operating system or framework, shown beside the firmware's name: `QP/C 8.1.2`.
     pub name: Option<Arc<str>>,
     /// Facts about it, by name: version, clock, build.
     pub details: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// What a lane holds.
+/// The content of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaneKind {
     /// Spans and instants.
     Events,
-    /// The same, and log messages. A lane of its own kind because the viewer's log knows threads only: it is drawn as a thread.
+    /// Spans, instants and log messages. A lane kind of its own because the viewer's log knows threads only: it is drawn as a
+    /// thread.
     Log,
     /// Values over time.
     Values,
@@ -264,17 +265,17 @@ pub enum LaneKind {
 pub struct Lane {
     /// The id the target uses.
     pub number: u32,
-    /// Its name, if the capture told one.
+    /// Its name, if recorded.
     pub name: Option<Arc<str>>,
-    /// Whose it is.
+    /// Its owner.
     pub owner: LaneOwner,
-    /// What it holds.
+    /// Its content.
     pub kind: LaneKind,
     /// The target session it belongs to.
     pub session: u32,
 }
 
-/// Every entity met so far. Grows with the firmware, not with the length of the capture.
+/// Every entity found so far. Grows with the firmware, not with the length of the capture.
 #[derive(Debug, Default)]
 pub struct Entities {
     /// By [`TaskId`].
@@ -293,19 +294,19 @@ pub struct Entities {
     pub sources: Vec<Source>,
     /// By [`NameId`]. All different.
     pub names: Vec<Arc<str>>,
-    /// By session number. One that is missing has nothing to tell.
+    /// By session number. A missing one has no known facts.
     pub sessions: Vec<Session>,
-    /// Where a name is in `names`.
+    /// The index of each name in `names`.
     name_ids: FxHashMap<Arc<str>, NameId>,
-    /// Where a place is in `sources`.
+    /// The index of each place in `sources`.
     source_ids: FxHashMap<Source, SourceId>,
     /// By [`FunctionId`](super::FunctionId).
     pub functions: Vec<super::Function>,
 }
 
 impl Entities {
-    /// How many entities of one kind a capture may have. A healthy firmware has hundreds; a damaged or hostile capture can
-    /// name a new one in every frame, and must not eat the memory of the machine.
+    /// Limit of entities of one kind in a capture. A healthy firmware has hundreds. A damaged or hostile capture can name a new
+    /// one in every frame, and must not exhaust the memory.
     pub const LIMIT_PER_KIND: usize = 1 << 16;
 
     /// Adds a task; `None` at the limit.
@@ -362,8 +363,8 @@ impl Entities {
 }
 
 impl Entities {
-    /// Takes over those entities of `newer` that are not here yet. Entities never change once added, so afterwards both have the
-    /// same; only names and places cannot be looked up here.
+    /// Adds those entities of `newer` that are not here yet. Entities never change once added, so afterwards both have the same.
+    /// Only names and places cannot be looked up here.
     pub fn extend_from(&mut self, newer: &Entities) {
         extend(&mut self.tasks, &newer.tasks);
         extend(&mut self.isrs, &newer.isrs);

@@ -1,7 +1,6 @@
-//! The common event model: what a firmware did, in the firmware's own language.
+//! The common event model: the activity of a firmware, in the firmware's own terms.
 //!
-//! It knows no wire format and nothing of the output. Every format's resolver speaks it, and the timeline understands nothing
-//! else.
+//! It knows no wire format and nothing of the output. Every format's resolver produces it, and it is the timeline's only input.
 
 use super::{
     Args, CoreId, FunctionId, IsrId, Label, LaneId, MachineId, MaybeName, NameId, Nanos, ObjectId, Origin, StepResult, TaskId,
@@ -10,55 +9,56 @@ use super::{
 /// Something that happened at a time, on a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When. Never before the event that precedes it.
+    /// The time. Never before that of the preceding event.
     pub time: Nanos,
-    /// On which core.
+    /// The core.
     pub core: CoreId,
-    /// What.
+    /// The kind of event, with its fields.
     pub kind: EventKind,
 }
 
-/// What happened. The fields are described by their types.
+/// The kind of an event. The fields are described by their types.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
-    /// The target began again: the number of the session, from 1. Nothing of before holds any more.
+    /// The target restarted: the number of the new session, from 1. Earlier state is discarded.
     SessionStart(u32),
-    /// The recording of this core ends here; other cores go on.
+    /// The recording of this core ends here; other cores continue.
     CoreEnd,
-    /// Something is missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
+    /// Records are missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
 
     /// A task was created.
     TaskCreated(TaskId),
-    /// A task was deleted, by whatever ran on this core.
+    /// A task was deleted by the code that runs on this core.
     TaskDeleted(TaskId),
     /// The scheduler put a task (or the idle task) on this core.
     SwitchedIn(TaskId),
-    /// A task became ready; the waker is what runs on this core. `from_isr`: known to come from an interrupt even when no
-    /// interrupt is being traced.
+    /// A task became ready; the waker is the code that runs on this core. `from_isr`: known to come from an interrupt even when
+    /// no interrupt is being traced.
     Ready { task: TaskId, from_isr: bool },
-    /// The kernel put a task on the list of its new priority. It had been ready or running; if it had not, it is now.
+    /// The kernel put a task on the list of its new priority. It was ready or running before; if not, it is now.
     Relisted(TaskId),
     /// The task running on this core is about to wait.
     Waiting(Wait),
-    /// A task was suspended, by whatever ran on this core.
+    /// A task was suspended by the code that runs on this core.
     Suspended(TaskId),
     /// A suspended task was resumed.
     Resumed { task: TaskId, from_isr: bool },
-    /// The task running on this core is about to wait for bits of an event group, for so many kernel ticks at most.
+    /// The task running on this core is about to wait for bits of an event group, for at most this number of kernel ticks.
     WaitingForBits { object: ObjectId, bits: u32, kernel_ticks: u32 },
-    /// The task running on this core is about to wait for one of its notifications, for so many kernel ticks at most.
+    /// The task running on this core is about to wait for one of its notifications, for at most this number of kernel ticks.
     WaitingForNotification { index: u32, kernel_ticks: u32 },
     /// A task's priority changed.
     Priority { task: TaskId, priority: u32, change: PriorityChange },
-    /// Where a task stands that does not run, told without a change.
+    /// The state of a task that does not run, reported without a change.
     TaskStanding { task: TaskId, standing: Standing },
     /// The least free stack that a task has had so far, in bytes.
     StackFree { task: TaskId, bytes: u32 },
     /// A task's notification was sent; its value after that.
     Notify { task: TaskId, index: u32, value: u32, from_isr: bool },
-    /// The task running on this core has waited for its notification, or found it; the value it sees.
+    /// The wait of the task running on this core for its notification ended, or the notification was already there; the value it
+    /// sees.
     Notified { index: u32, value: u32 },
 
     /// An interrupt handler began.
@@ -66,54 +66,54 @@ pub enum EventKind {
     /// An interrupt handler ended.
     IsrExit(IsrId),
 
-    /// A call of a function on this core has ended, so many nanoseconds before the event's time: 0 but for calls that are told late.
-    /// `depth`: how many calls are around it, negative if the target miscounted. Calls come in order of their ends, so those
-    /// that a call makes come before it. `is_hidden`: known, but not to be drawn.
+    /// A call of a function on this core has ended, this number of nanoseconds before the event's time: 0 except for calls that
+    /// are recorded late. `depth`: the number of calls around it, negative if the target miscounted. Calls come in order of their
+    /// ends, so callees come before their caller. `is_hidden`: known, but not drawn.
     Call { function: FunctionId, depth: i16, is_hidden: bool, begin: Packed<u64>, ended_before_ns: u32 },
 
-    /// An operation on a kernel object by whatever runs on this core.
+    /// An operation on a kernel object by the code that runs on this core.
     Object { object: ObjectId, op: ObjectOp, from_isr: bool, level: Level },
-    /// The level of an object, told without an operation.
+    /// The level of an object, reported without an operation.
     ObjectLevel { object: ObjectId, level: u32 },
     /// The level an object had since an earlier time, known only now.
     LateObjectLevel { object: ObjectId, level: u32, since: Packed<u64> },
 
     /// How many items an object can hold, and their size in bytes. Of a stream: bytes.
     Capacity { object: ObjectId, items: u32, item_bytes: u32 },
-    /// Who holds a mutex, told without an operation.
+    /// The holder of a mutex, reported without an operation.
     Holder { object: ObjectId, task: Option<TaskId> },
-    /// How often the holder of a recursive mutex has taken it by now, more than once before or after.
+    /// The number of takes of the holder of a recursive mutex, more than one before or after.
     Depth { object: ObjectId, depth: u32 },
-    /// Bytes put into a stream, or taken out of it; the fill in bytes after that.
+    /// Bytes put into a stream, or taken out of it; the level in bytes after that.
     Stream { object: ObjectId, op: StreamOp, from_isr: bool, bytes: u32, level: u32 },
     /// An operation on the bits of an event group; all bits after it.
     Bits { object: ObjectId, op: BitsOp, bits: u32, after: u32 },
     /// Something happened to a software timer.
     Timer { object: ObjectId, op: TimerOp, kernel_ticks: u32 },
-    /// Memory was taken from the heap or given back. Address 0: there was not enough; [`UNKNOWN_ADDRESS`]: not told.
+    /// Memory was taken from the heap or given back. Address 0: there was not enough; [`UNKNOWN_ADDRESS`]: not recorded.
     Heap { op: HeapOp, address: Packed<u64>, bytes: u32 },
 
-    /// An event was put into a machine's queue, at its end or (`urgent`) at its front; the fill after that.
+    /// An event was put into a machine's queue, at its end or (`urgent`) at its front; the level after that.
     Posted { to: MachineId, by: Origin, signal: NameId, fill: Level, urgent: bool },
-    /// An event could not be put into a machine's queue, and is lost to it. The format tells more of it on a lane of its own.
+    /// An event could not be put into a machine's queue, and is lost. The format reports more about it on a lane of its own.
     NotPosted { to: MachineId, by: Origin, signal: NameId },
-    /// An event is about to be posted to all who subscribed to it, until [`EventKind::PublishEnd`].
+    /// An event is about to be posted to all subscribers, until [`EventKind::PublishEnd`].
     Publish { by: Origin, signal: NameId },
     /// The publishing ended.
     PublishEnd { by: Origin },
-    /// A machine took the oldest event out of its queue; the fill after that.
+    /// A machine took the oldest event out of its queue; the level after that.
     Taken { machine: MachineId, signal: NameId, fill: Level },
     /// A machine begins its step for an event, in a state.
     StepBegin { machine: MachineId, signal: NameId, state: MaybeName },
-    /// The step ends. `from` is the state whose transition it was; `to` the one that the machine is in from now on, if another.
+    /// The step ends. `from` is the state whose transition it was; `to` the new state of the machine, if it changed.
     StepEnd { machine: MachineId, result: StepResult, from: MaybeName, to: MaybeName },
-    /// The state of a machine, told without a step.
+    /// The state of a machine, reported without a step.
     InState { machine: MachineId, state: NameId },
-    /// Something that a machine did, within its step if it is in one.
+    /// An action of a machine, within its step if it is in one.
     MachineNote { machine: MachineId, label: NameId },
-    /// Another runs before a machine's step has ended.
+    /// Another machine runs before this one's step has ended.
     Preempted { machine: MachineId },
-    /// A machine goes on with its step.
+    /// A machine continues its step.
     Unpreempted { machine: MachineId },
     /// A machine's priority: the highest has the largest number.
     MachinePriority { machine: MachineId, priority: u32 },
@@ -124,7 +124,7 @@ pub enum EventKind {
     SpanEnd { lane: LaneId, args: Args },
     /// An instant on a lane.
     Instant { lane: LaneId, label: Label, args: Args },
-    /// A lane takes another state; [`Label::NONE`]: its state is not known any more.
+    /// A lane takes another state; [`Label::NONE`]: its state is no longer known.
     State { lane: LaneId, label: Label, args: Args },
     /// A value on a lane.
     Value { lane: LaneId, value: Packed<i64> },
@@ -134,18 +134,18 @@ pub enum EventKind {
     Log(u32),
 }
 
-/// Why a task is about to leave its core.
+/// The reason why a task is about to leave its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// What it waits for.
+    /// The reason.
     pub reason: WaitReason,
-    /// On which object, if on one.
+    /// The object, if there is one.
     pub object: Option<ObjectId>,
-    /// For how many kernel ticks at most, or (for [`WaitReason::DelayUntil`]) until which tick. `u32::MAX`: no limit.
+    /// Timeout in kernel ticks, or (for [`WaitReason::DelayUntil`]) the tick at which the wait ends. `u32::MAX`: no limit.
     pub kernel_ticks: u32,
 }
 
-/// What a task waits for.
+/// The reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WaitReason {
     /// A number of kernel ticks.
@@ -158,7 +158,7 @@ pub enum WaitReason {
     Receive,
     /// Room to send.
     Send,
-    /// Something to look at without taking it.
+    /// Something to peek at without taking it.
     Peek,
     /// A notification sent to the task itself.
     Notification,
@@ -167,11 +167,11 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
-    /// How many reasons there are.
+    /// The number of reasons.
     pub const COUNT: usize = 8;
 }
 
-/// How a priority changed.
+/// The kind of a priority change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityChange {
     /// Set by the program.
@@ -180,18 +180,18 @@ pub enum PriorityChange {
     Inherit,
     /// Restored after giving the mutex back.
     Disinherit,
-    /// Not changed, only told.
+    /// Not changed, only reported.
     Told,
-    /// The one that it has without inheritance, told.
+    /// The priority that it has without inheritance, reported.
     Base,
 }
 
-/// Where a task stands while it does not run.
+/// The state of a task that does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Ready to run.
     Ready,
-    /// Waits, not told for what.
+    /// Waits; the reason is not recorded.
     Waiting,
     /// Suspended.
     Suspended,
@@ -199,7 +199,7 @@ pub enum Standing {
     Deleted,
 }
 
-/// What was done with a stream.
+/// The kind of an operation on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamOp {
     /// Bytes were put in.
@@ -208,7 +208,7 @@ pub enum StreamOp {
     Receive,
 }
 
-/// What was done with an event group.
+/// The kind of an operation on an event group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BitsOp {
     /// Bits were set.
@@ -219,27 +219,27 @@ pub enum BitsOp {
     RequestSet,
     /// An interrupt asked the timer task to clear bits. Nothing has changed yet.
     RequestClear,
-    /// Nothing: the bits are told.
+    /// No operation: the bits are reported.
     Told,
-    /// The running task got what it had waited for, and cleared some of it.
+    /// The wait of the running task succeeded, and cleared some bits.
     WaitEnded,
-    /// The running task waited in vain.
+    /// The wait of the running task timed out.
     WaitTimedOut,
 }
 
-/// What happened to a timer. Commands are queued by tasks and interrupts, and carried out by the timer task.
+/// The kind of a timer event. Commands are queued by tasks and interrupts, and carried out by the timer task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerOp {
-    /// How it stands, told without a change.
+    /// Its state, reported without a change.
     Stands {
-        /// Whether it starts anew when it expires.
+        /// Whether it restarts when it expires.
         auto_reload: bool,
-        /// Whether it is going to expire.
+        /// Whether it is armed.
         is_armed: bool,
     },
-    /// Came into being. The event's ticks are its period.
+    /// Created. The event's ticks are its period.
     Create {
-        /// Whether it starts anew whenever it expires.
+        /// Whether it restarts whenever it expires.
         auto_reload: bool,
     },
     /// A command was queued.
@@ -255,27 +255,27 @@ pub enum TimerOp {
 /// Whether an interrupt did it.
 pub type FromIsr = bool;
 
-/// What a timer shall do.
+/// A command to a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerCommand {
-    /// Run from now on.
+    /// Start.
     Start,
-    /// Run from now on, anew if it runs.
+    /// Start, or restart if it is armed.
     Reset,
-    /// Run no longer.
+    /// Stop.
     Stop,
-    /// Run from now on with another period.
+    /// Start with another period.
     ChangePeriod,
-    /// Go.
+    /// Delete.
     Delete,
-    /// One that is not known here.
+    /// An unknown command.
     Other,
 }
 
-/// The address of memory, where the capture does not tell it.
+/// The address of memory, if the capture does not record it.
 pub const UNKNOWN_ADDRESS: u64 = u64::MAX;
 
-/// What was done with the heap.
+/// The kind of an operation on the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapOp {
     /// Memory was taken.
@@ -284,45 +284,45 @@ pub enum HeapOp {
     Free,
 }
 
-/// An operation on an object.
+/// The kind of an operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectOp {
-    /// Came into being.
+    /// Created.
     Create,
     /// Put in, given.
     Send,
-    /// Put in over what was there.
+    /// Put in, overwriting the previous content.
     Overwrite,
     /// Taken out, taken.
     Receive,
-    /// Looked at without taking anything out.
+    /// Peeked at without taking anything out.
     Peek,
-    /// Not put in, not given.
+    /// A send or give failed.
     SendFailed,
-    /// Not taken out, not taken.
+    /// A receive or take failed.
     ReceiveFailed,
-    /// Nothing to look at.
+    /// A peek failed.
     PeekFailed,
     /// Emptied.
     Reset,
-    /// Gone.
+    /// Deleted.
     Delete,
 }
 
 impl ObjectOp {
-    /// Whether the object is as it was before: somebody only looked, or failed.
+    /// Whether the object is unchanged: a peek, or a failed operation.
     #[must_use]
     pub fn changes_nothing(self) -> bool {
         matches!(self, ObjectOp::Peek | ObjectOp::SendFailed | ObjectOp::ReceiveFailed | ObjectOp::PeekFailed)
     }
 }
 
-/// The fill of an object after an operation, or unknown.
+/// The level of an object after an operation, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(u32);
 
 impl Level {
-    /// Not told, or not to be believed.
+    /// Not recorded, or not credible.
     pub const UNKNOWN: Level = Level(u32::MAX);
 
     /// `level` items.

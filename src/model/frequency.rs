@@ -2,19 +2,19 @@
 
 use super::Rate;
 
-/// Why a text is no frequency.
+/// The reason why a text is not a frequency.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrequencyError {
     /// It has a decimal point.
     #[error("whole numbers are expected; write 32.768k as 32768, and a third as 1/3")]
     Decimal,
-    /// A part of it is no whole number.
+    /// A part of it is not a whole number.
     #[error("`{0}` is no whole number (k, M and G may follow), e.g. 168M, 32768 or 72M/7")]
     NoNumber(String),
     /// It is 0, or divided by 0.
     #[error("a clock does not have 0 Hz")]
     Zero,
-    /// Its tick is no fraction of nanoseconds in 64 bits.
+    /// Its tick is not a fraction of nanoseconds in 64 bits.
     #[error("this frequency cannot be counted in 64 bits")]
     TooLarge,
 }

@@ -20,13 +20,13 @@ impl FunctionId {
 /// A function of the firmware, in one session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name; its address in hex if there is no better one.
+    /// Its name, or its address in hex.
     pub name: Arc<str>,
     /// The address by which the target names it.
     pub address: u64,
-    /// Where it is in the source code, if known.
+    /// Its place in the source code, if known.
     pub source: Option<SourceId>,
-    /// The interrupt that it is the handler of: its calls interrupt others, and are drawn on the interrupt's track.
+    /// The interrupt that it handles. Calls of a handler interrupt others, and are drawn on the interrupt's track.
     pub isr: Option<IsrId>,
 }
 

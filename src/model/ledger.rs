@@ -1,17 +1,17 @@
-//! The loss ledger: what could not be converted, what was repaired, and the account of every input byte.
+//! The loss ledger: input that could not be converted, repairs, and the account of every input byte.
 
-/// A way in which something of the capture was lost or had to be put right.
+/// A kind of loss or repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LossKind {
     /// A stable `snake_case` code for scripts.
     pub code: &'static str,
     /// One line for people, without a final stop.
     pub text: &'static str,
-    /// Whether information is gone, or was only put right.
+    /// Whether information is lost, or was only corrected.
     pub severity: Severity,
 }
 
-/// Whether information is gone.
+/// Whether information is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// Bytes, frames or events are missing from the trace.
@@ -25,24 +25,24 @@ pub enum Severity {
 pub struct LedgerEntry {
     /// The kind.
     pub kind: LossKind,
-    /// How often it happened.
+    /// Number of cases.
     pub count: u64,
-    /// The input offset, in bytes, of the first case. `None` for what is noticed only between events, far from their bytes.
+    /// The input offset, in bytes, of the first case. `None` if it is only noticed between events, far from their bytes.
     pub first_offset: Option<u64>,
-    /// How many events are lost by it, at least.
+    /// The number of lost events, at least.
     pub at_least_lost: u64,
 }
 
 /// A loss to be drawn on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossNote {
-    /// What happened.
+    /// The kind of loss.
     pub kind: LossKind,
-    /// Where in the input, in bytes.
+    /// Its offset in the input, in bytes.
     pub offset: u64,
-    /// How many bytes were skipped.
+    /// The number of skipped bytes.
     pub bytes: u64,
-    /// How many events are lost, at least.
+    /// The number of lost events, at least.
     pub at_least_lost: u64,
 }
 
@@ -51,11 +51,11 @@ pub struct LossNote {
 pub struct Ledger {
     /// Bytes that became records, delimiters included.
     pub decoded_bytes: u64,
-    /// Bytes that did not.
+    /// Bytes that did not become records.
     pub skipped_bytes: u64,
     /// Frames that became records.
     pub frames_ok: u64,
-    /// Frames that did not.
+    /// Frames that did not become records.
     pub frames_bad: u64,
     entries: Vec<LedgerEntry>,
 }
@@ -66,7 +66,7 @@ impl Ledger {
         self.enter_cases(kind, Some(offset), 1, at_least_lost);
     }
 
-    /// Enters `count` cases whose place is not known, each of one event if it is a loss; nothing if there are none.
+    /// Enters `count` cases at an unknown place, each of one event if it is a loss. No effect if `count` is 0.
     pub fn enter_unplaced(&mut self, kind: LossKind, count: u64) {
         self.enter_cases(kind, None, count, if kind.severity == Severity::Loss { count } else { 0 });
     }
@@ -93,7 +93,7 @@ impl Ledger {
         self.bad_frames(kind, offset, bytes, 1, at_least_lost);
     }
 
-    /// Enters `frames` bad frames of `bytes` bytes in all, of which `at_least_lost` events are lost. Nothing if there are none.
+    /// Enters `frames` bad frames of `bytes` bytes in all, which lose `at_least_lost` events. No effect without bytes and frames.
     pub fn bad_frames(&mut self, kind: LossKind, offset: u64, bytes: u64, frames: u64, at_least_lost: u64) {
         self.frames_bad += frames;
         self.skipped_bytes += bytes;
@@ -111,7 +111,7 @@ impl Ledger {
         &self.entries
     }
 
-    /// How many events are lost, at least.
+    /// The number of lost events, at least.
     #[must_use]
     pub fn at_least_lost(&self) -> u64 {
         let losses = self.entries.iter().filter(|entry| entry.kind.severity == Severity::Loss);

@@ -1,4 +1,4 @@
-//! State machines and active objects: things that take one event after the other from a queue, and answer each in a step of its own.
+//! State machines and active objects: they take events from a queue, one after the other, and handle each in a step.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::{LaneId, MachineId, NameId};
 pub struct Machine {
     /// Its name, or its address if it has none.
     pub name: Arc<str>,
-    /// What it is, for the viewer's help.
+    /// Its description, for the viewer's help.
     pub description: Option<Arc<str>>,
     /// The target session (counted from 0) it belongs to.
     pub session: u32,
 }
 
-/// A name, or none, in the space of a name.
+/// An optional name, in the size of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct MaybeName(u32);
 
@@ -44,14 +44,14 @@ impl std::fmt::Debug for MaybeName {
     }
 }
 
-/// Who did something, in the space of a handle.
+/// The origin of an action, in the size of a handle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin(u32);
 
-/// What an [`Origin`] is.
+/// The kind of an [`Origin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginKind {
-    /// Nobody knows.
+    /// Not known.
     Unknown,
     /// A machine, in its present step if it is in one.
     Machine(MachineId),
@@ -60,7 +60,7 @@ pub enum OriginKind {
 }
 
 impl Origin {
-    /// Nobody knows.
+    /// Not known.
     pub const UNKNOWN: Origin = Origin(u32::MAX);
     const LANE: u32 = 1 << 31;
 
@@ -78,7 +78,7 @@ impl Origin {
         Origin(lane.0 | Self::LANE)
     }
 
-    /// What it is.
+    /// The kind of origin.
     #[inline]
     #[must_use]
     pub fn kind(self) -> OriginKind {
@@ -96,14 +96,14 @@ impl std::fmt::Debug for Origin {
     }
 }
 
-/// What a machine made of an event.
+/// The result of a machine's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepResult {
-    /// It went from one state to another, or to the same anew.
+    /// It left its state, for another state or for the same one again.
     Transition,
     /// It handled the event without leaving its state.
     Internal,
-    /// It has nothing to do with such an event in its state.
+    /// It does not handle this event in its state.
     Ignored,
 }
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_back() {
+    fn packed_values_are_unpacked() {
         assert_eq!(Origin::UNKNOWN.kind(), OriginKind::Unknown);
         for number in [0, 1, 65_535] {
             assert_eq!(Origin::machine(MachineId(number)).kind(), OriginKind::Machine(MachineId(number)));

@@ -1,9 +1,9 @@
 //! The common event model. It names no other part of the program; every other part may name it.
 //!
-//! - [`Event`]: what happened, when, on which core.
+//! - [`Event`]: an action of the firmware, with its time and core.
 //! - [`Entities`]: the tasks, interrupts, objects and lanes that events are about.
-//! - [`Ledger`]: what is missing, and the account of every byte.
-//! - [`SideClock`]: what other clocks read at times of the trace: the time of day, a clock of the target's.
+//! - [`Ledger`]: losses and repairs, and the account of every byte.
+//! - [`SideClock`]: readings of other clocks at times of the trace: the time of day, a clock of the target.
 
 mod arg;
 mod batch;

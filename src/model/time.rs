@@ -34,7 +34,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// How many nanoseconds one tick lasts, as an exact fraction.
+/// The duration of one tick in nanoseconds, as an exact fraction.
 ///
 /// Times are always computed from the absolute tick (`tick * numerator / denominator` in 128-bit maths), never by adding
 /// rounded steps, so that a 168 MHz or 32768 Hz clock does not drift.

@@ -18,7 +18,7 @@ const INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// `TracePacket.interned_data`.
 const INTERNED_DATA: u32 = 12;
 
-/// Encodes blocks. Holds nothing but memory that is used again: the packets depend on the block alone.
+/// Encodes blocks. It holds only memory for reuse: the packets depend only on the block.
 #[derive(Default)]
 pub struct Encoder {
     strings: Strings,
@@ -29,7 +29,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder without memory yet.
+    /// An encoder without allocated memory.
     #[must_use]
     pub fn new() -> Encoder {
         Encoder::default()
@@ -37,7 +37,7 @@ impl Encoder {
 
     /// Appends the packets of a block.
     ///
-    /// References of the block to names, texts, tracks or annotations that it does not have are left out.
+    /// References of the block to missing names, texts, tracks or annotations are left out.
     pub fn encode_block(&mut self, block: &Block, out: &mut Vec<u8>) {
         self.interned_data.clear();
         self.strings.start(block);
@@ -55,11 +55,11 @@ impl Encoder {
 }
 
 impl Encoder {
-    /// Finds out what is used most. Not inlined, nor is the next: both loops need all registers for themselves.
+    /// Counts the uses of each text. This function and the next are not inlined: both loops need all registers.
     #[inline(never)]
     fn count_uses(&mut self, block: &Block) {
-        // Events that follow each other are often alike, and a processor waits when it adds to what it has just stored. So every other
-        // one is counted elsewhere.
+        // Consecutive events are often alike, and a processor stalls when it adds to a value that it has just stored. So odd and
+        // even events use separate counters.
         let (pairs, last) = block.ops.as_chunks::<2>();
         for [even, odd] in pairs {
             self.count_use::<0>(even);
@@ -120,7 +120,7 @@ fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
     }
 }
 
-/// The first packet of a block: forgets the blocks before it and states all that its events build on.
+/// The first packet of a block: clears the state of earlier blocks and states everything that its events need.
 fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[u8], out: &mut Vec<u8>) {
     // The incremental clock starts at 0 in every block. It could as well start at the block's first event, but snapshots of
     // the trace's clock must not go backwards from block to block, and a block may begin with an event that is known late.
@@ -139,7 +139,7 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
         first_packet_on_sequence: (number == 0).then_some(true),
         ..TracePacket::default()
     };
-    // Messages written one after the other are one message. This spares the copy of each text that a `prost` message owns.
+    // Messages written one after the other are one message. This avoids the copy of each text that a `prost` message owns.
     let packet = packet.encode_to_vec();
     let interned_len = if interned_data.is_empty() { 0 } else { bytes_field_len(INTERNED_DATA, interned_data.len()) };
     put_length(out, TRACE_PACKET, packet.len() + interned_len);
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::track::{Arg, ArgValue, Flow, NameRef, Track, TrackKind};
 
-    /// What a block without events and texts begins with.
+    /// The first packet of a block without events and texts.
     const OPENING: &[u8] =
         b"\x0a\x1a\x32\x0e\x0a\x06\x08\x40\x10\x00\x18\x01\x0a\x04\x08\x06\x10\x00\x50\x01\x68\x01\xda\x03\x03\xd0\x03\x40";
 
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_block_does_not_have_is_left_out() {
+    fn invalid_references_of_a_block_are_left_out() {
         let mut block = Block { number: 1, ..Block::default() };
         block.ops = vec![
             Op { value: 3, ..op(0, 4, OpKind::Describe, NameRef::NONE) },

@@ -1,10 +1,10 @@
 //! Clocks beside the trace's own → `ClockSnapshot` packets.
 //!
-//! A snapshot says what several clocks read at one moment. The viewer's axis is BOOTTIME, and its time of day REALTIME, whose offset
-//! it takes from the first snapshot of the trace; so that one is written before all blocks, for time 0. BOOTTIME must not go back from
-//! snapshot to snapshot, and each block begins with one of time 0: so all other readings come after the last block, in order of time.
-//! Within the trace they change nothing, for its events are on BOOTTIME; whoever asks the viewer for another clock (its table
-//! `clock_snapshot`, its functions `to_realtime` and the like) gets the reading before.
+//! A snapshot holds the readings of several clocks at one moment. The viewer's axis is BOOTTIME. Its time of day is REALTIME,
+//! whose offset it takes from the first snapshot of the trace; so that one is written before all blocks, for time 0. BOOTTIME
+//! must not go back from snapshot to snapshot, and each block begins with one of time 0. So all other readings come after the
+//! last block, in order of time. They do not change the trace's events, which are on BOOTTIME. A query for another clock (the
+//! table `clock_snapshot`, functions such as `to_realtime`) gets the preceding reading.
 
 use super::SEQUENCE_ID;
 use super::event::CLOCK_ABSOLUTE;
@@ -14,13 +14,13 @@ use crate::model::{ClockKind, SideClock};
 /// `BUILTIN_CLOCK_REALTIME`: nanoseconds since 1970.
 const REALTIME: u32 = 1;
 
-/// The first clock of the target's. Clocks from 64 to 127 belong to a packet sequence; 64 is that of the events.
+/// The first clock of the target. Clocks from 64 to 127 belong to a packet sequence; 64 is that of the events.
 const FIRST_TARGET_CLOCK: u32 = 65;
 
-/// The first number that a sequence cannot have clocks of.
+/// The first number that cannot be a clock of a sequence.
 const END_OF_TARGET_CLOCKS: u32 = 128;
 
-/// The number of the side clock at a place in the list; `None` beyond what a sequence can have.
+/// The number of the side clock at an index of the list; `None` beyond the limit of a sequence.
 #[must_use]
 pub fn clock_id(clocks: &[SideClock], index: usize) -> Option<u32> {
     if clocks.get(index)?.kind == ClockKind::Wall {
@@ -31,7 +31,7 @@ pub fn clock_id(clocks: &[SideClock], index: usize) -> Option<u32> {
     (id < END_OF_TARGET_CLOCKS).then_some(id)
 }
 
-/// The packet that says what time of day it is at time 0 of the trace. It must precede the first block. Empty if that is not known, or
+/// The packet with the time of day at time 0 of the trace. It must precede the first block. Empty if that time is not known, or
 /// lies before 1970.
 #[must_use]
 pub fn wall_clock(clocks: &[SideClock]) -> Vec<u8> {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wall_clock_is_told_for_time_0() {
+    fn the_wall_clock_is_written_for_time_0() {
         assert_eq!(wall_clock(&[]), b"");
         let target = clock(ClockKind::Target("a"), &[(1, 2)]);
         assert_eq!(wall_clock(std::slice::from_ref(&target)), b"");

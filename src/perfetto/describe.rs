@@ -7,7 +7,7 @@ use super::schema::{
 };
 use crate::track::{Track, TrackKind, Unit};
 
-/// Appends the packet that tells the viewer of a track.
+/// Appends the packet that describes a track.
 pub(super) fn append_descriptor(track: &Track, out: &mut Vec<u8>) {
     let packet = TracePacket {
         trusted_packet_sequence_id: Some(SEQUENCE_ID),
@@ -38,7 +38,7 @@ fn descriptor(track: &Track) -> TrackDescriptor {
             descriptor.child_ordering = Some(CHILD_ORDERING_EXPLICIT);
             descriptor.sibling_merge_behavior = Some(SIBLING_MERGE_NONE);
         }
-        // The viewer's default is to draw siblings of one name as one track: two queues of the same name would melt.
+        // By default the viewer draws siblings with the same name as one track, so two queues of the same name would be merged.
         TrackKind::Slices => {
             descriptor.name = name();
             descriptor.sibling_merge_behavior = Some(SIBLING_MERGE_NONE);

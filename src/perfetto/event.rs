@@ -1,14 +1,14 @@
 //! Operations → `TrackEvent` packets. This is the hot path.
 //!
-//! Nearly all packets are so short that all their lengths take one byte. Such a packet is put together from ready pieces
-//! with overlapping stores of 8 bytes:
+//! Nearly all packets are so short that all their lengths take one byte. Such a packet is put together from prepared pieces with
+//! overlapping stores of 8 bytes:
 //!
 //! ```text
 //! 0A len | 50 01 sequence | 68 02 flags | 40 time | 5A len { 48 type | 58 track | 50 name | F0 01 counter, or flow
 //!                                                            | for each annotation: 22 len { 08 name | 18 value } }
 //! ```
 //!
-//! The order of fields is free in protobuf; this one puts all that has a fixed length first.
+//! The order of fields is free in protobuf; here all fields of fixed length come first.
 
 use prost::encoding::encoded_len_varint;
 
@@ -68,20 +68,21 @@ pub(super) const CLOCK_ABSOLUTE: u32 = 6;
 /// `SEQ_NEEDS_INCREMENTAL_STATE`.
 const NEEDS_INCREMENTAL_STATE: u64 = 2;
 
-/// Packets gather here before they are appended to the output: to grow a `Vec` by a few bytes at a time costs more than all else.
+/// Packets gather here before they are appended to the output: growing a `Vec` by a few bytes at a time costs more than
+/// everything else.
 const STAGE_BYTES: usize = 4096;
-/// Room that the stage has beyond that for one packet and the zeros that are stored behind it. Packets that find place in it
-/// are shorter than 128 bytes, so their length takes one byte.
+/// Additional room for one packet and the zeros that are stored after it. Packets that fit into it are shorter than 128 bytes, so
+/// their length takes one byte.
 const PACKET_ROOM: usize = 128;
-/// What a packet without annotations takes at most: head, time, event head, track, name, key of the value, value.
+/// The maximum size of a packet without annotations: head, time, event head, track, name, key of the value, value.
 const PLAIN_LEN: usize = HEAD_LEN + 4 + 4 + 3 + 3 + 2 + MAX_VARINT_LEN;
-/// The longest name that is written in place in a short packet: a plain packet with it finds place.
+/// The longest name that is written in place in a short packet: a plain packet with it fits.
 const IN_PLACE_LEN: usize = PACKET_ROOM - 8 - PLAIN_LEN - 3;
-/// What an annotation takes at most: its key and length, its name, its value with key; and the zeros behind it.
+/// The maximum size of an annotation: its key and length, its name, its value with key; and the zeros after it.
 const ANNOTATION_ROOM: usize = 2 + 3 + 1 + MAX_VARINT_LEN + 8;
 const _: () = assert!(PLAIN_LEN + 8 <= PACKET_ROOM && PACKET_ROOM <= 128);
 
-/// Memory for the writing of events with annotations.
+/// Scratch memory for events with annotations.
 #[derive(Default)]
 pub(super) struct EventScratch {
     event: Vec<u8>,
@@ -94,7 +95,7 @@ pub(super) struct EventWriter<'a> {
     strings: &'a Strings,
     tracks: &'a Tracks,
     scratch: &'a mut EventScratch,
-    /// Where the incremental clock stands.
+    /// The time of the incremental clock.
     clock_ns: u64,
     staged: usize,
     stage: [u8; STAGE_BYTES + PACKET_ROOM],
@@ -124,7 +125,7 @@ impl<'a> EventWriter<'a> {
 
     /// Writes an event as [`EventWriter::write_short`] does, but with annotations, and maybe with a short name in place.
     ///
-    /// Apart, so that the loop over those without annotations has all registers for itself.
+    /// A separate function, so that the loop over events without annotations can use all registers.
     #[inline(never)]
     fn write_annotated(&mut self, op: &Op) -> Option<()> {
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
@@ -181,14 +182,14 @@ impl<'a> EventWriter<'a> {
         Some(())
     }
 
-    /// Appends what is staged to the output.
+    /// Appends the staged packets to the output.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.stage[..self.staged]);
         self.staged = 0;
     }
 
-    /// Writes an event with an interned name, less than 2^28 ns after the one before, without annotations. None: it is not such an
-    /// event, and nothing has been written.
+    /// Writes an event with an interned name, less than 2^28 ns after the preceding one, without annotations. `None`: it is not
+    /// such an event, and nothing has been written.
     ///
     /// The kinds of events and the lengths of fields follow each other without a pattern that a processor could learn, so
     /// nothing here branches on them.
@@ -198,14 +199,14 @@ impl<'a> EventWriter<'a> {
         let name = self.strings.field(op.name, Role::EventName);
         let track = self.tracks.field(op.track);
         let value = op.value.cast_unsigned();
-        // Wraps to something long if the event is late.
+        // Wraps to a large number if the event is late.
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
         if (delta_ns >= 1 << 28) | name.is_too_long() | track.is_too_long() {
             return None;
         }
         let (delta, delta_len) = varint28(delta_ns as u32);
         let (varint, rest, varint_len) = varint(value);
-        // Masks, since a condition would become a branch around the varint.
+        // Masks, because a condition would become a branch around the varint.
         let value = (varint & shape.counter_mask) | (value & !shape.counter_mask);
         let value_len = (varint_len & shape.counter_mask as u32) | shape.flow_len;
         // At most 3, 3 and 2 bytes.
@@ -220,7 +221,7 @@ impl<'a> EventWriter<'a> {
         let end = value_at + value_len as usize;
         let event_len = 2 + fields_len + value_len;
         let event_head = shape.event_head | event_len << 8;
-        // Each store may leave something behind its bytes, which the next one overwrites.
+        // Each store may write beyond its bytes; the next store overwrites that.
         store(room, 0, HEAD | (end as u64 - 2) << 8);
         store(room, HEAD_LEN, u64::from(delta) | u64::from(event_head) << (8 * delta_len));
         store(room, fields_at, fields);
@@ -236,7 +237,7 @@ impl<'a> EventWriter<'a> {
     fn write_general(&mut self, op: &Op, out: &mut Vec<u8>) {
         self.flush(out);
         self.fill_event(op);
-        // An event of the past, known late: in absolute time, so that the incremental clock stays where it is.
+        // An event that is known late: in absolute time, so that the incremental clock keeps its value.
         let (time, is_late) = match op.time_ns.checked_sub(self.clock_ns) {
             Some(delta_ns) => (delta_ns, false),
             None => (op.time_ns, true),
@@ -314,7 +315,7 @@ const EVENT_TYPES: [u8; 6] = {
     types
 };
 
-/// What all short packets begin with; the second byte is the length.
+/// The common start of all short packets; the second byte is the length.
 const HEAD: u64 = u64::from_le_bytes([
     (TRACE_PACKET << 3 | 2) as u8,
     0,
@@ -327,7 +328,7 @@ const HEAD: u64 = u64::from_le_bytes([
 ]);
 const HEAD_LEN: usize = 7;
 
-/// What is the same in all short events of one kind and flow.
+/// The bytes that all short events of one kind and flow share.
 struct Shape {
     /// The event up to its type; the second byte is the length.
     event_head: u32,
@@ -337,7 +338,7 @@ struct Shape {
     key_len: u32,
     /// The length of the value, if it is a flow.
     flow_len: u32,
-    /// All ones if the value is a varint: of a counter, or a source location's number; else 0.
+    /// All ones if the value is a varint: of a counter, or a source location's number; otherwise 0.
     counter_mask: u64,
 }
 
@@ -396,8 +397,8 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     }
 }
 
-/// Stores an annotation whose texts are interned, or the event's category, or what makes it a log message, and returns its length. None: it has other
-/// texts. `sources`: how many places in the source code the block has.
+/// Stores an annotation whose texts are interned, or the event's category, or its log message, and returns its length. `None`: it
+/// has other texts. `sources`: the number of places in the source code in the block.
 #[inline]
 fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Arg) -> Option<usize> {
     const KEY: u64 = (track_event::DEBUG_ANNOTATIONS << 3 | 2) as u64;
@@ -445,7 +446,7 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources
     Some(2 + len as usize)
 }
 
-/// Stores what makes an event a log message. None: one of its numbers is too long.
+/// Stores the log message of an event. `None`: one of its numbers is too long.
 #[inline]
 fn store_log(room: &mut [u8; ANNOTATION_ROOM], body: ShortField, source: u32, priority: u8) -> Option<usize> {
     const KEY: u64 = key_of_two_bytes(track_event::LOG_MESSAGE, 2) as u64;
@@ -485,7 +486,7 @@ fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Ar
         ArgValue::Hex(value) => put_varint(out, annotation::POINTER_VALUE, value),
         ArgValue::Float(value) => put_fixed64(out, annotation::DOUBLE_VALUE, value.to_bits()),
         ArgValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
-        // No annotations: written where the event is.
+        // No annotations: this event gets them.
         ArgValue::Log { .. } | ArgValue::Category(_) => {}
         ArgValue::Name(_) | ArgValue::Text(_) => {
             put_text(out, strings.arg_value(block, arg.value()), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);

@@ -1,11 +1,11 @@
 //! Track operations → Perfetto packets. Knows no input format.
 //!
 //! A trace is a run of packets without header or footer: [`prelude`] and [`wall_clock`], then every
-//! [`Block`](crate::track::Block) in the order of the numbers as [`Encoder`] writes it, then [`clock_readings`] and [`epilogue`]. Blocks are encoded on any thread and in any order: all
-//! of them use one packet sequence, and each begins with a packet that clears what the reader knows of the sequence (interned
-//! texts, defaults, the incremental clock) and states it anew.
+//! [`Block`](crate::track::Block) in the order of the numbers as [`Encoder`] writes it, then [`clock_readings`] and [`epilogue`].
+//! Blocks are encoded on any thread and in any order. All of them use one packet sequence, and each begins with a packet that
+//! clears the reader's state of the sequence (interned texts, defaults, the incremental clock) and states it again.
 //!
-//! What is frequent (events, scheduling rows, interned texts) is written byte by byte; what is rare goes through `prost`.
+//! Frequent data (events, scheduling rows, interned texts) is written byte by byte; rare packets are written with `prost`.
 
 mod block;
 mod clocks;
@@ -26,7 +26,7 @@ use crate::track::Track;
 
 /// `Trace.packet`, the only field of a trace.
 const TRACE_PACKET: u32 = 1;
-/// The byte that each packet begins with: that field, as a message with its length.
+/// The first byte of each packet: that field, as a message with its length.
 const PACKET_TAG: u8 = (TRACE_PACKET as u8) << 3 | 2;
 /// The packet sequence of all events. Below 128, so that it costs one byte.
 const SEQUENCE_ID: u32 = 1;
@@ -40,8 +40,8 @@ pub enum AttributeValue {
     Int(i64),
 }
 
-/// The packets before the first block: the trace's identity (high half first), and that processes and threads stand in the
-/// order of their ranks.
+/// The packets before the first block: the trace's identity (high half first), and the rule that processes and threads are
+/// ordered by their ranks.
 #[must_use]
 pub fn prelude(uuid: (u64, u64)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -58,10 +58,10 @@ pub fn prelude(uuid: (u64, u64)) -> Vec<u8> {
     out
 }
 
-/// The packets after the last block: tracks of which all is known only now, and what to note about the trace as a whole.
+/// The packets after the last block: tracks that can be described only at the end, and attributes of the trace as a whole.
 ///
-/// Counters must not wait for this: their events would be dropped by the viewer. A track that a block has described already
-/// must not come again with other facts.
+/// Counters must not wait for this, or the viewer drops their events. A track that a block has described already must not be
+/// described again differently.
 #[must_use]
 pub fn epilogue(tracks: &[Track], attributes: &[(String, AttributeValue)]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -75,17 +75,17 @@ pub fn epilogue(tracks: &[Track], attributes: &[(String, AttributeValue)]) -> Ve
     out
 }
 
-/// Reads the attributes at the end of a trace, as [`epilogue`] writes them, and where their packet begins. `None` if that is not what
-/// the trace ends with.
+/// Reads the attributes at the end of a trace, as [`epilogue`] writes them, and the offset of their packet. `None` if the trace
+/// does not end with such a packet.
 ///
-/// Only the end is looked at, so it costs the same for traces of any length.
+/// Only the end is read, so the cost does not depend on the length of the trace.
 #[must_use]
 pub fn attributes_at_end(trace: &[u8]) -> Option<(usize, Vec<(String, AttributeValue)>)> {
-    /// Attributes are a few; more is another packet that looks like theirs.
+    /// A trace has few attributes. A longer packet only resembles theirs.
     const REACH_BYTES: usize = 1 << 20;
     let first = trace.len().saturating_sub(REACH_BYTES);
     let tail = trace.get(first..)?;
-    // The packet's length leads from its begin to the trace's end, and nowhere else.
+    // The packet must end exactly at the end of the trace.
     let is_last = |at: &usize| {
         let mut rest = tail.get(*at + 1..).unwrap_or_default();
         prost::encoding::decode_varint(&mut rest).is_ok_and(|len| len == rest.len() as u64 && len > 0)

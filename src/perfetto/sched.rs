@@ -1,7 +1,7 @@
 //! Scheduling rows → `FtraceEventBundle.compact_sched`: columns, packed, one bundle per core.
 //!
-//! The viewer draws its CPU tracks and thread states, and who woke whom, from these alone. The rows need no order relative to
-//! the events, and the packet no timestamp.
+//! The viewer draws its CPU tracks and thread states, and finds wakers, from these alone. The rows need no order relative to the
+//! events, and the packet needs no timestamp.
 
 use prost::encoding::encoded_len_varint;
 
@@ -15,7 +15,7 @@ const FTRACE_EVENTS: u32 = 1;
 const CPU: u32 = 1;
 /// `FtraceEventBundle.compact_sched`.
 const COMPACT_SCHED: u32 = 4;
-/// `CompactSched.intern_table`: the thread names, known by their places.
+/// `CompactSched.intern_table`: the thread names, referred to by index.
 const INTERN_TABLE: u32 = 5;
 
 /// The columns of context switches.
@@ -49,7 +49,7 @@ pub(super) struct SchedEncoder {
     bundle: Vec<u8>,
 }
 
-/// Thread names by their places in the bundle's table.
+/// The index of each thread name in the bundle's table.
 #[derive(Default)]
 struct BundleNames {
     /// For each of [`Block::names`], its place + 1, or 0.
@@ -79,7 +79,7 @@ impl SchedEncoder {
         put_bytes(out, COMPACT_SCHED, &self.bundle);
     }
 
-    /// One column after the other: so each loop is short, and what it has to remember stays in registers.
+    /// One column after the other: each loop is short, and its state stays in registers.
     fn fill_columns(&mut self, names: usize, rows: &SchedRows) {
         let SchedEncoder { column, columns, names: bundle_names, .. } = self;
         bundle_names.reset(names);
@@ -110,7 +110,7 @@ impl SchedEncoder {
     }
 }
 
-/// How far a time is from the one before, which it then is itself.
+/// The distance of a time to the preceding one. Afterwards the time is the preceding one.
 fn difference(last_ns: &mut u64, time_ns: u64) -> u64 {
     time_ns.wrapping_sub(std::mem::replace(last_ns, time_ns))
 }
@@ -119,7 +119,7 @@ impl BundleNames {
     fn reset(&mut self, names: usize) {
         self.table.clear();
         self.place.clear();
-        // One more for all references to nothing.
+        // One more for all invalid references.
         self.place.resize(names + 1, 0);
     }
 

@@ -1,17 +1,17 @@
-//! The part of Perfetto's schema that the rare packets need, with its field numbers (protos/perfetto/trace, v58).
+//! The messages of Perfetto's schema that rare packets need, with their field numbers (protos/perfetto/trace, v58).
 //!
 //! Events, interned texts and scheduling columns are not here: they are written by hand (`event`, `strings`, `sched`).
 
 use prost::Message;
 
-/// `TrackDescriptor.ChildTracksOrdering.EXPLICIT`: children stand in the order of their ranks.
+/// `TrackDescriptor.ChildTracksOrdering.EXPLICIT`: children are ordered by their ranks.
 pub(super) const CHILD_ORDERING_EXPLICIT: i32 = 3;
 /// `TrackDescriptor.SiblingMergeBehavior.SIBLING_MERGE_BEHAVIOR_NONE`.
 pub(super) const SIBLING_MERGE_NONE: i32 = 2;
 /// `PROCESS_ORDERING_EXPLICIT` and `THREAD_ORDERING_EXPLICIT`: in the order of the ranks.
 pub(super) const ORDERING_EXPLICIT: i32 = 1;
 
-/// One packet of a trace. A trace is these, one after the other, each as field 1.
+/// One packet of a trace. A trace is a sequence of these, each as field 1.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacket {
     #[prost(message, optional, tag = "6")]
@@ -40,7 +40,7 @@ impl TracePacket {
     }
 }
 
-/// What packets of the sequence have unless they say otherwise.
+/// Defaults for packets of the sequence.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacketDefaults {
     #[prost(message, optional, tag = "11")]
@@ -141,7 +141,7 @@ pub(super) struct TraceAttributes {
     pub attribute: Vec<Attribute>,
 }
 
-/// Has one of the two values.
+/// Exactly one of the two values is set.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, optional, tag = "1")]

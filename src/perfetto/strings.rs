@@ -1,7 +1,8 @@
-//! The texts of a block: which are interned, under which number.
+//! The texts of a block: whether each is interned, and under which number.
 //!
 //! Perfetto has a table for each role of a text (event name, annotation name, annotation value, …), and a number of one byte for
-//! the first 127 of each. So the most used come first. A text that is used once is written in place: to intern it costs more.
+//! the first 127 of each. So the most frequent come first. A text that is used once is written in place, because interning it
+//! costs more.
 
 use std::cmp::Reverse;
 use std::hash::Hasher;
@@ -13,19 +14,19 @@ use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint
 use crate::model::Tag;
 use crate::track::{Arg, ArgValue, Block, NameRef};
 
-/// What a text is used as.
+/// The use of a text.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     EventName = 0,
     ArgName = 1,
     ArgValue = 2,
-    /// Has to be interned, however rare.
+    /// Interned even if it is used once.
     LogBody = 3,
-    /// Interned, however rare.
+    /// Interned even if it is used once.
     Category = 4,
 }
 
-/// The roles with the field of `InternedData` that is their table, and the field by which they refer to it.
+/// The roles, each with the field of `InternedData` that is its table, and the field that refers to an entry.
 const TABLES: [(Role, u32, u32); 5] = [
     (Role::EventName, 2, NAME_IID),
     (Role::ArgName, 3, ARG_NAME_IID),
@@ -34,7 +35,7 @@ const TABLES: [(Role, u32, u32); 5] = [
     (Role::Category, 1, CATEGORY_IID),
 ];
 
-/// The number of uses that pays for an entry in a table.
+/// The number of uses from which a table entry saves bytes.
 const MIN_USES: u32 = 2;
 
 /// `TrackEvent.name_iid`.
@@ -50,7 +51,7 @@ pub(super) const CATEGORY_IID: u32 = 3;
 /// `LogMessage.body_iid`.
 const LOG_BODY_IID: u32 = 2;
 
-/// How a text is written.
+/// The form in which a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text<'a> {
     /// By its number in the table of its role.
@@ -61,24 +62,24 @@ pub(super) enum Text<'a> {
 
 /// Reusable memory for the texts of one block.
 ///
-/// Every reference of the block is a slot here: 0 is no text, then come the block's names, then its texts of the capture.
-/// Texts of the capture may be equal; all but the first of these stand for the first.
+/// Every reference of the block is a slot here: 0 is no text, then come the block's names, then its texts of the capture. Texts
+/// of the capture may be equal; all of these use the slot of the first.
 #[derive(Default)]
 pub(super) struct Strings {
-    /// For each role and slot, how often it is used; once numbered, its number there (0: none). Of a role in which no text of the
-    /// capture is used, the slots of these are left out.
+    /// For each role and slot, the number of uses; once numbered, its number there (0: none). If a role uses no text of the
+    /// capture, their slots are left out.
     uses: [Vec<u32>; 5],
-    /// Uses as an event name that are counted apart.
+    /// Uses as an event name, counted in a second place.
     more_event_names: Vec<u32>,
     /// For each role and slot, the field that refers to its number, or too long if the text is to be written in place.
     fields: [Vec<ShortField>; 5],
     /// For each slot, the first one with the same text.
     first: Vec<u32>,
-    /// The slots that have another one before them with the same text, and that one.
+    /// The slots whose text has an earlier slot, and that slot.
     doubles: Vec<(u32, u32)>,
     /// The first slot of the texts of the capture.
     texts_start: usize,
-    /// Finds texts: part of the text's hash, and its slot; 0 where there is none. At most half full.
+    /// A hash table of the texts: part of the text's hash, and its slot; 0 for an empty entry. At most half full.
     known: Vec<(u32, u32)>,
     /// Memory for sorting: uses and slot.
     order: Vec<(Reverse<u32>, u32)>,
@@ -101,7 +102,7 @@ impl Strings {
             }
         }
         self.uses.iter_mut().for_each(Vec::clear);
-        // As far as these roles reach at once: texts of the capture are seldom values, and many blocks have no log.
+        // Only as far as these roles reach: texts of the capture are seldom values, and many blocks have no log.
         self.uses[Role::EventName as usize].resize(self.first.len(), 0);
         self.uses[Role::ArgName as usize].resize(self.texts_start, 0);
         self.uses[Role::ArgValue as usize].resize(self.texts_start, 0);
@@ -133,7 +134,7 @@ impl Strings {
     /// Counts the use of an event name, in one of two places.
     #[inline]
     pub(super) fn count_event_name<const PLACE: usize>(&mut self, name: NameRef) {
-        // Equal texts are counted together later: this runs for each operation.
+        // Equal texts are merged later, because this runs for each operation.
         let slot = self.slot(name);
         let uses = if PLACE == 0 { &mut self.uses[Role::EventName as usize] } else { &mut self.more_event_names };
         if let Some(uses) = uses.get_mut(slot) {
@@ -181,14 +182,14 @@ impl Strings {
         }
     }
 
-    /// The name field of an event, or the name or text field of an annotation. Empty if it has no name, too long if the text
-    /// is to be written in place.
+    /// The name field of an event, or the name or text field of an annotation. Empty without a name, too long if the text is to
+    /// be written in place.
     #[inline]
     pub(super) fn field(&self, name: NameRef, role: Role) -> ShortField {
         self.fields[role as usize].get(self.slot(name)).copied().unwrap_or(ShortField::TOO_LONG)
     }
 
-    /// The field of an annotation's value that is a text; too long for all others.
+    /// The text field of an annotation's value; too long for all other values.
     #[inline]
     pub(super) fn arg_value_field(&self, arg: &Arg) -> ShortField {
         let index = arg.bits() as u32;
@@ -251,7 +252,7 @@ impl Strings {
         self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses > 1).map(|(slot, &uses)| (Reverse(uses), slot)));
         self.order.sort_unstable();
         if min_uses == 1 {
-            // Most are used once: these need not be sorted.
+            // Most are used once and need not be sorted.
             self.order
                 .extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses == 1).map(|(slot, &uses)| (Reverse(uses), slot)));
         }
@@ -288,8 +289,7 @@ impl Strings {
         }
     }
 
-    /// The slot of a name; beyond all slots for one that the block does not have. Without branches: whether an event has a
-    /// name is not predictable.
+    /// The slot of a name; beyond all slots for an unknown one. Without branches: whether an event has a name is not predictable.
     #[inline]
     fn slot(&self, name: NameRef) -> usize {
         let number = name.number() as usize;
@@ -297,7 +297,7 @@ impl Strings {
         if number < end { start + number } else { usize::MAX }
     }
 
-    /// None if the value is no text.
+    /// `None` if the value is not a text.
     fn value_slot(&self, value: ArgValue) -> Option<usize> {
         match value {
             ArgValue::Name(index) => Some(self.slot(NameRef::interned(index))),
@@ -312,7 +312,7 @@ impl Strings {
 fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &str) {
     let number = ShortField::new(1, iid);
     if text.len() < SHORT_TEXT_LEN && !number.is_too_long() {
-        // Nearly all are like this: all lengths take one byte, and what stands before the text is stored at once.
+        // Nearly all entries are short: all lengths take one byte, and the bytes before the text are stored at once.
         let (key, key_len) = varint28(table << 3 | 2);
         let len = number.len() as usize + 2 + text.len();
         let head = u64::from(key) | (len as u64) << (8 * key_len) | number.bytes() << (8 * (key_len + 1));
@@ -338,7 +338,7 @@ const SHORT_TEXT_LEN: usize = 128 - 3 - 2;
 /// The key of an entry's text.
 const TEXT_KEY: u8 = 2 << 3 | 2;
 
-/// The text of a slot; none for slot 0.
+/// The text of a slot; `None` for slot 0.
 fn text_of(block: &Block, slot: usize) -> Option<&str> {
     let index = slot.checked_sub(1)?;
     match block.names.get(index) {

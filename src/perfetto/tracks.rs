@@ -1,4 +1,4 @@
-//! The tracks of a block: which one its events are on unless they say otherwise.
+//! The tracks of a block: the default track of its events, and the track fields of the others.
 
 use std::cmp::Reverse;
 
@@ -8,16 +8,16 @@ use crate::track::TrackId;
 /// `TrackEvent.track_uuid`.
 pub(super) const TRACK_UUID: u32 = 11;
 
-/// Bounds the memory: tracks from here on never are the default, and their events take the general path. All below have short
-/// fields.
+/// Bounds the memory: tracks from here on are never the default, and their events take the general path. All tracks below have
+/// short fields.
 const MAX_TRACKS: usize = ShortField::END as usize;
 
 /// Reusable memory for the tracks of one block.
 #[derive(Default)]
 pub(super) struct Tracks {
-    /// How many events each track has, counted in two places.
+    /// The number of events of each track, counted in two places.
     uses: [Vec<u32>; 2],
-    /// The track field of each track's events. Stays from block to block, but for that of the default track.
+    /// The track field of each track's events. Kept from block to block, except that of the default track.
     fields: Vec<ShortField>,
     default_track: Option<TrackId>,
 }

@@ -1,11 +1,11 @@
-//! Protobuf's wire format, as far as packets are written by hand.
+//! Protobuf's wire format, for packets that are written by hand.
 
 use prost::encoding::encoded_len_varint;
 
 /// The length of the longest varint.
 pub(super) const MAX_VARINT_LEN: usize = 10;
 
-/// A varint: its first 8 bytes, the first one lowest, the other 2, and how many there are (1 to 10). All behind it is 0.
+/// A varint: its first 8 bytes, the first one lowest, the other 2, and their number (1 to 10). All bytes after it are 0.
 ///
 /// Without branches: the lengths of timestamps and values are not predictable.
 #[inline]
@@ -15,9 +15,10 @@ pub(super) fn varint(value: u64) -> (u64, u16, u32) {
     let quarters = (halves & 0x0000_3fff_0000_3fff) | ((halves & 0x0fff_c000_0fff_c000) << 2);
     let bytes = (quarters & 0x007f_007f_007f_007f) | ((quarters & 0x3f80_3f80_3f80_3f80) << 1);
     let len = VARINT_LENS[(value | 1).ilog2() as usize];
-    // The last bit is a byte of its own. So it also says of the byte before that another follows, and is in its place there.
+    // The last bit is a byte of its own. It also marks the preceding byte as followed by another, and is already in its place
+    // there.
     let rest = (value >> 56) | (value >> 63) << 8;
-    // Every byte but the last one says that another follows.
+    // Every byte except the last one has the continuation bit.
     (bytes | MORE_FLAGS[len as usize & 15], rest as u16, len)
 }
 
@@ -42,7 +43,7 @@ const VARINT_LENS: [u32; 64] = {
     lens
 };
 
-/// The highest bits of all bytes but the last, as far as they are of the first 8, by the length of the varint.
+/// The continuation bits of the first 8 bytes, by the length of the varint.
 const MORE_FLAGS: [u64; 16] = {
     let mut flags = [0; 16];
     let mut len = 1;
@@ -101,7 +102,7 @@ impl ShortField {
 pub(super) struct Column(Vec<u8>);
 
 impl Column {
-    /// The varints, one behind the other. Most are expected to be of one byte, or all to be longer.
+    /// The varints, one after the other. It is fastest if most are of one byte, or all are longer.
     #[inline]
     pub(super) fn pack(&mut self, values: impl ExactSizeIterator<Item = u64>) -> &[u8] {
         let most = values.len() * MAX_VARINT_LEN;
@@ -127,7 +128,7 @@ impl Column {
 /// Appends a bare varint.
 #[inline]
 pub(super) fn push_varint(out: &mut Vec<u8>, value: u64) {
-    // A copy of fixed length that is cut off costs less than one of variable length.
+    // Copying a fixed length and truncating costs less than copying a variable length.
     let (bytes, len) = varint_bytes(value);
     let end = out.len() + len;
     out.extend_from_slice(&bytes);
@@ -163,7 +164,7 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends the key and length of a field whose bytes the caller appends next.
+/// Appends the key and length of a field. The caller appends its bytes next.
 pub(super) fn put_length(out: &mut Vec<u8>, field: u32, len: usize) {
     push_varint(out, u64::from(field << 3 | 2));
     push_varint(out, len as u64);
@@ -190,7 +191,7 @@ mod tests {
             let mut pushed = Vec::new();
             push_varint(&mut pushed, value);
             prop_assert_eq!(&pushed, &expected);
-            // What lies above the varint is merged with a shift, so it has to be zero.
+            // The bits above the varint are merged with a shift, so they must be zero.
             expected.resize(MAX_VARINT_LEN, 0);
             prop_assert_eq!(varint_bytes(value), (<[u8; MAX_VARINT_LEN]>::try_from(&expected[..]).unwrap(), pushed.len()));
             if value < 1 << 28 {
@@ -202,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_are_varints_one_behind_the_other(columns in prop::collection::vec(prop::collection::vec((0u32..64, any::<u64>()), 0..30), 1..4)) {
+        fn columns_are_varints_one_after_the_other(columns in prop::collection::vec(prop::collection::vec((0u32..64, any::<u64>()), 0..30), 1..4)) {
             let mut memory = Column::default();
             for column in columns {
                 let values = column.into_iter().map(|(shift, bits)| bits >> shift);
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_field_is_what_it_takes() {
+    fn the_length_of_a_field_is_exact() {
         for len in [0, 1, 127, 128, 20_000] {
             for field in [1, 15, 16, 2047, 2048] {
                 let mut out = Vec::new();

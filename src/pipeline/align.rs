@@ -1,7 +1,7 @@
 //! Several recordings on one time axis: by offsets that the user gives, or by a marker that occurs in all of them.
 //!
-//! The first recording stays where it is; the others move. Only if something would come before time 0, which a trace cannot have, all
-//! move later together.
+//! The first recording keeps its times; the others move. Only if an event would come before time 0, which a trace cannot have,
+//! all move later together.
 
 use serde::Serialize;
 
@@ -10,45 +10,45 @@ use super::clock::ClockMap;
 use super::markers::Survey;
 use crate::model::Nanos;
 
-/// How the own times of a recording became those of a trace with several recordings.
+/// The alignment of a recording in a trace with several recordings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClockOffset {
-    /// What was added to its own times, in nanoseconds. If its drift was corrected: to those of the first sync marker.
+    /// The number of nanoseconds added to its own times. If its drift was corrected: added to those of the first sync marker.
     pub ns: i64,
-    /// Where that is known from.
+    /// The source of the offset.
     pub because: String,
-    /// How its clock drifts against that of the first recording, if that could be found out.
+    /// The drift of its clock against that of the first recording, if it could be measured.
     pub drift: Option<Drift>,
 }
 
-/// How a clock drifts against that of the first recording, measured between the first sync marker and the last.
+/// The drift of a clock against that of the first recording, measured between the first sync marker and the last.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drift {
-    /// By how many millionths it is too fast, against the clock of the first recording.
+    /// The clock's deviation in parts per million, against the clock of the first recording. Positive: it is too fast.
     pub ppm: f64,
-    /// From how many pairs of markers that is known.
+    /// The number of marker pairs that the drift is measured from.
     pub markers: u64,
-    /// How far a marker between them lies from where it should be if the drift were constant, at most, in nanoseconds.
+    /// The largest deviation of a marker between them from its place under a constant drift, in nanoseconds.
     pub largest_deviation_ns: u64,
     /// Whether the times of the recording were stretched accordingly.
     pub is_corrected: bool,
 }
 
-/// What is asked for.
+/// The requested alignment.
 pub struct Wanted<'a> {
-    /// By recording: its name, and the offset that was given for it.
+    /// By recording: its name, and the offset that the user gave for it.
     pub recordings: Vec<(&'a str, Option<i64>)>,
     pub marker: Option<&'a str>,
     pub correct_drift: bool,
 }
 
-/// Where a recording lies.
+/// The alignment of one recording.
 pub struct Placed {
     pub clock: ClockMap,
     pub offset: ClockOffset,
 }
 
-/// Finds out where the recordings lie. `surveys` has one for each, or none at all if nothing about them has to be known.
+/// Aligns the recordings. `surveys` has one for each recording, or none if no knowledge about them is needed.
 pub fn align(wanted: &Wanted<'_>, surveys: &[Survey]) -> Result<Vec<Placed>, ConvertError> {
     let mut placed = Vec::with_capacity(wanted.recordings.len());
     for (index, &(name, given)) in wanted.recordings.iter().enumerate() {
@@ -116,8 +116,8 @@ fn times(count: u64) -> String {
     if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
-/// The drift of a clock against another one, with the time from the first to the last marker, by each of them. Known only if
-/// markers can be paired: if they occur as often in both.
+/// The drift of a clock against another one, with the time from the first to the last marker by each of them. Known only if
+/// markers can be paired: if they occur equally often in both.
 fn drift(reference: &Survey, survey: &Survey) -> Option<(Drift, u64, u64)> {
     if reference.count != survey.count {
         return None;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_aligned_says_why() {
+    fn recordings_that_cannot_be_aligned_are_errors_with_a_reason() {
         let error = |result: Result<Vec<Placed>, String>| result.err().unwrap();
         assert!(error(aligned(false, &[survey(&[1_000]), survey(&[])])).contains("`sync` does not occur in b"));
         assert!(error(aligned(false, &[survey(&[]), survey(&[1_000])])).contains("`sync` does not occur in a"));

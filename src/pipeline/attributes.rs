@@ -13,16 +13,17 @@ fn int(key: &str, value: u64) -> (String, AttributeValue) {
     (key.to_owned(), AttributeValue::Int(i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
-/// What became of a recording.
+/// A recording that was drawn.
 pub struct Drawn<'a> {
     pub recording: &'a Recording<'a>,
     pub summaries: &'a [InputSummary],
     pub hash: u128,
-    /// The CPU that its core 0 is.
+    /// The CPU number of its core 0.
     pub first_cpu: u16,
 }
 
-/// The attributes of a trace of which all else is `converted`. Those of one recording stand by themselves; of several, each has its own, with a number.
+/// The attributes of a trace whose other contents are `converted`. Attributes of one recording have plain names; those of several
+/// have a numbered prefix.
 pub fn attributes(
     drawn: &[Drawn<'_>],
     clocks: &[SideClock],
@@ -67,7 +68,7 @@ pub fn attributes(
     all
 }
 
-/// What the clocks of the targets are called.
+/// The names of the targets' clocks.
 fn clock_names(clocks: &[SideClock]) -> impl Iterator<Item = (String, AttributeValue)> {
     clocks.iter().enumerate().filter_map(|(index, clock)| match (clock.kind, perfetto::clock_id(clocks, index)) {
         (ClockKind::Target(name), Some(id)) => Some(text(&format!("clock.{id}"), name.to_owned())),
@@ -75,7 +76,7 @@ fn clock_names(clocks: &[SideClock]) -> impl Iterator<Item = (String, AttributeV
     })
 }
 
-/// What is known of a recording.
+/// The known facts of a recording.
 fn about(drawn: &Drawn<'_>, prefix: &str, clocks: &[SideClock], all: &mut Vec<(String, AttributeValue)>) {
     let (Some(source), Some(summary)) = (drawn.recording.sources.first(), drawn.summaries.first()) else { return };
     all.push(text(&format!("{prefix}format"), source.format.title().to_owned()));
@@ -90,7 +91,7 @@ fn about(drawn: &Drawn<'_>, prefix: &str, clocks: &[SideClock], all: &mut Vec<(S
     all.push(int(&format!("{prefix}sessions"), u64::from(summary.facts.sessions)));
 }
 
-/// Where one of several recordings lies, in time and among the CPUs.
+/// The place of one of several recordings, in time and among the CPUs.
 fn placed(drawn: &Drawn<'_>, prefix: &str, all: &mut Vec<(String, AttributeValue)>) {
     let Some(summary) = drawn.summaries.first() else { return };
     all.push(int(&format!("{prefix}first_cpu"), u64::from(drawn.first_cpu)));

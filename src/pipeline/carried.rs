@@ -1,8 +1,8 @@
-//! An event taken out of its batch, with all that it refers to there.
+//! An event copied out of its batch, with all that it refers to there.
 
 use crate::model::{Arg, Args, Event, EventBatch, EventKind, Label, LogNote, LossNote, TextRef};
 
-/// A text of so many bytes counts as one more event that is held.
+/// A text of this size weighs as much as one more held event.
 const TEXT_BYTES_PER_EVENT: usize = 64;
 
 /// An event on its own.
@@ -11,7 +11,7 @@ pub struct Carried {
     extra: Option<Box<Extra>>,
 }
 
-/// What the event refers to in its batch. The references in it point into its own texts.
+/// The items that the event refers to in its batch. Their references point into their own texts.
 #[derive(Default)]
 struct Extra {
     texts: String,
@@ -21,7 +21,7 @@ struct Extra {
 }
 
 impl Carried {
-    /// Takes an event out of its batch; `None` if it refers to what the batch does not have.
+    /// Copies an event out of its batch; `None` if it refers to an item that the batch does not have.
     pub fn take(event: &Event, batch: &EventBatch) -> Option<Carried> {
         let mut extra = Extra::default();
         let mut event = *event;
@@ -47,12 +47,12 @@ impl Carried {
         Some(Carried { event, extra: (!is_empty).then(|| Box::new(extra)) })
     }
 
-    /// What the event weighs among those that are held.
+    /// The weight of the event among those that are held.
     pub fn weight(&self) -> usize {
         self.extra.as_ref().map_or(1, |extra| 1 + extra.args.len() + extra.texts.len() / TEXT_BYTES_PER_EVENT)
     }
 
-    /// Puts it into another batch.
+    /// Adds it to another batch.
     pub fn put(mut self, batch: &mut EventBatch) {
         if let Some(extra) = self.extra {
             let text = |text: TextRef, batch: &mut EventBatch| batch.texts.add(extra.text(text));
@@ -129,9 +129,9 @@ mod tests {
     use crate::model::{ArgValue, CoreId, LaneId, LogSeverity, NameId, Nanos};
 
     #[test]
-    fn an_event_keeps_what_it_refers_to() {
+    fn an_event_keeps_its_texts_and_args() {
         let mut batch = EventBatch::default();
-        batch.texts.add("what was before");
+        batch.texts.add("earlier text");
         let (label, value) = (batch.texts.add("label"), batch.texts.add("value"));
         let args = [ArgValue::Text(value), ArgValue::Int(-1)].map(|value| Arg::new(NameId(0), value));
         let args = batch.add_args(&args);

@@ -2,29 +2,29 @@
 
 use crate::model::{ClockReadings, EventBatch, EventKind, LossKind, Nanos, Packed, Severity, SideClock};
 
-/// Events that a merge moved out of the time that a trace has.
+/// Events that a merge moved out of the time range of a trace.
 pub const BEYOND_TIME: LossKind = LossKind {
     code: "beyond_time",
     text: "events lie beyond the end of a trace's time (292 years) and are drawn there",
     severity: Severity::Loss,
 };
 
-/// How the times of a recording become those of the trace.
+/// The map from the times of a recording to those of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockMap {
-    /// What is added, in nanoseconds.
+    /// Added to each time, in nanoseconds.
     offset_ns: i128,
     stretch: Option<Stretch>,
 }
 
-/// Times are stretched before the offset is added, from one of them on and before it alike.
+/// Times are stretched before the offset is added: from a fixed time on, and before it alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
-    /// The time that stays where it is.
+    /// The time that does not change.
     fixed_ns: i128,
-    /// So many nanoseconds of this clock …
+    /// This duration of the recording's clock …
     own_ns: i128,
-    /// … are so many of the trace's.
+    /// … is this duration of the trace's.
     true_ns: i128,
 }
 
@@ -40,12 +40,12 @@ impl ClockMap {
         ClockMap { stretch: (own_ns > 0 && own_ns != true_ns).then_some(stretch), ..self }
     }
 
-    /// Moves everything by so much more.
+    /// Moves all times by `ns` more.
     pub fn moved(self, ns: i128) -> ClockMap {
         ClockMap { offset_ns: self.offset_ns.saturating_add(ns), ..self }
     }
 
-    /// A time on the trace's time axis, which may not have such a one.
+    /// A time in nanoseconds of the trace, which may lie beyond its time axis.
     pub fn exact(&self, time: Nanos) -> i128 {
         let own = i128::from(time.0);
         let time = match self.stretch {
@@ -56,12 +56,12 @@ impl ClockMap {
         time.saturating_add(self.offset_ns)
     }
 
-    /// Whether a time comes to lie beyond the end of the trace's time axis.
+    /// Whether a time lies beyond the end of the trace's time axis.
     fn is_beyond(&self, time: Nanos) -> bool {
         self.exact(time) > i128::from(Nanos::MAX.0)
     }
 
-    /// A time on the trace's time axis; its end for what lies beyond.
+    /// A time on the trace's time axis, limited to it.
     pub fn time(&self, time: Nanos) -> Nanos {
         let clamped = self.exact(time).clamp(0, i128::from(Nanos::MAX.0));
         Nanos(u64::try_from(clamped).unwrap_or(0))
@@ -79,8 +79,8 @@ impl ClockMap {
         }
     }
 
-    /// Moves all events of a batch, and what they say of earlier times. Gives how many lie beyond the end of the trace's time axis: they
-    /// are put there.
+    /// Moves all events of a batch, with the earlier times that they refer to. Returns the number of events beyond the end of the
+    /// trace's time axis: they are put there.
     pub fn apply(&self, batch: &mut EventBatch) -> usize {
         if *self == ClockMap::default() {
             return 0;

@@ -1,8 +1,8 @@
-//! A trace on its way out, compressed: as gzip or zstd, in pieces that are compressed beside each other.
+//! Compressed output of a trace: gzip or zstd, in pieces that are compressed in parallel.
 //!
-//! What is written depends on the bytes alone, because the pieces are of one size whatever the threads. A gzip file has one member,
-//! whose pieces are byte-aligned (the way of `pigz`), so that every reader takes it; zstd has a frame for each piece, which its format
-//! allows and all its tools and the viewer (where it reads zstd at all) put together.
+//! The output depends only on the bytes, because the pieces have one size whatever the number of threads. A gzip file has one
+//! member, whose pieces are byte-aligned (as `pigz` does), so that every reader accepts it. zstd has a frame for each piece; all
+//! its tools, and viewers that read zstd, join them.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -10,17 +10,17 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use flate2::{Compress, Compression as Level, Crc, FlushCompress, Status};
 
-/// How a trace is compressed.
+/// The compression of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// gzip: every viewer opens it.
     Gzip,
-    /// zstd: smaller and faster, but older viewers do not open it (their source of 2026 does).
+    /// zstd: smaller and faster, but older viewers do not open it (the viewer's source of 2026 does).
     Zstd,
 }
 
 impl Compression {
-    /// What file names end with.
+    /// The extension of file names.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -29,8 +29,8 @@ impl Compression {
         }
     }
 
-    /// The size of a piece in bytes. Part of the output's definition. Larger ones gain nothing: gzip looks back 32 KiB, zstd (at its
-    /// level) 2 MiB.
+    /// The size of a piece in bytes. Part of the output's definition. Larger pieces gain nothing: gzip looks back 32 KiB, zstd
+    /// (at this level) 2 MiB.
     fn piece_bytes(self) -> usize {
         match self {
             Compression::Gzip => 1 << 20,
@@ -39,24 +39,24 @@ impl Compression {
     }
 }
 
-/// The level of gzip: beyond it, traces become hardly smaller and take much longer.
+/// The level of gzip: higher levels make traces hardly smaller and take much longer.
 const GZIP_LEVEL: u32 = 4;
 /// The level of zstd, its default.
 const ZSTD_LEVEL: i32 = 3;
 
-/// What gzip files begin with: deflate, no name, no time, no system.
+/// The header of gzip files: deflate, no name, no time, no system.
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// The last, empty block of a deflate stream.
 const DEFLATE_END: [u8; 2] = [0x03, 0x00];
 
-/// Compresses what is written to it. [`Compressor::finish`] has to be called for the end of it.
+/// Compresses the bytes written to it. [`Compressor::finish`] must be called to write the end.
 pub struct Compressor<W: Write> {
     inner: W,
     compression: Compression,
     piece: Vec<u8>,
-    /// In turn; none: pieces are compressed where they are written.
+    /// Used in turn. Empty: pieces are compressed on the caller's thread.
     workers: Vec<Worker>,
-    /// The workers whose results have not been taken, oldest first.
+    /// The workers whose results have not been collected, oldest first.
     busy: VecDeque<usize>,
     next: usize,
     has_begun: bool,
@@ -76,10 +76,10 @@ struct Piece {
 }
 
 impl<W: Write> Compressor<W> {
-    /// Compresses into `inner`, on so many threads; 0: one per processor. One means the caller's own.
+    /// Compresses into `inner` on this number of threads; 0: one per processor; 1: the caller's own.
     pub fn new(inner: W, compression: Compression, threads: usize) -> Compressor<W> {
         let threads = if threads == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { threads };
-        // The caller mostly waits for what has to be written.
+        // The caller mostly waits for its writer.
         let threads = if threads == 1 { 0 } else { threads };
         Compressor {
             inner,
@@ -94,10 +94,10 @@ impl<W: Write> Compressor<W> {
         }
     }
 
-    /// Writes the end, and gives back where it went, with the length of the compressed data in bytes.
+    /// Writes the end, and returns the writer and the length of the compressed data in bytes.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the end cannot be written.
     pub fn finish(mut self) -> io::Result<(W, u64)> {
         if !self.piece.is_empty() || !self.has_begun {
             self.end_piece()?;
@@ -169,14 +169,14 @@ impl<W: Write> Write for Compressor<W> {
         Ok(taken.len())
     }
 
-    /// Does nothing: pieces are of one size, however they are written.
+    /// Does nothing: pieces have one size, however they are written.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 impl Worker {
-    /// `None` if there can be no more threads.
+    /// `None` if no thread can be started.
     fn start(compression: Compression) -> Option<Worker> {
         let (pieces, incoming) = sync_channel::<Vec<u8>>(1);
         let (outgoing, results) = sync_channel(1);
@@ -209,7 +209,7 @@ fn compress(compression: Compression, piece: &[u8]) -> io::Result<Piece> {
     Ok(Piece { bytes, crc })
 }
 
-/// A piece of a deflate stream that ends at a byte's border, and is not the last one.
+/// A piece of a deflate stream that ends at a byte boundary, and is not the last one.
 fn deflate(piece: &[u8]) -> io::Result<Vec<u8>> {
     let mut state = Compress::new(Level::new(GZIP_LEVEL), false);
     let mut bytes = Vec::with_capacity(piece.len() / 2 + 1024);
@@ -217,7 +217,7 @@ fn deflate(piece: &[u8]) -> io::Result<Vec<u8>> {
         let done = usize::try_from(state.total_in()).map_err(io::Error::other)?;
         let rest = piece.get(done..).unwrap_or(&[]);
         let status = state.compress_vec(rest, &mut bytes, FlushCompress::Sync).map_err(io::Error::other)?;
-        // With room left, everything is out.
+        // With room left, all output is complete.
         if state.total_in() == piece.len() as u64 && bytes.len() < bytes.capacity() {
             return Ok(bytes);
         }
@@ -246,11 +246,11 @@ mod tests {
     fn plain(bytes: &[u8], compression: Compression) -> Vec<u8> {
         let mut data = Vec::new();
         match compression {
-            // A decoder of one member, so that a second one would be missing.
+            // A decoder of one member, so that a second one is detected as missing data.
             Compression::Gzip => {
                 let mut decoder = flate2::bufread::GzDecoder::new(bytes);
                 decoder.read_to_end(&mut data).unwrap();
-                assert!(decoder.into_inner().is_empty(), "there is more behind the member");
+                assert!(decoder.into_inner().is_empty(), "there is more after the member");
             }
             Compression::Zstd => {
                 zstd::stream::read::Decoder::new(bytes).unwrap().read_to_end(&mut data).unwrap();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_is_read_back_and_depends_on_nothing_else() {
+    fn compressed_data_is_read_back_and_does_not_depend_on_threads() {
         let mut state = 1u32;
         let noise = (0..9_500_000u32).map(|i| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_writer_is_told() {
+    fn an_error_of_the_writer_is_returned() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -25,7 +25,7 @@ const UNDRAWN_CALL: LossKind = LossKind {
 };
 const UNMATCHED_SPAN_END: LossKind = repair("span_end_without_begin", "a span ended that was not seen to begin");
 
-/// Draws.
+/// Draws the events of a recording.
 pub struct Drawing {
     timeline: Option<Timeline>,
     /// The numbers that are free, until the timeline has them.
@@ -48,7 +48,7 @@ impl Drawing {
         Drawing { timeline: None, numbers, settings, options: options.clone(), is_done: false }
     }
 
-    /// Draws batches; `entities` are those of the events at hand, `is_last`: there will be no more.
+    /// Draws batches. `entities` are those of these events; `is_last`: no more batches follow.
     pub fn advance(&mut self, batches: &[EventBatch], entities: &Entities, is_last: bool) {
         for batch in batches {
             let Some(first) = batch.first_time() else { continue };
@@ -78,14 +78,15 @@ impl Drawing {
         self.timeline.as_mut().map(Timeline::take_blocks).unwrap_or_default()
     }
 
-    /// Gives back a block for its memory.
+    /// Returns a block for reuse of its memory.
     pub fn recycle(&mut self, block: Block) {
         if let Some(timeline) = &mut self.timeline {
             timeline.recycle(block);
         }
     }
 
-    /// The tracks that can be described only now, and the numbers that are free. What could not be matched goes to the ledger.
+    /// The tracks that can be described only at the end, and the numbers that are free. Counts of unmatched records go to the
+    /// ledger.
     pub fn finish(mut self, entities: &Entities, ledger: Option<&mut Ledger>) -> (Vec<Track>, Numbers) {
         let Some(mut timeline) = self.timeline.take() else {
             self.numbers.end_recording(self.settings.cores, 1);

@@ -1,4 +1,4 @@
-//! A trace that is there already, and whether it was made of the bytes that are to be converted now.
+//! An existing trace, and whether it was made from the same input bytes.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -11,35 +11,35 @@ pub const TOOL: &str = "tool";
 /// The attribute with the hash of all bytes of all sources.
 pub const INPUT_HASH: &str = "input_hash";
 
-/// How much is hashed before its memory is given back.
+/// The number of bytes hashed before their memory is given back.
 const STEP_BYTES: usize = 4 << 20;
 
-/// This program, as its traces name it.
+/// The name and version of this program, as its traces record it.
 pub fn tool() -> String {
     format!("traceconv {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// A hash, as traces tell it.
+/// The text of a hash in traces.
 pub fn input_hash(hash: u128) -> String {
     format!("xxh3-128:{hash:032x}")
 }
 
-/// What a trace that is there already says of itself.
+/// The facts that an existing trace records about itself.
 #[derive(Clone, Debug)]
 pub struct EarlierTrace {
     before_bytes: u64,
-    /// At least what stands before the first event.
+    /// At least the bytes before the first event.
     begin: Vec<u8>,
     attributes: Vec<(String, AttributeValue)>,
 }
 
 impl EarlierTrace {
     /// Reads the begin and the end of a trace. `None` if it does not end with the attributes that this version of the program
-    /// writes: it is of another program or version, was cut, or is no trace at all.
+    /// writes: it is from another program or version, was cut, or is not a trace.
     #[must_use]
     pub fn read(trace: &[u8]) -> Option<EarlierTrace> {
         let (at, attributes) = perfetto::attributes_at_end(trace)?;
-        // No identity is written in more bytes than this one.
+        // This is the longest encoding of an identity.
         let longest = perfetto::prelude((u64::MAX, u64::MAX)).len();
         let begin = trace.get(..longest.min(at))?.to_vec();
         let earlier = EarlierTrace { before_bytes: at as u64, begin, attributes };
@@ -61,7 +61,7 @@ impl EarlierTrace {
         self.before_bytes
     }
 
-    /// Whether it was made of these bytes: begin and end of the trace say so. Costs as much as hashing them.
+    /// Whether it was made from these bytes, according to begin and end of the trace. Costs as much as hashing the bytes.
     #[must_use]
     pub fn is_of(&self, sources: &[Source<'_>]) -> bool {
         let mut hash = Xxh3::new();

@@ -6,21 +6,21 @@ use super::{ConvertError, InputSummary, Options, Progress, Source, range};
 use crate::model::{Entities, EventBatch};
 use crate::stats::report::StatisticsReport;
 
-/// What was gathered.
+/// The result of [`statistics`].
 #[derive(Clone, Debug)]
 pub struct Gathered {
     /// One per source, in their order.
     pub inputs: Vec<InputSummary>,
     /// The statistics of the recording.
     pub statistics: StatisticsReport,
-    /// Where the time went, as folded stacks, if that was asked for.
+    /// Time by function as folded stacks, if requested.
     pub folded: Option<String>,
-    /// What the user should know: sentences without a final stop.
+    /// Warnings for the user: sentences without a final stop.
     pub warnings: Vec<String>,
 }
 
-/// Gathers the statistics of the sources, as one recording. No trace is made; of the options that concern one only the
-/// time range has an effect.
+/// Gathers the statistics of the sources, as one recording. No trace is made; of the options for a trace only the time range has
+/// an effect.
 ///
 /// `progress` is called now and then and stops the work by returning false.
 ///

@@ -5,7 +5,7 @@ use crate::model::{Entities, EventBatch};
 use crate::stats::Statistics;
 use crate::stats::report::StatisticsReport;
 
-/// Gathers.
+/// Gathers statistics.
 pub struct Gathering {
     statistics: Statistics,
     options: Options,
@@ -17,7 +17,7 @@ impl Gathering {
         Gathering { statistics: Statistics::new(with_stacks), options: options.clone(), has_begun: false }
     }
 
-    /// Takes batches; `entities` are those of the events at hand.
+    /// Consumes batches; `entities` are those of these events.
     pub fn advance(&mut self, batches: &[EventBatch], entities: &Entities) {
         for batch in batches {
             let Some(first) = batch.first_time() else { continue };
@@ -31,7 +31,7 @@ impl Gathering {
         }
     }
 
-    /// The result, and the folded stacks if they were asked for.
+    /// The result, and the folded stacks if they were requested.
     pub fn finish(mut self, entities: &Entities) -> (StatisticsReport, Option<String>) {
         self.statistics.finish();
         (self.statistics.report(entities), self.statistics.folded(entities))

@@ -1,27 +1,26 @@
-//! What has to be known of a recording before it can be put on a time axis with others: when it begins, and when its sync marker
-//! occurs.
+//! Facts needed before a recording can share a time axis with others: its begin, and the occurrences of its sync marker.
 
 use super::reading::read;
 use super::{ConvertError, Options, Progress, Source};
 use crate::model::{Entities, Event, EventBatch, EventKind, Label, LaneId, Nanos};
 
-/// How many occurrences of a marker are remembered. Further ones are only counted.
+/// Limit of remembered occurrences of a marker. Further ones are only counted.
 const OCCURRENCES: usize = 1 << 16;
 
-/// What a survey finds, on the recording's own time axis.
+/// The result of a search, on the recording's own time axis.
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// The time of the first event.
     pub first: Option<Nanos>,
-    /// The earliest time that any event speaks of.
+    /// The earliest time that any event refers to.
     pub earliest: Option<Nanos>,
-    /// When the marker occurs, the first times.
+    /// The times of the first occurrences of the marker.
     pub occurrences: Vec<Nanos>,
-    /// How often it occurs in all.
+    /// The number of all occurrences.
     pub count: u64,
 }
 
-/// Goes through a recording.
+/// Reads a recording.
 pub fn survey(
     sources: &[Source<'_>],
     marker: Option<&str>,
@@ -51,7 +50,7 @@ pub fn survey(
     Ok(survey)
 }
 
-/// The earliest time that an event speaks of.
+/// The earliest time that an event refers to.
 fn earlier_time(event: &Event) -> Nanos {
     match event.kind {
         EventKind::LateObjectLevel { since, .. } => event.time.min(Nanos(since.get())),
@@ -60,8 +59,8 @@ fn earlier_time(event: &Event) -> Nanos {
     }
 }
 
-/// Tells events that have a name: instants, begins of spans, log messages, states and values whose label is it, or (if they have no
-/// label) whose lane is called so; and the begin of an interrupt or the end of a function that is called so.
+/// Finds events with a name: instants, begins of spans, log messages, states and values whose label is that name, or (without a
+/// label) whose lane has it; the begin of an interrupt or the end of a function with that name.
 struct Matcher<'m> {
     marker: &'m str,
     names: Known,
@@ -70,7 +69,7 @@ struct Matcher<'m> {
     functions: Known,
 }
 
-/// By index: whether its name is the marker, as far as asked.
+/// By index: whether the name equals the marker, as far as looked up.
 #[derive(Default)]
 struct Known(Vec<Option<bool>>);
 

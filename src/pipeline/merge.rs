@@ -1,9 +1,9 @@
 //! Cores → one order of time.
 //!
-//! Each core of each input is a lane, in order of time by itself. The lanes are merged in bounded memory: an event is let go when
-//! every lane that may still bring an earlier one has something to show. A core that is silent for [`HELD_EVENTS`] events of the
-//! others is no longer waited for; should it speak later, its events that come too late are held at the time reached and
-//! counted. No lane cuts off another: one that has ended is not waited for.
+//! Each core of each input is a lane, ordered by time in itself. The lanes are merged in bounded memory: an event is released
+//! when every lane that may still bring an earlier one has an event waiting. A core that is silent for [`HELD_EVENTS`] events of
+//! the others is no longer waited for. If it continues later, its late events are moved to the time already reached, and counted.
+//! A lane that has ended is not waited for.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,16 +11,16 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::carried::Carried;
 use crate::model::{CoreId, EventBatch, LossKind, Nanos, Severity};
 
-/// How many events of one input may be held while one of its cores is silent.
+/// Limit of held events of one input while one of its cores is silent.
 pub const HELD_EVENTS: usize = 1 << 18;
 
-/// An event of a core came after later ones of other cores had been let go.
+/// An event of a core came after later events of other cores had been released.
 pub const LATE_ON_CORE: LossKind =
     LossKind { code: "late_on_core", text: "events of a core came too late to be put in order", severity: Severity::Repair };
 
 struct Lane {
     input: usize,
-    /// What [`Merger::by_core`] was made of.
+    /// The core that [`Merger::by_core`] refers to.
     core: CoreId,
     queue: VecDeque<Carried>,
 }
@@ -30,21 +30,21 @@ pub struct Merger {
     lanes: Vec<Lane>,
     /// By input, and in it by core: the lane.
     by_core: Vec<Vec<Option<usize>>>,
-    /// The first event of each lane that has one, as its time and the lane: the earliest on top.
+    /// The first event of each non-empty lane, as its time and the lane: the earliest on top.
     heads: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// By input: how many of its lanes have nothing to show.
+    /// By input: the number of its empty lanes.
     empty: Vec<usize>,
     /// By input: whether it has ended.
     ended: Vec<bool>,
-    /// By input: how many of its events are held, long texts counted as more.
+    /// By input: the weight of its held events; long texts count as more than one.
     held: Vec<usize>,
     last: Nanos,
-    /// By input: how many events came too late.
+    /// By input: the number of late events.
     pub late: Vec<u64>,
 }
 
 impl Merger {
-    /// A merger for the cores of each input; `None` if there is nothing to merge.
+    /// A merger for the cores of each input; `None` with fewer than two lanes.
     pub fn new(cores: &[Vec<CoreId>]) -> Option<Merger> {
         let lanes = cores.iter().enumerate().flat_map(|(input, cores)| cores.iter().map(move |&core| (input, core)));
         let lanes: Vec<Lane> = lanes.map(|(input, core)| Lane { input, core, queue: VecDeque::new() }).collect();
@@ -69,12 +69,12 @@ impl Merger {
         })
     }
 
-    /// Takes events of an input, in file order, and appends what can be let go to `merged`.
+    /// Adds events of an input, in file order, and appends released events to `merged`.
     pub fn push(&mut self, input: usize, batch: &EventBatch, merged: &mut EventBatch) {
         for event in &batch.events {
             let Some(carried) = Carried::take(event, batch) else { continue };
             let of_input = self.by_core.get(input).map_or(&[][..], Vec::as_slice);
-            // A resolver names its cores beforehand; one that it forgot shares its input's first lane.
+            // A resolver declares its cores beforehand. Events of an undeclared core use its input's first lane.
             let own = of_input.get(event.core.index()).copied().flatten();
             let Some(index) = own.or_else(|| of_input.iter().copied().flatten().min()) else { continue };
             let Some(lane) = self.lanes.get_mut(index) else { continue };
@@ -94,7 +94,7 @@ impl Merger {
         self.let_go(merged);
     }
 
-    /// The input that must bring something before anything can be let go.
+    /// The input that must bring more events before any event can be released.
     pub fn wants(&self) -> Option<usize> {
         (0..self.ended.len()).find(|&input| self.empty[input] > 0 && !self.ended[input] && self.held[input] <= HELD_EVENTS)
     }
@@ -194,7 +194,7 @@ mod tests {
         let cores: Vec<CoreId> = (0..1000).rev().map(CoreId).collect();
         let mut merger = Merger::new(&[cores]).unwrap();
         let mut merged = EventBatch::default();
-        // Each core three times, those of equal time in the order in which cores were named.
+        // Each core three times; events of equal time in the order in which cores were named.
         let events: Vec<(u64, u16, u32)> =
             (0..3000u64).map(|n| (n % 3 * 10 + n / 3 % 2, u16::try_from(n / 3).unwrap(), 1)).collect();
         merger.push(0, &batch(&events), &mut merged);

@@ -1,8 +1,8 @@
 //! The windows: split ∥ scan, then split ∥ decode ∥ → resolve → timeline → encode ∥ → write.
 //!
-//! Two passes over the input. The first collects what holds for the whole trace. The second works in rounds: while the records of
-//! one window are resolved and drawn (in file order, on one thread), the next windows are decoded, the blocks of the round
-//! before are encoded, and those of the round before that are written. Only what is in a round is in memory.
+//! Two passes over the input. The first collects facts about the whole recording. The second works in rounds: while the records
+//! of one window are resolved and drawn (in file order, on one thread), the next windows are decoded, the blocks of the preceding
+//! round are encoded, and those of the round before that are written. Only the data of a round is in memory.
 
 use std::io;
 use std::ops::Range;
@@ -17,21 +17,21 @@ pub struct Source<'a> {
     pub bytes: &'a [u8],
     /// Its format.
     pub format: &'static dyn Format,
-    /// What the user said about it.
+    /// Options of its format.
     pub options: FormatOptions,
     /// Called with ranges of `bytes` that will not be read again soon, so that a memory map can give its pages back.
     pub release: &'a (dyn Fn(Range<usize>) + Sync),
 }
 
-/// Facts to put into the trace's attributes, of what the conversion did: names and values.
+/// Makes attributes of the trace from the result of the conversion: names and values.
 pub type Keep = fn(&Converted) -> Vec<(String, String)>;
 
 /// How to convert.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the firmware's group is called in the trace.
+    /// The name of the firmware's group in the trace.
     pub firmware_name: String,
-    /// Which raw events become instants.
+    /// The raw events that are drawn as instants.
     pub events: EventDetail,
     /// Nothing before this time is written.
     pub from: Option<TimeBound>,
@@ -41,14 +41,14 @@ pub struct Options {
     pub window_bytes: usize,
     /// The number of threads; 0: one per processor. No influence on the output.
     pub threads: usize,
-    /// Whether [`convert()`] gathers statistics of what it draws.
+    /// Whether [`convert()`] gathers statistics too.
     pub statistics: bool,
     /// Threads that are shared with other conversions, instead of `threads`: for a conversion within [`Team::each`]. No influence on
     /// the output.
     pub team: Option<Team>,
-    /// Facts to put into the trace's attributes, beside those of the conversion.
+    /// Attributes of the trace in addition to those of the conversion.
     pub attributes: Vec<(String, String)>,
-    /// Makes more of them of what the conversion did, when all but the attributes is written.
+    /// Makes more attributes from the result of the conversion, when everything else is written.
     pub keep: Option<Keep>,
 }
 
@@ -59,7 +59,7 @@ impl Default for Options {
             events: EventDetail::Default,
             from: None,
             to: None,
-            // What a round works on should stay in the processor's own caches: with four times as much, everything takes half as long
+            // The data of a round should stay in the processor's caches: with four times this size, everything takes half as long
             // again.
             window_bytes: 128 << 10,
             threads: 0,
@@ -71,10 +71,10 @@ impl Default for Options {
     }
 }
 
-/// Which operations become instants of their own.
+/// Selects the operations that are drawn as instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventDetail {
-    /// None: scheduling, interrupts, levels and spans only.
+    /// No instants: scheduling, interrupts, levels and spans only.
     None,
     /// Operations that carry a flow (send → receive, give → take) and rare ones.
     #[default]
@@ -83,7 +83,7 @@ pub enum EventDetail {
     All,
 }
 
-/// A point in time on the command line.
+/// A bound of a time range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeBound {
     /// On the trace's own time axis.
@@ -92,46 +92,46 @@ pub enum TimeBound {
     AfterStart(Nanos),
 }
 
-/// What a conversion did.
+/// The result of a conversion.
 #[derive(Clone, Debug, Default)]
 pub struct Converted {
     /// One per source, in their order.
     pub inputs: Vec<InputSummary>,
     /// The length of the trace in bytes.
     pub output_bytes: u64,
-    /// What the user should know: sentences without a final stop.
+    /// Warnings for the user: sentences without a final stop.
     pub warnings: Vec<String>,
-    /// The statistics of the time range, if they were asked for: one per recording.
+    /// The statistics of the time range, if requested: one per recording.
     pub statistics: Vec<StatisticsReport>,
 }
 
-/// What became of one source.
+/// The result for one source.
 #[derive(Clone, Debug, Default)]
 pub struct InputSummary {
     /// The account of its bytes, its losses and repairs.
     pub ledger: Ledger,
-    /// The number of events of the common model that it gave.
+    /// The number of events of the common model.
     pub events: u64,
     /// The time of its first event.
     pub first: Option<Nanos>,
     /// The time of its last event.
     pub last: Option<Nanos>,
-    /// What is known about the recording.
+    /// Facts about the recording.
     pub facts: Facts,
-    /// How the recording's own times became those of a trace with several recordings.
+    /// The alignment of the recording, in a trace with several recordings.
     pub offset: Option<ClockOffset>,
 }
 
-/// Where a conversion stands.
+/// The progress of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Work done, in bytes of input (both passes counted).
     pub done_bytes: u64,
-    /// Work in all, in the same unit.
+    /// The total work, in the same unit.
     pub total_bytes: u64,
 }
 
-/// Why a conversion failed. Damaged input is no reason: that is in the ledger.
+/// The reason why a conversion failed. Damaged input is not an error: it is in the ledger.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
     /// The trace could not be written.

@@ -3,7 +3,7 @@
 use super::{InputSummary, Options, TimeBound};
 use crate::model::Nanos;
 
-/// The bounds of a range, both of which belong to it, once the first event is known; `None` if nothing is left out.
+/// The bounds of a range, both of which belong to it, from the time of the first event; `None` without a range.
 pub fn absolute(options: &Options, first: Nanos) -> Option<(Nanos, Nanos)> {
     let (from, to) = (bound(options.from, first), bound(options.to, first));
     (from.is_some() || to.is_some()).then(|| (from.unwrap_or(Nanos(0)), to.unwrap_or(Nanos::MAX)))
@@ -16,15 +16,15 @@ fn bound(bound: Option<TimeBound>, first: Nanos) -> Option<Nanos> {
     }
 }
 
-/// A time range in which there is nothing, said in a sentence.
+/// A sentence about a time range without events.
 pub fn nothing_within(options: &Options, inputs: &[InputSummary]) -> Option<String> {
     let first = inputs.iter().filter_map(|input| input.first).min()?;
     let last = inputs.iter().filter_map(|input| input.last).max()?;
-    let (bound, what) = match (bound(options.from, first), bound(options.to, first)) {
+    let (bound, side) = match (bound(options.from, first), bound(options.to, first)) {
         (Some(from), _) if from > last => (from, "after the last"),
         (_, Some(to)) if to < first => (to, "before the first"),
         _ => return None,
     };
     let option = if bound > last { "--from" } else { "--to" };
-    Some(format!("nothing is in the time range: {option} is {bound}, {what} event (events are from {first} to {last})"))
+    Some(format!("nothing is in the time range: {option} is {bound}, {side} event (events are from {first} to {last})"))
 }

@@ -10,11 +10,11 @@ use super::{InputSummary, Source};
 use crate::format::{ErasedResolve, Facts, Parcel, Resolved};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
 
-/// How many windows of an input are decoded ahead.
+/// Limit of windows of an input that are decoded ahead.
 const WINDOWS_AHEAD: usize = 8;
 
-/// How much one round resolves before the rest waits for the next one: events, and losses as several of them each, because each
-/// closes what is open and is drawn itself. Sound windows of one round stay below it.
+/// Limit of the work of one round; the rest waits for the next one. The unit is an event. A loss counts as several, because each
+/// closes open slices and is drawn itself. Sound windows of one round stay below the limit.
 const ROUND_WEIGHT: usize = 1 << 18;
 const LOSS_WEIGHT: usize = 8;
 
@@ -22,7 +22,7 @@ const LOSS_WEIGHT: usize = 8;
 pub struct Feed<'a> {
     bytes: &'a [u8],
     planned: usize,
-    /// Windows being decoded.
+    /// Number of windows being decoded.
     in_work: usize,
     decoded: VecDeque<Parcel>,
     ended: bool,
@@ -33,10 +33,10 @@ impl<'a> Feed<'a> {
         Feed { bytes: source.bytes, planned: 0, in_work: 0, decoded: VecDeque::new(), ended: false }
     }
 
-    /// The windows to decode next: none while enough are waiting.
+    /// The windows to decode next; empty while enough are waiting.
     pub fn plan(&mut self, cutter: &Cutter, window_bytes: usize) -> Vec<Range<usize>> {
         let mut windows = Vec::new();
-        // Those that wait now are resolved while these are decoded.
+        // The waiting windows are resolved while these are decoded.
         while windows.len() < WINDOWS_AHEAD && self.decoded.len() <= WINDOWS_AHEAD && self.planned < self.bytes.len() {
             let window = cutter.window(self.bytes, self.planned, window_bytes);
             self.planned = window.end;
@@ -52,17 +52,17 @@ impl<'a> Feed<'a> {
         self.decoded.extend(parcel);
     }
 
-    /// Takes what is decoded.
+    /// Removes and returns the decoded windows.
     pub fn take_decoded(&mut self) -> VecDeque<Parcel> {
         std::mem::take(&mut self.decoded)
     }
 
-    /// How many bytes have been given out as windows.
+    /// The number of bytes in windows that have been planned.
     pub fn planned_bytes(&self) -> u64 {
         self.planned as u64
     }
 
-    /// Whether all of it has been decoded and taken.
+    /// Whether all of it has been decoded and removed.
     pub fn is_drained(&self) -> bool {
         self.planned >= self.bytes.len() && self.in_work == 0 && self.decoded.is_empty()
     }
@@ -81,12 +81,12 @@ pub struct Resolving {
     /// Events in order of time, for the next stage.
     batches: Vec<EventBatch>,
     spare_batches: Vec<EventBatch>,
-    /// Used parcels, for their memory.
+    /// Used parcels, for reuse of their memory.
     pub spare_parcels: Vec<Parcel>,
     is_done: bool,
     /// By input: events beyond the end of the trace's time axis.
     beyond: Vec<u64>,
-    /// An input has no event before that.
+    /// An input has only events beyond that end.
     pub is_beyond_time: bool,
 }
 
@@ -109,7 +109,7 @@ impl Resolving {
         }
     }
 
-    /// What is known about the recording.
+    /// The known facts of the recording.
     pub fn facts(&self) -> Facts {
         let mut facts = self.resolve.facts();
         self.clock.move_readings(&mut facts.clocks);
@@ -121,7 +121,7 @@ impl Resolving {
         self.is_done
     }
 
-    /// Takes what is decoded, as far as the order of time allows.
+    /// Resolves the decoded windows, as far as the order of time allows.
     pub fn advance(&mut self, feeds: &mut [Feed<'_>]) {
         let mut weight = 0;
         while let Some(index) = self.wanted(feeds) {
@@ -170,14 +170,14 @@ impl Resolving {
         self.is_done = feeds.iter().all(|feed| feed.ended);
     }
 
-    /// The input that should go on. With cores to merge that is the one that holds up the others.
+    /// The input to continue with. With cores to merge it is the one that the others wait for.
     fn wanted(&self, feeds: &[Feed<'_>]) -> Option<usize> {
         let held_up =
             self.merger.as_ref().and_then(Merger::wants).filter(|&input| feeds.get(input).is_some_and(|feed| !feed.ended));
         held_up.or_else(|| feeds.iter().position(|feed| !feed.ended))
     }
 
-    /// Says that the cores of an input end where it does, though others go on.
+    /// Ends the cores of an input at the input's last event, though others continue.
     fn end_cores(&self, index: usize, batch: &mut EventBatch) {
         let Some(time) = self.summaries[index].last else { return };
         let ends = self.cores.get(index).into_iter().flatten().map(|&core| Event { time, core, kind: EventKind::CoreEnd });
@@ -186,7 +186,7 @@ impl Resolving {
 
     fn count(&mut self, index: usize, batch: &EventBatch) {
         let summary = &mut self.summaries[index];
-        // Each loss note has one event, which is none of the firmware.
+        // Each loss note has one event, which is not an event of the firmware.
         summary.events += (batch.events.len() as u64).saturating_sub(batch.losses.len() as u64);
         // Events of one core are in order of time, those of several nearly so.
         let times = batch.events.iter().map(|event| event.time);
@@ -203,12 +203,12 @@ impl Resolving {
         std::mem::take(&mut self.batches)
     }
 
-    /// Gives back a batch for its memory.
+    /// Returns a batch for reuse of its memory.
     pub fn recycle(&mut self, batch: EventBatch) {
         self.spare_batches.push(batch);
     }
 
-    /// What became of each source.
+    /// The result for each source.
     pub fn finish(mut self) -> Vec<InputSummary> {
         if let Some(merger) = &self.merger {
             for (ledger, &late) in self.ledgers.iter_mut().zip(&merger.late) {

@@ -9,10 +9,10 @@ use super::{ConvertError, Options, Progress, Source};
 use crate::format::{ErasedRecording, ErasedStages, Parcel, Part};
 use crate::model::Ledger;
 
-/// How many windows one round of this pass scans.
+/// Limit of windows that one round of this pass scans.
 const WINDOWS_PER_ROUND: usize = 32;
 
-/// What the first pass gives.
+/// The result of the first pass.
 pub struct Scanned {
     pub scan: Cutter,
     pub stages: ErasedStages,
@@ -31,7 +31,7 @@ impl Cutter {
     /// The window that starts at `start`, which is a cut.
     pub fn window(&self, input: &[u8], start: usize, window_bytes: usize) -> std::ops::Range<usize> {
         let end = self.scan.cut(input, start.saturating_add(window_bytes.max(1))).clamp(start, input.len());
-        // A cut that does not go forward would never end.
+        // A cut without progress would never end.
         if end == start { start..input.len() } else { start..end }
     }
 }
@@ -95,20 +95,20 @@ pub fn scan(
     Ok(Scanned { scan, stages, ledgers, hash: hash.digest128() })
 }
 
-/// What to give back once all before `end` has been read. A fault maps neighbouring pages too, also of windows that were given
-/// back before, so it reaches back further than the window; and not to the start, since going through what is given back already
-/// takes its time as well.
+/// The range to release once everything before `end` has been read. A page fault maps neighbouring pages too, also of windows
+/// that were released before, so the range goes back further than the window. It does not go back to the start, because releasing
+/// pages that are released already takes time too.
 pub fn behind(end: usize) -> std::ops::Range<usize> {
     const REACH_BYTES: usize = 16 << 20;
     end.saturating_sub(REACH_BYTES)..end
 }
 
-/// Puts a job's result in its place.
+/// Stores a job's result.
 pub fn put<T>(place: &Mutex<Option<T>>, value: T) {
     *place.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value);
 }
 
-/// Takes a job's result from its place.
+/// Returns a job's result.
 pub fn take<T>(place: Mutex<Option<T>>) -> Option<T> {
     place.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,23 +1,23 @@
-//! How large which part of a trace is: so that it can be cut into files of a given size, each of which is a conversion of its own
-//! with a time range.
+//! The sizes of the parts of a trace. They decide where it is split into files of a given size, each of which is a conversion of
+//! its own with a time range.
 
 use crate::model::Nanos;
 use crate::perfetto;
 use crate::track::{Block, OpKind};
 
-/// How many pieces are told apart. Beyond that neighbours become one.
+/// Limit of pieces. Beyond it, neighbours are joined.
 const PIECES: usize = 1 << 15;
 
-/// A piece is taken for evenly spread over its time, in so many steps.
+/// The bytes of a piece are spread evenly over its time, in this number of steps.
 const STEPS: u64 = 8;
 
 /// The sizes of the parts of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
     pieces: Vec<Piece>,
-    /// What each file needs: identity, descriptions of tracks, attributes.
+    /// The bytes that each file needs: identity, descriptions of tracks, attributes.
     fixed_bytes: u64,
-    /// How many pieces are put together.
+    /// The number of joined blocks per piece.
     together: usize,
     open: usize,
 }
@@ -35,9 +35,9 @@ impl Sizes {
         self.fixed_bytes += bytes as u64;
     }
 
-    /// Adds a block of so many bytes.
+    /// Adds a block with its encoded size.
     pub(super) fn add_block(&mut self, block: &Block, bytes: usize) {
-        // A part describes all tracks that were met before its end.
+        // A part describes all tracks that are used before its end.
         let described = perfetto::epilogue(&block.tracks, &[]).len().min(bytes) as u64;
         self.fixed_bytes += described;
         let times = || block.ops.iter().filter(|op| op.kind != OpKind::Describe).map(|op| op.time_ns);
@@ -61,17 +61,17 @@ impl Sizes {
         }
     }
 
-    /// What each file needs beside events, in bytes.
+    /// The bytes that each file needs besides events.
     #[must_use]
     pub fn fixed_bytes(&self) -> u64 {
         self.fixed_bytes
     }
 
-    /// The times at which a trace is to be cut, so that no part has more than `limit_bytes`, as far as can be told beforehand.
-    /// A part begins at such a time and ends before the next one. `None` if the limit leaves no room beside what every file needs.
+    /// The times at which to split a trace so that no part has more than `limit_bytes`, as far as is known beforehand. A part
+    /// begins at such a time and ends before the next one. `None` if the limit leaves no room for events.
     #[must_use]
     pub fn cuts(&self, limit_bytes: u64) -> Option<Vec<Nanos>> {
-        // What is open at a cut is said twice, and what is known late is counted where it is written.
+        // Slices that are open at a cut are written twice, and operations that are known late are counted where they are written.
         let room =
             limit_bytes.saturating_sub(limit_bytes / 16).checked_sub(self.fixed_bytes).filter(|&room| room >= limit_bytes / 4)?;
         let mut points: Vec<(u64, u64)> = Vec::with_capacity(self.pieces.len() * STEPS as usize);
@@ -139,7 +139,7 @@ mod tests {
         let cuts = sizes.cuts(1_000).unwrap();
         assert_eq!(cuts.len(), 4, "{cuts:?}");
         assert!(cuts.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(sizes.cuts(120), None, "no room beside what every file needs");
+        assert_eq!(sizes.cuts(120), None, "no room for events");
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_at_one_time_cannot_be_cut() {
+    fn operations_at_one_time_cannot_be_cut() {
         let mut sizes = Sizes::default();
         (0..10).for_each(|_| sizes.add_block(&block(&[5]), 1_000));
         assert_eq!(sizes.cuts(2_000), Some(Vec::new()));

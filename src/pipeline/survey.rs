@@ -1,4 +1,4 @@
-//! What is in a recording: its sessions, tasks, interrupts, objects and lanes, and how many events there are of each kind.
+//! The content of a recording: its sessions, tasks, interrupts, objects and lanes, and the number of events of each kind.
 
 use serde::Serialize;
 
@@ -6,19 +6,19 @@ use super::reading::read;
 use super::{ConvertError, InputSummary, Options, Progress, Source};
 use crate::model::{Entities, EventBatch, EventKind, LaneKind, LaneOwner, Nanos, TaskKind};
 
-/// What was found.
+/// The result of [`survey`].
 #[derive(Clone, Debug)]
 pub struct Surveyed {
     /// One per source, in their order.
     pub inputs: Vec<InputSummary>,
-    /// What is in the recording.
+    /// The content of the recording.
     pub contents: Contents,
 }
 
-/// What is in a recording. Names are those that the capture tells; what has none is called by its kind and number.
+/// The content of a recording. Names are those in the capture; an item without a name is called by its kind and number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Contents {
-    /// How many events there are of each kind that there is, in a fixed order of kinds.
+    /// The number of events of each kind that occurs, in a fixed order of kinds.
     pub events: Vec<KindCount>,
     /// From one start of the target to the next.
     pub sessions: Vec<SessionContents>,
@@ -36,18 +36,18 @@ pub struct Contents {
     pub groups: Vec<GroupContents>,
     /// Lanes: markers, values, states, logs.
     pub lanes: Vec<LaneContents>,
-    /// How many functions have calls or samples.
+    /// The number of functions with calls or samples.
     pub functions: u64,
-    /// How many of these have a place in the source code.
+    /// The number of these with a known place in the source code.
     pub functions_with_source: u64,
 }
 
-/// How many events there are of a kind.
+/// The number of events of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KindCount {
     /// The kind, in the plural: `interrupts`.
     pub kind: &'static str,
-    /// How many.
+    /// The number of events.
     pub count: u64,
 }
 
@@ -56,9 +56,9 @@ pub struct KindCount {
 pub struct SessionContents {
     /// From 1.
     pub number: u32,
-    /// What ran, if the capture tells: `QP/C 8.1.2`.
+    /// The operating system or framework, if recorded: `QP/C 8.1.2`.
     pub name: Option<String>,
-    /// What the capture tells of it: name and value.
+    /// Recorded facts about it: name and value.
     pub details: Vec<(String, String)>,
     /// The time of its first event, in nanoseconds.
     pub first_ns: Option<u64>,
@@ -108,7 +108,7 @@ pub struct InterruptContents {
 pub struct ObjectContents {
     /// Its name.
     pub name: String,
-    /// What it is: `mutex`.
+    /// Its kind: `mutex`.
     pub kind: &'static str,
     /// The target's number of it.
     pub number: u32,
@@ -149,8 +149,7 @@ pub struct LaneContents {
     pub session: u32,
 }
 
-/// Looks what is in the sources, as one recording. Nothing is drawn; of the options only those that concern the work itself have an
-/// effect.
+/// Surveys the sources, as one recording. Nothing is drawn; of the options only those for the work itself have an effect.
 ///
 /// `progress` is called now and then and stops the work by returning false.
 ///
@@ -167,7 +166,7 @@ pub fn survey(
     Ok(Surveyed { inputs, contents: counts.contents(&entities) })
 }
 
-/// What is told of kinds of events.
+/// The names of the kinds of events.
 const KINDS: [&str; 12] = [
     "scheduling",
     "interrupts",
@@ -229,12 +228,12 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         K::State { .. } | K::Value { .. } | K::Float { .. } => 9,
         K::Log(_) => 10,
         K::SessionStart(_) => 11,
-        // Where something is missing, or a core's part of the recording ends, nothing happened. Losses are in the ledger.
+        // Losses and the end of a core's recording are not events of the firmware. Losses are in the ledger.
         K::Loss(_) | K::CoreEnd => return None,
     })
 }
 
-/// What is counted while events go by.
+/// Counters while events pass by.
 #[derive(Default)]
 struct Counts {
     kinds: [u64; KINDS.len()],
@@ -256,7 +255,7 @@ impl Counts {
     fn consume(&mut self, batch: &EventBatch) {
         for event in &batch.events {
             if let EventKind::SessionStart(number) = event.kind {
-                // One at a time, whatever the number says, and no more than a healthy target would have.
+                // Added one at a time, whatever the number, and no more than a healthy target has.
                 self.session = (number as usize).min(self.sessions.len()).min(Entities::LIMIT_PER_KIND - 1);
             }
             let Some(kind) = kind_of(&event.kind) else { continue };
@@ -283,11 +282,11 @@ impl Counts {
 
     fn contents(&self, entities: &Entities) -> Contents {
         let sessions = (0u32..).zip(&self.sessions).map(|(number, counted)| {
-            let told = entities.sessions.get(number as usize).cloned().unwrap_or_default();
+            let facts = entities.sessions.get(number as usize).cloned().unwrap_or_default();
             SessionContents {
                 number: number.saturating_add(1),
-                name: told.name.as_deref().map(str::to_owned),
-                details: told.details.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+                name: facts.name.as_deref().map(str::to_owned),
+                details: facts.details.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
                 first_ns: counted.first.map(|time| time.0),
                 last_ns: counted.last.map(|time| time.0),
                 events: counted.events,
@@ -310,7 +309,7 @@ impl Counts {
     }
 }
 
-/// The things that have names.
+/// The items that have names.
 fn named(entities: &Entities) -> Contents {
     let group = |index: usize| entities.groups.get(index).map(|group| group.name.to_string());
     let task = |index: usize| entities.tasks.get(index).map(|task| called(task.name.as_deref(), "task", task.number));

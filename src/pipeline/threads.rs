@@ -1,8 +1,9 @@
-//! Where work runs: on threads with the feature `parallel`, else here and now.
+//! Executes the work: on threads with the feature `parallel`, otherwise on the caller's thread.
 //!
-//! A [`Team`] is so many threads, and whoever works has one of them. A conversion cuts each round into jobs and has them done by
-//! whoever of the team is idle at that moment ([`Threads::run`]). So one large recording has all threads, many small ones have one
-//! each, and when the last ones are under way, those who have run out of recordings help. Nobody has to guess what is large.
+//! A [`Team`] is a fixed number of threads that several conversions share. Each conversion occupies one of them. It cuts each
+//! round into jobs, which the idle threads of the team execute ([`Threads::run`]). So one large recording uses all threads, and
+//! many small ones use one each. When no recording is left to begin, the idle threads help with those that are still running. The
+//! sizes of recordings need not be known.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ use super::Options;
 /// A piece of work.
 pub type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
-/// As the main thread of a program has it: what runs there runs on a team's threads as well.
+/// The stack of a program's main thread: the same code runs on a team's threads.
 #[cfg(feature = "parallel")]
 const STACK_BYTES: usize = 8 << 20;
 
@@ -26,14 +27,14 @@ pub struct Team {
 struct Shared {
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
     size: usize,
-    /// How many have nothing to do.
+    /// The number of idle threads.
     idle: AtomicUsize,
-    /// Those who help with the jobs of a round; started when they are needed for the first time.
+    /// The threads that execute the jobs of rounds; started when they are first needed.
     #[cfg(feature = "parallel")]
     helpers: std::sync::OnceLock<Option<rayon::ThreadPool>>,
 }
 
-/// So many of a team are at work while this lives.
+/// This number of threads is occupied while this value lives.
 struct AtWork<'a> {
     team: &'a Team,
     count: usize,
@@ -63,8 +64,8 @@ impl Team {
         }
     }
 
-    /// Does `work` for each of `order`, beginning in that order, as many at the same time as there are threads. `done` is called on
-    /// the caller's thread with each result as soon as it is there, so in any order.
+    /// Does `work` for each of `order`, started in that order, with at most one per thread at a time. `done` is called on the
+    /// caller's thread with each result as soon as it is there, so in any order.
     pub fn each<T: Send>(&self, order: &[usize], work: impl Fn(usize) -> T + Sync, mut done: impl FnMut(usize, T)) {
         #[cfg(feature = "parallel")]
         if self.shared.size.min(order.len()) > 1 {
@@ -79,7 +80,8 @@ impl Team {
             };
             std::thread::scope(|scope| {
                 let worker = &worker;
-                // All are taken before the first one begins: it would find those idle who are about to begin.
+                // All threads are occupied before the first one begins. Otherwise its work would count the threads that are about
+                // to begin as idle.
                 let workers: Vec<AtWork<'_>> = (0..self.shared.size.min(order.len())).map(|_| self.take(1)).collect();
                 for at_work in workers {
                     let sender = sender.clone();
@@ -87,13 +89,13 @@ impl Team {
                         let _at_work = at_work;
                         worker(sender);
                     };
-                    // With fewer threads than wished for it takes longer; with none, nobody empties the list but this thread, below.
+                    // With fewer threads than requested it takes longer; without any, this thread does all the work below.
                     let _ = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, start);
                 }
                 drop(sender);
                 results.iter().for_each(|(index, result)| done(index, result));
             });
-            // All workers have ended, so what is left nobody has begun.
+            // All workers have ended, so nobody has begun the rest.
             let _at_work = self.take(1);
             while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 done(index, work(index));
@@ -106,7 +108,7 @@ impl Team {
         }
     }
 
-    /// Sets up to `wanted` of those who are idle to work.
+    /// Occupies up to `wanted` idle threads.
     fn take(&self, wanted: usize) -> AtWork<'_> {
         let take = |idle: usize| Some(idle - wanted.min(idle));
         let idle = self.shared.idle.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).unwrap_or(0);
@@ -121,17 +123,17 @@ impl Team {
     }
 }
 
-/// What one conversion sees of its team.
+/// One conversion's view of its team.
 pub struct Threads {
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
     team: Team,
-    /// How many of the team the caller takes the place of: none if it is one of [`Team::each`].
+    /// The number of the team's threads that the caller occupies: 0 within [`Team::each`].
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
     callers: usize,
 }
 
 impl Threads {
-    /// Those of the options: their team, or one of its own.
+    /// The team of the options, or one of its own.
     pub fn new(options: &Options) -> Threads {
         match &options.team {
             Some(team) => Threads { team: team.clone(), callers: 0 },
@@ -139,11 +141,11 @@ impl Threads {
         }
     }
 
-    /// Runs `ordered` on the caller's thread and all `jobs`, at the same time if there are threads for it. Jobs begin in their
-    /// order, but for where they run nothing depends on it.
+    /// Runs `ordered` on the caller's thread and all `jobs`, in parallel if there are threads for it. Jobs begin in their order,
+    /// but their results must not depend on the thread.
     ///
-    /// A call lasts a millisecond or so, and to wake a thread takes a tenth of that. So each thread is woken once and then takes
-    /// one job after the other, and the caller's begins at once and helps when it is done with `ordered`.
+    /// A call lasts about a millisecond, and waking a thread takes a tenth of that. So each thread is woken once and executes one
+    /// job after the other. The caller's thread helps when it is done with `ordered`.
     pub fn run(&self, ordered: impl FnOnce(), jobs: Vec<Job<'_>>) {
         #[cfg(feature = "parallel")]
         {
@@ -182,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// Jobs that note how many of them are under way at the same time.
+    /// Jobs that record how many of them run at the same time.
     struct Gauge {
         now: AtomicUsize,
         most: AtomicUsize,
@@ -192,7 +194,7 @@ mod tests {
         fn work(&self) {
             let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(now, Ordering::SeqCst);
-            // Long enough for others to be under way as well.
+            // Long enough that others run at the same time.
             (0..2000).for_each(|_| std::thread::yield_now());
             self.now.fetch_sub(1, Ordering::SeqCst);
         }

@@ -1,4 +1,4 @@
-//! Operations on objects that change nothing: looks without taking, and what failed.
+//! Operations on objects that change nothing: peeks, and failed operations.
 
 use super::Timeline;
 use super::layout::object_name;

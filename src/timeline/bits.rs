@@ -1,23 +1,23 @@
-//! Event groups: a counter of all bits, and who set or cleared which. What an interrupt asks the timer task for flows to where
-//! that carries it out.
+//! Event groups: a counter of all bits, and the tasks that set or clear them. The timer task carries out requests of interrupts;
+//! a flow leads from the request to its execution.
 
 use super::Timeline;
 use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{BitsOp, CoreId, Entities, ObjectId, Wait, WaitReason};
 use crate::track::Flow;
 
-/// How many requests of interrupts are followed for one group.
+/// Limit of interrupt requests that are followed for one group.
 const FOLLOWED_REQUESTS: usize = 64;
 
 /// An event group.
 #[derive(Default)]
 pub struct BitsState {
     verbs: Option<Verbs>,
-    /// What interrupts asked for and was not carried out yet, oldest first: set or clear, the bits, and the flow.
+    /// Requests of interrupts that were not carried out yet, oldest first: set or clear, the bits, and the flow.
     requests: Vec<(bool, u32, u64)>,
 }
 
-/// What its operations are called.
+/// Names of its operations.
 #[derive(Clone, Copy)]
 struct Verbs {
     set: Name,
@@ -26,7 +26,7 @@ struct Verbs {
 }
 
 impl BitsState {
-    /// Forgets what was asked for.
+    /// Drops the pending requests.
     pub fn forget(&mut self) {
         self.requests.clear();
     }
@@ -84,7 +84,7 @@ impl Timeline {
         }
     }
 
-    /// The running task says for which bits it is about to wait.
+    /// The running task reports the bits that it is about to wait for.
     pub(super) fn waiting_for_bits(&mut self, object: ObjectId, bits: u32, kernel_ticks: u32, core: CoreId, time_ns: u64) {
         if let Some(task) = self.cores[core.index()].current {
             self.tasks[task.index()].awaited = Some(bits);

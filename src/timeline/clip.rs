@@ -1,11 +1,11 @@
-//! The time range of `--from` and `--to`: the whole capture is followed, so that states are right, but only the range is
-//! written. Slices that are open at its borders are cut there; counters begin with the value that holds.
+//! The time range of `--from` and `--to`. The whole capture is followed, so that states are right, but only the range is written.
+//! Slices that are open at its borders are cut there; counters begin with their value at the start of the range.
 
 use std::collections::BTreeMap;
 
 use crate::track::{Block, NameKind, Op, OpKind, TrackId};
 
-/// Follows what is open while nothing is written.
+/// Follows open slices and counters while nothing is written.
 pub struct Clip {
     from_ns: u64,
     to_ns: u64,
@@ -21,18 +21,18 @@ enum Open {
     Before(Box<str>),
     /// Written.
     Written,
-    /// Begun after the range: remembered, so that its end does not close an older one.
+    /// Begun after the range: kept, so that its end does not close an older one.
     After,
 }
 
-/// What becomes of an operation.
+/// The decision about an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Write it.
     Write,
-    /// Do not.
+    /// Drop it.
     Drop,
-    /// First write what is open at the start of the range, then ask again.
+    /// First write the slices and counters at the start of the range, then ask again.
     Enter,
 }
 
@@ -69,7 +69,7 @@ impl Clip {
             return Verdict::Enter;
         }
         let after = op.time_ns > self.to_ns;
-        // Known late: it belongs before the range, and reaches into it.
+        // Known late: it begins before the range, and reaches into it.
         op.time_ns = op.time_ns.clamp(self.from_ns, self.to_ns);
         match op.kind {
             OpKind::Begin => {
@@ -123,7 +123,7 @@ impl Clip {
         std::mem::take(&mut self.counters).into_iter().collect()
     }
 
-    /// The tracks of the slices that are still to be ended, once for each.
+    /// The tracks of the slices that are still open, once for each slice.
     pub fn leave(&mut self) -> Vec<TrackId> {
         let stacks = std::mem::take(&mut self.open).into_iter();
         stacks

@@ -1,4 +1,4 @@
-//! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the drawn picture.
+//! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the other tracks.
 
 use super::Timeline;
 use super::layout::{Group, lane_name, object_name, task_name};
@@ -274,7 +274,7 @@ impl Timeline {
         if let EventKind::Float { value, .. } = event.kind {
             self.writer.note(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
         }
-        // An instant here is the end of no arrow.
+        // An instant here is not the end of a flow.
         self.write_args(what, entities);
         let track = self.raw_track(event.core);
         let label = writer::Label::Name(self.writer.name(word));

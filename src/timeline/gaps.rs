@@ -1,4 +1,4 @@
-//! Losses, resets and the end of the capture. Everything open is closed there and marked; nothing pairs across.
+//! Losses, resets and the end of the capture. Everything open is closed there and marked; nothing is paired across a gap.
 
 use super::Timeline;
 use super::layout::Layout;
@@ -8,7 +8,7 @@ use crate::model::{CoreId, LossNote};
 use crate::track::{PrevState, TrackId, TrackKind};
 
 impl Timeline {
-    /// Something is missing between the event before and `time_ns`.
+    /// Records are missing between the event before and `time_ns`.
     pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64) {
         let since_ns = self.now_ns.min(time_ns);
         self.close_all(since_ns, self.words.loss);
@@ -31,10 +31,10 @@ impl Timeline {
         }
     }
 
-    /// The target began again: session `session`.
+    /// The target restarted: session `session`.
     pub(super) fn session_start(&mut self, session: u32, time_ns: u64) {
         if session <= self.session {
-            // Another core of the same recording told it before.
+            // Another core of the same recording reported it before.
             return;
         }
         let end_ns = self.now_ns;
@@ -53,7 +53,7 @@ impl Timeline {
         self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);
     }
 
-    /// The recording of a core ends while others go on: who runs there from now on is not known.
+    /// The recording of a core ends while others continue. From now on it is unknown which task runs there.
     pub(super) fn core_end(&mut self, core: CoreId, time_ns: u64) {
         self.close_isrs(core, time_ns, self.words.end_of_trace);
         self.leave_unknown(core, time_ns);

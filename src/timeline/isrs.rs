@@ -6,14 +6,14 @@ use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{CoreId, Entities, IsrId};
 use crate::track::{TrackId, TrackKind};
 
-/// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
+/// Limit of nested interrupts. No hardware has that many priorities, so deeper nesting means missing exits.
 const NESTING_LIMIT: usize = 256;
 
 /// An interrupt, as drawn.
 #[derive(Default)]
 pub struct IsrState {
     drawn: Option<(TrackId, Name)>,
-    /// Whether it was seen to begin or end.
+    /// Whether its begin or end was recorded.
     is_met: bool,
 }
 
@@ -33,7 +33,7 @@ impl Timeline {
         let (track, _) = self.isr_track(isr, entities);
         let state = &mut self.cores[core.index()];
         let Some(position) = state.isr_stack.iter().rposition(|&active| active == isr) else {
-            // It was active before the capture began, or its enter was lost: since when, nobody knows.
+            // It was active before the capture began, or its enter was lost: its begin is unknown.
             let is_met = std::mem::replace(&mut self.isrs[isr.index()].is_met, true);
             if is_met || !self.settings.begins_midway {
                 self.counts.unmatched_isr_exits += 1;
@@ -50,7 +50,7 @@ impl Timeline {
         self.writer.end(track, time_ns);
     }
 
-    /// A task says that it waits: no interrupt can be active on its core. If one seems to be, its exit is missing.
+    /// A task is about to wait, so no interrupt can be active on its core. If one seems to be, its exit is missing.
     #[inline]
     pub(super) fn isrs_must_have_ended(&mut self, core: CoreId, time_ns: u64) {
         if !self.cores[core.index()].isr_stack.is_empty() {

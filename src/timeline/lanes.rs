@@ -1,6 +1,6 @@
 //! Lanes: spans, instants and values of markers.
 //!
-//! The firmware's lanes have a track each. The spans of a task's lanes nest on the task's own thread track; a lane whose spans
+//! The firmware's lanes have a track each. The spans of a task's lanes nest on the task's own thread track. A lane whose spans
 //! overlap another's there gets a track of its own from then on.
 
 use super::Timeline;
@@ -10,7 +10,7 @@ use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{Entities, EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
 use crate::track::{Arg, OpKind, TrackId, TrackKind, Unit};
 
-/// How many spans may be open on one track. The viewer drops what is nested deeper than 512; a thread track also holds waits.
+/// Limit of open spans on one track. The viewer drops slices nested deeper than 512; a thread track also holds waits.
 const NESTING_LIMIT: u32 = 500;
 
 /// A lane, as drawn.
@@ -20,18 +20,18 @@ pub struct LaneState {
     name: Option<Name>,
     /// Open spans on its own track.
     depth: u32,
-    /// Listed among those that a gap visits.
+    /// In the list of lanes that a gap visits.
     touched: bool,
     /// Its spans overlapped another lane's on the thread track.
     apart: bool,
-    /// A span was seen to begin or end.
+    /// The begin or end of a span was recorded.
     is_met: bool,
 }
 
 /// A span open on a thread track.
 pub struct OpenSpan {
     lane: LaneId,
-    /// Its text, kept for spans above another one only: they may have to be drawn in two pieces.
+    /// Its text, kept only for spans above another one, which may have to be drawn in two pieces.
     text: Option<Box<str>>,
 }
 
@@ -66,7 +66,7 @@ impl Timeline {
         self.begin_lane(track, time_ns, label, &[], what, entities);
     }
 
-    /// Begins a slice with these notes and its args.
+    /// Begins a slice with these annotations and the event's args.
     #[inline]
     fn begin_lane(
         &mut self,
@@ -84,7 +84,7 @@ impl Timeline {
         }
     }
 
-    /// An event with these notes and its args.
+    /// An instant with these annotations and the event's args.
     #[allow(clippy::too_many_arguments)]
     #[inline(never)]
     fn annotated(
@@ -134,7 +134,7 @@ impl Timeline {
         let source = note.source.and_then(|id| Some((id, entities.sources.get(id.index())?)));
         let source = source.map_or(0, |(id, source)| self.writer.add_source(id, source).saturating_add(1));
         let start = self.writer.notes_start();
-        // First, so that it is there however many args follow.
+        // First, so that it is present whatever the number of args.
         self.writer.arg(Arg::log(body, source, priority_number(note.severity)));
         let flow = self.write_args(what, entities);
         self.writer.event_since(start, OpKind::Instant, track, time_ns, Some(label), flow);
@@ -172,7 +172,7 @@ impl Timeline {
         }
     }
 
-    /// Ends a span of a thread track, below those in `above`: these are cut, and go on.
+    /// Ends a span of a thread track, below those in `above`, which are cut and continue.
     fn end_below(
         &mut self,
         above: Vec<OpenSpan>,
@@ -248,8 +248,8 @@ impl Timeline {
     fn thread_of(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
         let LaneOwner::Task(task) = entity.owner else { return None };
         let drawn = self.drawn(task, entities);
-        // What is open on the thread track of a task that waits is its wait. And spans end in reverse order: while one is open on
-        // the lane's own track, that is where the last one began.
+        // The open slice on the thread track of a waiting task is its wait. And spans end in reverse order: while one is open on
+        // the lane's own track, the last one began there.
         let fits = !drawn.idle && !self.tasks[task.index()].is_parked() && self.lanes[lane.index()].depth == 0;
         fits.then_some((task, drawn.thread))
     }

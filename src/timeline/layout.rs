@@ -1,7 +1,7 @@
-//! Which tracks there are, how they are grouped, named and ordered.
+//! The tracks of a trace: their groups, names and order.
 //!
-//! Every task is a process of its own with one thread, because the viewer's CPU tracks take colour and label from the process.
-//! The firmware is one more process, first in order, that holds the shared groups.
+//! Every task is a process of its own with one thread, because the viewer takes colour and label of its CPU tracks from the
+//! process. The firmware is one more process, first in order, with the shared groups.
 
 use super::Timeline;
 use super::numbers::{Numbers, UNKNOWN_TID};
@@ -39,7 +39,7 @@ pub struct Layout {
     groups: [Option<TrackId>; Group::ALL.len()],
     pub(super) losses: Option<TrackId>,
     pub(super) numbers: Numbers,
-    /// The thread that stands for "nobody knows", once it was needed.
+    /// The thread that stands in for an unknown task, once it was needed.
     unknown_tid: Option<i32>,
 }
 
@@ -48,7 +48,7 @@ impl Layout {
         Layout { numbers, ..Layout::default() }
     }
 
-    /// The layout of a later session: groups of its own, but no thread id twice.
+    /// The layout of a later session: new groups, and thread ids that no session used before.
     pub fn of_session(session: u32, before: &mut Layout) -> Layout {
         Layout {
             session,
@@ -113,16 +113,16 @@ impl Timeline {
             return track;
         }
         let session = self.layout.session;
-        let told = self.sessions.get(session as usize).cloned().unwrap_or_default();
+        let facts = self.sessions.get(session as usize).cloned().unwrap_or_default();
         let mut name = self.settings.firmware_name.clone();
-        if let Some(system) = &told.name {
+        if let Some(system) = &facts.name {
             name += &format!(": {system}");
         }
         if session > 0 {
             name += &format!(" (session {})", session + 1);
         }
         let kind = TrackKind::Process { pid: self.firmware_pid() };
-        let description = self.with_cpus(description_of(&told));
+        let description = self.with_cpus(description_of(&facts));
         let rank = self.layout.numbers.rank(session);
         let track = self.writer.track(None, kind, name.into(), description.as_deref(), rank);
         self.layout.firmware = Some(track);
@@ -147,17 +147,17 @@ impl Timeline {
         Some(description.map_or_else(|| cpus.clone(), |description| format!("{description}\n{cpus}")))
     }
 
-    /// The name of a process: with other recordings in the trace it says whose it is.
+    /// The name of a process. With other recordings in the trace it includes the recording's name.
     fn process_name(&self, name: std::sync::Arc<str>) -> std::sync::Arc<str> {
         if self.layout.numbers.has_others { format!("{}: {name}", self.settings.firmware_name).into() } else { name }
     }
 
-    /// The track of a group that a format made, and those of the groups around it.
+    /// The track of a group that a format made, and those of its parent groups.
     pub(super) fn lane_group(&mut self, group: GroupId, entities: &Entities) -> TrackId {
         if let Some(Some((track, _))) = self.groups.get(group.index()) {
             return *track;
         }
-        // A group comes after the one it is in, so this ends. What is nested deeper than anybody draws hangs under the firmware.
+        // A group comes after its parent, so this ends. Groups nested deeper than the limit are children of the firmware.
         let mut chain = Vec::new();
         let mut next = Some(group);
         let mut parent = None;
@@ -193,7 +193,7 @@ impl Timeline {
         track.unwrap_or_else(|| self.firmware())
     }
 
-    /// What the track of a lane with log messages is: a thread of the process that it hangs under.
+    /// The kind of track for a lane with log messages: a thread of the process that it belongs to.
     pub(super) fn log_thread(&mut self, owner: LaneOwner, entities: &Entities) -> TrackKind {
         let tid = self.layout.numbers.spare_tid();
         let pid = match owner {
@@ -229,7 +229,7 @@ impl Timeline {
         track
     }
 
-    /// A task's place in the trace.
+    /// A task's tracks and ids in the trace.
     #[inline]
     pub(super) fn drawn(&mut self, task: TaskId, entities: &Entities) -> Drawn {
         match self.tasks[task.index()].drawn {

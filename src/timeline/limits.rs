@@ -1,4 +1,4 @@
-//! What never matches must not pile up, and nothing may nest deeper than the viewer shows.
+//! Records that never match must not pile up, and slices must not nest deeper than the viewer shows.
 
 use super::{Settings, Timeline};
 use crate::model::{
@@ -37,7 +37,7 @@ fn batch(kinds: impl IntoIterator<Item = EventKind>) -> EventBatch {
     EventBatch { events: events.collect(), ..EventBatch::default() }
 }
 
-/// Draws, and gives the deepest nesting on any track. Every slice must have ended.
+/// Draws, and returns the deepest nesting on any track. Every slice must have ended.
 fn deepest(timeline: &mut Timeline, kinds: Vec<EventKind>, entities: &Entities) -> usize {
     timeline.consume(&batch(kinds), entities);
     timeline.finish();
@@ -88,7 +88,7 @@ fn tasks_that_never_come_back_do_not_pile_up() {
 }
 
 #[test]
-fn wakings_behind_an_open_question_do_not_pile_up() {
+fn wakings_after_an_undecided_row_do_not_pile_up() {
     let entities = entities(3);
     let mut timeline = timeline();
     let run = [EventKind::SwitchedIn(TaskId(0)), EventKind::SwitchedIn(TaskId(1))];
@@ -98,7 +98,7 @@ fn wakings_behind_an_open_question_do_not_pile_up() {
 }
 
 #[test]
-fn what_a_gap_visits_is_listed_once() {
+fn entities_that_a_gap_visits_are_listed_once() {
     let entities = entities(3);
     let mut timeline = timeline();
     let lane = LaneId(0);
@@ -127,7 +127,7 @@ fn a_flow_that_ends_has_begun() {
     let mut entities = entities(1);
     let object = entities.add_object(Object { number: 1, name: None, kind: ObjectKind::Queue, session: 0 }).unwrap();
     let operation = |op, level| EventKind::Object { object, op, from_isr: false, level: Level::known(level) };
-    // Nobody knows who sends the first item.
+    // The sender of the first item is unknown.
     let kinds = [
         operation(ObjectOp::Send, 1),
         EventKind::SwitchedIn(TaskId(0)),

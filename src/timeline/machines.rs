@@ -1,9 +1,9 @@
-//! State machines and active objects: the step for each event, the states, the queue, and the flow of each event from the one who
-//! posted it to the step that answers it.
+//! State machines and active objects: the step for each event, the states, the queue, and the flow of each event from its sender
+//! to the step that handles it.
 //!
 //! Each has a group of its own: a track with its steps, which never overlap, one with its states, and a counter of its queue.
-//! Events wait in order; an urgent one goes to the front. What is taken out is looked for from the front, by its signal: what
-//! stands before it was lost to sight.
+//! Events wait in order; an urgent one goes to the front. An event that is taken out is searched from the front, by its signal;
+//! the records of the events before it were lost.
 
 use std::collections::VecDeque;
 
@@ -12,25 +12,25 @@ use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{Entities, EventKind, Level, MachineId, MaybeName, NameId, Origin, OriginKind, StepResult};
 use crate::track::{Flow, Track, TrackId, TrackKind, Unit};
 
-/// How many events of one queue are followed. Of longer queues only the newest have a flow.
+/// Limit of events of one queue that are followed. In longer queues only the newest have a flow.
 const FOLLOWED_EVENTS: usize = 1024;
 
 /// A machine, as drawn.
 #[derive(Default)]
 pub struct MachineState {
     drawn: Option<Drawn>,
-    /// A step is open, and whether another machine runs meanwhile, and whether it is publishing.
+    /// Whether a step is open, whether another machine runs meanwhile, and whether this one is publishing.
     in_step: bool,
     is_preempted: bool,
     is_publishing: bool,
-    /// The state in which the step was begun.
+    /// The state in which the step began.
     begun_in: Option<NameId>,
-    /// The state whose slice is open.
+    /// The state of the open slice.
     state: Option<NameId>,
     fill: Option<u32>,
-    /// What waits in the queue, oldest first.
+    /// The events in the queue, oldest first.
     waiting: VecDeque<Waiting>,
-    /// What was taken out and has no step yet.
+    /// The event that was taken out and has no step yet.
     taken: Option<Waiting>,
     priority: Option<u32>,
     touched: bool,
@@ -48,13 +48,13 @@ struct Drawn {
 #[derive(Clone, Copy)]
 struct Waiting {
     signal: NameId,
-    /// 0: it has none.
+    /// 0: no flow.
     flow: u64,
     since_ns: u64,
     by: Origin,
 }
 
-/// What all machines share.
+/// State that all machines share.
 pub struct MachineWords {
     state: Name,
     result: Name,
@@ -209,13 +209,13 @@ impl Timeline {
         self.publish_end(machine, time_ns);
         self.unpreempt(machine, time_ns);
         let drawn = self.machine(machine, entities);
-        // Without a beginning it began before a gap: nothing is known of it but its end.
+        // Without a begin it began before a gap: only its end is known.
         if std::mem::take(&mut self.machines[machine.index()].in_step) {
             let words = &self.machine_words;
             let (result_name, source, target) = (words.result, words.source, words.target);
             let mut notes = [Note { name: result_name, value: NoteValue::Name(words.results[result as usize]) }; 3];
             let mut count = 1;
-            // Mostly it is the state that the step was begun in; else one around it.
+            // Mostly it is the state in which the step began; otherwise a state around it.
             let begun_in = self.machines[machine.index()].begun_in;
             if let Some(from) = from.get().filter(|&from| Some(from) != begun_in) {
                 notes[count] = Note { name: source, value: NoteValue::Name(self.name_of(from, entities)) };
@@ -264,7 +264,7 @@ impl Timeline {
         if std::mem::take(&mut state.is_publishing)
             && let Some(drawn) = state.drawn
         {
-            // Begun in the machine's own course, and so not above a slice that says that another runs.
+            // Begun by the machine itself, and so not above a slice of another machine that runs meanwhile.
             self.unpreempt(machine, time_ns);
             self.writer.end(drawn.steps, time_ns);
         }
@@ -300,7 +300,7 @@ impl Timeline {
         }
     }
 
-    /// Forgets a machine's state: what is open ends here, marked with `why`.
+    /// Discards a machine's state: open slices end here, marked with `why`.
     pub(super) fn forget_machine(&mut self, machine: MachineId, time_ns: u64, why: Name) {
         self.close_step(machine, time_ns, why);
         let state = &mut self.machines[machine.index()];
@@ -387,7 +387,7 @@ impl Timeline {
     #[cold]
     fn draw_machine(&mut self, machine: MachineId, _entities: &Entities) -> Drawn {
         let group = self.writer.reserve_track();
-        // All are described under the groups of the session in which they are met.
+        // All are described under the groups of the session in which they are used first.
         let parent = self.machines_group();
         let steps = self.writer.track(Some(group), TrackKind::Slices, "steps".into(), Some("Run-to-completion steps."), 0);
         let drawn = Drawn { group, steps, states: None, queue: None };
@@ -422,7 +422,7 @@ impl Timeline {
         for &(machine, parent) in &self.machine_parents {
             let (entity, state) = (&entities.machines[machine.index()], &self.machines[machine.index()]);
             let Some(drawn) = state.drawn else { continue };
-            // Those whose priority is known come first.
+            // Machines with a known priority come first.
             let rank = match state.priority {
                 Some(priority) => (1 << 16) - i32::try_from(priority.min(1 << 15)).unwrap_or(0),
                 None => (1 << 20) + i32::try_from(machine.0).unwrap_or(0),
@@ -444,7 +444,7 @@ impl Timeline {
 }
 
 impl MachineState {
-    /// The event with this signal that has waited longest. Those before it are lost to sight.
+    /// The oldest event with this signal. The records of the events before it were lost.
     #[inline]
     fn take(&mut self, signal: NameId) -> Option<Waiting> {
         if self.waiting.front().is_some_and(|item| item.signal == signal) {

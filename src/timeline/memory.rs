@@ -1,4 +1,4 @@
-//! Memory: how much of the heap is in use, and how deep the stacks have been.
+//! Memory: the heap in use, and the peak depth of stacks.
 
 use super::Timeline;
 use super::layout::Group;
@@ -9,7 +9,7 @@ use crate::track::{TrackId, TrackKind, Unit};
 /// The heap, since the session began.
 #[derive(Default)]
 pub struct HeapState {
-    /// Bytes taken less bytes given back. What was taken before the capture may be given back in it: then less than 0.
+    /// Bytes taken minus bytes given back. Below 0 if memory is given back that was taken before the capture.
     in_use: i64,
     /// Bytes taken.
     taken: i64,
@@ -54,7 +54,7 @@ impl Timeline {
         }
         let group = self.group(Group::Objects);
         let kind = TrackKind::Counter { unit: Unit::Bytes };
-        // Behind all objects.
+        // After all objects.
         let rank = 4 << 24;
         let text = "Bytes allocated less bytes freed since the capture began; below 0 where more of before was freed.";
         let in_use = self.writer.track(Some(group), kind, "heap in use".into(), Some(text), rank);

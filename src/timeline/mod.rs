@@ -1,19 +1,19 @@
 //! Events → track operations. All state machines are here, once, shared by every format.
 //!
-//! - [`tasks`]: who runs, is ready, waits, and who woke whom;
+//! - [`tasks`]: running, ready and waiting tasks, and their wakers;
 //! - [`isrs`]: interrupts, nested and re-entered;
 //! - [`objects`]: levels, holders, and the flows from send to receive; [`attempts`]: operations that change nothing;
-//! - [`streams`], [`bits`], [`timers`]: what is special about stream buffers, event groups and software timers;
+//! - [`streams`], [`bits`], [`timers`]: stream buffers, event groups and software timers;
 //! - [`machines`]: state machines and active objects: steps, states, queues, flows of events;
 //! - [`notify`]: notifications from task to task;
 //! - [`memory`]: heap and stacks;
-//! - [`standing`]: what is told of a state that began before the capture did;
+//! - [`standing`]: states that began before the capture did;
 //! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`what`]: their labels and args;
 //! - [`calls`]: completed calls of functions, nested;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
-//! - [`layout`]: which tracks there are and how they are grouped; [`numbers`]: what is numbered once for a whole trace.
+//! - [`layout`]: the tracks and their groups; [`numbers`]: numbers that are unique in a trace.
 //!
-//! What is not known is not drawn: before the first event, and after a gap, a task has no state until an event tells it.
+//! Unknown states are not drawn: before the first event, and after a gap, a task has no state until an event reports one.
 
 mod attempts;
 mod bits;
@@ -63,18 +63,18 @@ use tasks::TaskState;
 use what::What;
 use writer::{Name, Writer};
 
-/// What to draw.
+/// Settings of the drawing.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The name of the firmware's group.
     pub firmware_name: String,
-    /// The number of cores: with one, tracks need not name it.
+    /// Number of cores. With one core, tracks need not name it.
     pub cores: u16,
     /// Whether operations on objects are drawn as instants, with their flows.
     pub operations: bool,
     /// Whether every event is also drawn as an instant on a track of its core.
     pub raw_events: bool,
-    /// Whether spans and interrupts may be open when the capture begins: the first end of each then needs no begin.
+    /// Whether the capture may begin within spans and interrupts. The first end of each then needs no begin.
     pub begins_midway: bool,
     /// The time range to write (both ends belong to it), in nanoseconds.
     pub range_ns: Option<(u64, u64)>,
@@ -96,50 +96,49 @@ pub struct Timeline {
     lanes: Vec<LaneState>,
     /// Tracks of groups, with the process id of those that are processes.
     groups: Vec<Option<(TrackId, Option<i32>)>>,
-    /// The names of the model, as far as used.
+    /// The names of the model that were used.
     names: Vec<what::KnownName>,
     machines: Vec<MachineState>,
     machine_names: Vec<Option<Name>>,
-    /// The machines that were drawn, and what they hang under.
+    /// The machines that were drawn, and their parent track.
     machine_parents: Vec<(MachineId, TrackId)>,
     machine_words: MachineWords,
     sessions: Vec<Session>,
-    /// Memory for the notes of one event.
-    /// By function, once met.
+    /// Scratch memory for the annotations of one event. By function, once used.
     functions: Vec<Option<DrawnFunction>>,
     call_words: CallWords,
     heap: HeapState,
-    /// What may be open: visited, and emptied, at a gap.
+    /// Entities with open slices: visited, and emptied, at a gap.
     touched: Touched,
-    /// What a slice of a task that waits for no object is called, by reason.
+    /// Names of the slices of tasks that wait for no object, by reason.
     wait_names: [Option<Name>; WaitReason::COUNT],
-    /// Tasks off their core for no stated reason.
+    /// Tasks off their core without a stated reason.
     undecided: Vec<TaskId>,
     counts: Counts,
 }
 
-/// What could not be matched.
+/// Counts of records that could not be matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Interrupt exits without an enter.
     pub unmatched_isr_exits: u64,
-    /// Interrupts whose exit is missing, told by the exit of one below.
+    /// Interrupts whose exit is missing, known from the exit of a handler below.
     pub missing_isr_exits: u64,
     /// Ends of spans that never began.
     pub unmatched_span_ends: u64,
     /// Spans nested deeper than the viewer shows; they are not drawn.
     pub too_deep_spans: u64,
-    /// Events about "the running task" while it was unknown who runs.
+    /// Events about "the running task" while the running task was unknown.
     pub without_task: u64,
     /// Calls whose callers are missing.
     pub orphan_calls: u64,
     /// Calls that overlap others without lying within them.
     pub overlapping_calls: u64,
-    /// Calls that found no place.
+    /// Calls that were not drawn.
     pub undrawn_calls: u64,
 }
 
-/// Entities with something open.
+/// Entities with open slices.
 #[derive(Default)]
 struct Touched {
     tasks: Vec<TaskId>,
@@ -161,7 +160,7 @@ struct CoreState {
     raw_track: Option<TrackId>,
 }
 
-/// The fixed words of the timeline.
+/// Fixed names of the timeline.
 struct Words {
     closed: Name,
     end_of_trace: Name,
@@ -257,7 +256,7 @@ impl Timeline {
         Timeline::continuing(settings, Numbers::default())
     }
 
-    /// An empty timeline for a trace into which others were drawn before.
+    /// An empty timeline for a trace into which other recordings were drawn before.
     #[must_use]
     pub fn continuing(settings: Settings, numbers: Numbers) -> Timeline {
         let mut writer = Writer::new(settings.range_ns.map(|(from_ns, to_ns)| Clip::new(from_ns, to_ns)));
@@ -361,13 +360,13 @@ impl Timeline {
                 EventKind::Heap { op, address, bytes } => self.heap_op(op, address.get(), bytes, core, time_ns, entities),
                 EventKind::StackFree { task, bytes } => self.stack_free(task, bytes, time_ns, entities),
                 EventKind::TaskStanding { task, standing } => self.task_standing(task, standing, core, time_ns, entities),
-                // What is no mutex (or not known to be one, its kind being lost) has no holder to draw.
+                // An object that is no mutex (or whose kind is unknown) has no holder to draw.
                 EventKind::Holder { object, .. } | EventKind::Depth { object, .. }
                     if !entities.objects[object.index()].kind.is_mutex() => {}
                 EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
                 EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
                 EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
-                // What failed is on a lane of the format's own.
+                // The format shows the failure on a lane of its own.
                 EventKind::NotPosted { .. } => {}
                 kind @ (EventKind::Posted { .. }
                 | EventKind::Taken { .. }
@@ -403,7 +402,7 @@ impl Timeline {
     /// The end of the capture: closes and marks everything that is open. Nothing may be consumed after it.
     pub fn finish(&mut self) {
         self.end();
-        // While the time range still holds: rows that come after it must not be written.
+        // While the time range is still in effect: rows that come after it must not be written.
         self.flush_rows();
         self.writer.finish_clip();
         self.writer.seal();
@@ -431,7 +430,7 @@ impl Timeline {
         self.writer.recycle(block);
     }
 
-    /// The tracks that can be described only now: processes and threads, ranked by priority.
+    /// The tracks that can be described only at the end: processes and threads, ranked by priority.
     #[must_use]
     pub fn late_tracks(&mut self, entities: &Entities) -> Vec<Track> {
         let mut tracks = self.describe_tasks(entities);
@@ -439,7 +438,7 @@ impl Timeline {
         tracks
     }
 
-    /// The numbers that are taken, for the timeline of the next recording. Nothing may be drawn after it.
+    /// The numbers in use, for the timeline of the next recording. Nothing may be drawn after it.
     #[must_use]
     pub fn into_numbers(mut self) -> Numbers {
         let mut numbers = std::mem::take(&mut self.layout.numbers);
@@ -449,7 +448,7 @@ impl Timeline {
         numbers
     }
 
-    /// What could not be matched so far.
+    /// Counts of records that could not be matched so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

@@ -1,4 +1,4 @@
-//! Notifications: from the one who notifies a task, to where that task takes note of it.
+//! Notifications: from the sender to the task that receives it.
 
 use super::Timeline;
 use super::writer::{Label, Name, Note, NoteValue};
@@ -9,7 +9,7 @@ use crate::track::Flow;
 #[derive(Clone, Copy)]
 pub struct Notification {
     pub task: TaskId,
-    /// Which of the task's notifications.
+    /// The index of the notification in the task.
     pub index: u32,
     /// Its value afterwards.
     pub value: u32,
@@ -18,16 +18,16 @@ pub struct Notification {
 /// The notifications of one task.
 #[derive(Default)]
 pub struct NotifyState {
-    /// What it is called to notify this task.
+    /// Name of the operation that notifies this task.
     name: Option<Name>,
-    /// The last notification that was not taken note of: which, and its flow.
+    /// The last notification that was not received: its index, and its flow.
     sent: Option<(u32, u64)>,
-    /// The notification is how a stream wakes the task: it is drawn as the stream's.
+    /// The notification wakes the task for a stream: it is drawn as the stream's.
     of_stream: bool,
 }
 
 impl NotifyState {
-    /// Forgets what was sent.
+    /// Drops the notifications that were sent.
     pub fn forget(&mut self) {
         self.sent = None;
         self.of_stream = false;
@@ -35,7 +35,7 @@ impl NotifyState {
 }
 
 impl Timeline {
-    /// The running task says for which of its notifications it is about to wait.
+    /// The running task reports which of its notifications it is about to wait for.
     pub(super) fn waiting_for_notification(&mut self, index: u32, kernel_ticks: u32, core: CoreId, time_ns: u64) {
         if let Some(task) = self.cores[core.index()].current {
             self.tasks[task.index()].awaited = Some(index);
@@ -64,7 +64,7 @@ impl Timeline {
         self.writer.instant(track, time_ns, Label::Name(name), notes, Some((flow, Flow::Out)));
     }
 
-    /// The running task takes note of its notification, or has waited for it in vain.
+    /// The running task receives its notification, or its wait has timed out.
     pub(super) fn notified(&mut self, index: u32, value: u32, core: CoreId, time_ns: u64) {
         let Some(task) = self.cores[core.index()].current else { return };
         let state = &mut self.tasks[task.index()];

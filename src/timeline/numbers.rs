@@ -1,28 +1,28 @@
-//! What a trace numbers once, whatever is drawn into it: tracks, flows, blocks, processes and threads, CPUs.
+//! Numbers that are unique in a trace, whatever is drawn into it: tracks, flows, blocks, processes, threads, CPUs.
 //!
-//! Several recordings go into one trace one after the other, each drawn by a timeline of its own that begins with the numbers where
-//! the one before ended. So nothing of two recordings can be taken for one thing: no track, no flow, no process, no thread, and no
-//! CPU, because the cores of a recording are the CPUs behind those of the recordings before it.
+//! Several recordings go into one trace one after the other. Each has a timeline of its own, which starts with the numbers where
+//! the timeline before it ended. So no track, flow, process, thread or CPU is shared by two recordings. The cores of a recording
+//! are the CPUs after those of the recordings before it.
 
 use rustc_hash::FxHashSet;
 
-/// How many ranks the processes of a recording may have. More than it can have sessions, groups and tasks; and those of all recordings
-/// fit into a number.
+/// Process ranks reserved for one recording: more than its sessions, groups and tasks together. The ranks of all recordings fit
+/// into an `i32`.
 const RANKS_PER_RECORDING: u32 = 1 << 20;
 
-/// How many tasks of a recording have a thread id that tells their number.
+/// Tasks of a recording whose thread id shows their number.
 const TIDS_PER_RECORDING: u32 = 1000;
 
-/// Thread ids of tasks whose own number is taken, or too large, begin here.
+/// First thread id for tasks whose own number is taken or too large.
 const SPARE_TID: i32 = 1_000_000;
-/// Process ids of the firmware begin here: above any task number that a person would want to read.
+/// First process id of firmwares: above any task number that a person wants to read.
 const FIRMWARE_PID: i32 = 100_000;
-/// The threads that calls are drawn on.
+/// First of the threads that calls are drawn on.
 const CALLS_TID: i32 = 200_000;
-/// The thread that stands for "nobody knows" on a CPU track after a loss.
+/// The thread that stands in for an unknown task on a CPU track after a loss.
 pub(super) const UNKNOWN_TID: i32 = 99_999;
 
-/// The numbers that are taken.
+/// The numbers in use.
 #[derive(Debug)]
 pub struct Numbers {
     pub(super) next_track: u32,
@@ -32,16 +32,16 @@ pub struct Numbers {
     pub(super) spare_tids: i32,
     pub(super) firmware_pids: i32,
     pub(super) call_tracks: i32,
-    /// The CPU that core 0 is.
+    /// The CPU number of core 0.
     pub(super) first_cpu: u16,
-    /// How many recordings were drawn before.
+    /// Recordings drawn before this one.
     pub(super) recordings: u32,
-    /// Whether there are other recordings, so that names must say which one is meant.
+    /// Whether the trace has other recordings. Names must then say which one is meant.
     pub(super) has_others: bool,
 }
 
 impl Default for Numbers {
-    /// Those of a trace with one recording.
+    /// For a trace with one recording.
     fn default() -> Numbers {
         Numbers {
             next_track: 1,
@@ -59,26 +59,26 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// Those of the first of several recordings.
+    /// For the first of several recordings.
     #[must_use]
     pub fn of_several() -> Numbers {
         Numbers { has_others: true, ..Numbers::default() }
     }
 
-    /// The CPU that core 0 of the next recording will be.
+    /// The CPU number of core 0 of the next recording.
     #[must_use]
     pub fn first_cpu(&self) -> u16 {
         self.first_cpu
     }
 
-    /// Ends a recording that has so many cores and sessions.
+    /// Ends a recording with this number of cores and sessions.
     pub fn end_recording(&mut self, cores: u16, sessions: u32) {
         self.firmware_pids = self.firmware_pids.saturating_add(i32::try_from(sessions).unwrap_or(i32::MAX));
         self.first_cpu = self.first_cpu.saturating_add(cores);
         self.recordings = self.recordings.saturating_add(1);
     }
 
-    /// The rank of a process that has this one within its recording.
+    /// The rank in the trace of a process, from its rank within the recording.
     pub(super) fn rank(&self, within: u32) -> u32 {
         if !self.has_others {
             return within.min(i32::MAX.unsigned_abs());
@@ -86,7 +86,7 @@ impl Numbers {
         self.recordings.saturating_mul(RANKS_PER_RECORDING).saturating_add(within.min(RANKS_PER_RECORDING - 1))
     }
 
-    /// The thread of a task, if it can have one that people recognise: its own number, and 1000 more for each recording before.
+    /// The thread id of a task, if it can have one that people recognise: its own number, plus 1000 for each recording before.
     pub(super) fn tid(&self, number: u32) -> Option<i32> {
         if self.recordings > 0 && !(1..TIDS_PER_RECORDING).contains(&number) {
             return None;
@@ -94,7 +94,7 @@ impl Numbers {
         i32::try_from(self.recordings.checked_mul(TIDS_PER_RECORDING)?.checked_add(number)?).ok()
     }
 
-    /// A thread or process id that no task has.
+    /// A thread or process id that no task uses.
     pub(super) fn spare_tid(&mut self) -> i32 {
         self.spare_tids = self.spare_tids.saturating_add(1);
         SPARE_TID.saturating_add(self.spare_tids)
@@ -105,7 +105,7 @@ impl Numbers {
         FIRMWARE_PID.saturating_add(self.firmware_pids).saturating_add(i32::try_from(session).unwrap_or(i32::MAX))
     }
 
-    /// The thread that stands for "nobody knows".
+    /// The thread that stands in for an unknown task.
     pub(super) fn unknown_tid(&mut self) -> i32 {
         if self.recordings == 0 { UNKNOWN_TID } else { self.spare_tid() }
     }

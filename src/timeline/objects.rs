@@ -1,5 +1,5 @@
-//! Kernel objects: the level of queues and semaphores, the holder of mutexes, and the flow of each item from the one who sent
-//! it to the one who received it.
+//! Kernel objects: the level of queues and semaphores, the holder of mutexes, and the flow of each item from its sender to its
+//! receiver.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
 use crate::track::{Flow, TrackId, TrackKind, Unit};
 
-/// How many items of one object are followed. Of longer queues only the newest have a flow.
+/// Limit of items of one object that are followed. In longer queues only the newest have a flow.
 const FOLLOWED_ITEMS: usize = 256;
 
 /// An object, as drawn.
@@ -17,22 +17,22 @@ const FOLLOWED_ITEMS: usize = 256;
 pub struct ObjectState {
     level: Option<u32>,
     pub(super) track: Option<TrackId>,
-    /// How many items it can hold, and their size in bytes.
+    /// Capacity in items, and the size of an item in bytes.
     pub(super) capacity: Option<(u32, u32)>,
     pub(super) stream: super::streams::StreamState,
     pub(super) bits: super::bits::BitsState,
     pub(super) timer: super::timers::TimerState,
     verbs: Option<Verbs>,
-    /// Items put in before the capture began, or too many to follow. They come out first.
+    /// Items that were put in before the capture began, or that exceed the limit. They come out first.
     unknown_items: u32,
     /// The flows of the items inside, oldest first.
     flows: VecDeque<u64>,
     pub(super) held: Option<Held>,
-    /// Given back while somebody waited: the flow to the next holder.
+    /// Given back while a task waited: the flow to the next holder.
     handed_over: Option<(u64, Option<TaskId>)>,
-    /// What a slice of a task that waits for it is called, by reason.
+    /// Names of the slices of tasks that wait for it, by reason.
     pub(super) wait_names: [Option<Name>; WaitReason::COUNT],
-    /// How many tasks wait for it.
+    /// Number of tasks that wait for it.
     pub(super) waiters: u32,
     touched: bool,
 }
@@ -43,7 +43,7 @@ pub(super) struct Held {
     pub(super) by: Option<TaskId>,
 }
 
-/// What its operations are called.
+/// Names of its operations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verbs {
     pub(super) create: Name,
@@ -79,7 +79,7 @@ impl Timeline {
         let (verb, flow) = match op {
             ObjectOp::Create => (verbs.create, None),
             ObjectOp::Send | ObjectOp::Overwrite => {
-                // An item from nobody knows where is followed without a flow.
+                // An item from an unknown sender is followed without a flow.
                 let flow = track.map(|_| self.writer.flow());
                 self.objects[object.index()].put(flow.unwrap_or(0), op, level);
                 (verbs.send, flow.map(|flow| (flow, Flow::Out)))
@@ -129,7 +129,7 @@ impl Timeline {
     }
 
     fn mutex_taken(&mut self, object: ObjectId, core: CoreId, time_ns: u64, entities: &Entities) {
-        // Still held by somebody: that one's giving is missing.
+        // It still has a holder, so the record of that task's give is missing.
         self.close_held(object, time_ns, self.words.loss);
         let track = self.object_track(object, entities);
         let by = self.cores[core.index()].current;
@@ -154,7 +154,7 @@ impl Timeline {
         self.objects[object.index()].held = Some(Held { by });
     }
 
-    /// What a mutex's slice is called while `task` holds it.
+    /// The name of a mutex's slice while `task` holds it.
     pub(super) fn held_by(&mut self, task: Option<TaskId>) -> Name {
         let state = task.map(|task| &mut self.tasks[task.index()]);
         let Some((state, drawn)) = state.and_then(|state| state.drawn.map(|drawn| (state, drawn))) else {
@@ -187,7 +187,7 @@ impl Timeline {
         }
     }
 
-    /// The track of what runs on a core: an interrupt, or a task.
+    /// The track of the code that runs on a core: an interrupt, or a task.
     pub(super) fn context(&mut self, core: CoreId, from_isr: bool, entities: &Entities) -> Option<TrackId> {
         if let Some(&isr) = self.cores[core.index()].isr_stack.last() {
             return Some(self.isr_track(isr, entities).0);
@@ -208,7 +208,7 @@ impl Timeline {
         self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle).map(|drawn| drawn.thread)
     }
 
-    /// A level told without an operation.
+    /// A level reported without an operation.
     pub(super) fn object_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
         self.touch_object(object);
         if entities.objects[object.index()].kind.is_mutex() {
@@ -243,7 +243,7 @@ impl Timeline {
         }
     }
 
-    /// Forgets an object's state: what is open ends here, marked with `why`.
+    /// Discards an object's state: open slices end here, marked with `why`.
     pub(super) fn forget_object(&mut self, object: ObjectId, time_ns: u64, why: Name) {
         self.close_held(object, time_ns, why);
         self.close_timer(object, time_ns, why);
@@ -277,7 +277,7 @@ impl Timeline {
         }
         let group = self.group(Group::Objects);
         let name = object_name(entity).into();
-        // Kinds that are numbered apart follow each other.
+        // Kinds that are numbered separately are adjacent.
         let first = match entity.kind {
             kind if kind.is_stream() => 1 << 24,
             ObjectKind::EventGroup => 2 << 24,
@@ -310,7 +310,7 @@ impl Timeline {
 }
 
 impl ObjectState {
-    /// An item goes in. `level` is the fill after it.
+    /// An item goes in. `level` is the level after that.
     fn put(&mut self, flow: u64, op: ObjectOp, level: Level) {
         if op == ObjectOp::Overwrite {
             self.forget_items(0);
@@ -324,7 +324,7 @@ impl ObjectState {
         self.flows.push_back(flow);
     }
 
-    /// The oldest item comes out: its flow, if known. `level` is the fill after it.
+    /// The oldest item comes out: its flow, if known. `level` is the level after that.
     fn get(&mut self, level: Level) -> Option<u64> {
         if let Some(after) = level.get() {
             self.expect_items(after.saturating_add(1));
@@ -336,7 +336,7 @@ impl ObjectState {
         self.flows.pop_front()
     }
 
-    /// The capture says how many items are inside: what was not seen going in is older, what was not seen coming out is gone.
+    /// The capture reports the number of items inside. Items not seen going in are older; items not seen coming out are gone.
     fn expect_items(&mut self, items: u32) {
         let followed = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
         if items >= followed {
@@ -347,7 +347,7 @@ impl ObjectState {
         }
     }
 
-    /// Forgets which items are inside.
+    /// Drops the items inside.
     fn forget_items(&mut self, level: u32) {
         self.flows.clear();
         self.stream.forget();

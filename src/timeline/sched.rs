@@ -1,16 +1,16 @@
 //! The scheduling rows of one core: context switches and wakings, in order of time.
 //!
-//! A switch row says in which state the previous task left. For a task that gave no reason this is known only later: made
-//! ready again before it runs means that it waited, running again without that means that it was pre-empted. Rows therefore
-//! queue up behind the first undecided one, up to [`PENDING_ROWS`].
+//! A switch row records the state in which the previous task left. For a task that gave no reason, the state is known only later:
+//! if the task is made ready before it runs again, it waited; if it runs again without that, it was pre-empted. Rows queue up
+//! after the first undecided one, up to [`PENDING_ROWS`].
 
 use super::writer::{Name, Writer};
 use crate::track::{PrevState, SchedRows, SwitchRow, WakingRow};
 
-/// How many rows may wait for a decision. Beyond that the oldest question is answered with what is known.
+/// Limit of rows that wait for a decision. Beyond it, the oldest row is decided from the available evidence.
 pub const PENDING_ROWS: usize = 1 << 14;
 
-/// A context switch, not yet in a block.
+/// A context switch that is not in a block yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Switch {
     pub time_ns: u64,
@@ -21,7 +21,7 @@ pub struct Switch {
     pub next_comm: Name,
 }
 
-/// A waking, not yet in a block.
+/// A waking that is not in a block yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Waking {
     pub time_ns: u64,
@@ -38,7 +38,7 @@ enum Row {
     Waking(Waking),
 }
 
-/// Names a row, as long as it is undecided.
+/// Identifies an undecided row.
 pub type RowNumber = u64;
 
 /// The rows of one core.
@@ -48,14 +48,14 @@ pub struct CoreRows {
     /// The number of the first row in `rows`.
     first: RowNumber,
     started: bool,
-    /// With a time range: the last switch before it, which goes on into it.
+    /// With a time range: the last switch before it, which is still in effect when the range begins.
     before_range: Option<Switch>,
     /// With a time range: its end has been written.
     ended: bool,
 }
 
 impl CoreRows {
-    /// Whether any switch was recorded. A waking before that would have no waker, and the viewer would drop it.
+    /// Whether any switch was recorded. The viewer drops a waking before the first switch, because it has no waker.
     pub fn started(&self) -> bool {
         self.started
     }
@@ -75,7 +75,7 @@ impl CoreRows {
         self.rows.push(Row::Waking(waking));
     }
 
-    /// Answers an undecided row.
+    /// Decides an undecided row.
     pub fn decide(&mut self, row: RowNumber, state: PrevState) {
         let index = row.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
         if let Some(Row::Switch(switch)) = index.and_then(|index| self.rows.get_mut(index)) {
@@ -83,19 +83,19 @@ impl CoreRows {
         }
     }
 
-    /// Whether more rows wait for a decision than should.
+    /// Whether more than [`PENDING_ROWS`] rows wait for a decision.
     #[inline]
     pub fn is_overdue(&self) -> bool {
         self.rows.len() >= PENDING_ROWS
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Moves all rows before the first undecided one into the present block. `core` is this core's number, and `first_cpu` what
-    /// core 0 is called in the trace.
+    /// Moves all rows before the first undecided one into the present block. `core` is the core's number, `first_cpu` the CPU
+    /// number of core 0.
     pub fn flush(&mut self, core: u16, first_cpu: u16, writer: &mut Writer) {
         let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.start_ns(), clip.end_ns()));
         let undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
@@ -146,13 +146,13 @@ impl CoreRows {
     }
 }
 
-/// The viewer swallows the first switch of each CPU: it only learns from it who runs. So the first one is said twice.
+/// The viewer drops the first switch of each CPU and only takes the running thread from it. So the first switch is written twice.
 fn swallowed(switch: Switch) -> Switch {
     Switch { prev_state: Some(PrevState::Ready), ..switch }
 }
 
 /// Rows on their way into a block. A reader takes the switches of a bundle first, then its wakings, and sorts stably by time. So
-/// a new bundle begins wherever a switch follows a waking of the same time.
+/// a new bundle begins wherever a switch follows a waking with the same time.
 struct Bundles {
     open: SchedRows,
 }

@@ -1,5 +1,5 @@
-//! States that began before the capture did: where tasks stand, who holds a mutex, how much an object can hold. What events have
-//! told already stands.
+//! States that began before the capture did: the state of tasks, the holder of a mutex, the capacity of an object. States that
+//! are known from events are not overridden.
 
 use super::Timeline;
 use super::tasks::Status;
@@ -7,7 +7,7 @@ use super::writer::{Label, Note, NoteValue};
 use crate::model::{CoreId, Entities, ObjectId, Standing, TaskId};
 
 impl Timeline {
-    /// Where a task stands that does not run.
+    /// The state of a task that does not run.
     pub(super) fn task_standing(&mut self, task: TaskId, standing: Standing, core: CoreId, time_ns: u64, entities: &Entities) {
         if self.tasks[task.index()].status != Status::Unknown {
             return;
@@ -22,7 +22,7 @@ impl Timeline {
         }
     }
 
-    /// Who holds a mutex.
+    /// The holder of a mutex.
     pub(super) fn holder_told(&mut self, object: ObjectId, task: Option<TaskId>, time_ns: u64, entities: &Entities) {
         self.touch_object(object);
         match (self.objects[object.index()].held.map(|held| held.by), task) {
@@ -39,7 +39,7 @@ impl Timeline {
         }
     }
 
-    /// A recursive mutex was taken again by its holder, or given back but not for the last time.
+    /// A recursive mutex was taken again by its holder, or given back without being released.
     pub(super) fn mutex_depth(&mut self, object: ObjectId, depth: u32, core: CoreId, time_ns: u64, entities: &Entities) {
         if self.settings.operations
             && let Some(track) = self.context(core, false, entities)
@@ -51,7 +51,7 @@ impl Timeline {
         }
     }
 
-    /// How many items an object can hold, and their size in bytes.
+    /// The capacity of an object in items, and the size of an item in bytes.
     pub(super) fn capacity_told(&mut self, object: ObjectId, items: u32, item_bytes: u32) {
         self.objects[object.index()].capacity = Some((items, item_bytes));
     }

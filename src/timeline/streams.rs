@@ -1,4 +1,4 @@
-//! Stream and message buffers: their fill in bytes, and the flow of the bytes from the one who sent them to the one who received them.
+//! Stream and message buffers: their level in bytes, and the flow of the bytes from the sender to the receiver.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::writer::{Label, Note, NoteValue};
 use crate::model::{CoreId, Entities, ObjectId, StreamOp};
 use crate::track::Flow;
 
-/// How many sends of one stream are followed.
+/// Limit of sends of one stream that are followed.
 const FOLLOWED_SENDS: usize = 1024;
 
 /// Bytes put in or taken out.
@@ -16,11 +16,11 @@ pub struct Moved {
     pub object: ObjectId,
     pub op: StreamOp,
     pub bytes: u32,
-    /// The fill after it, in bytes.
+    /// The level after it, in bytes.
     pub level: u32,
 }
 
-/// What is inside a stream: the sends that were not received in full, oldest first, each with its flow and what is left of it.
+/// The content of a stream: the sends that were not received in full, oldest first, each with its flow and its remaining bytes.
 #[derive(Default)]
 pub struct StreamState {
     sends: VecDeque<(u64, u32)>,
@@ -29,7 +29,7 @@ pub struct StreamState {
 }
 
 impl StreamState {
-    /// Forgets what is inside.
+    /// Drops the content.
     pub fn forget(&mut self) {
         self.sends.clear();
         self.unknown_bytes = 0;

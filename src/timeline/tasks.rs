@@ -1,7 +1,7 @@
-//! Tasks: who runs, who is ready, who waits and for what, and who woke whom.
+//! Tasks: running, ready and waiting states, the reason of each wait, and the waker of each task.
 //!
-//! One state machine, in one place. A task that leaves its core without having said why is *undecided*: if it is made ready
-//! again before it runs, it waited ("unknown"); if it just runs again, it had been pre-empted.
+//! One state machine, in one place. A task that leaves its core without a stated reason is *undecided*: if it is made ready
+//! before it runs again, it waited (reason unknown); if it runs again without that, it was pre-empted.
 
 use super::Timeline;
 use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
@@ -9,30 +9,30 @@ use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{CoreId, Entities, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
 use crate::track::{PrevState, TrackId};
 
-/// How many tasks may be undecided at once. Beyond that the oldest question is answered with what is known.
+/// Limit of undecided tasks. Beyond it, the oldest one is decided from the available evidence.
 const UNDECIDED_TASKS: usize = 256;
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Status {
-    /// Nothing known.
+    /// Unknown.
     #[default]
     Unknown,
     /// On a core.
     Running(CoreId),
     /// Ready to run.
     Ready,
-    /// Off its core for no stated reason.
+    /// Off its core without a stated reason.
     Undecided,
-    /// Waits; a slice says for what.
+    /// Waits; a slice names the reason.
     Waiting,
-    /// Suspended; a slice says so.
+    /// Suspended, with a slice.
     Suspended,
-    /// Gone.
+    /// Deleted.
     Deleted,
 }
 
-/// Why a running task is about to leave its core.
+/// The reason why a running task is about to leave its core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     Wait(Wait),
@@ -45,35 +45,35 @@ enum Leaving {
 pub struct TaskState {
     pub(super) status: Status,
     leaving: Option<Leaving>,
-    /// What it waits for, while it waits on an object.
+    /// The reason it waits for, while it waits on an object.
     pub(super) waits_on: Option<Wait>,
-    /// When it left its core.
+    /// The time at which it left its core.
     pub(super) left_ns: u64,
     /// The object it waited for last, and since when.
     pub(super) last_wait: Option<(ObjectId, u64)>,
-    /// The switch row that waits for the answer.
+    /// The undecided switch row.
     row: Option<(CoreId, RowNumber)>,
     /// While undecided: a task of lower priority ran meanwhile, so this one cannot have been ready.
     outrun: bool,
-    /// Listed among those that a gap visits.
+    /// In the list of tasks that a gap visits.
     touched: bool,
     priority: Option<u32>,
     last_core: Option<CoreId>,
     pub(super) drawn: Option<Drawn>,
-    /// What a mutex's slice is called while it holds one.
+    /// The name of a mutex's slice while this task holds it.
     pub(super) held_by: Option<Name>,
     pub(super) priority_track: Option<TrackId>,
     /// The lanes of the open spans on its thread track, outermost first.
     pub(super) spans: Vec<super::lanes::OpenSpan>,
     pub(super) stack_track: Option<TrackId>,
     pub(super) notified: super::notify::NotifyState,
-    /// What it is about to wait for: bits of an event group, or which of its notifications.
+    /// The target of its next wait: bits of an event group, or one of its notifications.
     pub(super) awaited: Option<u32>,
-    /// The highest priority it was given (not inherited), for the order of the processes.
+    /// The highest priority that was set (not inherited), for the order of the processes.
     pub(super) top_priority: Option<u32>,
 }
 
-/// A task's place in the trace.
+/// A task's tracks and ids in the trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
     pub pid: i32,
@@ -85,14 +85,14 @@ pub struct Drawn {
 }
 
 impl TaskState {
-    /// Whether a slice on its thread track says that it waits or is suspended.
+    /// Whether its thread track has an open slice for a wait or suspension.
     pub(super) fn is_parked(&self) -> bool {
         matches!(self.status, Status::Waiting | Status::Suspended)
     }
 }
 
 impl Timeline {
-    /// The task has a state: a gap must find it.
+    /// The task has a state now, so a gap must visit it.
     pub(super) fn touch(&mut self, task: TaskId) {
         let state = &mut self.tasks[task.index()];
         if !state.touched {
@@ -102,19 +102,19 @@ impl Timeline {
     }
 
     fn viewer_priority(&self, task: TaskId) -> i32 {
-        // Below 100 the viewer hatches every slice as real-time.
+        // The viewer hatches slices with a priority below 100 as real-time.
         100 + i32::try_from(self.tasks[task.index()].priority.unwrap_or(0).min(1 << 20)).unwrap_or(0)
     }
 
     pub(super) fn switched_in(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
         let previous = self.cores[core.index()].current;
         if previous == Some(task) {
-            // Some ports report a switch to the task that runs anyway: it did not wait.
+            // Some ports report a switch to the task that already runs: it did not wait.
             self.tasks[task.index()].leaving = None;
             return;
         }
         if let Status::Running(other) = self.tasks[task.index()].status {
-            // It moved from another core whose own switch is missing.
+            // It moved from another core, and that core's own switch is missing.
             self.leave_unknown(other, time_ns);
         }
         self.touch(task);
@@ -135,7 +135,7 @@ impl Timeline {
         self.decide_overdue(core);
     }
 
-    /// The present task of a core leaves it. Gives the state in which it does, and the task if that is not known yet.
+    /// The present task of a core leaves it. Returns the state in which it leaves, and the task if that state is undecided.
     fn leave(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) -> (Option<PrevState>, Option<TaskId>) {
         let state = &mut self.tasks[task.index()];
         state.left_ns = time_ns;
@@ -198,7 +198,7 @@ impl Timeline {
         }
     }
 
-    /// Answers why an undecided task left its core. No effect on any other.
+    /// Decides why an undecided task left its core. No effect on other tasks.
     fn decide(&mut self, task: TaskId, state: PrevState) {
         if let Some((core, row)) = self.tasks[task.index()].row.take() {
             self.core(core).rows.decide(row, state);
@@ -208,7 +208,7 @@ impl Timeline {
         }
     }
 
-    /// If too many rows wait for an answer, the oldest questions are answered with what is known.
+    /// If too many rows wait for a decision, the oldest are decided from the available evidence.
     #[inline]
     fn decide_overdue(&mut self, core: CoreId) {
         if self.cores[core.index()].rows.is_overdue() {
@@ -228,7 +228,7 @@ impl Timeline {
         }
     }
 
-    /// Decides for an undecided task without having seen how it went on.
+    /// Decides an undecided task whose continuation was not seen.
     fn give_up(&mut self, task: TaskId) {
         if self.tasks[task.index()].outrun {
             let left_ns = self.tasks[task.index()].left_ns;
@@ -294,7 +294,7 @@ impl Timeline {
         }
     }
 
-    /// Ends the slice of a waiting or suspended task, if there is one.
+    /// Ends the slice of a waiting or suspended task, if it has one.
     pub(super) fn stop_waiting(&mut self, task: TaskId, time_ns: u64) -> bool {
         let state = &mut self.tasks[task.index()];
         if let Some(object) = state.waits_on.take().and_then(|wait| wait.object) {
@@ -352,13 +352,13 @@ impl Timeline {
         name
     }
 
-    /// The running task says what it is about to wait for.
+    /// The running task reports the reason of its next wait.
     pub(super) fn waiting(&mut self, wait: Wait, core: CoreId, time_ns: u64) {
         self.isrs_must_have_ended(core, time_ns);
         match self.cores[core.index()].current {
             Some(task) => {
                 let leaving = &mut self.tasks[task.index()].leaving;
-                // A stream's wait is carried out by a notification: the first reason stands.
+                // A stream's wait is carried out by a notification: the first reason is kept.
                 if let (Some(Leaving::Wait(first)), WaitReason::Notification) = (&leaving, wait.reason)
                     && first.object.is_some()
                 {
@@ -370,18 +370,18 @@ impl Timeline {
         }
     }
 
-    /// A task was made ready, or resumed, by what runs on `core`.
+    /// A task was made ready, or resumed, by the code that runs on `core`.
     pub(super) fn ready(&mut self, task: TaskId, core: CoreId, from_isr: bool, time_ns: u64, entities: &Entities) {
         let status = self.tasks[task.index()].status;
         match status {
             Status::Running(_) => {
-                // Made ready before it had left its core: it leaves as ready, if it leaves at all.
+                // Made ready before it left its core: if it leaves at all, it leaves as ready.
                 if !matches!(self.tasks[task.index()].leaving, Some(Leaving::Deleted)) {
                     self.tasks[task.index()].leaving = None;
                 }
                 return;
             }
-            // Resuming is reported twice: as such, and as becoming ready.
+            // A resume is recorded twice: as such, and as becoming ready.
             Status::Ready => return,
             _ => {}
         }
@@ -404,8 +404,8 @@ impl Timeline {
         }
     }
 
-    /// A task was put on the list of its new priority: it was ready, or runs. But a task that waits cannot be on any such list, so
-    /// for that one it is the end of its wait.
+    /// A task was put on the ready list of its new priority: it was ready, or runs. A waiting task cannot be on such a list, so
+    /// for a waiting task this is the end of its wait.
     pub(super) fn relisted(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
         if self.tasks[task.index()].is_parked() {
             self.ready(task, core, false, time_ns, entities);
@@ -464,7 +464,7 @@ impl Timeline {
             PriorityChange::Set | PriorityChange::Base => {
                 state.top_priority = Some(state.top_priority.map_or(priority, |top| top.max(priority)));
             }
-            // It may be inherited; better than nothing.
+            // It may be inherited, but no better value is known.
             PriorityChange::Told => _ = state.top_priority.get_or_insert(priority),
             PriorityChange::Inherit | PriorityChange::Disinherit => {}
         }
@@ -488,7 +488,7 @@ impl Timeline {
         self.writer.instant(drawn.thread, time_ns, Label::Name(what), &[note], None);
     }
 
-    /// The core's task leaves it for the unknown: nothing tells who runs from here on.
+    /// The core's task leaves it, and the next task is unknown.
     pub(super) fn leave_unknown(&mut self, core: CoreId, time_ns: u64) {
         let Some(task) = self.core(core).current.take() else { return };
         self.tasks[task.index()].status = Status::Unknown;
@@ -499,7 +499,7 @@ impl Timeline {
         self.core(core).rows.switch(Switch { time_ns, prev_state: state, next_tid, next_prio: 100, next_comm });
     }
 
-    /// Forgets a task's state: its slices end here, marked with `why`.
+    /// Discards a task's state: its slices end here, marked with `why`.
     pub(super) fn forget(&mut self, task: TaskId, time_ns: u64, why: Name) {
         if self.tasks[task.index()].status == Status::Undecided {
             self.give_up(task);

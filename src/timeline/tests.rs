@@ -40,11 +40,11 @@ fn a_core_whose_recording_ends_early_runs_nothing_known_after_that() {
         &entities,
     );
     let of_core_1: Vec<(u64, i32)> = rows[1].iter().map(|row| (row.time_ns, row.next_tid)).collect();
-    // The first switch is said twice; the last one is to the thread that stands for "nobody knows".
+    // The first switch is written twice. The last one is to the thread that stands in for an unknown task.
     assert_eq!(of_core_1[..2], [(12, 8), (12, 8)]);
     assert_eq!(of_core_1.len(), 3);
     assert_eq!(of_core_1[2].0, 20);
     assert!(![0, 7, 8].contains(&of_core_1[2].1));
-    // The other core goes on to the end.
+    // The other core continues to the end.
     assert_eq!(rows[0].last().map(|row| (row.time_ns, row.next_tid, row.prev_state)), Some((90, 0, PrevState::Ready)));
 }

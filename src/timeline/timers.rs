@@ -1,5 +1,5 @@
-//! Software timers: a track each, with a slice while it is armed and an instant when it expires. A command flows from the one who
-//! queued it to where the timer task carries it out.
+//! Software timers: a track each, with a slice while the timer is armed and an instant when it expires. A flow leads from the
+//! sender of a command to its execution by the timer task.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use super::writer::{Label, Name, Note, NoteValue};
 use crate::model::{CoreId, Entities, ObjectId, TimerCommand, TimerOp};
 use crate::track::Flow;
 
-/// How many commands of one timer are followed on their way.
+/// Limit of commands of one timer that are followed.
 const FOLLOWED_COMMANDS: usize = 64;
 
 /// A timer.
 #[derive(Default)]
 pub struct TimerState {
-    /// Whether it starts anew when it expires, if that was told.
+    /// Whether it restarts when it expires, if known.
     auto_reload: Option<bool>,
     is_armed: bool,
-    /// Commands on their way, oldest first, with their flows.
+    /// Commands that are not carried out yet, oldest first, with their flows.
     queued: VecDeque<(TimerCommand, u64)>,
 }
 
@@ -83,7 +83,7 @@ impl Timeline {
         let track = self.object_track(object, entities);
         let state = &mut self.objects[object.index()].timer;
         let position = state.queued.iter().position(|&(queued, _)| queued == command);
-        // Commands are carried out in order: those before it are lost to sight.
+        // Commands are carried out in order, so the execution of earlier ones was not recorded.
         let flow = position.and_then(|position| state.queued.drain(..=position).next_back()).map(|(_, flow)| flow);
         let flow = flow.filter(|_| self.settings.operations);
         match command {

@@ -1,4 +1,4 @@
-//! What events of lanes bring with them: labels and args of the model, as the writer takes them.
+//! Labels and args of the model, converted for the writer.
 
 use super::Timeline;
 use super::writer::{Label, Name};
@@ -23,10 +23,10 @@ impl<'a> What<'a> {
     }
 }
 
-/// A name of the model.
+/// A name of the model in the writer.
 #[derive(Clone, Copy, Default)]
 pub struct KnownName {
-    /// As the writer knows it.
+    /// Its id in the writer.
     name: Option<Name>,
     /// The number of the block that used it last, plus one.
     block: u64,
@@ -34,11 +34,11 @@ pub struct KnownName {
     local: u32,
 }
 
-/// Flows that formats number are told from the timeline's own by this bit.
+/// This bit separates flow numbers of formats from the timeline's own.
 const FORMATS_FLOW: u64 = ArgValue::FLOW_LIMIT;
 
 impl Timeline {
-    /// A name of the model, as the writer knows it.
+    /// A name of the model, as a name of the writer.
     #[inline]
     pub(super) fn name_of(&mut self, name: NameId, entities: &Entities) -> Name {
         match self.names.get(name.index()) {
@@ -76,7 +76,7 @@ impl Timeline {
         local
     }
 
-    /// A label of the model, as the writer takes it; `None` for none.
+    /// A label of the model, as a label of the writer; `None` without one.
     #[inline]
     pub(super) fn label_of<'a>(&mut self, what: What<'a>, entities: &Entities) -> Option<Label<'a>> {
         match what.label.as_name() {
@@ -86,7 +86,7 @@ impl Timeline {
         }
     }
 
-    /// Gives the args of an event to the writer, as notes of the next event, and returns its flow, if it has one.
+    /// Adds the args of an event as annotations of the next event, and returns its flow, if it has one.
     pub(super) fn write_args(&mut self, what: What<'_>, entities: &Entities) -> Option<(u64, Flow)> {
         let mut flow = None;
         for arg in what.batch.args_of(what.args) {

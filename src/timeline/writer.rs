@@ -9,12 +9,12 @@ use super::numbers::Numbers;
 use crate::model::{Source, SourceId, TextRef};
 use crate::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
 
-/// A block is sealed once it has this many operations. Part of the output's definition: another number gives other bytes. Blocks are
-/// written and read by one stage after the other, so a few of them have to find place in a processor's cache; the smaller they are,
-/// the more often they state their names.
+/// A block is sealed once it has this number of operations. It is part of the output's definition: another number gives other
+/// bytes. Blocks are written and read by one stage after the other, so a few of them must fit into a processor's cache. The
+/// smaller they are, the more often their names are repeated.
 pub const BLOCK_OPS: usize = 1 << 14;
 
-/// Or once its texts have this many bytes.
+/// Limit of the bytes of its texts.
 const BLOCK_TEXT_BYTES: usize = 1 << 20;
 
 /// A name known for the whole conversion.
@@ -29,7 +29,7 @@ struct NameEntry {
     local: u32,
 }
 
-/// Whatever may name a slice: a name known before, or a text of the capture.
+/// The name of a slice: a name known before, or a text of the capture.
 #[derive(Clone, Copy, Debug)]
 pub enum Label<'a> {
     /// A name.
@@ -40,7 +40,7 @@ pub enum Label<'a> {
     Text(&'a str),
 }
 
-/// An annotation, before it is put into a block.
+/// An annotation, before it is added to a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
     pub name: Name,
@@ -87,13 +87,13 @@ impl Writer {
         }
     }
 
-    /// Begins with the numbers that are free. Before anything is written.
+    /// Begins with the numbers that are free. To be called before anything is written.
     pub fn go_on_from(&mut self, numbers: &Numbers) {
         (self.next_track, self.next_flow) = (numbers.next_track, numbers.next_flow);
         self.block.number = numbers.next_block;
     }
 
-    /// Says which numbers are free now. After everything is sealed.
+    /// Returns the numbers that are free. To be called after everything is sealed.
     pub fn leave_to(&self, numbers: &mut Numbers) {
         (numbers.next_track, numbers.next_flow) = (self.next_track, self.next_flow);
         numbers.next_block = self.block.number;
@@ -178,8 +178,8 @@ impl Writer {
         flow
     }
 
-    /// Adds an operation. It is taken apart and put together in its place: an operation that is built elsewhere in small pieces
-    /// and then copied in large ones makes the processor wait.
+    /// Adds an operation. It is passed in pieces and built in place. An operation that is built elsewhere with small stores and
+    /// then copied with large loads stalls the processor.
     #[inline(always)]
     fn push(&mut self, op: Op) {
         let Op { time_ns, value, track, name, args_start, args_len, kind, flow } = op;
@@ -189,7 +189,7 @@ impl Writer {
         self.block.ops.push(Op { time_ns, value, track, name, args_start, args_len, kind, flow });
     }
 
-    /// Apart, so that what remains of [`Writer::push`] is small enough to stand in its callers.
+    /// A separate function, so that [`Writer::push`] is small enough to be inlined.
     #[cold]
     #[inline(never)]
     fn push_clipped(
@@ -213,7 +213,7 @@ impl Writer {
         }
     }
 
-    /// The present reached the start of the time range: what is open goes on from there.
+    /// The time range begins here: open slices continue from there.
     fn enter_clip(&mut self) {
         let Some(mut clip) = self.clip.take() else { return };
         let from_ns = clip.start_ns();
@@ -236,7 +236,7 @@ impl Writer {
         }
     }
 
-    /// Puts a text of the capture into the present block.
+    /// Adds a text of the capture to the present block.
     pub fn add_text(&mut self, text: &str) -> u32 {
         let text: TextRef = self.block.texts.add(text);
         self.block.text_refs.push(text);
@@ -262,13 +262,13 @@ impl Writer {
         self.notes_since(start)
     }
 
-    /// Where the notes of the next event start, which may be given one by one.
+    /// The index of the next event's first annotation. Annotations can be added one by one.
     #[inline]
     pub fn notes_start(&self) -> u32 {
         self.block.args.len() as u32
     }
 
-    /// Adds a note of the next event.
+    /// Adds an annotation of the next event.
     #[inline]
     pub fn note(&mut self, note: Note) {
         let name = self.local(note.name);
@@ -282,19 +282,19 @@ impl Writer {
         self.block.args.push(Arg::new(name, value));
     }
 
-    /// Adds a note of the next event, with names and texts of the present block.
+    /// Adds an annotation of the next event, with names and texts of the present block.
     #[inline]
     pub fn arg(&mut self, arg: Arg) {
         self.block.args.push(arg);
     }
 
-    /// The notes given since; those beyond what an event can have are left out.
+    /// The annotations added since `start`; those beyond the limit of an event are left out.
     fn notes_since(&mut self, start: u32) -> (u32, u8) {
         self.block.args.truncate(start as usize + usize::from(u8::MAX));
         (start, (self.block.args.len() as u32 - start) as u8)
     }
 
-    /// A slice begins or ends, or an instant, whose notes were given since `start`. Ends have no label.
+    /// A slice begins or ends, or an instant, with the annotations added since `start`. Ends have no label.
     pub fn event_since(
         &mut self,
         start: u32,
@@ -324,7 +324,7 @@ impl Writer {
         self.push(plain(OpKind::End, track, time_ns, NameRef::NONE, 0));
     }
 
-    /// The innermost slice of a track ends, and something is to be said of that.
+    /// The innermost slice of a track ends, with annotations.
     pub fn end_with(&mut self, track: TrackId, time_ns: u64, notes: &[Note], flow_out: Option<u64>) {
         self.annotated(OpKind::End, track, time_ns, NameRef::NONE, notes, flow_out, Flow::Out);
     }
@@ -335,8 +335,8 @@ impl Writer {
         self.block.number
     }
 
-    /// A slice of a call begins. Calls know the time range themselves. `name` and `source` (one more than the index, 0 for none) are
-    /// indexes of the present block.
+    /// A slice of a call begins. The caller has already applied the time range. `name` and `source` (one more than the index, 0
+    /// without a source) are indexes of the present block.
     #[inline]
     pub fn begin_call(&mut self, track: TrackId, time_ns: u64, (name, source): (u32, u32), notes: &[Note]) {
         let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
@@ -415,7 +415,7 @@ impl Writer {
     pub fn seal(&mut self) {
         let mut next = self.spare.pop().unwrap_or_default();
         next.reset(self.block.number + 1);
-        // The last event before the seal may bring a few more.
+        // The last event before the seal may add a few more.
         next.ops.reserve(BLOCK_OPS + BLOCK_OPS / 64);
         self.sealed.push(std::mem::replace(&mut self.block, next));
     }
@@ -432,10 +432,10 @@ impl Writer {
         }
     }
 
-    /// Ends the clip: what is still open at the end of the time range is closed there.
+    /// Ends the clip: slices that are still open at the end of the time range are closed there.
     pub fn finish_clip(&mut self) {
         if self.clip.as_ref().is_some_and(Clip::is_before) {
-            // The range begins after the last operation: show at least what holds there.
+            // The range begins after the last operation: show at least the state there.
             self.enter_clip();
         }
         let Some(mut clip) = self.clip.take() else { return };

@@ -1,8 +1,8 @@
-//! Track operations: what the timeline says, and all that the packet writer has to understand.
+//! Track operations: the output of the timeline, and the whole input of the packet writer.
 //!
-//! Operations are gathered in [`Block`]s. A block is self-contained: every name that its operations use stands in its own
-//! tables, so blocks can be encoded on any thread and in any order, and are written in the order of their numbers. Where a
-//! block ends is decided by the number of its operations alone, never by windows or threads.
+//! Operations are gathered in [`Block`]s. A block is self-contained: every name that its operations use is in its own tables. So
+//! blocks can be encoded on any thread and in any order; they are written in the order of their numbers. The end of a block
+//! depends only on the number of its operations, never on windows or threads.
 
 use std::sync::Arc;
 
@@ -15,25 +15,26 @@ pub struct TrackId(pub u32);
 /// One operation on a track.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
-    /// When, in nanoseconds. Operations come in order of time but for the few that are known late.
+    /// Time in nanoseconds. Operations come in order of time, except the few that are known late.
     pub time_ns: u64,
-    /// The counter's value for [`OpKind::Counter`] and [`OpKind::FloatCounter`], else the flow (see [`Op::flow`]), 0 for none.
+    /// The counter's value for [`OpKind::Counter`] and [`OpKind::FloatCounter`], else the flow (see [`Op::flow`]), 0 without a
+    /// flow.
     pub value: i64,
-    /// On which track.
+    /// Its track.
     pub track: TrackId,
     /// The slice's or instant's name.
     pub name: NameRef,
-    /// Where its annotations start in [`Block::args`].
+    /// The index of its first annotation in [`Block::args`].
     pub args_start: u32,
-    /// How many annotations it has.
+    /// The number of its annotations.
     pub args_len: u8,
-    /// What to do.
+    /// The kind of operation.
     pub kind: OpKind,
-    /// What `value` is, if it is a flow.
+    /// The meaning of `value` in slices and instants.
     pub flow: Flow,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
     /// A slice begins. Has a name.
@@ -63,14 +64,14 @@ pub enum Flow {
     Source,
 }
 
-/// A name: none, one of [`Block::names`], or one of [`Block::text_refs`]. Packed, for the sake of [`Op`]'s size.
+/// A name: absent, one of [`Block::names`], or one of [`Block::text_refs`]. Packed to keep [`Op`] small.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NameRef(u32);
 
-/// What a [`NameRef`] refers to.
+/// The target of a [`NameRef`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
-    /// Nothing.
+    /// No name.
     None,
     /// An index into [`Block::names`].
     Interned(u32),
@@ -81,9 +82,9 @@ pub enum NameKind {
 impl NameRef {
     /// No name.
     pub const NONE: NameRef = NameRef(0);
-    /// Tells texts from names.
+    /// This bit marks texts.
     const TEXT: u32 = 1 << 31;
-    /// Indexes from here on are those of nothing: no block has so many names.
+    /// Indexes from here on are invalid: no block has that many names.
     const END: u32 = Self::TEXT - 1;
 
     /// One of [`Block::names`].
@@ -107,14 +108,14 @@ impl NameRef {
         self.0 >= Self::TEXT
     }
 
-    /// The index of a text, or one more than that of a name; 0 for none. So it takes no branch to find its place in a table.
+    /// The index of a text, or one more than that of a name; 0 for no name. So finding its place in a table takes no branch.
     #[must_use]
     #[inline]
     pub const fn number(self) -> u32 {
         self.0 & !Self::TEXT
     }
 
-    /// What it refers to.
+    /// The kind of name.
     #[must_use]
     pub const fn kind(self) -> NameKind {
         match (self.is_text(), self.number()) {
@@ -131,8 +132,8 @@ impl std::fmt::Debug for NameRef {
     }
 }
 
-/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. A [`ArgValue::Category`] or [`ArgValue::Log`]
-/// is none, and its name does not matter.
+/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. [`ArgValue::Category`] and
+/// [`ArgValue::Log`] are not annotations, and their name is ignored.
 pub type Arg = Tagged<u32>;
 
 impl Arg {
@@ -153,7 +154,7 @@ impl Arg {
         Arg::of_bits(name, tag, bits)
     }
 
-    /// What makes an event a log message; see [`ArgValue::Log`].
+    /// Makes an event a log message; see [`ArgValue::Log`].
     #[inline]
     #[must_use]
     pub fn log(body: u32, source: u32, priority: u8) -> Arg {
@@ -203,21 +204,21 @@ pub enum ArgValue {
     Log {
         /// One of [`Block::text_refs`].
         body: u32,
-        /// Its place in the source code, one more than an index into [`Block::sources`]; 0 for none.
+        /// Its place in the source code, one more than an index into [`Block::sources`]; 0 without a place.
         source: u32,
-        /// From 2 (verbose) to 7 (fatal), 0 for none.
+        /// From 2 (verbose) to 7 (fatal), 0 if not known.
         priority: u8,
     },
 }
 
-/// A track, as the viewer is told of it.
+/// A track's description for the viewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Track {
     /// Its uuid.
     pub id: TrackId,
     /// The track it hangs under.
     pub parent: Option<TrackId>,
-    /// What it is.
+    /// Its kind.
     pub kind: TrackKind,
     /// The name to show.
     pub name: Arc<str>,
@@ -227,7 +228,7 @@ pub struct Track {
     pub rank: i32,
 }
 
-/// What a track is.
+/// The kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrackKind {
     /// A process: the group that a task, or the firmware as a whole, is drawn as.
@@ -256,7 +257,7 @@ pub enum TrackKind {
 /// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// None known.
+    /// Not known.
     None,
     /// A number of things.
     Count,
@@ -296,7 +297,7 @@ pub enum PrevState {
     Deleted,
 }
 
-/// A thread made ready by what runs on a core.
+/// A thread made ready by the code that runs on a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakingRow {
     /// When, in nanoseconds.
@@ -305,7 +306,7 @@ pub struct WakingRow {
     pub tid: i32,
     /// Its priority in the viewer's terms.
     pub prio: i32,
-    /// The core it will probably run on: where it ran last, else the waker's.
+    /// The core it will probably run on: its last core, otherwise the waker's.
     pub target_core: u16,
     /// Whether an interrupt handler did it.
     pub from_isr: bool,
@@ -333,7 +334,7 @@ pub struct Block {
     pub ops: Vec<Op>,
     /// Annotations of the operations.
     pub args: Vec<Arg>,
-    /// The names used in this block, in order of first use. All different.
+    /// The places in the source code used in this block. All different.
     pub names: Names,
     /// Tracks that come into being in this block.
     pub tracks: Vec<Track>,
@@ -347,7 +348,8 @@ pub struct Block {
     pub texts: TextArena,
 }
 
-/// What a block has of one kind, and its texts. They are copies: to share them costs more, for each has few uses in a block.
+/// A block's items of one kind, and their texts. The texts are copies: sharing them costs more, because each is used only a few
+/// times in a block.
 #[derive(Clone, Debug)]
 pub struct Copied<T> {
     texts: TextArena,
@@ -466,13 +468,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_what_it_was_made_of() {
+    fn a_reference_is_unpacked_as_it_was_packed() {
         assert_eq!(NameRef::NONE.kind(), NameKind::None);
         for index in [0, 1, 300, NameRef::END - 1] {
             assert_eq!(NameRef::interned(index).kind(), NameKind::Interned(index));
             assert_eq!(NameRef::text(index).kind(), NameKind::Text(index));
         }
-        // What cannot be packed refers to something that no block has, and never to something else.
+        // An index that cannot be packed refers to an item that no block has, never to another item.
         for index in [NameRef::END, NameRef::END + 1, u32::MAX] {
             assert!(matches!(NameRef::interned(index).kind(), NameKind::Interned(found) if found >= NameRef::END - 1));
             assert!(matches!(NameRef::text(index).kind(), NameKind::Text(found) if found >= NameRef::END - 1));

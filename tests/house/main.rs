@@ -1,4 +1,4 @@
-//! The rules of the house, as a test: which part of the program may name which, who may print, and how files begin.
+//! The rules of the house, as a test: the imports that each part may have, the parts that may print, and the begin of files.
 //!
 //! ARCHITECTURE.md says why each rule is there. All of them are checked on the source text ([`source`] splits it into code and
 //! comments), so that a broken rule is named with its file and line. Each rule is also shown to fail on a file that breaks it.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use source::Source;
 
-/// Which parts of the library each part may name, beside itself. `lib.rs` and `main.rs` may name all.
+/// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
 const LAYERS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("symbols", &[]),
@@ -72,13 +72,13 @@ const OUTSIDE: [(&str, &[&str]); 6] = [
     ("time", &["cli"]),
 ];
 
-/// Macros that print or that stand for code not yet written.
+/// Macros that print or that mark code not yet written.
 const PRINTING: [&str; 4] = ["print", "println", "eprint", "eprintln"];
 const UNFINISHED: [&str; 3] = ["dbg", "todo", "unimplemented"];
 
 /// A file longer than this says in its first lines why.
 const MAX_LINES: usize = 1000;
-/// What a longer file may be.
+/// The accepted reasons for a longer file.
 const GOOD_REASONS: [&str; 2] = ["table", "state machine"];
 
 #[test]
@@ -138,13 +138,13 @@ fn rust_files() -> Vec<String> {
     files
 }
 
-/// All that is wrong with a file.
+/// All broken rules of a file.
 fn check(file: &str, text: &str, formats: &[String]) -> Vec<String> {
     let source = Source::parse(file, text);
     let mut complaints = Vec::new();
-    let mut complain = |line: usize, what: String| complaints.push(format!("{file}:{line}: {what}"));
+    let mut complain = |line: usize, rule: String| complaints.push(format!("{file}:{line}: {rule}"));
     if !text.starts_with("//!") {
-        complain(1, "does not begin with a `//!` that says what the file is for".into());
+        complain(1, "does not begin with a `//!` that says the purpose of the file".into());
     }
     let lines = text.lines().count();
     let opening: Vec<&str> = text.lines().take_while(|line| line.starts_with("//!")).collect();
@@ -157,7 +157,7 @@ fn check(file: &str, text: &str, formats: &[String]) -> Vec<String> {
     }
     for (line, name) in source.macros() {
         if UNFINISHED.contains(&name.as_str()) {
-            complain(line, format!("`{name}!` stands for code that is missing"));
+            complain(line, format!("`{name}!` marks code that is missing"));
         }
     }
     if let Some(part) = source.part() {
@@ -231,7 +231,7 @@ fn speaks_of(word: &str, format: &str) -> bool {
     lower.match_indices(format).any(|(at, _)| ends_there(at + format.len()))
 }
 
-/// What is wrong with a file of two formats, `one` and `other`, whose first line is as it should be.
+/// The broken rules of a file of two formats, `one` and `other`, whose first line is as it should be.
 fn wrong_with(file: &str, code: &str) -> String {
     let text = format!("//! A file.\n{code}\n");
     check(file, &text, &["one".to_owned(), "other".to_owned()]).join("\n")
@@ -318,7 +318,7 @@ fn unsafe_code_has_its_proof_and_nothing_is_unfinished() {
     let proven = "fn f() {\n    // SAFETY: proven,\n    // in two lines.\n    let a = unsafe { g() };\n}";
     assert_eq!(wrong_with("src/input/a.rs", proven), "");
     assert_eq!(wrong_with("src/lib.rs", "#![forbid(unsafe_op_in_unsafe_fn)] // unsafe"), "");
-    assert!(wrong_with("src/input/a.rs", "fn f() { todo!() }").contains("`todo!` stands for code that is missing"));
+    assert!(wrong_with("src/input/a.rs", "fn f() { todo!() }").contains("`todo!` marks code that is missing"));
     assert!(wrong_with("xtask/src/main.rs", "fn f() { dbg!(1); }").contains("xtask/src/main.rs:2: `dbg!`"));
 }
 

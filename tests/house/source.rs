@@ -1,7 +1,7 @@
 //! Rust source text → code without comments → the paths, macros and texts in it.
 //!
-//! Not a parser: tokens are enough to see what is named. Paths are made absolute (`super::…` from the place of the file and of
-//! the inline modules around it, `{…}` multiplied out), so that a forbidden name is found however it is written.
+//! Not a parser: tokens are enough to see the names. Paths are made absolute (`super::…` from the place of the file and of the
+//! inline modules around it, `{…}` multiplied out), so that a forbidden name is found however it is written.
 
 /// A token of Rust with the number of its line, counted from 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub struct NamedPath {
 
 /// A source file.
 pub struct Source {
-    /// Its module: of `src/a/b.rs`, `["a", "b"]`. None outside of `src`.
+    /// Its module: of `src/a/b.rs`, `["a", "b"]`. Empty outside of `src`.
     module: Option<Vec<String>>,
     tokens: Vec<Token>,
     /// For each line, whether it has code, and its comments.
@@ -132,7 +132,7 @@ impl Source {
         paths
     }
 
-    /// Reads a path, or a tree of them, that begins at token `at`, and gives the place behind it.
+    /// Reads a path, or a tree of them, that begins at token `at`, and returns the index of the token after it.
     fn tree(&self, mut at: usize, parents: &[String], found: &mut Vec<(usize, Vec<String>)>) -> usize {
         let mut names = parents.to_vec();
         let mut line = self.tokens.get(at).map_or(0, |token| token.line);
@@ -269,7 +269,7 @@ fn block_comment_end(chars: &[char], mut at: usize) -> usize {
     at
 }
 
-/// The place behind the quote that ends a string whose content begins at `at`.
+/// The index after the quote that ends a string whose content begins at `at`.
 fn string_end(chars: &[char], mut at: usize) -> usize {
     while let Some(&c) = chars.get(at) {
         match c {
@@ -281,7 +281,7 @@ fn string_end(chars: &[char], mut at: usize) -> usize {
     chars.len()
 }
 
-/// If a raw string begins at `at` (`r"`, `br#"` …): where its content begins, and how many hashes it has.
+/// If a raw string begins at `at` (`r"`, `br#"` …): the start of its content, and the number of its hashes.
 fn raw_string(chars: &[char], at: usize) -> Option<(usize, usize)> {
     let prefix = usize::from(chars[at] != 'r');
     let rest = chars.get(at + prefix + 1..).filter(|_| chars.get(at + prefix) == Some(&'r'))?;

@@ -1,16 +1,17 @@
 //! Completed calls of functions → strictly nested slices.
 //!
-//! A call is told when it has ended, so a caller comes after all that it called. [`Nest`] puts them together: calls that have
-//! ended wait as a forest, whose trees the next one takes for its children if they lie within it and are deeper. What is complete
-//! (a call of depth 0 should have no caller) is written in order of time.
+//! A call is recorded at its exit, so a caller comes after all calls that it made. [`Nest`] puts them together. Calls that have
+//! ended wait as a forest. The next call takes those trees as children that lie within it and are deeper. Complete trees (a call
+//! of depth 0 has no caller) are written in order of time.
 //!
-//! A caller may end much later than what it called, or never: then trees are written before it is known, the oldest first, so
-//! that no more than [`HELD_CALLS`] wait. Should it come after all, it is written late, at its own time; the viewer sorts. But of what
-//! has the same time stamp the viewer keeps the order in which it is written. So of a row of trees that may have the same unknown
-//! caller, what has the very time stamp of its begin is **held** until the caller has come, which then may begin at that time.
+//! A caller may end much later than its callees, or never. Then trees are written before their caller is known, the oldest first,
+//! so that at most [`HELD_CALLS`] calls wait. If the caller comes later, it is written late, with its own time, and the viewer
+//! sorts. But the viewer keeps the written order of operations with equal time stamps. So in a row of trees that may share an
+//! unknown caller, operations with the time stamp of the row's begin are **held** until the caller is known, because it may begin
+//! at the same time.
 //!
-//! What does not nest (tasks that overlap each other) goes to a second nest, with a track of its own, and so on. Nothing is
-//! moved, cut, or given a caller that it did not have.
+//! Calls that overlap without nesting (tasks that overlap each other) go to a second nest with a track of its own, and so on. No
+//! call is moved, cut, or given a caller that it did not have.
 
 use super::Timeline;
 use super::writer::{Name, Note, NoteValue, Writer};
@@ -21,21 +22,22 @@ mod nest;
 
 use nest::{Call, Nest};
 
-/// How many calls of a nest wait for their callers.
+/// Limit of calls of a nest that wait for their callers.
 pub(super) const HELD_CALLS: usize = 512;
 
-/// How many nests a core may have.
+/// Limit of nests of a core.
 const NESTS: usize = 8;
 
 /// A function, as drawn.
 #[derive(Clone)]
 pub struct DrawnFunction {
-    /// The block in which it was used last, plus one, and its name and source there.
+    /// The block that used it last, plus one, and its name and source there.
     block: u64,
     local: (u32, u32),
-    /// Of an interrupt's handler: where its calls are drawn.
+    /// Of an interrupt handler: the track of its calls.
     isr_track: Option<TrackId>,
-    /// What each block asks for once: apart, so that the rest of many functions finds place in the processor's nearest cache.
+    /// Fields that each block needs once. They are separate so that the remaining fields of many functions fit into the
+    /// processor's first cache.
     told: Box<(Name, Option<(SourceId, Source)>)>,
 }
 
@@ -56,7 +58,7 @@ pub struct CoreCalls {
     nests: Vec<Nest>,
 }
 
-/// Words for calls.
+/// Fixed names for calls.
 pub struct CallWords {
     depth: Name,
     orphan: Name,
@@ -68,7 +70,7 @@ impl CallWords {
     }
 }
 
-/// What a nest needs to write.
+/// The context that a nest needs to write.
 struct Ink<'a> {
     writer: &'a mut Writer,
     functions: &'a mut [Option<DrawnFunction>],
@@ -76,8 +78,8 @@ struct Ink<'a> {
 }
 
 impl Ink<'_> {
-    /// The name and source of a function in the present block, and where it is drawn if it handles interrupts. Functions of calls are
-    /// always known: they are met before.
+    /// The name and source of a function in the present block, and its track if it handles interrupts. Functions of calls are
+    /// always known here: they are prepared before.
     #[inline(always)]
     fn drawn(&mut self, function: FunctionId) -> ((u32, u32), Option<TrackId>) {
         let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return Default::default() };
@@ -144,7 +146,7 @@ impl Timeline {
         self.counts.undrawn_calls += 1;
     }
 
-    /// Calls of another session, or none, follow: what waits for its caller is written.
+    /// Calls of another session follow, or none: waiting calls are written.
     pub(super) fn finish_calls(&mut self) {
         for core in &mut self.cores {
             for mut nest in std::mem::take(&mut core.calls.nests) {

@@ -1,10 +1,11 @@
-//! Calls that are told after others that ended later: their exits were interrupted before their records were written. Rare, and so apart.
+//! Calls that are recorded after calls that ended later, because their exits were interrupted before their records were written.
+//! They are rare, and therefore in a separate file.
 
 use super::{Call, HELD_CALLS, Ink, Nest, Place, Row};
 
 impl Nest {
-    /// Adds a call that ended before others that are known: what interrupted its exit may be told before it. If all that ended after
-    /// it began after it as well, it belongs before them.
+    /// Adds a call that ended before calls that are already known: the calls that interrupted its exit may be recorded before it.
+    /// If all calls that ended after it also began after it, the call is inserted before them.
     #[cold]
     pub(super) fn add_late(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<i64> {
         let first = self.roots.partition_point(|&root| self.calls[root as usize].end_ns <= call.end_ns);
@@ -15,11 +16,11 @@ impl Nest {
         if !is_behind || end_ns > call.end_ns {
             return None;
         }
-        // What comes after it is taken off and put back behind it, as if it had been told then.
+        // Later trees are removed and added again after it, as if they had been recorded after it.
         let all_end_ns = std::mem::replace(&mut self.end_ns, end_ns);
         let calls = self.calls.split_off(start);
         let row_of = |root: usize| self.rows.iter().rfind(|row| row.first_root as usize <= root).copied();
-        let behind: Vec<(usize, Option<Row>)> =
+        let later: Vec<(usize, Option<Row>)> =
             (first..self.roots.len()).map(|root| (self.roots[root] as usize + 1 - start, row_of(root))).collect();
         self.roots.truncate(first);
         self.rows.truncate(stays);
@@ -29,9 +30,9 @@ impl Nest {
         let mut orphans = self.raise_last_row(&call);
         let added = self.add(call, ink);
         let mut tree = 0;
-        for (end, row) in behind {
+        for (end, row) in later {
             if let (Some(calls), Some(row)) = (calls.get(tree..end), row) {
-                orphans += self.put_behind(calls, row, ink);
+                orphans += self.append_tree(calls, row, ink);
             }
             tree = end;
         }
@@ -39,12 +40,12 @@ impl Nest {
         if self.calls.len() >= HELD_CALLS {
             self.write_oldest(HELD_CALLS / 2, ink);
         }
-        // What did not find a place has changed nothing.
+        // A call without a place has changed nothing.
         added.map(|added| added + orphans)
     }
 
-    /// Those roots of the last row that lie within a call may be its children: were they lowered by what has been taken off, they
-    /// are not any more. Gives by how many orphans there are more, which is never above 0.
+    /// Roots of the last row that lie within a call may be its children. If their depth was lowered because of a removed call,
+    /// that is undone. Returns the change of the number of orphans, which is never above 0.
     fn raise_last_row(&mut self, call: &Call) -> i64 {
         let Some(row) = self.rows.last().copied().filter(|row| row.is_marked && row.depth <= call.depth) else { return 0 };
         let first = self.first_within(&row, self.roots.len(), call.begin_ns);
@@ -60,7 +61,7 @@ impl Nest {
         for index in (first..self.roots.len()).rev() {
             let root = &mut self.calls[self.roots[index] as usize];
             depth = depth.min(root.depth);
-            // Another one behind it, which stays, may be less deep.
+            // A remaining root after it may be less deep.
             let is_orphan = root.depth > depth;
             orphans += i64::from(is_orphan) - i64::from(std::mem::replace(&mut root.is_orphan, is_orphan));
             match raised.last_mut() {
@@ -75,8 +76,8 @@ impl Nest {
         orphans
     }
 
-    /// Puts a tree that was a root of such a row behind all others.
-    fn put_behind(&mut self, tree: &[Call], row: Row, ink: &mut Ink<'_>) -> i64 {
+    /// Adds a tree that was a root of such a row after all others.
+    fn append_tree(&mut self, tree: &[Call], row: Row, ink: &mut Ink<'_>) -> i64 {
         let Some(root) = tree.last() else { return 0 };
         let mut place = Place { rows: self.rows.len(), roots: self.roots.len() };
         let is_lower = self.rows.last().is_some_and(|last| last.depth > row.depth);

@@ -1,12 +1,13 @@
 //! A forest of completed calls that grows into strictly nested slices of one track. See [`super`].
 //!
-//! The trees that wait lie one behind the other in `calls`, each in post-order (a call behind what it called), which is the order
-//! in which calls end. Their roots are in `roots`. A **row** is a run of roots that may have the same caller: roots of one depth.
-//! Depths of rows never decrease, because a call takes all that is deeper and lies within it, and what is deeper and lies before it
-//! has lost its caller: it counts as if it were of the call's own depth from then on.
+//! The waiting trees are stored one after the other in `calls`, each in post-order (a call after its callees), which is the order
+//! in which calls end. `roots` holds their roots. A **row** is a run of roots of one depth, which may share a caller. The depths
+//! of rows never decrease: a call takes as children all deeper trees that lie within it. A deeper tree that lies before it has
+//! lost its caller. From then on it counts as a tree of the call's own depth.
 //!
-//! Calls come in order of their ends, but for one whose exit was interrupted: what interrupted it is told first ([`Nest::add_late`]). It
-//! finds its place unless what it called, or what interrupted it, is written already: that of the least depth is written at once.
+//! Calls come in order of their ends, with one exception: if the exit of a call was interrupted, the interrupting calls are
+//! recorded first ([`Nest::add_late`]). Such a call is inserted at its place unless its callees, or the calls that interrupted
+//! it, are written already. A call of the least depth is written at once.
 
 mod late;
 
@@ -14,10 +15,10 @@ use super::{HELD_CALLS, Ink};
 use crate::model::FunctionId;
 use crate::track::TrackId;
 
-/// The viewer drops what is nested deeper than 512.
+/// The viewer drops slices nested deeper than 512.
 const NESTING_LIMIT: u16 = 500;
 
-/// How many operations of the time stamp of a row's begin are held.
+/// Limit of held operations with the time stamp of a row's begin.
 const HELD_OPS: usize = 256;
 
 /// A completed call.
@@ -26,14 +27,14 @@ pub struct Call {
     begin_ns: u64,
     end_ns: u64,
     function: FunctionId,
-    /// How many calls are in its tree, itself included.
+    /// Number of calls in its tree, itself included.
     size: u16,
-    /// Of a call that called nothing: how much further on the outermost call stands whose tree starts with this one; 0 if it is itself.
-    /// Of others: how much further back the next call stands whose tree starts with the same call. So all that begin with a tree's
-    /// first call are found in the order of their begins.
+    /// For a call without callees: the distance forward to the outermost call whose tree starts with this one; 0 for itself. For
+    /// other calls: the distance back to the next call whose tree starts with the same call. So all calls that begin with a
+    /// tree's first call are found in the order of their begins.
     link: u16,
     depth: i16,
-    /// How many calls of its tree are nested, itself included.
+    /// Depth of its tree, itself included.
     height: u16,
     is_hidden: bool,
     /// Its caller's record was lost.
@@ -46,20 +47,20 @@ impl Call {
     }
 }
 
-/// Sizes and links have to find place.
+/// Sizes and links must fit into 32 bits.
 const _: () = assert!(HELD_CALLS < u16::MAX as usize && std::mem::size_of::<Call>() == 32);
 
-/// Roots that may have the same caller.
+/// Roots that may share a caller.
 #[derive(Clone, Copy)]
 struct Row {
-    /// When its first root begins.
+    /// The begin of its first root.
     begin_ns: u64,
-    /// When its last root ends.
+    /// The end of its last root.
     end_ns: u64,
-    /// Its first root that waits, in `roots`.
+    /// Its first waiting root, in `roots`.
     first_root: u32,
     depth: i16,
-    /// How many calls are nested in its roots, at most.
+    /// The depth of its deepest tree.
     height: u16,
     /// All its roots are marked as orphans.
     is_marked: bool,
@@ -83,9 +84,9 @@ impl Row {
 struct Written {
     end_ns: u64,
     height: u16,
-    /// What has the time stamp of the row's begin, in order: not written yet.
+    /// Operations with the time stamp of the row's begin, in order, not written yet.
     held: Vec<Edge>,
-    /// No more is held: nothing may begin at the row's begin any more.
+    /// Nothing more is held: no caller can begin at the row's begin any more.
     is_sealed: bool,
 }
 
@@ -104,9 +105,9 @@ enum EdgeKind {
     End,
 }
 
-/// Where a call would be put.
+/// The place where a call is inserted.
 struct Place {
-    /// The rows before this one stay.
+    /// The rows before this one remain.
     rows: usize,
     /// The roots from this one on become its children.
     roots: usize,
@@ -115,25 +116,25 @@ struct Place {
 /// The calls of one track.
 pub struct Nest {
     track: TrackId,
-    /// Whether handlers of interrupts are drawn on tracks of their own.
+    /// Whether interrupt handlers are drawn on tracks of their own.
     moves_handlers: bool,
     calls: Vec<Call>,
     roots: Vec<u32>,
     rows: Vec<Row>,
-    /// What is written of the first rows. The oldest are written first, so no row is before one that is.
+    /// The written parts of the first rows. The oldest roots are written first, so no unwritten row precedes a written one.
     written: Vec<Written>,
-    /// When the last call ended.
+    /// The end of the last call.
     end_ns: u64,
-    /// The least depth of all calls so far, 0 at most.
+    /// The least depth of all calls so far, at most 0.
     floor: i16,
-    /// The row of those with held operations that begins last, and when; `u64::MAX` for none.
+    /// The row with held operations that begins last, and its begin; `u64::MAX` without such a row.
     held_row: usize,
     held_ns: u64,
-    /// Memory: the calls around a place in what is written.
+    /// Scratch memory: the calls around a position among the written calls.
     around: Vec<Around>,
 }
 
-/// A call that is being written: where, and how deep what it calls is.
+/// A call being written: its index, and the depth of its callees.
 #[derive(Clone, Copy)]
 struct Around {
     track: TrackId,
@@ -159,8 +160,8 @@ impl Nest {
         }
     }
 
-    /// Adds a call; gives how many more of the others have turned out to have lost their callers. None: it does not nest, and nothing has
-    /// changed.
+    /// Adds a call. Returns the number of other calls newly found to have lost their callers. `None`: the call does not nest, and
+    /// nothing has changed.
     #[inline]
     pub fn add(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<i64> {
         if call.end_ns < self.end_ns {
@@ -182,7 +183,7 @@ impl Nest {
             self.add_waiting(call, height, &place);
         }
         if call.depth <= self.floor {
-            // A caller of this is not expected: that would be of less depth than any before.
+            // No caller of this call is expected: it would have a smaller depth than any call before.
             self.floor = call.depth;
             self.write_oldest(0, ink);
         } else if self.calls.len() >= HELD_CALLS {
@@ -202,20 +203,20 @@ impl Nest {
         self.find_held();
     }
 
-    /// Where the tree of a root starts in `calls`.
+    /// The start of a root's tree in `calls`.
     #[inline]
     fn tree_start(&self, root: usize) -> usize {
         (root + 1).saturating_sub(usize::from(self.calls[root].size))
     }
 
-    /// Where a call nests, if it does.
+    /// The place where a call nests, if it does.
     #[inline]
     fn place(&self, call: &Call) -> Option<Place> {
         let mut rows = self.rows.len();
         let mut roots = self.roots.len();
         while let Some(row) = rows.checked_sub(1).and_then(|last| self.rows.get(last)) {
             if row.depth <= call.depth {
-                // What is not deeper ends before it.
+                // A call that is not deeper ends before it.
                 return (row.end_ns <= call.begin_ns).then_some(Place { rows, roots });
             }
             if row.begin_ns < call.begin_ns {
@@ -238,7 +239,7 @@ impl Nest {
         first + roots.partition_point(|&root| self.calls[root as usize].begin_ns < begin_ns)
     }
 
-    /// When the last of a row's roots before `end` ends.
+    /// The end of the last of a row's roots that end before `end`.
     #[inline]
     fn row_end(&self, row: usize, end: usize) -> u64 {
         match end.checked_sub(1).filter(|&last| last >= self.rows[row].first_root as usize) {
@@ -247,7 +248,7 @@ impl Nest {
         }
     }
 
-    /// How many calls would be nested in the tree of a call, and whether one that it takes has lost its caller.
+    /// The depth of a call's tree, and whether one of the calls that it takes has lost its caller.
     #[inline]
     fn look_at_children(&self, call: &Call, place: &Place) -> (u16, bool) {
         let (mut height, mut takes_orphans) = (0, false);
@@ -270,7 +271,7 @@ impl Nest {
         (height.saturating_add(1), takes_orphans)
     }
 
-    /// Marks what a call takes though it is more than one deeper: its own caller's record was lost.
+    /// Marks children that are more than one level deeper than the call: the record of their own caller was lost.
     #[cold]
     fn mark_children(&mut self, call: &Call, place: &Place) -> i64 {
         let mut orphans = 0;
@@ -283,7 +284,7 @@ impl Nest {
         orphans
     }
 
-    /// Those roots that stay, though they are deeper than a call behind them, are orphans. From now on they are a row of its depth.
+    /// Remaining roots that are deeper than a call after them are orphans. From now on they are a row of its depth.
     #[cold]
     fn lower_rows(&mut self, depth: i16, place: &mut Place, ink: &mut Ink<'_>) -> i64 {
         let mut orphans = 0;
@@ -304,7 +305,7 @@ impl Nest {
         let end_ns = self.row_end(place.rows - 1, place.roots);
         let roots = self.roots.get(end..place.roots).unwrap_or(&[]);
         let height = roots.iter().map(|&root| self.calls[root as usize].height).max().unwrap_or(0);
-        // The rows become one. Only the first of them may have a caller that begins with it.
+        // Merges rows into one. Only the first of them may have a caller that begins with it.
         let written_end = place.rows.min(self.written.len());
         for row in (first + 1..written_end).rev() {
             self.release(row, ink);
@@ -344,7 +345,7 @@ impl Nest {
         self.roots.push(own as u32);
     }
 
-    /// Writes a call of whose children some are written already, late, with all the others.
+    /// Writes a call late: some of its children are written already, and the others are written now.
     #[cold]
     fn add_around_written(&mut self, call: Call, height: u16, place: &Place, ink: &mut Ink<'_>) {
         for row in (place.rows + 1..self.written.len()).rev() {
@@ -367,7 +368,7 @@ impl Nest {
             held.insert(0, edge(call.begin_ns, EdgeKind::Begin { depth, is_orphan: false }));
         }
         if self.rows.last().is_some_and(|row| row.depth == call.depth) {
-            // Not the first of its row: nothing begins with it that is not known.
+            // Not the first of its row: no unknown call begins with it.
             if let Some(row) = self.rows.last_mut() {
                 row.extend(call.end_ns, height);
             }
@@ -393,11 +394,11 @@ impl Nest {
         }
     }
 
-    /// Writes the oldest rows, until no more than `keep` calls wait.
+    /// Writes the oldest rows until at most `keep` calls wait.
     fn write_oldest(&mut self, keep: usize, ink: &mut Ink<'_>) {
         while self.calls.len() > keep {
             let end_of = |row: usize| self.rows.get(row + 1).map_or(self.roots.len(), |next| next.first_root as usize);
-            // The last row that is written may have got more roots since.
+            // The last written row may have more roots now.
             let last_written = self.written.len().checked_sub(1).filter(|&row| end_of(row) > 0);
             let oldest = last_written.unwrap_or(self.written.len());
             let end = end_of(oldest);
@@ -415,7 +416,7 @@ impl Nest {
         }
     }
 
-    /// Writes the first `count` roots with their trees, and forgets them.
+    /// Writes the first `count` roots with their trees, and removes them.
     fn write_roots(&mut self, count: usize, ink: &mut Ink<'_>) {
         let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root as usize + 1) else {
             return;
@@ -425,7 +426,7 @@ impl Nest {
         let mut outer = Around { track: self.track, inner_depth: 0, is_hidden: false };
         for (index, call) in forest[..calls].iter().enumerate() {
             if call.size == 1 {
-                // With it begin all whose trees start with it, the outermost first.
+                // All calls whose trees start with it begin here too, the outermost first.
                 let mut at = index + usize::from(call.link);
                 while let Some(around) = forest.get(at).filter(|_| at != index) {
                     outer = self.begin(around, outer, ink);
@@ -443,7 +444,7 @@ impl Nest {
         self.forget(count, calls);
     }
 
-    /// Writes the begin of a call, and is then in it.
+    /// Writes the begin of a call, and enters it.
     #[inline(always)]
     fn begin(&mut self, call: &Call, outer: Around, ink: &mut Ink<'_>) -> Around {
         let (local, isr_track) = ink.drawn(call.function);
@@ -472,7 +473,7 @@ impl Nest {
         ink.end(track, call.end_ns);
     }
 
-    /// Forgets the first so many roots, which are so many calls.
+    /// Removes the first `roots` roots, which have `calls` calls.
     fn forget(&mut self, count: usize, calls: usize) {
         if calls == self.calls.len() {
             self.calls.clear();
@@ -485,7 +486,7 @@ impl Nest {
         self.rows.iter_mut().for_each(|row| row.first_root = row.first_root.saturating_sub(count as u32));
     }
 
-    /// Writes an edge, or holds it behind those of the same time.
+    /// Writes an edge, or holds it after the other operations with the same time.
     fn emit(&mut self, edge: Edge, ink: &mut Ink<'_>) {
         if edge.time_ns == self.held_ns {
             return self.hold(edge, ink);
@@ -509,8 +510,8 @@ impl Nest {
         }
     }
 
-    /// Writes what a row holds, or gives it to the row before that holds what has the same time. Nothing may begin with the row
-    /// any more.
+    /// Writes the held operations of a row, or gives them to the preceding row that holds operations of the same time. Nothing
+    /// may begin with the row any more.
     fn release(&mut self, row: usize, ink: &mut Ink<'_>) {
         let held = self.take_held(row);
         if let Some(part) = self.written.get_mut(row) {
@@ -526,7 +527,7 @@ impl Nest {
         self.written.get_mut(row).map(|part| std::mem::take(&mut part.held)).unwrap_or_default()
     }
 
-    /// Finds the last row that holds what has the time of its begin.
+    /// Finds the last row with held operations.
     fn find_held(&mut self) {
         let found = self.written.iter().rposition(|part| !part.is_sealed);
         self.held_row = found.unwrap_or(0);
