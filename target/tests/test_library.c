@@ -157,9 +157,9 @@ static void test_wraps(void) {
 #if STREAMS
     taken_len = 0;
 #elif tband_configUSE_BACKEND_SNAPSHOT == 1
-    memset(snapshot_used, 0, sizeof snapshot_used);
+    memset(tband_snapshot_used, 0, sizeof tband_snapshot_used);
 #else
-    clear_ring();
+    tband_clear_ring();
 #endif
     for (unsigned int i = 0; i < 300; i++) {
         any_step();
@@ -326,7 +326,7 @@ static void test_snapshot(void) {
     CHECK(tband_tracing_finished());
     CHECK(!tband_tracing_enabled());
     tband_isr_enter(1);
-    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), snapshot_used[0]);
+    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), tband_snapshot_used[0]);
     CHECK_EQUAL(tband_reset_snapshot(), 0);
     CHECK_EQUAL(tband_trigger_snapshot(), 0);
     CHECK_EQUAL(tband_trigger_snapshot(), -1);
@@ -350,7 +350,7 @@ static void test_snapshot(void) {
 
 #if tband_configUSE_BACKEND_POST_MORTEM == 1
 static void test_post_mortem(void) {
-    memset(&ring, 0x5a, sizeof ring);
+    memset(&tband_ring, 0x5a, sizeof tband_ring);
     forget_everything();
     CHECK_EQUAL(tband_post_mortem_size(), 0);
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), 0);
@@ -364,11 +364,11 @@ static void test_post_mortem(void) {
         any_event();
     }
     /* A reset in the middle of a write: bytes without their count. */
-    memset(&ring.data[newest()][ring.used[newest()]], 0xab, SEGMENT_BYTES - ring.used[newest()]);
+    memset(&tband_ring.data[tband_newest_segment()][tband_ring.used[tband_newest_segment()]], 0xab, TBAND_SEGMENT_BYTES - tband_ring.used[tband_newest_segment()]);
     const size_t before = calls;
     memset(&tband, 0, sizeof tband);
     const size_t size = tband_post_mortem_size();
-    CHECK(size > SEGMENT_BYTES / 2 && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof ring.metadata);
+    CHECK(size > TBAND_SEGMENT_BYTES / 2 && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof tband_ring.metadata);
     records = 0;
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), size);
     decode_all(capture, size);
@@ -389,32 +389,32 @@ static void test_post_mortem(void) {
     CHECK(at == size && memcmp(pieces, capture, size) == 0);
     CHECK_EQUAL(tband_post_mortem_read(size, pieces, 10), 0);
     /* Damaged memory is not a recording. */
-    static struct ring copy;
-    memcpy(&copy, &ring, sizeof ring);
-    ring.used[1] = SEGMENT_BYTES + 1;
+    static struct tband_ring copy;
+    memcpy(&copy, &tband_ring, sizeof tband_ring);
+    tband_ring.used[1] = TBAND_SEGMENT_BYTES + 1;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
-    ring.metadata_used[0] = METADATA_BYTES + 1;
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
+    tband_ring.metadata_used[0] = TBAND_METADATA_BYTES + 1;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
-    ring.segments++;
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
+    tband_ring.segments++;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
-    ring.begun = 0;
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
+    tband_ring.begun = 0;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
     CHECK_EQUAL(tband_post_mortem_size(), size);
     CHECK_EQUAL(tband_clear_post_mortem(), 0);
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    /* Wrap of the segment counter: it is set to where few segments are left before it, in the same place of the ring. */
+    /* Wrap of the segment counter: it is set to where few segments are left before it, in the same place of the tband_ring. */
     forget_everything();
     start_backend();
-    ring.begun = UINT32_MAX - (UINT32_MAX - ring.begun) % SEGMENTS - SEGMENTS;
-    const uint32_t begun = ring.begun;
+    tband_ring.begun = UINT32_MAX - (UINT32_MAX - tband_ring.begun) % TBAND_SEGMENTS - TBAND_SEGMENTS;
+    const uint32_t begun = tband_ring.begun;
     do {
         any_step();
         any_event();
-    } while (ring.begun >= begun || ring.begun < 3 * SEGMENTS);
+    } while (tband_ring.begun >= begun || tband_ring.begun < 3 * TBAND_SEGMENTS);
     stop_backend();
     compare_with_backend();
     CHECK(records > 8);
