@@ -7,6 +7,8 @@
 
 /* A time-stamped event or metadata with up to three integers, as many as the event has. */
 void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
+/* A time-stamped event with one integer. */
+void tband_emit_one(uint32_t event, uint32_t a);
 
 /* What the hooks call; each ..._created returns the id of the new object. */
 uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority);
@@ -60,12 +62,12 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                                                \
-    tband_emit(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_RESUME(pxTCB) tband_emit(TBAND_EVT_TASK_RESUMED, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_RESUME_FROM_ISR(pxTCB) tband_emit(TBAND_EVT_TASK_RESUMED_FROM_ISR, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_SUSPEND(pxTCB) tband_emit(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_DELAY() tband_emit(TBAND_EVT_CURTASK_DELAY, (uint32_t)xTicksToDelay, 0, 0)
-#define traceTASK_DELAY_UNTIL(xTimeToWake) tband_emit(TBAND_EVT_CURTASK_DELAY_UNTIL, (uint32_t)(xTimeToWake), 0, 0)
+    tband_emit_one(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_RESUME(pxTCB) tband_emit_one(TBAND_EVT_TASK_RESUMED, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_RESUME_FROM_ISR(pxTCB) tband_emit_one(TBAND_EVT_TASK_RESUMED_FROM_ISR, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_SUSPEND(pxTCB) tband_emit_one(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_DELAY() tband_emit_one(TBAND_EVT_CURTASK_DELAY, (uint32_t)xTicksToDelay)
+#define traceTASK_DELAY_UNTIL(xTimeToWake) tband_emit_one(TBAND_EVT_CURTASK_DELAY_UNTIL, (uint32_t)(xTimeToWake))
 #define traceTASK_PRIORITY_SET(pxTCB, uxPriority_)                                                                           \
     tband_emit(TBAND_EVT_TASK_PRIORITY_SET, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
 #define traceTASK_PRIORITY_INHERIT(pxTCB, uxPriority_)                                                                       \
@@ -110,7 +112,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceENTER_xQueueGenericReset(xQueue_, xNewQueue_)                                                                   \
     do {                                                                                                                     \
         if ((xNewQueue_) == pdFALSE) {                                                                                       \
-            tband_emit(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber, 0, 0);                                     \
+            tband_emit_one(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber);                                     \
         }                                                                                                                    \
     } while (0)
 
@@ -148,7 +150,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceSTREAM_BUFFER_SEND_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND_FROM_ISR, xStream, xBytes)
 #define traceSTREAM_BUFFER_RECEIVE(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE, xStream, xBytes)
 #define traceSTREAM_BUFFER_RECEIVE_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE_FROM_ISR, xStream, xBytes)
-#define traceSTREAM_BUFFER_RESET(xStream) tband_emit(TBAND_EVT_STREAM_RESET, (uint32_t)(xStream)->uxStreamBufferNumber, 0, 0)
+#define traceSTREAM_BUFFER_RESET(xStream) tband_emit_one(TBAND_EVT_STREAM_RESET, (uint32_t)(xStream)->uxStreamBufferNumber)
 #define traceSTREAM_BUFFER_RESET_FROM_ISR(xStream) traceSTREAM_BUFFER_RESET(xStream)
 #endif
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
@@ -238,7 +240,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
                (uint32_t)(xTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
 #define traceTIMER_COMMAND_RECEIVED(pxTimer_, xCommand, xValue)                                                              \
     tband_hook_timer_command((pxTimer_), (uint32_t)(pxTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
-#define traceTIMER_EXPIRED(pxTimer_) tband_emit(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber, 0, 0)
+#define traceTIMER_EXPIRED(pxTimer_) tband_emit_one(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber)
 #endif
 
 /* ---- Heap ------------------------------------------------------------------------------------------------------------------- */

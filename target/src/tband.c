@@ -106,13 +106,6 @@ static inline bool tband_send(uint32_t core, struct tband_span frame, bool is_me
     return tband_backend_write(core, frame.start, (size_t)(frame.end - frame.start), is_metadata);
 }
 
-/* A frame without a timestamp. */
-static struct tband_span tband_close_untimed(uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    const uint32_t gap = tband_end_fields(frame, &end);
-    uint8_t *const fields = frame + TBAND_HEAD;
-    return tband_close(event & 0xffu, fields, fields, end.at, gap);
-}
-
 /* ---- Time ---------------------------------------------------------------------------------------------------------------- */
 
 /* Extended to 64 bits by what was recorded last: by any core, if each has a channel. */
@@ -238,12 +231,14 @@ static enum tband_fate tband_submit(struct tband_channel *channel, uint32_t core
 #define TBAND_BACKEND_NUMBER 3u
 #endif
 
+/* A sync has no time in front of its fields, so its frame needs less room there than others. */
+#define TBAND_SYNC_SIZE (TBAND_FRAME_SIZE(TBAND_SYNC_FIELDS) - TBAND_TIME_MAX)
 /* Fields of a sync: three bytes, the number of cores and the core (a byte each), four u32, the time. */
 #define TBAND_SYNC_FIELDS (3u + 2u + 4u * 5u + 10u)
 
 /* All of a sync but its last field, the time. */
 static struct tband_cursor tband_begin_sync(const struct tband_channel *channel, uint32_t core, uint32_t flags, uint8_t *frame) {
-    struct tband_cursor c = tband_begin(frame);
+    struct tband_cursor c = {frame + 2, frame + 1};
     if (!channel->begun) {
         flags |= TBAND_SYNC_START;
     }
@@ -264,7 +259,8 @@ static struct tband_cursor tband_begin_sync(const struct tband_channel *channel,
 /* Sends a sync frame with the time `channel->last`. True: dropped. */
 static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t *frame, struct tband_cursor c) {
     tband_put_u64(&c, channel->last);
-    if (tband_send(core, tband_close_untimed(TBAND_EVT_SYNC, frame, c), false)) {
+    tband_mark_zero(&c);
+    if (tband_send(core, tband_close(TBAND_EVT_SYNC, frame + 2, frame + 2, c.at, frame[1]), false)) {
         return true;
     }
     channel->begun = true;
@@ -275,7 +271,7 @@ static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t
 
 /* All of it at once: where a recording starts or stops. Under the lock. */
 static bool tband_sync_here(struct tband_channel *channel, uint32_t core, uint32_t flags) {
-    uint8_t frame[TBAND_FRAME_SIZE(TBAND_SYNC_FIELDS)];
+    uint8_t frame[TBAND_SYNC_SIZE];
     return tband_end_sync(channel, core, frame, tband_begin_sync(channel, core, flags, frame));
 }
 
@@ -300,15 +296,17 @@ static inline enum tband_fate tband_submit(struct tband_channel *channel, uint32
     uint32_t v = ((uint32_t)delta << (TBAND_SEQ_BITS + TBAND_CORE_BITS)) + (core << TBAND_SEQ_BITS) +
                  (channel->seq & ((1u << TBAND_SEQ_BITS) - 1u)) + 1u;
     uint8_t *payload = fields - 1;
-    for (uint32_t rest = v >> 7; rest != 0; rest >>= 7) {
-        payload--;
+    if (v > 0x7fu) {
+        for (uint32_t rest = v >> 14; rest != 0; rest >>= 7) {
+            payload--;
+        }
+        uint8_t *at = --payload;
+        do {
+            *at++ = (uint8_t)(v | 0x80u);
+            v >>= 7;
+        } while (v > 0x7fu);
     }
-    uint8_t *at = payload;
-    while (v > 0x7fu) {
-        *at++ = (uint8_t)(v | 0x80u);
-        v >>= 7;
-    }
-    *at = (uint8_t)v;
+    fields[-1] = (uint8_t)v;
     if (tband_send(core, tband_close((event & 0x7fu) | 0x80u, payload, fields, end, gap), false)) {
         return TBAND_DROPPED;
     }
@@ -359,9 +357,9 @@ static void tband_tell_running(void) {
 #if tband_configCOMPAT == 0
 /* Sends the sync that is due on this core's channel. Its frame is made before the critical section, of what is known then: if that
  * changed meanwhile, so does the frame. True: dropped, and counted as a lost event if `counts`. Not under the lock. */
-static bool tband_sync(bool is_timed, bool counts) {
+static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
     for (;;) {
-        uint8_t frame[TBAND_FRAME_SIZE(TBAND_SYNC_FIELDS)];
+        uint8_t frame[TBAND_SYNC_SIZE];
         const uint32_t core = tband_core();
         struct tband_channel *const channel = tband_channel_of(core);
         uint32_t seq;
@@ -413,6 +411,15 @@ static bool tband_sync(bool is_timed, bool counts) {
 
 static enum tband_fate tband_commit_metadata(struct tband_channel *channel, uint32_t core, uint32_t event,
                                              struct tband_span frame);
+
+#if tband_configCOMPAT == 1 || (TBAND_REPEATS && tband_configFREERTOS_TRACE_ENABLE == 1)
+/* A frame without a timestamp. */
+static struct tband_span tband_close_untimed(uint32_t event, uint8_t *frame, struct tband_cursor end) {
+    const uint32_t gap = tband_end_fields(frame, &end);
+    uint8_t *const fields = frame + TBAND_HEAD;
+    return tband_close(event & 0xffu, fields, fields, end.at, gap);
+}
+#endif
 
 #if tband_configCOMPAT == 1
 /* In the superset every sync tells it. Under the lock. */
@@ -542,7 +549,12 @@ static bool tband_keep_metadata(uint32_t core, struct tband_span frame) {
 /* The frame at `at` of a core's buffer. */
 static struct tband_span tband_kept(uint32_t core, uint32_t at) {
     uint8_t *const start = &tband_metadata_buf[core][at];
-    const struct tband_span frame = {start, (uint8_t *)memchr(start, 0, tband.metadata_used[core] - at) + 1};
+    uint8_t *end = start;
+    /* From code to code of COBS, up to the 00. */
+    while (*end != 0) {
+        end += *end;
+    }
+    const struct tband_span frame = {start, end + 1};
     return frame;
 }
 #endif
@@ -630,7 +642,7 @@ bool tband_record(bool with_metadata) {
 
 #if TBAND_REPEATS
 /* The name whose turn it is, in a critical section of its own: so whoever joins in mid-stream has names after a while. */
-static void tband_repeat(void) {
+static TBAND_NOINLINE void tband_repeat(void) {
     TBAND_LOCK();
     const uint32_t core = tband_core();
     struct tband_channel *const channel = tband_channel_of(core);
@@ -683,59 +695,77 @@ static void tband_repeat(void) {
 }
 #endif
 
-void tband_commit(uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    const bool is_metadata = (event & TBAND_METADATA) != 0;
-    struct tband_span closed = {frame, frame};
-    uint32_t gap = 0;
-    enum tband_fate fate;
 #if tband_configCOMPAT == 0
-    bool synced = false;
-#endif
-    if (is_metadata) {
-        closed = tband_close_untimed(event, frame, end);
-    } else {
-        gap = tband_end_fields(frame, &end);
-    }
-    for (;;) {
-        fate = TBAND_TAKEN;
-        TBAND_LOCK();
-        const uint32_t core = tband_core();
-        struct tband_channel *const channel = tband_channel_of(core);
-        if (is_metadata) {
-            fate = tband_commit_metadata(channel, core, event, closed);
-        } else if (TBAND_RECORDS()) {
-            tband_make_room(channel, (size_t)(end.at - frame) + 2u);
-            fate = tband_submit(channel, core, event, frame, end.at, gap);
-        }
-        if (fate == TBAND_DROPPED) {
-            tband_count_loss(channel);
-        }
-        TBAND_UNLOCK();
-#if tband_configCOMPAT == 0
-        if (fate == TBAND_NEEDS_SYNC) {
-            synced = true;
-            /* Kept already. */
-            event |= TBAND_UNKEPT;
-            if (!tband_sync(!is_metadata, true)) {
-                continue;
-            }
-        }
-#endif
-        break;
-    }
+/* Before an event: the sync that is due, and now and then a name. True: the sync was dropped, and with it the event. */
+static TBAND_NOINLINE bool tband_sync_first(bool is_timed) {
+    const bool is_dropped = tband_sync(is_timed, true);
 #if TBAND_REPEATS
-    if (synced) {
+    if (!is_dropped) {
         tband_repeat();
     }
-#elif tband_configCOMPAT == 0
-    (void)synced;
 #endif
+    return is_dropped;
+}
+#endif
+
+/* A frame in a critical section: one with a time, or metadata, which has no gap and is kept as well. True: a sync has to be sent
+ * first. */
+static TBAND_INLINE bool tband_try_here(uint32_t event, uint8_t *frame, struct tband_cursor end) {
+    enum tband_fate fate = TBAND_TAKEN;
+    const uint32_t gap = tband_end_fields(frame, &end);
+    TBAND_LOCK();
+    const uint32_t core = tband_core();
+    struct tband_channel *const channel = tband_channel_of(core);
+    if ((event & TBAND_METADATA) != 0) {
+        uint8_t *const fields = frame + TBAND_HEAD;
+        fate = tband_commit_metadata(channel, core, event, tband_close(event & 0xffu, fields, fields, end.at, gap));
+    } else if (TBAND_RECORDS()) {
+        tband_make_room(channel, (size_t)(end.at - frame) + 2u);
+        fate = tband_submit(channel, core, event, frame, end.at, gap);
+    }
+    if (fate == TBAND_DROPPED) {
+        tband_count_loss(channel);
+    }
+    TBAND_UNLOCK();
+    return fate == TBAND_NEEDS_SYNC;
 }
 
-void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
-    if (!tband_wants(event)) {
-        return;
+static TBAND_NOINLINE bool tband_try(uint32_t event, uint8_t *frame, struct tband_cursor end) { return tband_try_here(event, frame, end); }
+
+/* Every function that records makes its frame in one of its own, which returns before a sync is sent: so the two do not add up on
+ * the stack. Metadata that comes again was kept already. */
+#if tband_configCOMPAT == 0
+#define TBAND_SEND(event, ...)                                                                                               \
+    while (__VA_ARGS__) {                                                                                                    \
+        if (tband_sync_first(((event) & TBAND_METADATA) == 0)) {                                                             \
+            break;                                                                                                           \
+        }                                                                                                                    \
+        (event) |= ((event) & TBAND_METADATA) != 0 ? TBAND_UNKEPT : 0u;                                                      \
     }
+#else
+#define TBAND_SEND(event, ...) (void)(__VA_ARGS__);
+#endif
+
+#ifndef __OPTIMIZE_SIZE__
+static TBAND_INLINE bool tband_try_one(uint32_t event, uint32_t a) {
+    uint8_t frame[TBAND_FRAME_SIZE(5u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u32(&at, a);
+    return tband_try_here(event, frame, at);
+}
+
+/* Most events, so with less to decide. */
+void tband_emit_one(uint32_t event, uint32_t a) {
+    if (TBAND_RECORDS()) {
+        event &= 0xffu;
+        TBAND_SEND(event, tband_try_one(event, a))
+    }
+}
+#else
+void tband_emit_one(uint32_t event, uint32_t a) { tband_emit(event, a, 0, 0); }
+#endif
+
+static TBAND_APART bool tband_try_integers(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
     uint8_t frame[TBAND_FRAME_SIZE(15u)];
     struct tband_cursor at = tband_begin(frame);
     const uint32_t fields = TBAND_FIELDS(event);
@@ -746,13 +776,16 @@ void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
             tband_put_u32(&at, c);
         }
     }
-    tband_commit(event, frame, at);
+    return tband_try(event, frame, at);
 }
 
-void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
-    if (!tband_wants(event)) {
-        return;
+void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
+    if (tband_wants(event)) {
+        TBAND_SEND(event, tband_try_integers(event, a, b, c))
     }
+}
+
+static TBAND_APART bool tband_try_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
     uint8_t frame[TBAND_FRAME_SIZE(10u + TBAND_TEXT_MAX)];
     struct tband_cursor at = tband_begin(frame);
     tband_put_u32(&at, a);
@@ -760,7 +793,13 @@ void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
         tband_put_u32(&at, b);
     }
     tband_put_text(&at, text);
-    tband_commit(event, frame, at);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
+    if (tband_wants(event)) {
+        TBAND_SEND(event, tband_try_text(event, a, b, text))
+    }
 }
 
 /* ---- Interrupts, markers, clock ------------------------------------------------------------------------------------------------ */
@@ -774,23 +813,28 @@ void tband_isr_name(uint32_t id, const char *name) {
 #endif
 }
 
-void tband_isr_enter(uint32_t id) { tband_emit(TBAND_EVT_ISR_ENTER, id, 0, 0); }
+void tband_isr_enter(uint32_t id) { tband_emit_one(TBAND_EVT_ISR_ENTER, id); }
 
-void tband_isr_exit(uint32_t id) { tband_emit(TBAND_EVT_ISR_EXIT, id, 0, 0); }
+void tband_isr_exit(uint32_t id) { tband_emit_one(TBAND_EVT_ISR_EXIT, id); }
 #endif
 
 #if tband_configMARKER_TRACE_ENABLE == 1
 /* Sign and magnitude: the sign in the lowest bit. INT64_MIN, whose magnitude has no room, comes out as 1. */
-void tband_emit_value(uint32_t event, uint32_t id, int64_t value) {
-    if (!tband_wants(event)) {
-        return;
-    }
+static TBAND_APART bool tband_try_value(uint32_t event, uint32_t id, uint64_t value) {
     uint8_t frame[TBAND_FRAME_SIZE(15u)];
     struct tband_cursor at = tband_begin(frame);
     tband_put_u32(&at, id);
-    const uint64_t bits = (uint64_t)value;
-    tband_put_u64(&at, value < 0 ? ((0u - bits) << 1) | 1u : bits << 1);
-    tband_commit(event, frame, at);
+    tband_put_u64(&at, value);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_value(uint32_t event, uint32_t id, int64_t value) {
+    if (TBAND_RECORDS()) {
+        const uint64_t bits = (uint64_t)value;
+        const uint64_t wire = value < 0 ? ((0u - bits) << 1) | 1u : bits << 1;
+        event &= 0xffu;
+        TBAND_SEND(event, tband_try_value(event, id, wire))
+    }
 }
 
 void tband_evtmarker_name(uint32_t id, const char *name) { tband_emit_text(TBAND_EVT_EVTMARKER_NAME, id, 0, name); }
@@ -799,11 +843,28 @@ void tband_evtmarker(uint32_t id, const char *msg) { tband_emit_text(TBAND_EVT_E
 
 void tband_evtmarker_begin(uint32_t id, const char *msg) { tband_emit_text(TBAND_EVT_EVTMARKER_BEGIN, id, 0, msg); }
 
-void tband_evtmarker_end(uint32_t id) { tband_emit(TBAND_EVT_EVTMARKER_END, id, 0, 0); }
+void tband_evtmarker_end(uint32_t id) { tband_emit_one(TBAND_EVT_EVTMARKER_END, id); }
 
 void tband_valmarker_name(uint32_t id, const char *name) { tband_emit_text(TBAND_EVT_VALMARKER_NAME, id, 0, name); }
 
 void tband_valmarker(uint32_t id, int64_t val) { tband_emit_value(TBAND_EVT_VALMARKER, id, val); }
+#endif
+
+#if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configCOMPAT == 0
+static TBAND_APART bool tband_try_address(uint32_t event, uint64_t address, uint32_t bytes) {
+    uint8_t frame[TBAND_FRAME_SIZE(15u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u64(&at, address);
+    tband_put_u32(&at, bytes);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_address(uint32_t event, uint64_t address, uint32_t bytes) {
+    if (TBAND_RECORDS()) {
+        event &= 0xffu;
+        TBAND_SEND(event, tband_try_address(event, address, bytes))
+    }
+}
 #endif
 
 void tband_gather_system_metadata(void) {

@@ -98,7 +98,7 @@ uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority
     uint32_t flag;
     const uint32_t id = tband_created(TBAND_TASK, task, &flag);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_TASK_CREATED, id, 0, 0);
+    tband_emit_one(TBAND_EVT_TASK_CREATED, id);
     tband_emit(TBAND_EVT_TASK_PRIORITY_SET, id, priority, 0);
 #else
     (void)priority;
@@ -110,7 +110,7 @@ uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority
 void tband_hook_task_deleted(void *task, uint32_t task_id) {
     tband_deleted(task);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_TASK_DELETED, task_id, 0, 0);
+    tband_emit_one(TBAND_EVT_TASK_DELETED, task_id);
 #else
     (void)task_id;
 #endif
@@ -184,7 +184,7 @@ void tband_hook_task_switched_in(uint32_t task_id) {
 #if TBAND_TRACES_TASKS
     if (!is_known) {
         TBAND_STORE(tband.told_running[core], 1);
-        tband_emit(TBAND_EVT_TASK_SWITCHED_IN, task_id, 0, 0);
+        tband_emit_one(TBAND_EVT_TASK_SWITCHED_IN, task_id);
     }
 #endif
     if (!tband_scheduler_runs) {
@@ -202,7 +202,7 @@ uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t len
     uint32_t flag;
     const uint32_t id = tband_created(TBAND_QUEUE, queue, &flag);
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_QUEUE_CREATED, id, 0, 0);
+    tband_emit_one(TBAND_EVT_QUEUE_CREATED, id);
 #endif
     tband_emit(TBAND_EVT_QUEUE_KIND | flag, id, tband_queue_kind(queue_type), 0);
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
@@ -219,7 +219,7 @@ uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t len
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id) {
     tband_deleted(queue);
 #if tband_configCOMPAT == 0 && tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_QUEUE_DELETED, queue_id, 0, 0);
+    tband_emit_one(TBAND_EVT_QUEUE_DELETED, queue_id);
 #else
     (void)queue_id;
 #endif
@@ -258,7 +258,7 @@ uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_by
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id) {
     tband_deleted(stream);
 #if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_STREAM_DELETED, stream_id, 0, 0);
+    tband_emit_one(TBAND_EVT_STREAM_DELETED, stream_id);
 #else
     (void)stream_id;
 #endif
@@ -272,7 +272,7 @@ uint32_t tband_hook_event_group_created(void *event_group) {
     uint32_t flag;
     const uint32_t id = tband_created(TBAND_EVENT_GROUP, event_group, &flag);
 #if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_EVENT_GROUP_CREATED, id, 0, 0);
+    tband_emit_one(TBAND_EVT_EVENT_GROUP_CREATED, id);
 #endif
     return id;
 }
@@ -280,7 +280,7 @@ uint32_t tband_hook_event_group_created(void *event_group) {
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id) {
     tband_deleted(event_group);
 #if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_EVENT_GROUP_DELETED, event_group_id, 0, 0);
+    tband_emit_one(TBAND_EVT_EVENT_GROUP_DELETED, event_group_id);
 #else
     (void)event_group_id;
 #endif
@@ -309,14 +309,7 @@ void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, 
 
 #if tband_configFREERTOS_HEAP_TRACE_ENABLE == 1
 void tband_hook_heap(uint32_t event, const void *address, size_t bytes) {
-    if (!tband_wants(event)) {
-        return;
-    }
-    uint8_t frame[TBAND_FRAME_SIZE(15u)];
-    struct tband_cursor at = tband_begin(frame);
-    tband_put_u64(&at, (uintptr_t)address);
-    tband_put_u32(&at, (uint32_t)bytes);
-    tband_commit(event, frame, at);
+    tband_emit_address(event, (uintptr_t)address, (uint32_t)bytes);
 }
 #endif
 
@@ -337,7 +330,7 @@ void tband_freertos_task_evtmarker_begin(uint32_t id, const char *msg) {
     tband_emit_text(TBAND_EVT_TASK_EVTMARKER_BEGIN, id, 0, msg);
 }
 
-void tband_freertos_task_evtmarker_end(uint32_t id) { tband_emit(TBAND_EVT_TASK_EVTMARKER_END, id, 0, 0); }
+void tband_freertos_task_evtmarker_end(uint32_t id) { tband_emit_one(TBAND_EVT_TASK_EVTMARKER_END, id); }
 
 void tband_freertos_task_valmarker_name(uint32_t id, const char *name) {
     tband_emit_text(TBAND_EVT_TASK_VALMARKER_NAME, id, tband_current_task(), name);
@@ -506,7 +499,7 @@ static void tband_dump_all(void) {
     }
 #endif
 #if TBAND_DUMPS
-    tband_emit(TBAND_EVT_STATE_END, tband_objects_missing, 0, 0);
+    tband_emit_one(TBAND_EVT_STATE_END, tband_objects_missing);
 #endif
 }
 

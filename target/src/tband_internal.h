@@ -88,6 +88,15 @@ _Static_assert(TBAND_NS_OFF <= 10000000u,
 #define TBAND_NS_DEN 1u
 #endif
 
+/* Keeps what happens now and then, and its stack, out of what happens always. */
+#define TBAND_NOINLINE __attribute__((noinline))
+#define TBAND_INLINE inline __attribute__((always_inline))
+#ifdef __OPTIMIZE_SIZE__
+#define TBAND_APART TBAND_NOINLINE
+#else
+#define TBAND_APART inline
+#endif
+
 #define TBAND_CORES tband_portNUMBER_OF_CORES
 #define TBAND_METADATA 0x1000u
 /* Beside an event: metadata that the kernel knows, and that is sent again when a recording starts. */
@@ -218,13 +227,15 @@ static inline void tband_put_text(struct tband_cursor *c, const char *text) {
 
 /* An event with as many of the integers as it has. */
 void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
+/* An event with one integer. */
+void tband_emit_one(uint32_t event, uint32_t a);
 /* One or two integers and a string. */
 void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text);
 /* One integer and a signed value. */
 void tband_emit_value(uint32_t event, uint32_t id, int64_t value);
 
-/* Stamps, frames and submits the event whose fields end at the cursor. Not under the lock. */
-void tband_commit(uint32_t event, uint8_t *frame, struct tband_cursor end);
+/* An address and a size. */
+void tband_emit_address(uint32_t event, uint64_t address, uint32_t bytes);
 
 struct tband_channel {
     uint64_t last;      /* time of the last event, ticks */

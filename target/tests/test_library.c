@@ -286,7 +286,35 @@ static void test_metadata_overflow(void) {
 #endif
 }
 
-/* A name given while recording is in the recording or in the buffer that goes with it. */
+/* The names in a recording without what is kept beside it. */
+static unsigned int names_recorded(uint8_t id, uint32_t of) {
+    size_t len = 0;
+    size_t at = 0;
+#if STREAMS
+    len = taken_len;
+    memcpy(capture, taken, len);
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    for (size_t i = 0; i < tband_get_core_snapshot_buf_amnt(0); i++) {
+        capture[len++] = tband_get_core_snapshot_buf(0)[i];
+    }
+#else
+    len = tband_post_mortem_read(0, capture, sizeof capture);
+    for (size_t core = 0; core < TBAND_CORES; core++) {
+        at += tband_ring.metadata_used[core];
+    }
+#endif
+    struct decoder d = {0};
+    static struct event e;
+    unsigned int names = 0;
+    while (decode_next(&d, capture, len, &at, &e)) {
+        names += (e.id == id || (id == 0x03 && e.id == 0x0f)) && e.field[e.fields - 1] == of;
+    }
+    CHECK_EQUAL(d.lost_frames, 0);
+    CHECK_EQUAL(d.malformed, 0);
+    return names;
+}
+
+/* A name given while recording is in the recording, whether it is kept or not. */
 static void test_late_metadata(void) {
     forget_everything();
     start_backend();
@@ -294,30 +322,53 @@ static void test_late_metadata(void) {
     tband_isr_name(5, "late");
     any_event();
     stop_backend();
-    size_t len = 0;
-#if STREAMS
-    len = taken_len;
-    memcpy(capture, taken, len);
-#elif tband_configUSE_BACKEND_SNAPSHOT == 1
-    for (size_t i = 0; i < tband_get_metadata_buf_amnt(0); i++) {
-        capture[len++] = tband_get_metadata_buf(0)[i];
-    }
-    for (size_t i = 0; i < tband_get_core_snapshot_buf_amnt(0); i++) {
-        capture[len++] = tband_get_core_snapshot_buf(0)[i];
-    }
-#else
-    len = tband_post_mortem_read(0, capture, sizeof capture);
-#endif
-    size_t at = 0;
-    struct decoder d = {0};
-    static struct event e;
-    unsigned int names = 0;
-    while (decode_next(&d, capture, len, &at, &e)) {
-        names += (e.id == 0x03 || e.id == 0x0f) && e.field[e.fields - 1] == 5;
-    }
-    CHECK(names == 1 || tband_configUSE_BACKEND_SNAPSHOT == 1);
-    CHECK_EQUAL(d.lost_frames, 0);
+    CHECK(names_recorded(0x03, 5) == 1 || tband_configBACKEND_SNAPSHOT_BUF_SIZE < 100);
 }
+
+#if tband_configUSE_BACKEND_STREAMING == 1
+/* A name given by an interrupt between the names that were kept and the first event. */
+static unsigned int interrupt_at;
+
+static void name_late(void) {
+    /* Once, when all that was kept is sent. */
+    if (interrupt_at != 0 && --interrupt_at == 0) {
+        tband_evtmarker_name(77, "interrupt");
+    }
+}
+
+static void test_name_at_start(void) {
+    for (unsigned int at = 1; at < 12; at++) {
+        forget_everything();
+        tband_evtmarker_name(1, "a");
+        tband_evtmarker_name(2, "b");
+        interrupt_at = at;
+        on_exit_critical = name_late;
+        start_backend();
+        any_event();
+        on_exit_critical = NULL;
+        stop_backend();
+        CHECK(interrupt_at != 0 || tband_metadata_dropped() != 0 || names_recorded(0x06, 77) == 1);
+    }
+}
+
+#if TBAND_REPEATS
+/* Names come again, one with each sync, in turn. */
+static void test_repeats(void) {
+    forget_everything();
+    tband_evtmarker_name(1, "a");
+    tband_evtmarker_name(2, "b");
+    start_backend();
+    while (tband.channel[0].seq < 10u * (tband_configSYNC_EVERY + 3u)) {
+        any_step();
+        any_event();
+    }
+    const unsigned int first = names_recorded(0x06, 1);
+    const unsigned int second = names_recorded(0x06, 2);
+    CHECK(tband_metadata_dropped() != 0 || (first >= 3 && second >= 3 && first - second + 1u <= 2u));
+    stop_backend();
+}
+#endif
+#endif
 #endif
 
 #if tband_configUSE_BACKEND_SNAPSHOT == 1
@@ -446,6 +497,12 @@ int main(void) {
 #if tband_configUSE_METADATA_BUF == 1
     test_metadata_overflow();
     test_late_metadata();
+#if tband_configUSE_BACKEND_STREAMING == 1
+    test_name_at_start();
+#if TBAND_REPEATS
+    test_repeats();
+#endif
+#endif
 #endif
 #if tband_configUSE_BACKEND_SNAPSHOT == 1
     test_snapshot();
