@@ -5,9 +5,16 @@
 #   TBAND_SINK      ring, rtt, dma, itm, cmsdk_uart, semihosting; empty: the firmware has its own tband_sink()
 #   TBAND_FREERTOS  ON: with the FreeRTOS hooks
 get_filename_component(tband_root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
-set(TBAND_PORT "" CACHE STRING "Port of the tracer: a folder of port/, or a path")
-set(TBAND_SINK "" CACHE STRING "Sink of the tracer: one of port/sinks")
-option(TBAND_FREERTOS "Trace FreeRTOS" OFF)
+# A variable of the firmware's CMakeLists.txt is as good as one of the cache.
+if(NOT DEFINED TBAND_PORT)
+    set(TBAND_PORT "" CACHE STRING "Port of the tracer: a folder of port/, or a path")
+endif()
+if(NOT DEFINED TBAND_SINK)
+    set(TBAND_SINK "" CACHE STRING "Sink of the tracer: one of port/sinks")
+endif()
+if(NOT DEFINED TBAND_FREERTOS)
+    option(TBAND_FREERTOS "Trace FreeRTOS" OFF)
+endif()
 
 if(NOT TARGET tband)
     add_library(tband INTERFACE)

@@ -367,10 +367,13 @@ static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
         bool changed = false;
         bool is_dropped = false;
 #if TBAND_CORES > 1
-        TBAND_LOCK();
-        const struct tband_channel then = *channel;
-        dropped = tband.dropped;
-        TBAND_UNLOCK();
+        struct tband_channel then;
+        {
+            TBAND_LOCK();
+            then = *channel;
+            dropped = tband.dropped;
+            TBAND_UNLOCK();
+        }
         seq = then.seq;
         struct tband_cursor c = tband_begin_sync(&then, core, 0, frame);
 #else
@@ -535,7 +538,7 @@ static bool tband_keep_metadata(uint32_t core, struct tband_span frame) {
         tband.metadata_dropped++;
         return true;
     }
-    memcpy(&tband_metadata_buf[core][used], frame.start, len);
+    memcpy(&tband_metadata_buf[core][used], frame.start, (size_t)len);
     tband.metadata_used[core] = used + len;
 #if tband_configUSE_BACKEND_POST_MORTEM == 1
     if (!tband_is(TBAND_IDLE)) {
@@ -564,7 +567,7 @@ const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id) {
 }
 
 size_t tband_get_metadata_buf_amnt(unsigned int core_id) {
-    return core_id < TBAND_CORES ? tband_read_counter(&tband.metadata_used[core_id]) : 0;
+    return core_id < TBAND_CORES ? (size_t)tband_read_counter(&tband.metadata_used[core_id]) : 0;
 }
 
 uint32_t tband_metadata_dropped(void) { return tband_read_counter(&tband.metadata_dropped); }
@@ -657,7 +660,7 @@ static TBAND_NOINLINE void tband_repeat(void) {
         if (tband.repeat_core < TBAND_CORES) {
             const struct tband_span frame = tband_kept(tband.repeat_core, tband.repeat_at);
             const uint32_t len = (uint32_t)(frame.end - frame.start);
-            tband_make_room(channel, len);
+            tband_make_room(channel, (size_t)len);
             fate = tband_send_metadata(channel, core, frame);
             tband.repeat_at += fate == TBAND_TAKEN ? len : 0u;
         } else

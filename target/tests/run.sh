@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests of the tracer library: run.sh [host] [two-cores] [compile] [kernels] [firmware] [kernel] [qemu]; all without arguments.
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [packages] [kernels]
+# [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
 # Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
 # qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
 # `kernels` then tries all of them, and `firmware` the applications in the folder `firmware` beside it.
@@ -193,11 +194,12 @@ ports() {
     beside port_compiled rp2040 arm-none-eabi-gcc $arm -mcpu=cortex-m0plus
     for core in m3/ARM_CM3 m4/ARM_CM4F m33/ARM_CM33_NTZ/non_secure; do
         beside port_compiled cortex_m_freertos arm-none-eabi-gcc $arm -mcpu=cortex-${core%%/*} -Itests/kernel \
+            -DconfigENABLE_FPU=0 -DconfigENABLE_MPU=0 -DconfigENABLE_TRUSTZONE=0 \
             -isystem "$kernel/include" -isystem "$kernel/portable/GCC/${core#*/}"
     done
     if command -v riscv64-unknown-elf-gcc >/dev/null; then
         for isa in rv32imc rv32imac; do
-            beside port_compiled riscv riscv64-unknown-elf-gcc --specs=picolibc.specs -march=${isa}_zicsr -mabi=ilp32
+            beside port_compiled riscv riscv64-unknown-elf-gcc --specs=picolibc.specs -misa-spec=2.2 -march=$isa -mabi=ilp32
         done
     else
         missing "riscv64-unknown-elf-gcc: the RISC-V port"
@@ -219,7 +221,8 @@ ports() {
             case $port-$sink in posix-itm | posix-cmsdk_uart) continue ;; esac
             printf '#include "tband.h"\n#include "tband_port.h"\nbool f(const uint8_t *b) { return tband_sink(b, 1); }\n' \
                 >"$build/port.cpp"
-            $compiler -std=c++17 -fno-exceptions -Wall -Wextra -Werror -O2 -Iinclude -Iport/$port -Iport/sinks -Dtband_configENABLE=1 \
+            $compiler -std=c++17 -fno-exceptions -Wall -Wextra -Werror -O2 -Itests/ports -Iinclude -Iport/$port \
+                -Iport/sinks -Dtband_configENABLE=1 \
                 -Dtband_configUSE_BACKEND_STREAMING=1 "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" -c "$build/port.cpp" \
                 -o "$build/port.o" || fail "C++: $port with $sink"
             if nm "$build/port.o" | grep -q '_Z[0-9]*tband'; then
@@ -408,6 +411,57 @@ kernel() {
     finish
 }
 
+# ---- As other build systems see it --------------------------------------------------------------------------------------------
+
+# The quickstart, built by CMake from the source and from where it was installed; what describes the library to other tools is
+# well-formed and names files that are there.
+packages() {
+    if ! command -v cmake >/dev/null; then
+        missing "cmake: the packages"
+        return
+    fi
+    work=$build/packages
+    rm -rf "$work"
+    mkdir -p "$work/source" "$work/installed"
+    for way in source installed; do
+        case $way in
+        source) get="add_subdirectory($target tband)" ;;
+        installed) get="find_package(tband 0.1 REQUIRED)" ;;
+        esac
+        cat >"$work/$way/CMakeLists.txt" <<EOF
+cmake_minimum_required(VERSION 3.16)
+project(firmware C)
+set(CMAKE_C_STANDARD 11)
+set(TBAND_PORT posix)
+$get
+add_executable(firmware $target/examples/quickstart/main.c)
+target_include_directories(firmware PRIVATE $target/examples/quickstart)
+target_compile_definitions(firmware PRIVATE _POSIX_C_SOURCE=200809L)
+target_link_libraries(firmware PRIVATE tband::tband)
+EOF
+        {
+            cmake -S "$work/$way" -B "$work/$way/build" "-DCMAKE_PREFIX_PATH=$work/prefix" &&
+                cmake --build "$work/$way/build" && (cd "$work/$way" && ./build/firmware && test -s trace.bin) &&
+                { [ $way = installed ] || cmake --install "$work/$way/build" --prefix "$work/prefix"; }
+        } >"$work/$way.log" 2>&1 || { fail "CMake, $way"; tail -5 "$work/$way.log"; }
+    done
+    cat >"$work/json.cmake" <<EOF
+file(READ $target/library.json text)
+string(JSON files GET "\${text}" build srcFilter)
+EOF
+    cmake -P "$work/json.cmake" || fail "library.json"
+    for file in $(sed -n 's/.*srcFilter": \[\(.*\)\].*/\1/p' library.json | tr -d '"+<>' | tr ',' ' ') \
+        $(sed -n 's/.*SRCS \(.*\)$/\1/p' CMakeLists.txt) \
+        $(sed -n 's/.*${root}\/\([a-z_/]*\.c\).*/\1/p' zephyr/CMakeLists.txt); do
+        ls $file >/dev/null || fail "a package names $file"
+    done
+    for word in name version author maintainer sentence paragraph category url architectures; do
+        grep -q "^$word=." library.properties || fail "library.properties has no $word"
+    done
+    # Arduino compiles what is in src, and finds headers there only.
+    gcc -std=c11 -Isrc -Iport/posix -Iexamples/quickstart -D_POSIX_C_SOURCE=200809L -c src/tband.c -o "$work/arduino.o" || fail "Arduino"
+}
+
 # ---- All kernels -------------------------------------------------------------------------------------------------------------
 
 # The kernels there are: folders.
@@ -427,6 +481,8 @@ kernel_version() {
 kernel_tried() {
     kernel=${1%/}
     version=$(kernel_version "$kernel")
+    # A release may have another name in its sources.
+    [ -z "${FREERTOS_KERNELS:-}" ] || version=$(basename "$kernel")
     work=$build/kernels/$version
     mkdir -p "$work"
     cpu="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
@@ -473,7 +529,7 @@ $kernel/tasks.c $kernel/queue.c $kernel/list.c $kernel/portable/MemMang/heap_4.c
     *)
         checked=
         build_and_run qemu "STREAMING $version" "$work/app" -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_START_ROUND=4
-        row="$row $(echo "$checked" | awk '{ print $1 " events" }') |"
+        row="$row $(echo "$checked" | awk '{ print $1 " events, " $6 " notes agree" }') |"
         ;;
     esac
     echo "$row" >"$work/row"
@@ -531,6 +587,20 @@ firmware() {
     done
 }
 
+# What README.md says under "Ten minutes", with the kernel that is here in place of the one that it fetches, in an empty folder.
+ten_minutes() {
+    kernel=${FREERTOS_KERNELS:+$(ls -d "$FREERTOS_KERNELS"/*/ | grep -v V11 | head -1)}
+    # Only some kernels come with the port for Cortex-M3.
+    [ -n "$kernel" ] && [ -d "$kernel/portable/GCC/ARM_CM3" ] || kernel=$(kernel_source)/FreeRTOS-Kernel
+    rm -rf "$build/ten-minutes"
+    mkdir -p "$build/ten-minutes"
+    sed -n '/<!-- run: ten minutes -->/,/^```$/p' README.md | sed '/^```/d; /^<!--/d; /^git clone/d; /^traceconv /d' >"$build/ten-minutes.sh"
+    [ "$(wc -l <"$build/ten-minutes.sh")" -ge 5 ] || fail "README.md has no ten minutes"
+    (cd "$build/ten-minutes" && TBAND="$target" KERNEL="${kernel%/}" run sh -eu "$build/ten-minutes.sh" 2>&1 | grep -v warning) ||
+        fail "ten minutes"
+    [ -s "$build/ten-minutes/trace.bin" ] || fail "ten minutes: no trace.bin"
+}
+
 # recording <posix|qemu> <name> <option>...: one of the captures in testdata, and the application's log.
 recording() {
     platform=$1
@@ -559,7 +629,7 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile kernels firmware kernel qemu
+[ $# = 0 ] && set -- host two-cores compile packages kernels ten-minutes firmware kernel qemu
 for part; do
     case $part in
     host) host ;;
@@ -567,6 +637,8 @@ for part; do
     compile) compile ;;
     kernels) kernels ;;
     firmware) firmware ;;
+    ten-minutes) ten_minutes ;;
+    packages) packages ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
     captures) captures ;;

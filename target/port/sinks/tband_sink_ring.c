@@ -13,9 +13,9 @@ bool tband_sink_rarely(const uint8_t *buf, uint32_t len) {
     }
     const uint32_t at = head & (TBAND_SINK_SIZE - 1u);
     const uint32_t first = len < TBAND_SINK_SIZE - at ? len : TBAND_SINK_SIZE - at;
-    memcpy(&tband_sink_ring.bytes[at], buf, first);
-    memcpy(tband_sink_ring.bytes, buf + first, len - first);
-    atomic_thread_fence(memory_order_release);
+    memcpy(&tband_sink_ring.bytes[at], buf, (size_t)first);
+    memcpy(tband_sink_ring.bytes, buf + first, (size_t)(len - first));
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     tband_sink_ring.put = head + len;
     return false;
 }
@@ -37,14 +37,14 @@ size_t tband_sink_ready(const uint8_t **bytes) {
         used = tband_sink_ring.put - tail;
         TBAND_SINK_EXIT();
     }
-    atomic_thread_fence(memory_order_acquire);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     const uint32_t at = tail & (TBAND_SINK_SIZE - 1u);
     *bytes = &tband_sink_ring.bytes[at];
-    return used < TBAND_SINK_SIZE - at ? used : TBAND_SINK_SIZE - at;
+    return (size_t)(used < TBAND_SINK_SIZE - at ? used : TBAND_SINK_SIZE - at);
 }
 
 void tband_sink_sent(size_t len) {
-    atomic_thread_fence(memory_order_release);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     TBAND_SINK_ENTER();
     tband_sink_ring.got += (uint32_t)len;
     TBAND_SINK_EXIT();

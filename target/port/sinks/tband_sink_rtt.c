@@ -25,7 +25,7 @@ void tband_sink_init(void) {
     tband_rtt_set_up(&tband_rtt.down[0], "Terminal", tband_rtt_down, sizeof tband_rtt_down, TBAND_RTT_SKIP);
     volatile char *const id = tband_rtt.id;
     for (size_t i = sizeof mark; i-- > 0;) {
-        atomic_thread_fence(memory_order_seq_cst);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
         id[i] = (char)(uint8_t)~mark[i];
     }
 }
@@ -46,12 +46,12 @@ size_t tband_rtt_write(unsigned int number, const void *data, size_t len) {
         }
         uint32_t n = len - done < room ? (uint32_t)(len - done) : room;
         const uint32_t first = n < channel->size - at ? n : channel->size - at;
-        memcpy(channel->bytes + at, bytes + done, first);
-        memcpy(channel->bytes, bytes + done + first, n - first);
+        memcpy(channel->bytes + at, bytes + done, (size_t)first);
+        memcpy(channel->bytes, bytes + done + first, (size_t)(n - first));
         at += n;
-        atomic_thread_fence(memory_order_release);
+        __atomic_thread_fence(__ATOMIC_RELEASE);
         channel->write = at < channel->size ? at : at - channel->size;
-        done += n;
+        done += (size_t)n;
         if (done == len || channel->flags != TBAND_RTT_BLOCK) {
             return done;
         }
@@ -63,14 +63,14 @@ size_t tband_rtt_read(void *data, size_t len) {
     uint32_t at = channel->read;
     const uint32_t end = channel->write;
     size_t n = 0;
-    atomic_thread_fence(memory_order_acquire);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     while (n < len && at != end) {
         ((uint8_t *)data)[n++] = channel->bytes[at++];
         at = at < channel->size ? at : 0;
     }
-    atomic_thread_fence(memory_order_release);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     channel->read = at;
     return n;
 }
 
-bool tband_sink_rarely(const uint8_t *buf, uint32_t len) { return tband_rtt_write(TBAND_RTT_TRACE, buf, len) != len; }
+bool tband_sink_rarely(const uint8_t *buf, uint32_t len) { return tband_rtt_write(TBAND_RTT_TRACE, buf, (size_t)len) != (size_t)len; }

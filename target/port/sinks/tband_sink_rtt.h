@@ -6,7 +6,6 @@
 #ifndef TBAND_SINK_RTT_H_
 #define TBAND_SINK_RTT_H_
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,7 +90,7 @@ static inline bool tband_sink(const uint8_t *buf, size_t size) {
         /* Few words: not as a call of memcpy(). */
         __asm volatile("" : "+r"(to));
     } while (to < end);
-    atomic_thread_fence(memory_order_release);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     channel->write = at + len;
     return false;
 }

@@ -5,6 +5,7 @@
 //! it is going to wait for must be its next wait, if it waits before it says that it runs on.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use traceconv::format::{FORMATS, FormatOptions, Part, Resolved};
@@ -66,6 +67,17 @@ pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<F
         state.apply(event, &entities);
     }
     Ok(found)
+}
+
+/// The names of the tasks in a capture.
+///
+/// # Errors
+/// The capture cannot be read, or its ledger is not empty.
+pub fn tasks(path: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let (batch, entities, ledger) = events(&std::fs::read(path)?)?;
+    ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
+    ensure!(!batch.events.is_empty(), "there are no events");
+    Ok(entities.tasks.iter().filter_map(|task| task.name.as_deref().map(str::to_owned)).collect())
 }
 
 /// The events of a capture.
