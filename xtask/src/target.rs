@@ -52,7 +52,10 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
         ensure!(kernels > 0, "no kernel ran");
         script("target/tests/run.sh", "ten-minutes")?;
         let tasks = kernel_log::tasks(&build.join("ten-minutes/trace.bin"))?;
-        ensure!(["IDLE", "consumer", "helper", "producer"].iter().all(|name| tasks.contains(*name)), "only these tasks: {tasks:?}");
+        ensure!(
+            ["IDLE", "consumer", "helper", "producer"].iter().all(|name| tasks.contains(*name)),
+            "only these tasks: {tasks:?}"
+        );
         println!("ten minutes: {} tasks", tasks.len());
     }
     script("target/tests/run.sh", "firmware")?;

@@ -90,7 +90,9 @@ impl<'a> Model<'a> {
         match self.firmware.backend {
             Backend::Streaming | Backend::External => self.told().collect(),
             Backend::Snapshot => (0..self.firmware.cores)
-                .flat_map(|core| self.kept(core).chain(self.told.iter().filter(move |one| one.0 == core).map(|one| one.1.clone())))
+                .flat_map(|core| {
+                    self.kept(core).chain(self.told.iter().filter(move |one| one.0 == core).map(|one| one.1.clone()))
+                })
                 .collect(),
             Backend::PostMortem => (0..self.firmware.cores).flat_map(|core| self.kept(core)).collect(),
         }
