@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the tracer library: run.sh [host] [two-cores] [compile] [packages] [kernels]
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [miniprofiler] [packages] [kernels]
 # [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
 # Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
 # qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
@@ -89,6 +89,11 @@ host() {
                 done
             done
         done
+    done
+    for sink in ring rtt dma; do
+        beside checked gcc "sink $sink" "library-sink-$sink" -D_POSIX_C_SOURCE=200809L -DTBAND_SINK_SIZE=1024u -DTBAND_RTT_SIZE=1000u \
+            -DTBAND_SINK_DMA_SIZE=500u "-DTEST_SINK=\"$sink\"" "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" -iquote tests/ports \
+            -iquote port/posix -Iport/sinks tests/test_sinks.c port/sinks/tband_sink_$sink.c
     done
     finish
     cat "$build"/vectors-*.log "$build"/library-*.log |
@@ -411,6 +416,18 @@ kernel() {
     finish
 }
 
+# The MiniProfiler target, instrumented and with sanitizers; what traceconv makes of it is checked by xtask.
+miniprofiler() {
+    mkdir -p "$build/miniprofiler"
+    for compiler in gcc clang; do
+        $compiler $warnings -fsanitize=address,undefined -fno-sanitize-recover=all -finstrument-functions \
+            tests/miniprofiler/test.c miniprofiler/miniprofiler.c -o "$build/miniprofiler/test" &&
+            (cd "$build/miniprofiler" && run ./test) || fail "MiniProfiler, $compiler"
+    done
+    arm-none-eabi-gcc $warnings -mcpu=cortex-m4 -mthumb -Os -c miniprofiler/miniprofiler.c -o "$build/miniprofiler/target.o" ||
+        fail "MiniProfiler for the target"
+}
+
 # ---- As other build systems see it --------------------------------------------------------------------------------------------
 
 # The quickstart, built by CMake from the source and from where it was installed; what describes the library to other tools is
@@ -629,7 +646,7 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile packages kernels ten-minutes firmware kernel qemu
+[ $# = 0 ] && set -- host two-cores compile miniprofiler packages kernels ten-minutes firmware kernel qemu
 for part; do
     case $part in
     host) host ;;
@@ -639,6 +656,7 @@ for part; do
     firmware) firmware ;;
     ten-minutes) ten_minutes ;;
     packages) packages ;;
+    miniprofiler) miniprofiler ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
     captures) captures ;;

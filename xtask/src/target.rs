@@ -58,6 +58,9 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
         );
         println!("ten minutes: {} tasks", tasks.len());
     }
+    script("target/tests/run.sh", "miniprofiler")?;
+    let calls = kernel_log::calls(&build.join("miniprofiler/capture.bin"))?;
+    ensure!(calls == 433, "the MiniProfiler target recorded 433 calls, and traceconv finds {calls}");
     script("target/tests/run.sh", "firmware")?;
     for name in ["simulated_target", "posix_freertos"] {
         let trace = build.join("firmware").join(name).join("trace.bin");
