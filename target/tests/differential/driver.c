@@ -160,8 +160,10 @@ static void command(char *line) {
         } else {
             tband_emit_value(event, (uint32_t)n[1], value);
         }
+#if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configCOMPAT == 0
     } else if (is(word, "heap")) {
         tband_emit_address(event, n[1], (uint32_t)n[2]);
+#endif
     } else {
         fail("unknown command", line);
     }
