@@ -251,7 +251,8 @@ impl<'a> Model<'a> {
     }
 
     fn resolution(&self) -> Call {
-        Call::fitting(crate::call::event("ts_resolution_ns"), [1_000_000_000 / u64::from(self.firmware.hz), 0, 0], 0, None)
+        let hz = u64::from(self.firmware.hz);
+        Call::fitting(crate::call::event("ts_resolution_ns"), [(1_000_000_000 + hz / 2) / hz, 0, 0], 0, None)
     }
 }
 
