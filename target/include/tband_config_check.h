@@ -55,6 +55,16 @@
 #define tband_configUSE_BACKEND_EXTERNAL 0
 #endif
 
+/* Superset: a kept name is sent again with every so many-th sync, one after the other; 0: never. Whoever joins in mid-stream has
+ * names after a while. */
+#ifndef tband_configMETADATA_REPEAT_EVERY
+#if tband_configUSE_BACKEND_STREAMING == 1
+#define tband_configMETADATA_REPEAT_EVERY 1
+#else
+#define tband_configMETADATA_REPEAT_EVERY 0
+#endif
+#endif
+
 /* Bytes per core. */
 #ifndef tband_configBACKEND_SNAPSHOT_BUF_SIZE
 #define tband_configBACKEND_SNAPSHOT_BUF_SIZE 32768
@@ -120,6 +130,9 @@
 #endif
 #if tband_configSYNC_EVERY < 1
 #error "tband_configSYNC_EVERY must be at least 1: delta timestamps need absolute ones in between."
+#endif
+#if tband_configMETADATA_REPEAT_EVERY < 0
+#error "tband_configMETADATA_REPEAT_EVERY must be 0 (off) or a number of syncs."
 #endif
 #if tband_configUSE_METADATA_BUF == 1 && tband_configMETADATA_BUF_SIZE < 1
 #error "tband_configMETADATA_BUF_SIZE must be at least 1, or set tband_configUSE_METADATA_BUF to 0."

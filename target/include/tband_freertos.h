@@ -7,8 +7,10 @@
 
 /* A time-stamped event or metadata with up to three integers, as many as the event has. */
 void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c);
+/* A time-stamped event with one integer. */
+void tband_emit_one(uint32_t event, uint32_t a);
 
-/* Behind the hooks; each ..._created returns the id of the new object. */
+/* What the hooks call; each ..._created returns the id of the new object. */
 uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority);
 void tband_hook_task_deleted(void *task, uint32_t task_id);
 void tband_hook_task_switched_in(uint32_t task_id);
@@ -37,14 +39,14 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define tband_freertos_recursive_mutex_name(handle, name) tband_hook_queue_name((handle), (name))
 #define tband_freertos_queue_set_name(handle, name) tband_hook_queue_name((handle), (name))
 
-#if tband_configCOMPAT == 0 && tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+#if tband_configCOMPAT == 0
 #define tband_freertos_stream_buffer_name(handle, name) tband_hook_stream_name((handle), (name))
 #else
 #define tband_freertos_stream_buffer_name(handle, name) ((void)(handle), (void)(name))
 #endif
 #define tband_freertos_message_buffer_name(handle, name) tband_freertos_stream_buffer_name(handle, name)
 
-#if tband_configCOMPAT == 0 && tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+#if tband_configCOMPAT == 0
 #define tband_freertos_event_group_name(handle, name) tband_hook_event_group_name((handle), (name))
 #else
 #define tband_freertos_event_group_name(handle, name) ((void)(handle), (void)(name))
@@ -57,16 +59,15 @@ void tband_hook_event_group_name(void *event_group, const char *name);
          tband_hook_task_created((pxNewTCB), (pxNewTCB)->pcTaskName, (uint32_t)(pxNewTCB)->uxPriority))
 #define traceTASK_DELETE(pxTCB) tband_hook_task_deleted((pxTCB), (uint32_t)(pxTCB)->uxTaskNumber)
 #define traceTASK_SWITCHED_IN() tband_hook_task_switched_in((uint32_t)pxCurrentTCB->uxTaskNumber)
-#define traceSTARTING_SCHEDULER(xIdleTaskHandles) tband_freertos_scheduler_started()
 
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define traceMOVED_TASK_TO_READY_STATE(pxTCB)                                                                                \
-    tband_emit(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_RESUME(pxTCB) tband_emit(TBAND_EVT_TASK_RESUMED, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_RESUME_FROM_ISR(pxTCB) tband_emit(TBAND_EVT_TASK_RESUMED_FROM_ISR, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_SUSPEND(pxTCB) tband_emit(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber, 0, 0)
-#define traceTASK_DELAY() tband_emit(TBAND_EVT_CURTASK_DELAY, (uint32_t)xTicksToDelay, 0, 0)
-#define traceTASK_DELAY_UNTIL(xTimeToWake) tband_emit(TBAND_EVT_CURTASK_DELAY_UNTIL, (uint32_t)(xTimeToWake), 0, 0)
+    tband_emit_one(TBAND_EVT_TASK_TO_RDY_STATE, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_RESUME(pxTCB) tband_emit_one(TBAND_EVT_TASK_RESUMED, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_RESUME_FROM_ISR(pxTCB) tband_emit_one(TBAND_EVT_TASK_RESUMED_FROM_ISR, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_SUSPEND(pxTCB) tband_emit_one(TBAND_EVT_TASK_SUSPENDED, (uint32_t)(pxTCB)->uxTaskNumber)
+#define traceTASK_DELAY() tband_emit_one(TBAND_EVT_CURTASK_DELAY, (uint32_t)xTicksToDelay)
+#define traceTASK_DELAY_UNTIL(xTimeToWake) tband_emit_one(TBAND_EVT_CURTASK_DELAY_UNTIL, (uint32_t)(xTimeToWake))
 #define traceTASK_PRIORITY_SET(pxTCB, uxPriority_)                                                                           \
     tband_emit(TBAND_EVT_TASK_PRIORITY_SET, (uint32_t)(pxTCB)->uxTaskNumber, (uint32_t)(uxPriority_), 0)
 #define traceTASK_PRIORITY_INHERIT(pxTCB, uxPriority_)                                                                       \
@@ -83,6 +84,14 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 #define traceQUEUE_DELETE(pxQueue_) tband_hook_queue_deleted((pxQueue_), (uint32_t)(pxQueue_)->uxQueueNumber)
 #define traceQUEUE_REGISTRY_ADD(xQueue_, pcQueueName_) tband_hook_queue_name((xQueue_), (pcQueueName_))
 
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+#define TBAND_QUEUE_BLOCK(event, pxQueue_)                                                                                   \
+    tband_emit((event), (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)xTicksToWait, 0)
+#define traceBLOCKING_ON_QUEUE_PEEK(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_PEEK, pxQueue_)
+#define traceBLOCKING_ON_QUEUE_SEND(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_SEND, pxQueue_)
+#define traceBLOCKING_ON_QUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_RECEIVE, pxQueue_)
+#endif
+
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
 #define traceCREATE_COUNTING_SEMAPHORE()                                                                                     \
     tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, (uint32_t)((Queue_t *)xHandle)->uxQueueNumber, (uint32_t)uxInitialCount, 0)
@@ -98,16 +107,12 @@ void tband_hook_event_group_name(void *event_group, const char *name);
                (pxQueue_)->uxMessagesWaiting > 0 ? (uint32_t)(pxQueue_)->uxMessagesWaiting - 1u : 0u, 0)
 #define traceQUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_RECEIVE(TBAND_EVT_QUEUE_RECEIVE, pxQueue_)
 #define traceQUEUE_RECEIVE_FROM_ISR(pxQueue_) TBAND_QUEUE_RECEIVE(TBAND_EVT_QUEUE_RECEIVE_FROM_ISR, pxQueue_)
-#define TBAND_QUEUE_BLOCK(event, pxQueue_)                                                                                   \
-    tband_emit((event), (uint32_t)(pxQueue_)->uxQueueNumber, (uint32_t)xTicksToWait, 0)
-#define traceBLOCKING_ON_QUEUE_PEEK(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_PEEK, pxQueue_)
-#define traceBLOCKING_ON_QUEUE_SEND(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_SEND, pxQueue_)
-#define traceBLOCKING_ON_QUEUE_RECEIVE(pxQueue_) TBAND_QUEUE_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_RECEIVE, pxQueue_)
-/* The kernel resets a queue also while it creates it, before the queue has an id: only later resets are events. */
+/* The kernel resets a queue also while it creates it, before the queue has an id: only later resets are events. Kernels before V11
+ * have no hook for it. */
 #define traceENTER_xQueueGenericReset(xQueue_, xNewQueue_)                                                                   \
     do {                                                                                                                     \
         if ((xNewQueue_) == pdFALSE) {                                                                                       \
-            tband_emit(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber, 0, 0);                                     \
+            tband_emit_one(TBAND_EVT_QUEUE_RESET, (uint32_t)(xQueue_)->uxQueueNumber);                                     \
         }                                                                                                                    \
     } while (0)
 
@@ -133,47 +138,69 @@ void tband_hook_event_group_name(void *event_group, const char *name);
 
 /* ---- Stream and message buffers ---------------------------------------------------------------------------------------- */
 
-#if tband_configCOMPAT == 0 && tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+#if tband_configCOMPAT == 0
 #define traceSTREAM_BUFFER_CREATE(pxStream, xType)                                                                           \
     ((pxStream)->uxStreamBufferNumber =                                                                                      \
          tband_hook_stream_created((pxStream), (uint32_t)(xType), (uint32_t)(pxStream)->xLength - 1u))
 #define traceSTREAM_BUFFER_DELETE(xStream) tband_hook_stream_deleted((xStream), (uint32_t)(xStream)->uxStreamBufferNumber)
+#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
 #define TBAND_STREAM(event, xStream, xBytes)                                                                                 \
     tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, (uint32_t)(xBytes), (uint32_t)prvBytesInBuffer(xStream))
 #define traceSTREAM_BUFFER_SEND(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND, xStream, xBytes)
 #define traceSTREAM_BUFFER_SEND_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_SEND_FROM_ISR, xStream, xBytes)
 #define traceSTREAM_BUFFER_RECEIVE(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE, xStream, xBytes)
 #define traceSTREAM_BUFFER_RECEIVE_FROM_ISR(xStream, xBytes) TBAND_STREAM(TBAND_EVT_STREAM_RECEIVE_FROM_ISR, xStream, xBytes)
-#define traceSTREAM_BUFFER_RESET(xStream) tband_emit(TBAND_EVT_STREAM_RESET, (uint32_t)(xStream)->uxStreamBufferNumber, 0, 0)
+#define traceSTREAM_BUFFER_RESET(xStream) tband_emit_one(TBAND_EVT_STREAM_RESET, (uint32_t)(xStream)->uxStreamBufferNumber)
 #define traceSTREAM_BUFFER_RESET_FROM_ISR(xStream) traceSTREAM_BUFFER_RESET(xStream)
+#endif
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
 #define TBAND_STREAM_BLOCK(event, xStream)                                                                                   \
     tband_emit((event), (uint32_t)(xStream)->uxStreamBufferNumber, (uint32_t)xTicksToWait, 0)
 #define traceBLOCKING_ON_STREAM_BUFFER_SEND(xStream) TBAND_STREAM_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_STREAM_SEND, xStream)
 #define traceBLOCKING_ON_STREAM_BUFFER_RECEIVE(xStream)                                                                      \
     TBAND_STREAM_BLOCK(TBAND_EVT_CURTASK_BLOCK_ON_STREAM_RECEIVE, xStream)
 #endif
+#endif
 
 /* ---- Direct-to-task notifications --------------------------------------------------------------------------------------- */
 
-#if tband_configCOMPAT == 0 && tband_configFREERTOS_NOTIFY_TRACE_ENABLE == 1
-#define TBAND_NOTIFY(event, uxIndex)                                                                                         \
-    tband_emit((event), (uint32_t)pxTCB->uxTaskNumber, (uint32_t)(uxIndex), (uint32_t)pxTCB->ulNotifiedValue[(uxIndex)])
-#define traceTASK_NOTIFY(uxIndex) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY, uxIndex)
-#define traceTASK_NOTIFY_FROM_ISR(uxIndex) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, uxIndex)
-#define traceTASK_NOTIFY_GIVE_FROM_ISR(uxIndex) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, uxIndex)
-#define traceTASK_NOTIFY_TAKE_BLOCK(uxIndex)                                                                                 \
-    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY, (uint32_t)(uxIndex), (uint32_t)xTicksToWait, 0)
-#define traceTASK_NOTIFY_WAIT_BLOCK(uxIndex) traceTASK_NOTIFY_TAKE_BLOCK(uxIndex)
-#define traceTASK_NOTIFY_TAKE(uxIndex)                                                                                       \
-    tband_emit(TBAND_EVT_CURTASK_NOTIFY_RECEIVED, (uint32_t)(uxIndex), (uint32_t)pxCurrentTCB->ulNotifiedValue[(uxIndex)], 0)
-#define traceTASK_NOTIFY_WAIT(uxIndex) traceTASK_NOTIFY_TAKE(uxIndex)
+/* Kernels before V10.4 have one notification per task, and no index in these macros. */
+#if tband_configCOMPAT == 0
+#define TBAND_NOTIFY_INDEX(...) (__VA_ARGS__ + 0)
+#define TBAND_NOTIFY_VALUE(task, ...)                                                                                        \
+    ((uint32_t)((const volatile uint32_t *)&(task)->ulNotifiedValue)[TBAND_NOTIFY_INDEX(__VA_ARGS__)])
+#if tband_configFREERTOS_NOTIFY_TRACE_ENABLE == 1
+#define TBAND_NOTIFY(event, ...)                                                                                             \
+    tband_emit((event), (uint32_t)pxTCB->uxTaskNumber, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__),                            \
+               TBAND_NOTIFY_VALUE(pxTCB, __VA_ARGS__))
+#define traceTASK_NOTIFY(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY, __VA_ARGS__)
+#define traceTASK_NOTIFY_FROM_ISR(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, __VA_ARGS__)
+#define traceTASK_NOTIFY_GIVE_FROM_ISR(...) TBAND_NOTIFY(TBAND_EVT_TASK_NOTIFY_FROM_ISR, __VA_ARGS__)
+#define traceTASK_NOTIFY_TAKE(...)                                                                                           \
+    tband_emit(TBAND_EVT_CURTASK_NOTIFY_RECEIVED, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__),                                 \
+               TBAND_NOTIFY_VALUE(pxCurrentTCB, __VA_ARGS__), 0)
+#define traceTASK_NOTIFY_WAIT(...) traceTASK_NOTIFY_TAKE(__VA_ARGS__)
+#endif
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+#define traceTASK_NOTIFY_TAKE_BLOCK(...)                                                                                     \
+    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY, (uint32_t)TBAND_NOTIFY_INDEX(__VA_ARGS__), (uint32_t)xTicksToWait, 0)
+#define traceTASK_NOTIFY_WAIT_BLOCK(...) traceTASK_NOTIFY_TAKE_BLOCK(__VA_ARGS__)
+#endif
 #endif
 
 /* ---- Event groups --------------------------------------------------------------------------------------------------------- */
 
-#if tband_configCOMPAT == 0 && tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+#if tband_configCOMPAT == 0
 #define traceEVENT_GROUP_CREATE(pxGroup) ((pxGroup)->uxEventGroupNumber = tband_hook_event_group_created(pxGroup))
 #define traceEVENT_GROUP_DELETE(xGroup) tband_hook_event_group_deleted((xGroup), (uint32_t)(xGroup)->uxEventGroupNumber)
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+#define TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)                                                                              \
+    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_EVENT_GROUP, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),           \
+               (uint32_t)xTicksToWait)
+#define traceEVENT_GROUP_WAIT_BITS_BLOCK(xGroup, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
+#define traceEVENT_GROUP_SYNC_BLOCK(xGroup, uxSet, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
+#endif
+#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
 /* Called before the bits change. */
 #define traceEVENT_GROUP_SET_BITS(xGroup, uxBits)                                                                            \
     tband_emit(TBAND_EVT_EVENT_GROUP_SET, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),                        \
@@ -193,16 +220,12 @@ void tband_hook_event_group_name(void *event_group, const char *name);
     tband_emit(TBAND_EVT_EVENT_GROUP_SET_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
 #define traceEVENT_GROUP_CLEAR_BITS_FROM_ISR(xGroup, uxBits)                                                                 \
     tband_emit(TBAND_EVT_EVENT_GROUP_CLEAR_FROM_ISR, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits), 0)
-#define TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)                                                                              \
-    tband_emit(TBAND_EVT_CURTASK_BLOCK_ON_EVENT_GROUP, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(uxBits),           \
-               (uint32_t)xTicksToWait)
-#define traceEVENT_GROUP_WAIT_BITS_BLOCK(xGroup, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
-#define traceEVENT_GROUP_SYNC_BLOCK(xGroup, uxSet, uxBits) TBAND_EVENT_GROUP_BLOCK(xGroup, uxBits)
 #define TBAND_EVENT_GROUP_END(xGroup, xTimeout)                                                                              \
     tband_emit(TBAND_EVT_EVENT_GROUP_WAIT_END, (uint32_t)(xGroup)->uxEventGroupNumber, (uint32_t)(xGroup)->uxEventBits,      \
                (xTimeout) != pdFALSE ? 1u : 0u)
 #define traceEVENT_GROUP_WAIT_BITS_END(xGroup, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
 #define traceEVENT_GROUP_SYNC_END(xGroup, uxSet, uxBits, xTimeout) TBAND_EVENT_GROUP_END(xGroup, xTimeout)
+#endif
 #endif
 
 /* ---- Software timers ------------------------------------------------------------------------------------------------------ */
@@ -217,7 +240,7 @@ void tband_hook_event_group_name(void *event_group, const char *name);
                (uint32_t)(xTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
 #define traceTIMER_COMMAND_RECEIVED(pxTimer_, xCommand, xValue)                                                              \
     tband_hook_timer_command((pxTimer_), (uint32_t)(pxTimer_)->uxTimerNumber, (uint32_t)(xCommand), (uint32_t)(xValue))
-#define traceTIMER_EXPIRED(pxTimer_) tband_emit(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber, 0, 0)
+#define traceTIMER_EXPIRED(pxTimer_) tband_emit_one(TBAND_EVT_TIMER_EXPIRED, (uint32_t)(pxTimer_)->uxTimerNumber)
 #endif
 
 /* ---- Heap ------------------------------------------------------------------------------------------------------------------- */

@@ -5,13 +5,18 @@
 
 struct tband_state tband;
 
+#if tband_configFREERTOS_TRACE_ENABLE == 1
+const struct tband_rtos *tband_rtos;
+tband_word tband_freertos_current[TBAND_CORES];
+#endif
+
 #if TBAND_CORES > 1
 #ifdef ATOMIC_FLAG_INIT
 atomic_flag tband_spinlock = ATOMIC_FLAG_INIT;
 #endif
 #endif
 
-static struct tband_channel *channel_of(uint32_t core) {
+static struct tband_channel *tband_channel_of(uint32_t core) {
 #if TBAND_CHANNELS > 1
     return &tband.channel[core];
 #else
@@ -21,7 +26,7 @@ static struct tband_channel *channel_of(uint32_t core) {
 }
 
 /* A counter, for the application. One core reads a word at once; several need the lock. */
-static uint32_t look(const uint32_t *counter) {
+static uint32_t tband_read_counter(const uint32_t *counter) {
 #if TBAND_CORES > 1
     uint32_t value;
     TBAND_LOCK();
@@ -38,7 +43,7 @@ static uint32_t look(const uint32_t *counter) {
 #if TBAND_LONG_FRAMES
 /* COBS of the payload in place: the code of the first block goes in front of it, those of zero bytes take their places, and
  * after 254 bytes without one a byte is inserted. Returns the new end. */
-static uint8_t *cobs(uint8_t *payload, uint8_t *end) {
+static uint8_t *tband_cobs(uint8_t *payload, uint8_t *end) {
     uint8_t *code = payload - 1;
     for (uint8_t *at = payload; at != end; at++) {
         if (at - code == 0xff) {
@@ -57,23 +62,24 @@ static uint8_t *cobs(uint8_t *payload, uint8_t *end) {
 #endif
 
 /* Ends the fields; returns the distance from the byte in front of them to the first zero byte in them, or to their end. */
-static uint32_t end_fields(const uint8_t *frame, struct tband_cursor *c) {
+static uint32_t tband_end_fields(const uint8_t *frame, struct tband_cursor *c) {
     tband_mark_zero(c);
     return frame[TBAND_HEAD - 1u];
 }
 
-struct span {
+/* Bytes from `start` up to `end`. */
+struct tband_span {
     uint8_t *start;
     uint8_t *end;
 };
 
-/* Puts the id and the COBS code in front of `payload` and the 00 behind `end`. */
-static inline struct span close_frame(uint32_t id, uint8_t *payload, uint8_t *fields, uint8_t *end, uint32_t gap) {
+/* Puts the id and the COBS code in front of `payload` and the 00 after `end`. */
+static inline struct tband_span tband_close(uint32_t id, uint8_t *payload, uint8_t *fields, uint8_t *end, uint32_t gap) {
     *--payload = (uint8_t)id;
 #if TBAND_LONG_FRAMES
     (void)fields;
     (void)gap;
-    end = cobs(payload, end);
+    end = tband_cobs(payload, end);
     payload--;
 #else
     uint32_t code = gap + (uint32_t)(fields - payload);
@@ -91,26 +97,19 @@ static inline struct span close_frame(uint32_t id, uint8_t *payload, uint8_t *fi
     *--payload = (uint8_t)code;
 #endif
     *end = 0;
-    const struct span frame = {payload, end + 1};
+    const struct tband_span frame = {payload, end + 1};
     return frame;
 }
 
-/* Hands a frame to the backend. True: taken. */
-static inline bool send(uint32_t core, struct span frame, bool is_metadata) {
-    return !tband_backend_write(core, frame.start, (size_t)(frame.end - frame.start), is_metadata);
-}
-
-/* A frame without a timestamp. */
-static struct span close_untimed(uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    const uint32_t gap = end_fields(frame, &end);
-    uint8_t *const fields = frame + TBAND_HEAD;
-    return close_frame(event & 0xffu, fields, fields, end.at, gap);
+/* Hands a frame to the backend. True: dropped. */
+static inline bool tband_send(uint32_t core, struct tband_span frame, bool is_metadata) {
+    return tband_backend_write(core, frame.start, (size_t)(frame.end - frame.start), is_metadata);
 }
 
 /* ---- Time ---------------------------------------------------------------------------------------------------------------- */
 
 /* Extended to 64 bits by what was recorded last: by any core, if each has a channel. */
-static uint64_t now(const struct tband_channel *channel) {
+static inline uint64_t tband_now(const struct tband_channel *channel) {
 #if tband_portTIMESTAMP_BITS == 64
     (void)channel;
     return tband_portTIMESTAMP();
@@ -124,54 +123,63 @@ static uint64_t now(const struct tband_channel *channel) {
 }
 
 /* Counts a lost event and has the loss reported before the next one. */
-static void lost(struct tband_channel *channel) {
+static void tband_count_loss(struct tband_channel *channel) {
     tband.dropped++;
     channel->sync_in = 0;
+#if TBAND_TRACES_TASKS
+    /* A switch may have been among what is lost. */
+    for (uint32_t core = 0; core < TBAND_CORES; core++) {
+        TBAND_STORE(tband.told_running[core], 0);
+    }
+#endif
 }
+
+/* What becomes of a frame. */
+enum tband_fate { TBAND_TAKEN, TBAND_DROPPED, TBAND_NEEDS_SYNC };
 
 #if tband_configCOMPAT == 1
 
 /* ---- Plain format: absolute timestamps, a drop counter every so often ------------------------------------------------------ */
 
 /* With the period off, the next counter is as good as never due, except after a loss. */
-#define SYNC_PERIOD (tband_configTRACE_DROP_CNT_EVERY > 0 ? (uint32_t)tband_configTRACE_DROP_CNT_EVERY : UINT32_MAX)
+#define TBAND_SYNC_PERIOD (tband_configTRACE_DROP_CNT_EVERY > 0 ? (uint32_t)tband_configTRACE_DROP_CNT_EVERY : UINT32_MAX)
 
-static bool send_at(uint32_t core, uint64_t time, uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    const uint32_t gap = end_fields(frame, &end);
+static bool tband_send_at(uint32_t core, uint64_t time, uint32_t event, uint8_t *frame, uint8_t *end, uint32_t gap) {
     uint8_t *const fields = frame + TBAND_HEAD;
     uint8_t digits[TBAND_TIME_MAX];
-    struct tband_cursor t = {digits, digits};
+    uint8_t *at = digits;
     while (time > 0x7fu) {
-        *t.at++ = (uint8_t)(time | 0x80u);
+        *at++ = (uint8_t)(time | 0x80u);
         time >>= 7;
     }
-    *t.at++ = (uint8_t)time;
-    const size_t n = (size_t)(t.at - digits);
+    *at++ = (uint8_t)time;
+    const size_t n = (size_t)(at - digits);
     memcpy(fields - n, digits, n);
-    return send(core, close_frame(event & 0xffu, fields - n, fields, end.at, gap), false);
+    return tband_send(core, tband_close(event & 0xffu, fields - n, fields, end, gap), false);
 }
 
-static bool send_u32_at(uint32_t core, uint64_t time, uint32_t event, uint32_t value) {
+static bool tband_send_u32_at(uint32_t core, uint64_t time, uint32_t event, uint32_t value) {
     uint8_t frame[TBAND_FRAME_SIZE(5u)];
     struct tband_cursor c = tband_begin(frame);
     tband_put_u32(&c, value);
-    return send_at(core, time, event, frame, c);
+    const uint32_t gap = tband_end_fields(frame, &c);
+    return tband_send_at(core, time, event, frame, c.at, gap);
 }
 
-static bool sync_plain(struct tband_channel *channel, uint32_t core) {
-    if (!send_u32_at(core, channel->last, TBAND_EVT_DROPPED_EVT_CNT, tband.dropped)) {
-        return false;
+static bool tband_send_drop_counter(struct tband_channel *channel, uint32_t core) {
+    if (tband_send_u32_at(core, channel->last, TBAND_EVT_DROPPED_EVT_CNT, tband.dropped)) {
+        return true;
     }
-    channel->sync_in = SYNC_PERIOD;
-    return true;
+    channel->sync_in = TBAND_SYNC_PERIOD;
+    return false;
 }
 
-/* What has to stand before a frame of this core. */
-static bool prepare(struct tband_channel *channel, uint32_t core) {
+/* What has to be in front of a frame of this core. */
+static enum tband_fate tband_prepare(struct tband_channel *channel, uint32_t core) {
 #if TBAND_CORES > 1
     if (channel->core != core) {
-        if (!send_u32_at(core, channel->last, TBAND_EVT_CORE_ID, core)) {
-            return false;
+        if (tband_send_u32_at(core, channel->last, TBAND_EVT_CORE_ID, core)) {
+            return TBAND_DROPPED;
         }
         channel->core = core;
     }
@@ -179,17 +187,18 @@ static bool prepare(struct tband_channel *channel, uint32_t core) {
     (void)channel;
     (void)core;
 #endif
-    return true;
+    return TBAND_TAKEN;
 }
 
-static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    channel->last = now(channel);
-    if (!prepare(channel, core) || (channel->sync_in == 0 && !sync_plain(channel, core)) ||
-        !send_at(core, channel->last, event, frame, end)) {
-        return false;
+static enum tband_fate tband_submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, uint8_t *end,
+                                    uint32_t gap) {
+    channel->last = tband_now(channel);
+    if (tband_prepare(channel, core) == TBAND_DROPPED || (channel->sync_in == 0 && tband_send_drop_counter(channel, core)) ||
+        tband_send_at(core, channel->last, event, frame, end, gap)) {
+        return TBAND_DROPPED;
     }
     channel->sync_in--;
-    return true;
+    return TBAND_TAKEN;
 }
 
 #else
@@ -198,113 +207,243 @@ static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event,
 
 /* Bits of a delta timestamp that say the core. */
 #if TBAND_CORES > 8
-#define CORE_BITS 4u
+#define TBAND_CORE_BITS 4u
 #elif TBAND_CORES > 4
-#define CORE_BITS 3u
+#define TBAND_CORE_BITS 3u
 #elif TBAND_CORES > 2
-#define CORE_BITS 2u
+#define TBAND_CORE_BITS 2u
 #elif TBAND_CORES > 1
-#define CORE_BITS 1u
+#define TBAND_CORE_BITS 1u
 #else
-#define CORE_BITS 0u
+#define TBAND_CORE_BITS 0u
 #endif
-#define SEQ_BITS 2u
+#define TBAND_SEQ_BITS 2u
 /* The largest delta whose wire value fits into 32 bits. A longer silence is bridged by a sync. */
-#define DELTA_MAX ((UINT32_MAX >> (SEQ_BITS + CORE_BITS)) - 1u)
+#define TBAND_DELTA_MAX ((UINT32_MAX >> (TBAND_SEQ_BITS + TBAND_CORE_BITS)) - 1u)
 
 #if tband_configUSE_BACKEND_STREAMING == 1
-#define BACKEND_NUMBER 0u
+#define TBAND_BACKEND_NUMBER 0u
 #elif tband_configUSE_BACKEND_SNAPSHOT == 1
-#define BACKEND_NUMBER 1u
+#define TBAND_BACKEND_NUMBER 1u
 #elif tband_configUSE_BACKEND_POST_MORTEM == 1
-#define BACKEND_NUMBER 2u
+#define TBAND_BACKEND_NUMBER 2u
 #else
-#define BACKEND_NUMBER 3u
+#define TBAND_BACKEND_NUMBER 3u
 #endif
 
-/* Sends a sync frame with the time `channel->last`. */
-static bool send_sync(struct tband_channel *channel, uint32_t core, uint32_t flags) {
-    uint8_t frame[TBAND_FRAME_SIZE(3u + 7u * 5u + 10u)];
-    struct tband_cursor c = tband_begin(frame);
+/* A sync has no time in front of its fields, so its frame needs less room there than others. */
+#define TBAND_SYNC_SIZE (TBAND_FRAME_SIZE(TBAND_SYNC_FIELDS) - TBAND_TIME_MAX)
+/* Fields of a sync: three bytes, the number of cores and the core (a byte each), four u32, the time. */
+#define TBAND_SYNC_FIELDS (3u + 2u + 4u * 5u + 10u)
+
+/* All of a sync but its last field, the time. */
+static struct tband_cursor tband_begin_sync(const struct tband_channel *channel, uint32_t core, uint32_t flags, uint8_t *frame) {
+    struct tband_cursor c = {frame + 2, frame + 1};
     if (!channel->begun) {
         flags |= TBAND_SYNC_START;
     }
-    flags |= (tband_configFREERTOS_TRACE_ENABLE == 1 ? TBAND_SYNC_FREERTOS : 0u) | (BACKEND_NUMBER << TBAND_SYNC_BACKEND_SHIFT);
-    const uint32_t values[] = {0x54u, 1u, flags, TBAND_CORES, core, channel->seq, tband.dropped,
-                               (uint32_t)(tband_portTIMESTAMP_NS_NUM), (uint32_t)(tband_portTIMESTAMP_NS_DEN)};
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        tband_put_u32(&c, values[i]);
-    }
+    flags |= (tband_configFREERTOS_TRACE_ENABLE == 1 ? TBAND_SYNC_FREERTOS : 0u) |
+             (TBAND_BACKEND_NUMBER << TBAND_SYNC_BACKEND_SHIFT);
+    *c.at++ = 0x54u;
+    *c.at++ = 1u;
+    tband_put_u32(&c, flags);
+    *c.at++ = TBAND_CORES;
+    tband_put_u32(&c, core);
+    tband_put_u32(&c, channel->seq);
+    tband_put_u32(&c, tband.dropped);
+    tband_put_u32(&c, (uint32_t)(TBAND_NS_NUM));
+    tband_put_u32(&c, (uint32_t)(TBAND_NS_DEN));
+    return c;
+}
+
+/* Sends a sync frame with the time `channel->last`. True: dropped. */
+static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t *frame, struct tband_cursor c) {
     tband_put_u64(&c, channel->last);
-    if (!send(core, close_untimed(TBAND_EVT_SYNC, frame, c), false)) {
-        return false;
+    tband_mark_zero(&c);
+    if (tband_send(core, tband_close(TBAND_EVT_SYNC, frame + 2, frame + 2, c.at, frame[1]), false)) {
+        return true;
     }
     channel->begun = true;
     channel->seq++;
     channel->sync_in = tband_configSYNC_EVERY;
-    return true;
+    return false;
 }
 
-static bool prepare(struct tband_channel *channel, uint32_t core) {
-    return channel->sync_in != 0 || send_sync(channel, core, 0);
+/* All of it at once: where a recording starts or stops. Under the lock. */
+static bool tband_sync_here(struct tband_channel *channel, uint32_t core, uint32_t flags) {
+    uint8_t frame[TBAND_SYNC_SIZE];
+    return tband_end_sync(channel, core, frame, tband_begin_sync(channel, core, flags, frame));
 }
 
-static bool submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    const uint32_t gap = end_fields(frame, &end);
+static enum tband_fate tband_prepare(struct tband_channel *channel, uint32_t core) {
+    (void)core;
+    return channel->sync_in == 0 ? TBAND_NEEDS_SYNC : TBAND_TAKEN;
+}
+
+static inline enum tband_fate tband_submit(struct tband_channel *channel, uint32_t core, uint32_t event, uint8_t *frame,
+                                           uint8_t *end, uint32_t gap) {
     uint8_t *const fields = frame + TBAND_HEAD;
-    const uint64_t time = now(channel);
-    uint64_t delta = time - channel->last;
-    /* Also if the frame gets lost: then a sync stands before the next one, and no delta counts from here. */
+    const uint64_t time = tband_now(channel);
+    const uint64_t delta = time - channel->last;
+    /* Also if the frame gets lost: then a sync precedes the next one, and no delta counts from here. */
     channel->last = time;
-    if (channel->sync_in == 0 || delta > DELTA_MAX) {
+    if (channel->sync_in == 0 || delta > TBAND_DELTA_MAX) {
         /* Also when the clock went backwards: the sync says so. */
-        if (!send_sync(channel, core, 0)) {
-            return false;
-        }
-        delta = 0;
+        channel->sync_in = 0;
+        return TBAND_NEEDS_SYNC;
     }
     /* Never zero, so that there is no zero byte in front of the fields. */
-    uint32_t v = ((uint32_t)delta << (SEQ_BITS + CORE_BITS)) + (core << SEQ_BITS) + (channel->seq & ((1u << SEQ_BITS) - 1u)) + 1u;
+    uint32_t v = ((uint32_t)delta << (TBAND_SEQ_BITS + TBAND_CORE_BITS)) + (core << TBAND_SEQ_BITS) +
+                 (channel->seq & ((1u << TBAND_SEQ_BITS) - 1u)) + 1u;
     uint8_t *payload = fields - 1;
-    for (uint32_t rest = v >> 7; rest != 0; rest >>= 7) {
-        payload--;
+    if (v > 0x7fu) {
+        for (uint32_t rest = v >> 14; rest != 0; rest >>= 7) {
+            payload--;
+        }
+        uint8_t *at = --payload;
+        do {
+            *at++ = (uint8_t)(v | 0x80u);
+            v >>= 7;
+        } while (v > 0x7fu);
     }
-    uint8_t *at = payload;
-    while (v > 0x7fu) {
-        *at++ = (uint8_t)(v | 0x80u);
-        v >>= 7;
-    }
-    *at = (uint8_t)v;
-    if (!send(core, close_frame((event & 0x7fu) | 0x80u, payload, fields, end.at, gap), false)) {
-        return false;
+    fields[-1] = (uint8_t)v;
+    if (tband_send(core, tband_close((event & 0x7fu) | 0x80u, payload, fields, end, gap), false)) {
+        return TBAND_DROPPED;
     }
     channel->seq++;
     channel->sync_in--;
-    return true;
+    return TBAND_TAKEN;
 }
 
 #endif
 
+/* ---- Who runs --------------------------------------------------------------------------------------------------------------- */
+
+#if TBAND_TELLS_RUNNING
+/* Tells the task that runs on each core. Under the lock. */
+static void tband_tell_running(void) {
+#if TBAND_CORES > 1
+    /* Other cores store who runs there, then look whether that is recorded: either they see that it is, or this sees the task. */
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+    for (uint32_t core = 0; core < TBAND_CORES; core++) {
+        const uint32_t task = TBAND_LOAD(tband_freertos_current[core]);
+        if (task != 0) {
+            struct tband_channel *const channel = tband_channel_of(core);
+            uint8_t frame[TBAND_FRAME_SIZE(5u)];
+            struct tband_cursor at = tband_begin(frame);
+            tband_put_u32(&at, task);
+            /* The plain format has only the event for it. */
+            const uint32_t event = tband_configCOMPAT == 1 ? TBAND_EVT_TASK_SWITCHED_IN : TBAND_EVT_TASK_RUNNING;
+            const uint32_t gap = tband_end_fields(frame, &at);
+            enum tband_fate fate = tband_submit(channel, core, event, frame, at.at, gap);
+#if tband_configCOMPAT == 0
+            if (fate == TBAND_NEEDS_SYNC && !tband_sync_here(channel, core, 0)) {
+                fate = tband_submit(channel, core, event, frame, at.at, gap);
+            }
+#endif
+            if (fate == TBAND_TAKEN) {
+                TBAND_STORE(tband.told_running[core], 1);
+            } else {
+                tband_count_loss(channel);
+            }
+        }
+    }
+}
+#endif
+
+/* ---- Syncs, in critical sections of their own --------------------------------------------------------------------------------- */
+
+#if tband_configCOMPAT == 0
+/* Sends the sync that is due on this core's channel. Its frame is made before the critical section, of what is known then: if that
+ * changed meanwhile, so does the frame. True: dropped, and counted as a lost event if `counts`. Not under the lock. */
+static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
+    for (;;) {
+        uint8_t frame[TBAND_SYNC_SIZE];
+        const uint32_t core = tband_core();
+        struct tband_channel *const channel = tband_channel_of(core);
+        uint32_t seq;
+        uint32_t dropped;
+        bool changed = false;
+        bool is_dropped = false;
+#if TBAND_CORES > 1
+        struct tband_channel then;
+        {
+            TBAND_LOCK();
+            then = *channel;
+            dropped = tband.dropped;
+            TBAND_UNLOCK();
+        }
+        seq = then.seq;
+        struct tband_cursor c = tband_begin_sync(&then, core, 0, frame);
+#else
+        seq = channel->seq;
+        dropped = tband.dropped;
+        struct tband_cursor c = tband_begin_sync(channel, core, 0, frame);
+#endif
+        {
+            TBAND_LOCK();
+            if (channel->sync_in == 0) {
+                changed = channel->seq != seq || tband.dropped != dropped || tband_core() != core;
+                if (!changed) {
+                    if (is_timed) {
+                        channel->last = tband_now(channel);
+                    }
+                    is_dropped = tband_end_sync(channel, core, frame, c);
+                    if (is_dropped && counts) {
+                        tband_count_loss(channel);
+                    }
+#if TBAND_TELLS_RUNNING && tband_configUSE_BACKEND_POST_MORTEM == 1
+                    if (tband.running_due) {
+                        tband.running_due = false;
+                        tband_tell_running();
+                    }
+#endif
+                }
+            }
+            TBAND_UNLOCK();
+        }
+        if (!changed) {
+            return is_dropped;
+        }
+    }
+}
+#endif
+
 /* ---- The beginning and the end of a recording ------------------------------------------------------------------------------ */
 
+static enum tband_fate tband_commit_metadata(struct tband_channel *channel, uint32_t core, uint32_t event,
+                                             struct tband_span frame);
+
+#if tband_configCOMPAT == 1 || (TBAND_REPEATS && tband_configFREERTOS_TRACE_ENABLE == 1)
+/* A frame without a timestamp. */
+static struct tband_span tband_close_untimed(uint32_t event, uint8_t *frame, struct tband_cursor end) {
+    const uint32_t gap = tband_end_fields(frame, &end);
+    uint8_t *const fields = frame + TBAND_HEAD;
+    return tband_close(event & 0xffu, fields, fields, end.at, gap);
+}
+#endif
+
 #if tband_configCOMPAT == 1
-/* In the superset every sync tells it. */
-static void tell_clock(void) {
+/* In the superset every sync tells it. Under the lock. */
+static void tband_tell_clock(void) {
     uint8_t frame[TBAND_FRAME_SIZE(10u)];
     struct tband_cursor at = tband_begin(frame);
+    const uint32_t core = tband_core();
     tband_put_u64(&at, (uint64_t)(tband_portTIMESTAMP_RESOLUTION_NS));
     tband.told_clock = true;
-    tband_commit_locked(TBAND_EVT_TS_RESOLUTION_NS, frame, at);
+    (void)tband_commit_metadata(tband_channel_of(core), core, TBAND_EVT_TS_RESOLUTION_NS,
+                                tband_close_untimed(TBAND_EVT_TS_RESOLUTION_NS, frame, at));
 }
 #endif
 
 void tband_start_channels(void) {
 #if tband_configCOMPAT == 1
     if (!tband.told_clock) {
-        tell_clock();
+        tband_tell_clock();
     }
 #endif
-    const uint64_t time = now(&tband.channel[0]);
+    const uint64_t time = tband_now(&tband.channel[0]);
     for (uint32_t i = 0; i < TBAND_CHANNELS; i++) {
         struct tband_channel *const channel = &tband.channel[i];
         channel->last = time;
@@ -313,14 +452,19 @@ void tband_start_channels(void) {
         channel->begun = false;
 #if tband_configCOMPAT == 1
         /* No loss so far: nothing to report. */
-        channel->sync_in = tband.dropped != 0 ? 0 : SYNC_PERIOD;
+        channel->sync_in = tband.dropped != 0 ? 0 : TBAND_SYNC_PERIOD;
         channel->core = UINT32_MAX;
 #endif
     }
 #if tband_configCOMPAT == 1 && tband_configUSE_BACKEND_STREAMING == 1
     /* At time 0, as the plain format begins; a loss of it is of no consequence. */
     tband.channel[0].core = 0;
-    (void)send_u32_at(0, 0, TBAND_EVT_CORE_ID, 0);
+    (void)tband_send_u32_at(0, 0, TBAND_EVT_CORE_ID, 0);
+#endif
+#if TBAND_REPEATS
+    tband.repeat_in = tband_configMETADATA_REPEAT_EVERY + 1u;
+    tband.repeat_core = 0;
+    tband.repeat_at = 0;
 #endif
 }
 
@@ -329,56 +473,34 @@ void tband_end_channels(void) {
     for (uint32_t i = 0; i < TBAND_CHANNELS; i++) {
         struct tband_channel *const channel = &tband.channel[i];
         const uint32_t core = TBAND_CHANNELS > 1 ? i : tband_core();
-        channel->last = now(channel);
-        (void)send_sync(channel, core, TBAND_SYNC_STOP);
+        channel->last = tband_now(channel);
+        (void)tband_sync_here(channel, core, TBAND_SYNC_STOP);
     }
 #else
     if (tband.channel[0].sync_in == 0) {
-        (void)sync_plain(&tband.channel[0], tband_core());
+        (void)tband_send_drop_counter(&tband.channel[0], tband_core());
     }
 #endif
 }
-
-/* ---- Who runs --------------------------------------------------------------------------------------------------------------- */
-
-#if TBAND_TELLS_RUNNING
-void tband_tell_running(void) {
-#if TBAND_CORES > 1
-    /* Other cores store who runs there, then look whether that is recorded: either they see that it is, or this sees the task. */
-    atomic_thread_fence(memory_order_seq_cst);
-#endif
-    for (uint32_t core = 0; core < TBAND_CORES; core++) {
-        const uint32_t task = atomic_load_explicit(&tband_freertos_current[core], memory_order_relaxed);
-        if (task != 0) {
-            struct tband_channel *const channel = channel_of(core);
-            uint8_t frame[TBAND_FRAME_SIZE(5u)];
-            struct tband_cursor at = tband_begin(frame);
-            tband_put_u32(&at, task);
-            /* The plain format has only the event for it. */
-            const uint32_t event = tband_configCOMPAT == 1 ? TBAND_EVT_TASK_SWITCHED_IN : TBAND_EVT_TASK_RUNNING;
-            if (!submit(channel, core, event, frame, at)) {
-                lost(channel);
-            }
-        }
-    }
-}
-#endif
 
 /* ---- Room in the post-mortem ring -------------------------------------------------------------------------------------------- */
 
 /* Before a frame of up to `len` bytes. Each segment can be decoded by itself. */
-static void make_room(struct tband_channel *channel, size_t len) {
+static inline void tband_make_room(struct tband_channel *channel, size_t len) {
 #if tband_configUSE_BACKEND_POST_MORTEM == 1
     if (!tband_post_mortem_reserve(len)) {
         return;
     }
 #if tband_configCOMPAT == 1
     channel->core = UINT32_MAX;
-#else
-    channel->sync_in = 0;
-#endif
 #if TBAND_TELLS_RUNNING
     tband_tell_running();
+#endif
+#else
+    channel->sync_in = 0;
+#if TBAND_TELLS_RUNNING
+    tband.running_due = true;
+#endif
 #endif
 #else
     (void)channel;
@@ -389,121 +511,264 @@ static void make_room(struct tband_channel *channel, size_t len) {
 /* ---- Metadata -------------------------------------------------------------------------------------------------------------- */
 
 /* Sends metadata into a recording. */
-static bool send_metadata(struct tband_channel *channel, uint32_t core, struct span frame) {
-    if (!prepare(channel, core) || !send(core, frame, true)) {
-        return false;
+static enum tband_fate tband_send_metadata(struct tband_channel *channel, uint32_t core, struct tband_span frame) {
+    const enum tband_fate before = tband_prepare(channel, core);
+    if (before != TBAND_TAKEN) {
+        return before;
+    }
+    if (tband_send(core, frame, true)) {
+        return TBAND_DROPPED;
     }
     channel->seq++;
     if (channel->sync_in != 0) {
         /* In the plain format a loss may still be waiting for an event with a time to tell it. */
         channel->sync_in--;
     }
-    return true;
+    return TBAND_TAKEN;
 }
 
 #if tband_configUSE_METADATA_BUF == 1
-static uint8_t metadata_buf[TBAND_CORES][tband_configMETADATA_BUF_SIZE];
+static uint8_t tband_metadata_buf[TBAND_CORES][tband_configMETADATA_BUF_SIZE + TBAND_SLACK];
 
-/* Keeps a frame for the recordings to come. False: no room. */
-static bool keep_metadata(uint32_t core, struct span frame) {
+/* Keeps a frame for the recordings to come. True: no room. */
+static bool tband_keep_metadata(uint32_t core, struct tband_span frame) {
     const uint32_t len = (uint32_t)(frame.end - frame.start);
     const uint32_t used = tband.metadata_used[core];
     if (len > (uint32_t)tband_configMETADATA_BUF_SIZE - used) {
         tband.metadata_dropped++;
-        return false;
+        return true;
     }
-    memcpy(&metadata_buf[core][used], frame.start, len);
+    memcpy(&tband_metadata_buf[core][used], frame.start, (size_t)len);
     tband.metadata_used[core] = used + len;
 #if tband_configUSE_BACKEND_POST_MORTEM == 1
-    if (TBAND_RECORDS()) {
+    if (!tband_is(TBAND_IDLE)) {
         tband_post_mortem_keep(core, used, frame.start, len);
     }
 #endif
-    return true;
+    return false;
 }
 
-#if tband_configUSE_BACKEND_STREAMING == 1
-bool tband_send_kept_metadata(void) {
-    for (uint32_t core = 0; core < TBAND_CORES; core++) {
-        uint32_t at = 0;
-        bool taken = true;
-        bool more = true;
-        /* One frame at a time, so that interrupts are not held off for long. More may be added meanwhile. */
-        while (taken && more) {
-            TBAND_LOCK();
-            more = at != tband.metadata_used[core];
-            if (more) {
-                uint8_t *const start = &metadata_buf[core][at];
-                uint8_t *const end = (uint8_t *)memchr(start, 0, tband.metadata_used[core] - at) + 1;
-                const struct span frame = {start, end};
-                taken = send_metadata(channel_of(core), core, frame);
-                at += (uint32_t)(end - start);
-            }
-            TBAND_UNLOCK();
-        }
-        if (!taken) {
-            return false;
-        }
+#if tband_configUSE_BACKEND_STREAMING == 1 || TBAND_REPEATS
+/* The frame at `at` of a core's buffer. */
+static struct tband_span tband_kept(uint32_t core, uint32_t at) {
+    uint8_t *const start = &tband_metadata_buf[core][at];
+    uint8_t *end = start;
+    /* From code to code of COBS, up to the 00. */
+    while (*end != 0) {
+        end += *end;
     }
-    return true;
+    const struct tband_span frame = {start, end + 1};
+    return frame;
 }
 #endif
 
 const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id) {
-    return core_id < TBAND_CORES ? metadata_buf[core_id] : NULL;
+    return core_id < TBAND_CORES ? tband_metadata_buf[core_id] : NULL;
 }
 
 size_t tband_get_metadata_buf_amnt(unsigned int core_id) {
-    return core_id < TBAND_CORES ? look(&tband.metadata_used[core_id]) : 0;
+    return core_id < TBAND_CORES ? (size_t)tband_read_counter(&tband.metadata_used[core_id]) : 0;
 }
 
-uint32_t tband_metadata_dropped(void) { return look(&tband.metadata_dropped); }
-#else
-bool tband_send_kept_metadata(void) { return true; }
+uint32_t tband_metadata_dropped(void) { return tband_read_counter(&tband.metadata_dropped); }
 #endif
 
-static void commit_metadata(struct tband_channel *channel, uint32_t core, struct span frame) {
-    bool kept = false;
+static enum tband_fate tband_commit_metadata(struct tband_channel *channel, uint32_t core, uint32_t event,
+                                             struct tband_span frame) {
 #if tband_configUSE_METADATA_BUF == 1
-    kept = keep_metadata(core, frame);
-#endif
-    /* What is kept in memory goes with a snapshot or post-mortem anyway. */
-    if (kept && (tband_configUSE_BACKEND_SNAPSHOT == 1 || tband_configUSE_BACKEND_POST_MORTEM == 1)) {
-        return;
+    if ((event & TBAND_UNKEPT) == 0) {
+        (void)tband_keep_metadata(core, frame);
     }
-    if (TBAND_RECORDS()) {
-        make_room(channel, (size_t)(frame.end - frame.start));
-        if (!send_metadata(channel, core, frame)) {
-            lost(channel);
+#else
+    (void)event;
+#endif
+    if (!TBAND_RECORDS()) {
+        return TBAND_TAKEN;
+    }
+    tband_make_room(channel, (size_t)(frame.end - frame.start));
+    return tband_send_metadata(channel, core, frame);
+}
+
+bool tband_record(bool with_metadata) {
+    uint32_t core = 0;
+    uint32_t at = 0;
+#if tband_configUSE_METADATA_BUF == 0 || tband_configUSE_BACKEND_STREAMING == 0
+    (void)with_metadata;
+#endif
+    for (;;) {
+        enum tband_fate fate = TBAND_TAKEN;
+        bool done = false;
+#if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0 && TBAND_CHANNELS == 1
+        /* Not together with who runs: that would hold off interrupts for long. */
+        if (TBAND_LOAD(tband_freertos_current[0]) != 0 && tband.channel[0].sync_in == 0) {
+            (void)tband_sync(false, false);
         }
+#endif
+        TBAND_LOCK();
+#if tband_configUSE_METADATA_BUF == 1 && tband_configUSE_BACKEND_STREAMING == 1
+        while (core < TBAND_CORES && (!with_metadata || at == tband.metadata_used[core])) {
+            core++;
+            at = 0;
+        }
+        if (core < TBAND_CORES) {
+            const struct tband_span frame = tband_kept(core, at);
+            fate = tband_send_metadata(tband_channel_of(core), core, frame);
+            at += fate == TBAND_TAKEN ? (uint32_t)(frame.end - frame.start) : 0u;
+        } else
+#endif
+        {
+            /* In the critical section in which nothing was left: what is named or switched to from now on is recorded. */
+            tband_enter_phase(TBAND_RECORDING);
+#if TBAND_TELLS_RUNNING
+            tband_tell_running();
+#endif
+            done = true;
+        }
+        TBAND_UNLOCK();
+        if (done) {
+            return false;
+        }
+#if tband_configCOMPAT == 0
+        if (fate == TBAND_NEEDS_SYNC) {
+            fate = tband_sync(false, false) ? TBAND_DROPPED : TBAND_TAKEN;
+        }
+#endif
+        if (fate == TBAND_DROPPED) {
+            return true;
+        }
+        (void)core;
+        (void)at;
     }
 }
 
 /* ---- Committing an event ----------------------------------------------------------------------------------------------------- */
 
-void tband_commit_locked(uint32_t event, uint8_t *frame, struct tband_cursor end) {
-    const uint32_t core = tband_core();
-    struct tband_channel *const channel = channel_of(core);
-    if ((event & TBAND_METADATA) != 0) {
-        commit_metadata(channel, core, close_untimed(event, frame, end));
-    } else if (TBAND_RECORDS()) {
-        make_room(channel, (size_t)(end.at - frame) + 2u);
-        if (!submit(channel, core, event, frame, end)) {
-            lost(channel);
-        }
-    }
-}
-
-void tband_commit(uint32_t event, uint8_t *frame, struct tband_cursor end) {
+#if TBAND_REPEATS
+/* The name whose turn it is, in a critical section of its own: so whoever joins in mid-stream has names after a while. */
+static TBAND_NOINLINE void tband_repeat(void) {
     TBAND_LOCK();
-    tband_commit_locked(event, frame, end);
+    const uint32_t core = tband_core();
+    struct tband_channel *const channel = tband_channel_of(core);
+    if (TBAND_RECORDS() && channel->sync_in != 0 && --tband.repeat_in == 0) {
+        enum tband_fate fate = TBAND_TAKEN;
+        tband.repeat_in = tband_configMETADATA_REPEAT_EVERY;
+#if tband_configUSE_METADATA_BUF == 1
+        while (tband.repeat_core < TBAND_CORES && tband.repeat_at == tband.metadata_used[tband.repeat_core]) {
+            tband.repeat_core++;
+            tband.repeat_at = 0;
+        }
+        if (tband.repeat_core < TBAND_CORES) {
+            const struct tband_span frame = tband_kept(tband.repeat_core, tband.repeat_at);
+            const uint32_t len = (uint32_t)(frame.end - frame.start);
+            tband_make_room(channel, (size_t)len);
+            fate = tband_send_metadata(channel, core, frame);
+            tband.repeat_at += fate == TBAND_TAKEN ? len : 0u;
+        } else
+#endif
+        {
+            bool more = false;
+#if tband_configFREERTOS_TRACE_ENABLE == 1
+            struct tband_name name = {0, 0, 0, NULL};
+            /* Not many places at once: interrupts are held off. */
+            for (uint32_t i = 0; tband_rtos != NULL && i < 8u && name.event == 0; i++) {
+                more = tband_rtos->name(tband.repeat_at, &name);
+                tband.repeat_at += more ? 1u : 0u;
+            }
+            if (name.event != 0) {
+                uint8_t frame[TBAND_FRAME_SIZE(10u + TBAND_TEXT_MAX)];
+                struct tband_cursor at = tband_begin(frame);
+                tband_put_u32(&at, name.a);
+                if (TBAND_FIELDS(name.event) > 1u) {
+                    tband_put_u32(&at, name.b);
+                }
+                tband_put_text(&at, name.text);
+                tband_make_room(channel, (size_t)(at.at - frame) + 2u);
+                fate = tband_send_metadata(channel, core, tband_close_untimed(name.event, frame, at));
+            }
+#endif
+            if (!more) {
+                tband.repeat_core = 0;
+                tband.repeat_at = 0;
+            }
+        }
+        /* What was dropped has its turn in the next round. */
+        (void)fate;
+    }
     TBAND_UNLOCK();
 }
+#endif
 
-void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
-    if (!tband_wants(event)) {
-        return;
+#if tband_configCOMPAT == 0
+/* Before an event: the sync that is due, and now and then a name. True: the sync was dropped, and with it the event. */
+static TBAND_NOINLINE bool tband_sync_first(bool is_timed) {
+    const bool is_dropped = tband_sync(is_timed, true);
+#if TBAND_REPEATS
+    if (!is_dropped) {
+        tband_repeat();
     }
+#endif
+    return is_dropped;
+}
+#endif
+
+/* A frame in a critical section: one with a time, or metadata, which has no gap and is kept as well. True: a sync has to be sent
+ * first. */
+static TBAND_INLINE bool tband_try_here(uint32_t event, uint8_t *frame, struct tband_cursor end) {
+    enum tband_fate fate = TBAND_TAKEN;
+    const uint32_t gap = tband_end_fields(frame, &end);
+    TBAND_LOCK();
+    const uint32_t core = tband_core();
+    struct tband_channel *const channel = tband_channel_of(core);
+    if ((event & TBAND_METADATA) != 0) {
+        uint8_t *const fields = frame + TBAND_HEAD;
+        fate = tband_commit_metadata(channel, core, event, tband_close(event & 0xffu, fields, fields, end.at, gap));
+    } else if (TBAND_RECORDS()) {
+        tband_make_room(channel, (size_t)(end.at - frame) + 2u);
+        fate = tband_submit(channel, core, event, frame, end.at, gap);
+    }
+    if (fate == TBAND_DROPPED) {
+        tband_count_loss(channel);
+    }
+    TBAND_UNLOCK();
+    return fate == TBAND_NEEDS_SYNC;
+}
+
+static TBAND_NOINLINE bool tband_try(uint32_t event, uint8_t *frame, struct tband_cursor end) { return tband_try_here(event, frame, end); }
+
+/* Every function that records makes its frame in one of its own, which returns before a sync is sent: so the two do not add up on
+ * the stack. Metadata that comes again was kept already. */
+#if tband_configCOMPAT == 0
+#define TBAND_SEND(event, ...)                                                                                               \
+    while (__VA_ARGS__) {                                                                                                    \
+        if (tband_sync_first(((event) & TBAND_METADATA) == 0)) {                                                             \
+            break;                                                                                                           \
+        }                                                                                                                    \
+        (event) |= ((event) & TBAND_METADATA) != 0 ? TBAND_UNKEPT : 0u;                                                      \
+    }
+#else
+#define TBAND_SEND(event, ...) (void)(__VA_ARGS__);
+#endif
+
+#ifndef __OPTIMIZE_SIZE__
+static TBAND_INLINE bool tband_try_one(uint32_t event, uint32_t a) {
+    uint8_t frame[TBAND_FRAME_SIZE(5u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u32(&at, a);
+    return tband_try_here(event, frame, at);
+}
+
+/* Most events, so with less to decide. */
+void tband_emit_one(uint32_t event, uint32_t a) {
+    if (TBAND_RECORDS()) {
+        event &= 0xffu;
+        TBAND_SEND(event, tband_try_one(event, a))
+    }
+}
+#else
+void tband_emit_one(uint32_t event, uint32_t a) { tband_emit(event, a, 0, 0); }
+#endif
+
+static TBAND_APART bool tband_try_integers(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
     uint8_t frame[TBAND_FRAME_SIZE(15u)];
     struct tband_cursor at = tband_begin(frame);
     const uint32_t fields = TBAND_FIELDS(event);
@@ -514,13 +779,16 @@ void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
             tband_put_u32(&at, c);
         }
     }
-    tband_commit(event, frame, at);
+    return tband_try(event, frame, at);
 }
 
-void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
-    if (!tband_wants(event)) {
-        return;
+void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
+    if (tband_wants(event)) {
+        TBAND_SEND(event, tband_try_integers(event, a, b, c))
     }
+}
+
+static TBAND_APART bool tband_try_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
     uint8_t frame[TBAND_FRAME_SIZE(10u + TBAND_TEXT_MAX)];
     struct tband_cursor at = tband_begin(frame);
     tband_put_u32(&at, a);
@@ -528,7 +796,13 @@ void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
         tband_put_u32(&at, b);
     }
     tband_put_text(&at, text);
-    tband_commit(event, frame, at);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
+    if (tband_wants(event)) {
+        TBAND_SEND(event, tband_try_text(event, a, b, text))
+    }
 }
 
 /* ---- Interrupts, markers, clock ------------------------------------------------------------------------------------------------ */
@@ -542,23 +816,28 @@ void tband_isr_name(uint32_t id, const char *name) {
 #endif
 }
 
-void tband_isr_enter(uint32_t id) { tband_emit(TBAND_EVT_ISR_ENTER, id, 0, 0); }
+void tband_isr_enter(uint32_t id) { tband_emit_one(TBAND_EVT_ISR_ENTER, id); }
 
-void tband_isr_exit(uint32_t id) { tband_emit(TBAND_EVT_ISR_EXIT, id, 0, 0); }
+void tband_isr_exit(uint32_t id) { tband_emit_one(TBAND_EVT_ISR_EXIT, id); }
 #endif
 
 #if tband_configMARKER_TRACE_ENABLE == 1
 /* Sign and magnitude: the sign in the lowest bit. INT64_MIN, whose magnitude has no room, comes out as 1. */
-void tband_emit_value(uint32_t event, uint32_t id, int64_t value) {
-    if (!tband_wants(event)) {
-        return;
-    }
+static TBAND_APART bool tband_try_value(uint32_t event, uint32_t id, uint64_t value) {
     uint8_t frame[TBAND_FRAME_SIZE(15u)];
     struct tband_cursor at = tband_begin(frame);
     tband_put_u32(&at, id);
-    const uint64_t bits = (uint64_t)value;
-    tband_put_u64(&at, value < 0 ? ((0u - bits) << 1) | 1u : bits << 1);
-    tband_commit(event, frame, at);
+    tband_put_u64(&at, value);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_value(uint32_t event, uint32_t id, int64_t value) {
+    if (TBAND_RECORDS()) {
+        const uint64_t bits = (uint64_t)value;
+        const uint64_t wire = value < 0 ? ((0u - bits) << 1) | 1u : bits << 1;
+        event &= 0xffu;
+        TBAND_SEND(event, tband_try_value(event, id, wire))
+    }
 }
 
 void tband_evtmarker_name(uint32_t id, const char *name) { tband_emit_text(TBAND_EVT_EVTMARKER_NAME, id, 0, name); }
@@ -567,17 +846,34 @@ void tband_evtmarker(uint32_t id, const char *msg) { tband_emit_text(TBAND_EVT_E
 
 void tband_evtmarker_begin(uint32_t id, const char *msg) { tband_emit_text(TBAND_EVT_EVTMARKER_BEGIN, id, 0, msg); }
 
-void tband_evtmarker_end(uint32_t id) { tband_emit(TBAND_EVT_EVTMARKER_END, id, 0, 0); }
+void tband_evtmarker_end(uint32_t id) { tband_emit_one(TBAND_EVT_EVTMARKER_END, id); }
 
 void tband_valmarker_name(uint32_t id, const char *name) { tband_emit_text(TBAND_EVT_VALMARKER_NAME, id, 0, name); }
 
 void tband_valmarker(uint32_t id, int64_t val) { tband_emit_value(TBAND_EVT_VALMARKER, id, val); }
 #endif
 
+#if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configCOMPAT == 0
+static TBAND_APART bool tband_try_address(uint32_t event, uint64_t address, uint32_t bytes) {
+    uint8_t frame[TBAND_FRAME_SIZE(15u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u64(&at, address);
+    tband_put_u32(&at, bytes);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_address(uint32_t event, uint64_t address, uint32_t bytes) {
+    if (TBAND_RECORDS()) {
+        event &= 0xffu;
+        TBAND_SEND(event, tband_try_address(event, address, bytes))
+    }
+}
+#endif
+
 void tband_gather_system_metadata(void) {
 #if tband_configCOMPAT == 1
     TBAND_LOCK();
-    tell_clock();
+    tband_tell_clock();
     TBAND_UNLOCK();
 #endif
 }
@@ -591,6 +887,6 @@ bool tband_tracing_backend_finished(unsigned int core_id) {
     return tband_is(TBAND_IDLE);
 }
 
-uint32_t tband_dropped_events(void) { return look(&tband.dropped); }
+uint32_t tband_dropped_events(void) { return tband_read_counter(&tband.dropped); }
 
 #endif /* tband_configENABLE */

@@ -1,19 +1,24 @@
-/* Behind the FreeRTOS hooks: ids, names, who runs, and the state of all objects when a recording starts. */
+/* Below the FreeRTOS hooks: ids, names, who runs, and the state of all objects when a recording starts. Kernels V10.2 and later.
+ *
+ * A kernel may be built without timers, event groups or stream buffers, and which functions there are depends on its version. So
+ * what is in an object is read from the kernel's public mirror of it (StaticQueue_t and so on), which is the same in all of them. */
 #include "tband_internal.h"
 
 #if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 1
 
 #include "FreeRTOS.h"
 
-#include "event_groups.h"
 #include "queue.h"
 #include "semphr.h"
-#include "stream_buffer.h"
 #include "task.h"
 #include "timers.h"
 
 #if configUSE_TRACE_FACILITY != 1
 #error "FreeRTOS tracing keeps its ids in the kernel's trace fields: set configUSE_TRACE_FACILITY to 1 in FreeRTOSConfig.h."
+#endif
+/* Kernels before V11 run on one core. */
+#ifndef configNUMBER_OF_CORES
+#define configNUMBER_OF_CORES 1
 #endif
 #if configNUMBER_OF_CORES > TBAND_CORES
 #error "tband_portNUMBER_OF_CORES is lower than configNUMBER_OF_CORES: the kernel runs on cores that the tracer does not know."
@@ -21,51 +26,66 @@
 
 /* ---- Ids and the object table --------------------------------------------------------------------------------------------- */
 
-enum object_kind { TASK, QUEUE, STREAM, EVENT_GROUP, TIMER, KINDS };
+enum tband_kind { TBAND_TASK, TBAND_QUEUE, TBAND_STREAM, TBAND_EVENT_GROUP, TBAND_TIMER, TBAND_KINDS };
 
-atomic_uint tband_freertos_current[TBAND_CORES];
 /* Ids given so far, per kind: counted from 1 in order of creation, never used again. */
-static uint32_t last_id[KINDS];
+static uint32_t tband_last_id[TBAND_KINDS];
 
-/* Whether objects are remembered: only the state dump needs them. */
-#define REMEMBER (tband_configCOMPAT == 0 && tband_configFREERTOS_MAX_OBJECTS > 0)
+/* Whether objects are remembered: their names and state are sent when a recording starts. */
+#define TBAND_REMEMBERS (tband_configFREERTOS_MAX_OBJECTS > 0)
+/* Whether their state is: the plain format has no events for it. */
+#define TBAND_DUMPS (TBAND_REMEMBERS && tband_configCOMPAT == 0)
+/* What is beside the name of an object that the kernel can tell again. A post-mortem ring has no beginning at which to do so. */
+#if TBAND_REMEMBERS && tband_configUSE_BACKEND_POST_MORTEM == 0
+#define TBAND_FROM_KERNEL TBAND_UNKEPT
+#else
+#define TBAND_FROM_KERNEL 0u
+#endif
 
-#if REMEMBER
+#if TBAND_REMEMBERS
 /* Under the lock, kinds too. */
-static const void *objects[tband_configFREERTOS_MAX_OBJECTS];
-static uint8_t kinds[tband_configFREERTOS_MAX_OBJECTS];
+static const void *tband_objects[tband_configFREERTOS_MAX_OBJECTS];
+static uint8_t tband_kinds[tband_configFREERTOS_MAX_OBJECTS];
 /* Living objects that found no place. */
-static uint32_t objects_missing;
+static uint32_t tband_objects_missing;
 
-/* Puts `to` where `from` stands. */
-static void remember(const void *from, const void *to, enum object_kind kind) {
+/* Puts `to` in the place of `from`. True: there is none. */
+static bool tband_remember(const void *from, const void *to, enum tband_kind kind) {
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        if (objects[i] == from) {
-            objects[i] = to;
-            kinds[i] = (uint8_t)kind;
-            return;
+        if (tband_objects[i] == from) {
+            tband_objects[i] = to;
+            tband_kinds[i] = (uint8_t)kind;
+            return false;
         }
     }
-    objects_missing += to != NULL ? 1u : UINT32_MAX;
+    tband_objects_missing += to != NULL ? 1u : UINT32_MAX;
+    return true;
 }
 #endif
 
-static uint32_t created(enum object_kind kind, const void *object) {
+static const struct tband_rtos tband_freertos;
+
+/* A new object. `flag` becomes TBAND_UNKEPT if its name need not be kept. */
+static uint32_t tband_created(enum tband_kind kind, const void *object, uint32_t *flag) {
     uint32_t id;
     (void)object;
+    *flag = 0;
     TBAND_LOCK();
-    id = ++last_id[kind];
-#if REMEMBER
-    remember(NULL, object, kind);
+    tband_rtos = &tband_freertos;
+    id = ++tband_last_id[kind];
+#if TBAND_REMEMBERS
+    if (!tband_remember(NULL, object, kind)) {
+        *flag = TBAND_FROM_KERNEL;
+    }
 #endif
     TBAND_UNLOCK();
     return id;
 }
 
-static void deleted(const void *object) {
-#if REMEMBER
+static void tband_deleted(const void *object) {
+#if TBAND_REMEMBERS
     TBAND_LOCK();
-    remember(object, NULL, KINDS);
+    (void)tband_remember(object, NULL, TBAND_KINDS);
     TBAND_UNLOCK();
 #else
     (void)object;
@@ -75,70 +95,116 @@ static void deleted(const void *object) {
 /* ---- Tasks ------------------------------------------------------------------------------------------------------------------ */
 
 uint32_t tband_hook_task_created(void *task, const char *name, uint32_t priority) {
-    const uint32_t id = created(TASK, task);
+    uint32_t flag;
+    const uint32_t id = tband_created(TBAND_TASK, task, &flag);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_TASK_CREATED, id, 0, 0);
+    tband_emit_one(TBAND_EVT_TASK_CREATED, id);
     tband_emit(TBAND_EVT_TASK_PRIORITY_SET, id, priority, 0);
 #else
     (void)priority;
 #endif
-    tband_emit_text(TBAND_EVT_TASK_NAME, id, 0, name);
+    tband_emit_text(TBAND_EVT_TASK_NAME | flag, id, 0, name);
     return id;
 }
 
 void tband_hook_task_deleted(void *task, uint32_t task_id) {
-    deleted(task);
+    tband_deleted(task);
 #if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_TASK_DELETED, task_id, 0, 0);
+    tband_emit_one(TBAND_EVT_TASK_DELETED, task_id);
 #else
     (void)task_id;
 #endif
 }
 
-/* The kernel calls it with this core's interrupts masked, so the core cannot change in between. */
-void tband_hook_task_switched_in(uint32_t task_id) {
-    atomic_store_explicit(&tband_freertos_current[tband_core()], task_id, memory_order_relaxed);
-#if TBAND_CORES > 1
-    /* The counterpart stands in tband_tell_running(). */
-    atomic_thread_fence(memory_order_seq_cst);
-#endif
-#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_TASK_SWITCHED_IN, task_id, 0, 0);
-#endif
-}
+/* True once tasks run. */
+static bool tband_scheduler_runs;
 
-void tband_freertos_scheduler_started(void) {
-    static bool told;
-    if (told) {
-        return;
+/* The task of the kernel's own at place `i`: first idle tasks, then the timer task; false after the last. */
+static bool tband_service_task(uint32_t i, struct tband_name *name) {
+    (void)i;
+    (void)name;
+    if (!tband_scheduler_runs) {
+        return false;
     }
-    told = true;
 #if INCLUDE_xTaskGetIdleTaskHandle == 1
-    for (uint32_t core = 0; core < configNUMBER_OF_CORES; core++) {
+    if (i < configNUMBER_OF_CORES) {
 #if configNUMBER_OF_CORES > 1
-        const TaskHandle_t idle = xTaskGetIdleTaskHandleForCore((BaseType_t)core);
+        const TaskHandle_t idle = xTaskGetIdleTaskHandleForCore((BaseType_t)i);
 #else
         const TaskHandle_t idle = xTaskGetIdleTaskHandle();
 #endif
-        tband_emit(TBAND_EVT_TASK_IS_IDLE_TASK, (uint32_t)uxTaskGetTaskNumber(idle), core, 0);
+        const struct tband_name found = {TBAND_EVT_TASK_IS_IDLE_TASK, (uint32_t)uxTaskGetTaskNumber(idle), i, NULL};
+        *name = found;
+        return true;
     }
+    i -= configNUMBER_OF_CORES;
 #endif
 #if configUSE_TIMERS == 1
-    tband_emit(TBAND_EVT_TASK_IS_TIMER_TASK, (uint32_t)uxTaskGetTaskNumber(xTimerGetTimerDaemonTaskHandle()), 0, 0);
+    if (i == 0) {
+        const TaskHandle_t timer = xTimerGetTimerDaemonTaskHandle();
+        const struct tband_name found = {TBAND_EVT_TASK_IS_TIMER_TASK, (uint32_t)uxTaskGetTaskNumber(timer), 0, NULL};
+        *name = found;
+        return true;
+    }
 #endif
+    return false;
+}
+
+/* Sends a name. `flag` is TBAND_UNKEPT or 0. */
+static void tband_send_name(const struct tband_name *name, uint32_t flag) {
+    if (name->text != NULL) {
+        tband_emit_text(name->event | flag, name->a, name->b, name->text);
+    } else if (name->event != 0) {
+        tband_emit(name->event | flag, name->a, name->b, 0);
+    }
+}
+
+void tband_freertos_scheduler_started(void) {
+    if (!tband_scheduler_runs) {
+        struct tband_name name = {0, 0, 0, NULL};
+        tband_scheduler_runs = true;
+        for (uint32_t i = 0; tband_service_task(i, &name); i++) {
+            tband_send_name(&name, TBAND_FROM_KERNEL);
+        }
+    }
+}
+
+/* The kernel calls it with this core's interrupts masked, so the core cannot change in between. */
+void tband_hook_task_switched_in(uint32_t task_id) {
+    const uint32_t core = tband_core();
+#if TBAND_TRACES_TASKS
+    /* Not the task that ran before: a yield to oneself is no switch. */
+    const bool is_known = TBAND_LOAD(tband_freertos_current[core]) == task_id && TBAND_LOAD(tband.told_running[core]) != 0;
+#endif
+    TBAND_STORE(tband_freertos_current[core], task_id);
+#if TBAND_CORES > 1
+    /* The counterpart is in tband_tell_running(). */
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+#if TBAND_TRACES_TASKS
+    if (!is_known) {
+        TBAND_STORE(tband.told_running[core], 1);
+        tband_emit_one(TBAND_EVT_TASK_SWITCHED_IN, task_id);
+    }
+#endif
+    if (!tband_scheduler_runs) {
+        /* The kernel says once who runs first, when its own tasks exist. */
+        tband_freertos_scheduler_started();
+    }
 }
 
 /* ---- Queues, semaphores, mutexes --------------------------------------------------------------------------------------------- */
 
 /* From the kernel's queue type to QueueKind: base, mutex, counting, binary, recursive, set. */
-static uint32_t queue_kind(uint32_t queue_type) { return queue_type < 6u ? (0x542130u >> (4u * queue_type)) & 0xfu : 0u; }
+static uint32_t tband_queue_kind(uint32_t queue_type) { return queue_type < 6u ? (0x542130u >> (4u * queue_type)) & 0xfu : 0u; }
 
 uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t length, uint32_t item_bytes) {
-    const uint32_t id = created(QUEUE, queue);
+    uint32_t flag;
+    const uint32_t id = tband_created(TBAND_QUEUE, queue, &flag);
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_QUEUE_CREATED, id, 0, 0);
+    tband_emit_one(TBAND_EVT_QUEUE_CREATED, id);
 #endif
-    tband_emit(TBAND_EVT_QUEUE_KIND, id, queue_kind(queue_type), 0);
+    tband_emit(TBAND_EVT_QUEUE_KIND | flag, id, tband_queue_kind(queue_type), 0);
 #if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
 #if tband_configCOMPAT == 0
     tband_emit(TBAND_EVT_QUEUE_CAPACITY, id, length, item_bytes);
@@ -151,9 +217,9 @@ uint32_t tband_hook_queue_created(void *queue, uint32_t queue_type, uint32_t len
 }
 
 void tband_hook_queue_deleted(void *queue, uint32_t queue_id) {
-    deleted(queue);
+    tband_deleted(queue);
 #if tband_configCOMPAT == 0 && tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
-    tband_emit(TBAND_EVT_QUEUE_DELETED, queue_id, 0, 0);
+    tband_emit_one(TBAND_EVT_QUEUE_DELETED, queue_id);
 #else
     (void)queue_id;
 #endif
@@ -170,59 +236,72 @@ void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, ui
 }
 
 void tband_hook_queue_name(void *queue, const char *name) {
-    tband_emit_text(TBAND_EVT_QUEUE_NAME, (uint32_t)uxQueueGetQueueNumber((QueueHandle_t)queue), 0, name);
+    tband_emit_text(TBAND_EVT_QUEUE_NAME, (uint32_t)((const StaticQueue_t *)queue)->uxDummy8, 0, name);
 }
 
 /* ---- The objects that the plain format does not know ------------------------------------------------------------------------------ */
 
 #if tband_configCOMPAT == 0
 
-#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
 uint32_t tband_hook_stream_created(void *stream, uint32_t kind, uint32_t size_bytes) {
-    const uint32_t id = created(STREAM, stream);
+    uint32_t flag;
+    const uint32_t id = tband_created(TBAND_STREAM, stream, &flag);
+#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
     tband_emit(TBAND_EVT_STREAM_CREATED, id, kind, size_bytes);
+#else
+    (void)kind;
+    (void)size_bytes;
+#endif
     return id;
 }
 
 void tband_hook_stream_deleted(void *stream, uint32_t stream_id) {
-    deleted(stream);
-    tband_emit(TBAND_EVT_STREAM_DELETED, stream_id, 0, 0);
+    tband_deleted(stream);
+#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+    tband_emit_one(TBAND_EVT_STREAM_DELETED, stream_id);
+#else
+    (void)stream_id;
+#endif
 }
 
 void tband_hook_stream_name(void *stream, const char *name) {
-    tband_emit_text(TBAND_EVT_STREAM_NAME, (uint32_t)uxStreamBufferGetStreamBufferNumber((StreamBufferHandle_t)stream), 0,
-                    name);
+    tband_emit_text(TBAND_EVT_STREAM_NAME, (uint32_t)((const StaticStreamBuffer_t *)stream)->uxDummy4, 0, name);
 }
-#endif
 
-#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
 uint32_t tband_hook_event_group_created(void *event_group) {
-    const uint32_t id = created(EVENT_GROUP, event_group);
-    tband_emit(TBAND_EVT_EVENT_GROUP_CREATED, id, 0, 0);
+    uint32_t flag;
+    const uint32_t id = tband_created(TBAND_EVENT_GROUP, event_group, &flag);
+#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+    tband_emit_one(TBAND_EVT_EVENT_GROUP_CREATED, id);
+#endif
     return id;
 }
 
 void tband_hook_event_group_deleted(void *event_group, uint32_t event_group_id) {
-    deleted(event_group);
-    tband_emit(TBAND_EVT_EVENT_GROUP_DELETED, event_group_id, 0, 0);
+    tband_deleted(event_group);
+#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+    tband_emit_one(TBAND_EVT_EVENT_GROUP_DELETED, event_group_id);
+#else
+    (void)event_group_id;
+#endif
 }
 
 void tband_hook_event_group_name(void *event_group, const char *name) {
-    tband_emit_text(TBAND_EVT_EVENT_GROUP_NAME, (uint32_t)uxEventGroupGetNumber(event_group), 0, name);
+    tband_emit_text(TBAND_EVT_EVENT_GROUP_NAME, (uint32_t)((const StaticEventGroup_t *)event_group)->uxDummy3, 0, name);
 }
-#endif
 
 #if tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
 uint32_t tband_hook_timer_created(void *timer, const char *name, uint32_t period_ticks, uint32_t auto_reload) {
-    const uint32_t id = created(TIMER, timer);
+    uint32_t flag;
+    const uint32_t id = tband_created(TBAND_TIMER, timer, &flag);
     tband_emit(TBAND_EVT_TIMER_CREATED, id, period_ticks, auto_reload);
-    tband_emit_text(TBAND_EVT_TIMER_NAME, id, 0, name);
+    tband_emit_text(TBAND_EVT_TIMER_NAME | flag, id, 0, name);
     return id;
 }
 
 void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, uint32_t value) {
     if (command == (uint32_t)tmrCOMMAND_DELETE) {
-        deleted(timer);
+        tband_deleted(timer);
     }
     tband_emit(TBAND_EVT_TIMER_COMMAND_RECEIVED, timer_id, command, value);
 }
@@ -230,14 +309,7 @@ void tband_hook_timer_command(void *timer, uint32_t timer_id, uint32_t command, 
 
 #if tband_configFREERTOS_HEAP_TRACE_ENABLE == 1
 void tband_hook_heap(uint32_t event, const void *address, size_t bytes) {
-    if (!tband_wants(event)) {
-        return;
-    }
-    uint8_t frame[TBAND_FRAME_SIZE(15u)];
-    struct tband_cursor at = tband_begin(frame);
-    tband_put_u64(&at, (uintptr_t)address);
-    tband_put_u32(&at, (uint32_t)bytes);
-    tband_commit(event, frame, at);
+    tband_emit_address(event, (uintptr_t)address, (uint32_t)bytes);
 }
 #endif
 
@@ -246,12 +318,10 @@ void tband_hook_heap(uint32_t event, const void *address, size_t bytes) {
 /* ---- Task-local markers ------------------------------------------------------------------------------------------------------- */
 
 #if tband_configMARKER_TRACE_ENABLE == 1
-static uint32_t current_task(void) {
-    return atomic_load_explicit(&tband_freertos_current[tband_core()], memory_order_relaxed);
-}
+static uint32_t tband_current_task(void) { return TBAND_LOAD(tband_freertos_current[tband_core()]); }
 
 void tband_freertos_task_evtmarker_name(uint32_t id, const char *name) {
-    tband_emit_text(TBAND_EVT_TASK_EVTMARKER_NAME, id, current_task(), name);
+    tband_emit_text(TBAND_EVT_TASK_EVTMARKER_NAME, id, tband_current_task(), name);
 }
 
 void tband_freertos_task_evtmarker(uint32_t id, const char *msg) { tband_emit_text(TBAND_EVT_TASK_EVTMARKER, id, 0, msg); }
@@ -260,148 +330,206 @@ void tband_freertos_task_evtmarker_begin(uint32_t id, const char *msg) {
     tband_emit_text(TBAND_EVT_TASK_EVTMARKER_BEGIN, id, 0, msg);
 }
 
-void tband_freertos_task_evtmarker_end(uint32_t id) { tband_emit(TBAND_EVT_TASK_EVTMARKER_END, id, 0, 0); }
+void tband_freertos_task_evtmarker_end(uint32_t id) { tband_emit_one(TBAND_EVT_TASK_EVTMARKER_END, id); }
 
 void tband_freertos_task_valmarker_name(uint32_t id, const char *name) {
-    tband_emit_text(TBAND_EVT_TASK_VALMARKER_NAME, id, current_task(), name);
+    tband_emit_text(TBAND_EVT_TASK_VALMARKER_NAME, id, tband_current_task(), name);
 }
 
 void tband_freertos_task_valmarker(uint32_t id, int64_t val) { tband_emit_value(TBAND_EVT_TASK_VALMARKER, id, val); }
 #endif
 
-/* ---- State dump ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Names and state of all objects --------------------------------------------------------------------------------------------- */
 
-#if REMEMBER
+#if TBAND_REMEMBERS
 
-#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-static void dump_task(TaskHandle_t task) {
-    const uint32_t id = (uint32_t)uxTaskGetTaskNumber(task);
-#if INCLUDE_uxTaskPriorityGet == 1
-    const uint32_t priority = (uint32_t)uxTaskPriorityGet(task);
-#else
-    const uint32_t priority = 0;
-#endif
-    tband_emit(TBAND_EVT_TASK_STATE, id, (uint32_t)eTaskGetState(task), priority);
-#if INCLUDE_uxTaskPriorityGet == 1 && configUSE_MUTEXES == 1
-    const uint32_t base = (uint32_t)uxTaskBasePriorityGet(task);
-    if (base != priority) {
-        tband_emit(TBAND_EVT_TASK_BASE_PRIORITY, id, base, 0);
-    }
-#endif
-}
-#endif
-
-#if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
-static void dump_queue(QueueHandle_t queue) {
-    const uint32_t id = (uint32_t)uxQueueGetQueueNumber(queue);
-    tband_emit(TBAND_EVT_QUEUE_CAPACITY, id, (uint32_t)uxQueueGetQueueLength(queue), (uint32_t)uxQueueGetQueueItemSize(queue));
-    tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, id, (uint32_t)uxQueueMessagesWaiting(queue), 0);
-#if configUSE_MUTEXES == 1 && INCLUDE_xSemaphoreGetMutexHolder == 1
-    const uint32_t type = ucQueueGetQueueType(queue);
-    if (type == queueQUEUE_TYPE_MUTEX || type == queueQUEUE_TYPE_RECURSIVE_MUTEX) {
-        const TaskHandle_t holder = xQueueGetMutexHolder(queue);
-        if (holder != NULL) {
-            tband_emit(TBAND_EVT_MUTEX_HOLDER, id, (uint32_t)uxTaskGetTaskNumber(holder), 0);
-        }
-    }
-#endif
-}
-#endif
-
-/* The object at a place of the table; NULL: none. */
-static void *object_at(size_t i, enum object_kind *kind) {
-    const void *object;
-    TBAND_LOCK();
-    object = objects[i];
-    *kind = (enum object_kind)kinds[i];
-    TBAND_UNLOCK();
-    return (void *)(uintptr_t)object;
-}
-
-/* What it is like now. */
-static void dump_object(void *handle, enum object_kind kind) {
+/* The name that the kernel has of an object. */
+static void tband_name_of(const void *object, enum tband_kind kind, bool second, struct tband_name *name) {
+    const struct tband_name none = {0, 0, 0, NULL};
+    *name = none;
     switch (kind) {
-    case TASK:
-#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
-        dump_task((TaskHandle_t)handle);
-#endif
+    case TBAND_TASK:
+        if (!second) {
+            const TaskHandle_t task = (TaskHandle_t)(uintptr_t)object;
+            name->event = TBAND_EVT_TASK_NAME;
+            name->a = (uint32_t)uxTaskGetTaskNumber(task);
+            name->text = pcTaskGetName(task);
+        }
         break;
-    case QUEUE:
-#if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
-        dump_queue((QueueHandle_t)handle);
+    case TBAND_QUEUE: {
+        const StaticQueue_t *const queue = (const StaticQueue_t *)object;
+        name->a = (uint32_t)queue->uxDummy8;
+        if (!second) {
+            name->event = TBAND_EVT_QUEUE_KIND;
+            name->b = tband_queue_kind(queue->ucDummy9);
+        } else {
+#if configQUEUE_REGISTRY_SIZE > 0
+            name->text = pcQueueGetName((QueueHandle_t)(uintptr_t)object);
 #endif
+            name->event = name->text != NULL ? TBAND_EVT_QUEUE_NAME : 0u;
+        }
         break;
-    case STREAM:
-#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
-        tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)uxStreamBufferGetStreamBufferNumber((StreamBufferHandle_t)handle),
-                   (uint32_t)xStreamBufferBytesAvailable((StreamBufferHandle_t)handle), 0);
+    }
+#if configUSE_TIMERS == 1 && tband_configCOMPAT == 0
+    case TBAND_TIMER:
+        if (!second) {
+            const StaticTimer_t *const timer = (const StaticTimer_t *)object;
+            name->event = timer->pvDummy1 != NULL ? TBAND_EVT_TIMER_NAME : 0u;
+            name->a = (uint32_t)timer->uxDummy7;
+            name->text = (const char *)timer->pvDummy1;
+        }
+        break;
 #endif
-        break;
-    case EVENT_GROUP:
-#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
-        tband_emit(TBAND_EVT_EVENT_GROUP_BITS, (uint32_t)uxEventGroupGetNumber(handle),
-                   (uint32_t)xEventGroupGetBitsFromISR((EventGroupHandle_t)handle), 0);
-#endif
-        break;
-    case TIMER:
-#if tband_configFREERTOS_TIMER_TRACE_ENABLE == 1
-        tband_emit(TBAND_EVT_TIMER_STATE, (uint32_t)uxTimerGetTimerNumber((TimerHandle_t)handle),
-                   (uint32_t)xTimerGetPeriod((TimerHandle_t)handle),
-                   (uxTimerGetReloadMode((TimerHandle_t)handle) != 0 ? 1u : 0u) |
-                       (xTimerIsTimerActive((TimerHandle_t)handle) != pdFALSE ? 2u : 0u));
-#endif
-        break;
     default:
         break;
     }
 }
 
-/* One object at a time: within the kernel's own critical section its state cannot change before it is sent, and interrupts are
- * held off only for the time of one object. */
-void tband_freertos_dump_state(void) {
-    for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        enum object_kind kind = KINDS;
-        taskENTER_CRITICAL();
-        void *const object = object_at(i, &kind);
-        if (object != NULL) {
-            dump_object(object, kind);
-        }
-        taskEXIT_CRITICAL();
+/* Two places for each object, then one for each task of the kernel's own. */
+static bool tband_kernel_name(uint32_t i, struct tband_name *name) {
+    if (i >= 2u * tband_configFREERTOS_MAX_OBJECTS) {
+        return tband_service_task(i - 2u * tband_configFREERTOS_MAX_OBJECTS, name);
     }
-    tband_emit(TBAND_EVT_STATE_END, objects_missing, 0, 0);
+    if (tband_objects[i / 2u] != NULL) {
+        tband_name_of(tband_objects[i / 2u], (enum tband_kind)tband_kinds[i / 2u], i % 2u != 0, name);
+    }
+    return true;
 }
 
-#if INCLUDE_uxTaskGetStackHighWaterMark == 1
-static TaskHandle_t task_at(size_t i) {
-    enum object_kind kind = KINDS;
-    void *const object = object_at(i, &kind);
-    return kind == TASK ? (TaskHandle_t)object : NULL;
+#if TBAND_DUMPS
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+static void tband_dump_task(TaskHandle_t task) {
+    TaskStatus_t status;
+    const uint32_t id = (uint32_t)uxTaskGetTaskNumber(task);
+    vTaskGetInfo(task, &status, pdFALSE, eInvalid);
+    tband_emit(TBAND_EVT_TASK_STATE, id, (uint32_t)status.eCurrentState, (uint32_t)status.uxCurrentPriority);
+#if configUSE_MUTEXES == 1
+    if (status.uxBasePriority != status.uxCurrentPriority) {
+        tband_emit(TBAND_EVT_TASK_BASE_PRIORITY, id, (uint32_t)status.uxBasePriority, 0);
+    }
+#endif
 }
 #endif
 
-void tband_freertos_sample_stacks(void) {
-#if INCLUDE_uxTaskGetStackHighWaterMark == 1
-    for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
-        if (task_at(i) != NULL) {
-            /* Not to be deleted while its stack is looked at; interrupts go on. */
-            vTaskSuspendAll();
-            const TaskHandle_t task = task_at(i);
-            if (task != NULL) {
-                tband_emit(TBAND_EVT_TASK_STACK, (uint32_t)uxTaskGetTaskNumber(task),
-                           (uint32_t)uxTaskGetStackHighWaterMark(task) * (uint32_t)sizeof(StackType_t), 0);
-            }
-            (void)xTaskResumeAll();
-        }
+#if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
+static void tband_dump_queue(const StaticQueue_t *queue) {
+    const uint32_t id = (uint32_t)queue->uxDummy8;
+    const uint32_t kind = tband_queue_kind(queue->ucDummy9);
+    tband_emit(TBAND_EVT_QUEUE_CAPACITY, id, (uint32_t)queue->uxDummy4[1], (uint32_t)queue->uxDummy4[2]);
+    tband_emit(TBAND_EVT_QUEUE_CUR_LENGTH, id, (uint32_t)queue->uxDummy4[0], 0);
+    /* Its holder is in place of the end of the memory for items. */
+    if ((kind == 3u || kind == 4u) && queue->pvDummy1[2] != NULL) {
+        tband_emit(TBAND_EVT_MUTEX_HOLDER, id, (uint32_t)uxTaskGetTaskNumber((TaskHandle_t)queue->pvDummy1[2]), 0);
     }
+}
+#endif
+
+/* What it is like now. */
+static void tband_dump_object(void *object, enum tband_kind kind) {
+    switch (kind) {
+#if tband_configFREERTOS_TASK_TRACE_ENABLE == 1
+    case TBAND_TASK:
+        tband_dump_task((TaskHandle_t)object);
+        break;
+#endif
+#if tband_configFREERTOS_QUEUE_TRACE_ENABLE == 1
+    case TBAND_QUEUE:
+        tband_dump_queue((const StaticQueue_t *)object);
+        break;
+#endif
+#if tband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE == 1
+    case TBAND_STREAM: {
+        const StaticStreamBuffer_t *const stream = (const StaticStreamBuffer_t *)object;
+        const size_t tail = stream->uxDummy1[0];
+        const size_t head = stream->uxDummy1[1];
+        const size_t length = stream->uxDummy1[2];
+        tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)stream->uxDummy4, (uint32_t)(head >= tail ? head - tail : head + length - tail),
+                   0);
+        break;
+    }
+#endif
+#if tband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE == 1
+    case TBAND_EVENT_GROUP: {
+        const StaticEventGroup_t *const group = (const StaticEventGroup_t *)object;
+        tband_emit(TBAND_EVT_EVENT_GROUP_BITS, (uint32_t)group->uxDummy3, (uint32_t)group->xDummy1, 0);
+        break;
+    }
+#endif
+#if tband_configFREERTOS_TIMER_TRACE_ENABLE == 1 && configUSE_TIMERS == 1
+    case TBAND_TIMER: {
+        const StaticTimer_t *const timer = (const StaticTimer_t *)object;
+        /* The kernel's status: bit 0 active, bit 2 starts again when it expires. */
+        tband_emit(TBAND_EVT_TIMER_STATE, (uint32_t)timer->uxDummy7, (uint32_t)timer->xDummy3,
+                   ((timer->ucDummy8 & 4u) >> 2) | ((timer->ucDummy8 & 1u) << 1));
+        break;
+    }
+#endif
+    default:
+        (void)object;
+        break;
+    }
+}
+#endif
+
+/* One object at a time: within the kernel's own critical section its state cannot change before it is sent, and interrupts are
+ * held off only for the time of one object. */
+static void tband_dump_all(void) {
+    struct tband_name name;
+    for (uint32_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
+        taskENTER_CRITICAL();
+        void *const object = (void *)(uintptr_t)tband_objects[i];
+        if (object != NULL) {
+            const enum tband_kind kind = (enum tband_kind)tband_kinds[i];
+#if tband_configUSE_BACKEND_POST_MORTEM == 0
+            for (uint32_t second = 0; second < 2u; second++) {
+                tband_name_of(object, kind, second != 0, &name);
+                tband_send_name(&name, TBAND_UNKEPT);
+            }
+#endif
+#if TBAND_DUMPS
+            tband_dump_object(object, kind);
+#endif
+            (void)kind;
+        }
+        taskEXIT_CRITICAL();
+    }
+#if tband_configUSE_BACKEND_POST_MORTEM == 0
+    for (uint32_t i = 0; tband_service_task(i, &name); i++) {
+        tband_send_name(&name, TBAND_UNKEPT);
+    }
+#endif
+#if TBAND_DUMPS
+    tband_emit_one(TBAND_EVT_STATE_END, tband_objects_missing);
 #endif
 }
 
 #else
 
-void tband_freertos_dump_state(void) {}
+static bool tband_kernel_name(uint32_t i, struct tband_name *name) {
+    (void)i;
+    (void)name;
+    return false;
+}
 
-void tband_freertos_sample_stacks(void) {}
+static void tband_dump_all(void) {}
 
 #endif
+
+static const struct tband_rtos tband_freertos = {tband_dump_all, tband_kernel_name};
+
+void tband_freertos_sample_stacks(void) {
+#if TBAND_DUMPS && INCLUDE_uxTaskGetStackHighWaterMark == 1
+    for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
+        /* Not to be deleted while its stack is looked at; interrupts go on. */
+        vTaskSuspendAll();
+        if (tband_objects[i] != NULL && tband_kinds[i] == TBAND_TASK) {
+            const TaskHandle_t task = (TaskHandle_t)(uintptr_t)tband_objects[i];
+            tband_emit(TBAND_EVT_TASK_STACK, (uint32_t)uxTaskGetTaskNumber(task),
+                       (uint32_t)uxTaskGetStackHighWaterMark(task) * (uint32_t)sizeof(StackType_t), 0);
+        }
+        (void)xTaskResumeAll();
+    }
+#endif
+}
 
 #endif

@@ -41,7 +41,7 @@ static void stop_backend(void) {
 static void forget_everything(void) {
     memset(&tband, 0, sizeof tband);
 #if tband_configUSE_METADATA_BUF == 1
-    memset(metadata_buf, 0xee, sizeof metadata_buf);
+    memset(tband_metadata_buf, 0xee, sizeof tband_metadata_buf);
 #endif
     taken_len = 0;
     refuse = 0;

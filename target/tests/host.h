@@ -47,9 +47,15 @@ void test_enter_critical(void) {
     critical_depth++;
 }
 
+/* What happens as soon as interrupts are let in again. */
+static void (*on_exit_critical)(void);
+
 void test_exit_critical(void) {
     CHECK(critical_depth == 1);
     critical_depth--;
+    if (on_exit_critical != NULL) {
+        on_exit_critical();
+    }
 }
 
 static bool take(const uint8_t *buf, size_t len) {

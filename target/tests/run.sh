@@ -1,7 +1,9 @@
 #!/bin/sh
-# Tests of the tracer library: run.sh [host] [two-cores] [compile] [kernel] [qemu]; all without arguments.
-# Needs gcc and clang; `kernel` and `qemu` find the FreeRTOS kernel through cargo; `qemu` needs arm-none-eabi-gcc and
-# qemu-system-arm. BUILD names the folder for what is built.
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [miniprofiler] [packages] [kernels]
+# [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
+# Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
+# qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
+# `kernels` then tries all of them, and `firmware` the applications in the folder `firmware` beside it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 target=$(dirname "$here")
@@ -9,7 +11,7 @@ build=${BUILD:-$(dirname "$target")/build/target-tests}
 mkdir -p "$build"
 cd "$target" || exit 2
 warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
-small="-Dtband_configMAX_STR_LEN=1 -Dtband_configTRACE_DROP_CNT_EVERY=0 -Dtband_configMETADATA_BUF_SIZE=7 \
+small="-Dtband_configMETADATA_REPEAT_EVERY=0 -Dtband_configMAX_STR_LEN=1 -Dtband_configTRACE_DROP_CNT_EVERY=0 -Dtband_configMETADATA_BUF_SIZE=7 \
 -Dtband_configBACKEND_SNAPSHOT_BUF_SIZE=61 -Dtband_configSYNC_EVERY=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=1000 \
 -Dtband_configBACKEND_POST_MORTEM_SEGMENTS=2"
 jobs=$(nproc 2>/dev/null || echo 1)
@@ -17,6 +19,7 @@ running=0
 # One line for each failure.
 failures=$build/failures
 : >"$failures"
+: >"$build/missing"
 
 fail() {
     echo "FAILED: $*"
@@ -87,6 +90,11 @@ host() {
             done
         done
     done
+    for sink in ring rtt dma; do
+        beside checked gcc "sink $sink" "library-sink-$sink" -D_POSIX_C_SOURCE=200809L -DTBAND_SINK_SIZE=1024u -DTBAND_RTT_SIZE=1000u \
+            -DTBAND_SINK_DMA_SIZE=500u "-DTEST_SINK=\"$sink\"" "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" -iquote tests/ports \
+            -iquote port/posix -Iport/sinks tests/test_sinks.c port/sinks/tband_sink_$sink.c
+    done
     finish
     cat "$build"/vectors-*.log "$build"/library-*.log |
         awk '{ n++; for (i = 2; i <= NF; i++) if ($i == "checks,") sum += $(i - 1) } END { print "host: " n " programs, " sum " checks" }'
@@ -152,6 +160,110 @@ kernel_compiled() {
     echo "$name" >>"$build/compiled"
 }
 
+# port_compiled <port> <compiler> <options>: with the sinks that are for it, in C and as a header of C++, and linked.
+port_compiled() {
+    port=$1
+    compiler=$2
+    shift 2
+    for sink in ring rtt dma; do
+        case $sink in
+        ring) body='const uint8_t *at; tband_sink_sent(tband_sink_ready(&at));' ;;
+        rtt) body='tband_sink_init(); (void)tband_rtt_write(0, "x", 1);' ;;
+        dma) body='tband_sink_dma_done();' ;;
+        esac
+        main="$build/port-$(echo "$port $sink $compiler" | tr -c 'a-z0-9\n' _).c"
+        {
+            echo '#include "tband.h"'
+            echo '#include "tband_port.h"'
+            [ $sink = dma ] && echo 'void tband_sink_dma_start(const uint8_t *bytes, size_t len) { (void)bytes; (void)len; }'
+            [ "$port" = avr ] && echo 'volatile uint16_t tband_port_overflows;'
+            echo "int main(void) { $body tband_isr_enter(1); return tband_start_streaming(); }"
+        } >"$main"
+        $compiler $warnings -Os "$@" -Itests/ports -Iinclude -Iport/$port -Iport/sinks -Dtband_configENABLE=1 \
+            -Dtband_configUSE_BACKEND_STREAMING=1 "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" "$main" src/tband.c \
+            src/tband_backend.c port/sinks/tband_sink_$sink.c -o "$main.elf" || fail "$port with $sink, $compiler"
+        rm -f "$main" "$main.elf"
+    done
+    echo "port $port, $compiler" >>"$build/compiled"
+}
+
+# Every port with every sink, linked for the core it is for: none of them may need a library of atomics.
+ports() {
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    arm="--specs=nano.specs --specs=nosys.specs -mthumb -Wl,--no-warnings"
+    beside port_compiled posix gcc -D_POSIX_C_SOURCE=200809L
+    beside port_compiled posix clang -D_POSIX_C_SOURCE=200809L
+    beside port_compiled cortex_m_bare_metal arm-none-eabi-gcc $arm -mcpu=cortex-m4
+    beside port_compiled cortex_m_bare_metal arm-none-eabi-gcc $arm -mcpu=cortex-m33
+    beside port_compiled cortex_m0 arm-none-eabi-gcc $arm -mcpu=cortex-m0
+    beside port_compiled rp2040 arm-none-eabi-gcc $arm -mcpu=cortex-m0plus
+    for core in m3/ARM_CM3 m4/ARM_CM4F m33/ARM_CM33_NTZ/non_secure; do
+        beside port_compiled cortex_m_freertos arm-none-eabi-gcc $arm -mcpu=cortex-${core%%/*} -Itests/kernel \
+            -DconfigENABLE_FPU=0 -DconfigENABLE_MPU=0 -DconfigENABLE_TRUSTZONE=0 \
+            -isystem "$kernel/include" -isystem "$kernel/portable/GCC/${core#*/}"
+    done
+    if command -v riscv64-unknown-elf-gcc >/dev/null; then
+        for isa in rv32imc rv32imac; do
+            beside port_compiled riscv riscv64-unknown-elf-gcc --specs=picolibc.specs -misa-spec=2.2 -march=$isa -mabi=ilp32
+        done
+    else
+        missing "riscv64-unknown-elf-gcc: the RISC-V port"
+    fi
+    if command -v avr-gcc >/dev/null; then
+        beside port_compiled avr avr-gcc -mmcu=atmega2560 -DTBAND_SINK_SIZE=512u -DTBAND_RTT_SIZE=512u -DTBAND_SINK_DMA_SIZE=256u
+    else
+        missing "avr-gcc: the AVR port"
+    fi
+    # ESP-IDF is not here: its headers are stubs, for the host.
+    beside port_compiled esp32 gcc -Itests/ports/esp32
+    finish
+    # As C++ sees the headers of ports and sinks: what they declare is C's.
+    for port in posix cortex_m_bare_metal cortex_m0 rp2040; do
+        compiler=arm-none-eabi-g++
+        [ $port = posix ] && compiler=g++
+        for sink in ring rtt dma itm cmsdk_uart semihosting; do
+            # These have addresses of 32 bits.
+            case $port-$sink in posix-itm | posix-cmsdk_uart) continue ;; esac
+            printf '#include "tband.h"\n#include "tband_port.h"\nbool f(const uint8_t *b) { return tband_sink(b, 1); }\n' \
+                >"$build/port.cpp"
+            $compiler -std=c++17 -fno-exceptions -Wall -Wextra -Werror -O2 -Itests/ports -Iinclude -Iport/$port \
+                -Iport/sinks -Dtband_configENABLE=1 \
+                -Dtband_configUSE_BACKEND_STREAMING=1 "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" -c "$build/port.cpp" \
+                -o "$build/port.o" || fail "C++: $port with $sink"
+            if nm "$build/port.o" | grep -q '_Z[0-9]*tband'; then
+                fail "C++: $port with $sink has C++ names: $(nm "$build/port.o" | grep '_Z[0-9]*tband' | head -1)"
+            fi
+        done
+    done
+}
+
+# Everything that the sources define begins with tband or TBAND, so that no header of the firmware's clashes with it.
+names() {
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    for backend in STREAMING SNAPSHOT POST_MORTEM; do
+        for format in 0 1; do
+            for file in src/*.c; do
+                options="-std=c11 -D_GNU_SOURCE -Dtband_configUSE_BACKEND_$backend=1 -Dtband_configCOMPAT=$format -Iinclude -Itests/kernel \
+                    -Itests/kernel/posix -isystem $kernel/include -isystem $kernel/portable/ThirdParty/GCC/Posix \
+                    -isystem $kernel/portable/ThirdParty/GCC/Posix/utils"
+                gcc $options -O0 -c "$file" -o "$build/names.o" || fail "names, $file"
+                # Symbols; macros and enumerators of the sources themselves.
+                {
+                    nm "$build/names.o" | awk '$(NF-1) != "U" { print $NF }' | sed 's/\.[0-9]*$//'
+                    sed -n 's/^ *# *define \([A-Za-z_0-9]*\).*/\1/p; s/^\(struct\|enum\) \([a-z_0-9]*\) {.*/\2/p' "$file" src/tband_internal.h
+                    sed -n 's/^enum [a-z_]* { \(.*\) };/\1/p' "$file" src/tband_internal.h | tr ', ' '\n\n'
+                } | grep -v -i '^tband\|^$\|^configNUMBER_OF_CORES$\|^\.LC\|^__func__' | sort -u >"$build/names.txt"
+                [ ! -s "$build/names.txt" ] || fail "$file defines $(tr '\n' ' ' <"$build/names.txt")"
+            done
+        done
+    done
+}
+
+# What could not be tried for want of something, said at the end.
+missing() {
+    echo "$*" >>"$build/missing"
+}
+
 # Clean under all warnings for host and target, every subset of features; the header in C++; senseless settings.
 compile() {
     on=-Dtband_configUSE_BACKEND_STREAMING=1
@@ -203,24 +315,9 @@ compile() {
             src/*.c -o "$build/quickstart/app" && (cd "$build/quickstart" && ./app) || fail "quickstart, $compiler"
         $compiler $warnings -Iinclude -Iexamples/sensor examples/sensor/main.c src/*.c -o "$build/sensor/app" &&
             (cd "$build/sensor" && ./app) || fail "sensor, $compiler"
-        for sink in port/sinks/*.c; do
-            $compiler $warnings -Itests/rtt -c "$sink" -o "$build/compiled.o" || fail "$sink, $compiler"
-        done
     done
-    for backend in STREAMING SNAPSHOT POST_MORTEM; do
-        for file in tband tband_backend; do
-            on_arm="$warnings -mthumb -Os -Dtband_configUSE_BACKEND_$backend=1 -Iinclude -Itests/host"
-                arm-none-eabi-gcc $on_arm -mcpu=cortex-m4 -Iport/cortex_m_bare_metal -iquote port/cortex_m_bare_metal \
-                -c src/$file.c -o "$build/compiled.o" || fail "bare-metal port"
-            arm-none-eabi-gcc $on_arm -mcpu=cortex-m0plus -iquote port/rp2040 -c src/$file.c -o "$build/compiled.o" ||
-                fail "rp2040 port"
-        done
-    done
-    for file in src/*.c; do
-        arm-none-eabi-gcc $warnings -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -Os $on -Iinclude \
-            -iquote port/cortex_m_freertos -Itests/kernel -Iport/cortex_m_freertos -isystem "$kernel/include" \
-            -isystem "$kernel/portable/GCC/ARM_CM4F" -c "$file" -o "$build/compiled.o" || fail "FreeRTOS port $file"
-    done
+    ports
+    names
     refuses "exactly one of" -Dtband_configUSE_BACKEND_STREAMING=0
     refuses "exactly one of" $on -Dtband_configUSE_BACKEND_SNAPSHOT=1
     refuses "tband_configENABLE must be" $on -Dtband_configENABLE=2
@@ -234,6 +331,19 @@ compile() {
     refuses "must give each segment" -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=800
     refuses "tband_portTIMESTAMP_BITS must be" $on -Dtband_portTIMESTAMP_BITS=48
     refuses "tband_portNUMBER_OF_CORES must be" $on -DTEST_CORES=17
+    refuses "METADATA_REPEAT_EVERY must be" $on -Dtband_configMETADATA_REPEAT_EVERY=-1
+    # A tick of 5.95 ns is 6 within a percent, one of 0.83 ns is no whole number; who says so may have it.
+    plain="-Dtband_configUSE_BACKEND_STREAMING=1 -Dtband_configCOMPAT=1"
+    refuses "within 1 %" $plain -DTEST_HZ=1200000000u
+    refuses "within 1 %" $plain -DTEST_HZ=216000000u
+    for hz in 168000000u 32768u "(test_clock)"; do
+        gcc $warnings $plain "-DTEST_HZ=$hz" -Iinclude -Itests/host -c src/tband.c -o "$build/compiled.o" || fail "clock of $hz Hz"
+    done
+    # Two cores need a lock that locks.
+    if arm-none-eabi-gcc -std=c11 -mcpu=cortex-m0plus -mthumb $on -DTEST_CORES=2 -Iinclude -Itests/host -c src/tband.c \
+        -o "$build/refused.o" 2>"$build/refused.log" || ! grep -q "no atomic exchange" "$build/refused.log"; then
+        fail "two Cortex-M0+ without a spinlock"
+    fi
     echo "compile: $(wc -l <"$build/compiled") configurations at -O0, -O2 and -Os or with the kernel, and what must not compile"
     rm -f "$build/compiled"
 }
@@ -264,8 +374,7 @@ build_and_run() {
         arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs \
             --specs=nosys.specs -nostartfiles -T tests/kernel/qemu/mps2.ld -ffunction-sections -Wl,--gc-sections -I"$port" \
             $sources tests/kernel/qemu/startup.c "$port/port.c" -o "$folder/app" 2>/dev/null &&
-            (cd "$folder" && timeout 120 qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
-                -semihosting-config enable=on,target=native -kernel app 2>&1)
+            (cd "$folder" && in_qemu app)
     fi || fail "$platform $name"
     # Every event occurs, where time is simulated: on a host under load one task or another does not have to wait.
     all=""
@@ -307,6 +416,208 @@ kernel() {
     finish
 }
 
+# The MiniProfiler target, instrumented and with sanitizers; what traceconv makes of it is checked by xtask.
+miniprofiler() {
+    mkdir -p "$build/miniprofiler"
+    for compiler in gcc clang; do
+        $compiler $warnings -fsanitize=address,undefined -fno-sanitize-recover=all -finstrument-functions \
+            tests/miniprofiler/test.c miniprofiler/miniprofiler.c -o "$build/miniprofiler/test" &&
+            (cd "$build/miniprofiler" && run ./test) || fail "MiniProfiler, $compiler"
+    done
+    arm-none-eabi-gcc $warnings -mcpu=cortex-m4 -mthumb -Os -c miniprofiler/miniprofiler.c -o "$build/miniprofiler/target.o" ||
+        fail "MiniProfiler for the target"
+}
+
+# ---- As other build systems see it --------------------------------------------------------------------------------------------
+
+# The quickstart, built by CMake from the source and from where it was installed; what describes the library to other tools is
+# well-formed and names files that are there.
+packages() {
+    if ! command -v cmake >/dev/null; then
+        missing "cmake: the packages"
+        return
+    fi
+    work=$build/packages
+    rm -rf "$work"
+    mkdir -p "$work/source" "$work/installed"
+    for way in source installed; do
+        case $way in
+        source) get="add_subdirectory($target tband)" ;;
+        installed) get="find_package(tband 0.1 REQUIRED)" ;;
+        esac
+        cat >"$work/$way/CMakeLists.txt" <<EOF
+cmake_minimum_required(VERSION 3.16)
+project(firmware C)
+set(CMAKE_C_STANDARD 11)
+set(TBAND_PORT posix)
+$get
+add_executable(firmware $target/examples/quickstart/main.c)
+target_include_directories(firmware PRIVATE $target/examples/quickstart)
+target_compile_definitions(firmware PRIVATE _POSIX_C_SOURCE=200809L)
+target_link_libraries(firmware PRIVATE tband::tband)
+EOF
+        {
+            cmake -S "$work/$way" -B "$work/$way/build" "-DCMAKE_PREFIX_PATH=$work/prefix" &&
+                cmake --build "$work/$way/build" && (cd "$work/$way" && ./build/firmware && test -s trace.bin) &&
+                { [ $way = installed ] || cmake --install "$work/$way/build" --prefix "$work/prefix"; }
+        } >"$work/$way.log" 2>&1 || { fail "CMake, $way"; tail -5 "$work/$way.log"; }
+    done
+    cat >"$work/json.cmake" <<EOF
+file(READ $target/library.json text)
+string(JSON files GET "\${text}" build srcFilter)
+EOF
+    cmake -P "$work/json.cmake" || fail "library.json"
+    for file in $(sed -n 's/.*srcFilter": \[\(.*\)\].*/\1/p' library.json | tr -d '"+<>' | tr ',' ' ') \
+        $(sed -n 's/.*SRCS \(.*\)$/\1/p' CMakeLists.txt) \
+        $(sed -n 's/.*${root}\/\([a-z_/]*\.c\).*/\1/p' zephyr/CMakeLists.txt); do
+        ls $file >/dev/null || fail "a package names $file"
+    done
+    for word in name version author maintainer sentence paragraph category url architectures; do
+        grep -q "^$word=." library.properties || fail "library.properties has no $word"
+    done
+    # Arduino compiles what is in src, and finds headers there only.
+    gcc -std=c11 -Isrc -Iport/posix -Iexamples/quickstart -D_POSIX_C_SOURCE=200809L -c src/tband.c -o "$work/arduino.o" || fail "Arduino"
+}
+
+# ---- All kernels -------------------------------------------------------------------------------------------------------------
+
+# The kernels there are: folders.
+kernels_there() {
+    if [ -n "${FREERTOS_KERNELS:-}" ]; then
+        ls -d "$FREERTOS_KERNELS"/*/
+    else
+        kernel_source | sed 's|$|/FreeRTOS-Kernel/|'
+    fi
+}
+
+kernel_version() {
+    sed -n 's/^#define tskKERNEL_VERSION_NUMBER *"\(.*\)".*/\1/p' "$1/include/task.h"
+}
+
+# kernel_tried <folder>: one kernel in every configuration, and what came out as a row of a table.
+kernel_tried() {
+    kernel=${1%/}
+    version=$(kernel_version "$kernel")
+    # A release may have another name in its sources.
+    [ -z "${FREERTOS_KERNELS:-}" ] || version=$(basename "$kernel")
+    work=$build/kernels/$version
+    mkdir -p "$work"
+    cpu="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+    of_kernel="-Itests/kernel/qemu -isystem $kernel/include -isystem $kernel/portable/GCC/ARM_CM4F"
+    row="| $version |"
+    for configuration in all plain few none; do
+        result=yes
+        options="-Dtband_configUSE_BACKEND_STREAMING=1"
+        case $configuration in
+        plain) options="$options -Dtband_configCOMPAT=1" ;;
+        few) options="$options -Dtband_configFREERTOS_QUEUE_TRACE_ENABLE=0 -Dtband_configFREERTOS_STREAM_BUFFER_TRACE_ENABLE=0 \
+-Dtband_configFREERTOS_NOTIFY_TRACE_ENABLE=0 -Dtband_configFREERTOS_EVENT_GROUP_TRACE_ENABLE=0 \
+-Dtband_configFREERTOS_TIMER_TRACE_ENABLE=0 -Dtband_configFREERTOS_HEAP_TRACE_ENABLE=0" ;;
+        none) options="$options -Dtband_configFREERTOS_TASK_TRACE_ENABLE=0 -Dtband_configFREERTOS_MAX_OBJECTS=0" ;;
+        esac
+        for compiler in "arm-none-eabi-gcc $cpu" "clang --target=arm-none-eabi $cpu -isystem $(arm_headers)"; do
+            for file in src/*.c; do
+                $compiler $warnings -Wno-pedantic -Os $options -Iinclude -Itests/kernel $of_kernel -c "$file" \
+                    -o "$work/$(basename "$file").${compiler%% *}.o" || result=no
+            done
+            # The kernel's own files, with the hooks in them. Warnings there are the kernel's, but those of C99 are errors.
+            for file in tasks queue timers event_groups stream_buffer portable/MemMang/heap_4; do
+                $compiler -std=gnu11 -w -Werror=implicit-function-declaration -Os $options -Iinclude -Itests/kernel $of_kernel \
+                    -c "$kernel/$file.c" -o "$work/kernel.o" || result=no
+            done
+        done
+        bytes=$(arm-none-eabi-size -t "$work"/*.arm-none-eabi-gcc.o | awk 'END { print $1 + $2 }')
+        if [ $result = yes ]; then row="$row $bytes |"; else row="$row no |"; fail "kernel $version, $configuration"; fi
+    done
+    # Only the files that every application has, nothing removed by the linker: what is not built is not needed.
+    result=no
+    sources="tests/kernel/minimal/app.c tests/kernel/qemu/platform.c src/tband.c src/tband_backend.c src/tband_freertos.c \
+$kernel/tasks.c $kernel/queue.c $kernel/list.c $kernel/portable/MemMang/heap_4.c $kernel/portable/GCC/ARM_CM4F/port.c"
+    mkdir -p "$work/minimal"
+    rm -f "$work/minimal/capture.bin"
+    arm-none-eabi-gcc -std=gnu11 -g -O2 -w $cpu --specs=nano.specs --specs=nosys.specs -Wl,--no-warnings -nostartfiles \
+        -T tests/kernel/qemu/mps2.ld -Dtband_configUSE_BACKEND_STREAMING=1 -Iinclude -Itests/kernel/minimal -Itests/kernel $of_kernel \
+        $sources tests/kernel/qemu/startup.c -o "$work/minimal/app" && (cd "$work/minimal" && in_qemu app) &&
+        "$build/check" "$work/minimal/capture.bin" "$work/minimal/log.txt" switches >"$work/minimal/log" && result=yes
+    [ $result = yes ] || { fail "kernel $version, minimal"; cat "$work/minimal/log"; }
+    row="$row $result |"
+    case ${FREERTOS_KERNELS:+$version} in
+    V10.3* | V10.4.3 | V10.5*) row="$row - |" ;;
+    *)
+        checked=
+        build_and_run qemu "STREAMING $version" "$work/app" -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_START_ROUND=4
+        row="$row $(echo "$checked" | awk '{ print $1 " events, " $6 " notes agree" }') |"
+        ;;
+    esac
+    echo "$row" >"$work/row"
+}
+
+arm_headers() {
+    for folder in /usr/lib/arm-none-eabi/include /usr/arm-none-eabi/include; do
+        [ -d $folder ] && echo $folder && return
+    done
+    echo .
+}
+
+in_qemu() {
+    timeout 120 qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
+        -semihosting-config enable=on,target=native -kernel "$1" 2>&1
+}
+
+kernels() {
+    gcc $warnings -Wno-conversion -g tests/kernel/check.c tests/decode.c -o "$build/check" || fail "check"
+    rm -rf "$build/kernels"
+    for kernel in $(kernels_there); do
+        beside kernel_tried "$kernel"
+    done
+    finish
+    echo "| kernel | all events | plain format | only tasks | no tasks, no objects | minimal, cooperative | run on a Cortex-M4 |"
+    echo "|---|---|---|---|---|---|---|"
+    cat "$build"/kernels/*/row
+    [ -n "${FREERTOS_KERNELS:-}" ] || missing "FREERTOS_KERNELS: kernels other than that of the registry"
+}
+
+# The applications of others, unchanged: built with all sanitizers, recorded. What traceconv makes of them is checked by xtask.
+firmware() {
+    applications=${FREERTOS_KERNELS:+$FREERTOS_KERNELS/../firmware}
+    if [ ! -d "${applications:-/nowhere}" ]; then
+        missing "FREERTOS_KERNELS/../firmware: applications of the original library"
+        return
+    fi
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    for name in simulated_target posix_freertos; do
+        mkdir -p "$build/firmware/$name"
+        rm -f "$build/firmware/$name/trace.bin"
+    done
+    sanitized="-Wall -Wextra -Wshadow -g -fsanitize=undefined,address -fno-sanitize-recover=all"
+    gcc $sanitized -Wpedantic -Werror -Itests/firmware -Iinclude -I"$applications/simulated_target" "$applications"/simulated_target/*.c \
+        src/tband.c src/tband_backend.c -o "$build/firmware/simulated_target/app" &&
+        (cd "$build/firmware/simulated_target" && run ./app) || fail "simulated_target"
+    posix=$kernel/portable/ThirdParty/GCC/Posix
+    gcc -std=gnu11 $sanitized -Wno-unused-parameter -Wno-shadow -Iinclude -I"$applications/posix_freertos/inc" -I"$posix" -I"$posix/utils" -I"$kernel/include" \
+        "$applications"/posix_freertos/src/*.c src/*.c "$kernel"/tasks.c "$kernel"/queue.c "$kernel"/list.c "$kernel"/timers.c \
+        "$kernel"/event_groups.c "$kernel"/stream_buffer.c "$kernel"/croutine.c "$posix"/port.c "$posix"/utils/wait_for_event.c \
+        -lpthread -o "$build/firmware/posix_freertos/app" &&
+        (cd "$build/firmware/posix_freertos" && WRITE_TRACE=trace.bin run ./app) || fail "posix_freertos"
+    for name in simulated_target posix_freertos; do
+        [ -s "$build/firmware/$name/trace.bin" ] || fail "$name recorded nothing"
+    done
+}
+
+# What README.md says under "Ten minutes", with the kernel that is here in place of the one that it fetches, in an empty folder.
+ten_minutes() {
+    kernel=${FREERTOS_KERNELS:+$(ls -d "$FREERTOS_KERNELS"/*/ | grep -v V11 | head -1)}
+    # Only some kernels come with the port for Cortex-M3.
+    [ -n "$kernel" ] && [ -d "$kernel/portable/GCC/ARM_CM3" ] || kernel=$(kernel_source)/FreeRTOS-Kernel
+    rm -rf "$build/ten-minutes"
+    mkdir -p "$build/ten-minutes"
+    sed -n '/<!-- run: ten minutes -->/,/^```$/p' README.md | sed '/^```/d; /^<!--/d; /^git clone/d; /^traceconv /d' >"$build/ten-minutes.sh"
+    [ "$(wc -l <"$build/ten-minutes.sh")" -ge 5 ] || fail "README.md has no ten minutes"
+    (cd "$build/ten-minutes" && TBAND="$target" KERNEL="${kernel%/}" run sh -eu "$build/ten-minutes.sh") >"$build/ten-minutes.log" 2>&1 ||
+        { fail "ten minutes"; tail -5 "$build/ten-minutes.log"; }
+    [ -s "$build/ten-minutes/trace.bin" ] || fail "ten minutes: no trace.bin"
+}
+
 # recording <posix|qemu> <name> <option>...: one of the captures in testdata, and the application's log.
 recording() {
     platform=$1
@@ -335,12 +646,17 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile kernel qemu
+[ $# = 0 ] && set -- host two-cores compile miniprofiler packages kernels ten-minutes firmware kernel qemu
 for part; do
     case $part in
     host) host ;;
     two-cores) two_cores ;;
     compile) compile ;;
+    kernels) kernels ;;
+    firmware) firmware ;;
+    ten-minutes) ten_minutes ;;
+    packages) packages ;;
+    miniprofiler) miniprofiler ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
     captures) captures ;;
@@ -351,5 +667,9 @@ if [ -s "$failures" ]; then
     echo "$(wc -l <"$failures") failed:"
     cat "$failures"
     exit 1
+fi
+if [ -s "$build/missing" ]; then
+    echo "not tried, because it is not here:"
+    sort -u "$build/missing" | sed 's/^/  /'
 fi
 echo "all passed: $*"

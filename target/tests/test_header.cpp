@@ -8,7 +8,7 @@ int main() {
     tband_isr_exit(1);
     tband_fn(5);
     tband_fn_begin(6);
-    tband_fn_end(6);
+    tband_fn_end();
     tband_evtmarker(1, "text");
     tband_valmarker(2, -5);
     return tband_tracing_enabled() ? 1 : 0;

@@ -157,9 +157,9 @@ static void test_wraps(void) {
 #if STREAMS
     taken_len = 0;
 #elif tband_configUSE_BACKEND_SNAPSHOT == 1
-    memset(snapshot_used, 0, sizeof snapshot_used);
+    memset(tband_snapshot_used, 0, sizeof tband_snapshot_used);
 #else
-    clear_ring();
+    tband_clear_ring();
 #endif
     for (unsigned int i = 0; i < 300; i++) {
         any_step();
@@ -286,7 +286,35 @@ static void test_metadata_overflow(void) {
 #endif
 }
 
-/* A name given while recording is in the recording or in the buffer that goes with it. */
+/* The names in a recording without what is kept beside it. */
+static unsigned int names_recorded(uint8_t id, uint32_t of) {
+    size_t len = 0;
+    size_t at = 0;
+#if STREAMS
+    len = taken_len;
+    memcpy(capture, taken, len);
+#elif tband_configUSE_BACKEND_SNAPSHOT == 1
+    for (size_t i = 0; i < tband_get_core_snapshot_buf_amnt(0); i++) {
+        capture[len++] = tband_get_core_snapshot_buf(0)[i];
+    }
+#else
+    len = tband_post_mortem_read(0, capture, sizeof capture);
+    for (size_t core = 0; core < TBAND_CORES; core++) {
+        at += tband_ring.metadata_used[core];
+    }
+#endif
+    struct decoder d = {0};
+    static struct event e;
+    unsigned int names = 0;
+    while (decode_next(&d, capture, len, &at, &e)) {
+        names += (e.id == id || (id == 0x03 && e.id == 0x0f)) && e.field[e.fields - 1] == of;
+    }
+    CHECK_EQUAL(d.lost_frames, 0);
+    CHECK_EQUAL(d.malformed, 0);
+    return names;
+}
+
+/* A name given while recording is in the recording, whether it is kept or not. */
 static void test_late_metadata(void) {
     forget_everything();
     start_backend();
@@ -294,30 +322,53 @@ static void test_late_metadata(void) {
     tband_isr_name(5, "late");
     any_event();
     stop_backend();
-    size_t len = 0;
-#if STREAMS
-    len = taken_len;
-    memcpy(capture, taken, len);
-#elif tband_configUSE_BACKEND_SNAPSHOT == 1
-    for (size_t i = 0; i < tband_get_metadata_buf_amnt(0); i++) {
-        capture[len++] = tband_get_metadata_buf(0)[i];
-    }
-    for (size_t i = 0; i < tband_get_core_snapshot_buf_amnt(0); i++) {
-        capture[len++] = tband_get_core_snapshot_buf(0)[i];
-    }
-#else
-    len = tband_post_mortem_read(0, capture, sizeof capture);
-#endif
-    size_t at = 0;
-    struct decoder d = {0};
-    static struct event e;
-    unsigned int names = 0;
-    while (decode_next(&d, capture, len, &at, &e)) {
-        names += (e.id == 0x03 || e.id == 0x0f) && e.field[e.fields - 1] == 5;
-    }
-    CHECK(names == 1 || tband_configUSE_BACKEND_SNAPSHOT == 1);
-    CHECK_EQUAL(d.lost_frames, 0);
+    CHECK(names_recorded(0x03, 5) == 1 || tband_configBACKEND_SNAPSHOT_BUF_SIZE < 100);
 }
+
+#if tband_configUSE_BACKEND_STREAMING == 1
+/* A name given by an interrupt between the names that were kept and the first event. */
+static unsigned int interrupt_at;
+
+static void name_late(void) {
+    /* Once, when all that was kept is sent. */
+    if (interrupt_at != 0 && --interrupt_at == 0) {
+        tband_evtmarker_name(77, "interrupt");
+    }
+}
+
+static void test_name_at_start(void) {
+    for (unsigned int at = 1; at < 12; at++) {
+        forget_everything();
+        tband_evtmarker_name(1, "a");
+        tband_evtmarker_name(2, "b");
+        interrupt_at = at;
+        on_exit_critical = name_late;
+        start_backend();
+        any_event();
+        on_exit_critical = NULL;
+        stop_backend();
+        CHECK(interrupt_at != 0 || tband_metadata_dropped() != 0 || names_recorded(0x06, 77) == 1);
+    }
+}
+
+#if TBAND_REPEATS
+/* Names come again, one with each sync, in turn. */
+static void test_repeats(void) {
+    forget_everything();
+    tband_evtmarker_name(1, "a");
+    tband_evtmarker_name(2, "b");
+    start_backend();
+    while (tband.channel[0].seq < 10u * (tband_configSYNC_EVERY + 3u)) {
+        any_step();
+        any_event();
+    }
+    const unsigned int first = names_recorded(0x06, 1);
+    const unsigned int second = names_recorded(0x06, 2);
+    CHECK(tband_metadata_dropped() != 0 || (first >= 3 && second >= 3 && first - second + 1u <= 2u));
+    stop_backend();
+}
+#endif
+#endif
 #endif
 
 #if tband_configUSE_BACKEND_SNAPSHOT == 1
@@ -326,7 +377,7 @@ static void test_snapshot(void) {
     CHECK(tband_tracing_finished());
     CHECK(!tband_tracing_enabled());
     tband_isr_enter(1);
-    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), snapshot_used[0]);
+    CHECK_EQUAL(tband_get_core_snapshot_buf_amnt(0), tband_snapshot_used[0]);
     CHECK_EQUAL(tband_reset_snapshot(), 0);
     CHECK_EQUAL(tband_trigger_snapshot(), 0);
     CHECK_EQUAL(tband_trigger_snapshot(), -1);
@@ -350,7 +401,7 @@ static void test_snapshot(void) {
 
 #if tband_configUSE_BACKEND_POST_MORTEM == 1
 static void test_post_mortem(void) {
-    memset(&ring, 0x5a, sizeof ring);
+    memset(&tband_ring, 0x5a, sizeof tband_ring);
     forget_everything();
     CHECK_EQUAL(tband_post_mortem_size(), 0);
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), 0);
@@ -364,11 +415,11 @@ static void test_post_mortem(void) {
         any_event();
     }
     /* A reset in the middle of a write: bytes without their count. */
-    memset(&ring.data[newest()][ring.used[newest()]], 0xab, SEGMENT_BYTES - ring.used[newest()]);
+    memset(&tband_ring.data[tband_newest_segment()][tband_ring.used[tband_newest_segment()]], 0xab, TBAND_SEGMENT_BYTES - tband_ring.used[tband_newest_segment()]);
     const size_t before = calls;
     memset(&tband, 0, sizeof tband);
     const size_t size = tband_post_mortem_size();
-    CHECK(size > SEGMENT_BYTES / 2 && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof ring.metadata);
+    CHECK(size > TBAND_SEGMENT_BYTES / 2 && size <= tband_configBACKEND_POST_MORTEM_BUF_SIZE + sizeof tband_ring.metadata);
     records = 0;
     CHECK_EQUAL(tband_post_mortem_read(0, capture, sizeof capture), size);
     decode_all(capture, size);
@@ -389,32 +440,32 @@ static void test_post_mortem(void) {
     CHECK(at == size && memcmp(pieces, capture, size) == 0);
     CHECK_EQUAL(tband_post_mortem_read(size, pieces, 10), 0);
     /* Damaged memory is not a recording. */
-    static struct ring copy;
-    memcpy(&copy, &ring, sizeof ring);
-    ring.used[1] = SEGMENT_BYTES + 1;
+    static struct tband_ring copy;
+    memcpy(&copy, &tband_ring, sizeof tband_ring);
+    tband_ring.used[1] = TBAND_SEGMENT_BYTES + 1;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
-    ring.metadata_used[0] = METADATA_BYTES + 1;
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
+    tband_ring.metadata_used[0] = TBAND_METADATA_BYTES + 1;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
-    ring.segments++;
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
+    tband_ring.segments++;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
-    ring.begun = 0;
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
+    tband_ring.begun = 0;
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    memcpy(&ring, &copy, sizeof ring);
+    memcpy(&tband_ring, &copy, sizeof tband_ring);
     CHECK_EQUAL(tband_post_mortem_size(), size);
     CHECK_EQUAL(tband_clear_post_mortem(), 0);
     CHECK_EQUAL(tband_post_mortem_size(), 0);
-    /* Wrap of the segment counter: it is set to where few segments are left before it, in the same place of the ring. */
+    /* Wrap of the segment counter: it is set to where few segments are left before it, in the same place of the tband_ring. */
     forget_everything();
     start_backend();
-    ring.begun = UINT32_MAX - (UINT32_MAX - ring.begun) % SEGMENTS - SEGMENTS;
-    const uint32_t begun = ring.begun;
+    tband_ring.begun = UINT32_MAX - (UINT32_MAX - tband_ring.begun) % TBAND_SEGMENTS - TBAND_SEGMENTS;
+    const uint32_t begun = tband_ring.begun;
     do {
         any_step();
         any_event();
-    } while (ring.begun >= begun || ring.begun < 3 * SEGMENTS);
+    } while (tband_ring.begun >= begun || tband_ring.begun < 3 * TBAND_SEGMENTS);
     stop_backend();
     compare_with_backend();
     CHECK(records > 8);
@@ -446,6 +497,12 @@ int main(void) {
 #if tband_configUSE_METADATA_BUF == 1
     test_metadata_overflow();
     test_late_metadata();
+#if tband_configUSE_BACKEND_STREAMING == 1
+    test_name_at_start();
+#if TBAND_REPEATS
+    test_repeats();
+#endif
+#endif
 #endif
 #if tband_configUSE_BACKEND_SNAPSHOT == 1
     test_snapshot();

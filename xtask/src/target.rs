@@ -39,6 +39,36 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
             check_capture(&folder).with_context(|| folder.display().to_string())?;
         }
     }
+    if arguments.qemu {
+        script("target/tests/run.sh", "kernels")?;
+        let mut kernels = 0;
+        for kernel in std::fs::read_dir(build.join("kernels"))? {
+            let app = kernel?.path().join("app");
+            if app.join("capture.bin").exists() {
+                check_capture(&app).with_context(|| app.display().to_string())?;
+                kernels += 1;
+            }
+        }
+        ensure!(kernels > 0, "no kernel ran");
+        script("target/tests/run.sh", "ten-minutes")?;
+        let tasks = kernel_log::tasks(&build.join("ten-minutes/trace.bin"))?;
+        ensure!(
+            ["IDLE", "consumer", "helper", "producer"].iter().all(|name| tasks.contains(*name)),
+            "only these tasks: {tasks:?}"
+        );
+        println!("ten minutes: {} tasks", tasks.len());
+    }
+    script("target/tests/run.sh", "miniprofiler")?;
+    let calls = kernel_log::calls(&build.join("miniprofiler/capture.bin"))?;
+    ensure!(calls == 433, "the MiniProfiler target recorded 433 calls, and traceconv finds {calls}");
+    script("target/tests/run.sh", "firmware")?;
+    for name in ["simulated_target", "posix_freertos"] {
+        let trace = build.join("firmware").join(name).join("trace.bin");
+        if trace.exists() {
+            let tasks = kernel_log::tasks(&trace).with_context(|| name.to_owned())?;
+            println!("{name}: converted without a ledger entry, {} tasks", tasks.len());
+        }
+    }
     Ok(())
 }
 

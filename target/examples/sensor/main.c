@@ -31,7 +31,7 @@ static void systick_isr(void) {
 static void collect(void) {
     tband_fn_begin(7);
     tband_valmarker(MARKER_BUF, 20);
-    tband_fn_end(7);
+    tband_fn_end();
 }
 
 static void sensor_do_work(void) {

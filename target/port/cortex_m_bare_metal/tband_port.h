@@ -1,10 +1,14 @@
-/* Cortex-M3 and up without an RTOS: PRIMASK, and the cycle counter as the clock. Copy it, set the clock and the sink. */
+/* Cortex-M3 and up (M4, M7, M33, M55) without an RTOS: PRIMASK, and the cycle counter as the clock. Copy it, set the clock and the sink. */
 #ifndef TBAND_PORT_H_
 #define TBAND_PORT_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* CPU clock. */
 #define tband_portTIMESTAMP_HZ 168000000u
@@ -34,8 +38,16 @@ static inline void tband_port_unmask(uint32_t key) { __asm volatile("msr primask
 #define tband_portNUMBER_OF_CORES 1
 #define tband_portGET_CORE_ID() 0
 
-/* Streaming backend: true if there was no room. */
+/* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifdef tband_portSINK_HEADER
+#include tband_portSINK_HEADER
+#else
 bool tband_sink(const uint8_t *buf, size_t len);
+#endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* TIMERAWL: the low 32 bits, without the latch that reading TIMELR and TIMEHR shares between the cores. */
 #define tband_portTIMESTAMP() ((uint64_t) * (volatile uint32_t *)0x40054028u)
 #define tband_portTIMESTAMP_BITS 32
@@ -40,7 +44,16 @@ static inline void tband_port_unmask(uint32_t key) { __asm volatile("msr primask
 #define tband_portNUMBER_OF_CORES 2
 #define tband_portGET_CORE_ID() (*(volatile uint32_t *)0xd0000000u) /* SIO CPUID */
 
+/* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifdef tband_portSINK_HEADER
+#include tband_portSINK_HEADER
+#else
 bool tband_sink(const uint8_t *buf, size_t len);
+#endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

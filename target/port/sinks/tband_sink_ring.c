@@ -1,38 +1,51 @@
 #include "tband_sink_ring.h"
 
-#include <stdatomic.h>
-#include <string.h>
+#include "tband_port.h"
 
-#ifndef TBAND_SINK_SIZE
-#define TBAND_SINK_SIZE 4096u /* a power of two */
-#endif
 _Static_assert((TBAND_SINK_SIZE & (TBAND_SINK_SIZE - 1u)) == 0, "TBAND_SINK_SIZE must be a power of two.");
 
-static uint8_t ring[TBAND_SINK_SIZE];
-/* Bytes put in and taken out so far. One writer (the library's lock sees to it), one reader. */
-static atomic_uint put;
-static atomic_uint got;
+struct tband_sink_ring tband_sink_ring;
 
-bool tband_sink(const uint8_t *buf, size_t len) {
-    const unsigned int head = atomic_load_explicit(&put, memory_order_relaxed);
-    const unsigned int used = head - atomic_load_explicit(&got, memory_order_acquire);
-    if (len > TBAND_SINK_SIZE - used) {
+bool tband_sink_rarely(const uint8_t *buf, uint32_t len) {
+    const uint32_t head = tband_sink_ring.put;
+    if (len > TBAND_SINK_SIZE - (head - tband_sink_ring.got)) {
         return true;
     }
-    const size_t at = head & (TBAND_SINK_SIZE - 1u);
-    const size_t first = len < TBAND_SINK_SIZE - at ? len : TBAND_SINK_SIZE - at;
-    memcpy(&ring[at], buf, first);
-    memcpy(ring, buf + first, len - first);
-    atomic_store_explicit(&put, head + (unsigned int)len, memory_order_release);
+    const uint32_t at = head & (TBAND_SINK_SIZE - 1u);
+    const uint32_t first = len < TBAND_SINK_SIZE - at ? len : TBAND_SINK_SIZE - at;
+    memcpy(&tband_sink_ring.bytes[at], buf, (size_t)first);
+    memcpy(tband_sink_ring.bytes, buf + first, (size_t)(len - first));
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    tband_sink_ring.put = head + len;
     return false;
 }
 
+/* Cores of 8 and 16 bits read and write a count in pieces, so nothing may come in between. */
+#if __SIZEOF_INT__ == 2
+#define TBAND_SINK_ENTER() tband_portENTER_CRITICAL_FROM_ANY()
+#define TBAND_SINK_EXIT() tband_portEXIT_CRITICAL_FROM_ANY()
+#else
+#define TBAND_SINK_ENTER() ((void)0)
+#define TBAND_SINK_EXIT() ((void)0)
+#endif
+
 size_t tband_sink_ready(const uint8_t **bytes) {
-    const unsigned int tail = atomic_load_explicit(&got, memory_order_relaxed);
-    const unsigned int used = atomic_load_explicit(&put, memory_order_acquire) - tail;
-    const size_t at = tail & (TBAND_SINK_SIZE - 1u);
-    *bytes = &ring[at];
-    return used < TBAND_SINK_SIZE - at ? used : TBAND_SINK_SIZE - at;
+    const uint32_t tail = tband_sink_ring.got;
+    uint32_t used;
+    {
+        TBAND_SINK_ENTER();
+        used = tband_sink_ring.put - tail;
+        TBAND_SINK_EXIT();
+    }
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    const uint32_t at = tail & (TBAND_SINK_SIZE - 1u);
+    *bytes = &tband_sink_ring.bytes[at];
+    return (size_t)(used < TBAND_SINK_SIZE - at ? used : TBAND_SINK_SIZE - at);
 }
 
-void tband_sink_sent(size_t len) { atomic_fetch_add_explicit(&got, (unsigned int)len, memory_order_release); }
+void tband_sink_sent(size_t len) {
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    TBAND_SINK_ENTER();
+    tband_sink_ring.got += (uint32_t)len;
+    TBAND_SINK_EXIT();
+}

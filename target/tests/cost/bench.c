@@ -1,22 +1,48 @@
-/* Instructions per event on an emulated Cortex-M4, where (with -icount shift=0) an instruction takes one nanosecond and the
- * timer ticks every 40 of them. Each event is recorded many times, with a gap whose length changes, so that the mean is exact. */
+/* Instructions and stack per event on an emulated Cortex-M4, where (with -icount shift=5) an instruction takes 32 ns and a timer
+ * counts every 40 ns. Each event is recorded many times, with a gap whose length changes, so that the mean is exact. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tband.h"
 
 #include "../kernel/qemu/board.h"
+#include "tband_port.h"
 
 #define EVENTS 4000u
-#define TICK_NS 40u
+/* Instructions, in tenths, per count of the timer. */
+#define TENTHS 125u
 
+uint32_t masked_ticks;
+uint32_t masked_most;
+
+#ifdef tband_portSINK_HEADER
+/* Bytes so far; what is ready is taken at once. */
+#ifdef TBAND_SINK_RING_H_
+static uint32_t drain(void) {
+    static uint32_t taken;
+    const uint8_t *bytes;
+    size_t n;
+    while ((n = tband_sink_ready(&bytes)) > 0) {
+        tband_sink_sent(n);
+        taken += n;
+    }
+    return taken;
+}
+#else
+static uint32_t drain(void) {
+    static uint32_t taken;
+    struct tband_rtt_channel *const channel = &tband_rtt.up[TBAND_RTT_TRACE];
+    taken += (channel->write - channel->read + channel->size) % channel->size;
+    channel->read = channel->write;
+    return taken;
+}
+#endif
+#else
 static uint8_t ring[4096];
 static uint32_t ring_head;
 static uint32_t ring_free = UINT32_MAX;
-uint32_t masked_ticks;
-volatile uint32_t clock_high;
 
-/* A sink as firmware has it: room, wrap, copy. */
-bool ring_put(const uint8_t *buf, size_t len);
+/* A sink as firmware may have it: room, wrap, copy; not inlined. */
 bool ring_put(const uint8_t *buf, size_t len) {
     if (len > ring_free) {
         return true;
@@ -28,6 +54,9 @@ bool ring_put(const uint8_t *buf, size_t len) {
     ring_head = head;
     return false;
 }
+
+static uint32_t drain(void) { return ring_head; }
+#endif
 
 int _write(int file, const char *text, int len);
 int _write(int file, const char *text, int len) {
@@ -55,23 +84,53 @@ static void pause(uint32_t i) {
     }
 }
 
-/* Nanoseconds for all events; the gaps between them as well. */
+/* Counts of the timer for all events; the gaps between them as well. */
 static uint32_t run(void (*event)(uint32_t)) {
-    const uint32_t start = TIMER0->value;
+    uint32_t ticks = 0;
     for (uint32_t i = 0; i < EVENTS; i++) {
+        const uint32_t start = TIMER0->value;
         event(i);
         pause(i);
+        ticks += start - TIMER0->value;
+        (void)drain();
     }
-    return (start - TIMER0->value) * TICK_NS;
+    return ticks;
 }
 
+/* Bytes of stack below this call: painted before, looked at after. */
+#define PAINTED 512u
+__attribute__((noinline)) static uint32_t stack_of(void (*event)(uint32_t)) {
+    volatile uint8_t *sp;
+    __asm volatile("mov %0, sp" : "=r"(sp));
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < 250u; i++) {
+        for (uint32_t n = 1; n <= PAINTED; n++) {
+            sp[-(int32_t)n] = 0xa5;
+        }
+        event(i);
+        uint32_t n = PAINTED;
+        while (n > most && sp[-(int32_t)n] == 0xa5) {
+            n--;
+        }
+        most = n;
+        (void)drain();
+    }
+    return most;
+}
+
+static uint32_t instructions(uint32_t ticks) { return (ticks * TENTHS + 50u) / 100u; }
+
 static void measure(const char *name, void (*event)(uint32_t), uint32_t empty) {
-    const uint32_t head = ring_head;
+    const uint32_t before = drain();
     masked_ticks = 0;
-    const uint32_t ns = run(event) - empty;
-    printf("%-14s %lu instructions, %lu masked, %lu.%02lu bytes\n", name, (unsigned long)((ns + EVENTS / 2) / EVENTS),
-           (unsigned long)((masked_ticks * TICK_NS + EVENTS / 2) / EVENTS), (unsigned long)((ring_head - head) / EVENTS),
-           (unsigned long)((ring_head - head) * 100u / EVENTS % 100u));
+    masked_most = 0;
+    const uint32_t ticks = run(event) - empty;
+    const uint32_t bytes = drain() - before;
+    printf("%-14s %lu instructions, %lu masked, %lu at most, %lu bytes of stack, %lu.%02lu bytes\n", name,
+           (unsigned long)((instructions(ticks) + EVENTS / 2) / EVENTS),
+           (unsigned long)((instructions(masked_ticks) + EVENTS / 2) / EVENTS), (unsigned long)instructions(masked_most),
+           (unsigned long)(stack_of(event) - stack_of(nothing)), (unsigned long)(bytes / EVENTS),
+           (unsigned long)(bytes * 100u / EVENTS % 100u));
 }
 
 int main(void) {
@@ -79,6 +138,12 @@ int main(void) {
     TIMER0->ctrl = 1;
     TIMER1->reload = TIMER1->value = UINT32_MAX;
     TIMER1->ctrl = 1;
+#if defined(TBAND_SINK_RTT_H_)
+    tband_sink_init();
+#endif
+    /* Names to repeat. */
+    tband_evtmarker_name(1, "a marker");
+    tband_isr_name(15, "SysTick");
     (void)tband_start_streaming();
     const uint32_t empty = run(nothing);
     measure("isr_enter", isr_enter, empty);

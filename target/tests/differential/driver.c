@@ -18,12 +18,6 @@ uint64_t driver_clock;
 uint32_t driver_core;
 static bool refuses;
 
-/* The kernel is not here: who runs is what the script says, and there are no objects to tell about. */
-#if tband_configFREERTOS_TRACE_ENABLE == 1
-atomic_uint tband_freertos_current[TBAND_CORES];
-void tband_freertos_dump_state(void) {}
-#endif
-
 static void fail(const char *what, const char *line) {
     (void)fprintf(stderr, "%s: %s\n", what, line);
     exit(2);
@@ -93,7 +87,8 @@ static void numbers(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
     case TBAND_EVT_EVTMARKER_END: tband_evtmarker_end(a); break;
 #if tband_configFREERTOS_TRACE_ENABLE == 1
     case TBAND_EVT_TASK_SWITCHED_IN:
-        atomic_store(&tband_freertos_current[tband_core()], a);
+        /* The kernel is not here: who runs is what the script says. */
+        TBAND_STORE(tband_freertos_current[tband_core()], a);
         tband_emit(event, a, b, c);
         break;
 #endif
@@ -112,15 +107,6 @@ static void text(uint32_t event, uint32_t a, uint32_t b, const char *bytes) {
     case TBAND_EVT_VALMARKER_NAME: tband_valmarker_name(a, bytes); break;
     default: tband_emit_text(event, a, b, bytes); break;
     }
-}
-
-/* As the hook does it. */
-static void heap(uint32_t event, uint64_t address, uint32_t bytes) {
-    uint8_t frame[TBAND_FRAME_SIZE(15u)];
-    struct tband_cursor at = tband_begin(frame);
-    tband_put_u64(&at, address);
-    tband_put_u32(&at, bytes);
-    tband_commit(event, frame, at);
 }
 
 /* Turns hex digits into bytes, in place. */
@@ -174,8 +160,10 @@ static void command(char *line) {
         } else {
             tband_emit_value(event, (uint32_t)n[1], value);
         }
+#if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configCOMPAT == 0
     } else if (is(word, "heap")) {
-        heap(event, n[1], (uint32_t)n[2]);
+        tband_emit_address(event, n[1], (uint32_t)n[2]);
+#endif
     } else {
         fail("unknown command", line);
     }

@@ -13,8 +13,8 @@ pub struct Model<'a> {
     channels: Vec<Channel>,
     /// Names given so far, by core.
     kept: Vec<Vec<Call>>,
-    /// Metadata that was sent.
-    told: Vec<String>,
+    /// Metadata that was sent, and on which core.
+    told: Vec<(u32, String)>,
     /// The plain format: whether names tell the clock already.
     has_told_clock: bool,
     is_recording: bool,
@@ -87,11 +87,25 @@ impl<'a> Model<'a> {
 
     /// All metadata, in the order of the file, as lines.
     pub fn names(&self) -> Vec<String> {
-        let is_clock = |line: &&String| line.starts_with("ts_resolution_ns ");
         match self.firmware.backend {
-            Backend::Streaming | Backend::External => self.told.iter().filter(|line| !is_clock(line)).cloned().collect(),
-            Backend::Snapshot | Backend::PostMortem => self.kept.iter().flatten().map(|name| name.line(self.firmware)).collect(),
+            Backend::Streaming | Backend::External => self.told().collect(),
+            Backend::Snapshot => (0..self.firmware.cores)
+                .flat_map(|core| {
+                    self.kept(core).chain(self.told.iter().filter(move |one| one.0 == core).map(|one| one.1.clone()))
+                })
+                .collect(),
+            Backend::PostMortem => (0..self.firmware.cores).flat_map(|core| self.kept(core)).collect(),
         }
+    }
+
+    /// Metadata in the recording itself.
+    pub fn told(&self) -> impl Iterator<Item = String> {
+        self.told.iter().filter(|one| !one.1.starts_with("ts_resolution_ns ")).map(|one| one.1.clone())
+    }
+
+    /// Metadata beside the recording of a core.
+    fn kept(&self, core: u32) -> impl Iterator<Item = String> {
+        self.kept[core as usize].iter().map(|name| name.line(self.firmware))
     }
 
     /// A recording starts.
@@ -145,9 +159,6 @@ impl<'a> Model<'a> {
         if call.is_metadata() {
             if self.firmware.keeps_names {
                 self.kept[core as usize].push(call.clone());
-                if self.firmware.backend == Backend::Snapshot {
-                    return true;
-                }
             }
             if !self.is_recording {
                 return self.firmware.keeps_names;
@@ -214,7 +225,7 @@ impl<'a> Model<'a> {
 
     fn metadata(&mut self, core: u32, call: &Call) {
         let firmware = self.firmware;
-        self.told.push(call.line(firmware));
+        self.told.push((core, call.line(firmware)));
         let channel = self.channel(core);
         channel.prepare(firmware, core);
         let Channel { frames, writer, .. } = channel;
@@ -240,7 +251,8 @@ impl<'a> Model<'a> {
     }
 
     fn resolution(&self) -> Call {
-        Call::fitting(crate::call::event("ts_resolution_ns"), [1_000_000_000 / u64::from(self.firmware.hz), 0, 0], 0, None)
+        let hz = u64::from(self.firmware.hz);
+        Call::fitting(crate::call::event("ts_resolution_ns"), [(1_000_000_000 + hz / 2) / hz, 0, 0], 0, None)
     }
 }
 

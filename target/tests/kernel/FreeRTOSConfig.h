@@ -1,4 +1,4 @@
-/* One configuration for the POSIX port and for ARM_CM4F. */
+/* One configuration for the POSIX port and for ARM_CM4F, and for all kernels from V10.2 on. */
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H
 
@@ -12,7 +12,7 @@
 #define configTICK_RATE_HZ 1000
 #define configMAX_PRIORITIES 8
 #define configMAX_TASK_NAME_LEN 16
-#define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
+#define configUSE_16_BIT_TICKS 0
 #define configIDLE_SHOULD_YIELD 1
 #define configUSE_MUTEXES 1
 #define configUSE_RECURSIVE_MUTEXES 1
@@ -36,7 +36,6 @@
 #define configCPU_CLOCK_HZ 25000000
 #define configMINIMAL_STACK_SIZE 256
 #define configTOTAL_HEAP_SIZE (48 * 1024)
-#define configPRIO_BITS 3
 #define configKERNEL_INTERRUPT_PRIORITY (7 << 5)
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY (2 << 5)
 #define vPortSVCHandler SVC_Handler
@@ -51,7 +50,7 @@
 #define INCLUDE_uxTaskPriorityGet 1
 #define INCLUDE_vTaskDelete 1
 #define INCLUDE_vTaskSuspend 1
-#define INCLUDE_xTaskDelayUntil 1
+#define INCLUDE_vTaskDelayUntil 1
 #define INCLUDE_vTaskDelay 1
 #define INCLUDE_xTaskGetIdleTaskHandle 1
 #define INCLUDE_eTaskGetState 1

@@ -21,6 +21,15 @@
 #define APP_START_ROUND 0
 #endif
 
+/* ---- What older kernels lack ------------------------------------------------------------------------------------------------- */
+
+#define KERNEL (tskKERNEL_VERSION_MAJOR * 100 + tskKERNEL_VERSION_MINOR)
+#if KERNEL < 1004
+/* One notification per task: each task here waits for one only. */
+#define xTaskNotifyGiveIndexed(task, index) xTaskNotifyGive(task)
+#define ulTaskNotifyTakeIndexed(index, clear, ticks) ulTaskNotifyTake(clear, ticks)
+#endif
+
 /* ---- The log: what the application knows by itself --------------------------------------------------------------------------
  *
  * Each note is one line of text, and its number goes into the trace as a value marker, so that a checker can hold what the trace
@@ -104,7 +113,7 @@ static void timer_called(TimerHandle_t timer) {
     (void)timer;
     timer_calls++;
     tband_fn_begin(7);
-    tband_fn_end(7);
+    tband_fn_end();
 }
 
 /* ---- Tasks ---------------------------------------------------------------------------------------------------------------------- */
@@ -171,7 +180,7 @@ static void holder_task(void *arg) {
         xSemaphoreGiveRecursive(nested);
         note_hold("nested", nested);
         note_wait("curtask_delay_until");
-        xTaskDelayUntil(&wake, 7);
+        vTaskDelayUntil(&wake, 7);
         note_run();
     }
 }
@@ -342,7 +351,10 @@ static void conductor_task(void *arg) {
         (void)xQueueOverwrite(mailbox, &job);
         note_level("mailbox", mailbox);
         (void)xQueueReset(mailbox);
+#if KERNEL >= 1100
+        /* Before that the kernel has no hook for it. */
         note_level("mailbox", mailbox);
+#endif
         (void)xSemaphoreTake(slots, 0);
         note_level("slots", slots);
         note_wait("curtask_block_on_queue_receive");

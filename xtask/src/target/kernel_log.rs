@@ -5,6 +5,7 @@
 //! it is going to wait for must be its next wait, if it waits before it says that it runs on.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use traceconv::format::{FORMATS, FormatOptions, Part, Resolved};
@@ -44,7 +45,7 @@ struct State {
 /// # Errors
 /// Names the first line that the events contradict, or what the ledger holds.
 pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<Found> {
-    let (batch, entities, ledger) = events(capture)?;
+    let (batch, entities, ledger) = events("tonbandgeraet", capture)?;
     let is_sound = ledger.entries().iter().all(|entry| may_repair.contains(&entry.kind.code));
     ensure!(is_sound, "the ledger is not empty: {:?}", ledger.entries());
     let lines: Vec<&str> = log.lines().collect();
@@ -68,9 +69,30 @@ pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<F
     Ok(found)
 }
 
+/// The names of the tasks in a capture.
+///
+/// # Errors
+/// The capture cannot be read, or its ledger is not empty.
+pub fn tasks(path: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let (batch, entities, ledger) = events("tonbandgeraet", &std::fs::read(path)?)?;
+    ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
+    ensure!(!batch.events.is_empty(), "there are no events");
+    Ok(entities.tasks.iter().filter_map(|task| task.name.as_deref().map(str::to_owned)).collect())
+}
+
+/// How many calls of functions there are in a capture of MiniProfiler.
+///
+/// # Errors
+/// The capture cannot be read, or its ledger is not empty.
+pub fn calls(path: &Path) -> anyhow::Result<usize> {
+    let (batch, _, ledger) = events("miniprofiler", &std::fs::read(path)?)?;
+    ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
+    Ok(batch.events.iter().filter(|event| matches!(event.kind, EventKind::Call { .. })).count())
+}
+
 /// The events of a capture.
-fn events(capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
-    let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").context("the format is missing")?;
+fn events(format: &str, capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
+    let format = FORMATS.iter().find(|known| known.name() == format).context("the format is missing")?;
     let scan = format.open(&[FormatOptions::default()])?;
     let part = Part::new(capture, 0..capture.len());
     let facts = Some(scan.join(capture, None, scan.scan(0, part)));

@@ -1,30 +1,7 @@
-/* FreeRTOS' POSIX port: an interrupt is a signal, so a critical section holds off signals. It may nest and may be used in a
- * handler, where the kernel's own critical section may not. */
-#ifndef TBAND_PORT_H_
-#define TBAND_PORT_H_
-
-#include <signal.h>
-#include <stdint.h>
-#include <time.h>
+/* The library's port, with a sink in memory. */
+#include "../../../port/posix_freertos/tband_port.h"
 
 #include "app.h"
 
-static inline uint64_t tband_port_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-#define tband_portTIMESTAMP() tband_port_now()
-#define tband_portTIMESTAMP_RESOLUTION_NS (1)
-#define tband_portENTER_CRITICAL_FROM_ANY()                                                                                  \
-    sigset_t tband_port_all, tband_port_old;                                                                                 \
-    sigfillset(&tband_port_all);                                                                                             \
-    pthread_sigmask(SIG_SETMASK, &tband_port_all, &tband_port_old)
-#define tband_portEXIT_CRITICAL_FROM_ANY() pthread_sigmask(SIG_SETMASK, &tband_port_old, NULL)
-#define tband_portNUMBER_OF_CORES 1
-#define tband_portGET_CORE_ID() 0
+#undef tband_portBACKEND_STREAM_DATA
 #define tband_portBACKEND_STREAM_DATA(buf, len) app_sink((buf), (len))
-#define tband_portNOINIT
-
-#endif

@@ -1,0 +1,2 @@
+/* For Arduino, which looks for headers in this folder only. */
+#include "../include/tband.h"

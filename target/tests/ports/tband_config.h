@@ -1,0 +1,1 @@
+/* Every setting comes from the command line of the compiler. */
