@@ -6,7 +6,14 @@
 let compiled = null;
 
 function compile() {
-  compiled ??= WebAssembly.compileStreaming(fetch(new URL("traceconv.wasm", import.meta.url)));
+  const url = new URL("traceconv.wasm", import.meta.url);
+  compiled ??= WebAssembly.compileStreaming(fetch(url))
+    // A server that does not know the media type of WebAssembly.
+    .catch(async () => WebAssembly.compile(await (await fetch(url)).arrayBuffer()))
+    .catch((error) => {
+      compiled = null;
+      throw new Error(`the converter could not be loaded: ${error.message}`);
+    });
   return compiled;
 }
 

@@ -66,6 +66,7 @@ async function addFiles(files, cores) {
   const added = [...files].map((file, index) => ({id: nextId++, file, found: null, core: cores?.[index] ?? null}));
   entries.push(...added);
   render();
+  await loaded;
   await Promise.all(added.map(inspect));
   await update();
 }
@@ -414,10 +415,8 @@ async function offline() {
   place.textContent = "This page works without a network now.";
 }
 
-async function start() {
-  byId("unserved", HTMLElement).hidden = true;
-  themes();
-  listen();
+/** Loads the converter, and makes the form of what it says. */
+async function load() {
   const {reply} = await run({do: "formats"});
   /** @type {Formats} */
   const known = reply;
@@ -425,6 +424,16 @@ async function start() {
   form = new OptionsForm(formats, update);
   byId("options", HTMLElement).append(form.element);
   byId("about", HTMLElement).textContent = `traceconv ${known.version}. The viewer is ${viewer.origin}: it is loaded when you ask for it, and gets the trace from this page.`;
+}
+
+/** From then on there are formats and the form. */
+const loaded = load();
+
+async function start() {
+  byId("unserved", HTMLElement).hidden = true;
+  themes();
+  listen();
+  await loaded;
   offerLinked(addFiles, say);
   document.documentElement.dataset.ready = "true";
   await Promise.all([examples(), offline()]);

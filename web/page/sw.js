@@ -4,7 +4,8 @@ const VERSION = "{{version}}";
 const FILES = JSON.parse(`{{files}}`);
 
 self.addEventListener("install", (event) => {
-  event.waitUntil(caches.open(VERSION).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()));
+  // A new version waits until no page of the one before is open: their files do not go together.
+  event.waitUntil(caches.open(VERSION).then((cache) => cache.addAll(FILES)));
 });
 
 self.addEventListener("activate", (event) => {
