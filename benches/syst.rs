@@ -1,5 +1,5 @@
-//! SyS-T's own stages, by transport, on generated captures: reading a message and making its text. Of STPv2 only the parallel
-//! decoding is measured, from the first VERSION of a part on, without the ordered stage that joins parts.
+//! SyS-T's own stages, by transport, on generated captures: reading messages and formatting their texts. For STPv2, the part of it
+//! that is decoded ahead, from the first VERSION of a part on; joining parts in the ordered stage is not measured.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::format::syst::generate::{self, Carrier, GenerateOptions};

@@ -1,10 +1,11 @@
-//! One frame as a message, and a format with arguments: what is read is written back as it was, and texts stay bounded.
+//! One frame as a message, and a format with arguments: a message that was read is written as it was, and texts stay bounded.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use traceconv::format::syst::decode::{Context, Decoder, Records};
 use traceconv::format::syst::encode::{Draft, encode};
+use traceconv::format::syst::escape::PendingText;
 use traceconv::format::syst::printf::write::Writer;
 use traceconv::format::syst::printf::{Format, Packing};
 use traceconv::format::syst::record::{Marks, Message};
@@ -24,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     let (text, arguments) = input.split_at(input.len() / 2);
     let format = Format::new(text);
     for packing in [Packing::Typed32, Packing::Typed64, Packing::Slots64, Packing::Floats32] {
-        let mut out = Vec::new();
+        let mut out = PendingText::default();
         let mut values = 0;
         let marks = Writer::default().write(&format, packing, arguments, &mut out, |_| values += 1);
         // Each conversion gives at most its width, or a number of 309 digits and its decimals.

@@ -79,7 +79,7 @@ fn every_kind() -> Vec<(Kind, Vec<u8>)> {
         (CATALOG32_P64, packed(&[&int(0x21), &long(7), &long(9)])),
         (CATALOG64_P64, packed(&[&id64, &int(7), &long(9), &int(99), &long(16)])),
         (CATALOG32_P32, packed(&[&int(0x22)])),
-        // Bookkeeping of the sender behind the arguments.
+        // Bookkeeping of the sender after the arguments.
         (CATALOG32_P32, packed(&[&int(0x21), &int(1), &int(2), b"\x03\x05"])),
         (CATALOG32_P32, packed(&[&int(0x99), &int(1), &int(2)])),
         (Kind::Raw(0x1A), vec![1, 2, 3, 4, 5, 6, 7]),
@@ -199,7 +199,7 @@ pub fn raw() -> Vec<Capture> {
         bytes.fill(0xA5);
     }
     all.truncate(all.len() - 3);
-    // Nothing tells where these end, but for what their kinds tell.
+    // The ends of these only follow from their kinds.
     let mut bare = functions().concat();
     bare.extend([0; 12]);
     bare.extend(message(Kind::Raw(5), 4, Some(70), b"unbounded"));

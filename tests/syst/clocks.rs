@@ -1,4 +1,4 @@
-//! Clocks: captures whose messages, transport and time of day have clocks of their own, and what the trace says of them.
+//! Clocks: captures whose messages, transport and time of day have clocks of their own, and the trace's times.
 
 use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::Kind;
@@ -61,7 +61,7 @@ fn linux() -> Vec<u8> {
     writer.finish()
 }
 
-/// The clock gets twice as fast, and tells so late.
+/// The clock gets twice as fast, and reports it late.
 fn two_speeds() -> Vec<u8> {
     let frames = [
         text(Some(1000), "at 1 s"),
@@ -125,7 +125,7 @@ const MS: u64 = 1_000_000;
 fn the_message_clock_is_mapped_piece_by_piece() {
     for with_frequency in [true, false] {
         let trace = shown("syst-stp", &drifting(with_frequency));
-        // The transport's clock is a tenth faster than is known where only the message clock tells: both are in its terms.
+        // The transport's clock is a tenth faster than inferred from the message clock, so both are on the message clock's scale.
         let stretch = |ns: u64| if with_frequency { ns } else { ns / 10 * 9 };
         let made: Vec<_> = messages(&trace, "message_time_ns");
         let at = |ms: u64| Some(Arg::Uint(stretch(ms * MS)));
@@ -133,7 +133,7 @@ fn the_message_clock_is_mapped_piece_by_piece() {
         assert_eq!(made[2], (stretch(11_100 * MS), "made before, sent behind", at(10_500)));
         assert_eq!(made[4], (stretch(12_300 * MS), "without a time of its own", None));
         if with_frequency {
-            // Outside of them by the frequency that was told.
+            // Outside of them by the recorded frequency.
             assert_eq!(made[0], (9_900 * MS, "before the first", at(9_910)));
             assert_eq!(made[3], (12_200 * MS, "behind the last", at(12_100)));
         }
@@ -141,7 +141,7 @@ fn the_message_clock_is_mapped_piece_by_piece() {
         let readings = [(10_000, 5_000), (11_000, 5_900), (12_000, 6_800)];
         let expected = readings.map(|(time, value)| (stretch(time * MS), MESSAGE_CLOCK, value * MS));
         assert_eq!(trace.clock_readings, expected);
-        assert_eq!(trace.first_snapshot.as_ref().and_then(|first| first.get(&REALTIME)), None, "nobody knows the time of day");
+        assert_eq!(trace.first_snapshot.as_ref().and_then(|first| first.get(&REALTIME)), None, "the time of day is not known");
         assert!(trace.attributes.contains_key("clock.65"));
     }
 }
@@ -184,7 +184,7 @@ fn absurd_times_do_not_move_their_neighbours() {
     for (time, name, _) in messages(&trace, "") {
         let Some(number) = name.strip_prefix("number ").and_then(|number| number.parse::<u64>().ok()) else { continue };
         let expected = match number {
-            // That of the one behind it.
+            // That of the one after it.
             0 => 6,
             10 | 20 | 30 | 39 => 5 + number - 1,
             _ => 5 + number,
@@ -198,8 +198,8 @@ fn absurd_times_do_not_move_their_neighbours() {
 }
 
 #[test]
-fn a_leap_behind_a_time_that_is_held_is_damage_too() {
-    // The tenth is half a second late, and those behind it are held; one of them leaps by 150 hours.
+fn a_leap_after_a_held_time_is_damage_too() {
+    // The tenth is half a second late, and those after it are held; one of them leaps by 150 hours.
     let mut capture = line(&clock_message(1_000_000, 1_000_000));
     for number in 0..60u64 {
         let late = [(10, 500_000), (15, 150 * 3600 * 1_000_000)].iter().find(|(which, _)| *which == number);

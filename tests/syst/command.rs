@@ -1,4 +1,4 @@
-//! The built program: options of SyS-T, what they mean together, and what it says of files that are of no use.
+//! The built program: options of SyS-T, their combinations, and messages about files that cannot be used.
 
 use std::path::Path;
 use std::process::Command;
@@ -112,7 +112,7 @@ fn a_raw_stream_that_nothing_delimits_names_the_switch() {
     let ran = run(&[("a.bin", &bytes)], "--format syst-raw");
     assert_eq!(ran.status, 1);
     assert!(ran.said.contains("MIPI_SYST_ENABLE_HANDLE_LENGTH"), "{}", ran.said);
-    // Between such messages what can be told apart is found.
+    // Messages between these that can be delimited are found.
     let mut bytes = Vec::new();
     for number in 0..300u32 {
         let text = format!("hello {number}\0");

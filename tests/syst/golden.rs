@@ -34,11 +34,11 @@ fn every_detail_of_events_is_readable() {
 }
 
 #[test]
-fn each_capture_is_taken_for_what_it_is() {
+fn each_capture_is_recognised() {
     for goldens in goldens() {
         for capture in &goldens.captures {
             let found = traceconv::input::detect::detect(&capture.bytes, &[]);
-            // What nothing delimits is too little to be sure.
+            // These have too few messages that can be delimited to be recognised.
             if capture.name == "bare" || capture.name == "losses" {
                 continue;
             }

@@ -1,13 +1,13 @@
-//! MIPI SyS-T captures, converted as a whole, and the parts of it that can be held against something else.
+//! MIPI SyS-T captures, converted as a whole, and parts of the format that have an independent reference.
 //!
-//! - [`golden`]: captures under `testdata/syst/` and the views that must come out of them;
+//! - [`golden`]: captures under `testdata/syst/` and their expected views;
 //! - [`clocks`]: the messages' own clock, the transport's, and the time of day;
 //! - [`command`]: the built program and its options;
 //! - [`printf`]: formatting against the C library's, of cases that [`printf_case`] makes;
-//! - [`reference`]: captures that are not in the repository, against what another decoder says of them;
+//! - [`reference`]: captures that are not in the repository, against another decoder's output;
 //! - [`program`]: with the ELF file of the program that ran;
 //! - [`properties`]: contracts that hold for any input;
-//! - [`meaning`]: what the trace shows.
+//! - [`meaning`]: the content of the trace.
 
 mod captures;
 mod clocks;

@@ -1,4 +1,4 @@
-//! What the trace shows, through an independent reader.
+//! The content of the trace, read by an independent reader.
 
 use traceconv::format::OptionValue;
 use traceconv::format::syst::stp::NibbleOrder;
@@ -13,7 +13,7 @@ fn shown(subject: &Subject, captures: &[crate::common::golden::Capture], name: &
 }
 
 #[test]
-fn functions_survive_what_does_not_match() {
+fn functions_survive_unmatched_ends() {
     let trace = shown(&subject("syst-text"), &captures::text(), "functions");
     let names: Vec<&str> = trace.slices.iter().map(|slice| slice.name.as_str()).collect();
     for name in ["main", "poll", "read", "open_at_the_end"] {
@@ -55,7 +55,7 @@ fn one_short_message(with_loss: bool) -> Vec<u8> {
 }
 
 #[test]
-fn what_the_transport_says_of_a_channel_does_not_hide_its_client() {
+fn notices_of_a_channel_do_not_hide_its_client() {
     let xml = b"<Collateral><Client Name=\"only\"><Short32><Format ID=\"5\">five</Format></Short32></Client></Collateral>";
     let mut subject = Subject::new("syst-stp");
     let file = OptionValue::File { path: "only.xml".into(), bytes: xml.as_slice().into() };
@@ -64,14 +64,14 @@ fn what_the_transport_says_of_a_channel_does_not_hide_its_client() {
         let run = subject.convert(&one_short_message(with_loss), Cut::WHOLE);
         let names: Vec<String> = run.read().instants.into_iter().map(|instant| instant.name).collect();
         assert!(names.iter().any(|name| name == "five"), "{names:?}");
-        // Nothing but that there is no other client speaks for it: that is said.
+        // It was assigned only because there is no other client, which is reported.
         let detail = run.summary.facts.details.iter().find(|detail| detail.name == "client");
         assert!(detail.is_some_and(|detail| detail.value.contains("only")), "{:?}", run.summary.facts.details);
     }
 }
 
 #[test]
-fn a_stream_of_one_message_is_told_by_it() {
+fn a_stream_of_one_message_is_recognised() {
     let probe = Subject::new("syst-stp").format.probe(&one_short_message(false), true);
     assert!(probe.is_some_and(|probe| probe.reason.contains("1 of 1 messages")));
 }

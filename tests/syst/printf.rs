@@ -13,7 +13,7 @@ proptest! {
     }
 }
 
-/// The generator reaches what it is meant to reach: every letter, every length, widths and precisions of every kind.
+/// The generator reaches every letter, every length, and widths and precisions of every kind.
 #[test]
 fn the_cases_have_everything() {
     let mut seen = std::collections::BTreeSet::new();

@@ -1,22 +1,23 @@
-//! Formats with their arguments, made of any bytes, and what the C library's own `snprintf` prints for them.
+//! Formats with their arguments, made of any bytes, and the text that the C library's own `snprintf` prints for them.
 //!
 //! The property test beside this file and the fuzz target `syst_printf` share it: one makes random bytes, the other chooses them.
 
 use std::ffi::CString;
 
+use traceconv::format::syst::escape::PendingText;
 use traceconv::format::syst::printf::write::Writer;
 use traceconv::format::syst::printf::{Format, Packing};
 
 /// The most conversions of a case.
 const CONVERSIONS: u64 = 4;
 
-/// The largest width and precision: what the decoder holds them down to.
+/// The largest width and precision of the decoder.
 const SIZE_LIMIT: i32 = 4096;
 
-/// Room for a conversion: 309 digits before the point, `SIZE_LIMIT` behind it, or as many columns.
+/// Room for a conversion: 309 digits before the point, `SIZE_LIMIT` after it, or as many columns.
 const BUFFER_BYTES: usize = 9000;
 
-/// What goes to `snprintf`.
+/// The arguments for `snprintf`.
 #[derive(Clone, Debug)]
 enum Argument {
     Int(i32),
@@ -26,7 +27,7 @@ enum Argument {
     Pointer(usize),
 }
 
-/// One conversion, and what it takes.
+/// One conversion, and its arguments.
 #[derive(Clone, Debug)]
 struct Conversion {
     /// As the target writes it.
@@ -112,7 +113,7 @@ impl Choices<'_> {
 
     fn conversion(&mut self) -> Conversion {
         let letter = self.of(b"diuoxXbdiuxXbfFeEgGaAfFeEgGaAscpn%");
-        // What C leaves undefined is not asked.
+        // Cases that C leaves undefined are left out.
         let flags: &[u8] = match letter {
             b's' | b'c' | b'p' => b"-",
             b'n' | b'%' => b"",
@@ -168,10 +169,10 @@ impl Conversion {
         self.format.ends_with(letter)
     }
 
-    /// What the C library prints.
+    /// The text that the C library prints.
     fn printed_by_c(&self) -> String {
         if self.is('n') {
-            // Nobody's memory is written to: a decoder has none to write to.
+            // `%n` is left out: a decoder has no memory of the target to write to.
             return String::new();
         }
         let mut buffer = vec![0u8; BUFFER_BYTES];
@@ -215,7 +216,7 @@ impl Conversion {
     }
 
     /// glibc prints `%#.2g` of 99.95 as `1.e+02`, where C11 7.21.6.1 asks for `1.0e+02`: with `#` no zero is taken away. That happens
-    /// where rounding makes one digit more, so that the exponent is what decides for the form with an exponent.
+    /// where rounding makes one digit more, so that the exponent decides for the form with an exponent.
     fn glibc_drops_zeros(&self, ours: &str) -> bool {
         let Some((mantissa, _)) = ours.split_once(['e', 'E']) else { return false };
         let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -226,9 +227,9 @@ impl Conversion {
 fn printed(format: &str, packed: &[u8]) -> String {
     let format = Format::new(format.as_bytes());
     assert_eq!(format.measure(Packing::Typed64, packed), Some(packed.len()));
-    let mut out = Vec::new();
+    let mut out = PendingText::default();
     Writer::default().write(&format, Packing::Typed64, packed, &mut out, |_| {});
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8_lossy(out.bytes()).into_owned()
 }
 
 impl Case {
@@ -247,8 +248,8 @@ impl Case {
             let mut alone = Vec::new();
             conversion.pack(&mut alone);
             let ours = printed(&conversion.format, &alone);
-            let told = conversion.printed_by_c();
-            let agreed = if ours != told && conversion.glibc_drops_zeros(&ours) { ours } else { told };
+            let theirs = conversion.printed_by_c();
+            let agreed = if ours != theirs && conversion.glibc_drops_zeros(&ours) { ours } else { theirs };
             format = format + &conversion.before + &conversion.format;
             expected = expected + &conversion.before + &agreed;
             packed.extend(alone);

@@ -117,7 +117,7 @@ proptest! {
 }
 
 #[test]
-fn every_message_is_found_again_behind_damage() {
+fn every_message_is_found_again_after_damage() {
     // Of messages with checksums only those are lost that were hit.
     let frames: Vec<Vec<u8>> = all_messages().into_iter().skip(31).take(31).filter(|frame| frame.len() > 8).collect();
     let mut random = Random(7);
@@ -131,7 +131,7 @@ fn every_message_is_found_again_behind_damage() {
         let lines = subject("syst-raw").dump(&stream, Cut::WHOLE, views::record);
         let is_good = |line: &&String| !["\"unsynced\"", "crc_bad", "truncated"].iter().any(|bad| line.contains(bad));
         let good = lines.iter().filter(is_good).count();
-        assert!(good + 2 >= frames.len(), "{good} of {} behind a missing byte at {at}: {lines:#?}", frames.len());
+        assert!(good + 2 >= frames.len(), "{good} of {} after a missing byte at {at}: {lines:#?}", frames.len());
     }
 }
 
@@ -179,7 +179,7 @@ fn the_last_build_counts_wherever_the_parts_begin() {
     let said = |unit| of_module(says, unit, &[1, 0, 0, 0, 9, 0, 0, 0]);
     let long = |build: u64| of_module(Kind::BuildLong, 0, &build.to_le_bytes());
     let compact = |build: u64| of_module(Kind::BuildCompact32, 0, &build.to_le_bytes());
-    // A build of the module, then one of nobody: the later one counts, for units that have spoken and for those that have not.
+    // A build of the module, then one without sender: the later one counts, for units that have sent messages and for others.
     let text = [said(1), long(1), said(1), compact(2), said(1), said(2), long(1), said(3), said(1)].concat();
     check(&subject, text.as_bytes(), &[1, 64, 100]);
     let records = subject.dump(text.as_bytes(), Cut::WHOLE, views::record);
@@ -211,7 +211,7 @@ fn the_number_of_names_in_a_part_does_not_show() {
     check(&Subject::new("syst-raw"), &raw, &[10_000]);
 }
 
-/// Catalog messages without any length, with floating-point arguments of so many bytes, and short messages between them.
+/// Catalog messages without any length, with floating-point arguments of this size, and short messages between them.
 fn floats_without_lengths(float_bytes: usize, count: u32) -> Vec<u8> {
     let mut raw = Vec::new();
     for number in 0..count {
@@ -237,7 +237,7 @@ fn floats_without_lengths(float_bytes: usize, count: u32) -> Vec<u8> {
 }
 
 #[test]
-fn the_size_of_floats_is_told_by_what_follows() {
+fn the_next_messages_decide_the_size_of_floats() {
     let xml = "<Collateral><Client Name=\"c\"><Catalog32><Format ID=\"1\">n %d</Format><Format ID=\"2\">m %d %.2f %.2f</Format>\
                <Format ID=\"3\">t %s %.2f</Format></Catalog32></Client></Collateral>";
     let mut subject = Subject::new("syst-raw");
@@ -262,7 +262,7 @@ fn the_size_of_floats_is_told_by_what_follows() {
 
 #[test]
 fn cuts_do_not_show_in_wreckage_of_checksums() {
-    // Messages with checksums and without lengths, every second one broken: their searches share what they have in common, and how
+    // Messages with checksums and without lengths, every second one broken: their searches share their work, and how
     // much that is depends on where parts begin.
     let mut raw = Vec::new();
     for number in 0..24_000u32 {
@@ -299,22 +299,22 @@ fn collateral_of_sizes() -> Subject {
 }
 
 #[test]
-fn builds_tell_the_size_of_raw_catalog_messages() {
+fn builds_decide_the_size_of_raw_catalog_messages() {
     let catalog = Kind::Catalog { wide_id: false, pointers: Pointers::Bits32 };
     let add = |raw: &mut Vec<u8>, kind, payload: &[u8]| {
         encode(&Draft { origin: Origin::Module(5, 1), ..Draft::new(kind, payload) }, raw);
     };
-    for tells_builds in [true, false] {
+    for has_builds in [true, false] {
         let mut raw = Vec::new();
         let mut expected = Vec::new();
         for number in 0..1200u32 {
             let is_new = number / 300 % 2 == 1;
-            if number % 300 == 0 && tells_builds {
+            if number % 300 == 0 && has_builds {
                 add(&mut raw, Kind::BuildCompact32, &u64::from(1 + u32::from(is_new)).to_le_bytes());
             }
             let name = if is_new { "new" } else { "old" };
-            // With a build told, not even arguments that are all zeros mislead.
-            let value = if tells_builds { 0 } else { 0x00A5_5A00 | number & 0xFF };
+            // If the build is known, not even arguments that are all zeros mislead.
+            let value = if has_builds { 0 } else { 0x00A5_5A00 | number & 0xFF };
             let value_bytes = value.to_le_bytes();
             if number % 5 == 0 {
                 add(&mut raw, catalog, &[&2u32.to_le_bytes()[..], &value_bytes].concat());
@@ -335,9 +335,9 @@ fn builds_tell_the_size_of_raw_catalog_messages() {
         check(&subject, &raw, &[300, 5000]);
         let records = subject.dump(&raw, Cut::WHOLE, views::record);
         let catalogs: Vec<&String> = records.iter().filter(|record| record.contains("CATALOG")).collect();
-        assert_eq!(catalogs.len(), expected.len(), "builds told: {tells_builds}");
+        assert_eq!(catalogs.len(), expected.len(), "builds known: {has_builds}");
         assert!(!records.iter().any(|record| record.contains("unsynced") || record.contains("undelimited")));
-        if tells_builds {
+        if has_builds {
             for (record, (name, text)) in catalogs.iter().zip(&expected) {
                 assert!(record.contains(&format!("\"{name} {text}\"")), "{record}: {name} {text}");
             }

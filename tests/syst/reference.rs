@@ -1,7 +1,7 @@
 //! Captures that are not in the repository, against the list that the reference printer makes of them.
 //!
 //! `TRACECONV_SYST_CAPTURES` names the folder: `client64.txt` with `client64.systprint.csv.gz` and so on. Where the printer is known to
-//! be wrong, what is right is checked instead, and what was allowed is printed.
+//! be wrong, the right value is checked instead, and allowed differences are printed.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -83,9 +83,9 @@ fn compare(name: &str, messages: &[Value], rows: &[Vec<String>]) -> BTreeMap<&'s
     let mut allowed = BTreeMap::new();
     for (number, (record, row)) in messages.iter().zip(rows).enumerate() {
         let kind = record["record"].as_str().unwrap_or("");
-        let told = |column: usize| row.get(column).map_or("", String::as_str);
-        let printed = told(1).trim_end();
-        let defect = match told(0) {
+        let expected = |column: usize| row.get(column).map_or("", String::as_str);
+        let printed = expected(1).trim_end();
+        let defect = match expected(0) {
             "UNKNOWN_TYPE" => {
                 assert!(kind == "CLOCK:SYNC" || kind == "SBD", "{name} {number}: {record}");
                 Some("1: clock and structured messages are unknown to it")
@@ -98,7 +98,7 @@ fn compare(name: &str, messages: &[Value], rows: &[Vec<String>]) -> BTreeMap<&'s
                 assert_eq!(kind, "CATALOG", "{name} {number}");
                 Some("16: without a client, id and arguments are not shown")
             }
-            "OK" if told(2).starts_with("BUILD:COMPACT") => {
+            "OK" if expected(2).starts_with("BUILD:COMPACT") => {
                 assert!(
                     [0x3F_FFFF, 0x21_2345, 0x3F_FFFF_FFFF_FFFF, 0x12_3456_789A_BCDE].contains(&record["build"].as_u64().unwrap())
                 );
@@ -119,15 +119,15 @@ fn compare(name: &str, messages: &[Value], rows: &[Vec<String>]) -> BTreeMap<&'s
             _ => {
                 let ours = payload(record);
                 assert!(ours == printed || ours == printed.to_lowercase(), "{name} {number}: {ours:?}, not {printed:?}");
-                let expected_kind = told(2).split(':').next().unwrap_or("");
-                assert!(kind.starts_with(expected_kind), "{name} {number}: {kind}, not {}", told(2));
+                let expected_kind = expected(2).split(':').next().unwrap_or("");
+                assert!(kind.starts_with(expected_kind), "{name} {number}: {kind}, not {}", expected(2));
                 if !kind.starts_with("SHORT") {
-                    assert_eq!(record["severity"].as_str().unwrap_or("MAX"), told(3), "{name} {number}");
-                    assert_eq!(record["unit"].to_string(), told(5), "{name} {number}");
+                    assert_eq!(record["severity"].as_str().unwrap_or("MAX"), expected(3), "{name} {number}");
+                    assert_eq!(record["unit"].to_string(), expected(5), "{name} {number}");
                 }
                 let timestamp = record["timestamp"].as_u64().map_or(String::new(), |time| format!("0x{time:016X}"));
-                if told(6).len() == 18 && record.get("timestamp").is_some() {
-                    assert_eq!(timestamp, told(6), "{name} {number}");
+                if expected(6).len() == 18 && record.get("timestamp").is_some() {
+                    assert_eq!(timestamp, expected(6), "{name} {number}");
                 }
                 None
             }
@@ -241,7 +241,7 @@ fn zephyr_samples_are_complete() {
     for sample in ["qemu_x86_text", "qemu_x86_catalog"] {
         let capture = read(&folder.join(format!("{sample}.txt")));
         let messages = messages("syst-text", &capture, &folder.join("mipi_syst_collateral.xml"));
-        // The printer leaves out the first one, which stands behind other text.
+        // The printer leaves out the first one, which follows other text.
         assert!(text_of(&messages[0]).starts_with("*** Booting Zephyr OS build zephyr-v3.0.0"), "{}", messages[0]);
         let rows = rows(&read(&folder.join(format!("{sample}.systprint.csv"))));
         let allowed = compare(sample, &messages[1..], &rows);

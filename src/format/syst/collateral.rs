@@ -1,33 +1,33 @@
-//! Collateral: XML files in which a client's catalogs, files and modules are written down.
+//! Collateral: XML files with the catalogs, files and modules of clients.
 //!
-//! Elements are matched by their local name; those that are not known are ignored. What a number is matched against may have a
-//! mask, and the first match in the order of the document wins.
+//! Elements are matched by their local name; unknown ones are ignored. Ids may have a mask; the first match in the order of the
+//! document wins.
 
 use rustc_hash::FxHashMap;
 
+use super::escape;
 use super::printf::Format;
 use super::record::{Fields, Guid};
-use super::shown;
 
-/// All that the given files say.
+/// The content of all files.
 #[derive(Debug, Default)]
 pub struct Collateral {
     /// The clients, in order.
     pub clients: Vec<Client>,
-    /// All formats of all clients; what tables point to.
+    /// All formats of all clients. Tables refer to them by index.
     pub entries: Vec<Entry>,
 }
 
-/// A sender of messages, and what its numbers mean.
+/// A sender of messages, and the meaning of its ids.
 #[derive(Debug, Default)]
 pub struct Client {
     /// Its name.
     pub name: String,
-    /// By which GUIDs it is known.
+    /// Its GUIDs.
     guids: Vec<GuidMatch>,
-    /// For which builds this holds: value and mask. Empty: for all.
+    /// The builds it applies to: value and mask. Empty: all.
     builds: Vec<(u64, u64)>,
-    /// Its messages' time stamps are information, not the time of the message.
+    /// Time stamps of its messages are mere information, not the time of the message.
     pub timestamp_is_field: bool,
     modules: FxHashMap<u64, String>,
     files: FxHashMap<u64, String>,
@@ -46,32 +46,32 @@ struct GuidMatch {
     label: String,
 }
 
-/// A format of a catalog. Small, for messages choose among thousands.
+/// A format of a catalog. Kept small, because a catalog may have thousands.
 #[derive(Debug)]
 pub struct Entry {
     /// The format.
     pub format: Format,
-    /// Whether the catalog tells its place in the source code.
+    /// Whether the catalog has its place in the source code.
     pub has_source: bool,
-    /// What most messages do not need.
+    /// Data that most messages do not need.
     pub details: Box<Details>,
 }
 
-/// What is needed once of a catalog's format.
+/// Data of a format that is needed once.
 #[derive(Debug)]
 pub struct Details {
-    /// Its text as it is shown.
+    /// Its text, escaped.
     pub label: String,
-    /// Which bits of a number choose it; the others are the value of a short message.
+    /// The bits of an id that choose the format. The others are the value of a short message.
     pub mask: u64,
-    /// The file and line that the catalog tells.
+    /// The file and line in the catalog.
     pub source: Option<(String, u32)>,
 }
 
 /// From numbers to entries.
 #[derive(Debug, Default)]
 struct Table {
-    /// For each mask: from what is left of the number to the first entry that has it.
+    /// For each mask: masked id to the first entry that has it.
     by_mask: Vec<(u64, FxHashMap<u64, u32>)>,
 }
 
@@ -93,7 +93,7 @@ impl Table {
 
     #[inline]
     fn find(&self, id: u64) -> Option<u32> {
-        // As nearly all are.
+        // The usual case.
         if let [(mask, entries)] = self.by_mask.as_slice() {
             return entries.get(&(id & mask)).copied();
         }
@@ -108,7 +108,7 @@ pub enum Sender {
     Guid(Guid),
     /// A module, known within its transport's master and channel only.
     Module(u8),
-    /// Nothing: short messages.
+    /// Not known: short messages.
     Unknown,
 }
 
@@ -126,20 +126,20 @@ impl Sender {
 
 /// A client that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ClientMatch {
     /// Its place in [`Collateral::clients`].
     pub client: u32,
-    /// Only for other builds than the sender's.
+    /// It applies to other builds than the sender's only.
     pub other_build: bool,
-    /// Nothing but that there is no other client speaks for it.
+    /// It was chosen only because there is no other client.
     pub only_one: bool,
 }
 
-/// Why a file is no collateral.
+/// Why a file is not a valid collateral.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}, at line {line}, column {column}")]
 pub struct CollateralError {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
     /// The line, from 1.
     pub line: u32,
@@ -151,9 +151,9 @@ impl Collateral {
     /// Adds the content of a file.
     ///
     /// # Errors
-    /// When it is not well-formed, or a number in it is none.
+    /// When it is not well-formed, or a number in it is invalid.
     pub fn add(&mut self, file: &[u8]) -> Result<(), CollateralError> {
-        // Some generators put a line end before the declaration, which XML forbids.
+        // Some generators write a line end before the declaration, which XML forbids.
         let file = file.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(file);
         let start = file.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(file.len());
         let (blank, document) = file.split_at(start);
@@ -168,7 +168,7 @@ impl Collateral {
         })?;
         let document = roxmltree::Document::parse(text).map_err(|error| {
             let (at, what) = (error.pos(), error.to_string());
-            // The place is told apart.
+            // The error has its own fields for the place.
             let what = what.strip_suffix(&format!(" at {at}")).unwrap_or(&what).to_owned();
             CollateralError { what, line: at.row.saturating_add(lines_before), column: at.col }
         })?;
@@ -223,7 +223,7 @@ impl Collateral {
                 };
                 let format = Format::new(text_of(node).as_bytes());
                 let mut label = String::new();
-                shown::push(format.text(), &mut label);
+                escape::push(format.text(), &mut label);
                 let index = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
                 let has_source = source.is_some();
                 self.entries.push(Entry { format, has_source, details: Box::new(Details { label, mask, source }) });
@@ -242,21 +242,20 @@ impl Collateral {
         Ok(client)
     }
 
-    /// The client that a sender's messages belong to. `at` is the transport's master and channel, `build` what the sender said last.
+    /// The client of a sender's messages. `at` is the transport's master and channel, `build` the last build of the sender.
     #[must_use]
-    pub fn client(&self, sender: Sender, at: Option<(u16, u16)>, build: Option<u64>) -> Option<Found> {
+    pub fn client(&self, sender: Sender, at: Option<(u16, u16)>, build: Option<u64>) -> Option<ClientMatch> {
         if let Sender::Guid(guid) = sender {
             return self.client_of(u128::from_be_bytes(guid), build);
         }
         let found = keys_without_guid(sender, at).find_map(|key| self.client_of(key, build));
         found.or_else(|| {
-            let only_one = Found { client: 0, other_build: !self.clients.first()?.holds_for(build), only_one: true };
+            let only_one = ClientMatch { client: 0, other_build: !self.clients.first()?.applies_to(build), only_one: true };
             (self.clients.len() == 1).then_some(only_one)
         })
     }
 
-    /// The clients of which [`Collateral::client`] gives one, whatever build is told, if nothing is known of the transport. The first
-    /// one is that for no build.
+    /// The clients that [`Collateral::client`] may choose for any build, without master and channel. The first one is that for no build.
     pub fn possible(&self, sender: Sender) -> impl Iterator<Item = u32> {
         let key = match sender {
             Sender::Guid(guid) => Some(u128::from_be_bytes(guid)),
@@ -264,7 +263,7 @@ impl Collateral {
         };
         let is_only_one = key.is_none() && self.clients.len() == 1;
         let mut is_over = false;
-        // None is chosen that comes after one that holds for all builds.
+        // A client after one that applies to all builds is never chosen.
         let known = key.into_iter().flat_map(|key| self.known_as(key)).take_while(move |(_, client)| {
             let was_over = is_over;
             is_over |= client.builds.is_empty();
@@ -273,10 +272,10 @@ impl Collateral {
         known.map(|(index, _)| index).chain(is_only_one.then_some(0))
     }
 
-    fn client_of(&self, guid: u128, build: Option<u64>) -> Option<Found> {
+    fn client_of(&self, guid: u128, build: Option<u64>) -> Option<ClientMatch> {
         let mut fallback = None;
         for (index, client) in self.known_as(guid) {
-            let found = Found { client: index, other_build: !client.holds_for(build), only_one: false };
+            let found = ClientMatch { client: index, other_build: !client.applies_to(build), only_one: false };
             if !found.other_build {
                 return Some(found);
             }
@@ -291,7 +290,7 @@ impl Collateral {
         (0u32..).zip(&self.clients).filter(move |(_, client)| has_it(client))
     }
 
-    /// A client's entry; `None` for none.
+    /// A client.
     #[must_use]
     pub fn get(&self, client: u32) -> Option<&Client> {
         self.clients.get(client as usize)
@@ -311,11 +310,11 @@ impl Collateral {
     }
 }
 
-/// The GUIDs under which a sender without one is looked for, in order. `at` is the transport's master and channel.
+/// The GUIDs under which a sender without GUID is looked up, in order. `at` is the transport's master and channel.
 fn keys_without_guid(sender: Sender, at: Option<(u16, u16)>) -> impl Iterator<Item = u128> {
     let module = if let Sender::Module(module) = sender { module } else { 0 };
     let place = |at: (u16, u16)| u128::from(at.0) << 80 | u128::from(at.1) << 64;
-    // What the files' comments say, then the same without the transport, then where the reference printer looks.
+    // As documented in the files, then the same without the transport, then as the reference printer does.
     let keys =
         [at.map(|at| place(at) | u128::from(module) << 56), Some(u128::from(module) << 56), Some(u128::from(module) << 64)];
     let count = if sender == Sender::Unknown { 1 } else { keys.len() };
@@ -323,7 +322,7 @@ fn keys_without_guid(sender: Sender, at: Option<(u16, u16)>) -> impl Iterator<It
 }
 
 impl Client {
-    fn holds_for(&self, build: Option<u64>) -> bool {
+    fn applies_to(&self, build: Option<u64>) -> bool {
         let Some(build) = build else { return true };
         self.builds.is_empty() || self.builds.iter().any(|(id, mask)| build & mask == id & mask)
     }
@@ -453,7 +452,7 @@ mod tests {
             );
         let collateral = read(&text).unwrap();
         let found = collateral.client(Sender::Guid(GUID), None, Some(9)).unwrap();
-        assert_eq!(found, Found { client: 0, other_build: false, only_one: false });
+        assert_eq!(found, ClientMatch { client: 0, other_build: false, only_one: false });
         let client = collateral.get(0).unwrap();
         assert_eq!((client.label(GUID), client.module(2), client.timestamp_is_field), (Some("user"), Some("net"), true));
         let entry = collateral.entry(client.catalog(false, 0x20).unwrap()).unwrap();
@@ -490,13 +489,14 @@ mod tests {
         let collateral = read(&format!("<Collateral>{}{}</Collateral>", one("a", "0x10000"), one("b", "0x20000"))).unwrap();
         let found = |build| collateral.client(Sender::Guid(GUID), None, build).unwrap();
         assert_eq!((found(Some(0x2_0007)).client, found(Some(0x1_0000)).client, found(None).client), (1, 0, 0));
-        assert_eq!(found(Some(0x3_0000)), Found { client: 0, other_build: true, only_one: false });
+        assert_eq!(found(Some(0x3_0000)), ClientMatch { client: 0, other_build: true, only_one: false });
         assert!(collateral.has_builds());
         assert_eq!(collateral.possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(collateral.possible(Sender::Module(0)).count(), 0);
-        // No client is chosen behind one that holds for all builds.
-        let holds_for_all = "<Client Name=\"c\"><Guids><Guid ID=\"494E5443-8A9C-4014-A65A-2F36A36D96E4\"/></Guids></Client>";
-        let collateral = read(&format!("<Collateral>{}{holds_for_all}{}</Collateral>", one("a", "0x10000"), one("b", "0x20000")));
+        // No client is chosen after one that applies to all builds.
+        let applies_to_all = "<Client Name=\"c\"><Guids><Guid ID=\"494E5443-8A9C-4014-A65A-2F36A36D96E4\"/></Guids></Client>";
+        let collateral =
+            read(&format!("<Collateral>{}{applies_to_all}{}</Collateral>", one("a", "0x10000"), one("b", "0x20000")));
         assert_eq!(collateral.unwrap().possible(Sender::Guid(GUID)).collect::<Vec<_>>(), [0, 1]);
     }
 
@@ -516,7 +516,7 @@ mod tests {
         assert_eq!(found(Sender::Module(0x2B), None), Some(2));
         assert_eq!(found(Sender::Module(0x2C), None), None);
         let only = read(&client("")).unwrap();
-        assert_eq!(only.client(Sender::Unknown, None, None), Some(Found { client: 0, other_build: false, only_one: true }));
+        assert_eq!(only.client(Sender::Unknown, None, None), Some(ClientMatch { client: 0, other_build: false, only_one: true }));
         assert_eq!(only.client(Sender::Guid(GUID), None, None), None);
         assert_eq!(only.possible(Sender::Module(9)).collect::<Vec<_>>(), [0]);
         assert_eq!(only.possible(Sender::Guid(GUID)).count(), 0);

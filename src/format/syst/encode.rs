@@ -4,18 +4,18 @@
 
 use super::record::{Fields, Guid, Header, Kind, Location};
 
-/// A message to be written. Only what its kind has a place for is written.
+/// A message to be written. A short form only has its payload.
 #[derive(Clone, Debug)]
 pub struct Draft<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// From 0 to 7.
     pub severity: u8,
-    /// Who sends it.
+    /// Its sender.
     pub origin: Origin,
-    /// From where.
+    /// The place in the program that sends it.
     pub location: Option<Location>,
-    /// Whether the length of the payload is told. The payload then has at most 65535 bytes.
+    /// Whether it has a length field. The payload then has at most 65535 bytes.
     pub with_length: bool,
     /// The time, in ticks of the message clock.
     pub timestamp: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Draft<'a> {
     pub payload: &'a [u8],
 }
 
-/// Who sends a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A GUID and a unit of 11 bits.
@@ -42,7 +42,7 @@ impl<'a> Draft<'a> {
         Draft { kind, severity: 4, origin, location: None, with_length: false, timestamp: None, with_crc: false, payload }
     }
 
-    /// The same message, from what was read.
+    /// The same message as one that was read.
     #[must_use]
     pub fn of(fields: &Fields<'_>, payload: &'a [u8]) -> Draft<'a> {
         let header = fields.header;
@@ -110,7 +110,7 @@ pub fn encode(draft: &Draft<'_>, out: &mut Vec<u8>) {
 fn encode_short(draft: &Draft<'_>, kind_bits: u32, out: &mut Vec<u8>) {
     let value = draft.payload.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
     let kind_bits = u64::from(kind_bits);
-    // The low 20 bits of a build stand behind TYPE, the others behind SUBTYPE.
+    // The low 20 bits of a build follow TYPE, the others SUBTYPE.
     let build = |subtype: u64| kind_bits | (value & 0xF_FFFF) << 4 | subtype << 24 | value >> 20 << 30;
     match draft.kind {
         Kind::Short32 => out.extend((kind_bits as u32 | (value as u32) << 4).to_le_bytes()),
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_what_was_written_gives_the_same(
+        fn reading_a_written_message_gives_the_same(
             kind in kinds(),
             severity in 0u8..8,
             guid in prop::option::of(any::<Guid>()),

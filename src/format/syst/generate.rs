@@ -22,7 +22,7 @@ pub enum Carrier {
     Stp(NibbleOrder),
 }
 
-/// What to generate.
+/// The capture to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct GenerateOptions {
     /// The capture ends with the message that reaches this size, in bytes.
@@ -33,7 +33,7 @@ pub struct GenerateOptions {
     pub carrier: Carrier,
     /// How many formats the catalog has.
     pub formats: u32,
-    /// Whether messages tell the length of their payload.
+    /// Whether messages have a length field.
     pub with_length: bool,
     /// Whether they end with a checksum.
     pub with_crc: bool,
@@ -70,7 +70,7 @@ const CLOCK_HZ: u64 = 1_000_000;
 /// Ticks of the STP clock per second.
 const STP_HZ: u32 = 24_000_000;
 
-/// What an argument of a format is.
+/// The type of an argument.
 #[derive(Clone, Copy)]
 enum Argument {
     Int,
@@ -79,7 +79,7 @@ enum Argument {
     Text,
 }
 
-/// The formats come round: words, and the arguments in them.
+/// The formats, and their arguments. They repeat.
 const SHAPES: [(&str, &[Argument]); 7] = [
     ("packet %u from node %d", &[Argument::Int, Argument::Int]),
     ("state 0x%08x", &[Argument::Int]),
@@ -123,7 +123,7 @@ pub fn collateral(formats: u32) -> String {
     };
     for (guid, name) in CLIENTS {
         let mut text = String::new();
-        super::shown::push_guid(&guid, &mut text);
+        super::escape::push_guid(&guid, &mut text);
         client(name, &text, "");
     }
     client("boot", "{00000000-0000-0000-1200-000000000000}", " Mask=\"{00000000-0000-0000-FF00-000000000000}\"");
@@ -201,7 +201,7 @@ impl Firmware {
         }
     }
 
-    /// One message, and what belongs to its carrier.
+    /// Writes one message with its carrier.
     fn step(&mut self, count: u64, out: &mut Vec<u8>) {
         self.now += 1 + self.random.below(40);
         let client = self.random.below(2) as usize;
@@ -278,7 +278,7 @@ impl Firmware {
                 let ending = if count.is_multiple_of(3) { Ending::Marked } else { Ending::Flag };
                 writer.go_to(0x80, 1 + client as u16);
                 writer.message(&self.frame, self.now * u64::from(STP_HZ / 1_000_000), ending);
-                out.extend(writer.take());
+                out.extend(writer.take_bytes());
             }
             None if self.options.carrier == Carrier::Raw => out.extend_from_slice(&self.frame),
             None => {
@@ -287,7 +287,7 @@ impl Firmware {
                 }
                 out.extend_from_slice(MARKER);
                 let mut hex = String::with_capacity(2 * self.frame.len());
-                super::shown::push_hex(&self.frame, &mut hex);
+                super::escape::push_hex(&self.frame, &mut hex);
                 out.extend(hex.bytes());
                 out.extend(b"\r\n");
             }

@@ -1,51 +1,41 @@
-//! What the first pass finds: whether messages have times, what the message clock is, which builds were told.
+//! The first pass over messages, for transports that can see them one by one: whether messages have time stamps, the frequency of the
+//! message clock, and which builds ran.
 
 use rustc_hash::FxHashMap;
 
 use super::collateral::Sender;
 use super::record::{Header, Marks, Message};
-use super::stp::correlate::{Correlator, Pair};
 
-/// How many builds are believed; those behind them are not. Wherever parts begin, these are the same.
+/// How many builds are used. They are the first ones of the input, wherever parts begin.
 const BUILDS_LIMIT: usize = 1 << 12;
 
-/// How many builds of a part are kept: some may be told by the part before already, but at most one for each of those that it kept.
+/// How many builds of a part are kept. Some may repeat builds of the part before, but at most one for each of those.
 const FOUND_BUILDS_LIMIT: usize = 2 * BUILDS_LIMIT;
 
-/// How many time stamps tell where the messages' clock begins.
+/// How many time stamps are used to find the start of the message clock.
 const FIRST_TIMESTAMPS: usize = 9;
 
-/// What a part, or the whole input, holds.
+/// Facts about the messages of a part, or of the whole input.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// Messages, as far as they are looked at.
+pub struct MessageFacts {
+    /// The number of messages.
     pub messages: u64,
-    /// Of those, messages with a time stamp.
+    /// How many of them have a time stamp.
     pub with_timestamp: u64,
     /// The first few time stamps.
     first_timestamps: Vec<u64>,
     /// The frequency of the message clock in Hz, from the first clock message.
     pub message_hz: Option<u64>,
-    /// Value of the message clock in the first clock message.
+    /// The value of the message clock in the first clock message.
     pub first_clock: Option<u64>,
-    /// Where builds were told, by whom, and which.
+    /// Builds: offset, sender and number.
     builds: Vec<(u64, Sender, u64)>,
-    /// The last one of each sender.
+    /// The last build of each sender.
     last_builds: FxHashMap<Sender, u64>,
-    /// What is known about STP.
-    pub stp: super::stp::Evidence,
-    /// The source of STP in CoreSight frames, if the input is made of such.
-    pub tpiu: Option<u8>,
-    /// The bytes of a part of an STP stream, if it is read for its clock messages, and whether they are the last ones.
-    pub stp_bytes: (Vec<u8>, bool),
-    /// What reads them. It is with the first part.
-    pub correlator: Option<Box<Correlator>>,
-    /// The clock messages of the head of an STP stream; of all of it, if there is a correlator.
-    pub pairs: Vec<Pair>,
 }
 
-impl Found {
-    /// Whether a message with this first word should be looked at. Others are counted.
+impl MessageFacts {
+    /// Whether a message with this first word is needed whole. The others are only counted.
     #[inline]
     pub fn wants(&mut self, word: u32) -> bool {
         let header = Header(word);
@@ -58,15 +48,15 @@ impl Found {
         false
     }
 
-    /// Takes a message that is wanted.
-    pub fn take_frame(&mut self, frame: &[u8], offset: u64) {
+    /// Adds a message that [`MessageFacts::wants`].
+    pub fn add_frame(&mut self, frame: &[u8], offset: u64) {
         if let Ok(message) = Message::read_frame(frame) {
-            self.take(&message, offset);
+            self.add_message(&message, offset);
         }
     }
 
-    /// Takes a message.
-    pub fn take(&mut self, message: &Message<'_>, offset: u64) {
+    /// Adds a message.
+    pub fn add_message(&mut self, message: &Message<'_>, offset: u64) {
         self.messages += 1;
         if message.marks.has(Marks::CRC_BAD) {
             return;
@@ -84,23 +74,18 @@ impl Found {
         }
     }
 
-    /// Takes what the next part holds.
-    pub fn add(&mut self, next: Found) {
+    /// Adds the facts of the next part.
+    pub fn join(&mut self, next: MessageFacts) {
         self.messages += next.messages;
         self.with_timestamp += next.with_timestamp;
         next.first_timestamps.into_iter().for_each(|timestamp| self.add_timestamp(timestamp));
         self.message_hz = self.message_hz.or(next.message_hz);
         self.first_clock = self.first_clock.or(next.first_clock);
         next.builds.into_iter().for_each(|build| self.add_build(build));
-        self.stp.add(&next.stp);
-        self.tpiu = self.tpiu.or(next.tpiu);
-        if let Some(correlator) = &mut self.correlator {
-            correlator.push(&next.stp_bytes.0, next.stp_bytes.1);
-        }
     }
 
-    /// Where the messages' clock begins, in ticks: the first time stamp that most of the next ones do not lie before. Those that they do
-    /// lie before are damaged.
+    /// The start of the message clock, in ticks: the first time stamp that is not later than most of the next ones. Earlier ones are
+    /// taken for damaged.
     pub fn first_timestamp(&self) -> Option<u64> {
         first_sound(&self.first_timestamps)
     }
@@ -116,7 +101,7 @@ impl Found {
         if self.builds.len() >= FOUND_BUILDS_LIMIT || self.last_builds.get(&sender) == Some(&number) {
             return;
         }
-        // What a module tells and what nobody tells is of the same messages: the later one counts, though it was told before.
+        // Builds of a module and compact builds, which name no sender, are of the same messages. The later one counts.
         match sender {
             Sender::Unknown => self.last_builds.retain(|of, _| matches!(of, Sender::Guid(_))),
             Sender::Module(_) => drop(self.last_builds.remove(&Sender::Unknown)),
@@ -126,54 +111,56 @@ impl Found {
         self.builds.push(build);
     }
 
-    /// The builds that are believed. They are taken out.
-    pub fn take_builds(&mut self) -> Builds {
+    /// Removes the builds, for the second pass.
+    pub fn remove_builds(&mut self) -> Builds {
         Builds::new(std::mem::take(&mut self.builds))
     }
 }
 
-/// Which builds were told in an input, and where.
+/// The builds of an input, and where they are.
 #[derive(Debug, Default)]
 pub struct Builds {
-    /// By sender: offsets and numbers, in file order.
-    told: FxHashMap<Sender, Vec<(u64, u64)>>,
+    /// Sender to offsets and numbers, in file order.
+    by_sender: FxHashMap<Sender, Vec<(u64, u64)>>,
 }
 
 impl Builds {
     fn new(mut all: Vec<(u64, Sender, u64)>) -> Builds {
         all.truncate(BUILDS_LIMIT);
-        let mut told: FxHashMap<Sender, Vec<(u64, u64)>> = FxHashMap::default();
+        let mut by_sender: FxHashMap<Sender, Vec<(u64, u64)>> = FxHashMap::default();
         for (offset, sender, build) in all {
-            told.entry(sender).or_default().push((offset, build));
+            by_sender.entry(sender).or_default().push((offset, build));
         }
-        Builds { told }
+        Builds { by_sender }
     }
 
-    /// The build that holds for a sender's messages at a place. A compact build names no sender: it is of those that have no GUID.
+    /// The build that applies to a sender's messages at an offset.
     #[must_use]
     pub fn last_of(&self, sender: Sender, offset: u64) -> Option<u64> {
         last_build(sender, |of| self.before(of, offset))
     }
 
-    /// What a sender told last, up to a place: where, and the number.
+    /// The last build of a sender up to an offset: where it is, and its number.
     #[must_use]
     pub fn before(&self, sender: Sender, offset: u64) -> Option<(u64, u64)> {
-        let told = self.told.get(&sender)?;
-        told.get(told.partition_point(|(at, _)| *at <= offset).checked_sub(1)?).copied()
+        let builds = self.by_sender.get(&sender)?;
+        builds.get(builds.partition_point(|(at, _)| *at <= offset).checked_sub(1)?).copied()
     }
 }
 
-/// The build that holds for a sender's messages, if `told` gives where and which one a sender told last.
-pub fn last_build(sender: Sender, told: impl Fn(Sender) -> Option<(u64, u64)>) -> Option<u64> {
-    let compact = if matches!(sender, Sender::Module(_)) { told(Sender::Unknown) } else { None };
-    told(sender).max(compact).map(|(_, build)| build)
+/// The build that applies to a sender's messages. `last` gives the last build of a sender: its offset and number.
+///
+/// A compact build names no sender. It applies to all messages without GUID.
+pub fn last_build(sender: Sender, last: impl Fn(Sender) -> Option<(u64, u64)>) -> Option<u64> {
+    let compact = if matches!(sender, Sender::Module(_)) { last(Sender::Unknown) } else { None };
+    last(sender).max(compact).map(|(_, build)| build)
 }
 
-/// The first of some times that most of those behind it do not lie before.
+/// The first of some times that is not later than most of those after it.
 pub fn first_sound(times: &[u64]) -> Option<u64> {
     let is_sound = |&(index, time): &(usize, &u64)| {
-        let behind = times.get(index + 1..).unwrap_or(&[]);
-        2 * behind.iter().filter(|&later| later < time).count() <= behind.len()
+        let next = times.get(index + 1..).unwrap_or(&[]);
+        2 * next.iter().filter(|&later| later < time).count() <= next.len()
     };
     times.iter().enumerate().find(is_sound).map(|(_, &time)| time)
 }

@@ -1,26 +1,142 @@
-//! The text transport: `SYS-T RAW DATA: ` and a message in hex, anywhere in a line, among whatever else a console shows.
+//! The text transport: `SYS-T RAW DATA: ` and a message in hex, anywhere in the lines of a console.
 //!
-//! One marker with its digits is one message. All other text is kept as what the console said, but for the lines by which the
-//! library's example platform lists its STP output ([`listing`](super::listing)): they say the same as the message that follows them.
+//! One marker with its digits is one message. All other text is console text, except *listings*: the lines by which the library's
+//! example platform lists its STP output before it prints the message itself:
+//!
+//! ```text
+//! STP Protocol Output:
+//!      0 <D32TS>  012a5042
+//!      1 <D32>    6c6c6568
+//!      2 <D16>    006f
+//!      3 <FLAG>
+//! SYS-T RAW DATA: 42502A0168656C6C6F00
+//! ```
+//!
+//! A message of one word is one line, ` 0 <D32MTS>  12345671`. A listing repeats its message, so it is left out. But if the line of the
+//! message is missing, the message is put together from its listing. Each line is judged by the input around it, so that it does not
+//! matter where parts begin.
+
+use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::decode::{Context, Decoder, Notice, Records, What};
-use super::listing::{self, Listed};
-use super::scan::Found;
-use crate::format::Part;
+use super::decode::{Context, Decoder, Records};
+use super::decoded::{Notice, RecordKind};
+use super::resolve::{Progress, Resolver, Sequence};
+use super::scan::MessageFacts;
+use super::settings::Settings;
+use crate::format::{Decode, Detail, ErasedRecording, FormatOptions, OptionError, Part, Probe, Recording, Stages, erase};
+use crate::model::Ledger;
 
-/// What stands before a message.
+/// The bytes before a message.
 pub const MARKER: &[u8] = b"SYS-T RAW DATA: ";
 
-/// The longest line that is looked at, in bytes; what goes beyond is damage. The longest message has 131,156 digits.
-pub const LINE_LIMIT_BYTES: usize = 512 << 10;
+/// The longest line, in bytes. The rest of a longer one is damage. The longest message has 131,156 digits.
+const LINE_LIMIT_BYTES: usize = 512 << 10;
 
-/// Where to look for a line end before a cut is made without one, in bytes.
+/// How far a line end is searched for before a cut is made without one, in bytes.
 const CUT_REACH_BYTES: usize = 1 << 20;
 
-/// The first cut at or after `at`: behind a line end, or anywhere in a run that is too long for a line.
-pub fn cut(input: &[u8], at: usize) -> usize {
+/// How much of a sample is searched for the marker, in bytes. A sample that is the whole input is searched whole.
+const SAMPLE_BYTES: usize = 64 << 10;
+
+/// Whether a sample has messages in text. `whole`: the sample is the whole input.
+pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
+    let head = if whole { sample } else { sample.get(..SAMPLE_BYTES).unwrap_or(sample) };
+    // A text that only mentions the marker has no digits after it.
+    let has_digits = |at: &usize| {
+        head.get(at + MARKER.len()..)
+            .and_then(|rest| rest.get(..8))
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let mut with_digits = memchr::memmem::find_iter(head, MARKER).filter(has_digits);
+    let first = with_digits.next()?;
+    let markers = 1 + with_digits.count();
+    let lines = if markers == 1 { "1 message".to_owned() } else { format!("{markers} messages") };
+    Some(Probe { score: 98, reason: format!("{lines} behind \"SYS-T RAW DATA: \"; the first at byte {first}") })
+}
+
+/// Starts reading recordings.
+///
+/// # Errors
+/// When an option has a value that cannot be used.
+pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
+    Ok(erase(TextRecording { settings: Settings::parse_without_transport_clock(inputs)? }))
+}
+
+/// The first pass.
+struct TextRecording {
+    settings: Settings,
+}
+
+impl Recording for TextRecording {
+    type PartFacts = MessageFacts;
+    type Facts = MessageFacts;
+    type Decoder = TextDecoder;
+    type Resolver = Resolver<TextSequence>;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        cut(input, at)
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> MessageFacts {
+        scan(part)
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut MessageFacts, next: MessageFacts) {
+        facts.join(next);
+    }
+
+    fn finish(self, mut facts: Vec<MessageFacts>, _ledgers: &mut [Ledger]) -> Stages<TextDecoder, Resolver<TextSequence>> {
+        let decoders = facts.iter_mut().map(|facts| self.settings.decoder(Some(facts.remove_builds()))).collect();
+        let inputs = facts.into_iter().map(|facts| (TextSequence, facts, None)).collect();
+        let resolve = Resolver::new(&self.settings, inputs);
+        Stages { cores: resolve.cores(), decode: TextDecoder(decoders), resolve }
+    }
+}
+
+/// The parallel stage of the second pass: a decoder for each input.
+struct TextDecoder(Vec<Decoder>);
+
+/// A decoded part.
+#[derive(Debug, Default)]
+pub(super) struct TextPart {
+    records: Records,
+    end: usize,
+    is_last: bool,
+}
+
+impl Decode for TextDecoder {
+    type Records = TextPart;
+
+    fn decode(&self, input: usize, part: Part<'_>, decoded: &mut TextPart) {
+        let Some(decoder) = self.0.get(input) else { return };
+        decoded.records.reset(part.start as u64);
+        (decoded.end, decoded.is_last) = (part.end, part.end >= part.input.len());
+        decode(decoder, part, &mut decoded.records);
+    }
+}
+
+/// The ordered stage: parts are complete and in order already.
+pub(super) struct TextSequence;
+
+impl Sequence for TextSequence {
+    type Part = TextPart;
+
+    const SKIPS_MALFORMED: bool = true;
+
+    fn next(&mut self, _input: &[u8], part: &mut TextPart, mut each: impl FnMut(&Records, Range<usize>)) -> Progress {
+        each(&part.records, 0..part.records.stored.len());
+        Progress { end_bytes: part.end as u64, is_last: part.is_last }
+    }
+
+    fn details(&self) -> Vec<Detail> {
+        vec![Detail { name: "transport", value: "text".into(), source: "the input's format".into() }]
+    }
+}
+
+/// The first cut at or after `at`: after a line end, or anywhere in a run that is too long for a line.
+fn cut(input: &[u8], at: usize) -> usize {
     let Some(rest) = input.get(at..) else { return input.len() };
     if at.checked_sub(1).and_then(|before| input.get(before)).is_none_or(|&byte| is_line_end(byte)) {
         return at;
@@ -37,7 +153,7 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-/// The text that a part stands for: the lines that begin in it, as far as they are looked at, though the last one may end later.
+/// The lines that begin in a part. The last one may end after the part.
 struct Lines {
     /// Bytes at the start of the part that belong to a line begun before it: those within the line's limit, and those beyond.
     head: (usize, usize),
@@ -60,7 +176,7 @@ impl Lines {
             let since_start = memchr::memrchr2(b'\n', b'\r', before).map(|index| before.len() - index - 1);
             let since_start = since_start.or((part.start <= LINE_LIMIT_BYTES).then_some(part.start));
             let within = since_start.map_or(0, |since| LINE_LIMIT_BYTES.saturating_sub(since)).min(head);
-            // The line end itself is none of the damage.
+            // The line end itself is not damage.
             lines.head = (within, line_end.unwrap_or(head).saturating_sub(within));
             lines.start = part.start + head;
         }
@@ -69,7 +185,7 @@ impl Lines {
             let own = input.get(lines.start..part.end).unwrap_or(&[]);
             let last_line = lines.start + memchr::memrchr2(b'\n', b'\r', own).map_or(0, |index| index + 1);
             lines.end = (last_line + LINE_LIMIT_BYTES).min(input.len());
-            // Beyond the limit nothing is looked at; before it, the line may end.
+            // The line may end before the limit. Bytes beyond the limit are not inspected.
             let rest = input.get(part.end..lines.end).unwrap_or(&[]);
             lines.end = memchr::memchr2(b'\n', b'\r', rest).map_or(lines.end, |index| part.end + index + 1);
         }
@@ -81,18 +197,18 @@ impl Lines {
 enum Piece<'a> {
     /// Text between messages, within one line.
     Console(&'a [u8]),
-    /// The digits behind a marker; what else is in the line follows them if no console text is wanted.
+    /// The digits after a marker. If no console text is wanted, the rest of the line follows them.
     Digits { marker: usize, digits: &'a [u8] },
-    /// What goes beyond the limit of a line.
+    /// Bytes beyond the limit of a line.
     Beyond {
         rest: &'a [u8],
-        /// Whether more of the same line lies beyond, before it.
+        /// Whether a piece of the same line beyond the limit came before.
         goes_on: bool,
     },
 }
 
-/// Cuts text into pieces, in order, each with where it starts.
-fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut take: impl FnMut(usize, Piece<'a>)) {
+/// Cuts text into pieces. `each` gets them in order, with their starts.
+fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each: impl FnMut(usize, Piece<'a>)) {
     let mut at = 0;
     let mut line_start = 0;
     while at < text.len() {
@@ -108,11 +224,11 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut take:
                 let limit = (line_start + LINE_LIMIT_BYTES).saturating_sub(piece_start);
                 let shown = piece.get(..len.min(limit)).unwrap_or(&[]);
                 if !shown.is_empty() {
-                    take(piece_start, Piece::Console(shown));
+                    each(piece_start, Piece::Console(shown));
                 }
                 if len > limit {
                     let goes_on = piece_start > line_start + LINE_LIMIT_BYTES;
-                    take(piece_start + limit, Piece::Beyond { rest: piece.get(limit..len).unwrap_or(&[]), goes_on });
+                    each(piece_start + limit, Piece::Beyond { rest: piece.get(limit..len).unwrap_or(&[]), goes_on });
                 }
                 piece_start += len + usize::from(end.is_some());
                 if end.is_some() {
@@ -128,49 +244,49 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut take:
         let start = marker + MARKER.len();
         let line_end = (line_start + LINE_LIMIT_BYTES).min(text.len());
         if start > line_end {
-            // A marker beyond the limit of its line is none.
+            // A marker beyond the limit of its line is not valid.
             let rest = text.get(marker..).unwrap_or(&[]);
             let len = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
             if want_console {
                 let goes_on = marker > line_start + LINE_LIMIT_BYTES;
-                take(marker, Piece::Beyond { rest: rest.get(..len).unwrap_or(&[]), goes_on });
+                each(marker, Piece::Beyond { rest: rest.get(..len).unwrap_or(&[]), goes_on });
             }
             at = marker + len;
             continue;
         }
         let rest = text.get(start..line_end).unwrap_or(&[]);
-        // There is no marker among digits, so whoever wants messages alone need not know how many there are.
+        // Digits contain no marker, so their number does not matter if only messages are wanted.
         let digits = if want_console { rest.get(..hex_len(rest)).unwrap_or(&[]) } else { rest };
-        take(marker, Piece::Digits { marker, digits });
+        each(marker, Piece::Digits { marker, digits });
         at = if want_console { start + digits.len() } else { start };
     }
 }
 
-/// How many hex digits there are at the start. Sixteen at once without a branch, which compilers make one comparison of.
-pub(super) fn hex_len(text: &[u8]) -> usize {
+/// The number of hex digits at the start. Sixteen at once without a branch, which compilers turn into vector instructions.
+fn hex_len(text: &[u8]) -> usize {
     let (chunks, _) = text.as_chunks::<16>();
     let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())).count();
     let rest = text.get(16 * whole..).unwrap_or(&[]);
     16 * whole + rest.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(rest.len())
 }
 
-/// The value of a hex digit. In letters bit 6 is set, and the low bits count from 1.
+/// The value of a hex digit. Letters have bit 6 set, and their low bits count from 1.
 #[inline]
 fn value_of(digit: u8) -> u8 {
     (digit & 15) + 9 * (digit >> 6)
 }
 
-/// The bytes that pairs of digits stand for; an odd one at the end is left out.
-pub(super) fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
+/// Decodes pairs of hex digits. An odd digit at the end is left out.
+fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
     bytes.clear();
     bytes.extend(digits.as_chunks::<2>().0.iter().map(|&[high, low]| value_of(high) << 4 | value_of(low)));
 }
 
-/// Takes a frame. If it is no message, gives how many of its bytes lie in the part: they were not decoded.
+/// Decodes a frame. If it is malformed, returns the number of its bytes in the part, which do not count as decoded.
 fn add(records: &mut Records, decoder: &Decoder, frame: &[u8], context: Context, part_end: usize) -> usize {
     let before = records.stored.len();
     records.add_frame(decoder, frame, context);
-    match records.stored.get_mut(before).filter(|stored| matches!(stored.what, What::Malformed(_))) {
+    match records.stored.get_mut(before).filter(|stored| matches!(stored.kind, RecordKind::Malformed(_))) {
         Some(stored) => {
             let start = usize::try_from(context.offset).unwrap_or(usize::MAX);
             let own = context.len.min(part_end.saturating_sub(start));
@@ -182,12 +298,12 @@ fn add(records: &mut Records, decoder: &Decoder, frame: &[u8], context: Context,
 }
 
 /// Decodes a part.
-pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
+fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
     let lines = Lines::of(part);
     let finder = Finder::new(MARKER);
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
     let mut frame = Vec::new();
-    // Of a byte beyond the part the next part keeps account.
+    // The next part accounts for bytes beyond this one.
     let own = |from: usize, len: usize| len.min(part.end.saturating_sub(from));
     let mut not_ok = 0;
     if lines.head.1 > 0 {
@@ -200,16 +316,16 @@ pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         match piece {
             Piece::Console(line) => {
                 let context = Context { offset: offset as u64, len: line.len(), ..Context::default() };
-                match listing::read(part.input, offset, line) {
-                    Listed::Said => {}
-                    Listed::Unsaid(frame) => not_ok += add(records, decoder, &frame, context, part.end),
-                    Listed::Nothing => records.add_console(line, context),
+                match read_listed(part.input, offset, line) {
+                    Listed::Repeated => {}
+                    Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
+                    Listed::Unlisted => records.add_console(line, context),
                 }
             }
             Piece::Beyond { rest, goes_on } => {
                 let len = own(offset, rest.len());
                 let context = Context { offset: offset as u64, len, ..Context::default() };
-                // The value tells that the line is met first here.
+                // The value is 1 where the line is counted.
                 records.add_notice(Notice::OverlongLine, u64::from(!goes_on), context);
                 not_ok += len;
             }
@@ -232,19 +348,19 @@ pub fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
     records.ok_bytes = (part.bytes().len() - not_ok) as u64;
 }
 
-/// Finds in a part what holds for the whole trace.
-pub fn scan(part: Part<'_>) -> Found {
+/// The facts of a part.
+fn scan(part: Part<'_>) -> MessageFacts {
     let lines = Lines::of(part);
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
-    let mut found = Found::default();
+    let mut facts = MessageFacts::default();
     let mut frame = Vec::new();
-    pieces(text, &Finder::new(MARKER), listing::may_end_in(text), |at, piece| {
+    pieces(text, &Finder::new(MARKER), may_have_listings(text), |at, piece| {
         let offset = lines.start + at;
         let digits = match piece {
             Piece::Digits { digits, .. } => digits,
             Piece::Console(line) => {
-                if let Listed::Unsaid(frame) = listing::read(part.input, offset, line) {
-                    found.take_frame(&frame, offset as u64);
+                if let Listed::Only(frame) = read_listed(part.input, offset, line) {
+                    facts.add_frame(&frame, offset as u64);
                 }
                 return;
             }
@@ -255,12 +371,116 @@ pub fn scan(part: Part<'_>) -> Found {
         for (byte, [high, low]) in head.iter_mut().zip(word.as_chunks::<2>().0) {
             *byte = value_of(*high) << 4 | value_of(*low);
         }
-        if found.wants(u32::from_le_bytes(head)) {
+        if facts.wants(u32::from_le_bytes(head)) {
             unhex(digits.get(..hex_len(digits)).unwrap_or(&[]), &mut frame);
-            found.take_frame(&frame, offset as u64);
+            facts.add_frame(&frame, offset as u64);
         }
     });
-    found
+    facts
+}
+
+/// The line before a listing.
+const LISTING_HEADING: &[u8] = b"STP Protocol Output:";
+
+/// The longest line of a listing, in bytes.
+const LISTING_LINE_BYTES: usize = 128;
+
+/// The most lines of a listing: one for each byte of the longest message.
+const LISTING_LINES: usize = 1 << 16;
+
+/// How far after a listing its message is searched for, in bytes. Other tasks may print between them.
+const LISTING_REACH_BYTES: usize = 4096;
+
+/// The role of a line in a listing.
+enum Listed {
+    /// Not a line of a listing, or a remnant of one.
+    Unlisted,
+    /// A line of a listing whose message has its own line.
+    Repeated,
+    /// The end of a listing; the message is only there.
+    Only(Vec<u8>),
+}
+
+/// The role of a line at a place of the input.
+fn read_listed(input: &[u8], offset: usize, line: &[u8]) -> Listed {
+    if line.trim_ascii() == LISTING_HEADING {
+        return Listed::Repeated;
+    }
+    let Some(entry) = Entry::of(line) else { return Listed::Unlisted };
+    let rest = input.get(offset + line.len()..).unwrap_or(&[]);
+    let rest = rest.get(..LISTING_REACH_BYTES).unwrap_or(rest);
+    let next = rest.trim_ascii_start();
+    let next_line = next.get(..memchr::memchr2(b'\n', b'\r', next).unwrap_or(next.len())).unwrap_or(&[]);
+    if Entry::of(next_line).is_some_and(|next| next.number == entry.number.saturating_add(1)) {
+        return Listed::Repeated;
+    }
+    let to = memchr::memmem::find(rest, LISTING_HEADING).unwrap_or(rest.len());
+    if memchr::memmem::find(rest.get(..to).unwrap_or(&[]), MARKER).is_some() {
+        return Listed::Repeated;
+    }
+    listed_message(input, offset, entry).map_or(Listed::Unlisted, Listed::Only)
+}
+
+/// Whether a text may have ends of listings.
+fn may_have_listings(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"<FLAG>").is_some() || memchr::memmem::find(text, b"MTS>").is_some()
+}
+
+/// The message of the listing that ends with `last`; `None` if the listing is not whole.
+fn listed_message(input: &[u8], offset: usize, last: Entry<'_>) -> Option<Vec<u8>> {
+    let is_one_word = last.number == 0 && last.name.ends_with(b"MTS");
+    let is_flag = last.name == b"FLAG" && (1..=LISTING_LINES).contains(&last.number);
+    if !is_one_word && !is_flag {
+        return None;
+    }
+    let mut values: Vec<&[u8]> = if is_one_word { vec![last.value] } else { Vec::new() };
+    let (mut number, mut before) = (last.number, input.get(..offset)?);
+    while number > 0 {
+        before = before.trim_ascii_end();
+        let window = before.get(before.len().saturating_sub(LISTING_LINE_BYTES)..)?;
+        let start = memchr::memrchr2(b'\n', b'\r', window).map_or(0, |at| at + 1);
+        let entry = Entry::of(window.get(start..)?).filter(|entry| entry.number + 1 == number && !entry.value.is_empty())?;
+        values.push(entry.value);
+        number = entry.number;
+        before = before.get(..before.len() - (window.len() - start))?;
+    }
+    let (mut frame, mut bytes) = (Vec::new(), Vec::new());
+    for value in values.iter().rev() {
+        // Numbers are written with the highest byte first.
+        unhex(value, &mut bytes);
+        frame.extend(bytes.iter().rev());
+    }
+    Some(frame)
+}
+
+/// A line of a listing.
+struct Entry<'a> {
+    number: usize,
+    name: &'a [u8],
+    /// Hex digits.
+    value: &'a [u8],
+}
+
+impl Entry<'_> {
+    fn of(line: &[u8]) -> Option<Entry<'_>> {
+        if line.len() > LISTING_LINE_BYTES {
+            return None;
+        }
+        let line = line.trim_ascii();
+        let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, rest) = line.split_at(digits);
+        let number = std::str::from_utf8(number).ok()?.parse().ok()?;
+        let rest = rest.strip_prefix(b" <")?;
+        let end = memchr::memchr(b'>', rest)?;
+        let (name, value) = rest.split_at(end);
+        let value = value.get(1..)?.trim_ascii();
+        let is_known = name == b"FLAG" || {
+            let width = name.strip_prefix(b"D")?;
+            let width = width.strip_suffix(b"TS").unwrap_or(width);
+            matches!(width.strip_suffix(b"M").unwrap_or(width), b"4" | b"8" | b"16" | b"32" | b"64")
+        };
+        (is_known && hex_len(value) == value.len()).then_some(Entry { number, name, value })
+    }
 }
 
 #[cfg(test)]
@@ -275,9 +495,9 @@ mod tests {
         records
     }
 
-    fn listed(text: &str) -> Vec<(What, String, Marks)> {
+    fn listed(text: &str) -> Vec<(RecordKind, String, Marks)> {
         let records = records(text.as_bytes());
-        records.stored.iter().map(|stored| (stored.what, records.text(stored.body).to_owned(), stored.marks)).collect()
+        records.stored.iter().map(|stored| (stored.kind, records.text(stored.body).to_owned(), stored.marks)).collect()
     }
 
     #[test]
@@ -297,11 +517,11 @@ mod tests {
     const HELLO: &str = "42502A0168656C6C6F00";
 
     #[test]
-    fn messages_and_what_stands_around_them() {
+    fn messages_and_the_text_around_them() {
         let text =
             format!("boot\r\nROM..SYS-T RAW DATA: {HELLO}\r\n\x1B[31mred\x1B[0m SYS-T RAW DATA: {} end\n", HELLO.to_lowercase());
-        let hello = || (What::Text, "hello".to_owned(), Marks::default());
-        let console = |text: &str| (What::Console, text.to_owned(), Marks::default());
+        let hello = || (RecordKind::Text, "hello".to_owned(), Marks::default());
+        let console = |text: &str| (RecordKind::Console, text.to_owned(), Marks::default());
         assert_eq!(listed(&text), [console("boot"), console("ROM.."), hello(), console("red "), hello(), console(" end")]);
         assert_eq!(records(text.as_bytes()).ok_bytes, text.len() as u64);
     }
@@ -309,33 +529,34 @@ mod tests {
     #[test]
     fn listings_of_the_example_platform_are_not_repeated() {
         let listing = "STP Protocol Output:\n     0 <D32TS>  012a5042\n     1 <D32>  6c6c6568\r\n 2 <D16>  006f\n 3 <FLAG>\n";
-        let hello = || (What::Text, "hello".to_owned(), Marks::default());
-        let console = |text: &str| (What::Console, text.to_owned(), Marks::default());
-        let told = |text: &str| listed(&text.replace("LISTING", listing).replace("RAW", &format!("SYS-T RAW DATA: {HELLO}\n")));
-        assert_eq!(told("LISTINGRAWLISTINGRAW"), [hello(), hello()]);
-        assert_eq!(told("LISTING\nanother task\nRAW"), [console("another task"), hello()]);
+        let hello = || (RecordKind::Text, "hello".to_owned(), Marks::default());
+        let console = |text: &str| (RecordKind::Console, text.to_owned(), Marks::default());
+        let with_listing =
+            |text: &str| listed(&text.replace("LISTING", listing).replace("RAW", &format!("SYS-T RAW DATA: {HELLO}\n")));
+        assert_eq!(with_listing("LISTINGRAWLISTINGRAW"), [hello(), hello()]);
+        assert_eq!(with_listing("LISTING\nanother task\nRAW"), [console("another task"), hello()]);
         // Where the message itself is missing, it is taken from them.
-        assert_eq!(told("LISTINGLISTINGRAW"), [hello(), hello()]);
-        assert_eq!(told("LISTINGend\n"), [hello(), console("end")]);
-        let short = (What::Short { wide: false }, "0x1234567".to_owned(), Marks::default());
-        assert_eq!(told("STP Protocol Output:\n 0 <D32MTS>  12345671\n"), [short]);
-        // And if they are not whole either, it is said what is left.
-        assert_eq!(told(" 1 <D32>  6c6c6568\n 2 <FLAG>\n"), [console(" 2 <FLAG>")]);
-        assert_eq!(told("STP Protocol Output:\n 0 <D32TS>  012a5042\n"), [console(" 0 <D32TS>  012a5042")]);
-        assert_eq!(told("3 <D64> nothing\n"), [console("3 <D64> nothing")]);
+        assert_eq!(with_listing("LISTINGLISTINGRAW"), [hello(), hello()]);
+        assert_eq!(with_listing("LISTINGend\n"), [hello(), console("end")]);
+        let short = (RecordKind::Short { wide: false }, "0x1234567".to_owned(), Marks::default());
+        assert_eq!(with_listing("STP Protocol Output:\n 0 <D32MTS>  12345671\n"), [short]);
+        // If the listing is not whole either, its end becomes console text.
+        assert_eq!(with_listing(" 1 <D32>  6c6c6568\n 2 <FLAG>\n"), [console(" 2 <FLAG>")]);
+        assert_eq!(with_listing("STP Protocol Output:\n 0 <D32TS>  012a5042\n"), [console(" 0 <D32TS>  012a5042")]);
+        assert_eq!(with_listing("3 <D64> nothing\n"), [console("3 <D64> nothing")]);
     }
 
     #[test]
-    fn digits_that_are_no_message() {
+    fn digits_that_are_not_a_message() {
         let listed = listed("SYS-T RAW DATA: \nSYS-T RAW DATA: 7156341\nSYS-T RAW DATA: 04502A01AABB\n");
-        let what: Vec<What> = listed.iter().map(|(what, ..)| *what).collect();
+        let kinds: Vec<RecordKind> = listed.iter().map(|(kind, ..)| *kind).collect();
         let expected = [
-            What::Malformed(Malformed::Empty),
-            What::Notice(Notice::OddDigits),
-            What::Malformed(Malformed::TooShort),
-            What::Malformed(Malformed::UnknownType),
+            RecordKind::Malformed(Malformed::Empty),
+            RecordKind::Notice(Notice::OddDigits),
+            RecordKind::Malformed(Malformed::TooShort),
+            RecordKind::Malformed(Malformed::UnknownType),
         ];
-        assert_eq!((&what[..], listed[3].1.as_str()), (&expected[..], "04502A01AABB"));
+        assert_eq!((&kinds[..], listed[3].1.as_str()), (&expected[..], "04502A01AABB"));
     }
 
     #[test]
@@ -353,10 +574,20 @@ mod tests {
             records.reset(range.start as u64);
             decode(&Decoder::default(), Part::new(&text, range.clone()), &mut records);
             skipped.push(range.len() as u64 - records.ok_bytes);
-            met.push(records.stored.iter().filter(|stored| stored.what == What::Text).count());
+            met.push(records.stored.iter().filter(|stored| stored.kind == RecordKind::Text).count());
         }
         assert_eq!((skipped[0], met[0]), (skipped[1] + skipped[2], met[1] + met[2]));
         assert_eq!(met, [2, 1, 1]);
         assert!(skipped[0] > 2 * CUT_REACH_BYTES as u64 && whole.ok_bytes > LINE_LIMIT_BYTES as u64);
+    }
+
+    #[test]
+    fn lines_of_listings() {
+        for line in ["     4 <D8>     00", "0 <D32TS>  02801c00", "12 <D64MTS> 0011223344556677", " 10 <FLAG>"] {
+            assert!(Entry::of(line.as_bytes()).is_some(), "{line}");
+        }
+        for line in ["<D8> 00", "1 <D9> 00", "3 <D64> nothing", "1 D8 00", "99999999999999999999999 <FLAG>", ""] {
+            assert!(Entry::of(line.as_bytes()).is_none(), "{line}");
+        }
     }
 }

@@ -1,13 +1,13 @@
-//! printf formats, compiled, and the arguments that targets pack behind them.
+//! printf formats, compiled, and the arguments that targets pack after them.
 //!
-//! Arguments stand without padding in the order of the format; each `*` takes an `int` first. Their sizes depend on the
-//! target's pointers ([`Packing`]). [`mod@write`] makes of both the text that the target's own `printf` would have made.
+//! Arguments follow in the order of the format, without padding; each `*` takes an `int` first. Their sizes depend on the target's
+//! pointers ([`Packing`]). [`mod@write`] writes the text that the target's own `printf` would have written.
 
 pub mod write;
 
 use super::record::{Pointers, Reader};
 
-/// The largest width and precision: the text of a damaged message must not fill the memory.
+/// The largest width and precision, so that the text of a damaged message cannot fill the memory.
 pub const WIDTH_LIMIT: u32 = 4096;
 
 /// How arguments are packed.
@@ -44,7 +44,7 @@ impl Size {
     /// Given by an argument.
     pub const ARGUMENT: Size = Size(u32::MAX - 1);
 
-    /// Given by the format; what is larger than any text is held down.
+    /// Given by the format; limited to a value larger than any text.
     #[must_use]
     pub fn fixed(size: u32) -> Size {
         Size(size.min(u32::MAX - 2))
@@ -54,7 +54,7 @@ impl Size {
 /// The length modifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// None.
+    /// No modifier.
     Int,
     /// `hh`.
     Char,
@@ -91,11 +91,11 @@ pub struct Conversion {
     pub length: Length,
     /// The letter.
     pub letter: u8,
-    /// Whether it prints an integer in decimal, and nothing else is asked for: most are like this.
+    /// Whether it prints a decimal integer without flags, width and precision, as most do.
     pub is_bare_decimal: bool,
 }
 
-/// What kind of value a conversion takes.
+/// The class of a conversion's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// `d`, `i`
@@ -110,12 +110,12 @@ pub enum Class {
     Text,
     /// `p`
     Pointer,
-    /// `n`: prints nothing.
+    /// `n`: no text.
     Count,
 }
 
 impl Conversion {
-    /// What kind of value it takes.
+    /// The class of its argument.
     #[inline]
     #[must_use]
     pub fn class(&self) -> Class {
@@ -156,26 +156,26 @@ impl Conversion {
 pub enum Piece {
     /// Text, from and to these bytes of the format.
     Text(u32, u32),
-    /// A conversion, and where it stands in the format.
+    /// A conversion, from and to these bytes of the format.
     Conversion(Conversion, u32, u32),
-    /// From here to the end nothing can be told: a conversion that is none.
+    /// From here to the end: an invalid conversion, after which arguments cannot be assigned.
     Bad(u32),
 }
 
-/// Thousands of formats are in use at once, and stay in the processor's caches.
+/// Thousands of formats are in use at once, and should fit into the processor's caches.
 const _: () = assert!(std::mem::size_of::<Piece>() <= 24);
 
 /// A compiled format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// With [`PAD_BYTES`] behind it.
+    /// Followed by [`PAD_BYTES`].
     padded: Box<[u8]>,
     pieces: Box<[Piece]>,
     counts: Counts,
     is_bad: bool,
 }
 
-/// What a format takes. Saturated, where no message could be as long.
+/// Sizes of a format's arguments. They saturate at values that no message can reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// Conversions that take an argument, and `*`s.
@@ -188,7 +188,7 @@ struct Counts {
     bytes64: u32,
 }
 
-/// How many bytes stand behind a format, so that any short piece of it can be copied as one block of this size.
+/// The padding after a format, in bytes, so that any short piece of it can be copied as one block of this size.
 const PAD_BYTES: usize = 16;
 
 impl Format {
@@ -237,7 +237,7 @@ impl Format {
         self.padded.get(..self.padded.len().saturating_sub(PAD_BYTES)).unwrap_or(&[])
     }
 
-    /// Whether it has a conversion that is none.
+    /// Whether it has an invalid conversion.
     #[must_use]
     pub fn is_bad(&self) -> bool {
         self.is_bad
@@ -286,7 +286,7 @@ impl Format {
         Some(arguments.len() - reader.0.len())
     }
 
-    /// How the arguments of a catalog message are packed: nothing in it tells, but their length does.
+    /// The packing of a catalog message's arguments. No field states it, but their length shows it.
     ///
     /// By type, unless that leaves or lacks bytes and another packing fits exactly.
     #[must_use]
@@ -337,7 +337,7 @@ impl Counts {
     }
 }
 
-/// Reads a conversion behind its percent sign; gives its length too. `None` for what is none.
+/// Reads the conversion after a percent sign. Returns its length, too; `None` if it is not valid.
 fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
     let mut conversion = Conversion {
         left: false,
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_tells_the_packing() {
+    fn the_length_shows_the_packing() {
         let packing =
             |format: &str, pointers, len: usize| Format::new(format.as_bytes()).catalog_packing(pointers, &vec![0; len]);
         assert_eq!(packing("x=%d y=%d", Pointers::Bits64, 8), Packing::Typed64);
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_that_is_none_ends_what_can_be_told() {
+    fn an_invalid_conversion_ends_the_format() {
         let format = Format::new(b"a %d %y %d");
         assert!(format.is_bad());
         assert_eq!(format.pieces().last(), Some(&Piece::Bad(5)));

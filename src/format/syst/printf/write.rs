@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use super::{Class, Conversion, Format, Length, PAD_BYTES, Packing, Piece, Size, WIDTH_LIMIT};
+use crate::format::syst::escape::PendingText;
 use crate::format::syst::record::{Marks, Reader};
 
 /// An argument as it was packed.
@@ -33,15 +34,15 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Appends the text of `format` with `arguments` to `out`, and gives each argument's value, but those of `*` and `%n`, to
-    /// `take`. Returns what was odd.
+    /// Appends the text of `format` with `arguments` to `out`, and passes each argument's value, except those of `*` and `%n`, to
+    /// `each`. Returns oddities.
     pub fn write<'a>(
         &mut self,
         format: &Format,
         packing: Packing,
         arguments: &'a [u8],
-        out: &mut Vec<u8>,
-        mut take: impl FnMut(Value<'a>),
+        out: &mut PendingText,
+        mut each: impl FnMut(Value<'a>),
     ) -> Marks {
         let mut marks = Marks::default();
         let mut reader = Reader(arguments);
@@ -50,22 +51,22 @@ impl Writer {
             match *piece {
                 Piece::Text(from, to) => push_piece(out, &format.padded, from as usize, to as usize),
                 Piece::Bad(from) => {
-                    out.extend_from_slice(format.text().get(from as usize..).unwrap_or(&[]));
+                    out.extend(format.text().get(from as usize..).unwrap_or(&[]));
                     marks.add(Marks::BAD_FORMAT);
                 }
-                // Once arguments are missing, the conversions themselves are shown.
-                Piece::Conversion(_, from, to) if marks.has(Marks::MISSING_ARGUMENTS) => out.extend_from_slice(text(from, to)),
+                // After a missing argument, the conversions themselves are shown.
+                Piece::Conversion(_, from, to) if marks.has(Marks::MISSING_ARGUMENTS) => out.extend(text(from, to)),
                 Piece::Conversion(conversion, from, to) => {
                     let start = out.len();
                     let taken = if conversion.is_bare_decimal {
-                        bare_decimal(conversion, packing, &mut reader, out, &mut take)
+                        bare_decimal(conversion, packing, &mut reader, out, &mut each)
                     } else {
-                        self.convert(conversion, packing, &mut reader, out, &mut take, &mut marks)
+                        self.convert(conversion, packing, &mut reader, out, &mut each, &mut marks)
                     };
                     if taken.is_none() {
                         marks.add(Marks::MISSING_ARGUMENTS);
                         if out.len() == start {
-                            out.extend_from_slice(text(from, to));
+                            out.extend(text(from, to));
                         }
                     }
                 }
@@ -80,8 +81,8 @@ impl Writer {
         mut conversion: Conversion,
         packing: Packing,
         reader: &mut Reader<'a>,
-        out: &mut Vec<u8>,
-        take: &mut impl FnMut(Value<'a>),
+        out: &mut PendingText,
+        each: &mut impl FnMut(Value<'a>),
         marks: &mut Marks,
     ) -> Option<()> {
         let star = |reader: &mut Reader<'a>| {
@@ -112,8 +113,8 @@ impl Writer {
         let Some(bytes) = conversion.argument_bytes(packing) else {
             let (text, is_ended) = reader.text();
             let shown = text.get(..precision.unwrap_or(usize::MAX)).unwrap_or(text);
-            field.pad(out, shown.len(), |out| out.extend_from_slice(shown));
-            take(Value::Text(text));
+            field.pad(out, shown.len(), |out| out.extend(shown));
+            each(Value::Text(text));
             return is_ended.then_some(());
         };
         let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
@@ -124,23 +125,23 @@ impl Writer {
                 let sign = field.sign(value < 0);
                 let fills = conversion.zero && precision.is_none();
                 field.digits(out, sign, digits.get(..len).unwrap_or(&[]), precision, value == 0, fills);
-                take(Value::Int(value));
+                each(Value::Int(value));
             }
             Class::Unsigned => {
                 let value = truncated(raw, bytes, conversion.length);
                 self.unsigned(&field, out, value, precision);
-                take(if conversion.letter == b'u' { Value::Uint(value) } else { Value::Hex(value) });
+                each(if conversion.letter == b'u' { Value::Uint(value) } else { Value::Hex(value) });
             }
             Class::Char => {
                 let value = raw as u32;
                 if conversion.length == Length::Long {
                     let mut utf8 = [0; 4];
                     let shown = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut utf8).as_bytes();
-                    field.pad(out, shown.len(), |out| out.extend_from_slice(shown));
+                    field.pad(out, shown.len(), |out| out.extend(shown));
                 } else {
                     field.pad(out, 1, |out| out.push(value as u8));
                 }
-                take(Value::Char(if conversion.length == Length::Long { value } else { value & 0xFF }));
+                each(Value::Char(if conversion.length == Length::Long { value } else { value & 0xFF }));
             }
             Class::Pointer => {
                 let value = truncated(raw, bytes, Length::Pointer);
@@ -150,20 +151,20 @@ impl Writer {
                 } else {
                     let _ = write!(self.digits, "{value:#x}");
                 }
-                field.pad(out, self.digits.len(), |out| out.extend_from_slice(self.digits.as_bytes()));
-                take(Value::Hex(value));
+                field.pad(out, self.digits.len(), |out| out.extend(self.digits.as_bytes()));
+                each(Value::Hex(value));
             }
             Class::Float => {
                 let value = if bytes == 4 { f64::from(f32::from_bits(raw as u32)) } else { f64::from_bits(raw) };
                 self.float(&field, out, value, precision);
-                take(Value::Float(value));
+                each(Value::Float(value));
             }
             Class::Count | Class::Text => {}
         }
         Some(())
     }
 
-    fn unsigned(&mut self, field: &Field<'_>, out: &mut Vec<u8>, value: u64, mut precision: Option<usize>) {
+    fn unsigned(&mut self, field: &Field<'_>, out: &mut PendingText, value: u64, mut precision: Option<usize>) {
         let letter = field.conversion.letter;
         let (decimal_digits, decimal_len);
         let digits = match letter {
@@ -201,7 +202,7 @@ impl Writer {
         field.digits(out, prefix, digits, precision, value == 0, fills);
     }
 
-    fn float(&mut self, field: &Field<'_>, out: &mut Vec<u8>, value: f64, precision: Option<usize>) {
+    fn float(&mut self, field: &Field<'_>, out: &mut PendingText, value: f64, precision: Option<usize>) {
         let letter = field.conversion.letter;
         let upper = letter.is_ascii_uppercase();
         let sign = field.sign(value.is_sign_negative());
@@ -215,8 +216,8 @@ impl Writer {
                 (false, true) => "INF",
             };
             return field.pad(out, sign.len() + shown.len(), |out| {
-                out.extend_from_slice(sign.as_bytes());
-                out.extend_from_slice(shown.as_bytes());
+                out.extend(sign.as_bytes());
+                out.extend(shown.as_bytes());
             });
         }
         let alternate = field.conversion.alternate;
@@ -289,29 +290,29 @@ fn bare_decimal<'a>(
     conversion: Conversion,
     packing: Packing,
     reader: &mut Reader<'a>,
-    out: &mut Vec<u8>,
-    take: &mut impl FnMut(Value<'a>),
+    out: &mut PendingText,
+    each: &mut impl FnMut(Value<'a>),
 ) -> Option<()> {
     let bytes = conversion.argument_bytes(packing)?;
     let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
     let magnitude = if conversion.letter == b'u' {
         let value = truncated(raw, bytes, conversion.length);
-        take(Value::Uint(value));
+        each(Value::Uint(value));
         value
     } else {
         let value = signed(raw, bytes, conversion.length);
         if value < 0 {
             out.push(b'-');
         }
-        take(Value::Int(value));
+        each(Value::Int(value));
         value.unsigned_abs()
     };
     let (digits, len) = decimal(magnitude);
-    push_digits(out, &digits, len);
+    out.extend_head(&digits, len);
     Some(())
 }
 
-/// The digits and exponent of `%a`, behind `0x`.
+/// The digits and exponent of `%a`, after `0x`.
 fn hexadecimal(out: &mut String, magnitude: f64, precision: Option<usize>, alternate: bool) {
     let bits = magnitude.to_bits();
     let mut mantissa = bits & ((1 << 52) - 1);
@@ -370,22 +371,14 @@ fn truncated(raw: u64, bytes: usize, length: Length) -> u64 {
     }
 }
 
-/// Appends a piece of a format. A copy of fixed length that is cut off costs less than one of variable length, and pieces are short.
+/// Appends a piece of a format. Pieces are short as a rule, and the format is padded, so that a whole block can be copied.
 #[inline]
-fn push_piece(out: &mut Vec<u8>, padded: &[u8], from: usize, to: usize) {
+fn push_piece(out: &mut PendingText, padded: &[u8], from: usize, to: usize) {
     let len = to.saturating_sub(from);
     match padded.get(from..).and_then(|rest| rest.first_chunk::<PAD_BYTES>()) {
-        Some(chunk) if len <= PAD_BYTES => push_digits(out, chunk, len),
-        _ => out.extend_from_slice(padded.get(from..to).unwrap_or(&[])),
+        Some(block) if len <= PAD_BYTES => out.extend_head(block, len),
+        _ => out.extend(padded.get(from..to).unwrap_or(&[])),
     }
-}
-
-/// Appends the first `len` of these bytes.
-#[inline]
-fn push_digits<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], len: usize) {
-    let end = out.len() + len.min(N);
-    out.extend_from_slice(bytes);
-    out.truncate(end);
 }
 
 /// The numbers from 0 to 99, of two digits each.
@@ -399,8 +392,8 @@ static PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The digits of a number, from the first byte on, and how many there are. Several times as fast as the formatting of the standard
-/// library, and most arguments are numbers.
+/// The digits of a number, from the first byte on, and their number. Several times as fast as the standard library, and most arguments
+/// are numbers.
 #[inline]
 fn decimal(mut value: u64) -> ([u8; 20], usize) {
     let mut digits = [b'0'; 20];
@@ -429,8 +422,8 @@ fn push_hexadecimal(out: &mut String, value: u64, upper: bool) {
 /// The largest number of decimals for which [`push_fixed`] is tried.
 const FIXED_DECIMALS: usize = 9;
 
-/// Appends the decimal form of a number, rounded half to even, if integers suffice for its exact value: nearly all numbers are such,
-/// and this takes a tenth of the time of the general way. Else appends nothing and returns false.
+/// Appends the decimal form of a number, rounded half to even, if integers of 128 bits can hold its exact value, as for nearly all
+/// numbers. It takes a tenth of the time of the general way. Returns false, without appending, if they cannot.
 fn push_fixed(out: &mut String, magnitude: f64, decimals: usize) -> bool {
     if decimals > FIXED_DECIMALS {
         return false;
@@ -459,7 +452,7 @@ fn push_fixed(out: &mut String, magnitude: f64, decimals: usize) -> bool {
     true
 }
 
-/// Appends a number of at least so many digits.
+/// Appends a number with at least `least` digits.
 fn push_padded(out: &mut String, value: u64, least: usize) {
     let (digits, len) = decimal(value);
     out.extend(std::iter::repeat_n('0', least.saturating_sub(len)));
@@ -482,37 +475,37 @@ impl Field<'_> {
         }
     }
 
-    /// Writes `len` bytes, and spaces before or behind them.
-    fn pad(&self, out: &mut Vec<u8>, len: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Writes `len` bytes, and spaces before or after them.
+    fn pad(&self, out: &mut PendingText, len: usize, write: impl FnOnce(&mut PendingText)) {
         let spaces = self.width.saturating_sub(len);
         if !self.conversion.left {
-            out.resize(out.len() + spaces, b' ');
+            out.fill(spaces, b' ');
         }
         write(out);
         if self.conversion.left {
-            out.resize(out.len() + spaces, b' ');
+            out.fill(spaces, b' ');
         }
     }
 
-    /// An integer: the precision is the least number of digits, and 0 has none at precision 0. `fills`: zeros fill the width.
-    fn digits(&self, out: &mut Vec<u8>, prefix: &str, digits: &[u8], precision: Option<usize>, is_zero: bool, fills: bool) {
+    /// Writes an integer. The precision is the least number of digits; 0 at precision 0 has no digits. `fills`: zeros fill the width.
+    fn digits(&self, out: &mut PendingText, prefix: &str, digits: &[u8], precision: Option<usize>, is_zero: bool, fills: bool) {
         let digits = if is_zero && precision == Some(0) { &[] } else { digits };
         let zeros = precision.unwrap_or(0).saturating_sub(digits.len());
         self.number(out, prefix, "", zeros, digits, fills);
     }
 
     /// A number of several parts. `fills`: zeros, not spaces, fill the width.
-    fn number(&self, out: &mut Vec<u8>, sign: &str, prefix: &str, mut zeros: usize, digits: &[u8], fills: bool) {
+    fn number(&self, out: &mut PendingText, sign: &str, prefix: &str, mut zeros: usize, digits: &[u8], fills: bool) {
         let len = sign.len() + prefix.len() + zeros + digits.len();
         if fills && !self.conversion.left {
             zeros += self.width.saturating_sub(len);
         }
         let len = sign.len() + prefix.len() + zeros + digits.len();
         self.pad(out, len, |out| {
-            out.extend_from_slice(sign.as_bytes());
-            out.extend_from_slice(prefix.as_bytes());
-            out.resize(out.len() + zeros, b'0');
-            out.extend_from_slice(digits);
+            out.extend(sign.as_bytes());
+            out.extend(prefix.as_bytes());
+            out.fill(zeros, b'0');
+            out.extend(digits);
         });
     }
 }
@@ -522,9 +515,9 @@ mod tests {
     use super::*;
 
     fn written(format: &str, packing: Packing, arguments: &[u8]) -> (String, Marks) {
-        let mut out = Vec::new();
+        let mut out = PendingText::default();
         let marks = Writer::default().write(&Format::new(format.as_bytes()), packing, arguments, &mut out, |_| {});
-        (String::from_utf8(out).unwrap(), marks)
+        (str::from_utf8(out.bytes()).unwrap().to_owned(), marks)
     }
 
     fn hex(text: &str) -> Vec<u8> {
@@ -572,14 +565,15 @@ mod tests {
         let arguments = hex("FF000000 FFFFFFFF 78797A00 000000000000D03F 41000000");
         let mut values = Vec::new();
         let format = Format::new(b"%hhd %x %s %f %c");
-        let marks = Writer::default().write(&format, Packing::Typed32, &arguments, &mut Vec::new(), |value| values.push(value));
+        let marks = Writer::default()
+            .write(&format, Packing::Typed32, &arguments, &mut PendingText::default(), |value| values.push(value));
         assert_eq!(marks, Marks::default());
         let expected = [Value::Int(-1), Value::Hex(0xFFFF_FFFF), Value::Text(b"xyz"), Value::Float(0.25), Value::Char(65)];
         assert_eq!(values, expected);
     }
 
     #[test]
-    fn what_is_missing_or_hostile() {
+    fn missing_and_hostile_arguments() {
         assert_eq!(written("a=%d b=%d", Packing::Typed32, &hex("07000000 01")), ("a=7 b=%d".into(), Marks::MISSING_ARGUMENTS));
         assert_eq!(written("%s|%d", Packing::Typed32, b"ab"), ("ab|%d".into(), Marks::MISSING_ARGUMENTS));
         assert_eq!(written("%d %y %d", Packing::Typed32, &hex("07000000 01000000")), ("7 %y %d".into(), Marks::BAD_FORMAT));

@@ -1,12 +1,14 @@
-//! Input made to take long does not, and what is not known about catalogs is decided by what follows.
+//! Hostile input does not take long, and damage does not swallow messages.
 
-use super::super::part::count;
-use super::*;
+use super::count;
+use super::delimit::{PAYLOAD_LIMIT, Step, Stream};
+use crate::format::syst::collateral::Collateral;
+use crate::format::syst::record::Header;
 
 /// How many bytes a hostile input has: several regions of checksums, and the longest messages fit in.
 const HOSTILE_BYTES: usize = 600_000;
 
-/// How often each byte may be looked at, on average. With a search of its own for each place it would be thousands of times.
+/// How often each byte may be inspected, on average. Without shared searches it would be thousands of times.
 const LOOKS: u64 = 160;
 
 /// The first word of a message.
@@ -25,12 +27,12 @@ fn proven() -> Vec<u8> {
     [message, crc.to_vec()].concat()
 }
 
-/// A message that tells its length, of no payload.
+/// A message with a length field and no payload.
 fn empty() -> Vec<u8> {
     [raw(Header::LENGTH), vec![0, 0]].concat()
 }
 
-/// A message that tells this length, and begins something else there.
+/// A message with this length field; other bytes follow instead of the payload.
 fn long(flags: u32, len: u16) -> Vec<u8> {
     [raw(Header::LENGTH | flags), len.to_le_bytes().to_vec()].concat()
 }
@@ -76,8 +78,8 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("broken checksums between messages that fit", repeated(&[broken.clone(), proven()].concat())),
         ("broken checksums of texts between messages that fit", with_zeros(&[text(Header::CHECKSUM), proven()].concat(), 50_000)),
-        ("broken checksums behind lengths", repeated(&[empty(), empty(), empty(), broken.clone()].concat())),
-        ("wrong checksums behind lengths", repeated(&[empty(), empty(), long(Header::CHECKSUM, 0xFFF0)].concat())),
+        ("broken checksums after lengths", repeated(&[empty(), empty(), empty(), broken.clone()].concat())),
+        ("wrong checksums after lengths", repeated(&[empty(), empty(), long(Header::CHECKSUM, 0xFFF0)].concat())),
         ("a checksum at every second place", repeated(&[0x06, 0x04])),
         ("a length and a checksum at every place", repeated(&[0x36])),
         ("long lengths and checksums at every third place", repeated(&[0x36, 0x3E, 0x7F])),
@@ -112,8 +114,8 @@ fn no_input_takes_much_longer_than_its_length_is_worth() {
     for (name, bytes) in hostile() {
         let stream = Stream::new(&bytes, 0, &collateral, None);
         count(&stream, true);
-        let looks = stream.searches.work() / bytes.len() as u64;
-        assert!(looks <= LOOKS, "{name}: each byte is looked at {looks} times");
+        let looks = stream.work() / bytes.len() as u64;
+        assert!(looks <= LOOKS, "{name}: each byte is inspected {looks} times");
     }
 }
 
@@ -170,14 +172,14 @@ fn damage_does_not_swallow_messages_whose_checksums_fit() {
         let pieces: Vec<Vec<u8>> = (0..200).map(|number| message(flags, number)).collect();
         let one = pieces[0].len();
         for (damage, what) in [
-            // A head that tells a length: 150 messages, and what follows is one again.
+            // A head with a length of 150 messages, after which a message follows.
             ([&raw(Header::LENGTH)[..], &u16::try_from(150 * one).unwrap().to_le_bytes()].concat(), "without checksum"),
             (
                 [&raw(Header::LENGTH | Header::CHECKSUM)[..], &u16::try_from(150 * one - 4).unwrap().to_le_bytes()].concat(),
                 "a wrong one",
             ),
             // Two of which the first is short.
-            ([empty(), raw(Header::LENGTH), u16::try_from(150 * one).unwrap().to_le_bytes().to_vec()].concat(), "behind another"),
+            ([empty(), raw(Header::LENGTH), u16::try_from(150 * one).unwrap().to_le_bytes().to_vec()].concat(), "after another"),
         ] {
             for before in [0, 3] {
                 let mut bytes = pieces[..before].concat();
@@ -194,7 +196,7 @@ fn damage_does_not_swallow_messages_whose_checksums_fit() {
 }
 
 #[test]
-fn long_messages_that_nothing_contradicts_are_messages() {
+fn long_messages_without_contradiction_are_messages() {
     let long = [raw(Header::LENGTH), 5000u16.to_le_bytes().to_vec(), vec![0x36; 5000]].concat();
     let bytes = [long.clone(), proven(), long.clone(), long.clone()].concat();
     let second = long.len() + proven().len();

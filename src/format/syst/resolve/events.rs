@@ -1,14 +1,20 @@
-//! What each kind of record becomes.
+//! The events of each kind of record.
 
-use super::tracks::{Exit, Special};
-use super::view::MARKS;
-use super::{At, Resolver, losses};
+use std::sync::Arc;
+
+use super::losses;
+use super::tracks::{Exit, Special, Tracks};
 use crate::format::Resolved;
-use crate::format::syst::decode::{Key, NameRef, Notice, Records, Stored, What};
+use crate::format::syst::collateral::Collateral;
+use crate::format::syst::decode::Records;
+use crate::format::syst::decoded::{Key, NameRef, Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
-use crate::model::{Arg, ArgValue, Args, Event, EventKind, Label, LaneId, LogNote, LogSeverity, NameId, Packed, TextRef};
+use crate::format::syst::settings::Settings;
+use crate::model::{
+    Arg, ArgValue, Args, CoreId, Event, EventKind, Label, LaneId, LogNote, LogSeverity, LossNote, NameId, Nanos, Packed, TextRef,
+};
 
-/// What the viewer's log calls the severities.
+/// The severities of the viewer's log.
 const LOG_SEVERITIES: [LogSeverity; 8] = [
     LogSeverity::Unspecified,
     LogSeverity::Fatal,
@@ -20,13 +26,64 @@ const LOG_SEVERITIES: [LogSeverity; 8] = [
     LogSeverity::Verbose,
 ];
 
-impl Resolver {
-    pub(super) fn event(&mut self, at: At, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
-        let lane = match stored.what {
-            What::Console => self.tracks.special(Special::Console, at.session, out.entities),
-            What::Malformed(_) => self.tracks.special(Special::Errors, at.session, out.entities),
+/// The time and origin of an event.
+#[derive(Clone, Copy)]
+pub struct EventContext {
+    /// Its time.
+    pub time: Nanos,
+    /// The core of the input.
+    pub core: CoreId,
+    /// The session.
+    pub session: u32,
+    /// Whether the transport has a time for it.
+    pub has_transport_time: bool,
+    /// The time of the message's own time stamp on the trace's axis, in nanoseconds, if the transport has a time for it, too.
+    pub made_at: Option<u64>,
+}
+
+/// Makes events of records.
+pub struct EventWriter {
+    collateral: Arc<Collateral>,
+    short_as_counter: bool,
+    tracks: Tracks,
+    /// The start of the present table's texts in those of the batch.
+    texts_start: u32,
+}
+
+impl EventWriter {
+    pub fn new(settings: &Settings) -> EventWriter {
+        let collateral = settings.collateral.clone();
+        let tracks = Tracks::new(collateral.entries.len(), settings.symbols.as_ref().map(|(_, symbols)| symbols.clone()));
+        EventWriter { collateral, short_as_counter: settings.short_as_counter, tracks, texts_start: 0 }
+    }
+
+    /// Whether senders were assigned to a client only because there is no other.
+    pub fn assumes_client(&self) -> bool {
+        self.tracks.assumes_client
+    }
+
+    /// Records of another table come. Adds its texts to the batch; false if the batch is full.
+    pub fn begin_table(&mut self, records: &Records, out: &mut Resolved<'_>) -> bool {
+        self.tracks.begin_part(records);
+        // All texts at once. One by one costs several times as much.
+        let Ok(start) = out.batch.texts.append(&records.texts) else { return false };
+        self.texts_start = start;
+        true
+    }
+
+    /// The target restarted.
+    pub fn begin_session(&mut self, records: &Records) {
+        self.tracks.forget_session();
+        self.tracks.begin_part(records);
+    }
+
+    /// Makes the events of a record that is not a notice.
+    pub fn message(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+        let lane = match stored.kind {
+            RecordKind::Console => self.tracks.special(Special::Console, at.session, out.entities),
+            RecordKind::Malformed(_) => self.tracks.special(Special::Errors, at.session, out.entities),
             _ if stored.marks.has(Marks::CRC_BAD) => self.tracks.special(Special::Errors, at.session, out.entities),
-            What::Clock => self.tracks.special(Special::Clock, at.session, out.entities),
+            RecordKind::Clock => self.tracks.special(Special::Clock, at.session, out.entities),
             _ => self.tracks.track(records, stored, at.session, &self.collateral, out.entities).map(|track| track.lane),
         };
         let Some(lane) = lane else {
@@ -36,21 +93,21 @@ impl Resolver {
         let name = self.tracks.name(records, stored.name, &self.collateral, out.entities);
         let args = self.args(at, records, stored, out);
         let label = name.map_or(Label::NONE, Label::name);
-        match stored.what {
-            What::Text
-            | What::InvalidParam
-            | What::Assert
-            | What::Printf
-            | What::Catalog
-            | What::Console
-            | What::Malformed(_) => {
+        match stored.kind {
+            RecordKind::Text
+            | RecordKind::InvalidParam
+            | RecordKind::Assert
+            | RecordKind::Printf
+            | RecordKind::Catalog
+            | RecordKind::Console
+            | RecordKind::Malformed(_) => {
                 self.log(at, lane, label, args, records, stored, out);
             }
-            What::Enter | What::Exit if !stored.marks.has(Marks::CRC_BAD) => {
+            RecordKind::Enter | RecordKind::Exit if !stored.marks.has(Marks::CRC_BAD) => {
                 self.function(at, lane, label, args, records, stored, out);
             }
-            What::Short { .. } => self.short(at, lane, label, args, records, stored, out),
-            What::Clock => {
+            RecordKind::Short { .. } => self.short(at, lane, label, args, records, stored, out),
+            RecordKind::Clock => {
                 let label = self.word_label("clock", out);
                 push(at, EventKind::Instant { lane, label, args }, out);
             }
@@ -61,13 +118,13 @@ impl Resolver {
         }
     }
 
-    /// A text of the records, in the batch.
+    /// The text of a record, in the batch.
     #[inline]
     fn text(&self, text: TextRef) -> TextRef {
         TextRef { start: text.start.saturating_add(self.texts_start), len: text.len }
     }
 
-    /// A label, or a text of the records.
+    /// A label; the text if it is empty.
     #[inline]
     fn label_or(&self, label: Label, text: TextRef) -> Label {
         if label.is_none() { Label::text(self.text(text)) } else { label }
@@ -80,7 +137,7 @@ impl Resolver {
     #[allow(clippy::too_many_arguments, reason = "the parts of one log message")]
     fn log(
         &mut self,
-        at: At,
+        at: EventContext,
         lane: LaneId,
         label: Label,
         args: Args,
@@ -91,9 +148,9 @@ impl Resolver {
         let source = self.tracks.source(records, stored.source, &self.collateral, out.entities);
         let mut severity = LOG_SEVERITIES[usize::from(stored.severity & 7)];
         let mut label = label;
-        match stored.what {
-            What::Assert | What::InvalidParam => severity = severity.max(LogSeverity::Warning),
-            What::Malformed(reason) => {
+        match stored.kind {
+            RecordKind::Assert | RecordKind::InvalidParam => severity = severity.max(LogSeverity::Warning),
+            RecordKind::Malformed(reason) => {
                 severity = LogSeverity::Error;
                 label = self.word_label(losses::of_malformed(reason).code, out);
             }
@@ -103,7 +160,7 @@ impl Resolver {
             severity = severity.max(LogSeverity::Error);
         }
         let body = match stored.name {
-            // A catalog message without format has no text.
+            // A catalog message whose format is not known has no text.
             NameRef::Local(name) if stored.body.is_empty() => {
                 out.batch.texts.add(records.names.get(name as usize).map_or("", String::as_str))
             }
@@ -118,7 +175,7 @@ impl Resolver {
     #[allow(clippy::too_many_arguments, reason = "the parts of one span")]
     fn function(
         &mut self,
-        at: At,
+        at: EventContext,
         lane: LaneId,
         label: Label,
         args: Args,
@@ -130,7 +187,7 @@ impl Resolver {
         let label = self.label_or(label, stored.body);
         let Some(track) = self.tracks.track(records, stored, at.session, &self.collateral, out.entities) else { return };
         let offset = records.base + u64::from(stored.offset);
-        if stored.what == What::Enter {
+        if stored.kind == RecordKind::Enter {
             let kind = if track.enter(name) {
                 EventKind::SpanBegin { lane, label, args }
             } else {
@@ -159,7 +216,7 @@ impl Resolver {
     #[allow(clippy::too_many_arguments, reason = "the parts of one short message")]
     fn short(
         &mut self,
-        at: At,
+        at: EventContext,
         lane: LaneId,
         label: Label,
         args: Args,
@@ -190,20 +247,22 @@ impl Resolver {
 
     /// The args of a record.
     #[inline]
-    fn args(&mut self, at: At, records: &Records, stored: &Stored, out: &mut Resolved<'_>) -> Args {
+    fn args(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) -> Args {
         let texts_start = self.texts_start;
         let start = out.batch.args.len();
         let all = &mut out.batch.args;
         let moved = |text: TextRef| TextRef { start: text.start.saturating_add(texts_start), len: text.len };
         let tracks = &mut self.tracks;
-        let has_severity =
-            !matches!(stored.what, What::Short { .. } | What::Console | What::Malformed(_) | What::Clock | What::Build);
+        let has_severity = !matches!(
+            stored.kind,
+            RecordKind::Short { .. } | RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Clock | RecordKind::Build
+        );
         if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
             all.push(Arg::new(name, ArgValue::Name(severity)));
         }
-        // The end of a function has that of its begin.
-        if !matches!(stored.what, What::Console | What::Exit) {
-            let category = tracks.category(stored.what, has_severity.then_some(stored.severity), out.entities);
+        // The end of a function has the category of its begin.
+        if !matches!(stored.kind, RecordKind::Console | RecordKind::Exit) {
+            let category = tracks.category(stored.kind, has_severity.then_some(stored.severity), out.entities);
             all.extend(category.map(|category| Arg::new(category, ArgValue::Category(category))));
         }
         for arg in records.args_of(stored) {
@@ -214,15 +273,15 @@ impl Resolver {
             });
         }
         let mut add = |name: Option<NameId>, value: ArgValue| all.extend(name.map(|name| Arg::new(name, value)));
-        match stored.what {
-            What::Clock => {
+        match stored.kind {
+            RecordKind::Clock => {
                 add(tracks.word("clock_value", out.entities), ArgValue::Uint(stored.value));
                 add(tracks.word("clock_hz", out.entities), ArgValue::Uint(stored.extra));
             }
-            What::Build if !stored.body.is_empty() => {
+            RecordKind::Build if !stored.body.is_empty() => {
                 add(tracks.key(Key::TEXT, out.entities), ArgValue::Text(moved(stored.body)));
             }
-            What::Short { .. } => add(tracks.word("value", out.entities), ArgValue::Hex(stored.value)),
+            RecordKind::Short { .. } => add(tracks.word("value", out.entities), ArgValue::Hex(stored.value)),
             _ => {}
         }
         if let Some(timestamp) = stored.timestamp.filter(|_| at.has_transport_time) {
@@ -232,7 +291,7 @@ impl Resolver {
             }
         }
         if stored.marks != Marks::default() {
-            for (mark, word) in MARKS.iter().filter(|(mark, _)| *mark != Marks::SLOTS) {
+            for (mark, word) in Marks::NAMES.iter().filter(|(mark, _)| *mark != Marks::SLOTS) {
                 if stored.marks.has(*mark) {
                     add(tracks.word(word, out.entities), ArgValue::Bool(true));
                 }
@@ -241,8 +300,18 @@ impl Resolver {
         out.batch.args_since(start)
     }
 
-    /// What the transport says, if it is worth showing.
-    pub(super) fn notice_event(&mut self, at: At, notice: Notice, stored: &Stored, out: &mut Resolved<'_>) {
+    /// Makes the events of a notice.
+    pub fn notice(&mut self, at: EventContext, notice: Notice, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+        let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
+        if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
+            let note = LossNote { kind, offset: records.base + u64::from(stored.offset), bytes: stored.extra, at_least_lost };
+            if let Ok(index) = u32::try_from(out.batch.losses.len()) {
+                out.batch.losses.push(note);
+                push(at, EventKind::Loss(index), out);
+                // The timeline closes open spans at a loss.
+                self.tracks.close_all();
+            }
+        }
         let has_place = matches!(notice, Notice::MasterError | Notice::Beginless | Notice::Unfinished);
         if !has_place && !matches!(notice, Notice::GlobalError | Notice::Trigger | Notice::UnknownPacket) {
             return;
@@ -256,6 +325,6 @@ impl Resolver {
 }
 
 #[inline]
-fn push(at: At, kind: EventKind, out: &mut Resolved<'_>) {
+fn push(at: EventContext, kind: EventKind, out: &mut Resolved<'_>) {
     out.batch.events.push(Event { time: at.time, core: at.core, kind });
 }

@@ -1,6 +1,6 @@
-//! What can go wrong with a SyS-T capture, as lines of the ledger.
+//! Losses and repairs of SyS-T captures, as lines of the ledger.
 
-use crate::format::syst::decode::Notice;
+use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Malformed, Marks};
 use crate::model::{Ledger, LossKind, Severity};
 
@@ -12,17 +12,17 @@ const fn repair(code: &'static str, text: &'static str) -> LossKind {
     LossKind { code, text, severity: Severity::Repair }
 }
 
-/// A time was a little before the one before it.
+/// A time stamp is a little before the one before it.
 pub const TIME_CLAMPED: LossKind = repair("time_clamped", "a time stamp lies a little before the one before it, and was held");
 
-/// A time beyond the trace's.
+/// A time stamp is larger than a trace can hold.
 pub const TIME_OVERFLOW: LossKind = repair("time_overflow", "a time stamp lies beyond what a trace can hold");
 
-/// A time contradicts its neighbours.
+/// A time stamp contradicts its neighbours.
 pub const TIME_OUTLIER: LossKind =
     repair("time_outlier", "a time stamp contradicts those before and after it; the time before it was kept");
 
-/// The clock began again.
+/// The clock restarted.
 pub const TIME_RESTART: LossKind =
     repair("time_restart", "the time went back by a second or more: taken for a restart of the target");
 
@@ -35,7 +35,7 @@ pub const AUTO_CLOSED: LossKind = repair("exit_missing", "a function's end is mi
 /// No more tracks can be made.
 pub const TRACK_LIMIT: LossKind = loss("track_limit", "there are more senders than can have tracks; messages were left out");
 
-/// Why a frame is no message.
+/// The loss of a malformed frame.
 pub fn of_malformed(reason: Malformed) -> LossKind {
     match reason {
         Malformed::Empty => loss("empty_message", "a message has no byte"),
@@ -47,7 +47,7 @@ pub fn of_malformed(reason: Malformed) -> LossKind {
     }
 }
 
-/// The line of a notice, whether its bytes are skipped, and how many messages are lost at least. `None` for what is no loss.
+/// The loss or repair of a notice, whether its bytes are skipped, and the least number of messages lost. `None` if it is neither.
 pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
     Some(match notice {
         Notice::OddDigits => {
@@ -70,7 +70,7 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
     })
 }
 
-/// Enters what is odd about a message.
+/// Enters the oddities of a message.
 #[cold]
 pub fn enter_marks(marks: Marks, offset: u64, ledger: &mut Ledger) {
     let all = [

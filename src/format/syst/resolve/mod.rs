@@ -1,122 +1,190 @@
-//! Records in file order → events of the common model.
+//! Records in file order → events of the common model. The same for all transports.
 //!
-//! Here is what has a memory: the clocks, open functions, the transport's own state (STP packets, raw bytes between anchors), and the
-//! tracks that were made.
+//! A transport's [`Sequence`] passes the records of an input in file order. Each record gets a time ([`timestamps`]), is entered in the
+//! ledger ([`losses`]) and counted ([`counts`]), and becomes events ([`events`]) on the tracks of its sender ([`tracks`]). A record
+//! whose time stamp leaps waits until the next records are known.
 
-mod clock;
+mod counts;
+mod dump;
 mod events;
-mod feed;
-mod held;
 mod losses;
-mod tally;
+mod timestamps;
 mod tracks;
-mod view;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos};
-
+use self::counts::MessageCounts;
+use self::events::{EventContext, EventWriter};
+use self::timestamps::{Following, JudgedTime, MessageTimes};
 use super::collateral::Collateral;
-use super::decode::{Decoder, Notice, Records, Stored, What};
+use super::correlation::TransportClock;
+use super::decode::Records;
+use super::decoded::{Notice, RecordKind, Stored};
 use super::record::Marks;
-use super::scan::Found;
-use super::{Settings, Transport, TransportPart};
-use clock::{Ahead, Clock, Verdict};
-use feed::Feed;
-use tally::Tally;
-use tracks::Tracks;
+use super::scan::MessageFacts;
+use super::settings::Settings;
+use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::model::{CoreId, Event, EventKind, Ledger};
 
-/// How many restarts are believed.
+/// The most restarts that are accepted.
 const SESSIONS_LIMIT: u32 = 1 << 12;
 
-/// Turns records into events.
-pub(super) struct Resolver {
-    transport: Transport,
-    collateral: Arc<Collateral>,
-    /// What is known of the program, and what it lacks.
-    program: (Vec<Detail>, Vec<String>),
-    short_as_counter: bool,
-    inputs: Vec<Input>,
-    tracks: Tracks,
-    tally: Tally,
-    sessions: u32,
-    facts: Facts,
-    /// Where the texts of the present records start in those of the batch.
-    texts_start: u32,
+/// The ordered stage of a transport, for one input: its parts become one sequence of records.
+pub(super) trait Sequence: Send + 'static {
+    /// A decoded part.
+    type Part: Default + Send + 'static;
+
+    /// Whether the bytes of a malformed frame count as skipped.
+    const SKIPS_MALFORMED: bool;
+
+    /// Passes the records of the next part of `input` to `each`, in file order: a table, and which of its records.
+    fn next(&mut self, input: &[u8], part: &mut Self::Part, each: impl FnMut(&Records, Range<usize>)) -> Progress;
+
+    /// Facts about the transport, for the report.
+    fn details(&self) -> Vec<Detail>;
 }
 
-/// The state of one input.
-struct Input {
-    feed: Feed,
-    clock: Clock,
-    /// Records that wait for what follows.
-    held: Records,
-    core: CoreId,
-    session: u32,
-    /// How many bytes it has.
-    total_bytes: u64,
+/// How far an input has been read.
+pub(super) struct Progress {
+    /// The number of bytes.
+    pub end_bytes: u64,
+    /// Whether the input has ended.
+    pub is_last: bool,
 }
 
-impl Resolver {
-    pub(super) fn new(transport: Transport, settings: &Settings, found: Vec<Found>, decoders: &[Decoder]) -> Resolver {
-        let collateral = settings.collateral.clone();
-        let inputs: Vec<Input> = (0u16..)
-            .zip(found.iter().zip(decoders))
-            .map(|(core, (found, decoder))| Input {
-                feed: Feed::new(transport, settings, found, decoder.clone()),
-                clock: Clock::new(transport, settings, found),
-                held: Records::default(),
-                core: CoreId(core),
-                session: 0,
-                total_bytes: 0,
-            })
-            .collect();
+/// Makes events of the records of a transport.
+pub(super) struct Resolver<S> {
+    sequences: Vec<S>,
+    records: RecordResolver,
+}
+
+impl<S: Sequence> Resolver<S> {
+    /// For each input: its sequence, the facts of the first pass, and the transport's clock if there is one.
+    pub(super) fn new(settings: &Settings, inputs: Vec<(S, MessageFacts, Option<TransportClock>)>) -> Resolver<S> {
+        let mut states = Vec::with_capacity(inputs.len());
+        let mut sequences = Vec::with_capacity(inputs.len());
         let mut facts = Facts { cores: u16::try_from(inputs.len().max(1)).unwrap_or(u16::MAX), sessions: 1, ..Facts::default() };
-        if let Some(input) = inputs.first() {
-            facts.clock = input.clock.told();
-            facts.clocks.extend(found.first().and_then(|found| input.clock.wall_at_start(found)));
-            facts.details.extend(input.clock.details((0, 0)));
-            facts.details.extend(input.feed.details());
-            facts.hints.extend(input.clock.hints());
+        for (core, (sequence, messages, clock)) in (0u16..).zip(inputs) {
+            let times = MessageTimes::new(settings.message_rate, &messages, clock);
+            if core == 0 {
+                facts.clock = times.rate();
+                facts.clocks.extend(times.wall_at_start(&messages));
+                facts.details.extend(times.details((0, 0)));
+                facts.details.extend(sequence.details());
+                facts.hints.extend(times.hints());
+            }
+            states.push(InputState { times, held: Records::default(), core: CoreId(core), session: 0 });
+            sequences.push(sequence);
         }
-        let short_as_counter = settings.short_as_counter;
-        let tracks = Tracks::new(collateral.entries.len(), settings.symbols.as_ref().map(|(_, symbols)| symbols.clone()));
-        Resolver {
-            transport,
-            collateral,
+        let records = RecordResolver {
+            skips_malformed: S::SKIPS_MALFORMED,
+            collateral: settings.collateral.clone(),
             program: describe_program(settings),
-            short_as_counter,
-            inputs,
-            tracks,
-            tally: Tally::default(),
+            inputs: states,
+            writer: EventWriter::new(settings),
+            counts: MessageCounts::default(),
             sessions: 1,
             facts,
-            texts_start: 0,
-        }
+        };
+        Resolver { sequences, records }
     }
 
     /// The cores that may have events, of each input.
     pub(super) fn cores(&self) -> Vec<Vec<CoreId>> {
-        self.inputs.iter().map(|input| vec![input.core]).collect()
+        self.records.inputs.iter().map(|input| vec![input.core]).collect()
     }
 
+    fn refresh_facts(&mut self) {
+        let details = self.sequences.first().map(Sequence::details).unwrap_or_default();
+        self.records.refresh_facts(details);
+    }
+
+    /// At the end of an input, all bytes that were not skipped are decoded.
+    fn note_progress(&mut self, progress: &Progress, ledger: &mut Ledger) {
+        if progress.is_last {
+            ledger.decoded_bytes = progress.end_bytes.saturating_sub(ledger.skipped_bytes);
+            self.refresh_facts();
+        }
+    }
+}
+
+impl<S: Sequence> Resolve for Resolver<S> {
+    type Records = S::Part;
+
+    fn resolve(&mut self, input: usize, bytes: &[u8], part: &mut S::Part, out: &mut Resolved<'_>) {
+        let Resolver { sequences, records } = self;
+        let Some(sequence) = sequences.get_mut(input) else { return };
+        let progress = sequence.next(bytes, part, |table, which| records.resolve(input, table, which, false, out));
+        if progress.is_last {
+            records.resolve(input, &Records::default(), 0..0, true, out);
+        }
+        self.note_progress(&progress, out.ledger);
+    }
+
+    fn finish(&mut self, _input: usize, _out: &mut Resolved<'_>) {
+        self.refresh_facts();
+    }
+
+    fn dump(&mut self, input: usize, bytes: &[u8], part: &mut S::Part, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        let Resolver { sequences, records } = self;
+        let Some(sequence) = sequences.get_mut(input) else { return };
+        let mut goes_on = true;
+        let progress = sequence.next(bytes, part, |table, which| {
+            for stored in table.stored.get(which).unwrap_or(&[]) {
+                records.enter(table, stored, ledger);
+                if let Some(state) = records.inputs.get_mut(input).filter(|_| goes_on) {
+                    goes_on = dump::list(&mut state.times, table, stored, out);
+                }
+            }
+        });
+        self.note_progress(&progress, ledger);
+        self.refresh_facts();
+    }
+
+    fn facts(&self) -> Facts {
+        self.records.facts.clone()
+    }
+}
+
+/// The part of a resolver that does not depend on the transport.
+struct RecordResolver {
+    /// See [`Sequence::SKIPS_MALFORMED`].
+    skips_malformed: bool,
+    collateral: Arc<Collateral>,
+    /// Details about the program, and hints about what it lacks.
+    program: (Vec<Detail>, Vec<String>),
+    inputs: Vec<InputState>,
+    writer: EventWriter,
+    counts: MessageCounts,
+    sessions: u32,
+    facts: Facts,
+}
+
+/// The state of one input.
+struct InputState {
+    times: MessageTimes,
+    /// Records that wait for the next ones.
+    held: Records,
+    core: CoreId,
+    session: u32,
+}
+
+impl RecordResolver {
     /// Enters a record in the ledger.
     fn enter(&mut self, records: &Records, stored: &Stored, ledger: &mut Ledger) {
-        self.tally.count(stored);
+        self.counts.count(stored);
         let offset = records.base + u64::from(stored.offset);
-        match stored.what {
-            What::Console => return,
-            What::Malformed(reason) => {
-                // Of STP the packets were sound.
-                let bytes = if self.transport == Transport::Stp { 0 } else { u64::from(stored.len) };
+        match stored.kind {
+            RecordKind::Console => return,
+            RecordKind::Malformed(reason) => {
+                let bytes = if self.skips_malformed { u64::from(stored.len) } else { 0 };
                 ledger.bad_frame(losses::of_malformed(reason), offset, bytes, 1);
                 return;
             }
-            What::Notice(notice) => {
+            RecordKind::Notice(notice) => {
                 if let Some((kind, skips, lost)) = losses::of_notice(notice) {
-                    // A part of an overlong line that was met before is the same case.
+                    // A later piece of an overlong line is the same case.
                     if notice == Notice::OverlongLine && stored.value == 0 {
                         ledger.skipped_bytes += stored.extra;
                     } else if skips {
@@ -134,18 +202,18 @@ impl Resolver {
         }
     }
 
-    /// Makes events of some records, and before that of those that waited for them. `is_all`: no more will come.
-    fn take(&mut self, index: usize, records: &Records, which: Range<usize>, is_all: bool, out: &mut Resolved<'_>) {
+    /// Makes events of some records, and first of those that waited for them. `is_all`: no more will come.
+    fn resolve(&mut self, index: usize, records: &Records, which: Range<usize>, is_all: bool, out: &mut Resolved<'_>) {
         let fresh = records.stored.get(which).unwrap_or(&[]);
         let Some(input) = self.inputs.get_mut(index) else { return };
         if !input.held.stored.is_empty() {
             let held = std::mem::take(&mut input.held);
-            let done = self.take_some(index, &held, &held.stored, fresh, is_all, out);
+            let done = self.resolve_some(index, &held, &held.stored, fresh, is_all, out);
             let mut waiting = Records::default();
-            held::hold(&mut waiting, &held, held.stored.get(done..).unwrap_or(&[]));
+            waiting.append(&held, held.stored.get(done..).unwrap_or(&[]));
             let is_held = !waiting.stored.is_empty();
             if is_held {
-                held::hold(&mut waiting, records, fresh);
+                waiting.append(records, fresh);
             }
             if let Some(input) = self.inputs.get_mut(index) {
                 input.held = waiting;
@@ -154,197 +222,116 @@ impl Resolver {
                 return;
             }
         }
-        let done = self.take_some(index, records, fresh, &[], is_all, out);
+        let done = self.resolve_some(index, records, fresh, &[], is_all, out);
         if done < fresh.len()
             && let Some(input) = self.inputs.get_mut(index)
         {
-            held::hold(&mut input.held, records, fresh.get(done..).unwrap_or(&[]));
+            input.held.append(records, fresh.get(done..).unwrap_or(&[]));
         }
     }
 
-    /// Makes events of records, up to the first whose time cannot be judged yet; gives its number. `behind`: what follows them.
-    fn take_some(
+    /// Makes events of records up to the first one whose time cannot be judged yet. Returns its index. `next` are the records after
+    /// them.
+    fn resolve_some(
         &mut self,
         index: usize,
         records: &Records,
         some: &[Stored],
-        behind: &[Stored],
+        next: &[Stored],
         is_all: bool,
         out: &mut Resolved<'_>,
     ) -> usize {
-        self.tracks.begin_part(records);
-        // All at once: one by one would cost several times as much.
-        let Ok(start) = out.batch.texts.append(&records.texts) else { return some.len() };
-        self.texts_start = start;
+        if !self.writer.begin_table(records, out) {
+            return some.len();
+        }
         for (number, stored) in some.iter().enumerate() {
             let Some(input) = self.inputs.get_mut(index) else { return some.len() };
-            let ahead = Ahead { held: some.get(number + 1..).unwrap_or(&[]), fresh: behind, is_all };
-            let verdict = input.clock.judge(stored, ahead);
-            if verdict == Verdict::Wait {
+            let following = Following { held: some.get(number + 1..).unwrap_or(&[]), fresh: next, is_all };
+            let judged = input.times.judge(stored, following);
+            if judged == JudgedTime::Wait {
                 return number;
             }
             self.enter(records, stored, out.ledger);
-            self.take_one(index, records, stored, verdict, out);
+            self.resolve_one(index, records, stored, judged, out);
         }
         some.len()
     }
 
-    fn take_one(&mut self, index: usize, records: &Records, stored: &Stored, verdict: Verdict, out: &mut Resolved<'_>) {
+    fn resolve_one(&mut self, index: usize, records: &Records, stored: &Stored, judged: JudgedTime, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let offset = records.base + u64::from(stored.offset);
-        let time = match verdict {
-            Verdict::Unknown | Verdict::Wait => return,
-            Verdict::At(time) => time,
-            Verdict::Clamped(time) => {
-                // What the transport says is told at once, before messages that are still open.
-                if !matches!(stored.what, What::Notice(_)) {
+        let time = match judged {
+            JudgedTime::Unknown | JudgedTime::Wait => return,
+            JudgedTime::At(time) => time,
+            JudgedTime::Clamped(time) => {
+                // A notice comes at once, before the messages that are still open.
+                if !matches!(stored.kind, RecordKind::Notice(_)) {
                     out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
                 }
                 time
             }
-            Verdict::Overflow(time) => {
+            JudgedTime::Overflow(time) => {
                 out.ledger.enter(losses::TIME_OVERFLOW, offset, 0);
                 time
             }
-            Verdict::Outlier(time) => {
-                if !matches!(stored.what, What::Notice(_)) {
+            JudgedTime::Outlier(time) => {
+                if !matches!(stored.kind, RecordKind::Notice(_)) {
                     out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
                 }
                 time
             }
-            Verdict::Restart(_) if input.session + 1 >= SESSIONS_LIMIT => {
+            JudgedTime::Restart(_) if input.session + 1 >= SESSIONS_LIMIT => {
                 out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
-                input.clock.hold()
+                input.times.reached()
             }
-            Verdict::Restart(time) => {
-                input.clock.restart(time);
-                input.clock.note_restart(stored, time);
+            JudgedTime::Restart(time) => {
+                input.times.restart(time);
+                input.times.note_restart(stored, time);
                 input.session += 1;
                 self.sessions = self.sessions.max(input.session + 1);
                 out.ledger.enter(losses::TIME_RESTART, offset, 0);
                 out.batch.events.push(Event { time, core: input.core, kind: EventKind::SessionStart(input.session) });
-                self.tracks.forget_session();
-                self.tracks.begin_part(records);
+                self.writer.begin_session(records);
                 time
             }
         };
-        input.clock.note(stored, time);
-        let made_at = input.clock.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
-        let at = At { time, core: input.core, session: input.session, has_transport_time: stored.transport.is_some(), made_at };
-        if let What::Notice(notice) = stored.what {
-            return self.notice(at, notice, records, stored, out);
+        input.times.note(stored, time);
+        let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
+        let has_transport_time = stored.transport.is_some();
+        let context = EventContext { time, core: input.core, session: input.session, has_transport_time, made_at };
+        match stored.kind {
+            RecordKind::Notice(notice) => self.writer.notice(context, notice, records, stored, out),
+            _ => self.writer.message(context, records, stored, out),
         }
-        self.event(at, records, stored, out);
     }
 
-    fn notice(&mut self, at: At, notice: Notice, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
-        let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
-        if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
-            let note = LossNote { kind, offset: records.base + u64::from(stored.offset), bytes: stored.extra, at_least_lost };
-            if let Ok(index) = u32::try_from(out.batch.losses.len()) {
-                out.batch.losses.push(note);
-                out.batch.events.push(Event { time: at.time, core: at.core, kind: EventKind::Loss(index) });
-                // What was open is closed there.
-                self.tracks.close_all();
-            }
+    /// `transport`: the details of the transport.
+    fn refresh_facts(&mut self, transport: Vec<Detail>) {
+        let Some(input) = self.inputs.first() else { return };
+        self.facts.sessions = self.sessions;
+        self.facts.clock = input.times.rate();
+        self.facts.clocks = input.times.side_clocks();
+        self.facts.details = input.times.details(self.counts.stamped());
+        self.facts.details.extend(transport);
+        self.facts.details.extend(self.program.0.iter().cloned());
+        self.facts.details.extend(self.counts.details());
+        if let Some(client) = self.collateral.clients.first().filter(|_| self.writer.assumes_client()) {
+            let value = format!("{:?}, also for senders that the collateral does not name", client.name);
+            self.facts.details.push(Detail { name: "client", value, source: "assumed: there is no other".into() });
         }
-        self.notice_event(at, notice, stored, out);
+        self.facts.hints = input.times.hints();
+        self.facts.hints.extend(self.program.1.iter().cloned());
+        self.facts.hints.extend(self.counts.hints(!self.collateral.clients.is_empty()));
     }
 }
 
-/// Whether a message's time stamp is information, as its client's collateral says, and not when it was made.
+/// Whether a message's time stamp is mere information, as its client's collateral says, and not the time of the message.
 fn is_field(collateral: &Collateral, records: &Records, stored: &Stored) -> bool {
     let found = records.senders.get(stored.sender as usize).and_then(|sender| sender.found);
     found.and_then(|found| collateral.get(found.client)).is_some_and(|client| client.timestamp_is_field)
 }
 
-/// Where an event goes.
-#[derive(Clone, Copy)]
-struct At {
-    time: Nanos,
-    core: CoreId,
-    session: u32,
-    has_transport_time: bool,
-    /// Where on the trace's axis the message was made, by its own time stamp, if the transport has a time for it, too. In nanoseconds.
-    made_at: Option<u64>,
-}
-
-impl Resolve for Resolver {
-    type Records = TransportPart;
-
-    fn resolve(&mut self, input: usize, bytes: &[u8], part: &mut TransportPart, out: &mut Resolved<'_>) {
-        let Some(state) = self.inputs.get_mut(input) else { return };
-        let mut feed = std::mem::take(&mut state.feed);
-        feed.take(bytes, part, |records, which| self.take(input, records, which, false, out));
-        let is_done = feed.is_done();
-        let Some(state) = self.inputs.get_mut(input) else { return };
-        state.total_bytes = feed.end_bytes();
-        state.feed = feed;
-        if is_done {
-            self.take(input, &Records::default(), 0..0, true, out);
-            self.settle(input, out.ledger);
-        }
-    }
-
-    fn finish(&mut self, _input: usize, _out: &mut Resolved<'_>) {
-        self.refresh_facts();
-    }
-
-    fn dump(&mut self, input: usize, bytes: &[u8], part: &mut TransportPart, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
-        let Some(state) = self.inputs.get_mut(input) else { return };
-        let mut feed = std::mem::take(&mut state.feed);
-        let mut goes_on = true;
-        feed.take(bytes, part, |records, which| {
-            for stored in records.stored.get(which).unwrap_or(&[]) {
-                self.enter(records, stored, ledger);
-                goes_on = goes_on && self.show(input, records, stored, out);
-            }
-        });
-        let is_done = feed.is_done();
-        if let Some(state) = self.inputs.get_mut(input) {
-            state.total_bytes = feed.end_bytes();
-            state.feed = feed;
-        }
-        if is_done {
-            self.settle(input, ledger);
-        }
-        self.refresh_facts();
-    }
-
-    fn facts(&self) -> Facts {
-        self.facts.clone()
-    }
-}
-
-impl Resolver {
-    /// An input has ended: what was not skipped was decoded.
-    fn settle(&mut self, input: usize, ledger: &mut Ledger) {
-        if let Some(state) = self.inputs.get(input) {
-            ledger.decoded_bytes = state.total_bytes.saturating_sub(ledger.skipped_bytes);
-        }
-        self.refresh_facts();
-    }
-
-    fn refresh_facts(&mut self) {
-        let Some(input) = self.inputs.first() else { return };
-        self.facts.sessions = self.sessions;
-        self.facts.clock = input.clock.told();
-        self.facts.clocks = input.clock.side_clocks();
-        self.facts.details = input.clock.details(self.tally.stamped());
-        self.facts.details.extend(input.feed.details());
-        self.facts.details.extend(self.program.0.iter().cloned());
-        self.facts.details.extend(self.tally.details());
-        if let Some(client) = self.collateral.clients.first().filter(|_| self.tracks.assumes_client) {
-            let value = format!("{:?}, also for senders that the collateral does not name", client.name);
-            self.facts.details.push(Detail { name: "client", value, source: "assumed: there is no other".into() });
-        }
-        self.facts.hints = input.clock.hints();
-        self.facts.hints.extend(self.program.1.iter().cloned());
-        self.facts.hints.extend(self.tally.hints(self.transport, !self.collateral.clients.is_empty()));
-    }
-}
-
-/// The program that was given, and what it lacks.
+/// Details about the program that was given, and hints about what it lacks.
 fn describe_program(settings: &Settings) -> (Vec<Detail>, Vec<String>) {
     let Some((path, symbols)) = &settings.symbols else { return Default::default() };
     let value = format!("{path}, for {}, {} functions", symbols.machine(), symbols.functions().len());

@@ -1,4 +1,4 @@
-//! The tracks of senders: which there are, what they are called, what is open on them.
+//! The tracks of senders: their groups, names and open functions.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::format::syst::collateral::{Collateral, Sender};
-use crate::format::syst::decode::{Key, NameRef, PartSender, Records, SourceRef, Stored, What};
+use crate::format::syst::decode::{PartSender, Records, SenderKey};
+use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
+use crate::format::syst::escape;
 use crate::format::syst::record::{Guid, SEVERITIES};
-use crate::format::syst::shown;
 use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
 use crate::symbols::Symbols;
 
@@ -26,10 +27,10 @@ pub struct Track {
     open: Vec<u64>,
 }
 
-/// How a function's end fits what is open.
+/// The effect of a function's end on open functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It ends so many inner ones with it.
+    /// It also ends this many inner ones.
     Closes(usize),
     /// It was not entered.
     Unmatched,
@@ -65,41 +66,41 @@ fn hash(name: &str) -> u64 {
     hasher.finish()
 }
 
-/// What makes a group.
+/// The key of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum GroupKey {
     Guid(Guid),
     /// A client of the collateral, and the master it is on.
     Client(u32, Option<u16>),
-    /// All without GUID on one master.
+    /// Senders without GUID on one master.
     Master(u16),
     Module(u8),
-    /// Short messages of nobody.
+    /// Short messages without a sender.
     Short,
-    /// What belongs to the stream itself.
+    /// The stream itself.
     Stream,
 }
 
 /// Tracks that belong to no sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Special {
-    /// What the console said.
+    /// Console text.
     Console,
-    /// What the transport says.
+    /// Notices of the transport.
     Transport,
-    /// What is no message, or not sure.
+    /// Malformed messages and those with wrong checksums.
     Errors,
     /// Clock messages.
     Clock,
 }
 
-/// All tracks, and the handles of names and places that were met.
+/// All tracks, and handles of names and source places.
 pub struct Tracks {
-    /// Senders were taken for a client because there is no other.
+    /// A sender was assigned to a client only because there is no other.
     pub assumes_client: bool,
     symbols: Option<Arc<Symbols>>,
     groups: FxHashMap<GroupKey, GroupId>,
-    /// The group of a client that was made first, for its messages without sender.
+    /// The first group of each client, for its messages without sender.
     group_of_client: FxHashMap<u32, GroupId>,
     tracks: Vec<Track>,
     track_of: FxHashMap<PartSenderKey, usize>,
@@ -111,15 +112,15 @@ pub struct Tracks {
     /// By [`Key::index`].
     keys: Vec<Option<NameId>>,
     severities: [Option<(NameId, NameId)>; 8],
-    /// Of messages, failed assertions, and wrong use of the library; by severity, and without one.
+    /// Of messages, failed assertions, and wrong use of the library; for each severity, and without one.
     categories: [[Option<NameId>; SEVERITIES.len() + 1]; 3],
-    // By number within the part.
+    // Index: number in the part.
     part_tracks: Vec<Option<usize>>,
     part_names: Vec<Option<NameId>>,
     part_sources: Vec<Option<Option<SourceId>>>,
 }
 
-type PartSenderKey = (crate::format::syst::decode::SenderKey, Option<u32>);
+type PartSenderKey = (SenderKey, Option<u32>);
 
 impl Tracks {
     pub fn new(entries: usize, symbols: Option<Arc<Symbols>>) -> Tracks {
@@ -144,7 +145,7 @@ impl Tracks {
         }
     }
 
-    /// Other records come: their numbers are others.
+    /// Records of another part come: its numbers start again.
     pub fn begin_part(&mut self, records: &Records) {
         self.part_tracks.clear();
         self.part_tracks.resize(records.senders.len(), None);
@@ -154,7 +155,7 @@ impl Tracks {
         self.part_sources.resize(records.sources.len(), None);
     }
 
-    /// What comes has tracks of its own.
+    /// A new session has tracks of its own.
     pub fn forget_session(&mut self) {
         self.groups.clear();
         self.group_of_client.clear();
@@ -164,7 +165,7 @@ impl Tracks {
         self.counters.clear();
     }
 
-    /// Nothing is open any more.
+    /// Closes all functions.
     pub fn close_all(&mut self) {
         self.tracks.iter_mut().for_each(|track| track.open.clear());
     }
@@ -245,7 +246,7 @@ impl Tracks {
                 let mut name = format!("{} ", client_name.unwrap_or("SyS-T"));
                 match label {
                     Some(label) => name.push_str(label),
-                    None => shown::push_guid(&guid, &mut name),
+                    None => escape::push_guid(&guid, &mut name),
                 }
                 (GroupKey::Guid(guid), name)
             }
@@ -259,7 +260,7 @@ impl Tracks {
         let description = match sender.key.sender {
             Sender::Guid(guid) => {
                 let mut text = "SyS-T client ".to_owned();
-                shown::push_guid(&guid, &mut text);
+                escape::push_guid(&guid, &mut text);
                 text
             }
             _ => "SyS-T senders without GUID".to_owned(),
@@ -361,8 +362,8 @@ impl Tracks {
             SourceRef::Local(local) => {
                 let known = self.part_sources.get_mut(local as usize)?;
                 *known.get_or_insert_with(|| {
-                    let told = records.sources.get(local as usize)?;
-                    if let (Some(address), Some(symbols)) = (told.location.address(), &self.symbols) {
+                    let place = records.sources.get(local as usize)?;
+                    if let (Some(address), Some(symbols)) = (place.location.address(), &self.symbols) {
                         let frames = symbols.frames_at(address);
                         let frame = frames.first()?;
                         let function = Some(frame.function.into());
@@ -370,8 +371,8 @@ impl Tracks {
                         let (file, line) = frame.place.map_or(("??", 0), |place| (place.file, place.line));
                         return entities.add_source(Source { file: file.into(), function, line });
                     }
-                    let (file, line) = told.location.file_line()?;
-                    let path = collateral.get(told.client?)?.file(file)?;
+                    let (file, line) = place.location.file_line()?;
+                    let path = collateral.get(place.client?)?.file(file)?;
                     entities.add_source(Source { file: path.into(), function: None, line })
                 })
             }
@@ -400,10 +401,10 @@ impl Tracks {
 
     /// The category of a message. `severity`: if it has one.
     #[inline]
-    pub fn category(&mut self, what: What, severity: Option<u8>, entities: &mut Entities) -> Option<NameId> {
-        let class = match what {
-            What::Assert => 1,
-            What::InvalidParam => 2,
+    pub fn category(&mut self, kind: RecordKind, severity: Option<u8>, entities: &mut Entities) -> Option<NameId> {
+        let class = match kind {
+            RecordKind::Assert => 1,
+            RecordKind::InvalidParam => 2,
             _ => 0,
         };
         let severity = severity.map_or(SEVERITIES.len(), |severity| usize::from(severity & 7));

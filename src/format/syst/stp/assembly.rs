@@ -1,23 +1,36 @@
-//! Messages put together from the data of their places, and given on in the order in which they began.
+//! Packets → messages: the data of each place is put together, and messages are passed on in the order in which they began.
+//!
+//! A message lasts from a data packet with a time stamp to a flag or a marked data packet of the same place. Packets of other places
+//! may lie between.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::super::decode::{Context, Notice};
-use super::Sink;
-use super::packets::{Data, Take};
+use super::packets::{Data, PacketVisitor};
+use crate::format::syst::decode::Context;
+use crate::format::syst::decoded::Notice;
 
-/// The longest message that is put together, in bytes: all fields and the largest payload are less.
+/// Receives messages and notices.
+pub trait MessageSink {
+    /// The bytes of a message. `is_whole`: its end was seen.
+    fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool);
+    /// Any other observation.
+    fn notice(&mut self, notice: Notice, value: u64, context: Context);
+    /// A record of the part decoded ahead that is being joined.
+    fn predecoded(&mut self, _record: u32) {}
+}
+
+/// The longest message, in bytes. All fields and the largest payload are shorter.
 pub(super) const MESSAGE_LIMIT_BYTES: usize = 72 << 10;
 
-/// How many messages may be begun while an earlier one is open.
+/// How many messages may begin while an earlier one is open.
 pub(super) const OPEN_LIMIT: usize = 1 << 12;
 
-/// How many masters and channels are kept apart.
+/// The number of places.
 pub(super) const PLACES_LIMIT: usize = 1 << 16;
 
-/// The bytes of a message being put together.
+/// The bytes of an open message.
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
     pub whole: Vec<u8>,
@@ -57,18 +70,18 @@ impl Bytes {
         self.half = other.half;
     }
 
-    /// Whether it ends between two bytes: there is none of half a byte.
+    /// Whether there is no half of a byte left.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         self.half.is_none()
     }
 }
 
-/// A message being put together.
+/// The state of a place.
 #[derive(Debug, Default)]
 pub(super) struct Open {
     pub bytes: Bytes,
-    /// Its place in the order of starts; `None`: no message is open.
+    /// The number of the open message in the order of starts; `None` if no message is open.
     pub number: Option<u64>,
     pub context: Context,
     /// Data without a start is being dropped.
@@ -78,15 +91,15 @@ pub(super) struct Open {
 /// A message that has begun.
 #[derive(Debug)]
 pub(super) enum Slot {
-    /// It goes on, on this place.
+    /// It is open, on this place.
     Waiting(u32),
     /// It has ended, but one that began earlier has not.
     Done(Vec<u8>, Context, bool),
-    /// As [`Slot::Done`], but it was decoded ahead, as this record of the part at hand.
-    Ahead(u32),
+    /// As [`Slot::Done`], but decoded ahead, as this record of the part that is being joined.
+    Predecoded(u32),
 }
 
-/// Messages that have begun.
+/// All places, and the messages that have begun.
 #[derive(Debug)]
 pub(super) struct Assembly {
     place_of: FxHashMap<(u16, u16), u32>,
@@ -112,7 +125,7 @@ impl Assembly {
     pub(super) fn place(&mut self, master: u16, channel: u16) -> u32 {
         match self.place_of.get(&(master, channel)) {
             Some(&place) => place,
-            // Beyond all healthy streams: one buffer for all the rest.
+            // No healthy stream has as many. The rest shares a place.
             None if self.open.len() >= PLACES_LIMIT => 0,
             None => {
                 let place = u32::try_from(self.open.len()).unwrap_or(0);
@@ -123,7 +136,7 @@ impl Assembly {
         }
     }
 
-    /// Takes a number in the order of starts for a message of a place.
+    /// Starts a message on a place: it gets the next number in the order of starts.
     #[inline]
     pub(super) fn number(&mut self, place: u32) {
         let open = &mut self.open[place as usize];
@@ -133,7 +146,7 @@ impl Assembly {
     }
 
     #[inline]
-    pub(super) fn begin(&mut self, place: u32, context: Context, here: u64, sink: &mut (impl Sink + ?Sized)) {
+    pub(super) fn begin(&mut self, place: u32, context: Context, here: u64, sink: &mut (impl MessageSink + ?Sized)) {
         self.break_off(place, here, sink);
         self.number(place);
         let open = &mut self.open[place as usize];
@@ -152,7 +165,7 @@ impl Assembly {
         is_marked: bool,
         context: Context,
         end: u64,
-        sink: &mut (impl Sink + ?Sized),
+        sink: &mut (impl MessageSink + ?Sized),
     ) {
         let open = &mut self.open[place as usize];
         if open.number.is_some() {
@@ -168,7 +181,7 @@ impl Assembly {
         }
     }
 
-    pub(super) fn flag(&mut self, place: u32, end: u64, sink: &mut (impl Sink + ?Sized)) {
+    pub(super) fn flag(&mut self, place: u32, end: u64, sink: &mut (impl MessageSink + ?Sized)) {
         let open = &mut self.open[place as usize];
         open.is_beginless = false;
         if open.number.is_some() {
@@ -176,17 +189,17 @@ impl Assembly {
         }
     }
 
-    /// The oldest open message is given up.
+    /// Ends the oldest open message without its end.
     #[cold]
-    fn close_first(&mut self, here: u64, sink: &mut (impl Sink + ?Sized)) {
+    fn close_first(&mut self, here: u64, sink: &mut (impl MessageSink + ?Sized)) {
         if let Some(&Slot::Waiting(place)) = self.slots.front() {
             self.break_off(place, here, sink);
         }
     }
 
-    /// The message of a place, if one is open, has no end.
+    /// Ends the open message of a place, if there is one, without its end.
     #[inline]
-    pub(super) fn break_off(&mut self, place: u32, here: u64, sink: &mut (impl Sink + ?Sized)) {
+    pub(super) fn break_off(&mut self, place: u32, here: u64, sink: &mut (impl MessageSink + ?Sized)) {
         let open = &self.open[place as usize];
         if open.number.is_some() {
             sink.notice(Notice::Unfinished, 0, Context { len: 0, ..open.context });
@@ -194,9 +207,9 @@ impl Assembly {
         }
     }
 
-    /// Of the messages that began before this number, none that is open has an end.
+    /// Ends all open messages that began before this number without their ends.
     #[cold]
-    pub(super) fn break_off_before(&mut self, number: u64, here: u64, sink: &mut (impl Sink + ?Sized)) {
+    pub(super) fn break_off_before(&mut self, number: u64, here: u64, sink: &mut (impl MessageSink + ?Sized)) {
         let count = usize::try_from(number.saturating_sub(self.first_slot)).unwrap_or(usize::MAX);
         let waiting =
             self.slots.iter().take(count).filter_map(|slot| if let &Slot::Waiting(place) = slot { Some(place) } else { None });
@@ -205,14 +218,14 @@ impl Assembly {
         }
     }
 
-    /// The number of the message that begins next.
+    /// The number of the next message.
     pub(super) fn next_number(&self) -> u64 {
         self.first_slot + self.slots.len() as u64
     }
 
-    /// The message of a place ends.
+    /// Ends the message of a place.
     #[inline]
-    fn end(&mut self, place: u32, end: u64, is_whole: bool, sink: &mut (impl Sink + ?Sized)) {
+    fn end(&mut self, place: u32, end: u64, is_whole: bool, sink: &mut (impl MessageSink + ?Sized)) {
         let open = &mut self.open[place as usize];
         let Some(number) = open.number.take() else { return };
         let mut context = open.context;
@@ -225,60 +238,60 @@ impl Assembly {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(&open.bytes.whole);
-        self.put(number, Slot::Done(kept, context, is_whole));
+        self.fill_slot(number, Slot::Done(kept, context, is_whole));
     }
 
-    /// The message of a place ends, which was decoded ahead.
+    /// Ends the message of a place, which was decoded ahead.
     #[inline]
-    pub(super) fn end_ahead(&mut self, place: u32, record: u32, sink: &mut (impl Sink + ?Sized)) {
+    pub(super) fn end_predecoded(&mut self, place: u32, record: u32, sink: &mut (impl MessageSink + ?Sized)) {
         let Some(number) = self.open[place as usize].number.take() else { return };
         if number == self.first_slot {
-            sink.ahead(record);
+            sink.predecoded(record);
             return self.pass_first(sink);
         }
-        self.put(number, Slot::Ahead(record));
+        self.fill_slot(number, Slot::Predecoded(record));
     }
 
-    fn put(&mut self, number: u64, done: Slot) {
+    fn fill_slot(&mut self, number: u64, done: Slot) {
         let index = usize::try_from(number - self.first_slot).unwrap_or(usize::MAX);
         if let Some(slot) = self.slots.get_mut(index) {
             *slot = done;
         }
     }
 
-    /// The oldest message was given on: so are those after it, up to the next open one.
+    /// After the oldest message was passed on: passes on those after it, up to the next open one.
     #[inline]
-    fn pass_first(&mut self, sink: &mut (impl Sink + ?Sized)) {
+    fn pass_first(&mut self, sink: &mut (impl MessageSink + ?Sized)) {
         self.slots.pop_front();
         self.first_slot += 1;
-        while let Some(Slot::Done(..) | Slot::Ahead(_)) = self.slots.front() {
+        while let Some(Slot::Done(..) | Slot::Predecoded(_)) = self.slots.front() {
             self.first_slot += 1;
             match self.slots.pop_front() {
                 Some(Slot::Done(bytes, context, is_whole)) => {
                     sink.frame(&bytes, context, is_whole);
                     self.spare.push(bytes);
                 }
-                Some(Slot::Ahead(record)) => sink.ahead(record),
+                Some(Slot::Predecoded(record)) => sink.predecoded(record),
                 _ => {}
             }
         }
     }
 
-    /// No more comes: what is open has no end.
-    pub(super) fn finish(&mut self, here: u64, sink: &mut (impl Sink + ?Sized)) {
+    /// The stream has ended: ends all open messages.
+    pub(super) fn finish(&mut self, here: u64, sink: &mut (impl MessageSink + ?Sized)) {
         while !self.slots.is_empty() {
             self.close_first(here, sink);
         }
     }
 }
 
-/// A stream's messages on their way to a sink.
-pub(super) struct Assembling<'a, S: Sink + ?Sized> {
+/// Puts the messages of packets together and passes them to a sink.
+pub(super) struct Assembler<'a, S: MessageSink + ?Sized> {
     pub assembly: &'a mut Assembly,
     pub sink: &'a mut S,
 }
 
-impl<S: Sink + ?Sized> Take for Assembling<'_, S> {
+impl<S: MessageSink + ?Sized> PacketVisitor for Assembler<'_, S> {
     fn place(&mut self, master: u16, channel: u16) -> u32 {
         self.assembly.place(master, channel)
     }
@@ -309,5 +322,5 @@ impl<S: Sink + ?Sized> Take for Assembling<'_, S> {
         self.sink.notice(notice, value, context);
     }
 
-    fn time_widens(&mut self, _known: u64) {}
+    fn time_digits(&mut self, _known: u64) {}
 }

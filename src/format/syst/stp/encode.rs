@@ -1,6 +1,6 @@
 //! Messages → STPv2 packets: for tests, fuzzing and generated captures.
 
-use super::NibbleOrder;
+use super::packets::NibbleOrder;
 
 /// How time stamps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,18 +32,18 @@ pub struct Writer {
     half: bool,
     order: NibbleOrder,
     scheme: TimeScheme,
-    /// Tell the order in the version packet, as STPv2.2 does.
-    tells_order: bool,
+    /// State the order in the version packet, as STPv2.2 does.
+    states_order: bool,
     time: u64,
     master: u16,
     channel: u16,
 }
 
 impl Writer {
-    /// A writer. `tells_order`: the version packet tells the order of nibbles.
+    /// A writer. `states_order`: the version packet states the order of nibbles.
     #[must_use]
-    pub fn new(order: NibbleOrder, scheme: TimeScheme, tells_order: bool) -> Writer {
-        Writer { bytes: Vec::new(), half: false, order, scheme, tells_order, time: 0, master: 0, channel: 0 }
+    pub fn new(order: NibbleOrder, scheme: TimeScheme, states_order: bool) -> Writer {
+        Writer { bytes: Vec::new(), half: false, order, scheme, states_order, time: 0, master: 0, channel: 0 }
     }
 
     /// The stream, with a NULL to fill the last byte.
@@ -60,8 +60,8 @@ impl Writer {
         }
     }
 
-    /// Takes what is written so far, but for a half byte.
-    pub fn take(&mut self) -> Vec<u8> {
+    /// Removes and returns the bytes written so far, except a half byte.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
         let keep = if self.half { self.bytes.pop() } else { None };
         std::mem::replace(&mut self.bytes, keep.into_iter().collect())
     }
@@ -96,7 +96,7 @@ impl Writer {
             TimeScheme::Natural => 3,
             TimeScheme::Gray => 4,
         };
-        if self.tells_order {
+        if self.states_order {
             self.op(&[scheme | 8, if self.order == NibbleOrder::Lsb { 8 } else { 0 }, 1]);
         } else {
             self.nibble(scheme);
@@ -236,7 +236,7 @@ impl Writer {
     }
 }
 
-/// A message in the pieces that data packets hold: first the header word, then as large ones as fit.
+/// A message in pieces for data packets: first the header word, then the largest pieces that fit.
 pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     let mut is_first = true;
@@ -250,8 +250,8 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
             _ => 8,
         };
         is_first = false;
-        let (piece, behind) = rest.split_at(size);
-        rest = behind;
+        let (piece, next) = rest.split_at(size);
+        rest = next;
         Some(piece)
     })
 }

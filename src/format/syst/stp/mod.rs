@@ -1,148 +1,378 @@
-//! STPv2 packets → messages.
+//! The STP transport: messages in the packets of MIPI STPv2, maybe in CoreSight frames.
 //!
-//! The stream is made of nibbles, the low one of a byte first. A message is what one master and channel sends from a data packet with
-//! a time stamp to a flag or a marked data packet; those of other channels may lie between. All of it has a memory: of the present
-//! master and channel, of the time ([`packets`]), of open messages ([`assembly`]). An ASYNC with its VERSION tells all of this but the
-//! time and what is open, so from there on parts are decoded ahead, and joined in file order ([`ahead`]). Where the input is cut has no
-//! influence.
-//!
-//! Sizes of packets and the meaning of time stamps are those on which three independent decoders agree. Packets whose layout is not
-//! public cost the rest up to the next ASYNC.
+//! The stream is made of nibbles, the low one of a byte first. [`packets`] reads the packets, [`assembly`] makes messages of them, and
+//! [`stream`] does both for a stream in file order. Everything has a memory: the present master and channel, the time, open messages.
+//! An ASYNC with its VERSION resets all of it except the time and the open messages, so parts are decoded ahead from there
+//! ([`predecode`]). Streams in CoreSight frames are decoded in file order ([`tpiu`]), and so are those whose clients depend on builds.
+//! [`survey`] is the first pass.
 
-pub mod ahead;
 mod assembly;
-pub mod correlate;
 pub mod encode;
-mod evidence;
 mod packets;
+mod predecode;
+mod stream;
+mod survey;
 pub mod tpiu;
-
-pub use evidence::Evidence;
-
-use super::decode::{Context, Notice};
-use ahead::Ahead;
-use assembly::{Assembling, Assembly, Slot};
-use packets::{Nibbles, Packets, Take, Window};
-
-/// How many used bytes are kept.
-const KEPT_BYTES: usize = 16;
-
-/// In which order the nibbles of a value stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NibbleOrder {
-    /// Most significant first: what hardware sends.
-    Msb,
-    /// Least significant first: what the library's simulator and some firmware send.
-    Lsb,
-}
-
-/// Where messages and notices go.
-pub trait Sink {
-    /// The bytes of a message. `is_whole`: its end was seen.
-    fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool);
-    /// Something else.
-    fn notice(&mut self, notice: Notice, value: u64, context: Context);
-    /// A record of the part decoded ahead that [`Stream::push_part`] was given; without such a part there is none.
-    fn ahead(&mut self, _record: u32) {}
-}
-
-/// The state of a stream.
-#[derive(Debug)]
-pub struct Stream {
-    packets: Packets,
-    assembly: Assembly,
-    /// Bytes that were not used up yet, and where the first of their nibbles stands in the stream.
-    buffer: Vec<u8>,
-    /// Where each byte of the buffer was in the file, if that is not its place in the stream.
-    origins: Vec<u64>,
-    /// The place in the stream of the buffer's first byte, in bytes.
-    base: u64,
-    /// How many nibbles of the buffer are used up.
-    used: usize,
-}
-
-impl Stream {
-    /// A stream whose values are written in this order, unless it says otherwise itself.
-    #[must_use]
-    pub fn new(order: NibbleOrder) -> Stream {
-        Stream {
-            packets: Packets::new(order, 0),
-            assembly: Assembly::new(),
-            buffer: Vec::new(),
-            origins: Vec::new(),
-            base: 0,
-            used: 0,
-        }
-    }
-
-    /// Takes the next bytes. `origins`: where each was in the file, if that differs from its place in the stream; else empty.
-    pub fn push(&mut self, bytes: &[u8], origins: &[u64], is_last: bool, sink: &mut impl Sink) {
-        self.take(bytes, origins, is_last, None, sink);
-    }
-
-    /// Takes the next part of a stream that is the file itself. What was decoded of it ahead is not decoded again.
-    pub fn push_part(&mut self, bytes: &[u8], ahead: &mut Ahead, is_last: bool, sink: &mut impl Sink) {
-        self.take(bytes, &[], is_last, Some(ahead), sink);
-    }
-
-    fn take(&mut self, bytes: &[u8], origins: &[u64], is_last: bool, ahead: Option<&mut Ahead>, sink: &mut impl Sink) {
-        // Some of what was used up is kept: an ASYNC may have begun there.
-        let drop = (self.used / 2).saturating_sub(KEPT_BYTES).min(self.buffer.len());
-        self.buffer.drain(..drop);
-        if !self.origins.is_empty() {
-            self.origins.drain(..drop.min(self.origins.len()));
-        }
-        self.base += drop as u64;
-        self.used -= 2 * drop;
-        self.buffer.extend_from_slice(bytes);
-        self.origins.extend_from_slice(origins);
-        let end = 2 * self.buffer.len();
-        // So that words may be loaded near the end.
-        self.buffer.extend([0; 16]);
-        let Stream { packets, assembly, buffer, origins, base, used } = self;
-        let window = Window { nibbles: Nibbles { bytes: buffer, end }, base: *base, origins };
-        let mut at = *used;
-        if let Some((meeting, ahead)) = ahead.and_then(|ahead| Some((ahead.meeting()?, ahead))) {
-            let mut take = Assembling { assembly, sink };
-            at = packets.run(window, at, is_last, &mut take, |_, at| window.position(at) < meeting);
-            if window.position(at) == meeting
-                && let Some(position) = ahead.join(packets, assembly, sink)
-            {
-                at = usize::try_from(position - 2 * *base).unwrap_or(end).min(end);
-            }
-        }
-        let mut take = Assembling { assembly, sink };
-        at = packets.run(window, at, is_last, &mut take, |_, _| true);
-        if is_last {
-            if packets.synced && at < end {
-                // A packet that the input ends within.
-                let (from, to) = (window.offset_of(window.position(at)), window.offset_of(window.position(end)));
-                let len = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX).max(1);
-                take.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(packets.time) });
-            } else if !packets.synced {
-                packets.tell_unsynced(window, window.position(end), &mut take);
-            }
-            at = end;
-            assembly.finish(window.end_of(end), sink);
-        }
-        self.used = at;
-        self.buffer.truncate(end / 2);
-    }
-
-    /// Where the oldest open message, or the next byte, is in the file: nothing that comes lies before it.
-    #[must_use]
-    pub fn oldest_offset(&self) -> u64 {
-        let assembly = &self.assembly;
-        let open = assembly.open.iter().filter(|open| open.number.is_some()).map(|open| open.context.offset);
-        let waiting = assembly
-            .slots
-            .iter()
-            .filter_map(|slot| if let Slot::Done(_, context, _) = slot { Some(context.offset) } else { None });
-        let unsynced = (!self.packets.synced).then_some(self.packets.unsynced_offset);
-        let next = packets::offset_of(self.base, &self.origins, 2 * self.base);
-        open.chain(waiting).chain(unsynced).chain([next]).min().unwrap_or(0)
-    }
-}
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use self::assembly::MessageSink;
+pub use self::packets::NibbleOrder;
+use self::predecode::{Predecoded, add_frame};
+use self::stream::Stream;
+use self::survey::{Evidence, Head, PartFacts, StreamFacts, source_in_frames};
+use self::tpiu::Deframer;
+use super::correlation::{ASSUMED, CORRELATED, GIVEN, Pairs, RECORDED, TransportClock};
+use super::decode::{Context, Decoder, Records};
+use super::decoded::{Notice, Stored};
+use super::resolve::{Progress, Resolver, Sequence};
+use super::scan::MessageFacts;
+use super::settings::{Settings, option, parse_rate};
+use crate::format::{
+    Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
+};
+use crate::model::{Ledger, Rate};
+
+/// `--stp-freq`.
+pub(super) const STP_HZ: OptionSpec = option("stp-freq", OptionKind::Text("N[/D]"), "The frequency of the STP clock");
+
+/// `--stp-nibbles`.
+pub(super) const NIBBLES: OptionSpec =
+    option("stp-nibbles", OptionKind::Text("ORDER"), "The order of nibbles in STP values: msb, lsb or auto");
+
+/// How many bytes of a sample are inspected.
+const SAMPLE_BYTES: usize = 64 << 10;
+
+/// The shortest run of bytes of ones in an ASYNC.
+const ASYNC_BYTES: [u8; 10] = [0xFF; 10];
+
+/// Whether a sample is an STPv2 stream, maybe in CoreSight frames.
+pub(super) fn probe(sample: &[u8]) -> Option<Probe> {
+    let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
+    if let Some(at) = memchr::memmem::find(sample, &ASYNC_BYTES) {
+        let evidence = Evidence::of(sample.get(at.saturating_sub(1)..).unwrap_or(&[]));
+        if let Some(probe) = judge(&evidence, &format!("ASYNC at byte {at}")) {
+            return Some(probe);
+        }
+    }
+    let (source, evidence) = source_in_frames(sample)?;
+    judge(&evidence, &format!("ASYNC in source {source} of CoreSight frames"))
+}
+
+fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
+    let reading = evidence.reading(evidence.order());
+    if reading.messages == 0 {
+        // Synchronisation alone is weak evidence: the stream may carry something else.
+        return (reading.hz.is_some() && reading.unsynced == 0)
+            .then(|| Probe { score: 60, reason: format!("{place} and the frequency of an STP clock") });
+    }
+    let share = reading.legal as f64 / reading.messages as f64;
+    if share < 0.5 {
+        return None;
+    }
+    let score = (55.0 + 43.0 * share) as u8;
+    Some(Probe {
+        score,
+        reason: format!("{place}; {} of {} messages behind it have a legal header", reading.legal, reading.messages),
+    })
+}
+
+/// Starts reading recordings.
+///
+/// # Errors
+/// When an option has a value that cannot be used.
+pub(super) fn open(inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
+    let settings = Settings::parse(inputs)?;
+    let (mut rate, mut order) = (None, None);
+    if let Some(options) = inputs.first() {
+        // The general option for the clock is about the clock that times are made with.
+        rate = parse_rate(options, &STP_HZ)?.or(options.clock);
+        order = match options.text(NIBBLES.name) {
+            None | Some("auto") => None,
+            Some("msb") => Some(NibbleOrder::Msb),
+            Some("lsb") => Some(NibbleOrder::Lsb),
+            Some(other) => {
+                let expected = "msb, lsb or auto is expected".to_owned();
+                return Err(OptionError { option: NIBBLES.name, found: format!("{other:?}"), expected });
+            }
+        };
+    }
+    let heads = inputs.iter().map(|_| OnceLock::new()).collect();
+    Ok(erase(StpRecording { settings, rate, order, heads }))
+}
+
+/// The first pass.
+struct StpRecording {
+    settings: Settings,
+    /// The rate of the transport's clock, given by an option.
+    rate: Option<Rate>,
+    /// The order of nibbles, given by an option.
+    order: Option<NibbleOrder>,
+    /// The head of each input, read by the first thread that needs it.
+    heads: Vec<OnceLock<Head>>,
+}
+
+impl Recording for StpRecording {
+    type PartFacts = PartFacts;
+    type Facts = StreamFacts;
+    type Decoder = StpDecoder;
+    type Resolver = Resolver<StpSequence>;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        // Parts are joined in file order.
+        at.min(input.len())
+    }
+
+    fn scan(&self, input: usize, part: Part<'_>) -> PartFacts {
+        let Some(head) = self.heads.get(input) else { return PartFacts::Skipped };
+        let head = head.get_or_init(|| Head::of(part.input, self.order, self.rate));
+        head.scan(part.bytes(), part.start == 0, part.end >= part.input.len())
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut StreamFacts, next: PartFacts) {
+        facts.join(next);
+    }
+
+    fn finish(self, facts: Vec<StreamFacts>, _ledgers: &mut [Ledger]) -> Stages<StpDecoder, Resolver<StpSequence>> {
+        let order = |facts: &StreamFacts| self.order.unwrap_or(facts.evidence.order());
+        // Frames have to be unpacked in file order, and so have builds to be followed that choose clients.
+        let is_predecoded = |facts: &StreamFacts| facts.source.is_none() && !self.settings.collateral.has_builds();
+        let decoders =
+            facts.iter().map(|facts| (self.settings.decoder(None), is_predecoded(facts).then(|| order(facts)))).collect();
+        let inputs = facts
+            .into_iter()
+            .map(|facts| {
+                let order = match self.order {
+                    Some(order) => (order, "--stp-nibbles"),
+                    None => (facts.evidence.order(), "inferred: read so, more messages are legal"),
+                };
+                let clock = transport_clock(&facts, order.0, self.rate);
+                let sequence = StpSequence::new(self.settings.decoder(None), order, facts.source);
+                (sequence, MessageFacts::default(), Some(clock))
+            })
+            .collect();
+        let resolve = Resolver::new(&self.settings, inputs);
+        Stages { cores: resolve.cores(), decode: StpDecoder(decoders), resolve }
+    }
+}
+
+/// The transport's clock: its rate is given by an option, recorded in the stream, or follows from clock messages.
+fn transport_clock(facts: &StreamFacts, order: NibbleOrder, given: Option<Rate>) -> TransportClock {
+    let recorded = facts.evidence.reading(order).hz.and_then(|hz| Rate::from_hz(hz, 1));
+    let mut pairs = Pairs::new(facts.pairs());
+    let (rate, source) = match (given, recorded, pairs.transport_rate()) {
+        (Some(rate), ..) => (rate, GIVEN),
+        (None, Some(rate), _) => (rate, RECORDED),
+        (None, None, Some(rate)) => {
+            pairs.set_transport_rate(rate);
+            (rate, CORRELATED)
+        }
+        (None, None, None) => (Rate::NANOSECOND, ASSUMED),
+    };
+    TransportClock { rate, source, pairs }
+}
+
+/// A part of a stream: its bytes, and the records decoded ahead.
+#[derive(Debug, Default)]
+pub(super) struct StpPart {
+    start: usize,
+    /// The bytes, and [`PAD_BYTES`] more.
+    padded: Vec<u8>,
+    is_last: bool,
+    predecoded: Predecoded,
+}
+
+/// Padding, so that words can be loaded near the end of a part.
+const PAD_BYTES: usize = 16;
+
+/// The parallel stage of the second pass: a decoder for each input, and its order of nibbles if parts are decoded ahead.
+struct StpDecoder(Vec<(Decoder, Option<NibbleOrder>)>);
+
+impl Decode for StpDecoder {
+    type Records = StpPart;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut StpPart) {
+        (records.start, records.is_last) = (part.start, part.end >= part.input.len());
+        records.padded.clear();
+        records.padded.extend_from_slice(part.bytes());
+        records.padded.extend([0; PAD_BYTES]);
+        match self.0.get(input) {
+            Some((decoder, Some(order))) => records.predecoded.decode(decoder, *order, &records.padded, part.start),
+            _ => records.predecoded.forget(),
+        }
+    }
+}
+
+/// The ordered stage for one input: the stream in file order.
+pub(super) struct StpSequence {
+    decoder: Decoder,
+    stream: Stream,
+    /// The order of nibbles, and where it is known from.
+    order: (NibbleOrder, &'static str),
+    /// Unpacks CoreSight frames with the stream of a source.
+    deframer: Option<(Deframer, u8)>,
+    bytes: Vec<u8>,
+    origins: Vec<u64>,
+    /// Records decoded here.
+    records: Records,
+    interleaving: Interleaving,
+}
+
+impl StpSequence {
+    fn new(decoder: Decoder, order: (NibbleOrder, &'static str), source: Option<u8>) -> StpSequence {
+        StpSequence {
+            decoder,
+            stream: Stream::new(order.0),
+            order,
+            deframer: source.map(|source| (Deframer::new(source), source)),
+            bytes: Vec::new(),
+            origins: Vec::new(),
+            records: Records::default(),
+            interleaving: Interleaving::default(),
+        }
+    }
+}
+
+impl Sequence for StpSequence {
+    type Part = StpPart;
+
+    // The packets of a malformed message were decoded.
+    const SKIPS_MALFORMED: bool = false;
+
+    fn next(&mut self, _input: &[u8], part: &mut StpPart, each: impl FnMut(&Records, Range<usize>)) -> Progress {
+        let bytes = part.padded.get(..part.padded.len().saturating_sub(PAD_BYTES)).unwrap_or(&[]);
+        // Messages that began before the part may end in it: offsets count from the oldest one.
+        self.records.reset(self.stream.oldest_offset());
+        self.interleaving.clear();
+        let mut sink = RecordSink { records: &mut self.records, decoder: &self.decoder, interleaving: &mut self.interleaving };
+        match &mut self.deframer {
+            None => self.stream.push_part(bytes, &mut part.predecoded, part.is_last, &mut sink),
+            Some((deframer, _)) => {
+                self.bytes.clear();
+                self.origins.clear();
+                deframer.push(bytes, part.start as u64, &mut self.bytes, &mut self.origins);
+                self.stream.push(&self.bytes, &self.origins, part.is_last, &mut sink);
+            }
+        }
+        let progress = Progress { end_bytes: (part.start + bytes.len()) as u64, is_last: part.is_last };
+        self.interleaving.each(&self.records, &mut part.predecoded.records, each);
+        progress
+    }
+
+    fn details(&self) -> Vec<Detail> {
+        let detail = |name, value: String, source: &str| Detail { name, value, source: source.to_owned() };
+        let (transport, transport_source) = match &self.deframer {
+            Some((_, source)) => (
+                format!("STPv2 of source {source} in CoreSight frames"),
+                "inferred: taken apart, the frames have an STP stream with messages",
+            ),
+            None => ("STPv2".to_owned(), "the input's format"),
+        };
+        let (order, source) = self.order;
+        let order = match order {
+            NibbleOrder::Msb => "most significant first",
+            NibbleOrder::Lsb => "least significant first",
+        };
+        vec![detail("transport", transport, transport_source), detail("nibble order", order.into(), source)]
+    }
+}
+
+/// Decodes messages into records, and notes where records decoded ahead come between them.
+struct RecordSink<'a> {
+    records: &'a mut Records,
+    decoder: &'a Decoder,
+    interleaving: &'a mut Interleaving,
+}
+
+impl RecordSink<'_> {
+    #[inline]
+    fn added(&mut self) {
+        self.interleaving.own = self.records.stored.len();
+        self.interleaving.add(false);
+    }
+}
+
+impl MessageSink for RecordSink<'_> {
+    #[inline]
+    fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
+        add_frame(self.records, self.decoder, frame, context, is_whole);
+        self.added();
+    }
+
+    fn notice(&mut self, notice: Notice, value: u64, context: Context) {
+        self.records.add_notice(notice, value, context);
+        self.added();
+    }
+
+    #[inline]
+    fn predecoded(&mut self, record: u32) {
+        self.interleaving.predecoded.push(record);
+        self.interleaving.add(true);
+    }
+}
+
+/// The order of records of two tables: those decoded ahead, and those decoded in the ordered stage.
+#[derive(Default)]
+struct Interleaving {
+    /// The records decoded ahead, in order.
+    predecoded: Vec<u32>,
+    /// The number of the others.
+    own: usize,
+    /// Runs: whether they were decoded ahead, and where they end in their table.
+    runs: Vec<(bool, usize)>,
+    sorted: Vec<Stored>,
+    /// The records of many runs.
+    all: Records,
+}
+
+/// If there are more runs than this, records are copied into one table. Each change of tables costs the resolver a copy of all texts of
+/// a table. A healthy stream has two runs, because messages are passed on in the order in which they began.
+const RUNS_LIMIT: usize = 4;
+
+impl Interleaving {
+    fn clear(&mut self) {
+        self.predecoded.clear();
+        self.runs.clear();
+        self.own = 0;
+    }
+
+    #[inline]
+    fn add(&mut self, is_predecoded: bool) {
+        let end = if is_predecoded { self.predecoded.len() } else { self.own };
+        match self.runs.last_mut() {
+            Some((last, to)) if *last == is_predecoded => *to = end,
+            _ => self.runs.push((is_predecoded, end)),
+        }
+    }
+
+    /// Passes all records in order.
+    fn each(&mut self, own: &Records, predecoded: &mut Records, mut each: impl FnMut(&Records, Range<usize>)) {
+        let is_in_order = self.predecoded.iter().enumerate().all(|(place, &record)| place == record as usize);
+        if !is_in_order {
+            self.sorted.clear();
+            self.sorted.extend(self.predecoded.iter().filter_map(|&record| predecoded.stored.get(record as usize)));
+            std::mem::swap(&mut self.sorted, &mut predecoded.stored);
+        }
+        let many = self.runs.len() > RUNS_LIMIT;
+        if many {
+            self.all.reset(own.base.min(predecoded.base));
+        }
+        let mut from = [0, 0];
+        for &(is_predecoded, to) in &self.runs {
+            let records = if is_predecoded { &*predecoded } else { own };
+            let range = std::mem::replace(&mut from[usize::from(is_predecoded)], to)..to;
+            if many {
+                self.all.append(records, records.stored.get(range).unwrap_or(&[]));
+            } else {
+                each(records, range);
+            }
+        }
+        if many {
+            each(&self.all, 0..self.all.stored.len());
+        }
+    }
+}

@@ -1,21 +1,32 @@
-//! The packets of STPv2: what each says, and what of the stream's state it needs and changes.
+//! STPv2 packets: their layout, and the state of the stream that they change: present master and channel, order of nibbles, time.
 //!
-//! Of the present master and channel, the order of nibbles and the time. What is sent on a place (a master and channel) goes to
-//! [`Take`], which makes messages of it.
+//! Each master and channel is a *place*. What packets send on places goes to a [`PacketVisitor`], which makes messages of it.
+//!
+//! Sizes of packets and the meaning of time stamps are those on which three independent decoders agree. A packet whose layout is not
+//! public costs the rest up to the next ASYNC.
 
-use super::super::decode::{Context, Notice};
-use super::NibbleOrder;
+use crate::format::syst::decode::Context;
+use crate::format::syst::decoded::Notice;
 
-/// How many F nibbles make an ASYNC, with a 0 behind them.
+/// The order of the nibbles of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NibbleOrder {
+    /// Most significant first, as hardware sends.
+    Msb,
+    /// Least significant first, as the library's simulator and some firmware send.
+    Lsb,
+}
+
+/// An ASYNC is this many F nibbles, and a 0.
 pub(super) const ASYNC_NIBBLES: u64 = 21;
 
-/// The longest run of nibbles that is one packet, but for a run of F.
+/// The longest packet, except a run of F, in nibbles.
 const PACKET_NIBBLES: usize = 64;
 
 /// How time stamps are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// Two nibbles, of unknown meaning.
+    /// Two nibbles whose meaning is not public.
     Legacy,
     /// The difference to the last one.
     Delta,
@@ -25,27 +36,27 @@ pub(super) enum Scheme {
     Gray,
 }
 
-/// Where what the packets say goes. Places of ends are offsets in the file, in bytes.
-pub(super) trait Take {
+/// Receives the content of packets. Ends are offsets in the file, in bytes.
+pub(super) trait PacketVisitor {
     /// The number of a master and channel.
     fn place(&mut self, master: u16, channel: u16) -> u32;
-    /// A message begins; one that is open there ends at `here`.
+    /// A message begins. If one is open on the place, it ends at `here`.
     fn begin(&mut self, place: u32, context: Context, here: u64);
     /// Data. `context` is that of the packet, which ends at `end`.
     fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64);
     /// A flag.
     fn flag(&mut self, place: u32, end: u64);
-    /// What is open there has no end.
+    /// The open message of the place has no end.
     fn break_off(&mut self, place: u32, here: u64);
-    /// Nothing that is open, on any place, has an end: packets were lost.
+    /// Packets were lost: no open message has an end.
     fn break_off_all(&mut self, here: u64);
-    /// Something else.
+    /// Any other observation.
     fn notice(&mut self, notice: Notice, value: u64, context: Context);
-    /// More digits of the time are known than those of the start; these are they.
-    fn time_widens(&mut self, known: u64);
+    /// More digits of the time are known now: these.
+    fn time_digits(&mut self, known: u64);
 }
 
-/// What a data packet carries: the lowest `nibbles` (at most 16) of a value, to be appended from the lowest one on.
+/// The content of a data packet: the lowest `nibbles` (at most 16) of a value, to be appended from the lowest one on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data {
     pub value: u64,
@@ -58,7 +69,7 @@ pub(super) struct Window<'a> {
     pub nibbles: Nibbles<'a>,
     /// The place in the stream of the first byte, in bytes.
     pub base: u64,
-    /// Where each byte was in the file, if that is not its place in the stream.
+    /// The offset in the file of each byte, if it differs from its place in the stream; else empty.
     pub origins: &'a [u64],
 }
 
@@ -69,53 +80,53 @@ impl Window<'_> {
         2 * self.base + at as u64
     }
 
-    /// Where a place in the stream is in the file.
+    /// The offset in the file of a position in the stream.
     #[inline]
     pub(super) fn offset_of(&self, position: u64) -> u64 {
         offset_of(self.base, self.origins, position)
     }
 
-    /// Where what ends at a place ends in the file.
+    /// The end in the file of a packet that ends at `at`.
     #[inline]
     pub(super) fn end_of(&self, at: usize) -> u64 {
         let position = self.position(at);
-        // The byte behind it may not have come yet: whether it has, depends on where the input is cut.
+        // Whether the next byte is there already depends on where the input is cut, so it must not be used.
         if self.origins.is_empty() { position.div_ceil(2) } else { self.offset_of(position.saturating_sub(1)) }
     }
 }
 
-/// Where a place in the stream, in nibbles, is in the file; `origins` are those of the bytes from `base` on.
+/// The offset in the file of a position in the stream, in nibbles. `origins` are those of the bytes from `base` on.
 pub(super) fn offset_of(base: u64, origins: &[u64], position: u64) -> u64 {
     let index = (position / 2).saturating_sub(base);
-    let told = usize::try_from(index).ok().and_then(|index| origins.get(index.min(origins.len().saturating_sub(1))));
-    told.copied().unwrap_or(position / 2)
+    let origin = usize::try_from(index).ok().and_then(|index| origins.get(index.min(origins.len().saturating_sub(1))));
+    origin.copied().unwrap_or(position / 2)
 }
 
-/// The state of a stream, as far as packets have one.
+/// The state of a stream that packets change.
 #[derive(Clone, Debug)]
 pub(super) struct Packets {
     order: NibbleOrder,
-    /// An order that the stream itself tells.
-    told_order: Option<NibbleOrder>,
+    /// The order that the stream states, if it does.
+    stated_order: Option<NibbleOrder>,
     pub synced: bool,
-    /// While unsynced: how many F nibbles precede.
+    /// While unsynced: the number of F nibbles just before.
     run: u64,
-    /// Where the unsynced stretch began: in nibbles of the stream, and in the file. Its first bytes may be long gone.
+    /// The start of the unsynced stretch: in nibbles of the stream, and its offset in the file. Its first bytes may be gone.
     unsynced_since: u64,
     pub unsynced_offset: u64,
     pub scheme: Scheme,
     pub time: u64,
-    /// The digits of the time that were told since the start.
+    /// The digits of the time that are known since the start.
     pub known: u64,
     master: u16,
     channel: u16,
-    /// The number of both.
+    /// The number of this place.
     pub place: u32,
-    /// A VERSION was seen since the last ASYNC that was looked for.
-    pub is_told: bool,
+    /// A VERSION was seen.
+    pub has_version: bool,
 }
 
-/// What lies behind the opcodes: nibbles of data, and whether a time stamp follows, ends a message, …
+/// A kind of data packet: its size, whether a time stamp follows, and whether it ends the message.
 #[derive(Clone, Copy)]
 struct DataPacket {
     nibbles: usize,
@@ -128,12 +139,12 @@ const fn data(nibbles: usize, has_time: bool, is_marked: bool) -> DataPacket {
 }
 
 impl Packets {
-    /// The state before a stream whose values are written in this order, unless it says otherwise itself; `place` is that of master
-    /// and channel 0.
+    /// The state before a stream with this order of nibbles, unless the stream states another one. `place` is that of master and
+    /// channel 0.
     pub(super) fn new(order: NibbleOrder, place: u32) -> Packets {
         Packets {
             order,
-            told_order: None,
+            stated_order: None,
             synced: false,
             run: 0,
             unsynced_since: 0,
@@ -144,14 +155,14 @@ impl Packets {
             master: 0,
             channel: 0,
             place,
-            is_told: false,
+            has_version: false,
         }
     }
 
-    /// Whether what follows is read alike by both, but for the time.
+    /// Whether both read the next packets alike, except for the time.
     pub(super) fn reads_like(&self, other: &Packets) -> bool {
         let all = |packets: &Packets| {
-            (packets.synced, packets.order, packets.told_order, packets.scheme, packets.master, packets.channel)
+            (packets.synced, packets.order, packets.stated_order, packets.scheme, packets.master, packets.channel)
         };
         all(self) == all(other) && self.synced
     }
@@ -161,18 +172,18 @@ impl Packets {
         (self.master, self.channel)
     }
 
-    /// Takes packets from a place on, as far as they are whole; gives where it stopped. `goes_on` is asked before each.
+    /// Reads packets from `at` on, as far as they are whole, while `goes_on`. Returns where it stopped.
     #[inline]
     pub(super) fn run(
         &mut self,
         window: Window<'_>,
         mut at: usize,
         is_last: bool,
-        take: &mut impl Take,
+        visitor: &mut impl PacketVisitor,
         mut goes_on: impl FnMut(&Packets, usize) -> bool,
     ) -> usize {
         while at < window.nibbles.end && goes_on(self, at) {
-            let next = if self.synced { self.packet(window, at, is_last, take) } else { Some(self.seek(window, at, take)) };
+            let next = if self.synced { self.packet(window, at, is_last, visitor) } else { Some(self.seek(window, at, visitor)) };
             match next {
                 Some(next) => at = next,
                 None => break,
@@ -186,8 +197,8 @@ impl Packets {
         Context { offset: window.offset_of(window.position(at)), len: 0, place, transport: Some(self.time) }
     }
 
-    /// Looks for the next ASYNC. Gives where to go on.
-    fn seek(&mut self, window: Window<'_>, mut at: usize, take: &mut impl Take) -> usize {
+    /// Searches for the next ASYNC. Returns where to continue.
+    fn seek(&mut self, window: Window<'_>, mut at: usize, visitor: &mut impl PacketVisitor) -> usize {
         if window.position(at) == 0 {
             self.unsynced_offset = window.offset_of(0);
         }
@@ -196,7 +207,7 @@ impl Packets {
                 0xF => self.run += 1,
                 0 if self.run >= ASYNC_NIBBLES => {
                     let start = window.position(at) - ASYNC_NIBBLES;
-                    self.tell_unsynced(window, start, take);
+                    self.report_unsynced(window, start, visitor);
                     self.synced = true;
                     self.run = 0;
                     return at + 1;
@@ -208,28 +219,28 @@ impl Packets {
         at
     }
 
-    pub(super) fn tell_unsynced(&mut self, window: Window<'_>, until: u64, take: &mut impl Take) {
+    pub(super) fn report_unsynced(&mut self, window: Window<'_>, until: u64, visitor: &mut impl PacketVisitor) {
         // A padding nibble before the first ASYNC is normal.
         if until > self.unsynced_since + 1 {
             let (from, to) = (self.unsynced_offset, window.offset_of(until));
             let len = usize::try_from(to - from.min(to)).unwrap_or(usize::MAX).max(1);
-            take.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(self.time) });
+            visitor.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(self.time) });
         }
     }
 
-    fn lose_sync(&mut self, window: Window<'_>, at: usize, run: u64, take: &mut impl Take) {
-        // What comes behind the loss may be of other messages.
-        take.break_off_all(window.end_of(at));
+    fn lose_sync(&mut self, window: Window<'_>, at: usize, run: u64, visitor: &mut impl PacketVisitor) {
+        // Data after the loss may belong to other messages.
+        visitor.break_off_all(window.end_of(at));
         self.synced = false;
-        self.is_told = false;
+        self.has_version = false;
         self.run = run;
         self.unsynced_since = window.position(at);
         self.unsynced_offset = window.offset_of(self.unsynced_since);
     }
 
-    /// Takes one packet; gives where the next one starts, `None` if more bytes are needed.
+    /// Reads a packet. Returns the start of the next one, `None` if more bytes are needed.
     #[inline]
-    fn packet(&mut self, window: Window<'_>, at: usize, is_last: bool, take: &mut impl Take) -> Option<usize> {
+    fn packet(&mut self, window: Window<'_>, at: usize, is_last: bool, visitor: &mut impl PacketVisitor) -> Option<usize> {
         if at + PACKET_NIBBLES > window.nibbles.end && !is_last && !self.fits(window, at) {
             return None;
         }
@@ -249,28 +260,28 @@ impl Packets {
             0x1 | 0x3 => {
                 let value = self.value(window.nibbles, at + 1, 2)? as u16;
                 if word & 0xF == 1 {
-                    self.go_to(self.master & 0xFF00 | value, 0, take);
+                    self.select(self.master & 0xFF00 | value, 0, visitor);
                 } else {
-                    self.go_to(self.master, self.channel & 0xFF00 | value, take);
+                    self.select(self.master, self.channel & 0xFF00 | value, visitor);
                 }
                 return Some(at + 3);
             }
             0x2 => {
                 let value = self.value(window.nibbles, at + 1, 2)?;
-                self.go_to(self.master, 0, take);
-                take.notice(Notice::MasterError, value, self.context(window, at));
+                self.select(self.master, 0, visitor);
+                visitor.notice(Notice::MasterError, value, self.context(window, at));
                 return Some(at + 3);
             }
             0xE => {
-                let next = self.timestamp(window, at + 1, take)?;
-                return Some(self.flag(window, at, next, take));
+                let next = self.timestamp(window, at + 1, visitor)?;
+                return Some(self.flag(window, at, next, visitor));
             }
-            _ => return self.escaped(window, at, take),
+            _ => return self.escaped(window, at, visitor),
         };
-        self.data(window, at, 1, packet, take)
+        self.data(window, at, 1, packet, visitor)
     }
 
-    /// Whether what is there is a whole packet. Slow, for the last bytes only.
+    /// Whether a whole packet is there. Slow: for the last bytes only.
     fn fits(&self, window: Window<'_>, at: usize) -> bool {
         let op = |index: usize| if at + index < window.nibbles.end { window.nibbles.get(at + index) } else { 0xFF };
         let (fixed, has_time) = match (op(0), op(1), op(2)) {
@@ -305,11 +316,11 @@ impl Packets {
         if at + count > nibbles.end {
             return None;
         }
-        Some(order(nibbles.word(at), count, self.told_order.unwrap_or(self.order)))
+        Some(order(nibbles.word(at), count, self.stated_order.unwrap_or(self.order)))
     }
 
     /// Packets that begin with F.
-    fn escaped(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+    fn escaped(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> Option<usize> {
         if at + 2 > window.nibbles.end {
             return None;
         }
@@ -324,35 +335,35 @@ impl Packets {
             0xB => data(16, false, true),
             0xC => data(1, true, false),
             0xD => data(1, false, true),
-            0xE => return Some(self.flag(window, at, at + 2, take)),
+            0xE => return Some(self.flag(window, at, at + 2, visitor)),
             0x1 | 0x3 => {
                 let value = self.value(window.nibbles, at + 2, 4)? as u16;
                 if window.nibbles.get(at + 1) == 1 {
-                    self.go_to(value, 0, take)
+                    self.select(value, 0, visitor)
                 } else {
-                    self.go_to(self.master, value, take)
+                    self.select(self.master, value, visitor)
                 }
                 return Some(at + 6);
             }
             0x2 => {
                 let value = self.value(window.nibbles, at + 2, 2)?;
-                self.go_to(0, 0, take);
-                take.notice(Notice::GlobalError, value, Context { place: None, ..self.context(window, at) });
+                self.select(0, 0, visitor);
+                visitor.notice(Notice::GlobalError, value, Context { place: None, ..self.context(window, at) });
                 return Some(at + 4);
             }
-            0x0 => return self.rare(window, at, take),
-            _ => return self.run_of_f(window, at, take),
+            0x0 => return self.rare(window, at, visitor),
+            _ => return self.run_of_f(window, at, visitor),
         };
-        self.data(window, at, 2, packet, take)
+        self.data(window, at, 2, packet, visitor)
     }
 
-    /// Two F or more: an ASYNC, or nothing that is known.
-    fn run_of_f(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+    /// Two F or more: an ASYNC, or an unknown packet.
+    fn run_of_f(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> Option<usize> {
         let mut end = at;
         while end < window.nibbles.end && window.nibbles.get(end) == 0xF {
             end += 1;
         }
-        // However long a run is, its last nibbles decide: then it does not matter where the input is cut.
+        // The last nibbles of a run decide, however long it is. So it does not matter where the input is cut.
         let reach = 2 * ASYNC_NIBBLES as usize;
         if end - at > reach {
             return Some(end - reach);
@@ -365,48 +376,48 @@ impl Packets {
         }
         if window.nibbles.get(end) == 0 && run + eaten >= ASYNC_NIBBLES {
             if run < ASYNC_NIBBLES {
-                take.break_off(self.place, window.end_of(at));
+                visitor.break_off(self.place, window.end_of(at));
             }
             return Some(end + 1);
         }
-        take.notice(Notice::UnknownPacket, 0xF, self.context(window, at));
-        self.lose_sync(window, at, run, take);
+        visitor.notice(Notice::UnknownPacket, 0xF, self.context(window, at));
+        self.lose_sync(window, at, run, visitor);
         Some(end)
     }
 
     /// Packets that begin with F0.
     #[cold]
-    fn rare(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+    fn rare(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> Option<usize> {
         let nibbles = window.nibbles;
         if at + 4 > nibbles.end {
             return None;
         }
         let op = nibbles.get(at + 2);
         let (notice, value, next) = match op {
-            0x0 => return self.version(window, at, take),
-            0x1 => return self.timestamp(window, at + 3, take),
+            0x0 => return self.version(window, at, visitor),
+            0x1 => return self.timestamp(window, at + 3, visitor),
             0x2 | 0x3 => {
                 let count = usize::from(nibbles.get(at + 3)) + 1;
                 self.value(nibbles, at + 4, count)?;
                 let next = at + 4 + count;
-                return if op == 3 { self.timestamp(window, next, take) } else { Some(next) };
+                return if op == 3 { self.timestamp(window, next, visitor) } else { Some(next) };
             }
             0x6 | 0x7 => (Notice::Trigger, self.value(nibbles, at + 3, 2)?, at + 5),
             0x8 | 0x9 => (Notice::Frequency, self.value(nibbles, at + 3, 8)?, at + 11),
             0xF if nibbles.get(at + 3) <= 1 => (Notice::Frequency, self.value(nibbles, at + 4, 10)?, at + 14),
             _ => {
-                take.notice(Notice::UnknownPacket, u64::from(op), self.context(window, at));
-                self.lose_sync(window, at, 0, take);
+                visitor.notice(Notice::UnknownPacket, u64::from(op), self.context(window, at));
+                self.lose_sync(window, at, 0, visitor);
                 return Some(at + 1);
             }
         };
         let has_time = if op == 0xF { nibbles.get(at + 3) == 1 } else { op & 1 == 1 };
-        let next = if has_time { self.timestamp(window, next, take)? } else { next };
-        take.notice(notice, value, Context { place: None, ..self.context(window, at) });
+        let next = if has_time { self.timestamp(window, next, visitor)? } else { next };
+        visitor.notice(notice, value, Context { place: None, ..self.context(window, at) });
         Some(next)
     }
 
-    fn version(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+    fn version(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> Option<usize> {
         let nibbles = window.nibbles;
         let version = nibbles.get(at + 3);
         if version & 8 != 0 && at + 6 > nibbles.end {
@@ -418,23 +429,23 @@ impl Packets {
             4 => Scheme::Gray,
             _ => Scheme::Natural,
         };
-        self.go_to(0, 0, take);
-        self.is_told = true;
+        self.select(0, 0, visitor);
+        self.has_version = true;
         if !matches!(version & 7, 2..=4) {
-            // Nothing tells how long their time stamps are but for the oldest, and those are not moved by.
-            take.notice(Notice::UnknownTime, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
+            // The length of their time stamps is only known for the oldest scheme, whose values do not change the time.
+            visitor.notice(Notice::UnknownTime, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
         }
         if version & 8 == 0 {
             return Some(at + 4);
         }
         let extension = nibbles.get(at + 4) << 4 | nibbles.get(at + 5);
-        self.told_order = Some(if extension & 0x80 != 0 { NibbleOrder::Lsb } else { NibbleOrder::Msb });
+        self.stated_order = Some(if extension & 0x80 != 0 { NibbleOrder::Lsb } else { NibbleOrder::Msb });
         Some(at + 6)
     }
 
-    /// Takes a time stamp; gives where it ends.
+    /// Reads a time stamp. Returns its end.
     #[inline]
-    fn timestamp(&mut self, window: Window<'_>, at: usize, take: &mut impl Take) -> Option<usize> {
+    fn timestamp(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> Option<usize> {
         let nibbles = window.nibbles;
         if self.scheme == Scheme::Legacy {
             self.value(nibbles, at, 2)?;
@@ -448,7 +459,7 @@ impl Packets {
             0xD => 14,
             0xE => 16,
             _ => {
-                // None that can be: perhaps an ASYNC within a packet.
+                // Not a valid size: perhaps an ASYNC within a packet.
                 return Some(at);
             }
         };
@@ -465,44 +476,51 @@ impl Packets {
         }
         if low & !self.known != 0 {
             self.known = low;
-            take.time_widens(low);
+            visitor.time_digits(low);
         }
         Some(at + 1 + count)
     }
 
-    fn go_to(&mut self, master: u16, channel: u16, take: &mut impl Take) {
+    fn select(&mut self, master: u16, channel: u16, visitor: &mut impl PacketVisitor) {
         if self.present() == (master, channel) {
             return;
         }
         (self.master, self.channel) = (master, channel);
-        self.place = take.place(master, channel);
+        self.place = visitor.place(master, channel);
     }
 
     #[inline]
-    fn data(&mut self, window: Window<'_>, at: usize, op: usize, packet: DataPacket, take: &mut impl Take) -> Option<usize> {
+    fn data(
+        &mut self,
+        window: Window<'_>,
+        at: usize,
+        op: usize,
+        packet: DataPacket,
+        visitor: &mut impl PacketVisitor,
+    ) -> Option<usize> {
         let value = self.value(window.nibbles, at + op, packet.nibbles)?;
         let after = at + op + packet.nibbles;
-        let next = if packet.has_time { self.timestamp(window, after, take)? } else { after };
+        let next = if packet.has_time { self.timestamp(window, after, visitor)? } else { after };
         let context = self.context(window, at);
         if packet.has_time {
-            take.begin(self.place, context, window.end_of(at));
+            visitor.begin(self.place, context, window.end_of(at));
         }
         let data = Data { value, nibbles: packet.nibbles };
-        take.data(self.place, data, packet.is_marked, context, window.end_of(next));
+        visitor.data(self.place, data, packet.is_marked, context, window.end_of(next));
         Some(next)
     }
 
-    fn flag(&mut self, window: Window<'_>, at: usize, next: usize, take: &mut impl Take) -> usize {
-        take.flag(self.place, window.end_of(at + 1));
+    fn flag(&mut self, window: Window<'_>, at: usize, next: usize, visitor: &mut impl PacketVisitor) -> usize {
+        visitor.flag(self.place, window.end_of(at + 1));
         next
     }
 }
 
-/// Nibbles of a buffer, which has 16 bytes behind `end`.
+/// Nibbles of a buffer, which has 16 more bytes after `end`.
 #[derive(Clone, Copy)]
 pub(super) struct Nibbles<'a> {
     pub bytes: &'a [u8],
-    /// How many there are.
+    /// The number of nibbles.
     pub end: usize,
 }
 

@@ -1,11 +1,15 @@
-//! Streams that the encoder writes, and streams that nobody should write.
+//! Streams that the encoder writes, and streams that no target should send.
 
 use proptest::prelude::*;
 
-use super::ahead::add_frame;
+use super::assembly::MessageSink;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
-use super::*;
-use crate::format::syst::decode::{Decoder, Records, What};
+use super::packets::NibbleOrder;
+use super::predecode::{Predecoded, add_frame};
+use super::stream::Stream;
+use super::tpiu;
+use crate::format::syst::decode::{Context, Decoder, Records};
+use crate::format::syst::decoded::{Notice, RecordKind};
 use crate::format::syst::record::Marks;
 
 /// A message, its place, its time, and whether it is whole.
@@ -19,7 +23,7 @@ struct Seen {
     extents: Vec<(u64, usize)>,
 }
 
-impl Sink for Seen {
+impl MessageSink for Seen {
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
         self.frames.push((frame.to_vec(), context.place, context.transport.unwrap_or(0), is_whole));
         self.extents.push((context.offset, context.len));
@@ -41,7 +45,7 @@ fn read(bytes: &[u8], order: NibbleOrder, part_bytes: usize) -> Seen {
     seen
 }
 
-/// The same of a stream in CoreSight frames, cut where the file is. What begins before a part is not said to begin after it.
+/// The same for a stream in CoreSight frames, cut where the file is. No message or notice of a part lies before the oldest offset.
 fn read_framed(file: &[u8], part_bytes: usize) -> Seen {
     let (mut stream, mut deframer) = (Stream::new(NibbleOrder::Msb), tpiu::Deframer::new(0x10));
     let mut seen = Seen::default();
@@ -86,7 +90,7 @@ fn losses_and_oddities() {
     writer.global_error(6);
     writer.trigger(9, 200);
     writer.flag(None);
-    // An unknown packet: what follows is lost up to the next ASYNC.
+    // An unknown packet: the rest up to the next ASYNC is lost.
     writer.nibble(0xF);
     writer.nibble(0);
     writer.nibble(4);
@@ -201,7 +205,7 @@ fn a_payload_of_ones_is_no_async() {
 }
 
 #[test]
-fn the_version_packet_may_tell_the_order() {
+fn the_version_packet_may_state_the_order() {
     let mut writer = Writer::new(NibbleOrder::Lsb, TimeScheme::Delta, true);
     writer.sync();
     writer.go_to(300, 2);
@@ -222,17 +226,17 @@ fn sent() -> impl Strategy<Value = Vec<Sent>> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(
+    fn written_streams_are_read(
         messages in sent(),
         lsb in any::<bool>(),
         scheme in prop::sample::select(vec![TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray]),
-        tells_order in any::<bool>(),
+        states_order in any::<bool>(),
         ending in prop::sample::select(vec![Ending::Flag, Ending::FlagWithTime, Ending::Marked]),
         half in any::<bool>(),
         part_bytes in 1usize..40,
     ) {
         let order = if lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb };
-        let mut writer = Writer::new(order, scheme, tells_order);
+        let mut writer = Writer::new(order, scheme, states_order);
         if half {
             writer.nibble(0);
         }
@@ -286,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn cuts_do_not_show_whatever_the_bytes(
+    fn cuts_do_not_show_in_any_bytes(
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(0xFFu8), Just(0xF0), 0u8..16], 0..400),
         part_bytes in 1usize..60,
         with_sync in any::<bool>(),
@@ -328,8 +332,8 @@ proptest! {
     }
 }
 
-/// A record as far as the stream tells it: where, how long, what, whose, when.
-type Told = (u64, u32, What, Marks, String, Option<(u16, u16)>, Option<u64>);
+/// A record: offset, length, kind, marks, text, place and time.
+type SeenRecord = (u64, u32, RecordKind, Marks, String, Option<(u16, u16)>, Option<u64>);
 
 #[derive(Default)]
 struct Collected {
@@ -337,7 +341,7 @@ struct Collected {
     order: Vec<(bool, u32)>,
 }
 
-impl Sink for Collected {
+impl MessageSink for Collected {
     fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
         add_frame(&mut self.own, &Decoder::default(), frame, context, is_whole);
         self.order.push((false, self.own.stored.len() as u32 - 1));
@@ -348,15 +352,15 @@ impl Sink for Collected {
         self.order.push((false, self.own.stored.len() as u32 - 1));
     }
 
-    fn ahead(&mut self, record: u32) {
+    fn predecoded(&mut self, record: u32) {
         self.order.push((true, record));
     }
 }
 
 /// The records of a stream, in order, and how many were decoded ahead.
-fn told(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bool) -> (Vec<Told>, usize) {
+fn records_of(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bool) -> (Vec<SeenRecord>, usize) {
     let mut state = Stream::new(order);
-    let (mut all, mut ahead) = (Vec::new(), Ahead::default());
+    let (mut all, mut predecoded) = (Vec::new(), Predecoded::default());
     let mut count = 0;
     for start in (0..stream.len()).step_by(part_bytes.max(1)) {
         let part = &stream[start..stream.len().min(start + part_bytes)];
@@ -365,31 +369,31 @@ fn told(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bool) ->
         sink.own.reset(state.oldest_offset());
         if is_ahead {
             let padded = [part, &[0; 16]].concat();
-            ahead.decode(&Decoder::default(), order, &padded, start);
-            state.push_part(part, &mut ahead, is_last, &mut sink);
+            predecoded.decode(&Decoder::default(), order, &padded, start);
+            state.push_part(part, &mut predecoded, is_last, &mut sink);
         } else {
             state.push(part, &[], is_last, &mut sink);
         }
         for (is_ahead, index) in sink.order {
-            let records = if is_ahead { &ahead.records } else { &sink.own };
+            let records = if is_ahead { &predecoded.records } else { &sink.own };
             let stored = &records.stored[index as usize];
             let place = records.senders.get(stored.sender as usize).and_then(|sender| sender.key.place);
             let text = format!("{} {:?} {}", records.text(stored.body), stored.value, stored.extra);
             let offset = records.base + u64::from(stored.offset);
-            all.push((offset, stored.len, stored.what, stored.marks, text, place, stored.transport));
+            all.push((offset, stored.len, stored.kind, stored.marks, text, place, stored.transport));
             count += usize::from(is_ahead);
         }
     }
     (all, count)
 }
 
-/// Something that a hostile, damaged or merely odd stream holds.
+/// A piece of a hostile, damaged or merely odd stream.
 #[derive(Clone, Debug)]
 enum Odd {
-    /// The next piece of a message of this channel, or the first one of one of so many bytes.
+    /// The next piece of a message of this channel, or the first one of a message of this length.
     Piece(u16, usize),
     Sync,
-    /// Other ways to tell the time.
+    /// Another scheme of time stamps.
     SyncAs(TimeScheme),
     Flag(u16),
     /// Data without a time.
@@ -426,15 +430,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_is_decoded_ahead_is_what_one_decoder_sees(
+    fn decoding_ahead_gives_what_one_decoder_gives(
         all in prop::collection::vec(odd(), 1..120),
         scheme in prop::sample::select(vec![TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray]),
-        (lsb, tells_order, starts_in_sync) in any::<(bool, bool, bool)>(),
+        (lsb, states_order, starts_in_sync) in any::<(bool, bool, bool)>(),
         part_bytes in prop_oneof![1usize..40, 40usize..700],
         damage in prop::collection::vec((any::<usize>(), 0u8..8), 0..3),
     ) {
         let order = if lsb { NibbleOrder::Lsb } else { NibbleOrder::Msb };
-        let mut writer = Writer::new(order, scheme, tells_order);
+        let mut writer = Writer::new(order, scheme, states_order);
         if starts_in_sync {
             writer.sync();
         }
@@ -460,8 +464,8 @@ proptest! {
                 }
                 Odd::Sync => writer.sync(),
                 Odd::SyncAs(scheme) => {
-                    let bytes = writer.take();
-                    let mut other = Writer::new(order, scheme, tells_order);
+                    let bytes = writer.take_bytes();
+                    let mut other = Writer::new(order, scheme, states_order);
                     bytes.iter().for_each(|byte| {
                         other.nibble(byte & 15);
                         other.nibble(byte >> 4);
@@ -495,10 +499,10 @@ proptest! {
                 stream[at] ^= 1 << bit;
             }
         }
-        let (expected, _) = told(&stream, order, usize::MAX >> 8, false);
-        let (parts, _) = told(&stream, order, part_bytes, true);
+        let (expected, _) = records_of(&stream, order, usize::MAX >> 8, false);
+        let (parts, _) = records_of(&stream, order, part_bytes, true);
         prop_assert_eq!(&parts, &expected);
-        let (whole, _) = told(&stream, order, usize::MAX >> 8, true);
+        let (whole, _) = records_of(&stream, order, usize::MAX >> 8, true);
         prop_assert_eq!(&whole, &expected);
     }
 }
@@ -515,15 +519,15 @@ fn nearly_all_of_a_healthy_stream_is_decoded_ahead() {
             writer.message(b"\x42\x50\x2A\x01text\0", (7 << 40) + 1000 * number, Ending::Flag);
         }
         let stream = writer.finish();
-        let (all, ahead) = told(&stream, NibbleOrder::Msb, 8 << 10, true);
-        assert_eq!(all, told(&stream, NibbleOrder::Msb, 8 << 10, false).0);
+        let (all, ahead) = records_of(&stream, NibbleOrder::Msb, 8 << 10, true);
+        assert_eq!(all, records_of(&stream, NibbleOrder::Msb, 8 << 10, false).0);
         assert!(all.len() == 4000 && ahead > 3500, "{ahead} of {} were decoded ahead", all.len());
     }
 }
 
 #[test]
 fn beyond_the_limit_of_open_messages_nothing_is_decoded_ahead() {
-    // One message stays open, and more begin behind it than are waited for.
+    // One message stays open, and more begin after it than the limit.
     let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
     writer.sync();
     writer.go_to(1, 9);
@@ -535,9 +539,9 @@ fn beyond_the_limit_of_open_messages_nothing_is_decoded_ahead() {
     writer.go_to(1, 9);
     writer.flag(None);
     let stream = writer.finish();
-    let expected = told(&stream, NibbleOrder::Msb, 10 << 20, false);
+    let expected = records_of(&stream, NibbleOrder::Msb, 10 << 20, false);
     assert_eq!(expected.1, 0);
     for part_bytes in [10 << 20, 16 << 10] {
-        assert_eq!(told(&stream, NibbleOrder::Msb, part_bytes, true).0, expected.0);
+        assert_eq!(records_of(&stream, NibbleOrder::Msb, part_bytes, true).0, expected.0);
     }
 }

@@ -1,20 +1,20 @@
 //! CoreSight frames: 16 bytes in which the streams of several trace sources are interleaved (Arm DDI 0314, "formatter").
 //!
-//! An even byte with bit 0 set names the source of what follows; else it is data, whose bit 0 stands in the last byte of the frame.
-//! An odd byte is data always. A full sync word may stand between frames.
+//! An even byte with bit 0 set names the source of the next bytes; else it is data, and its bit 0 is in the last byte of the frame. An
+//! odd byte is always data. A full sync word may occur between frames.
 
 /// The length of a frame.
 pub const FRAME_BYTES: usize = 16;
 
-/// Stands between frames.
+/// Occurs between frames.
 const FULL_SYNC: [u8; 4] = [0xFF, 0xFF, 0xFF, 0x7F];
 
-/// Takes frames apart and keeps the bytes of one source.
+/// Unpacks frames and keeps the bytes of one source.
 #[derive(Clone, Debug)]
 pub struct Deframer {
-    /// The source that is wanted.
+    /// The wanted source.
     wanted: u8,
-    /// The source of the bytes that come.
+    /// The source of the next bytes.
     source: u8,
     frame: [u8; FRAME_BYTES],
     have: usize,
@@ -27,7 +27,7 @@ impl Deframer {
         Deframer { wanted, source: 0, frame: [0; FRAME_BYTES], have: 0 }
     }
 
-    /// Takes the next bytes of the file, which stand at `offset`, and appends those of the source, each with its place in the file.
+    /// Reads the next bytes of the file, at `offset`, and appends those of the source, each with its offset in the file.
     pub fn push(&mut self, bytes: &[u8], offset: u64, out: &mut Vec<u8>, origins: &mut Vec<u64>) {
         self.each(bytes, |wanted, source, byte, index| {
             if source == wanted {
@@ -37,8 +37,8 @@ impl Deframer {
         });
     }
 
-    /// Gives each byte with its source, and the index of the last byte of its frame.
-    fn each(&mut self, bytes: &[u8], mut take: impl FnMut(u8, u8, u8, usize)) {
+    /// Passes each byte with its source, and the index of the last byte of its frame.
+    fn each(&mut self, bytes: &[u8], mut each: impl FnMut(u8, u8, u8, usize)) {
         for (index, &byte) in bytes.iter().enumerate() {
             self.frame[self.have] = byte;
             self.have += 1;
@@ -46,31 +46,31 @@ impl Deframer {
                 self.have = 0;
             } else if self.have == FRAME_BYTES {
                 self.have = 0;
-                self.unpack(index, &mut take);
+                self.unpack(index, &mut each);
             }
         }
     }
 
-    fn unpack(&mut self, index: usize, take: &mut impl FnMut(u8, u8, u8, usize)) {
+    fn unpack(&mut self, index: usize, each: &mut impl FnMut(u8, u8, u8, usize)) {
         let frame = self.frame;
         let bits = frame[15];
         let mut delayed = None;
         for (at, &byte) in frame[..15].iter().enumerate() {
             let bit = bits >> (at / 2) & 1;
             if at % 2 == 1 {
-                take(self.wanted, self.source, byte, index);
+                each(self.wanted, self.source, byte, index);
                 self.source = delayed.take().unwrap_or(self.source);
             } else if byte & 1 == 1 {
                 // With its bit set, the next byte is still of the source before.
                 if bit == 1 && at < 14 { delayed = Some(byte >> 1) } else { self.source = byte >> 1 }
             } else {
-                take(self.wanted, self.source, byte | bit, index);
+                each(self.wanted, self.source, byte | bit, index);
             }
         }
     }
 }
 
-/// The bytes of each source in a sample of frames, those of source 0 (none) left out.
+/// The bytes of each source in a sample of frames, except source 0 (no source).
 #[must_use]
 pub fn sources(sample: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut all: Vec<(u8, Vec<u8>)> = Vec::new();
@@ -108,13 +108,13 @@ pub fn wrap(bytes: &[u8], source: u8, out: &mut Vec<u8>) {
                     frame[at] = byte;
                 }
             } else if at % 2 == 0 {
-                // The rest belongs to nobody.
+                // The rest belongs to no source.
                 frame[at] = 1;
                 frame[15] = bits;
                 out.extend(frame);
                 return;
             } else {
-                // An odd byte is data always: one of padding, which STP reads as two packets of nothing.
+                // An odd byte is always data: padding, which is two NULL packets in STP.
                 frame[at] = 0;
             }
             at += 1;
@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_wrapped_comes_out(bytes in prop::collection::vec(any::<u8>(), 1..200), cut in 0usize..200) {
+        fn wrapped_bytes_are_unpacked(bytes in prop::collection::vec(any::<u8>(), 1..200), cut in 0usize..200) {
             let mut frames = Vec::new();
             wrap(&bytes, 0x10, &mut frames);
             prop_assert_eq!(frames.len() % FRAME_BYTES, 0);

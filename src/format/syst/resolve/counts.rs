@@ -1,20 +1,19 @@
-//! What a recording held, for the report.
+//! Counts of messages, for the report.
 
 use rustc_hash::FxHashMap;
 
 use crate::format::Detail;
-use crate::format::syst::Transport;
-use crate::format::syst::decode::{NameRef, Notice, Stored, What};
+use crate::format::syst::decoded::{NameRef, Notice, RecordKind, Stored};
 
-/// How many unknown ids are listed.
+/// How many unknown ids are counted one by one.
 const IDS_LIMIT: usize = 1 << 10;
 
-/// How many of them the report shows.
+/// How many of them the report lists.
 const SHOWN_IDS: usize = 16;
 
-/// Counts.
+/// The counts of a recording.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct MessageCounts {
     /// By kind of message.
     by_kind: [u64; KINDS.len()],
     /// Catalog messages without format, by id.
@@ -30,41 +29,41 @@ pub struct Tally {
 const KINDS: [&str; 12] =
     ["build", "short", "text", "enter", "exit", "invalid parameter", "assert", "printf", "catalog", "raw", "structured", "clock"];
 
-fn kind_of(what: What) -> Option<usize> {
-    Some(match what {
-        What::Build => 0,
-        What::Short { .. } => 1,
-        What::Text => 2,
-        What::Enter => 3,
-        What::Exit => 4,
-        What::InvalidParam => 5,
-        What::Assert => 6,
-        What::Printf => 7,
-        What::Catalog => 8,
-        What::Raw => 9,
-        What::Sbd => 10,
-        What::Clock => 11,
-        What::Console | What::Malformed(_) | What::Notice(_) => return None,
+fn kind_of(kind: RecordKind) -> Option<usize> {
+    Some(match kind {
+        RecordKind::Build => 0,
+        RecordKind::Short { .. } => 1,
+        RecordKind::Text => 2,
+        RecordKind::Enter => 3,
+        RecordKind::Exit => 4,
+        RecordKind::InvalidParam => 5,
+        RecordKind::Assert => 6,
+        RecordKind::Printf => 7,
+        RecordKind::Catalog => 8,
+        RecordKind::Raw => 9,
+        RecordKind::Sbd => 10,
+        RecordKind::Clock => 11,
+        RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Notice(_) => return None,
     })
 }
 
-impl Tally {
+impl MessageCounts {
     /// Counts a record.
     #[inline]
     pub fn count(&mut self, stored: &Stored) {
-        if let Some(count) = kind_of(stored.what).and_then(|kind| self.by_kind.get_mut(kind)) {
+        if let Some(count) = kind_of(stored.kind).and_then(|kind| self.by_kind.get_mut(kind)) {
             *count += 1;
         }
-        if stored.what == What::Catalog && !matches!(stored.name, NameRef::Entry(_)) {
+        if stored.kind == RecordKind::Catalog && !matches!(stored.name, NameRef::Entry(_)) {
             if stored.extra == 1 {
                 self.from_program += 1;
             } else if stored.name != NameRef::Body {
-                // One that ends before its id has no name.
+                // A message that ends before its id has no name.
                 self.count_unknown(stored.value);
             }
         }
         self.stamped += u64::from(stored.timestamp.is_some());
-        self.undelimited += u64::from(stored.what == What::Notice(Notice::Undelimited));
+        self.undelimited += u64::from(stored.kind == RecordKind::Notice(Notice::Undelimited));
     }
 
     fn count_unknown(&mut self, id: u64) {
@@ -76,12 +75,12 @@ impl Tally {
         }
     }
 
-    /// How many messages have a time stamp of their own, of how many.
+    /// The number of messages with a time stamp of their own, and of all messages.
     pub fn stamped(&self) -> (u64, u64) {
         (self.stamped, self.by_kind.iter().sum())
     }
 
-    /// Messages by kind, and the ids that no collateral has.
+    /// Messages by kind, and catalog ids that no collateral has.
     pub fn details(&self) -> Vec<Detail> {
         let kinds: Vec<String> = KINDS
             .iter()
@@ -111,8 +110,8 @@ impl Tally {
         details
     }
 
-    /// What to try.
-    pub fn hints(&self, transport: Transport, has_collateral: bool) -> Vec<String> {
+    /// Advice on what to try.
+    pub fn hints(&self, has_collateral: bool) -> Vec<String> {
         let mut hints = Vec::new();
         if self.unknown > 0 {
             let given = if has_collateral {
@@ -122,7 +121,7 @@ impl Tally {
             };
             hints.push(format!("{} catalog messages are shown by number: {given} their formats.", self.unknown));
         }
-        if transport == Transport::Raw && self.undelimited > 0 {
+        if self.undelimited > 0 {
             hints.push(
                 "Some messages do not tell their length. Let the sender add it: MIPI_SYST_ENABLE_HANDLE_LENGTH (or \
                  MIPI_SYST_PCFG_LENGTH_FIELD), or MIPI_SYST_ENABLE_HANDLE_CHECKSUM; catalog messages need their collateral."

@@ -1,14 +1,14 @@
 //! Checksums of all stretches of a region at once.
 //!
-//! A message that has a checksum and no length ends where its checksum fits, so one that is damaged is searched for an end that it does
-//! not have. Where many are damaged, the searches overlap, and byte by byte they would take the square of the time.
+//! A message with a checksum and no length ends where its checksum fits. If it is damaged, the search for its end fails. Many damaged
+//! messages make overlapping searches, which would take quadratic time byte by byte.
 //!
 //! CRC-32C is linear. Its register moves over a bit by one invertible step *X*, so all registers can be moved back to the region's
-//! origin, where they compare: let `Q(n)` be the register behind the first `n` bytes, begun with zeros and moved back over those `n`
-//! bytes, and `J(n)` a register of ones moved back over `n` bytes. A message has all ones before its first byte, and, as four bytes of
-//! checksum make all of its register cancel out, all ones moved over four bytes of zeros behind its last one. Hence the bytes from `s`
+//! origin and compared there: let `Q(n)` be the register after the first `n` bytes, begun with zeros and moved back over those `n`
+//! bytes, and `J(n)` a register of ones moved back over `n` bytes. A message has all ones before its first byte, and, because four
+//! bytes of checksum cancel out the register, all ones moved over four bytes of zeros after its last one. Hence the bytes from `s`
 //! to `e` are a message whose checksum fits if, and only if, `Q(s) ^ J(s) == Q(e) ^ J(e - 4)`. One pass over the region computes both
-//! sides for all places, and a search is a look-up. It finds what a search byte by byte finds: nothing but the time depends on it.
+//! sides for all places, and a search is a look-up. The result is that of a search byte by byte.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -36,7 +36,7 @@ static CRC: [u32; 256] = {
     table
 };
 
-/// The register behind a byte.
+/// The register after a byte.
 #[inline]
 fn over_byte(register: u32, byte: u8) -> u32 {
     register >> 8 ^ CRC[usize::from(register as u8 ^ byte)]
@@ -58,13 +58,13 @@ fn back_byte(register: u32) -> u32 {
 /// The longest message: all fields, the largest payload, and a checksum, in bytes.
 const MESSAGE_BYTES: usize = 39 + 0xFFFF + 4;
 
-/// How many places of a region messages may begin at.
+/// The number of places in a region where messages may begin.
 const STARTS: usize = 128 << 10;
 
-/// After searching so many bytes one by one in vain in a stretch of [`STARTS`], the region is computed. It takes about as long.
+/// After failed searches of this many bytes in a stretch of [`STARTS`], the region is computed. It takes about as long.
 const SEARCHED_BYTES: usize = 1 << 20;
 
-/// How much faster a checksum of many bytes is than one that is looked at after each byte.
+/// How much faster a checksum of many bytes is than one that is compared after each byte.
 const CHECKED_PER_SEARCHED: usize = 16;
 
 /// Frames of fewer bytes are not worth a look-up.
@@ -86,22 +86,22 @@ impl Sums {
         let bytes = bytes.get(origin..).unwrap_or(&[]);
         let bytes = bytes.get(..STARTS + MESSAGE_BYTES).unwrap_or(bytes);
         let (mut starts, mut ends) = (Vec::with_capacity(bytes.len() + 1), Vec::with_capacity(bytes.len() + 1));
-        // A bit of one at the place at hand, moved back.
+        // A bit of one at the present place, moved back.
         let mut one = 1u32;
         let mut register = 0u32;
         let mut ones = ONES;
-        let mut ones_behind = (0..4).fold(ONES, |register, _| over_byte(register, 0));
+        let mut ones_after = (0..4).fold(ONES, |register, _| over_byte(register, 0));
         for &byte in bytes {
             starts.push(register ^ ones);
-            ends.push(register ^ ones_behind);
+            ends.push(register ^ ones_after);
             for bit in 0..8 {
                 register ^= one & u32::from(byte >> bit & 1).wrapping_neg();
                 one = back(one);
             }
-            (ones, ones_behind) = (back_byte(ones), back_byte(ones_behind));
+            (ones, ones_after) = (back_byte(ones), back_byte(ones_after));
         }
         starts.push(register ^ ones);
-        ends.push(register ^ ones_behind);
+        ends.push(register ^ ones_after);
         let mut sorted: Vec<u64> = (0..).zip(&ends).map(|(place, &end)| u64::from(end) << 32 | place).collect();
         sorted.sort_unstable();
         Sums { origin, starts, ends, sorted }
@@ -131,15 +131,15 @@ impl Sums {
     }
 }
 
-/// What searches have led to.
+/// The regions computed so far, and the work done.
 #[derive(Default)]
 struct State {
-    /// Two regions: that of the place at hand, and that of messages behind it. The one used last comes first.
+    /// Two regions: that of the present place, and that of messages after it. The one used last comes first.
     sums: [Option<Box<Sums>>; 2],
-    /// How many bytes were searched in vain from this place on.
+    /// The number of bytes of failed searches, since this place.
     searched: usize,
     searched_from: usize,
-    /// All bytes looked at, for tests.
+    /// All bytes inspected, for tests.
     work: u64,
 }
 
@@ -151,7 +151,7 @@ impl State {
         self.sums.first()?.as_deref().filter(|sums| sums.covers(start))
     }
 
-    /// Takes note of a search in vain. Regions are computed where there are many.
+    /// Notes a failed search. After many, the region is computed.
     fn add(&mut self, bytes: &[u8], start: usize, searched: usize) {
         if !(self.searched_from..self.searched_from + STARTS).contains(&start) {
             (self.searched, self.searched_from) = (0, start);
@@ -224,8 +224,8 @@ impl<'a> Searches<'a> {
         let ends = rest.get(least..)?.windows(4).take((most + 1).saturating_sub(least));
         let searched = ends.len() + least / CHECKED_PER_SEARCHED;
         for (len, end) in (least..).zip(ends) {
-            let told = end.first_chunk::<4>().map_or(0, |told| u32::from_le_bytes(*told));
-            if told == !register {
+            let stated = end.first_chunk::<4>().map_or(0, |stated| u32::from_le_bytes(*stated));
+            if stated == !register {
                 state.work += (len - least) as u64;
                 return Some(len + 4);
             }
@@ -236,15 +236,15 @@ impl<'a> Searches<'a> {
         None
     }
 
-    /// Takes note of other work, in bytes looked at.
+    /// Notes other work, in bytes inspected.
     #[inline]
-    pub(super) fn looks_at(&self, bytes: usize) {
+    pub(super) fn count_work(&self, bytes: usize) {
         if cfg!(test) {
             self.state.borrow_mut().work += bytes as u64;
         }
     }
 
-    /// How many bytes were looked at.
+    /// The number of bytes inspected.
     #[cfg(test)]
     pub(super) fn work(&self) -> u64 {
         self.state.borrow().work
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn searches_that_share_a_region_find_the_same_and_cost_little() {
         let mut bytes: Vec<u8> = (0..600_000u32).map(|at| (at.wrapping_mul(0x9E37_79B1) >> 13) as u8).collect();
-        // One that fits, far behind its start.
+        // A checksum that fits, far after the start.
         let crc = crc32c::crc32c(&bytes[70_000..130_000]).to_le_bytes();
         bytes[130_000..130_004].copy_from_slice(&crc);
         let searches = Searches::new(&bytes);
@@ -322,6 +322,6 @@ mod tests {
             assert!(start != 70_000 || found == Some(60_004));
             assert_eq!(searches.fits(start, 60_004), start == 70_000);
         }
-        assert!(searches.work() < 64 * bytes.len() as u64, "{} bytes looked at", searches.work());
+        assert!(searches.work() < 64 * bytes.len() as u64, "{} bytes inspected", searches.work());
     }
 }

@@ -1,4 +1,4 @@
-//! A SyS-T message: its header word, its optional fields, and its payload, as they stand on the wire.
+//! A SyS-T message: its header word, its optional fields, and its payload, as on the wire.
 //!
 //! A message is a string of bytes, little endian, without padding:
 //!
@@ -8,12 +8,7 @@
 //! ```
 //!
 //! [`Message::read_frame`] takes bytes that are one message ("framed": a line of text, an STP packet sequence), and
-//! [`Fields::read`] the part up to the payload, which is all that a raw stream tells at first.
-
-mod kinds;
-mod sbd;
-
-pub use sbd::Sbd;
+//! [`Fields::read`] reads the part before the payload, which is all that is certain in a raw stream.
 
 /// The kinds of message, by the header's TYPE (bits 0–3) and SUBTYPE (bits 24–29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,7 +135,7 @@ pub struct Header(pub u32);
 /// Bits 7, 30 and 31 are 0, except in the short forms.
 const RESERVED: u32 = 1 << 7 | 3 << 30;
 
-/// By TYPE: the SUBTYPEs that are known, but those of short forms, one bit each.
+/// For each TYPE: the known SUBTYPEs, one bit each, except those of short forms.
 static FULL: [u64; 16] = {
     let mut full = [0; 16];
     full[0] = 1 << 2;
@@ -152,26 +147,64 @@ static FULL: [u64; 16] = {
     full
 };
 
+/// The kind of each TYPE and SUBTYPE. Looked up for each message.
+static KINDS: [[Result<Kind, Malformed>; 64]; 16] = {
+    let mut kinds = [[Err(Malformed::UnknownType); 64]; 16];
+    let mut at = 0;
+    while at < 16 * 64 {
+        kinds[at / 64][at % 64] = kind_of((at / 64) as u32, (at % 64) as u8);
+        at += 1;
+    }
+    kinds
+};
+
+const fn kind_of(of_type: u32, subtype: u8) -> Result<Kind, Malformed> {
+    use Pointers::{Bits32, Bits64};
+    Ok(match (of_type, subtype) {
+        (0, 0) => Kind::BuildCompact32,
+        (0, 1) => Kind::BuildCompact64,
+        (0, 2) => Kind::BuildLong,
+        (1, _) => Kind::Short32,
+        (7, _) => Kind::Short64,
+        (2, 1) => Kind::Generic,
+        (2, 2) => Kind::FunctionEnter,
+        (2, 3) => Kind::FunctionExit,
+        (2, 5) => Kind::InvalidParam,
+        (2, 7) => Kind::Assert,
+        (2, 11) => Kind::Printf(Bits32),
+        (2, 12) => Kind::Printf(Bits64),
+        (3, 1) => Kind::Catalog { wide_id: false, pointers: Bits32 },
+        (3, 2) => Kind::Catalog { wide_id: true, pointers: Bits32 },
+        (3, 5) => Kind::Catalog { wide_id: false, pointers: Bits64 },
+        (3, 6) => Kind::Catalog { wide_id: true, pointers: Bits64 },
+        (6, protocol) => Kind::Raw(protocol),
+        (8, 1) => Kind::ClockSync,
+        (9, form @ 0..=15) => Kind::Sbd(form),
+        (0 | 2 | 3 | 8 | 9, _) => return Err(Malformed::UnknownSubtype),
+        _ => return Err(Malformed::UnknownType),
+    })
+}
+
 impl Header {
-    /// A location stands behind the GUID.
+    /// A location follows the GUID.
     pub const LOCATION: u32 = 1 << 8;
-    /// A length stands behind the location.
+    /// A length follows the location.
     pub const LENGTH: u32 = 1 << 9;
     /// A checksum ends the message.
     pub const CHECKSUM: u32 = 1 << 10;
-    /// A time stamp stands before the payload.
+    /// A time stamp precedes the payload.
     pub const TIMESTAMP: u32 = 1 << 11;
-    /// A GUID stands behind the header.
+    /// A GUID follows the header.
     pub const GUID: u32 = 1 << 23;
 
-    /// What kind of message it begins.
+    /// The kind of the message.
     ///
     /// # Errors
-    /// When TYPE or SUBTYPE is none that is known, or a reserved bit is set.
+    /// When TYPE or SUBTYPE is unknown, or a reserved bit is set.
     #[inline]
     pub fn kind(self) -> Result<Kind, Malformed> {
-        let found = kinds::KINDS[(self.0 & 0xF) as usize][(self.0 >> 24 & 0x3F) as usize];
-        // As nearly all are.
+        let found = KINDS[(self.0 & 0xF) as usize][(self.0 >> 24 & 0x3F) as usize];
+        // The usual case.
         if self.is_full() { found } else { self.other_kind(found) }
     }
 
@@ -183,7 +216,7 @@ impl Header {
         }
     }
 
-    /// Whether it begins a message other than a short form. Cheaper than [`Header::kind`], for those who only pass by.
+    /// Whether it begins a legal message other than a short form. Cheaper than [`Header::kind`].
     #[inline]
     #[must_use]
     pub fn is_full(self) -> bool {
@@ -204,7 +237,7 @@ impl Header {
         (self.0 >> 4 & 7) as u8
     }
 
-    /// Who sent it, as far as the header tells.
+    /// The unit that sent it.
     #[inline]
     #[must_use]
     pub fn unit(self) -> u16 {
@@ -240,7 +273,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// The byte that tells which form follows.
+    /// The byte that states the form.
     #[must_use]
     pub fn format(self) -> u8 {
         match self {
@@ -251,7 +284,7 @@ impl Location {
         }
     }
 
-    /// The file's number and the line, if it is told so.
+    /// The file's number and the line, in the forms that have them.
     #[must_use]
     pub fn file_line(self) -> Option<(u32, u32)> {
         match self {
@@ -261,7 +294,7 @@ impl Location {
         }
     }
 
-    /// The code address, if it is told so.
+    /// The code address, in the forms that have it.
     #[must_use]
     pub fn address(self) -> Option<u64> {
         match self {
@@ -272,10 +305,10 @@ impl Location {
     }
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Malformed {
-    /// There are none.
+    /// There are no bytes.
     #[error("there is no byte")]
     Empty,
     /// They end before the payload does, or before its fixed part does.
@@ -295,7 +328,7 @@ pub enum Malformed {
     UnknownLocation,
 }
 
-/// Takes fields from the front of bytes.
+/// Reads fields from the front of bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a>(pub &'a [u8]);
 
@@ -332,7 +365,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Bytes up to a NUL, which is taken too, or to the end; and whether there was a NUL.
+    /// Bytes up to a NUL, which is consumed, or to the end; and whether there was a NUL.
     #[inline]
     pub fn text(&mut self) -> (&'a [u8], bool) {
         match memchr::memchr(0, self.0) {
@@ -346,28 +379,28 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// All that stands before the payload.
+/// The fields before the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields<'a> {
     /// The first word.
     pub header: Header,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Who sent it.
+    /// The GUID of the sender.
     pub guid: Option<&'a Guid>,
-    /// From where in the program.
+    /// The place in the program that sent it.
     pub location: Option<Location>,
-    /// The length of the payload that the message tells, in bytes.
+    /// The stated length of the payload, in bytes.
     pub length: Option<u16>,
     /// The time of the message clock, in its ticks.
     pub timestamp: Option<u64>,
 }
 
 impl<'a> Fields<'a> {
-    /// Takes the fields from the front of `reader`. Of a short form that is the header word alone.
+    /// Reads the fields from the front of `reader`. A short form has the header word alone.
     ///
     /// # Errors
-    /// When a field is missing or is none that is known.
+    /// When a field is missing or unknown.
     #[inline(always)]
     pub fn read(reader: &mut Reader<'a>) -> Result<Fields<'a>, Malformed> {
         let header = match reader.u32() {
@@ -409,29 +442,42 @@ fn read_location(reader: &mut Reader<'_>) -> Result<Location, Malformed> {
     location.ok_or(Malformed::TooShort)
 }
 
-/// What is odd about a message that is one all the same.
+/// Oddities of a valid message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(pub u16);
 
 impl Marks {
-    /// The checksum does not fit the bytes: nothing of it is sure.
+    /// The checksum does not fit: any field may be wrong.
     pub const CRC_BAD: Marks = Marks(1);
-    /// The payload is shorter than its length says, or than its kind must be.
+    /// The payload is shorter than its stated length, or than its kind requires.
     pub const TRUNCATED: Marks = Marks(2);
-    /// Bytes stand behind the payload that belong to nothing.
+    /// Surplus bytes follow the payload.
     pub const SURPLUS: Marks = Marks(4);
     /// Arguments of the format are missing.
     pub const MISSING_ARGUMENTS: Marks = Marks(8);
-    /// The format has a conversion that is none.
+    /// The format has an invalid conversion.
     pub const BAD_FORMAT: Marks = Marks(16);
     /// Bytes of its text were not UTF-8 and are shown as `\xNN`.
     pub const NOT_UTF8: Marks = Marks(32);
-    /// The arguments were taken in slots of 8 bytes.
+    /// The arguments were read in slots of 8 bytes.
     pub const SLOTS: Marks = Marks(64);
-    /// A width or precision was held down.
+    /// A width or precision was limited.
     pub const CLAMPED: Marks = Marks(128);
     /// The collateral was written for another build.
     pub const OTHER_BUILD: Marks = Marks(256);
+
+    /// The names of all marks.
+    pub const NAMES: [(Marks, &'static str); 9] = [
+        (Marks::CRC_BAD, "crc_bad"),
+        (Marks::TRUNCATED, "truncated"),
+        (Marks::SURPLUS, "surplus"),
+        (Marks::MISSING_ARGUMENTS, "missing_arguments"),
+        (Marks::BAD_FORMAT, "bad_format"),
+        (Marks::NOT_UTF8, "not_utf8"),
+        (Marks::SLOTS, "slots"),
+        (Marks::CLAMPED, "clamped"),
+        (Marks::OTHER_BUILD, "other_build"),
+    ];
 
     /// Adds marks.
     pub fn add(&mut self, marks: Marks) {
@@ -449,29 +495,29 @@ impl Marks {
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// What stands before the payload.
+    /// The fields before the payload.
     pub fields: Fields<'a>,
     /// The payload; of a short form its 4 or 8 bytes.
     pub payload: &'a [u8],
-    /// The checksum that it tells.
+    /// The stated checksum.
     pub crc: Option<u32>,
-    /// What is odd about it.
+    /// Oddities.
     pub marks: Marks,
 }
 
 impl<'a> Message<'a> {
-    /// Takes `frame` as one message. The frame decides how long it is, the message's length how long its payload is.
+    /// Reads `frame` as one message. The frame decides its length, and the length field that of the payload.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is not a valid message.
     pub fn read_frame(frame: &'a [u8]) -> Result<Message<'a>, Malformed> {
         Message::read(frame, false)
     }
 
-    /// The same. `is_proven`: it is known that the last four bytes are its checksum, and that it fits.
+    /// The same. `is_proven`: the last four bytes are known to be a checksum that fits.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is not a valid message.
     #[inline(always)]
     pub fn read(frame: &'a [u8], is_proven: bool) -> Result<Message<'a>, Malformed> {
         let mut reader = Reader(frame);
@@ -484,15 +530,15 @@ impl<'a> Message<'a> {
             }
             return Ok(message);
         }
-        let told = fields.length.map(usize::from);
+        let length = fields.length.map(usize::from);
         let has_crc = fields.header.has(Header::CHECKSUM);
         if has_crc && is_proven {
             let (payload, crc) = message.payload.split_last_chunk().ok_or(Malformed::TooShort)?;
             (message.payload, message.crc) = (payload, Some(u32::from_le_bytes(*crc)));
         } else if has_crc {
-            message.take_checksum(frame, told)?;
+            message.split_checksum(frame, length)?;
         }
-        match told {
+        match length {
             Some(len) if len < message.payload.len() => {
                 message.payload = message.payload.get(..len).unwrap_or(&[]);
                 message.marks.add(Marks::SURPLUS);
@@ -503,24 +549,24 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Takes the checksum off the payload, and sees whether it fits. `told`: the length of the payload, if the message tells it.
+    /// Splits the checksum off the payload, and checks it. `length`: the stated length of the payload.
     #[inline(never)]
-    fn take_checksum(&mut self, frame: &'a [u8], told: Option<usize>) -> Result<(), Malformed> {
+    fn split_checksum(&mut self, frame: &'a [u8], length: Option<usize>) -> Result<(), Malformed> {
         let rest = self.payload;
         let fields_bytes = frame.len() - rest.len();
-        // A frame may go on behind the checksum: then the length tells where that is, if it fits.
-        let told_crc = told.and_then(|len| rest.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
-        let told_fits =
-            told_crc.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
+        // A frame may continue after the checksum. Then the length field states where the checksum is, if it fits there.
+        let stated = length.and_then(|len| rest.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
+        let stated_fits =
+            stated.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
         let at_end = rest.split_last_chunk::<4>().map(|(payload, crc)| (payload.len(), u32::from_le_bytes(*crc)));
-        let (len, crc) = told_fits.or(at_end).ok_or(Malformed::TooShort)?;
+        let (len, crc) = stated_fits.or(at_end).ok_or(Malformed::TooShort)?;
         self.payload = rest.get(..len).unwrap_or(&[]);
         self.crc = Some(crc);
         let all = frame.get(..fields_bytes + len).unwrap_or(&[]);
-        if told_fits.is_none() && crc32c::crc32c(all) != crc {
+        if stated_fits.is_none() && crc32c::crc32c(all) != crc {
             self.marks.add(Marks::CRC_BAD);
         }
-        if told_fits.is_some() && fields_bytes + len + 4 < frame.len() {
+        if stated_fits.is_some() && fields_bytes + len + 4 < frame.len() {
             self.marks.add(Marks::SURPLUS);
         }
         Ok(())
@@ -550,7 +596,7 @@ impl<'a> Message<'a> {
         reader.u64().zip(reader.u64())
     }
 
-    /// The number that a build message tells.
+    /// The number of a build message.
     #[must_use]
     pub fn build(&self) -> Option<u64> {
         match self.fields.kind {
@@ -561,5 +607,142 @@ impl<'a> Message<'a> {
     }
 }
 
+/// Structured binary data: the fixed part of the payload, and the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sbd<'a> {
+    /// The id.
+    pub id: u64,
+    /// The address, if there is one.
+    pub address: Option<u64>,
+    /// The name, if there is one.
+    pub name: Option<&'a [u8]>,
+    /// The data.
+    pub blob: &'a [u8],
+}
+
+impl<'a> Sbd<'a> {
+    /// Reads the payload of a message of this subtype; `None` if it is too short.
+    #[must_use]
+    pub fn read(subtype: u8, payload: &'a [u8]) -> Option<Sbd<'a>> {
+        let mut reader = Reader(payload);
+        let id = if subtype & 1 == 0 { reader.u32()?.into() } else { reader.u64()? };
+        let address = match subtype >> 2 & 3 {
+            0 => None,
+            1 => Some(reader.u16()?.into()),
+            2 => Some(reader.u32()?.into()),
+            _ => Some(reader.u64()?),
+        };
+        let name = (subtype & 2 != 0).then(|| reader.text().0);
+        Some(Sbd { id, address, name, blob: reader.0 })
+    }
+
+    /// The number of a Linux ftrace event, if this looks like one. The id then has the common fields of these events: the number,
+    /// flags, the depth of preemption, and the process. Counters and hashes do not look like that.
+    #[must_use]
+    pub fn ftrace_event(&self) -> Option<u16> {
+        /// The largest number of a process on Linux.
+        const PID_LIMIT: u64 = 1 << 22;
+        let (number, process) = (self.id as u16, self.id >> 32);
+        let is_bare = self.address.is_none() && self.name.is_none();
+        (is_bare && number > 0 && self.id >> 16 != 0 && process <= PID_LIMIT).then_some(number)
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn bytes(hex: &str) -> Vec<u8> {
+        let hex: String = hex.replace("<guid>", "494E54438A9C4014A65A2F36A36D96E4").replace(' ', "");
+        data_encoding::HEXUPPER.decode(hex.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn short_forms_of_the_reference_library() {
+        let value = |hex: &str| {
+            let bytes = bytes(hex);
+            let message = Message::read_frame(&bytes).unwrap();
+            (message.fields.kind, message.short_value().unwrap())
+        };
+        assert_eq!(value("71563412"), (Kind::Short32, 0x123_4567));
+        assert_eq!(value("8777665544332211"), (Kind::Short64, 0x112_2334_4556_6778));
+        assert_eq!(value("F1DEBC0A"), (Kind::Short32, 0x0AB_CDEF));
+        assert_eq!(value("F0FFFFC0"), (Kind::BuildCompact32, 0x3F_FFFF));
+        assert_eq!(value("50341280"), (Kind::BuildCompact32, 0x21_2345));
+        assert_eq!(value("E0CDAB41E259D148"), (Kind::BuildCompact64, 0x12_3456_789A_BCDE));
+    }
+
+    #[test]
+    fn all_fields() {
+        let frame =
+            bytes("001C8002 <guid> A02914BDBA600600 0000010000000000 76657273696F6E2062616E6E657220737472696E6700 6A07097B");
+        let message = Message::read_frame(&frame).unwrap();
+        assert_eq!((message.fields.kind, message.build()), (Kind::BuildLong, Some(0x10000)));
+        assert_eq!((message.crc, message.marks), (Some(0x7B09_076A), Marks::default()));
+        assert_eq!((message.fields.timestamp, message.fields.header.unit()), (Some(0x0006_60BA_BD14_29A0), 1));
+        assert_eq!(message.payload.get(8..), Some(&b"version banner string\0"[..]));
+        let frame = bytes("00522A02 0B00 8877665544332211 763100");
+        let message = Message::read_frame(&frame).unwrap();
+        assert_eq!((message.fields.header.module(), message.fields.header.unit(), message.fields.length), (0x2A, 5, Some(11)));
+        let location = |hex: &str| Message::read_frame(&bytes(hex)).unwrap().fields.location.unwrap();
+        assert_eq!(location("32532A01 00 0700 2F00 0600 6C6F63313600"), Location::FileLine16(7, 47));
+        assert_eq!(location("22532A01 01 78563412 30000000 0600 6C6F63333200"), Location::FileLine32(0x1234_5678, 48));
+        assert_eq!(location("62532A01 03 B27BF6B3DC550000 0500 6164647200"), Location::Address64(0x55DC_B3F6_7BB2));
+    }
+
+    #[test]
+    fn clocks_and_structured_data() {
+        let frame = bytes("08522A01 1000 9A78563412000000 00366E0100000000");
+        assert_eq!(Message::read_frame(&frame).unwrap().clock(), Some((0x12_3456_789A, 24_000_000)));
+        let frame = bytes("4950950F <guid> 8877665544332211 0010000000000000 626C6F6200 01020304");
+        let message = Message::read_frame(&frame).unwrap();
+        let Kind::Sbd(subtype) = message.fields.kind else { panic!("{message:?}") };
+        let sbd = Sbd::read(subtype, message.payload).unwrap();
+        assert_eq!(
+            (sbd.id, sbd.address, sbd.name, sbd.blob),
+            (0x1122_3344_5566_7788, Some(0x1000), Some(&b"blob"[..]), &[1, 2, 3, 4][..])
+        );
+    }
+
+    #[test]
+    fn events_of_linux_differ_from_other_data() {
+        let event = |subtype: u8, payload: &str| Sbd::read(subtype, &bytes(payload)).unwrap().ftrace_event();
+        // Event 313, interrupts off, process 1234.
+        assert_eq!(event(1, "3901 01 00 D2040000 00112233"), Some(313));
+        assert_eq!(event(1, "0500 00 00 00000000"), None, "a number that someone counts");
+        assert_eq!(event(1, "8877665544332211"), None, "a hash");
+        assert_eq!(event(7, "3901 01 00 D2040000 0010 6100"), None, "it has an address and a name");
+    }
+
+    #[test]
+    fn odd_and_malformed_frames() {
+        let read = |hex: &str| Message::read_frame(&bytes(hex)).map(|message| (message.payload.len(), message.marks));
+        assert_eq!(read(""), Err(Malformed::Empty));
+        assert_eq!(read("7156"), Err(Malformed::TooShort));
+        assert_eq!(read("8777665544"), Err(Malformed::TooShort));
+        assert_eq!(read("42509501494E54438A9C4014"), Err(Malformed::TooShort));
+        assert_eq!(read("42522A01070068656C6C6F00"), Ok((6, Marks::TRUNCATED)));
+        assert_eq!(read("42522A01050068656C6C6F00"), Ok((5, Marks::SURPLUS)));
+        assert_eq!(read("42542A0168656C6C6F00DEADBEEF"), Ok((6, Marks::CRC_BAD)));
+        assert_eq!(read("04502A01AABB"), Err(Malformed::UnknownType));
+        assert_eq!(read("C2502A0168656C6C6F00"), Err(Malformed::ReservedBits));
+        assert_eq!(read("42502A4168656C6C6F00"), Err(Malformed::ReservedBits));
+        assert_eq!(read("42502A8168656C6C6F00"), Err(Malformed::ReservedBits));
+        assert_eq!(read("42502A0468656C6C6F00"), Err(Malformed::UnknownSubtype));
+        assert_eq!(read("42512A01FF0100020068656C6C6F00"), Err(Malformed::UnknownLocation));
+        assert_eq!(read("42502A01"), Ok((0, Marks::default())));
+    }
+
+    #[test]
+    fn is_full_agrees_with_kind() {
+        for kind in 0..16 {
+            for subtype in 0..64 {
+                for other in [0, 1 << 7, 1 << 30, 1 << 31, Header::GUID | Header::LENGTH | 0x70] {
+                    let header = Header(kind | subtype << 24 | other);
+                    let is_full = header.kind().is_ok_and(|kind| !kind.is_short_form());
+                    assert_eq!(header.is_full(), is_full, "{kind} {subtype} {other:#x}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,795 @@
+//! Messages → records. The only decoder of messages: all transports pass the bytes of a message to [`Records::add_frame`].
+//!
+//! A record is decoded from its message alone (and the collateral): its text is formatted, its arguments are listed. Senders, names
+//! and sources are numbers into tables of the part, so that the resolver looks each up once per part.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::collateral::{Client, ClientMatch, Collateral, Entry, Sender};
+use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
+use super::escape::{self, PendingText};
+use super::printf::write::{Value, Writer};
+use super::printf::{Format, Packing};
+use super::record::{Fields, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
+use super::scan::{Builds, last_build};
+use crate::model::{Tag, TextRef};
+use crate::symbols::Symbols;
+
+/// How many bytes of a malformed frame are shown.
+pub const KEPT_RAW_BYTES: usize = 256;
+
+/// How many bytes of raw data are shown of one message.
+pub const SHOWN_DATA_BYTES: usize = 4096;
+
+/// How many arguments of a catalog message are shown as words if its format is not known. Surplus bytes may follow the arguments
+/// (some targets' logging adds bookkeeping).
+const RAW_WORDS: usize = 16;
+
+/// The SBD subtype of Linux's ftrace events: an id of 64 bits and data.
+const SBD_OF_LINUX: u8 = 1;
+
+/// Who sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SenderKey {
+    /// GUID or module.
+    pub sender: Sender,
+    /// The unit.
+    pub unit: u16,
+    /// Master and channel, if the transport has them.
+    pub place: Option<(u16, u16)>,
+}
+
+/// How many senders are found without looking them up.
+const RECENT_SENDERS: usize = 16;
+
+impl SenderKey {
+    /// Who sent a message.
+    fn of(fields: &Fields<'_>, place: Option<(u16, u16)>) -> SenderKey {
+        let unit = if fields.kind.is_short_form() { 0 } else { fields.header.unit() };
+        SenderKey { sender: Sender::of(fields), unit, place }
+    }
+
+    /// Whether this is the sender of a message.
+    #[inline]
+    fn is_of(&self, fields: &Fields<'_>, place: Option<(u16, u16)>) -> bool {
+        let is_sender = match (&self.sender, fields.guid) {
+            (Sender::Guid(known), Some(guid)) => known == guid,
+            (Sender::Module(known), None) => *known == fields.header.module() && !fields.kind.is_short_form(),
+            (Sender::Unknown, _) => fields.kind.is_short_form(),
+            _ => false,
+        };
+        is_sender && self.place == place && (self.unit == fields.header.unit() || fields.kind.is_short_form())
+    }
+}
+
+/// The slot of a message's sender among the recent ones. Senders of one client get slots side by side.
+#[inline]
+fn place_in_recent(fields: &Fields<'_>, place: Option<(u16, u16)>) -> usize {
+    let channel = place.map_or(0, |(master, channel)| usize::from(master ^ channel));
+    let who = match fields.guid {
+        Some(guid) => usize::from(guid[0] ^ guid[15]),
+        // The bits of the origin are the user's data.
+        None if fields.kind.is_short_form() => return channel % RECENT_SENDERS,
+        None => usize::from(fields.header.module()),
+    };
+    (4 * who).wrapping_add(usize::from(fields.header.unit())).wrapping_add(channel) % RECENT_SENDERS
+}
+
+/// A sender of the part.
+#[derive(Clone, Copy, Debug)]
+pub struct PartSender {
+    /// Its key.
+    pub key: SenderKey,
+    /// The client in the collateral.
+    pub found: Option<ClientMatch>,
+}
+
+/// A place in the target's program, not yet looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartSource {
+    /// The client in the collateral, if known.
+    pub client: Option<u32>,
+    /// File and line, or an address.
+    pub location: Location,
+}
+
+/// The records of one part.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Where the part starts in the input, in bytes.
+    pub base: u64,
+    /// The records, in file order.
+    pub stored: Vec<Stored>,
+    /// Texts of records and arguments.
+    pub texts: String,
+    /// Arguments of records.
+    pub args: Vec<RecordArg>,
+    /// Senders of records.
+    pub senders: Vec<PartSender>,
+    /// Names of records.
+    pub names: Vec<String>,
+    /// Places in the program that records were sent from.
+    pub sources: Vec<PartSource>,
+    /// Bytes that became records, or that belong to them.
+    pub ok_bytes: u64,
+    /// Sender to its last build: offset and number. Only in a stream that is decoded in order.
+    builds: FxHashMap<Sender, (u64, u64)>,
+    /// By sender: the build for which its client was chosen.
+    chosen_for: Vec<Option<u64>>,
+    sender_of: FxHashMap<SenderKey, u32>,
+    /// Senders that were looked up, each at [`place_in_recent`].
+    recent_senders: [Option<(SenderKey, u32)>; RECENT_SENDERS],
+    name_of: FxHashMap<Box<[u8]>, u32>,
+    /// Id of a catalog message whose format is not known, to its name.
+    unknown_of: FxHashMap<u64, u32>,
+    /// Text of a format, to its index in `formats`.
+    format_of: FxHashMap<Box<[u8]>, u32>,
+    /// Compiled formats and their names.
+    formats: Vec<(Format, u32)>,
+    source_of: FxHashMap<PartSource, u32>,
+    writer: Writer,
+    /// Texts of arguments, while the text of their message is being written.
+    arg_texts: String,
+}
+
+/// What decoding needs besides the bytes.
+#[derive(Clone, Default)]
+pub struct Decoder {
+    /// The catalogs.
+    pub collateral: Arc<Collateral>,
+    /// The builds of text and raw inputs, from the first pass, because parts are decoded in any order.
+    pub builds: Option<Arc<Builds>>,
+    /// The program that ran on the target. Its constants may hold formats.
+    pub symbols: Option<Arc<Symbols>>,
+}
+
+/// Where a frame comes from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    /// Where in the input, in bytes.
+    pub offset: u64,
+    /// How many bytes of input it takes.
+    pub len: usize,
+    /// Master and channel.
+    pub place: Option<(u16, u16)>,
+    /// The time of the transport, in ticks.
+    pub transport: Option<u64>,
+}
+
+impl Records {
+    /// Forgets the content and keeps the memory, for another part.
+    pub fn reset(&mut self, base: u64) {
+        self.base = base;
+        self.stored.clear();
+        self.texts.clear();
+        self.args.clear();
+        self.senders.clear();
+        self.chosen_for.clear();
+        self.names.clear();
+        self.sources.clear();
+        self.ok_bytes = 0;
+        self.sender_of.clear();
+        self.recent_senders = [None; RECENT_SENDERS];
+        self.name_of.clear();
+        self.unknown_of.clear();
+        self.format_of.clear();
+        self.formats.clear();
+        self.source_of.clear();
+    }
+
+    /// A text of this part; empty for a foreign reference.
+    #[inline]
+    #[must_use]
+    pub fn text(&self, text: TextRef) -> &str {
+        let start = text.start as usize;
+        self.texts.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+    }
+
+    /// The arguments of a record.
+    #[inline]
+    #[must_use]
+    pub fn args_of(&self, stored: &Stored) -> &[RecordArg] {
+        let start = stored.args.0 as usize;
+        self.args.get(start..start.saturating_add(stored.args.1 as usize)).unwrap_or(&[])
+    }
+
+    /// Appends records of another part, with everything they refer to. For records that wait longer than their part lives.
+    pub fn append(&mut self, from: &Records, records: &[Stored]) {
+        if self.stored.is_empty() {
+            self.reset(from.base);
+        } else if from.base < self.base && !records.is_empty() {
+            // The notice that a message has no end has the offset of the message's start, which may be long before.
+            let earlier = number(usize::try_from(self.base - from.base).unwrap_or(usize::MAX));
+            self.stored.iter_mut().for_each(|stored| stored.offset = stored.offset.saturating_add(earlier));
+            self.base = from.base;
+        }
+        for stored in records {
+            let mut copy = *stored;
+            let offset = (from.base + u64::from(stored.offset)).saturating_sub(self.base);
+            copy.offset = u32::try_from(offset).unwrap_or(u32::MAX);
+            copy.body = self.append_text(from.text(stored.body));
+            copy.args = (number(self.args.len()), 0);
+            for arg in from.args_of(stored) {
+                let moved = arg.text().map(|text| RecordArg::of_text(arg.name, self.append_text(from.text(text))));
+                self.args.push(moved.unwrap_or(*arg));
+            }
+            copy.args.1 = number(self.args.len()) - copy.args.0;
+            if let Some(sender) = from.senders.get(stored.sender as usize) {
+                copy.sender = number(self.senders.len());
+                self.senders.push(*sender);
+            }
+            if let NameRef::Local(name) = stored.name
+                && let Some(name) = from.names.get(name as usize)
+            {
+                copy.name = NameRef::Local(number(self.names.len()));
+                self.names.push(name.clone());
+            }
+            if let SourceRef::Local(source) = stored.source
+                && let Some(source) = from.sources.get(source as usize)
+            {
+                copy.source = SourceRef::Local(number(self.sources.len()));
+                self.sources.push(*source);
+            }
+            self.stored.push(copy);
+        }
+    }
+
+    fn append_text(&mut self, text: &str) -> TextRef {
+        let start = number(self.texts.len());
+        self.texts.push_str(text);
+        TextRef { start, len: number(text.len()) }
+    }
+
+    /// Decodes a frame. If it is not a valid message, it becomes a record with the reason.
+    pub fn add_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
+        self.add_read(decoder, Message::read(frame, false), frame, context);
+    }
+
+    /// Decodes a message whose checksum is known to fit.
+    pub fn add_proven_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
+        self.add_read(decoder, Message::read(frame, true), frame, context);
+    }
+
+    #[inline(always)]
+    fn add_read(&mut self, decoder: &Decoder, read: Result<Message<'_>, Malformed>, frame: &[u8], context: Context) {
+        match read {
+            Ok(message) => self.add_message(decoder, &message, context),
+            Err(reason) => self.add_malformed(reason, frame, context),
+        }
+    }
+
+    /// Adds the record of a message.
+    #[inline]
+    pub fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
+        let header = message.fields.header;
+        if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
+            self.note_build(decoder, Sender::of(&message.fields), build, context.offset);
+        }
+        let sender = self.sender(decoder, &message.fields, context);
+        let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };
+        let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
+        // The record is filled in place: filling it elsewhere and copying it stalls the processor (store forwarding).
+        let mut all = std::mem::take(&mut self.stored);
+        all.push(self.empty(RecordKind::Text, context));
+        if let Some(stored) = all.last_mut() {
+            stored.severity = severity;
+            stored.marks = message.marks;
+            stored.sender = sender;
+            stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
+            self.add_location(decoder, stored, found, message.fields.location);
+            self.decode_payload(decoder, stored, message, found);
+            if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
+                stored.marks.add(Marks::OTHER_BUILD);
+            }
+            stored.args.1 = number(self.args.len()) - stored.args.0;
+        }
+        self.stored = all;
+        self.ok_bytes += context.len as u64;
+    }
+
+    /// Adds the record of a malformed frame. Its bytes do not count as decoded.
+    #[cold]
+    pub fn add_malformed(&mut self, reason: Malformed, frame: &[u8], context: Context) {
+        let mut stored = self.empty(RecordKind::Malformed(reason), context);
+        stored.body = self.hex_text(frame, KEPT_RAW_BYTES);
+        self.stored.push(stored);
+    }
+
+    /// Adds a line of console text.
+    pub fn add_console(&mut self, line: &[u8], context: Context) {
+        let start = self.texts.len();
+        escape::push_console(line, &mut self.texts);
+        if self.texts.get(start..).is_none_or(|text| text.trim().is_empty()) {
+            self.texts.truncate(start);
+            return;
+        }
+        let mut stored = self.empty(RecordKind::Console, context);
+        stored.body = self.since(start);
+        self.stored.push(stored);
+    }
+
+    /// Adds a notice of the transport. The ledger decides whether its bytes count as decoded or as skipped.
+    pub fn add_notice(&mut self, notice: Notice, value: u64, context: Context) {
+        let mut stored = self.empty(RecordKind::Notice(notice), context);
+        stored.value = value;
+        stored.extra = context.len as u64;
+        if context.place.is_some() {
+            // No message has this unit, so a short message of the same place keeps its own sender, with its client.
+            let key = SenderKey { sender: Sender::Unknown, unit: u16::MAX, place: context.place };
+            stored.sender = self.sender_without_client(key);
+        }
+        self.stored.push(stored);
+    }
+
+    fn empty(&self, kind: RecordKind, context: Context) -> Stored {
+        Stored {
+            offset: u32::try_from(context.offset.saturating_sub(self.base)).unwrap_or(u32::MAX),
+            len: u32::try_from(context.len).unwrap_or(u32::MAX),
+            kind,
+            severity: 0,
+            marks: Marks::default(),
+            sender: u32::MAX,
+            name: NameRef::Body,
+            source: SourceRef::None,
+            body: TextRef::NONE,
+            args: (number(self.args.len()), 0),
+            timestamp: None,
+            transport: context.transport,
+            value: 0,
+            extra: 0,
+        }
+    }
+
+    /// The text appended since `start`.
+    fn since(&self, start: usize) -> TextRef {
+        match (u32::try_from(start), u32::try_from(self.texts.len() - start)) {
+            (Ok(start), Ok(len)) => TextRef { start, len },
+            _ => TextRef::NONE,
+        }
+    }
+
+    fn hex_text(&mut self, bytes: &[u8], limit: usize) -> TextRef {
+        let start = self.texts.len();
+        escape::push_hex(bytes.get(..limit).unwrap_or(bytes), &mut self.texts);
+        self.since(start)
+    }
+
+    #[inline]
+    fn sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
+        match &self.recent_senders[place_in_recent(fields, context.place)] {
+            Some((recent, index)) if recent.is_of(fields, context.place) => *index,
+            _ => self.look_up_sender(decoder, fields, context),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up_sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
+        let (key, offset) = (SenderKey::of(fields, context.place), context.offset);
+        let build = self.build_of(decoder, key.sender, offset);
+        let known = self.sender_of.get(&key).map(|&index| index as usize);
+        let index = match known {
+            Some(index) if self.chosen_for.get(index) == Some(&build) => index as u32,
+            _ => {
+                let found = decoder.collateral.client(key.sender, key.place, build);
+                match known {
+                    Some(index) if self.senders.get(index).is_some_and(|sender| sender.found == found) => {
+                        self.chosen_for[index] = build;
+                        index as u32
+                    }
+                    // Records before a build keep their client: the sender continues under a new number.
+                    _ => self.add_sender(PartSender { key, found }, build),
+                }
+            }
+        };
+        self.recent_senders[place_in_recent(fields, context.place)] = Some((key, index));
+        index
+    }
+
+    fn sender_without_client(&mut self, key: SenderKey) -> u32 {
+        match self.sender_of.get(&key) {
+            Some(&index) => index,
+            None => self.add_sender(PartSender { key, found: None }, None),
+        }
+    }
+
+    fn add_sender(&mut self, sender: PartSender, build: Option<u64>) -> u32 {
+        let index = number(self.senders.len());
+        self.sender_of.insert(sender.key, index);
+        self.senders.push(sender);
+        self.chosen_for.push(build);
+        index
+    }
+
+    /// The last build of a sender before `offset`.
+    fn build_of(&self, decoder: &Decoder, sender: Sender, offset: u64) -> Option<u64> {
+        if !decoder.collateral.has_builds() {
+            return None;
+        }
+        match &decoder.builds {
+            Some(builds) => builds.last_of(sender, offset),
+            None => last_build(sender, |of| self.builds.get(&of).copied()),
+        }
+    }
+
+    #[cold]
+    fn note_build(&mut self, decoder: &Decoder, sender: Sender, build: u64, offset: u64) {
+        if decoder.collateral.has_builds() {
+            if decoder.builds.is_none() {
+                self.builds.insert(sender, (offset, build));
+            }
+            // Other clients may match now.
+            self.recent_senders = [None; RECENT_SENDERS];
+        }
+    }
+
+    /// The number of a name in the part. Without a limit: which names come first depends on where parts begin, and the size of a
+    /// part bounds their number.
+    fn local_name(&mut self, bytes: &[u8]) -> u32 {
+        if let Some(&index) = self.name_of.get(bytes) {
+            return index;
+        }
+        let mut name = String::new();
+        escape::push(bytes, &mut name);
+        let index = number(self.names.len());
+        self.names.push(name);
+        self.name_of.insert(bytes.into(), index);
+        index
+    }
+
+    fn add_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<ClientMatch>, location: Option<Location>) {
+        let Some(location) = location else { return };
+        let client = found.map(|found| found.client);
+        if let Some(address) = location.address() {
+            self.args.push(RecordArg::of_bits(Key::CODE_ADDRESS, Tag::Hex, address));
+        } else if let Some((file, line)) = location.file_line()
+            && client.and_then(|client| decoder.collateral.get(client)?.file(file)).is_none()
+        {
+            self.args.push(RecordArg::of_bits(Key::FILE_ID, Tag::Uint, file.into()));
+            self.args.push(RecordArg::of_bits(Key::LINE, Tag::Uint, line.into()));
+        }
+        let source = PartSource { client, location };
+        let index = match self.source_of.get(&source) {
+            Some(&index) => index,
+            None => {
+                let index = number(self.sources.len());
+                self.sources.push(source);
+                self.source_of.insert(source, index);
+                index
+            }
+        };
+        stored.source = SourceRef::Local(index);
+    }
+}
+
+impl Records {
+    #[inline]
+    fn decode_payload(&mut self, decoder: &Decoder, stored: &mut Stored, message: &Message<'_>, found: Option<ClientMatch>) {
+        let client = found.and_then(|found| decoder.collateral.get(found.client));
+        match message.fields.kind {
+            Kind::Catalog { wide_id, pointers } => self.decode_catalog(decoder, stored, message, client, wide_id, pointers),
+            Kind::Printf(pointers) => self.decode_printf(stored, message, pointers),
+            Kind::Generic => self.decode_text(stored, RecordKind::Text, message.payload),
+            Kind::InvalidParam => self.decode_text(stored, RecordKind::InvalidParam, message.payload),
+            Kind::Assert => self.decode_text(stored, RecordKind::Assert, message.payload),
+            Kind::FunctionEnter => self.decode_function(stored, RecordKind::Enter, message.payload),
+            Kind::FunctionExit => self.decode_function(stored, RecordKind::Exit, message.payload),
+            Kind::Short32 | Kind::Short64 => {
+                let wide = message.fields.kind == Kind::Short64;
+                stored.kind = RecordKind::Short { wide };
+                stored.value = message.short_value().unwrap_or(0);
+                self.decode_short(decoder, stored, client, wide);
+            }
+            Kind::BuildLong | Kind::BuildCompact32 | Kind::BuildCompact64 => self.decode_build(stored, message),
+            Kind::ClockSync => {
+                stored.kind = RecordKind::Clock;
+                match message.clock() {
+                    Some((value, hz)) => (stored.value, stored.extra) = (value, hz),
+                    None => stored.marks.add(Marks::TRUNCATED),
+                }
+            }
+            Kind::Raw(protocol) => {
+                stored.kind = RecordKind::Raw;
+                stored.value = protocol.into();
+                let named = client.and_then(|client| decoder.collateral.entry(client.protocol(protocol)?));
+                let mut name = PendingText::default();
+                name.extend(b"RAW ");
+                match named {
+                    Some(entry) => {
+                        let number = u64::from(protocol).to_le_bytes();
+                        self.writer.write(&entry.format, Packing::Typed32, &number, &mut name, |_| {});
+                    }
+                    None => name.extend(protocol.to_string().as_bytes()),
+                }
+                stored.name = NameRef::Local(self.local_name(name.bytes()));
+                self.add_data(message.payload);
+            }
+            Kind::Sbd(subtype) => self.decode_sbd(stored, subtype, message.payload, client.is_some()),
+        }
+    }
+
+    fn decode_text(&mut self, stored: &mut Stored, kind: RecordKind, payload: &[u8]) {
+        stored.kind = kind;
+        let (text, _) = Reader(payload).text();
+        self.push_body(stored, text);
+    }
+
+    fn push_body(&mut self, stored: &mut Stored, text: &[u8]) {
+        let start = self.texts.len();
+        if !escape::push(text, &mut self.texts) {
+            stored.marks.add(Marks::NOT_UTF8);
+        }
+        stored.body = self.since(start);
+    }
+
+    fn decode_function(&mut self, stored: &mut Stored, kind: RecordKind, payload: &[u8]) {
+        stored.kind = kind;
+        let (text, _) = Reader(payload).text();
+        self.push_body(stored, text);
+        stored.name = NameRef::Local(self.local_name(text));
+    }
+
+    fn decode_build(&mut self, stored: &mut Stored, message: &Message<'_>) {
+        stored.kind = RecordKind::Build;
+        let Some(build) = message.build() else {
+            stored.marks.add(Marks::TRUNCATED);
+            return;
+        };
+        stored.value = build;
+        stored.name = NameRef::Local(self.local_name(format!("build {build:#x}").as_bytes()));
+        if message.fields.kind == Kind::BuildLong {
+            let (text, _) = Reader(message.payload.get(8..).unwrap_or(&[])).text();
+            self.push_body(stored, text);
+        }
+    }
+
+    fn decode_short(&mut self, decoder: &Decoder, stored: &mut Stored, client: Option<&Client>, wide: bool) {
+        let number = client.and_then(|client| client.short(wide, stored.value));
+        match number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
+            Some((number, entry)) => {
+                stored.name = NameRef::Entry(number);
+                let value = stored.value & !entry.details.mask;
+                self.format(stored, &entry.format, Packing::Typed32, &value.to_le_bytes(), false);
+                if !entry.format.is_plain() {
+                    self.args.push(RecordArg::of_bits(Key::place(0), Tag::Uint, value));
+                    // The value of a counter.
+                    stored.extra = value;
+                }
+            }
+            None => {
+                let start = self.texts.len();
+                let width = if wide { 15 } else { 7 };
+                let _ = std::fmt::Write::write_fmt(&mut self.texts, format_args!("0x{:0width$X}", stored.value));
+                stored.body = self.since(start);
+            }
+        }
+    }
+
+    fn decode_catalog(
+        &mut self,
+        decoder: &Decoder,
+        stored: &mut Stored,
+        message: &Message<'_>,
+        client: Option<&Client>,
+        wide: bool,
+        pointers: Pointers,
+    ) {
+        stored.kind = RecordKind::Catalog;
+        let mut reader = Reader(message.payload);
+        let id = if wide { reader.u64() } else { reader.u32().map(u64::from) };
+        let Some(id) = id else {
+            stored.marks.add(Marks::TRUNCATED);
+            return;
+        };
+        stored.value = id;
+        let arguments = reader.0;
+        let number = client.and_then(|client| client.catalog(wide, id));
+        if let Some((number, entry)) = number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
+            stored.name = NameRef::Entry(number);
+            if stored.source == SourceRef::None && entry.has_source {
+                stored.source = SourceRef::Entry(number);
+            }
+            return self.decode_with_entry(stored, entry, pointers, arguments);
+        }
+        if let Some(symbols) = &decoder.symbols
+            && let Some(text) = format_at(symbols, id)
+        {
+            stored.extra = 1;
+            self.args.push(RecordArg::of_bits(Key::CATALOG_ID, Tag::Hex, id));
+            let packing = |format: &Format| format.catalog_packing(pointers, arguments);
+            return self.decode_with_format(stored, text, packing, arguments);
+        }
+        stored.name = NameRef::Local(self.name_of_unknown(id));
+        for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
+            let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+            self.args.push(RecordArg::of_bits(Key::place(place), Tag::Hex, value));
+        }
+        if arguments.len() > 4 * RAW_WORDS {
+            self.add_data(arguments);
+        }
+    }
+
+    /// The name of catalog messages whose format is not known.
+    fn name_of_unknown(&mut self, id: u64) -> u32 {
+        match self.unknown_of.get(&id) {
+            Some(&name) => name,
+            None => {
+                let name = self.local_name(format!("catalog {id:#x}").as_bytes());
+                self.unknown_of.insert(id, name);
+                name
+            }
+        }
+    }
+
+    fn decode_with_entry(&mut self, stored: &mut Stored, entry: &Entry, pointers: Pointers, arguments: &[u8]) {
+        let packing = entry.format.catalog_packing(pointers, arguments);
+        if packing == Packing::Slots64 {
+            stored.marks.add(Marks::SLOTS);
+        }
+        self.args.push(RecordArg::of_bits(Key::CATALOG_ID, Tag::Hex, stored.value));
+        self.format(stored, &entry.format, packing, arguments, true);
+    }
+
+    fn decode_printf(&mut self, stored: &mut Stored, message: &Message<'_>, pointers: Pointers) {
+        stored.kind = RecordKind::Printf;
+        let mut reader = Reader(message.payload);
+        let (text, _) = reader.text();
+        self.decode_with_format(stored, text, |_| Packing::typed(pointers), reader.0);
+    }
+
+    /// Formats a message whose format is a text of the message or of the program. A format is compiled once per part.
+    fn decode_with_format(&mut self, stored: &mut Stored, text: &[u8], packing: impl Fn(&Format) -> Packing, arguments: &[u8]) {
+        let index = match self.format_of.get(text) {
+            Some(&index) => index,
+            None => {
+                let name = self.local_name(text);
+                let index = number(self.formats.len());
+                self.formats.push((Format::new(text), name));
+                self.format_of.insert(text.into(), index);
+                index
+            }
+        };
+        let formats = std::mem::take(&mut self.formats);
+        if let Some((format, name)) = formats.get(index as usize) {
+            stored.name = NameRef::Local(*name);
+            let packing = packing(format);
+            if packing == Packing::Slots64 {
+                stored.marks.add(Marks::SLOTS);
+            }
+            self.format(stored, format, packing, arguments, true);
+        }
+        self.formats = formats;
+    }
+
+    /// Writes the text of a message, and lists the arguments if `lists_args`.
+    fn format(&mut self, stored: &mut Stored, format: &Format, packing: Packing, arguments: &[u8], lists_args: bool) {
+        let Records { arg_texts, args, texts, writer, .. } = self;
+        let (start, args_start) = (texts.len(), args.len());
+        let mut place = 0u16;
+        let list = |value: Value<'_>| {
+            if !lists_args {
+                return;
+            }
+            let key = Key::place(place);
+            args.push(match value {
+                Value::Int(value) => RecordArg::of_bits(key, Tag::Int, value.cast_unsigned()),
+                Value::Uint(value) => RecordArg::of_bits(key, Tag::Uint, value),
+                Value::Hex(value) => RecordArg::of_bits(key, Tag::Hex, value),
+                Value::Float(value) => RecordArg::of_bits(key, Tag::Float, value.to_bits()),
+                Value::Char(value) => {
+                    let mut utf8 = [0; 4];
+                    let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    RecordArg::of_text(key, push_text(arg_texts, character.encode_utf8(&mut utf8).as_bytes()))
+                }
+                Value::Text(text) => RecordArg::of_text(key, push_text(arg_texts, text)),
+            });
+            place = place.saturating_add(1);
+        };
+        let mut text = PendingText::after(std::mem::take(texts));
+        let mut marks = writer.write(format, packing, arguments, &mut text, list);
+        let (all, is_utf8) = text.finish();
+        *texts = all;
+        if !is_utf8 {
+            marks.add(Marks::NOT_UTF8);
+        }
+        stored.marks.add(marks);
+        stored.body = self.since(start);
+        if !self.arg_texts.is_empty() {
+            self.append_arg_texts(args_start);
+        }
+    }
+
+    /// Appends the texts of arguments after that of their message.
+    fn append_arg_texts(&mut self, args_start: usize) {
+        let Records { arg_texts, args, texts, .. } = self;
+        let start = number(texts.len());
+        texts.push_str(arg_texts);
+        arg_texts.clear();
+        for arg in args.iter_mut().skip(args_start) {
+            if let Some(text) = arg.text() {
+                *arg = RecordArg::of_text(arg.name, TextRef { start: text.start.saturating_add(start), ..text });
+            }
+        }
+    }
+
+    fn decode_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8], has_client: bool) {
+        stored.kind = RecordKind::Sbd;
+        let Some(sbd) = Sbd::read(subtype, payload) else {
+            stored.marks.add(Marks::TRUNCATED);
+            return;
+        };
+        stored.value = sbd.id;
+        // Linux sends no collateral.
+        let ftrace = sbd.ftrace_event().filter(|_| subtype == SBD_OF_LINUX && !has_client);
+        let mut name = if ftrace.is_some() { b"ftrace event ".to_vec() } else { b"SBD ".to_vec() };
+        match (ftrace, sbd.name) {
+            (Some(number), _) => name.extend(number.to_string().bytes()),
+            (None, Some(text)) => name.extend_from_slice(text),
+            (None, None) => name.extend(format!("{:#x}", sbd.id).bytes()),
+        }
+        stored.name = NameRef::Local(self.local_name(&name));
+        self.args.push(RecordArg::of_bits(Key::ID, Tag::Hex, sbd.id));
+        if let Some(address) = sbd.address {
+            self.args.push(RecordArg::of_bits(Key::ADDRESS, Tag::Hex, address));
+        }
+        if let Some(name) = sbd.name {
+            let name = push_text(&mut self.texts, name);
+            self.args.push(RecordArg::of_text(Key::NAME, name));
+        }
+        self.add_data(sbd.blob);
+    }
+
+    fn add_data(&mut self, data: &[u8]) {
+        let hex = self.hex_text(data, SHOWN_DATA_BYTES);
+        self.args.push(RecordArg::of_text(Key::DATA, hex));
+        self.args.push(RecordArg::of_bits(Key::DATA_LENGTH, Tag::Uint, data.len() as u64));
+    }
+}
+
+fn push_text(texts: &mut String, bytes: &[u8]) -> TextRef {
+    let start = texts.len();
+    escape::push(bytes, texts);
+    match (u32::try_from(start), u32::try_from(texts.len() - start)) {
+        (Ok(start), Ok(len)) => TextRef { start, len },
+        _ => TextRef::NONE,
+    }
+}
+
+/// The format at an address of the program's constant memory: a text, from its first byte on.
+///
+/// Zephyr uses the address of the format as the catalog id. An id that is a hash or a counter hardly is the address of the first byte
+/// of a text, and ids that the collateral has are not looked up here.
+fn format_at(symbols: &Symbols, address: u64) -> Option<&[u8]> {
+    let text = symbols.text_at(address).filter(|text| !text.is_empty())?;
+    let is_readable = |character: char| !character.is_control() || matches!(character, '\n' | '\r' | '\t' | '\x1B');
+    if !text.chars().all(is_readable) {
+        return None;
+    }
+    // No format begins in the middle of another text.
+    let before = address.checked_sub(1).and_then(|before| symbols.memory_from(before)?.first().copied());
+    before.is_none_or(|byte| byte == 0 || !(byte.is_ascii_graphic() || byte == b' ' || byte >= 0x80)).then_some(text.as_bytes())
+}
+
+/// An index as a number of 32 bits. The size of a part bounds all tables.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_kept_whichever_part_comes_first() {
+        let mut all = Records::default();
+        for (base, offset) in [(100, 130), (40, 45), (100, 160)] {
+            let mut part = Records::default();
+            part.reset(base);
+            part.add_notice(Notice::Unfinished, 0, Context { offset, ..Context::default() });
+            all.append(&part, &part.stored);
+        }
+        let offsets: Vec<u64> = all.stored.iter().map(|stored| all.base + u64::from(stored.offset)).collect();
+        assert_eq!(offsets, [130, 45, 160]);
+    }
+}

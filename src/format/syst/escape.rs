@@ -1,0 +1,243 @@
+//! Bytes from a target → readable text. Bytes that are not UTF-8 and control characters are escaped, so that none is lost.
+
+/// The longest text that is shown, in bytes of the message. Longer texts are cut.
+pub const TEXT_LIMIT_BYTES: usize = 64 << 10;
+
+/// Appends bytes as text. Bytes that are not UTF-8 become `\xNN`; control characters except tabs and line ends are escaped; line ends at
+/// the end are left out. Returns whether all bytes were UTF-8.
+pub fn push(bytes: &[u8], out: &mut String) -> bool {
+    let bytes = bytes.get(..TEXT_LIMIT_BYTES).unwrap_or(bytes);
+    let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+    let bytes = bytes.get(..end).unwrap_or(&[]);
+    // The usual case.
+    if is_plain(bytes) {
+        // SAFETY: all bytes are ASCII. To check them again costs 1 % of a conversion.
+        out.push_str(unsafe { std::str::from_utf8_unchecked(bytes) });
+        return true;
+    }
+    let mut is_utf8 = true;
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\t' | '\n' => out.push(character),
+                '\r' => out.push_str("\\r"),
+                _ if character.is_control() => out.extend(character.escape_default()),
+                _ => out.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            is_utf8 = false;
+            push_hex_byte(*byte, out);
+        }
+    }
+    is_utf8
+}
+
+/// A text, followed by bytes that have not been escaped yet.
+///
+/// Formatted messages are written in place, without a copy. The bytes up to `start` are UTF-8 always: they come from a `String`, and
+/// all methods only append after them.
+#[derive(Debug, Default)]
+pub struct PendingText {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl PendingText {
+    /// Nothing is appended to `text` yet.
+    #[inline]
+    #[must_use]
+    pub fn after(text: String) -> PendingText {
+        let start = text.len();
+        PendingText { bytes: text.into_bytes(), start }
+    }
+
+    /// The bytes appended so far.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or(&[])
+    }
+
+    /// The number of bytes appended so far.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
+    /// Whether nothing is appended yet.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends a byte.
+    #[inline]
+    pub fn push(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends `count` equal bytes.
+    #[inline]
+    pub fn fill(&mut self, count: usize, byte: u8) {
+        self.bytes.resize(self.bytes.len() + count, byte);
+    }
+
+    /// Appends the first `len` bytes of a block. Copying the whole block and cutting it off is faster than a copy of variable length.
+    #[inline]
+    pub fn extend_head<const N: usize>(&mut self, block: &[u8; N], len: usize) {
+        let end = self.bytes.len() + len.min(N);
+        self.bytes.extend_from_slice(block);
+        self.bytes.truncate(end);
+    }
+
+    /// The text with the appended bytes escaped as [`push`] does, and whether all of these were UTF-8.
+    #[inline]
+    #[must_use]
+    pub fn finish(mut self) -> (String, bool) {
+        let appended = self.bytes();
+        let len = appended.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        if len <= TEXT_LIMIT_BYTES && appended.get(..len).is_some_and(is_plain) {
+            self.bytes.truncate(self.start + len);
+            // SAFETY: the bytes before `start` are UTF-8, and those after it are ASCII. To check them again costs 1 % of a conversion.
+            return (unsafe { String::from_utf8_unchecked(self.bytes) }, true);
+        }
+        let appended = self.bytes.split_off(self.start);
+        // SAFETY: these are the bytes before `start`, which are UTF-8.
+        let mut text = unsafe { String::from_utf8_unchecked(self.bytes) };
+        let is_utf8 = push(&appended, &mut text);
+        (text, is_utf8)
+    }
+}
+
+/// Whether all bytes are printable ASCII. Checked in blocks; the last two may overlap.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    fn all<const N: usize>(block: &[u8; N]) -> bool {
+        block.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte))
+    }
+    match (bytes.last_chunk::<16>(), bytes.last_chunk::<4>()) {
+        (Some(last), _) => bytes.as_chunks::<16>().0.iter().fold(all(last), |plain, block| plain & all(block)),
+        (_, Some(last)) => bytes.as_chunks::<4>().0.iter().fold(all(last), |plain, block| plain & all(block)),
+        _ => bytes.iter().all(|byte| (0x20..0x7F).contains(byte)),
+    }
+}
+
+fn push_hex_byte(byte: u8, out: &mut String) {
+    out.push_str("\\x");
+    push_hex(&[byte], out);
+}
+
+/// Appends bytes in upper-case hex.
+pub fn push_hex(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}
+
+/// Appends a GUID in its usual form.
+pub fn push_guid(guid: &[u8; 16], out: &mut String) {
+    out.push('{');
+    for (index, byte) in guid.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        push_hex(&[*byte], out);
+    }
+    out.push('}');
+}
+
+/// Appends console text without its terminal sequences (`ESC [ … letter`, `ESC` and a letter), as [`push`] does.
+pub fn push_console(bytes: &[u8], out: &mut String) {
+    if memchr::memchr(0x1B, bytes).is_none() {
+        push(bytes, out);
+        return;
+    }
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(escape) = memchr::memchr(0x1B, rest) {
+        plain.extend_from_slice(rest.get(..escape).unwrap_or(&[]));
+        rest = rest.get(escape + 1..).unwrap_or(&[]);
+        let len = match rest.first() {
+            Some(b'[') => rest.iter().skip(1).position(|byte| (0x40..0x7F).contains(byte)).map_or(rest.len(), |at| at + 2),
+            Some(_) => 1,
+            None => 0,
+        };
+        rest = rest.get(len..).unwrap_or(&[]);
+    }
+    plain.extend_from_slice(rest);
+    push(&plain, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn escaped(bytes: &[u8]) -> (String, bool) {
+        let mut out = String::new();
+        let is_utf8 = push(bytes, &mut out);
+        (out, is_utf8)
+    }
+
+    #[test]
+    fn texts_lose_nothing() {
+        assert_eq!(escaped(b"plain"), ("plain".into(), true));
+        assert_eq!(escaped("é\n".as_bytes()), ("é".into(), true));
+        assert_eq!(escaped(b"two\nlines\r\n"), ("two\nlines".into(), true));
+        assert_eq!(escaped(b"a\xFFb\x07c"), ("a\\xFFb\\u{7}c".into(), false));
+        assert_eq!(escaped(&[b'a'; 70_000]).0.len(), TEXT_LIMIT_BYTES);
+    }
+
+    fn in_place(before: &str, bytes: &[u8]) -> (String, bool) {
+        let mut text = PendingText::after(before.to_owned());
+        text.extend(bytes);
+        text.finish()
+    }
+
+    #[test]
+    fn texts_written_in_place_are_the_same() {
+        let plain: Vec<u8> = (0x20..0x7F).collect();
+        for len in 0..plain.len() {
+            let text = plain[..len].to_vec();
+            assert!(is_plain(&text));
+            for at in 0..len {
+                for byte in [0x1F, 0x7F, 0x80, 0xFF, 0, b'\n'] {
+                    let mut other = text.clone();
+                    other[at] = byte;
+                    assert!(!is_plain(&other), "{byte} at {at} of {len}");
+                    let mut pushed = "before".to_owned();
+                    let is_utf8 = push(&other, &mut pushed);
+                    assert_eq!(in_place("before", &other), (pushed, is_utf8));
+                }
+            }
+        }
+        for text in [&b""[..], b"\n", b"text\r\n", &[b'a'; TEXT_LIMIT_BYTES + 1]] {
+            let mut pushed = String::new();
+            assert!(push(text, &mut pushed));
+            assert_eq!(in_place("", text), (pushed, true));
+        }
+    }
+
+    #[test]
+    fn terminal_sequences_are_left_out() {
+        let console = |bytes: &[u8]| {
+            let mut out = String::new();
+            push_console(bytes, &mut out);
+            out
+        };
+        assert_eq!(console(b"\x1B[1;31mred\x1B[0m text\x1B"), "red text");
+        assert_eq!(console(b"\x1B[unfinish"), "nfinish");
+        assert_eq!(console(b"\x1B[12;"), "");
+        assert_eq!(console(b"\x1BMup"), "up");
+    }
+}

@@ -1,0 +1,110 @@
+//! Records as `dump` lists them.
+
+use super::losses;
+use super::timestamps::MessageTimes;
+use crate::format::syst::collateral::Sender;
+use crate::format::syst::decode::Records;
+use crate::format::syst::decoded::{Key, RecordArg, RecordKind, Stored};
+use crate::format::syst::escape;
+use crate::format::syst::record::{Marks, SEVERITIES};
+use crate::format::{FieldValue, ListRecord, RecordView};
+use crate::model::{Nanos, Tag};
+
+/// Lists a record. False if no more are wanted.
+pub fn list(times: &mut MessageTimes, records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> bool {
+    let nanos = times.plain_nanos(stored);
+    times.note(stored, Nanos(nanos.unwrap_or(0)));
+    let mut owner = String::new();
+    let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(12);
+    let sender = records.senders.get(stored.sender as usize).map(|sender| sender.key);
+    if let Some(key) = sender {
+        match key.sender {
+            Sender::Guid(guid) => {
+                escape::push_guid(&guid, &mut owner);
+                fields.push(("guid", FieldValue::Text(&owner)));
+            }
+            Sender::Module(module) => fields.push(("module", FieldValue::Uint(module.into()))),
+            Sender::Unknown => {}
+        }
+        if key.sender != Sender::Unknown {
+            fields.push(("unit", FieldValue::Uint(key.unit.into())));
+        }
+        if let Some((master, channel)) = key.place {
+            fields.push(("master", FieldValue::Uint(master.into())));
+            fields.push(("channel", FieldValue::Uint(channel.into())));
+        }
+    }
+    let is_message = !matches!(stored.kind, RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Notice(_));
+    if is_message && !matches!(stored.kind, RecordKind::Short { .. }) {
+        fields.push(("severity", FieldValue::Text(SEVERITIES[usize::from(stored.severity & 7)])));
+    }
+    if let Some(timestamp) = stored.timestamp {
+        fields.push(("timestamp", FieldValue::Uint(timestamp)));
+    }
+    match stored.kind {
+        RecordKind::Build => fields.push(("build", FieldValue::Uint(stored.value))),
+        RecordKind::Short { .. } => fields.push(("value", FieldValue::Uint(stored.value))),
+        RecordKind::Clock => fields.extend([("clock", FieldValue::Uint(stored.value)), ("hz", FieldValue::Uint(stored.extra))]),
+        RecordKind::Catalog => fields.push(("id", FieldValue::Uint(stored.value))),
+        RecordKind::Raw => fields.push(("protocol", FieldValue::Uint(stored.value))),
+        RecordKind::Notice(_) => fields.push(("value", FieldValue::Uint(stored.value))),
+        _ => {}
+    }
+    let body = records.text(stored.body);
+    if !body.is_empty() {
+        fields.push((if is_message || stored.kind == RecordKind::Console { "text" } else { "bytes" }, FieldValue::Text(body)));
+    }
+    let args = records.args_of(stored);
+    let float = |arg: &RecordArg| if arg.tag() == Tag::Float { f64::from_bits(arg.bits()).to_string() } else { String::new() };
+    let floats: Vec<String> = args.iter().map(float).collect();
+    for (arg, float) in args.iter().zip(&floats) {
+        let value = match (arg.tag(), arg.text()) {
+            (_, Some(text)) => FieldValue::Text(records.text(text)),
+            (Tag::Int, _) => FieldValue::Int(arg.bits().cast_signed()),
+            (Tag::Float, _) => FieldValue::Text(float),
+            _ => FieldValue::Uint(arg.bits()),
+        };
+        fields.push((if arg.name == Key::TEXT { "text" } else { arg.name.name().unwrap_or("arg") }, value));
+    }
+    let marks: Vec<&str> = Marks::NAMES.iter().filter(|(mark, _)| stored.marks.has(*mark)).map(|(_, name)| *name).collect();
+    let marks = marks.join(" ");
+    if !marks.is_empty() {
+        fields.push(("marks", FieldValue::Text(&marks)));
+    }
+    let record = match stored.kind {
+        RecordKind::Malformed(reason) => {
+            fields.push(("reason", FieldValue::Text(losses::of_malformed(reason).text)));
+            "invalid"
+        }
+        RecordKind::Notice(notice) => notice.name(),
+        kind => record_name(kind),
+    };
+    out(&RecordView {
+        offset: records.base + u64::from(stored.offset),
+        record,
+        core: None,
+        ticks: stored.transport.filter(|_| is_message || matches!(stored.kind, RecordKind::Notice(_))),
+        nanos,
+        fields: &fields,
+    })
+}
+
+fn record_name(kind: RecordKind) -> &'static str {
+    match kind {
+        RecordKind::Build => "BUILD",
+        RecordKind::Short { wide: false } => "SHORT32",
+        RecordKind::Short { wide: true } => "SHORT64",
+        RecordKind::Text => "STRING:GENERIC",
+        RecordKind::Enter => "STRING:ENTER",
+        RecordKind::Exit => "STRING:EXIT",
+        RecordKind::InvalidParam => "STRING:INVPARAM",
+        RecordKind::Assert => "STRING:ASSERT",
+        RecordKind::Printf => "STRING:PRINTF",
+        RecordKind::Catalog => "CATALOG",
+        RecordKind::Raw => "RAW",
+        RecordKind::Sbd => "SBD",
+        RecordKind::Clock => "CLOCK:SYNC",
+        RecordKind::Console => "console",
+        RecordKind::Malformed(_) | RecordKind::Notice(_) => "invalid",
+    }
+}

@@ -1,0 +1,106 @@
+//! The options that all transports share.
+
+use std::sync::Arc;
+
+use super::collateral::Collateral;
+use super::decode::Decoder;
+use super::scan::Builds;
+use crate::format::{FormatOptions, OptionError, OptionKind, OptionSpec};
+use crate::model::{FrequencyError, Rate};
+use crate::symbols::Symbols;
+
+/// An option that is given once.
+pub const fn option(name: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
+    OptionSpec { name, kind, repeatable: false, help }
+}
+
+/// `--collateral`.
+pub const COLLATERAL: OptionSpec =
+    OptionSpec { repeatable: true, ..option("collateral", OptionKind::File("FILE"), "The SyS-T collateral XML of the firmware") };
+
+/// `--elf`. Other formats have it, too, with the same help.
+pub const ELF: OptionSpec =
+    option("elf", OptionKind::File("FILE"), "The program that ran on the target: names of functions, files and lines");
+
+/// `--syst-clock-hz`.
+pub const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("N[/D]"), "The frequency of the SyS-T message clock");
+
+/// `--short-as-counter`.
+pub const SHORT: OptionSpec = option("short-as-counter", OptionKind::Flag, "Draw the values of SyS-T short messages as counters");
+
+/// The values of these options.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// The collateral files.
+    pub collateral: Arc<Collateral>,
+    /// The rate of the message clock.
+    pub message_rate: Option<Rate>,
+    /// Whether short messages are drawn as counters.
+    pub short_as_counter: bool,
+    /// The program that ran on the target, and the name of its file.
+    pub symbols: Option<(String, Arc<Symbols>)>,
+}
+
+impl Settings {
+    /// The values of the first input's options; all inputs have the same ones.
+    ///
+    /// # Errors
+    /// When an option has a value that cannot be used.
+    pub fn parse(inputs: &[FormatOptions]) -> Result<Settings, OptionError> {
+        let mut collateral = Collateral::default();
+        let Some(options) = inputs.first() else { return Ok(Settings::default()) };
+        for (path, bytes) in options.files(COLLATERAL.name) {
+            collateral.add(bytes).map_err(|error| OptionError {
+                option: COLLATERAL.name,
+                found: format!("{path}: {error}"),
+                expected: "a SyS-T collateral XML file is expected".into(),
+            })?;
+        }
+        let symbols = options.files(ELF.name).last().map(|(path, bytes)| {
+            Symbols::parse(bytes, None).map(|symbols| (path.to_owned(), Arc::new(symbols))).map_err(|error| OptionError {
+                option: ELF.name,
+                found: format!("`{path}` is {error}"),
+                expected: error.expected().into(),
+            })
+        });
+        Ok(Settings {
+            collateral: Arc::new(collateral),
+            message_rate: parse_rate(options, &MESSAGE_HZ)?,
+            short_as_counter: options.flag(SHORT.name),
+            symbols: symbols.transpose()?,
+        })
+    }
+
+    /// The same, for transports without a clock: the general option for the clock is about the message clock.
+    ///
+    /// # Errors
+    /// When an option has a value that cannot be used.
+    pub fn parse_without_transport_clock(inputs: &[FormatOptions]) -> Result<Settings, OptionError> {
+        let mut settings = Settings::parse(inputs)?;
+        settings.message_rate = settings.message_rate.or(inputs.first().and_then(|options| options.clock));
+        Ok(settings)
+    }
+
+    /// A decoder of messages. `builds` are those of the input, if its parts are decoded in any order.
+    pub fn decoder(&self, builds: Option<Builds>) -> Decoder {
+        Decoder {
+            collateral: self.collateral.clone(),
+            builds: builds.map(Arc::new),
+            symbols: self.symbols.as_ref().map(|(_, symbols)| symbols.clone()),
+        }
+    }
+}
+
+/// The value of an option that is a frequency in Hz.
+///
+/// # Errors
+/// When it is not a frequency.
+pub fn parse_rate(options: &FormatOptions, option: &OptionSpec) -> Result<Option<Rate>, OptionError> {
+    let Some(text) = options.text(option.name) else { return Ok(None) };
+    let wrong = |error: FrequencyError| OptionError {
+        option: option.name,
+        found: format!("{text:?} is no frequency"),
+        expected: error.to_string(),
+    };
+    Rate::parse_hz(text).map(Some).map_err(wrong)
+}

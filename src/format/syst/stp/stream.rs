@@ -1,0 +1,115 @@
+//! STPv2 bytes → messages: the decoder of a stream in file order. Where the input is cut has no influence.
+
+use super::assembly::{Assembler, Assembly, MessageSink, Slot};
+use super::packets::{NibbleOrder, Nibbles, PacketVisitor, Packets, Window, offset_of};
+use super::predecode::Predecoded;
+use crate::format::syst::decode::Context;
+use crate::format::syst::decoded::Notice;
+
+/// How many decoded bytes are kept.
+const KEPT_BYTES: usize = 16;
+
+/// The state of a stream.
+#[derive(Debug)]
+pub struct Stream {
+    packets: Packets,
+    assembly: Assembly,
+    /// Bytes that are not decoded yet, after a few that are.
+    buffer: Vec<u8>,
+    /// The offset in the file of each byte of the buffer, if it differs from its place in the stream.
+    origins: Vec<u64>,
+    /// The place in the stream of the buffer's first byte, in bytes.
+    base: u64,
+    /// How many nibbles of the buffer are decoded.
+    used: usize,
+}
+
+impl Stream {
+    /// A stream with this order of nibbles, unless the stream states another one.
+    #[must_use]
+    pub fn new(order: NibbleOrder) -> Stream {
+        Stream {
+            packets: Packets::new(order, 0),
+            assembly: Assembly::new(),
+            buffer: Vec::new(),
+            origins: Vec::new(),
+            base: 0,
+            used: 0,
+        }
+    }
+
+    /// Decodes the next bytes. `origins` has the offset in the file of each, or is empty if the stream is the file itself.
+    pub fn push(&mut self, bytes: &[u8], origins: &[u64], is_last: bool, sink: &mut impl MessageSink) {
+        self.read(bytes, origins, is_last, None, sink);
+    }
+
+    /// Decodes the next part of a stream that is the file itself. The part of it that was decoded ahead is not decoded again.
+    pub fn push_part(&mut self, bytes: &[u8], predecoded: &mut Predecoded, is_last: bool, sink: &mut impl MessageSink) {
+        self.read(bytes, &[], is_last, Some(predecoded), sink);
+    }
+
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        origins: &[u64],
+        is_last: bool,
+        predecoded: Option<&mut Predecoded>,
+        sink: &mut impl MessageSink,
+    ) {
+        // A few decoded bytes are kept: an ASYNC may have begun there.
+        let drop = (self.used / 2).saturating_sub(KEPT_BYTES).min(self.buffer.len());
+        self.buffer.drain(..drop);
+        if !self.origins.is_empty() {
+            self.origins.drain(..drop.min(self.origins.len()));
+        }
+        self.base += drop as u64;
+        self.used -= 2 * drop;
+        self.buffer.extend_from_slice(bytes);
+        self.origins.extend_from_slice(origins);
+        let end = 2 * self.buffer.len();
+        // So that words may be loaded near the end.
+        self.buffer.extend([0; 16]);
+        let Stream { packets, assembly, buffer, origins, base, used } = self;
+        let window = Window { nibbles: Nibbles { bytes: buffer, end }, base: *base, origins };
+        let mut at = *used;
+        if let Some((meeting, predecoded)) = predecoded.and_then(|predecoded| Some((predecoded.meeting()?, predecoded))) {
+            let mut visitor = Assembler { assembly, sink };
+            at = packets.run(window, at, is_last, &mut visitor, |_, at| window.position(at) < meeting);
+            if window.position(at) == meeting
+                && let Some(position) = predecoded.join(packets, assembly, sink)
+            {
+                at = usize::try_from(position - 2 * *base).unwrap_or(end).min(end);
+            }
+        }
+        let mut visitor = Assembler { assembly, sink };
+        at = packets.run(window, at, is_last, &mut visitor, |_, _| true);
+        if is_last {
+            if packets.synced && at < end {
+                // The input ends within a packet.
+                let (from, to) = (window.offset_of(window.position(at)), window.offset_of(window.position(end)));
+                let len = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX).max(1);
+                visitor.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(packets.time) });
+            } else if !packets.synced {
+                packets.report_unsynced(window, window.position(end), &mut visitor);
+            }
+            at = end;
+            assembly.finish(window.end_of(end), sink);
+        }
+        self.used = at;
+        self.buffer.truncate(end / 2);
+    }
+
+    /// The offset in the file of the oldest open message, or of the next byte. No later message or notice lies before it.
+    #[must_use]
+    pub fn oldest_offset(&self) -> u64 {
+        let assembly = &self.assembly;
+        let open = assembly.open.iter().filter(|open| open.number.is_some()).map(|open| open.context.offset);
+        let waiting = assembly
+            .slots
+            .iter()
+            .filter_map(|slot| if let Slot::Done(_, context, _) = slot { Some(context.offset) } else { None });
+        let unsynced = (!self.packets.synced).then_some(self.packets.unsynced_offset);
+        let next = offset_of(self.base, &self.origins, 2 * self.base);
+        open.chain(waiting).chain(unsynced).chain([next]).min().unwrap_or(0)
+    }
+}

@@ -1,0 +1,305 @@
+//! The first pass over a stream: the order of its nibbles, the rate of its clock, and its clock messages.
+//!
+//! Senders disagree about the order of nibbles, and nothing in the stream states it. But messages show it: in the right order nearly
+//! all have a legal header, in the wrong one nearly none ([`Evidence`]).
+//!
+//! Clock messages pair readings of the message clock with times of the transport. Both neighbours of a message must be known to place
+//! it between them, so the first pass reads the whole stream for them ([`Correlator`]). That costs as much as the second pass, so it
+//! is done only if the head of the stream has clock messages and something that needs them.
+
+use super::assembly::MessageSink;
+use super::packets::NibbleOrder;
+use super::stream::Stream;
+use super::tpiu::{self, Deframer};
+use crate::format::syst::correlation::{Line, Pair};
+use crate::format::syst::decode::Context;
+use crate::format::syst::decoded::Notice;
+use crate::format::syst::record::{Header, Marks, Message};
+use crate::model::{Rate, Thinned};
+
+/// How many bytes of a piece are read as evidence.
+const SAMPLE_BYTES: usize = 16 << 10;
+
+/// How many bytes of the head are searched for CoreSight frames.
+const FRAMES_BYTES: usize = 64 << 10;
+
+/// The length of the head of a stream, in bytes. The same for all windows.
+const HEAD_BYTES: usize = 256 << 10;
+
+/// A stream read in both orders of nibbles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Read most significant nibble first.
+    pub msb: Reading,
+    /// Read least significant nibble first.
+    pub lsb: Reading,
+}
+
+/// A stream read in one order of nibbles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The number of messages.
+    pub messages: u64,
+    /// How many of them have a legal header, and a fitting checksum if they have one.
+    pub legal: u64,
+    /// The first frequency of the clock, in Hz.
+    pub hz: Option<u64>,
+    /// How often an unknown packet ended synchronisation.
+    pub unsynced: u64,
+}
+
+impl MessageSink for Reading {
+    fn frame(&mut self, frame: &[u8], _: Context, is_whole: bool) {
+        if is_whole {
+            self.messages += 1;
+            let is_legal = Message::read_frame(frame).is_ok_and(|message| message.marks.0 == 0);
+            self.legal += u64::from(is_legal);
+        }
+    }
+
+    fn notice(&mut self, notice: Notice, value: u64, _: Context) {
+        match notice {
+            Notice::Frequency if value != 0 => self.hz = self.hz.or(Some(value)),
+            Notice::UnknownPacket => self.unsynced += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Evidence {
+    /// Reads the start of some bytes of a stream.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Evidence {
+        let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+        let read = |order| {
+            let mut reading = Reading::default();
+            // Read as if the sample were all: the message cut off at its end is not whole and does not count.
+            Stream::new(order).push(sample, &[], true, &mut reading);
+            reading
+        };
+        Evidence { msb: read(NibbleOrder::Msb), lsb: read(NibbleOrder::Lsb) }
+    }
+
+    /// Adds the evidence of a later piece.
+    pub fn add(&mut self, next: &Evidence) {
+        for (all, next) in [(&mut self.msb, &next.msb), (&mut self.lsb, &next.lsb)] {
+            all.messages += next.messages;
+            all.legal += next.legal;
+            all.hz = all.hz.or(next.hz);
+            all.unsynced += next.unsynced;
+        }
+    }
+
+    /// The order of nibbles: most significant first, unless the other order has more legal messages.
+    #[must_use]
+    pub fn order(&self) -> NibbleOrder {
+        if self.lsb.legal > self.msb.legal { NibbleOrder::Lsb } else { NibbleOrder::Msb }
+    }
+
+    /// The stream read in an order.
+    #[must_use]
+    pub fn reading(&self, order: NibbleOrder) -> &Reading {
+        if order == NibbleOrder::Lsb { &self.lsb } else { &self.msb }
+    }
+}
+
+/// The source in CoreSight frames whose stream has messages, if there is one.
+pub fn source_in_frames(sample: &[u8]) -> Option<(u8, Evidence)> {
+    let sample = sample.get(..FRAMES_BYTES).unwrap_or(sample);
+    tpiu::sources(sample).into_iter().find_map(|(source, bytes)| {
+        let evidence = memchr::memmem::find(&bytes, &[0xFF; 10]).map(|_| Evidence::of(&bytes))?;
+        (evidence.reading(evidence.order()).legal > 0).then_some((source, evidence))
+    })
+}
+
+/// What the first pass found out about a stream.
+#[derive(Debug, Default)]
+pub struct StreamFacts {
+    /// The evidence for the order of nibbles.
+    pub evidence: Evidence,
+    /// The source of the stream in CoreSight frames, if the input consists of such.
+    pub source: Option<u8>,
+    /// The clock messages of the head.
+    pairs: Vec<Pair>,
+    /// Reads the whole stream for its clock messages, if they are needed.
+    correlator: Option<Box<Correlator>>,
+}
+
+impl StreamFacts {
+    /// The clock messages, in file order.
+    pub fn pairs(&self) -> &[Pair] {
+        self.correlator.as_ref().map_or(&self.pairs, |correlator| correlator.pairs())
+    }
+}
+
+/// The same for a part of a stream.
+pub enum PartFacts {
+    /// The first part has the facts of the head.
+    First(StreamFacts),
+    /// The bytes of a later part, which are read in file order, and whether they are the last ones.
+    Bytes(Vec<u8>, bool),
+    /// A later part that is not needed.
+    Skipped,
+}
+
+/// The head of a stream.
+#[derive(Debug)]
+pub struct Head {
+    evidence: Evidence,
+    source: Option<u8>,
+    order: NibbleOrder,
+    /// The clock's rate, and whether an option gives it.
+    rate: (Option<Rate>, bool),
+    pairs: Vec<Pair>,
+    /// The whole stream is to be read for its clock messages.
+    is_correlated: bool,
+}
+
+impl Head {
+    /// Reads the head of an input. `order` and `rate` are those given by options.
+    pub fn of(input: &[u8], order: Option<NibbleOrder>, rate: Option<Rate>) -> Head {
+        let bytes = input.get(..HEAD_BYTES).unwrap_or(input);
+        // Sampled at several places: the first one may have few messages.
+        let (mut evidence, mut source) = (Evidence::default(), None);
+        bytes.chunks(HEAD_BYTES / 4).for_each(|chunk| evidence.add(&Evidence::of(chunk)));
+        if evidence.reading(evidence.order()).legal == 0
+            && let Some((of_frames, found)) = source_in_frames(bytes)
+        {
+            (source, evidence) = (Some(of_frames), found);
+        }
+        let order = order.unwrap_or(evidence.order());
+        let recorded = evidence.reading(order).hz.and_then(|hz| Rate::from_hz(hz, 1));
+        let rate = (rate.or(recorded), rate.is_some());
+        let mut head = Head { evidence, source, order, rate, pairs: Vec::new(), is_correlated: false };
+        let mut correlator = head.correlator();
+        correlator.push(bytes, bytes.len() == input.len());
+        head.pairs = correlator.pairs().to_vec();
+        // Pairs are needed for time stamps of messages, or for the rate of the transport's clock.
+        head.is_correlated = !head.pairs.is_empty() && (correlator.has_timestamps() || rate.0.is_none());
+        head
+    }
+
+    fn correlator(&self) -> Correlator {
+        Correlator::new(self.order, self.source, self.rate.0.unwrap_or(Rate::NANOSECOND), self.rate.1)
+    }
+
+    /// The facts of a part.
+    pub fn scan(&self, bytes: &[u8], is_first: bool, is_last: bool) -> PartFacts {
+        if !is_first {
+            return if self.is_correlated { PartFacts::Bytes(bytes.to_vec(), is_last) } else { PartFacts::Skipped };
+        }
+        let correlator = self.is_correlated.then(|| {
+            let mut correlator = Box::new(self.correlator());
+            correlator.push(bytes, is_last);
+            correlator
+        });
+        let (evidence, pairs) = (self.evidence.clone(), self.pairs.clone());
+        PartFacts::First(StreamFacts { evidence, source: self.source, pairs, correlator })
+    }
+}
+
+impl StreamFacts {
+    /// Adds the facts of the next part.
+    pub fn join(&mut self, next: PartFacts) {
+        match (next, &mut self.correlator) {
+            (PartFacts::First(first), _) => *self = first,
+            (PartFacts::Bytes(bytes, is_last), Some(correlator)) => correlator.push(&bytes, is_last),
+            (PartFacts::Bytes(..) | PartFacts::Skipped, _) => {}
+        }
+    }
+}
+
+/// Reads a stream for its clock messages.
+#[derive(Debug)]
+struct Correlator {
+    stream: Stream,
+    deframer: Option<Deframer>,
+    /// How many bytes were read.
+    read_bytes: u64,
+    bytes: Vec<u8>,
+    origins: Vec<u64>,
+    found: ClockMessages,
+}
+
+/// The clock messages of a stream.
+#[derive(Debug)]
+struct ClockMessages {
+    line: Line,
+    rate_is_given: bool,
+    pairs: Thinned<Pair>,
+    has_timestamps: bool,
+}
+
+impl MessageSink for ClockMessages {
+    #[inline]
+    fn frame(&mut self, frame: &[u8], context: Context, is_whole: bool) {
+        let Some(word) = frame.first_chunk::<4>().map(|word| u32::from_le_bytes(*word)) else { return };
+        self.has_timestamps |= !matches!(word & 0xF, 0 | 1 | 7) && Header(word).has(Header::TIMESTAMP);
+        if word & 0xF == 8 && is_whole {
+            self.clock_message(frame, context);
+        }
+    }
+
+    fn notice(&mut self, notice: Notice, value: u64, context: Context) {
+        if notice == Notice::Frequency
+            && !self.rate_is_given
+            && let (Some(rate), Some(ticks)) = (Rate::from_hz(value, 1), context.transport)
+        {
+            self.line.bend(ticks, rate);
+        }
+    }
+}
+
+impl ClockMessages {
+    #[cold]
+    fn clock_message(&mut self, frame: &[u8], context: Context) {
+        let Ok(message) = Message::read_frame(frame) else { return };
+        if message.marks.has(Marks::CRC_BAD) {
+            return;
+        }
+        if let Some((ticks, hz)) = message.clock().filter(|(_, hz)| *hz != 0)
+            && let Some(transport) = context.transport
+            && let Some(ns) = self.line.nanos(transport)
+        {
+            self.pairs.add(Pair { offset: context.offset, ticks, hz, transport, ns });
+        }
+    }
+}
+
+impl Correlator {
+    /// A reader of a stream whose clock has this rate at first, and always if `rate_is_given`.
+    fn new(order: NibbleOrder, source: Option<u8>, rate: Rate, rate_is_given: bool) -> Correlator {
+        Correlator {
+            stream: Stream::new(order),
+            deframer: source.map(Deframer::new),
+            read_bytes: 0,
+            bytes: Vec::new(),
+            origins: Vec::new(),
+            found: ClockMessages { line: Line::new(rate), rate_is_given, pairs: Thinned::default(), has_timestamps: false },
+        }
+    }
+
+    /// Reads the next bytes of the input, maybe the last ones.
+    fn push(&mut self, bytes: &[u8], is_last: bool) {
+        match &mut self.deframer {
+            None => self.stream.push(bytes, &[], is_last, &mut self.found),
+            Some(deframer) => {
+                self.bytes.clear();
+                self.origins.clear();
+                deframer.push(bytes, self.read_bytes, &mut self.bytes, &mut self.origins);
+                self.stream.push(&self.bytes, &self.origins, is_last, &mut self.found);
+            }
+        }
+        self.read_bytes += bytes.len() as u64;
+    }
+
+    /// Whether messages have time stamps of their own.
+    fn has_timestamps(&self) -> bool {
+        self.found.has_timestamps
+    }
+
+    /// The pairs so far, in file order.
+    fn pairs(&self) -> &[Pair] {
+        self.found.pairs.all()
+    }
+}
