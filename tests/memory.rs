@@ -206,7 +206,7 @@ fn a_damaged_header_costs_what_it_says_nothing_of() {
     // A dump that ends within the ring.
     let whole = METADATA_ROOM + HEADER_BYTES + 2 * SEGMENT_BYTES + 100;
     let run = convert(&ring[..whole], &[]);
-    run.says(&format!("only {whole} of the 2204 bytes of the ring are there"));
+    run.says(&format!("only {whole} of the 2204 bytes of the ring"));
     assert!(values(&run.trace(), "north").len() > 20);
 }
 

@@ -74,8 +74,8 @@ fn options_that_are_wrong_are_refused_with_a_reason() {
         format.open(&[options]).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(error("qs-sizes", "T3").contains("1, 2 or 4"));
-    assert!(error("qs-version", "eight").contains("no version"));
-    assert!(error("qs-tick-hz", "0").contains("no frequency"));
+    assert!(error("qs-version", "eight").contains("not a version"));
+    assert!(error("qs-tick-hz", "0").contains("not a frequency"));
     assert!(error("qs-counter", "LOAD").contains("no index"));
     assert_eq!(error("qs-sizes", "T2O8"), "");
     let file = OptionValue::File { path: "a.dic".to_owned(), bytes: (*b"hello").into() };

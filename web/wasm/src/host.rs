@@ -7,6 +7,7 @@ use serde::Deserialize;
 /// The functions that the host provides (`web/engine.js`). Lengths and places are in bytes of this instance's memory.
 mod imports {
     #[link(wasm_import_module = "host")]
+    // SAFETY: the page defines these functions with these types.
     unsafe extern "C" {
         /// Puts the request there; `bytes` is its length.
         pub fn request(to: *mut u8, bytes: usize);

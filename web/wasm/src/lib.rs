@@ -34,6 +34,7 @@ enum Request {
 type Problem = Box<dyn std::error::Error>;
 
 /// Does the request of this length that the host has ready, and replies.
+// SAFETY: no other function of this module is exported under this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn run(request_bytes: usize) {
     std::panic::set_hook(Box::new(|panic| host::fail(&panic.to_string())));
