@@ -92,7 +92,7 @@ fn files_that_cannot_be_used_say_where() {
     assert!(collateral(b"<Collateral>\n  <Client>\n</Collateral>").contains("at line 3, column 1"));
     assert!(
         collateral(b"<Collateral><Client Name='a'><Modules>\n<Module ID='x'>m</Module></Modules></Client></Collateral>")
-            .contains("the attribute \"ID\" is \"x\", which is no number of 64 bits, at line 2, column 1")
+            .contains("the attribute \"ID\" is \"x\", which is not a 64-bit number, at line 2, column 1")
     );
     assert!(collateral(b"").contains("a SyS-T collateral XML file is expected"));
     let stripped = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/symbols/pump_stripped.elf");

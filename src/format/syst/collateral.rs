@@ -404,7 +404,7 @@ impl Xml<'_, '_> {
         let text = self.attribute(node, name)?.trim();
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let number = digits.map_or_else(|| text.parse(), |digits| u64::from_str_radix(digits, 16));
-        number.map_err(|_| self.error(node, format!("the attribute {name:?} is {text:?}, which is no number of 64 bits")))
+        number.map_err(|_| self.error(node, format!("the attribute {name:?} is {text:?}, which is not a 64-bit number")))
     }
 
     /// Its mask; all bits without one.
@@ -416,7 +416,7 @@ impl Xml<'_, '_> {
         let text = self.attribute(node, name)?.trim();
         let digits: String = text.trim_start_matches('{').trim_end_matches('}').chars().filter(|&c| c != '-').collect();
         let guid = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32);
-        guid.ok_or_else(|| self.error(node, format!("the attribute {name:?} is {text:?}, which is no GUID")))
+        guid.ok_or_else(|| self.error(node, format!("the attribute {name:?} is {text:?}, which is not a GUID")))
     }
 }
 
@@ -531,9 +531,9 @@ mod tests {
         );
         assert_eq!(error("<Other/>"), "the root element is \"Other\", not \"Collateral\", at line 1, column 1");
         let number = client("\n<Builds><Build ID=\"0xZ\"/></Builds>");
-        assert_eq!(error(&number), "the attribute \"ID\" is \"0xZ\", which is no number of 64 bits, at line 2, column 9");
+        assert_eq!(error(&number), "the attribute \"ID\" is \"0xZ\", which is not a 64-bit number, at line 2, column 9");
         let guid = client("<Guids><Guid ID=\"{1234}\"/></Guids>");
-        assert!(error(&guid).contains("which is no GUID"));
+        assert!(error(&guid).contains("which is not a GUID"));
         let masks: String = (0..300).map(|mask| format!("<Format ID=\"1\" Mask=\"{mask}\">x</Format>")).collect();
         let error_of_masks = error(&client(&format!("<Short32>{masks}</Short32>")));
         assert!(

@@ -8,9 +8,9 @@ use crate::model::{Nanos, Rate, Ticks};
 /// Where a rate or value is known from: an option.
 pub const GIVEN: &str = "given by an option";
 /// The capture.
-pub const RECORDED: &str = "told by the capture";
+pub const RECORDED: &str = "recorded in the capture";
 /// Nothing.
-pub const ASSUMED: &str = "assumed, the capture does not tell";
+pub const ASSUMED: &str = "assumed";
 /// Two clocks that were compared.
 pub const CORRELATED: &str = "inferred from clock messages";
 

@@ -102,7 +102,7 @@ impl Format for SystRaw {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "messages that are legal, one where the one before ends"
+        "legal messages that follow each other without gaps"
     }
 
     fn probe(&self, sample: &[u8], whole: bool) -> Option<Probe> {
@@ -132,7 +132,7 @@ impl Format for SystStp {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "STPv2's ASYNC packets, and legal messages behind them"
+        "STPv2's ASYNC packets, and legal messages after them"
     }
 
     fn probe(&self, sample: &[u8], _whole: bool) -> Option<Probe> {

@@ -309,7 +309,7 @@ impl Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Malformed {
     /// There are no bytes.
-    #[error("there is no byte")]
+    #[error("it is empty")]
     Empty,
     /// They end before the payload does, or before its fixed part does.
     #[error("it ends within a field")]

@@ -53,7 +53,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let first = with_digits.next()?;
     let markers = 1 + with_digits.count();
     let lines = if markers == 1 { "1 message".to_owned() } else { format!("{markers} messages") };
-    Some(Probe { score: 98, reason: format!("{lines} behind \"SYS-T RAW DATA: \"; the first at byte {first}") })
+    Some(Probe { score: 98, reason: format!("{lines} after \"SYS-T RAW DATA: \"; the first at byte {first}") })
 }
 
 /// Starts reading recordings.

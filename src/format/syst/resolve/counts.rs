@@ -123,7 +123,7 @@ impl MessageCounts {
         }
         if self.undelimited > 0 {
             hints.push(
-                "Some messages do not tell their length. Let the sender add it: MIPI_SYST_ENABLE_HANDLE_LENGTH (or \
+                "Some messages have no length. Let the sender add it: MIPI_SYST_ENABLE_HANDLE_LENGTH (or \
                  MIPI_SYST_PCFG_LENGTH_FIELD), or MIPI_SYST_ENABLE_HANDLE_CHECKSUM; catalog messages need their collateral."
                     .to_owned(),
             );

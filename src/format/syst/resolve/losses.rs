@@ -13,10 +13,11 @@ const fn repair(code: &'static str, text: &'static str) -> LossKind {
 }
 
 /// A time stamp is a little before the one before it.
-pub const TIME_CLAMPED: LossKind = repair("time_clamped", "a time stamp lies a little before the one before it, and was held");
+pub const TIME_CLAMPED: LossKind =
+    repair("time_clamped", "a time stamp is a little earlier than the one before it, and was held");
 
 /// A time stamp is larger than a trace can hold.
-pub const TIME_OVERFLOW: LossKind = repair("time_overflow", "a time stamp lies beyond what a trace can hold");
+pub const TIME_OVERFLOW: LossKind = repair("time_overflow", "a time stamp is larger than a trace can hold");
 
 /// A time stamp contradicts its neighbours.
 pub const TIME_OUTLIER: LossKind =
@@ -24,7 +25,7 @@ pub const TIME_OUTLIER: LossKind =
 
 /// The clock restarted.
 pub const TIME_RESTART: LossKind =
-    repair("time_restart", "the time went back by a second or more: taken for a restart of the target");
+    repair("time_restart", "the time went back by a second or more: treated as a restart of the target");
 
 /// A function was left that had not been entered.
 pub const UNMATCHED_EXIT: LossKind = repair("unmatched_exit", "a function was left that had not been entered");
@@ -38,7 +39,7 @@ pub const TRACK_LIMIT: LossKind = loss("track_limit", "there are more senders th
 /// The loss of a malformed frame.
 pub fn of_malformed(reason: Malformed) -> LossKind {
     match reason {
-        Malformed::Empty => loss("empty_message", "a message has no byte"),
+        Malformed::Empty => loss("empty_message", "a message is empty"),
         Malformed::TooShort => loss("short_message", "a message ends within a field"),
         Malformed::ReservedBits => loss("reserved_bits", "a message has reserved bits set"),
         Malformed::UnknownType => loss("unknown_type", "a message is of unknown type"),
@@ -55,13 +56,13 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
         }
         Notice::OverlongLine => (loss("overlong_line", "a line is too long; its rest was left out"), true, 0),
         Notice::Unsynced => (loss("unsynced", "bytes that belong to no message"), true, 1),
-        Notice::Undelimited => (loss("undelimited", "a message does not tell where it ends, and was left out"), true, 1),
+        Notice::Undelimited => (loss("undelimited", "the end of a message cannot be found; the message was left out"), true, 1),
         Notice::MasterError => (loss("master_error", "the target lost data of one master"), false, 1),
         Notice::GlobalError => (loss("global_error", "the target lost data"), false, 1),
         Notice::Unfinished => (loss("unfinished_message", "a message was cut off by the next one, or by the end"), false, 1),
         Notice::Beginless => (loss("beginless_message", "a message lacks its beginning"), false, 1),
         Notice::UnknownTime => (
-            repair("unknown_time", "the stream's time stamps are of a scheme that is not public: times are not to be trusted"),
+            repair("unknown_time", "the stream's time stamps are of a scheme that is not public: times are unreliable"),
             false,
             0,
         ),
@@ -74,13 +75,13 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
 #[cold]
 pub fn enter_marks(marks: Marks, offset: u64, ledger: &mut Ledger) {
     let all = [
-        (Marks::CRC_BAD, loss("crc_mismatch", "a message's checksum does not fit: nothing of it is sure")),
+        (Marks::CRC_BAD, loss("crc_mismatch", "a message's checksum does not fit: any of its fields may be wrong")),
         (Marks::TRUNCATED, loss("truncated_message", "a message is shorter than it should be")),
-        (Marks::SURPLUS, repair("surplus_bytes", "a message is followed by bytes that belong to nothing")),
+        (Marks::SURPLUS, repair("surplus_bytes", "a message is followed by surplus bytes")),
         (Marks::MISSING_ARGUMENTS, loss("missing_arguments", "a message lacks arguments of its format")),
-        (Marks::BAD_FORMAT, loss("bad_format", "a format has a conversion that is none")),
+        (Marks::BAD_FORMAT, loss("bad_format", "a format has an invalid conversion")),
         (Marks::NOT_UTF8, repair("not_utf8", "a text is not UTF-8; its bytes are shown as \\xNN")),
-        (Marks::CLAMPED, repair("width_clamped", "a width or precision was held down to 4096")),
+        (Marks::CLAMPED, repair("width_clamped", "a width or precision was limited to 4096")),
         (Marks::OTHER_BUILD, repair("other_build", "a message was read with the collateral of another build")),
     ];
     for (mark, kind) in all {

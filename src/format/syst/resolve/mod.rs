@@ -317,7 +317,7 @@ impl RecordResolver {
         self.facts.details.extend(self.counts.details());
         if let Some(client) = self.collateral.clients.first().filter(|_| self.writer.assumes_client()) {
             let value = format!("{:?}, also for senders that the collateral does not name", client.name);
-            self.facts.details.push(Detail { name: "client", value, source: "assumed: there is no other".into() });
+            self.facts.details.push(Detail { name: "client", value, source: "assumed: it is the only client".into() });
         }
         self.facts.hints = input.times.hints();
         self.facts.hints.extend(self.program.1.iter().cloned());

@@ -352,9 +352,9 @@ impl MessageTimes {
         let mut details = Vec::new();
         let (with, all) = stamped;
         let (time, source) = match (self.transport.is_some(), self.by_order) {
-            (true, _) => ("the transport's time stamps", "as STP has them".to_owned()),
+            (true, _) => ("the transport's time stamps", RECORDED.to_owned()),
             (false, false) => ("the messages' time stamps", format!("inferred: {with} of {all} messages have one")),
-            (false, true) => ("none: messages stand 1 µs apart, in their order", "inferred: no message has a time stamp".into()),
+            (false, true) => ("none: messages are 1 µs apart, in their order", "inferred: no message has a time stamp".into()),
         };
         details.push(detail("time", time.into(), &source));
         if self.transport.is_some() && (self.message_source != ASSUMED || self.correlations > 0) {
@@ -387,12 +387,13 @@ impl MessageTimes {
         let mut hints = Vec::new();
         if self.transport.is_some() && self.transport_source == ASSUMED {
             hints.push(
-                "The stream does not tell the frequency of its clock: give it with --stp-freq, as in --stp-freq 60M.".to_owned(),
+                "The stream does not record the frequency of its clock: give it with --stp-freq, as in --stp-freq 60M."
+                    .to_owned(),
             );
         }
         if self.transport.is_none() && !self.by_order && self.message_source == ASSUMED {
             hints.push(
-                "The capture does not tell the frequency of the message clock: give it with --syst-clock-hz, as in \
+                "The capture does not record the frequency of the message clock: give it with --syst-clock-hz, as in \
                  --syst-clock-hz 24M."
                     .to_owned(),
             );

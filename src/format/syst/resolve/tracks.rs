@@ -294,7 +294,7 @@ impl Tracks {
         if let Some(&lane) = self.specials.get(&special) {
             return Some(lane);
         }
-        let description = "What belongs to no sender: console text, the transport, what could not be decoded";
+        let description = "Console text, notices of the transport, and messages that could not be decoded";
         let group = self.group(GroupKey::Stream, "SyS-T stream", description, session, entities)?;
         let (number, name) = match special {
             Special::Console => (0, "console"),

@@ -77,7 +77,7 @@ fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
     let score = (55.0 + 43.0 * share) as u8;
     Some(Probe {
         score,
-        reason: format!("{place}; {} of {} messages behind it have a legal header", reading.legal, reading.messages),
+        reason: format!("{place}; {} of {} messages after it have a legal header", reading.legal, reading.messages),
     })
 }
 
@@ -148,7 +148,7 @@ impl Recording for StpRecording {
             .map(|facts| {
                 let order = match self.order {
                     Some(order) => (order, "--stp-nibbles"),
-                    None => (facts.evidence.order(), "inferred: read so, more messages are legal"),
+                    None => (facts.evidence.order(), "inferred: more messages are legal in this order"),
                 };
                 let clock = transport_clock(&facts, order.0, self.rate);
                 let sequence = StpSequence::new(self.settings.decoder(None), order, facts.source);
@@ -268,7 +268,7 @@ impl Sequence for StpSequence {
         let (transport, transport_source) = match &self.deframer {
             Some((_, source)) => (
                 format!("STPv2 of source {source} in CoreSight frames"),
-                "inferred: taken apart, the frames have an STP stream with messages",
+                "inferred: the frames contain an STP stream with messages",
             ),
             None => ("STPv2".to_owned(), "the input's format"),
         };
