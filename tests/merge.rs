@@ -14,7 +14,7 @@ use common::run::{Cut, Subject, options};
 use reader::{Attribute, Instant, Slice, Trace, TrackKind};
 use traceconv::format::FormatOptions;
 use traceconv::model::Nanos;
-use traceconv::pipeline::{self, Alignment, ConvertError, Converted, EventDetail, Options, Recording, Source, TimeBound};
+use traceconv::pipeline::{self, Alignment, ConvertError, Converted, EventDetail, Options, RecordingSources, Source, TimeBound};
 
 /// A capture of the demonstration, and its format.
 struct Capture {
@@ -61,11 +61,11 @@ fn merge(
     options: &Options,
 ) -> Result<(Vec<u8>, Converted), ConvertError> {
     let sources: Vec<Vec<Source<'_>>> = captures.iter().map(sources).collect();
-    let recordings: Vec<Recording<'_>> = captures
+    let recordings: Vec<RecordingSources<'_>> = captures
         .iter()
         .zip(&sources)
         .zip(offsets.iter().copied().chain(std::iter::repeat(None)))
-        .map(|((capture, sources), offset_ns)| Recording { sources, name: capture.name.into(), offset_ns })
+        .map(|((capture, sources), offset_ns)| RecordingSources { sources, name: capture.name.into(), offset_ns })
         .collect();
     let mut trace = Vec::new();
     let converted = pipeline::merge(&recordings, alignment, options, &mut trace, &mut |_| true)?;
@@ -413,10 +413,10 @@ fn statistics_are_one_for_each_recording() {
 fn the_sizes_of_parts_are_foreseen() {
     let captures = captures();
     let sources: Vec<Vec<Source<'_>>> = captures.iter().map(sources).collect();
-    let recordings: Vec<Recording<'_>> = captures
+    let recordings: Vec<RecordingSources<'_>> = captures
         .iter()
         .zip(&sources)
-        .map(|(capture, sources)| Recording { sources, name: capture.name.into(), offset_ns: None })
+        .map(|(capture, sources)| RecordingSources { sources, name: capture.name.into(), offset_ns: None })
         .collect();
     let all = options(Cut::WHOLE);
     let (measured, sizes) = pipeline::measure(&recordings, &Alignment::default(), &all, &mut |_| true).unwrap();

@@ -100,7 +100,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::WaitingForNotification { index, kernel_ticks } => {
             format!("waiting for notification [{index}], {kernel_ticks} kernel ticks")
         }
-        EventKind::TaskStanding { task: id, standing } => format!("{standing:?} stands {}", task(id)),
+        EventKind::TaskReported { task: id, state } => format!("{state:?} reported {}", task(id)),
         EventKind::StackFree { task: id, bytes } => format!("least free stack of {} is {bytes}", task(id)),
         EventKind::Notify { task: id, index, value, from_isr } => {
             format!("notify {} [{index}] to {value}{}", task(id), isr_mark(from_isr))
