@@ -20,6 +20,7 @@ pub struct Event {
 /// The kind of an event. The fields are described by their types.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum EventKind {
     /// The target restarted: the number of the new session, from 1. Earlier state is discarded.
     SessionStart(u32),

@@ -55,7 +55,7 @@ pub fn align(wanted: &Wanted<'_>, found: &[Occurrences]) -> Result<Vec<Placed>, 
         placed.push(match wanted.marker {
             Some(marker) => by_marker(wanted, marker, found, index, name)?,
             None => {
-                let because = if given.is_some() { "told by --offset" } else { "not moved" }.to_owned();
+                let because = if given.is_some() { "given by --offset" } else { "not moved" }.to_owned();
                 let ns = given.unwrap_or(0);
                 Placed { clock: ClockMap::offset(ns.into()), offset: ClockOffset { ns, because, drift: None } }
             }

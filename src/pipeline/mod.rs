@@ -12,6 +12,7 @@ use crate::model::{Ledger, Nanos};
 use crate::stats::report::StatisticsReport;
 
 /// One input of a conversion.
+#[non_exhaustive]
 pub struct Source<'a> {
     /// All its bytes. May be a memory map.
     pub bytes: &'a [u8],
@@ -48,6 +49,7 @@ pub type Keep = fn(&Converted) -> Vec<(String, String)>;
 
 /// How to convert.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The name of the firmware's group in the trace.
     pub firmware_name: String,
@@ -165,6 +167,7 @@ pub enum TimeBound {
 
 /// The result of a conversion.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Converted {
     /// One per source, in their order.
     pub inputs: Vec<InputSummary>,
@@ -178,6 +181,7 @@ pub struct Converted {
 
 /// The result for one source.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct InputSummary {
     /// The account of its bytes, its losses and repairs.
     pub ledger: Ledger,
@@ -195,6 +199,7 @@ pub struct InputSummary {
 
 /// The progress of a conversion.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// Work done, in bytes of input (both passes counted).
     pub done_bytes: u64,
@@ -204,6 +209,7 @@ pub struct Progress {
 
 /// The reason why a conversion failed. Damaged input is not an error: it is in the ledger.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConvertError {
     /// The trace could not be written.
     #[error("cannot write the trace")]

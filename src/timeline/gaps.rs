@@ -98,7 +98,7 @@ impl Timeline {
         if let Some(track) = self.layout.losses {
             return track;
         }
-        let text = "Data missing from the capture, with its offset in the input file. Open slices end at a loss.";
+        let text = "Data missing from the capture, with its offset in the input file. Open slices end at the loss.";
         let numbers = &self.layout.numbers;
         let name = if numbers.has_others { format!("Losses of {}", self.settings.firmware_name) } else { "Losses".to_owned() };
         let rank = numbers.recordings;

@@ -298,7 +298,7 @@ impl Timeline {
                 thread: self.writer.reserve_track(),
                 idle: false,
             };
-            let text = "Shown on the CPU tracks where the running task is unknown, after a loss.";
+            let text = "Shown on the CPU tracks where it is unknown which task ran, after a loss.";
             let name = self.writer.text_of(comm);
             let rank = i32::try_from(self.layout.numbers.rank(u32::MAX)).unwrap_or(i32::MAX);
             push_task(&mut tracks, drawn, self.process_name(name.clone()), name, text, rank);

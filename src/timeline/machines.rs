@@ -351,7 +351,7 @@ impl Timeline {
                     return track;
                 }
                 let group = self.machines_group();
-                let text = "Events whose sender is not told.";
+                let text = "Events whose sender isn't known.";
                 let track = self.writer.track(Some(group), TrackKind::Slices, "unknown sender".into(), Some(text), u32::MAX);
                 self.machine_words.unknown_sender = Some(track);
                 track

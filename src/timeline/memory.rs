@@ -56,7 +56,7 @@ impl Timeline {
         let kind = TrackKind::Counter { unit: Unit::Bytes };
         // After all objects.
         let rank = 4 << 24;
-        let text = "Bytes allocated minus bytes freed since the capture began; below 0 if older memory was freed.";
+        let text = "Bytes allocated minus bytes freed since the capture began; below 0 when earlier memory was freed.";
         let in_use = self.writer.track(Some(group), kind, "heap in use".into(), Some(text), rank);
         let text = "Bytes allocated since the capture began.";
         let taken = self.writer.track(Some(group), kind, "heap allocated in total".into(), Some(text), rank + 1);

@@ -175,7 +175,7 @@ impl Timeline {
         let process = self.firmware();
         let cpu = if self.settings.cores > 1 { format!("CPU {}", core.0) } else { "CPU".to_owned() };
         let (name, text) = match number {
-            0 => (cpu, "Activity of the processor: completed calls of functions, each within its caller."),
+            0 => (cpu, "Work of this processor: completed calls of functions, each within its caller."),
             _ => (
                 format!("{cpu}, overlapping {number}"),
                 "Calls that overlap others without lying within them, as those of several tasks do.",

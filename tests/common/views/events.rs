@@ -156,6 +156,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
             format!("log {} {:?} {} {body:?}{source}", lane(note.lane), note.severity, what(note.name, note.args))
         }
         EventKind::Value { lane: id, value } => format!("value {} {}", lane(id), value.get()),
+        kind => format!("{kind:?}"),
     };
     format!("{:>12} core {} {what}", event.time.0, event.core.0)
 }

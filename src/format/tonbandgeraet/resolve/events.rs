@@ -392,7 +392,7 @@ impl Resolver {
             }
             Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
-                let op = TimerOp::Stands { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
+                let op = TimerOp::Reported { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
                 EventKind::Timer { object, op, kernel_ticks }
             }
             Record::TimerExpired { timer_id, .. } => {
