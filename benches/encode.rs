@@ -4,7 +4,9 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use traceconv::perfetto::Encoder;
-use traceconv::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow};
+use traceconv::track::{
+    Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, TrackId, WakingRow,
+};
 
 const OPS: usize = 64 << 10;
 
@@ -94,8 +96,8 @@ fn push(block: &mut Block, random: &mut Random, time_ns: u64, track: u32, kind: 
     if kind != OpKind::Counter && random.below(16) < args_in_16 {
         op.args_start = block.args.len() as u32;
         op.args_len = 2;
-        block.args.push(Arg::new(0, ArgValue::Uint(random.below(1000))));
-        block.args.push(Arg::new(1, ArgValue::Name(random.below(20) as u32)));
+        block.args.push(Annotation::new(0, AnnotationValue::Uint(random.below(1000))));
+        block.args.push(Annotation::new(1, AnnotationValue::Name(random.below(20) as u32)));
     }
     block.ops.push(op);
 }

@@ -27,14 +27,9 @@ pub fn convert(name: &str, capture: Vec<u8>, clock_hz: Option<u64>) -> Result<Ou
     // `by_name` takes the name of a format instead, where it is known.
     let detected = detect(input.bytes(), input.layers())?;
 
-    let source = Source {
-        bytes: input.bytes(),
-        format: detected.format,
-        options: FormatOptions { clock: clock_hz.and_then(|hz| Rate::from_hz(hz, 1)), ..FormatOptions::default() },
-        // Ranges that will not be read again soon. Only of interest for memory maps.
-        release: &|_| {},
-    };
-    let options = Options { firmware_name: name.to_owned(), events: EventDetail::Default, threads: 1, ..Options::default() };
+    let source = Source::new(input.bytes(), detected.format)
+        .options(FormatOptions { clock: clock_hz.and_then(|hz| Rate::from_hz(hz, 1)), ..FormatOptions::default() });
+    let options = Options::default().firmware_name(name).events(EventDetail::Default).threads(1);
     let mut trace = Vec::new();
     let converted = pipeline::convert(&[source], &options, &mut trace, &mut |progress| {
         // Returning false stops the conversion.

@@ -8,29 +8,25 @@
 //! A capture in memory becomes a trace in memory; nothing is printed, no file is touched, and no thread is started:
 //!
 //! ```
-//! use traceconv::format::FormatOptions;
-//! use traceconv::input::detect::detect;
-//! use traceconv::pipeline::{self, Options, Source};
+//! use traceconv::pipeline::Options;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/demo/demo.bin");
 //! let capture: Vec<u8> = std::fs::read(path)?;
-//! let format = detect(&capture, &[])?.format;
-//! let source = Source { bytes: &capture, format, options: FormatOptions::default(), release: &|_| {} };
-//! let options = Options { firmware_name: "pump".into(), threads: 1, ..Options::default() };
-//! let mut trace = Vec::new();
-//! let converted = pipeline::convert(&[source], &options, &mut trace, &mut |_| true)?;
+//! let options = Options::default().firmware_name("pump").threads(1);
+//! let conversion = traceconv::convert(capture, &options)?;
 //!
-//! assert_eq!(format.name(), "tonbandgeraet");
-//! assert_eq!(converted.inputs[0].events, 4451);
-//! assert_eq!(converted.output_bytes, trace.len() as u64);
+//! assert_eq!(conversion.format.name(), "tonbandgeraet");
+//! assert_eq!(conversion.summary.events, 4451);
+//! assert!(!conversion.trace.is_empty());
 //! // Damage is not an error: it is in the ledger, with its offset.
-//! assert!(converted.inputs[0].ledger.entries().is_empty());
+//! assert!(conversion.summary.ledger.entries().is_empty());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! `examples/convert_bytes.rs` does the same with compressed input, options and a report.
+//! [`convert`] recognises the format and decodes gzip, zstd, hex and base64 around the capture. `examples/convert_bytes.rs` does the same in
+//! its steps, with options of the format and a report.
 //!
 //! **Stability.** The documented items follow [Semantic Versioning](https://semver.org/). Modules that are public but hidden from
 //! this documentation are for this project's own tests, benches and fuzz targets, and may change in any version. The traits that
@@ -63,3 +59,47 @@ pub mod symbols;
 pub mod timeline;
 #[doc(hidden)]
 pub mod track;
+
+/// A capture that was converted by [`convert`].
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Conversion {
+    /// The detected format.
+    pub format: &'static dyn format::Format,
+    /// The trace.
+    pub trace: Vec<u8>,
+    /// The result for the capture: events, facts, losses and repairs.
+    pub summary: pipeline::InputSummary,
+    /// Damage of the encodings around the capture, such as a gzip file that was cut.
+    pub damages: Vec<input::Damage>,
+}
+
+/// The reason why [`convert`] failed. Damaged input is not an error: it is in the result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes cannot be decoded.
+    #[error(transparent)]
+    Input(#[from] input::InputError),
+    /// No format recognises the bytes.
+    #[error(transparent)]
+    Detect(#[from] input::detect::DetectError),
+    /// The conversion failed.
+    #[error(transparent)]
+    Convert(#[from] pipeline::ConvertError),
+}
+
+/// Converts a capture in memory: decodes gzip, zstd, hex or base64 around it, recognises its format, and converts it with the format's
+/// default options.
+///
+/// # Errors
+/// When the bytes are empty or cannot be decoded, when no format recognises them, or when the format refuses them.
+pub fn convert(capture: Vec<u8>, options: &pipeline::Options) -> Result<Conversion, Error> {
+    let input = input::Input::from_vec(capture, &input::ReadOptions { spool_dir: None, ..input::ReadOptions::default() })?;
+    let format = input::detect::detect(input.bytes(), input.layers())?.format;
+    let source = pipeline::Source::new(input.bytes(), format);
+    let mut trace = Vec::new();
+    let mut converted = pipeline::convert(&[source], options, &mut trace, &mut |_| true)?;
+    let summary = converted.inputs.pop().unwrap_or_default();
+    Ok(Conversion { format, trace, summary, damages: input.damages().to_vec() })
+}

@@ -17,6 +17,7 @@ use traceconv::pipeline::{
     ConvertError, Converted, EventDetail, Gathered, InputSummary, Options, Progress, Source, Surveyed, TimeBound,
 };
 use traceconv::report::{InputReport, LossReport, Report, TraceReport};
+use traceconv::{Conversion, Error};
 
 #[allow(dead_code)]
 #[path = "../examples/convert_bytes.rs"]
@@ -36,6 +37,16 @@ fn the_example_converts_bytes() {
     let clocked = convert_bytes::convert("demo", demo("damaged.bin"), Some(20_000_000)).unwrap();
     assert_eq!(clocked.report.clock.unwrap().hz, 20e6);
     assert!(convert_bytes::convert("demo", b"this is no capture".to_vec(), None).is_err());
+}
+
+#[test]
+fn one_call_converts_a_capture() {
+    let options = Options::default().firmware_name("demo").threads(1);
+    let traceconv::Conversion { format, trace, summary, damages, .. } =
+        traceconv::convert(demo("damaged.bin"), &options).unwrap();
+    assert_eq!((format.name(), summary.events, damages.len()), ("tonbandgeraet", 2315, 0));
+    assert_eq!(trace, convert_bytes::convert("demo", demo("damaged.bin"), None).unwrap().trace);
+    assert!(matches!(traceconv::convert(b"this is not a capture".to_vec(), &options), Err(Error::Detect(_))));
 }
 
 #[test]
@@ -65,6 +76,7 @@ fn the_surface_holds() {
     let _: fn(&[Source<'_>], &Options, Asked<'_>) -> Result<Surveyed, ConvertError> = traceconv::pipeline::survey;
     let _: fn(&Source<'_>, &Options, &mut dyn FnMut(&RecordView<'_>) -> bool) -> Result<InputSummary, ConvertError> =
         traceconv::pipeline::dump;
+    let _: fn(Vec<u8>, &Options) -> Result<Conversion, Error> = traceconv::convert;
     let _: fn(&[u8], &[Layer]) -> Result<Detected, DetectError> = detect;
     let _: fn(&str) -> Option<&'static dyn Format> = by_name;
     let _: fn(Vec<u8>, &ReadOptions) -> Result<Input, InputError> = Input::from_vec;
@@ -84,16 +96,14 @@ fn the_surface_holds() {
     let _: fn(&InputReport, bool) -> String = traceconv::report::summary;
     let _: &[&dyn Format] = FORMATS;
 
-    let options = Options {
-        firmware_name: String::new(),
-        events: EventDetail::All,
-        from: Some(TimeBound::Absolute(Nanos(1))),
-        to: Some(TimeBound::AfterStart(Nanos(1))),
-        window_bytes: 1usize,
-        threads: 1usize,
-        attributes: vec![(String::new(), String::new())],
-        ..Options::default()
-    };
+    let options = Options::default()
+        .firmware_name(String::new())
+        .events(EventDetail::All)
+        .from(TimeBound::Absolute(Nanos(1)))
+        .to(TimeBound::AfterStart(Nanos(1)))
+        .window_bytes(1usize)
+        .threads(1usize)
+        .attribute("", "");
     let _ = FormatOptions {
         clock: None::<Rate>,
         mode: Some(Mode::BareMetal),
@@ -125,6 +135,8 @@ fn the_surface_holds() {
     fn is_error<T: std::error::Error + Send + Sync + 'static>() {}
     fn is_plain<T: Debug + Clone + Send + Sync>() {}
     fn is_shown<T: Display>() {}
+    let _ = |Conversion { format: _, trace: _, summary: _, damages: _, .. }| {};
+    is_error::<Error>();
     is_error::<ConvertError>();
     is_error::<InputError>();
     is_error::<DetectError>();

@@ -116,7 +116,7 @@ fn several_recordings_become_one_trace() {
     let desk = demo_desk();
     let said =
         desk.run("demo.bin dpp.bin dual-0.bin@0 dual-1.bin@1 --merge --offset dpp.bin=1.5ms --report r.json").ends(0).stderr;
-    assert!(said.contains("  offset: +1.500 ms (told by --offset)\n"), "{said}");
+    assert!(said.contains("  offset: +1.500 ms (given by --offset)\n"), "{said}");
     assert!(said.contains("-> demo-merged.perfetto-trace"), "{said}");
     let merged = read(&desk, "demo-merged.perfetto-trace");
     assert_eq!(merged.sched.keys().copied().collect::<Vec<_>>(), [0, 2, 3], "each core has a CPU; dpp tells of no tasks");
@@ -128,7 +128,7 @@ fn several_recordings_become_one_trace() {
     let inputs = report["inputs"].as_array().unwrap();
     let offsets: Vec<Option<i64>> = inputs.iter().map(|input| input["offset"]["ns"].as_i64()).collect();
     assert_eq!(offsets, [Some(0), Some(1_500_000), Some(0), Some(0)]);
-    assert_eq!(inputs[1]["offset"]["because"], "told by --offset");
+    assert_eq!(inputs[1]["offset"]["because"], "given by --offset");
     assert_eq!(inputs[3]["output"], "demo-merged.perfetto-trace");
 
     // Aligned by a marker, with the drift.

@@ -14,7 +14,7 @@ use common::run::{Cut, Subject, options};
 use reader::{Attribute, Instant, Slice, Trace, TrackKind};
 use traceconv::format::FormatOptions;
 use traceconv::model::Nanos;
-use traceconv::pipeline::{self, Alignment, ConvertError, Converted, EventDetail, Options, Recording, Source, TimeBound};
+use traceconv::pipeline::{self, Alignment, ConvertError, Converted, EventDetail, Options, RecordingSources, Source, TimeBound};
 
 /// A capture of the demonstration, and its format.
 struct Capture {
@@ -44,11 +44,9 @@ fn sources(capture: &Capture) -> Vec<Source<'_>> {
     let several = capture.files.len() > 1;
     (0..)
         .zip(&capture.files)
-        .map(|(core, bytes)| Source {
-            bytes,
-            format: capture.subject.format,
-            options: FormatOptions { core: several.then_some(core), ..capture.subject.options.clone() },
-            release: &|_| {},
+        .map(|(core, bytes)| {
+            Source::new(bytes, capture.subject.format)
+                .options(FormatOptions { core: several.then_some(core), ..capture.subject.options.clone() })
         })
         .collect()
 }
@@ -61,11 +59,11 @@ fn merge(
     options: &Options,
 ) -> Result<(Vec<u8>, Converted), ConvertError> {
     let sources: Vec<Vec<Source<'_>>> = captures.iter().map(sources).collect();
-    let recordings: Vec<Recording<'_>> = captures
+    let recordings: Vec<RecordingSources<'_>> = captures
         .iter()
         .zip(&sources)
         .zip(offsets.iter().copied().chain(std::iter::repeat(None)))
-        .map(|((capture, sources), offset_ns)| Recording { sources, name: capture.name.into(), offset_ns })
+        .map(|((capture, sources), offset_ns)| RecordingSources { sources, name: capture.name.into(), offset_ns })
         .collect();
     let mut trace = Vec::new();
     let converted = pipeline::merge(&recordings, alignment, options, &mut trace, &mut |_| true)?;
@@ -74,7 +72,7 @@ fn merge(
 }
 
 fn alone(capture: &Capture, options: &Options) -> Trace {
-    let options = Options { firmware_name: capture.name.into(), ..options.clone() };
+    let options = options.clone().firmware_name(capture.name);
     let mut trace = Vec::new();
     pipeline::convert(&sources(capture), &options, &mut trace, &mut |_| true).unwrap();
     Trace::parse(&trace).unwrap()
@@ -198,7 +196,7 @@ fn each_recording_is_drawn_as_it_is_alone() {
     let captures = captures();
     let offsets = [None, Some(1_500_000), Some(2_000_000_000), Some(7), Some(-1_000_000)];
     for events in [EventDetail::Default, EventDetail::All] {
-        let options = Options { events, ..options(Cut::WHOLE) };
+        let options = options(Cut::WHOLE).events(events);
         let (bytes, converted) = merge(&captures, &offsets, &Alignment::default(), &options).unwrap();
         let merged = Trace::parse(&bytes).unwrap();
         assert!(merged.unclosed.is_empty());
@@ -297,9 +295,9 @@ fn how_the_work_is_cut_does_not_show() {
 #[test]
 fn one_recording_is_converted_as_ever() {
     let captures = &captures()[..1];
-    let merged = merge(captures, &[], &Alignment::default(), &Options { firmware_name: "left".into(), ..options(Cut::WHOLE) });
+    let merged = merge(captures, &[], &Alignment::default(), &options(Cut::WHOLE).firmware_name("left"));
     let mut single = Vec::new();
-    let options = Options { firmware_name: "left".into(), ..options(Cut::WHOLE) };
+    let options = options(Cut::WHOLE).firmware_name("left");
     pipeline::convert(&sources(&captures[0]), &options, &mut single, &mut |_| true).unwrap();
     assert!(merged.unwrap().0 == single);
 }
@@ -308,7 +306,7 @@ fn one_recording_is_converted_as_ever() {
 fn a_time_range_is_one_of_the_whole_trace() {
     let captures = captures();
     let offsets = [None, Some(1_000_000_000), None, None, None];
-    let range = Options { from: Some(TimeBound::AfterStart(Nanos(1_000_000_000))), ..options(Cut::WHOLE) };
+    let range = options(Cut::WHOLE).from(Some(TimeBound::AfterStart(Nanos(1_000_000_000))));
     let whole = Trace::parse(&merge(&captures, &offsets, &Alignment::default(), &options(Cut::WHOLE)).unwrap().0).unwrap();
     let first = whole.slices.iter().map(|slice| slice.ts).chain(whole.instants.iter().map(|instant| instant.ts)).min().unwrap();
     let part = Trace::parse(&merge(&captures, &offsets, &Alignment::default(), &range).unwrap().0).unwrap();
@@ -403,7 +401,7 @@ fn events_moved_beyond_all_time_are_reported() {
 
 #[test]
 fn statistics_are_one_for_each_recording() {
-    let options = Options { statistics: true, ..options(Cut::SMALL) };
+    let options = options(Cut::SMALL).statistics(true);
     let (_, converted) = merge(&captures(), &[], &Alignment::default(), &options).unwrap();
     assert_eq!(converted.statistics.len(), 5);
     assert!(converted.statistics[0].tasks.iter().any(|task| task.name == "sensor"));
@@ -413,10 +411,10 @@ fn statistics_are_one_for_each_recording() {
 fn the_sizes_of_parts_are_foreseen() {
     let captures = captures();
     let sources: Vec<Vec<Source<'_>>> = captures.iter().map(sources).collect();
-    let recordings: Vec<Recording<'_>> = captures
+    let recordings: Vec<RecordingSources<'_>> = captures
         .iter()
         .zip(&sources)
-        .map(|(capture, sources)| Recording { sources, name: capture.name.into(), offset_ns: None })
+        .map(|(capture, sources)| RecordingSources { sources, name: capture.name.into(), offset_ns: None })
         .collect();
     let all = options(Cut::WHOLE);
     let (measured, sizes) = pipeline::measure(&recordings, &Alignment::default(), &all, &mut |_| true).unwrap();
@@ -425,11 +423,7 @@ fn the_sizes_of_parts_are_foreseen() {
     assert!(cuts.len() >= 2, "{cuts:?}");
     let (mut slices, mut from) = (0, None);
     for to in cuts.iter().map(|&cut| Some(cut)).chain([None]) {
-        let part = Options {
-            from: from.map(TimeBound::Absolute),
-            to: to.map(|cut: Nanos| TimeBound::Absolute(Nanos(cut.0 - 1))),
-            ..all.clone()
-        };
+        let part = all.clone().from(from.map(TimeBound::Absolute)).to(to.map(|cut: Nanos| TimeBound::Absolute(Nanos(cut.0 - 1))));
         let (bytes, _) = merge(&captures, &[], &Alignment::default(), &part).unwrap();
         let trace = Trace::parse(&bytes).unwrap();
         assert!(trace.unclosed.is_empty());

@@ -10,7 +10,7 @@ use traceconv::model::Source;
 use traceconv::perfetto::{AttributeValue, Encoder, encode_block, epilogue, prelude};
 use traceconv::track as ops;
 use traceconv::track::{
-    ArgValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
+    AnnotationValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
 };
 
 /// Tracks of slices: usual ones, one beyond the range of the writer's tables, and one of the largest uuid.
@@ -126,19 +126,19 @@ impl Scene {
         for (nth, &(kind, bits)) in step.args.iter().enumerate() {
             let (name, name_text) = self.name(step.name % 7 + nth as u32);
             let (value, expected_value) = match kind {
-                0 => (ArgValue::Uint(bits), Arg::Uint(bits)),
-                1 => (ArgValue::Int(bits.cast_signed()), Arg::Int(bits.cast_signed())),
-                2 => (ArgValue::Bool(bits % 2 == 1), Arg::Bool(bits % 2 == 1)),
-                3 => (ArgValue::Int(-5), Arg::Int(-5)),
-                6 => (ArgValue::Hex(bits), Arg::Pointer(bits)),
-                7 => (ArgValue::Float(bits as f64 / 8.0), Arg::Double(bits as f64 / 8.0)),
+                0 => (AnnotationValue::Uint(bits), Arg::Uint(bits)),
+                1 => (AnnotationValue::Int(bits.cast_signed()), Arg::Int(bits.cast_signed())),
+                2 => (AnnotationValue::Bool(bits % 2 == 1), Arg::Bool(bits % 2 == 1)),
+                3 => (AnnotationValue::Int(-5), Arg::Int(-5)),
+                6 => (AnnotationValue::Hex(bits), Arg::Pointer(bits)),
+                7 => (AnnotationValue::Float(bits as f64 / 8.0), Arg::Double(bits as f64 / 8.0)),
                 4 => {
                     let (index, text) = self.name((bits % 20) as u32);
-                    (ArgValue::Name(index), Arg::Text(text))
+                    (AnnotationValue::Name(index), Arg::Text(text))
                 }
                 _ => {
                     let (index, text) = self.text((bits % 100) as u32);
-                    (ArgValue::Text(index), Arg::Text(text))
+                    (AnnotationValue::Text(index), Arg::Text(text))
                 }
             };
             self.block().args.push(ops::Arg::new(name, value));
@@ -203,7 +203,7 @@ impl Scene {
         }
         if kind != OpKind::End && step.step_ns.is_multiple_of(3) {
             let (index, text) = self.name(step.name);
-            self.block().args.push(ops::Arg::new(0, ArgValue::Category(index)));
+            self.block().args.push(ops::Arg::new(0, AnnotationValue::Category(index)));
             op.args_len += 1;
             args.insert("category".into(), Arg::Text(text));
         }
@@ -213,7 +213,7 @@ impl Scene {
             let priority = (step.value.unsigned_abs() % 8) as u8;
             let row = LogRow { track: uuid, ts, body: text, prio: priority.into(), source: source.clone().map(|(_, text)| text) };
             self.expected.logs.push(row);
-            let value = ArgValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority };
+            let value = AnnotationValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority };
             self.block().args.push(ops::Arg::new(0, value));
             op.args_len += 1;
         }

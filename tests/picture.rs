@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use reader::{Trace, TrackKind};
-use traceconv::format::{FORMATS, FormatOptions};
+use traceconv::format::FORMATS;
 use traceconv::pipeline::{Options, Source, convert};
 
 /// The part of the trace that is shown, in nanoseconds: a mutex goes from the task that held it to one that waits for it, then
@@ -56,8 +56,8 @@ fn the_picture_in_the_readme_is_that_of_the_demo() {
 
 fn converted(capture: &[u8]) -> Vec<u8> {
     let format = *FORMATS.iter().find(|format| format.name() == "tonbandgeraet").unwrap();
-    let source = Source { bytes: capture, format, options: FormatOptions::default(), release: &|_| {} };
-    let options = Options { firmware_name: "demo".into(), ..Options::default() };
+    let source = Source::new(capture, format);
+    let options = Options::default().firmware_name("demo");
     let mut trace = Vec::new();
     convert(&[source], &options, &mut trace, &mut |_| true).unwrap();
     trace

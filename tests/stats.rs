@@ -27,7 +27,7 @@ fn add(figures: &mut Figures, value: u64) {
 }
 
 fn gather(subject: &Subject, capture: &[u8], cut: Cut, with_stacks: bool) -> Gathered {
-    let source = Source { bytes: capture, format: subject.format, options: subject.options.clone(), release: &|_| {} };
+    let source = Source::new(capture, subject.format).options(subject.options.clone());
     pipeline::statistics(&[source], &options(cut), with_stacks, &mut |_| true).expect("damage is no error")
 }
 

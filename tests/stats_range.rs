@@ -37,7 +37,7 @@ fn captures() -> Vec<(PathBuf, Vec<u8>, Subject)> {
 }
 
 fn source<'a>(subject: &Subject, capture: &'a [u8]) -> Source<'a> {
-    Source { bytes: capture, format: subject.format, options: subject.options.clone(), release: &|_| {} }
+    Source::new(capture, subject.format).options(subject.options.clone())
 }
 
 fn gather(subject: &Subject, capture: &[u8], options: &Options) -> Gathered {
@@ -46,7 +46,7 @@ fn gather(subject: &Subject, capture: &[u8], options: &Options) -> Gathered {
 
 fn between(cut: Cut, from_ns: u64, to_ns: u64) -> Options {
     let bound = |ns| Some(TimeBound::Absolute(Nanos(ns)));
-    Options { from: bound(from_ns), to: bound(to_ns), ..options(cut) }
+    options(cut).from(bound(from_ns)).to(bound(to_ns))
 }
 
 /// The first and the last time of a recording, and one in the middle of it.
@@ -64,11 +64,11 @@ fn a_conversion_gathers_what_statistics_alone_do() {
         for range in [options(Cut::WHOLE), between(Cut::WHOLE, middle_ns / 2, (middle_ns + last_ns) / 2)] {
             let alone = gather(&subject, &capture, &range);
             for cut in [Cut::WHOLE, Cut::SMALL] {
-                let cut = Options { threads: cut.threads, window_bytes: cut.window_bytes, statistics: true, ..range.clone() };
+                let cut = range.clone().threads(cut.threads).window_bytes(cut.window_bytes).statistics(true);
                 let mut trace = Vec::new();
                 let converted = pipeline::convert(&[source(&subject, &capture)], &cut, &mut trace, &mut |_| true).unwrap();
                 assert_eq!(converted.statistics.first(), Some(&alone.statistics), "{name}");
-                let without = subject.convert_with(&capture, &Options { statistics: false, ..cut }).trace;
+                let without = subject.convert_with(&capture, &cut.statistics(false)).trace;
                 assert!(trace == without, "statistics change the trace of {name}");
             }
         }

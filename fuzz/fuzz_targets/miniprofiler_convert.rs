@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use traceconv::format::miniprofiler::decode::{Content, Packets, packets_into};
 use traceconv::format::miniprofiler::packet::find_reading;
 use traceconv::format::miniprofiler::record::{Command, Reading};
-use traceconv::format::{FORMATS, FormatOptions};
+use traceconv::format::FORMATS;
 use traceconv::pipeline::{EventDetail, Options, Source, convert};
 
 #[path = "../../tests/reader/mod.rs"]
@@ -15,7 +15,7 @@ mod reader;
 
 fn run(input: &[u8], options: &Options) -> Vec<u8> {
     let format = FORMATS.iter().copied().find(|format| format.name() == "miniprofiler").expect("it is registered");
-    let source = Source { bytes: input, format, options: FormatOptions::default(), release: &|_| {} };
+    let source = Source::new(input, format);
     let mut trace = Vec::new();
     let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
     let ledger = &converted.inputs[0].ledger;
@@ -30,7 +30,8 @@ fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
     let mut at = 0;
     while at < input.len() {
         let rest = &input[at..];
-        let packet = (rest.len() >= 8 && rest[..2] == reading.header).then(|| 8 + usize::from(rest[3]) + 256 * usize::from(rest[4]));
+        let packet =
+            (rest.len() >= 8 && rest[..2] == reading.header).then(|| 8 + usize::from(rest[3]) + 256 * usize::from(rest[4]));
         let packet = packet.filter(|&len| {
             rest.len() >= len && rest[len - 1] == 0x0A && rest[len - 3..len - 1] == reading.crc_bytes(&rest[2..len - 3])
         });
@@ -53,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(found, read_simply(reading, input));
 
     let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice & 3)];
-    let options = |window_bytes| Options { threads: 1, events, window_bytes, ..Options::default() };
+    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(input, &options(1 << 20));
     assert!(run(input, &options(16 + usize::from(choice >> 2))) == whole, "windows change the trace");
     match reader::Trace::parse(&whole) {

@@ -19,7 +19,7 @@ fn run(input: &[u8], choice: u8, options: &Options) -> Vec<u8> {
         own.push(("qs-events", OptionValue::Flag));
         own.push(("qs-sizes", OptionValue::Text("T1O2F2S1E1Q1P1C1".into())));
     }
-    let source = Source { bytes: input, format, options: FormatOptions { own, ..FormatOptions::default() }, release: &|_| {} };
+    let source = Source::new(input, format).options(FormatOptions { own, ..FormatOptions::default() });
     let mut trace = Vec::new();
     let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
     let ledger = &converted.inputs[0].ledger;
@@ -44,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&choice, input)) = input.split_first() else { return };
     let input = if choice & 8 != 0 { framed(input) } else { input.to_vec() };
     let events = if choice & 16 != 0 { EventDetail::All } else { EventDetail::Default };
-    let options = |window_bytes| Options { threads: 1, events, window_bytes, ..Options::default() };
+    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(&input, choice, &options(1 << 20));
     assert!(run(&input, choice, &options(1 + usize::from(choice >> 5) * 16)) == whole, "windows change the trace");
     match reader::Trace::parse(&whole) {

@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::{FORMATS, Format, FormatOptions};
+use traceconv::format::{FORMATS, Format};
 use traceconv::model::Nanos;
 use traceconv::pipeline::{Gathered, Options, Source, TimeBound, statistics};
 use traceconv::stats::report::StatisticsReport;
 use traceconv::stats::text;
 
 fn gather(format: &'static dyn Format, input: &[u8], options: &Options) -> Gathered {
-    let source = Source { bytes: input, format, options: FormatOptions::default(), release: &|_| {} };
+    let source = Source::new(input, format);
     statistics(&[source], options, true, &mut |_| true).expect("damage is no error")
 }
 
@@ -35,7 +35,8 @@ fn check(report: &StatisticsReport, folded: &str) {
         assert!(function.self_ns <= function.calls.total_ns, "{}", function.name);
         assert!(function.calls.min_ns <= function.calls.mean_ns && function.calls.mean_ns <= function.calls.max_ns);
     }
-    let in_line = |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u128>().ok()).expect("a line ends with its time");
+    let in_line =
+        |line: &str| line.rsplit_once(' ').and_then(|(_, ns)| ns.parse::<u128>().ok()).expect("a line ends with its time");
     assert_eq!(folded.lines().map(in_line).sum::<u128>(), known_ns + self_ns);
 }
 
@@ -43,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
     // The first bytes say in which format the others are taken, how they are cut, and which part counts.
     let Some((&[format, cut, from, to], input)) = input.split_first_chunk() else { return };
     let format = FORMATS[usize::from(format) % FORMATS.len()];
-    let options = |window_bytes| Options { threads: 1, window_bytes, ..Options::default() };
+    let options = |window_bytes| Options::default().threads(1).window_bytes(window_bytes);
     let whole = gather(format, input, &options(1 << 20));
     check(&whole.statistics, whole.folded.as_deref().unwrap_or_default());
     assert!(!text::tables(&whole.statistics, 5).contains("  \n"), "no line ends with blanks");
@@ -55,7 +56,7 @@ fuzz_target!(|input: &[u8]| {
         let ns = u128::from(last_ns - first_ns) * u128::from(share) / 255;
         Some(TimeBound::AfterStart(Nanos(u64::try_from(ns).expect("a part of what fits"))))
     };
-    let part = Options { from: bound(from.min(to)), to: bound(from.max(to)), ..options(64) };
+    let part = options(64).from(bound(from.min(to))).to(bound(from.max(to)));
     let part = gather(format, input, &part);
     check(&part.statistics, part.folded.as_deref().unwrap_or_default());
 });

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::{FORMATS, FormatOptions};
+use traceconv::format::FORMATS;
 use traceconv::pipeline::{Options, Source, convert};
 
 fuzz_target!(|input: &[u8]| {
@@ -11,8 +11,8 @@ fuzz_target!(|input: &[u8]| {
     let name = ["syst-text", "syst-raw", "syst-stp"][usize::from(choice % 3)];
     let format = FORMATS.iter().copied().find(|format| format.name() == name).expect("it is registered");
     let converted = |window_bytes: usize| {
-        let source = Source { bytes: input, format, options: FormatOptions::default(), release: &|_| {} };
-        let options = Options { window_bytes, threads: 1, ..Options::default() };
+        let source = Source::new(input, format);
+        let options = Options::default().window_bytes(window_bytes).threads(1);
         let mut trace = Vec::new();
         let summary = convert(&[source], &options, &mut trace, &mut |_| true).expect("damage is no error");
         let ledger = &summary.inputs[0].ledger;

@@ -11,8 +11,7 @@ mod reader;
 
 fn run(input: &[u8], mode: Option<Mode>, options: &Options) -> Vec<u8> {
     let format = FORMATS.iter().copied().find(|format| format.name() == "tonbandgeraet").expect("it is registered");
-    let source =
-        Source { bytes: input, format, options: FormatOptions { mode, ..FormatOptions::default() }, release: &|_| {} };
+    let source = Source::new(input, format).options(FormatOptions { mode, ..FormatOptions::default() });
     let mut trace = Vec::new();
     let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
     let ledger = &converted.inputs[0].ledger;
@@ -26,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&choice, input)) = input.split_first() else { return };
     let mode = [None, Some(Mode::FreeRtos), Some(Mode::FreeRtos), Some(Mode::BareMetal)][usize::from(choice & 3)];
     let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice >> 2 & 3)];
-    let options = |window_bytes| Options { threads: 1, events, window_bytes, ..Options::default() };
+    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(input, mode, &options(1 << 20));
     assert!(run(input, mode, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");
     match reader::Trace::parse(&whole) {

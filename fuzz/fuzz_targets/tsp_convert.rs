@@ -13,7 +13,7 @@ fn run(input: &[u8], own: &[(&'static str, &str)], options: &Options) -> Vec<u8>
     let format = FORMATS.iter().copied().find(|format| format.name() == "tsp").expect("it is registered");
     let own = own.iter().map(|(name, text)| (*name, OptionValue::Text((*text).to_owned()))).collect();
     let options_of_format = FormatOptions { own, ..FormatOptions::default() };
-    let source = Source { bytes: input, format, options: options_of_format, release: &|_| {} };
+    let source = Source::new(input, format).options(options_of_format);
     let mut trace = Vec::new();
     let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
     let ledger = &converted.inputs[0].ledger;
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
         _ => &[("tick-mod", "1000"), ("tick-hz", "0.5"), ("timer-max", "0")],
     };
     let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice >> 2 & 3)];
-    let options = |window_bytes| Options { threads: 1, events, window_bytes, ..Options::default() };
+    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(input, own, &options(1 << 20));
     assert!(run(input, own, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");
     match reader::Trace::parse(&whole) {

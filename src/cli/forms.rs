@@ -11,7 +11,7 @@ use super::merging::os_from_bytes;
 use super::output::{Complete, Output, cannot_write};
 use super::plan::{Place, PlanError, TRACE_EXTENSION, shown};
 use crate::model::{Nanos, whole_number};
-use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Options, Progress, Recording, TimeBound};
+use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Options, Progress, RecordingSources, TimeBound};
 
 /// More files than this are a slip of the finger; and their numbers have three digits.
 const PARTS_MAX: usize = 1000;
@@ -243,7 +243,7 @@ impl Form {
 
 /// What is to be converted.
 pub(super) struct Conversion<'a> {
-    pub(super) recordings: &'a [Recording<'a>],
+    pub(super) recordings: &'a [RecordingSources<'a>],
     pub(super) alignment: &'a Alignment,
     pub(super) options: &'a Options,
     /// On how many threads the trace is compressed; 0: one per processor.

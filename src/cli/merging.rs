@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 
 use super::plan::{Job, Place, PlanError, SourceName};
 use super::values::parse_signed_time;
-use crate::pipeline::{Alignment, Recording, Source};
+use crate::pipeline::{Alignment, RecordingSources, Source};
 
 /// The options.
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -101,16 +101,16 @@ pub(super) fn plan(args: &MergeArgs, sources: &[SourceName]) -> Result<MergePlan
 }
 
 /// The recordings of a job. `counts` says how many inputs each of its sources gave.
-pub(super) fn recordings<'a>(job: &Job, sources: &'a [Source<'a>], counts: &[usize]) -> Vec<Recording<'a>> {
+pub(super) fn recordings<'a>(job: &Job, sources: &'a [Source<'a>], counts: &[usize]) -> Vec<RecordingSources<'a>> {
     let Some(merge) = &job.merge else {
-        return vec![Recording { sources, name: job.firmware_name.clone(), offset_ns: None }];
+        return vec![RecordingSources { sources, name: job.firmware_name.clone(), offset_ns: None }];
     };
     let mut rest = sources;
     let mut recordings = Vec::with_capacity(merge.recordings.len());
     for (recording, count) in merge.recordings.iter().zip(merge.inputs_of_each(counts)) {
         let (own, others) = rest.split_at(count.min(rest.len()));
         rest = others;
-        recordings.push(Recording { sources: own, name: recording.name.clone(), offset_ns: recording.offset_ns });
+        recordings.push(RecordingSources { sources: own, name: recording.name.clone(), offset_ns: recording.offset_ns });
     }
     recordings
 }

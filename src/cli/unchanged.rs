@@ -6,7 +6,7 @@
 use super::plan::{ConvertPlan, Job, Place};
 use super::source::Opened;
 use crate::input::{Input, Layer, ReadOptions};
-use crate::pipeline::{Compression, EarlierTrace, Options, Source};
+use crate::pipeline::{Compression, ExistingTrace, Options, Source};
 use crate::report::kept::{self, Kept};
 
 /// What a trace says of how it was made, beside what every trace says.
@@ -37,7 +37,7 @@ pub(super) fn find(
     if !trace.layers().iter().eq(&wanted) || !trace.damages().is_empty() {
         return None;
     }
-    let earlier = EarlierTrace::read(trace.bytes())?;
+    let earlier = ExistingTrace::read(trace.bytes())?;
     let has_marks = marks(plan, job, opened).iter().all(|(key, value)| earlier.text(key) == Some(value));
     if !has_marks || earlier.text(kept::INPUT_DAMAGE) != damage {
         return None;

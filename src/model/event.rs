@@ -20,6 +20,7 @@ pub struct Event {
 /// The kind of an event. The fields are described by their types.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum EventKind {
     /// The target restarted: the number of the new session, from 1. Earlier state is discarded.
     SessionStart(u32),
@@ -52,7 +53,7 @@ pub enum EventKind {
     /// A task's priority changed.
     Priority { task: TaskId, priority: u32, change: PriorityChange },
     /// The state of a task that does not run, reported without a change.
-    TaskStanding { task: TaskId, standing: Standing },
+    TaskReported { task: TaskId, state: ReportedState },
     /// The least free stack that a task has had so far, in bytes.
     StackFree { task: TaskId, bytes: u32 },
     /// A task's notification was sent; its value after that.
@@ -181,14 +182,14 @@ pub enum PriorityChange {
     /// Restored after giving the mutex back.
     Disinherit,
     /// Not changed, only reported.
-    Told,
+    Reported,
     /// The priority that it has without inheritance, reported.
     Base,
 }
 
 /// The state of a task that does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ReportedState {
     /// Ready to run.
     Ready,
     /// Waits; the reason is not recorded.
@@ -220,7 +221,7 @@ pub enum BitsOp {
     /// An interrupt asked the timer task to clear bits. Nothing has changed yet.
     RequestClear,
     /// No operation: the bits are reported.
-    Told,
+    Reported,
     /// The wait of the running task succeeded, and cleared some bits.
     WaitEnded,
     /// The wait of the running task timed out.
@@ -231,7 +232,7 @@ pub enum BitsOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerOp {
     /// Its state, reported without a change.
-    Stands {
+    Reported {
         /// Whether it restarts when it expires.
         auto_reload: bool,
         /// Whether it is armed.

@@ -24,7 +24,7 @@ pub use entity::{
     ObjectKind, Session, Source, SourceId, Task, TaskId, TaskKind,
 };
 pub use event::{
-    BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, Standing, StreamOp, TimerCommand,
+    BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, ReportedState, StreamOp, TimerCommand,
     TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
 pub use frequency::{FrequencyError, whole_number};

@@ -152,7 +152,7 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::{Arg, ArgValue, Flow, NameRef, Track, TrackKind};
+    use crate::track::{Annotation, AnnotationValue, Flow, NameRef, Track, TrackKind};
 
     /// The first packet of a block without events and texts.
     const OPENING: &[u8] =
@@ -243,14 +243,14 @@ mod tests {
         let reference = block.texts.add("t");
         block.text_refs.push(reference);
         let values = [
-            ArgValue::Uint(300),
-            ArgValue::Int(2),
-            ArgValue::Bool(true),
-            ArgValue::Name(1),
-            ArgValue::Name(1),
-            ArgValue::Text(0),
+            AnnotationValue::Uint(300),
+            AnnotationValue::Int(2),
+            AnnotationValue::Bool(true),
+            AnnotationValue::Name(1),
+            AnnotationValue::Name(1),
+            AnnotationValue::Text(0),
         ];
-        block.args = values.map(|value| Arg::new(0, value)).to_vec();
+        block.args = values.map(|value| Annotation::new(0, value)).to_vec();
         block.ops = vec![Op { args_len: 6, ..op(0, 1, OpKind::End, NameRef::NONE) }];
         let expected = b"\x0a\x32\x50\x01\x68\x02\x40\x00\x5a\x2a\x48\x02\x22\x05\x08\x01\x18\xac\x02\x22\x04\x08\x01\x20\x02\
             \x22\x04\x08\x01\x10\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x32\x01t";

@@ -19,7 +19,7 @@ use super::wire::{
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::model::Tag;
-use crate::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind};
+use crate::track::{Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind};
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -278,7 +278,7 @@ impl<'a> EventWriter<'a> {
         let args = self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)));
         for arg in args.unwrap_or_default() {
             match arg.value() {
-                ArgValue::Log { body, source, priority } => {
+                AnnotationValue::Log { body, source, priority } => {
                     let Some(Text::Interned(iid)) = self.strings.log_body(self.block, body) else { continue };
                     annotation.clear();
                     if source > 0 && (source as usize) <= self.block.sources.len() {
@@ -290,7 +290,7 @@ impl<'a> EventWriter<'a> {
                     }
                     put_bytes(bytes, track_event::LOG_MESSAGE, annotation);
                 }
-                ArgValue::Category(name) => {
+                AnnotationValue::Category(name) => {
                     if let Some(iid) = self.strings.category(self.block, name) {
                         put_varint(bytes, CATEGORY_IID, u64::from(iid));
                     }
@@ -400,11 +400,11 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
 /// Stores an annotation whose texts are interned, or the event's category, or its log message, and returns its length. `None`: it
 /// has other texts. `sources`: the number of places in the source code in the block.
 #[inline]
-fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Arg) -> Option<usize> {
+fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Annotation) -> Option<usize> {
     const KEY: u64 = (track_event::DEBUG_ANNOTATIONS << 3 | 2) as u64;
     const FLOAT: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
     if arg.tag() == Tag::Log {
-        let ArgValue::Log { body, source, priority } = arg.value() else { return None };
+        let AnnotationValue::Log { body, source, priority } = arg.value() else { return None };
         return store_log(room, strings.log_body_field(body), if source as usize <= sources { source } else { 0 }, priority);
     }
     if arg.tag() == Tag::Category {
@@ -477,18 +477,18 @@ fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_fiel
     }
 }
 
-fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Arg) {
+fn fill_annotation(out: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Annotation) {
     out.clear();
     put_text(out, strings.arg_name(block, arg.name), ARG_NAME_IID, annotation::NAME);
     match arg.value() {
-        ArgValue::Uint(value) => put_varint(out, annotation::UINT_VALUE, value),
-        ArgValue::Int(value) => put_varint(out, annotation::INT_VALUE, value.cast_unsigned()),
-        ArgValue::Hex(value) => put_varint(out, annotation::POINTER_VALUE, value),
-        ArgValue::Float(value) => put_fixed64(out, annotation::DOUBLE_VALUE, value.to_bits()),
-        ArgValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
+        AnnotationValue::Uint(value) => put_varint(out, annotation::UINT_VALUE, value),
+        AnnotationValue::Int(value) => put_varint(out, annotation::INT_VALUE, value.cast_unsigned()),
+        AnnotationValue::Hex(value) => put_varint(out, annotation::POINTER_VALUE, value),
+        AnnotationValue::Float(value) => put_fixed64(out, annotation::DOUBLE_VALUE, value.to_bits()),
+        AnnotationValue::Bool(value) => put_varint(out, annotation::BOOL_VALUE, u64::from(value)),
         // No annotations: this event gets them.
-        ArgValue::Log { .. } | ArgValue::Category(_) => {}
-        ArgValue::Name(_) | ArgValue::Text(_) => {
+        AnnotationValue::Log { .. } | AnnotationValue::Category(_) => {}
+        AnnotationValue::Name(_) | AnnotationValue::Text(_) => {
             put_text(out, strings.arg_value(block, arg.value()), ARG_STRING_VALUE_IID, annotation::STRING_VALUE);
         }
     }

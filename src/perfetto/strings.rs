@@ -12,7 +12,7 @@ use rustc_hash::FxHasher;
 
 use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint, varint28};
 use crate::model::Tag;
-use crate::track::{Arg, ArgValue, Block, NameRef};
+use crate::track::{Annotation, AnnotationValue, Block, NameRef};
 
 /// The use of a text.
 #[derive(Clone, Copy)]
@@ -191,7 +191,7 @@ impl Strings {
 
     /// The text field of an annotation's value; too long for all other values.
     #[inline]
-    pub(super) fn arg_value_field(&self, arg: &Arg) -> ShortField {
+    pub(super) fn arg_value_field(&self, arg: &Annotation) -> ShortField {
         let index = arg.bits() as u32;
         match arg.tag() {
             Tag::Name => self.field(NameRef::interned(index), Role::ArgValue),
@@ -211,7 +211,7 @@ impl Strings {
     }
 
     /// The value of an annotation that is a text.
-    pub(super) fn arg_value<'a>(&self, block: &'a Block, value: ArgValue) -> Option<Text<'a>> {
+    pub(super) fn arg_value<'a>(&self, block: &'a Block, value: AnnotationValue) -> Option<Text<'a>> {
         self.text(block, self.value_slot(value)?, Role::ArgValue)
     }
 
@@ -298,10 +298,10 @@ impl Strings {
     }
 
     /// `None` if the value is not a text.
-    fn value_slot(&self, value: ArgValue) -> Option<usize> {
+    fn value_slot(&self, value: AnnotationValue) -> Option<usize> {
         match value {
-            ArgValue::Name(index) => Some(self.slot(NameRef::interned(index))),
-            ArgValue::Text(index) => Some(self.slot(NameRef::text(index))),
+            AnnotationValue::Name(index) => Some(self.slot(NameRef::interned(index))),
+            AnnotationValue::Text(index) => Some(self.slot(NameRef::text(index))),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::ConvertError;
 use super::clock::ClockMap;
-use super::markers::Survey;
+use super::markers::Occurrences;
 use crate::model::Nanos;
 
 /// The alignment of a recording in a trace with several recordings.
@@ -48,20 +48,20 @@ pub struct Placed {
     pub offset: ClockOffset,
 }
 
-/// Aligns the recordings. `surveys` has one for each recording, or none if no knowledge about them is needed.
-pub fn align(wanted: &Wanted<'_>, surveys: &[Survey]) -> Result<Vec<Placed>, ConvertError> {
+/// Aligns the recordings. `found` has one for each recording, or none if no knowledge about them is needed.
+pub fn align(wanted: &Wanted<'_>, found: &[Occurrences]) -> Result<Vec<Placed>, ConvertError> {
     let mut placed = Vec::with_capacity(wanted.recordings.len());
     for (index, &(name, given)) in wanted.recordings.iter().enumerate() {
         placed.push(match wanted.marker {
-            Some(marker) => by_marker(wanted, marker, surveys, index, name)?,
+            Some(marker) => by_marker(wanted, marker, found, index, name)?,
             None => {
-                let because = if given.is_some() { "told by --offset" } else { "not moved" }.to_owned();
+                let because = if given.is_some() { "given by --offset" } else { "not moved" }.to_owned();
                 let ns = given.unwrap_or(0);
                 Placed { clock: ClockMap::offset(ns.into()), offset: ClockOffset { ns, because, drift: None } }
             }
         });
     }
-    let earliest = surveys.iter().zip(&placed).filter_map(|(survey, placed)| Some(placed.clock.exact(survey.earliest?))).min();
+    let earliest = found.iter().zip(&placed).filter_map(|(markers, placed)| Some(placed.clock.exact(markers.earliest?))).min();
     if let Some(earliest) = earliest.filter(|&earliest| earliest < 0) {
         let by = Nanos(u64::try_from(-earliest).unwrap_or(u64::MAX));
         for one in &mut placed {
@@ -74,24 +74,24 @@ pub fn align(wanted: &Wanted<'_>, surveys: &[Survey]) -> Result<Vec<Placed>, Con
 }
 
 /// Aligns a recording with the first one by their first markers.
-fn by_marker(wanted: &Wanted<'_>, marker: &str, surveys: &[Survey], index: usize, name: &str) -> Result<Placed, ConvertError> {
+fn by_marker(wanted: &Wanted<'_>, marker: &str, found: &[Occurrences], index: usize, name: &str) -> Result<Placed, ConvertError> {
     let missing = |name: &str| {
         ConvertError::Alignment(format!(
             "`{marker}` does not occur in {name}: no marker, span, log message, value, interrupt or function of it is called so, so \
              that it cannot be aligned by --sync-marker; if it is known how its clock lies, give --offset instead"
         ))
     };
-    let of = |index: usize| surveys.get(index).and_then(|survey| Some((survey, *survey.occurrences.first()?)));
+    let of = |index: usize| found.get(index).and_then(|markers| Some((markers, *markers.times.first()?)));
     let first_name = wanted.recordings.first().map_or("", |&(name, _)| name);
     let (reference, reference_time) = of(0).ok_or_else(|| missing(first_name))?;
-    let (survey, time) = of(index).ok_or_else(|| missing(name))?;
+    let (markers, time) = of(index).ok_or_else(|| missing(name))?;
     if index == 0 {
         let because = format!("`{marker}` occurs at {time}");
         return Ok(Placed { clock: ClockMap::default(), offset: ClockOffset { ns: 0, because, drift: None } });
     }
     let offset = i128::from(reference_time.0) - i128::from(time.0);
     let mut clock = ClockMap::offset(offset);
-    let mut drift = drift(reference, survey);
+    let mut drift = drift(reference, markers);
     match (&mut drift, wanted.correct_drift) {
         (Some((drift, own_ns, true_ns)), true) => {
             clock = clock.stretched(time, *own_ns, *true_ns);
@@ -102,7 +102,7 @@ fn by_marker(wanted: &Wanted<'_>, marker: &str, surveys: &[Survey], index: usize
                 "--correct-drift needs a marker that occurs as often in all recordings, at least twice: `{marker}` occurs {} in \
                  {first_name} and {} in {name}",
                 times(reference.count),
-                times(survey.count),
+                times(markers.count),
             )));
         }
         _ => {}
@@ -118,11 +118,11 @@ fn times(count: u64) -> String {
 
 /// The drift of a clock against another one, with the time from the first to the last marker by each of them. Known only if
 /// markers can be paired: if they occur equally often in both.
-fn drift(reference: &Survey, survey: &Survey) -> Option<(Drift, u64, u64)> {
-    if reference.count != survey.count {
+fn drift(reference: &Occurrences, markers: &Occurrences) -> Option<(Drift, u64, u64)> {
+    if reference.count != markers.count {
         return None;
     }
-    let pairs = || survey.occurrences.iter().zip(&reference.occurrences);
+    let pairs = || markers.times.iter().zip(&reference.times);
     let (&own_first, &true_first) = pairs().next()?;
     let (&own_last, &true_last) = pairs().next_back()?;
     let (own_ns, true_ns) = (own_last.since(own_first), true_last.since(true_first));
@@ -134,27 +134,27 @@ fn drift(reference: &Survey, survey: &Survey) -> Option<(Drift, u64, u64)> {
     let deviation = pairs().map(|(&own, expected)| (map.exact(own) + shift).abs_diff(i128::from(expected.0))).max()?;
     let ppm = (own_ns as f64 - true_ns as f64) / true_ns as f64 * 1e6;
     let largest_deviation_ns = u64::try_from(deviation).unwrap_or(u64::MAX);
-    Some((Drift { ppm, markers: survey.occurrences.len() as u64, largest_deviation_ns, is_corrected: false }, own_ns, true_ns))
+    Some((Drift { ppm, markers: markers.times.len() as u64, largest_deviation_ns, is_corrected: false }, own_ns, true_ns))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn survey(occurrences: &[u64]) -> Survey {
-        let occurrences: Vec<Nanos> = occurrences.iter().copied().map(Nanos).collect();
+    fn markers(times: &[u64]) -> Occurrences {
+        let times: Vec<Nanos> = times.iter().copied().map(Nanos).collect();
         let first = Some(Nanos(1_000));
-        Survey { first, earliest: first, count: occurrences.len() as u64, occurrences }
+        Occurrences { first, earliest: first, count: times.len() as u64, times }
     }
 
-    fn aligned(correct_drift: bool, surveys: &[Survey]) -> Result<Vec<Placed>, String> {
-        let recordings = ["a", "b", "c"].map(|name| (name, None))[..surveys.len()].to_vec();
-        align(&Wanted { recordings, marker: Some("sync"), correct_drift }, surveys).map_err(|error| error.to_string())
+    fn aligned(correct_drift: bool, found: &[Occurrences]) -> Result<Vec<Placed>, String> {
+        let recordings = ["a", "b", "c"].map(|name| (name, None))[..found.len()].to_vec();
+        align(&Wanted { recordings, marker: Some("sync"), correct_drift }, found).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_first_markers_come_to_lie_on_that_of_the_first_recording() {
-        let placed = aligned(false, &[survey(&[5_000]), survey(&[2_000, 3_000]), survey(&[5_500])]).unwrap();
+        let placed = aligned(false, &[markers(&[5_000]), markers(&[2_000, 3_000]), markers(&[5_500])]).unwrap();
         let offsets: Vec<i64> = placed.iter().map(|one| one.offset.ns).collect();
         assert_eq!(offsets, [0, 3_000, -500]);
         assert_eq!(placed[1].clock.time(Nanos(2_000)), Nanos(5_000));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn all_move_if_one_would_begin_before_zero() {
-        let placed = aligned(false, &[survey(&[5_000]), survey(&[9_000])]).unwrap();
+        let placed = aligned(false, &[markers(&[5_000]), markers(&[9_000])]).unwrap();
         assert_eq!((placed[0].offset.ns, placed[1].offset.ns), (3_000, -1_000));
         assert_eq!(placed[1].clock.time(Nanos(1_000)), Nanos(0));
         assert!(placed[0].offset.because.ends_with("all moved by 0.000003000 s so that none begins before 0"));
@@ -173,13 +173,13 @@ mod tests {
     #[test]
     fn a_drift_is_measured_and_taken_out_if_asked() {
         // The second clock is 100 ppm too fast, and its second marker 7 ns late.
-        let surveys = [survey(&[30_000, 1_030_000, 2_030_000]), survey(&[20_000, 1_020_107, 2_020_200])];
-        let placed = aligned(false, &surveys).unwrap();
+        let found = [markers(&[30_000, 1_030_000, 2_030_000]), markers(&[20_000, 1_020_107, 2_020_200])];
+        let placed = aligned(false, &found).unwrap();
         let drift = placed[1].offset.drift.clone().unwrap();
         assert!((drift.ppm - 100.0).abs() < 1e-6, "{drift:?}");
         assert_eq!((drift.markers, drift.largest_deviation_ns, drift.is_corrected), (3, 6, false));
         assert_eq!(placed[1].clock.time(Nanos(2_020_200)), Nanos(2_030_200));
-        let placed = aligned(true, &surveys).unwrap();
+        let placed = aligned(true, &found).unwrap();
         assert_eq!(placed[1].clock.time(Nanos(2_020_200)), Nanos(2_030_000));
         assert!(placed[1].offset.drift.as_ref().unwrap().is_corrected);
     }
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn recordings_that_cannot_be_aligned_are_errors_with_a_reason() {
         let error = |result: Result<Vec<Placed>, String>| result.err().unwrap();
-        assert!(error(aligned(false, &[survey(&[1_000]), survey(&[])])).contains("`sync` does not occur in b"));
-        assert!(error(aligned(false, &[survey(&[]), survey(&[1_000])])).contains("`sync` does not occur in a"));
-        let error = error(aligned(true, &[survey(&[1_000, 2_000]), survey(&[1_000])]));
+        assert!(error(aligned(false, &[markers(&[1_000]), markers(&[])])).contains("`sync` does not occur in b"));
+        assert!(error(aligned(false, &[markers(&[]), markers(&[1_000])])).contains("`sync` does not occur in a"));
+        let error = error(aligned(true, &[markers(&[1_000, 2_000]), markers(&[1_000])]));
         assert!(error.contains("occurs 2 times in a and once in b"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! Facts about a conversion, for the viewer's overview page.
 
-use super::recordings::Recording;
-use super::{Converted, InputSummary, Options, earlier};
+use super::convert::RecordingSources;
+use super::{Converted, InputSummary, Options, existing_trace};
 use crate::model::{ClockKind, SideClock};
 use crate::perfetto::{self, AttributeValue};
 
@@ -15,7 +15,7 @@ fn int(key: &str, value: u64) -> (String, AttributeValue) {
 
 /// A recording that was drawn.
 pub struct Drawn<'a> {
-    pub recording: &'a Recording<'a>,
+    pub recording: &'a RecordingSources<'a>,
     pub summaries: &'a [InputSummary],
     pub hash: u128,
     /// The CPU number of its core 0.
@@ -31,7 +31,10 @@ pub fn attributes(
     converted: &Converted,
     options: &Options,
 ) -> Vec<(String, AttributeValue)> {
-    let mut all = vec![text(earlier::TOOL, earlier::tool()), text(earlier::INPUT_HASH, earlier::input_hash(hash))];
+    let mut all = vec![
+        text(existing_trace::TOOL, existing_trace::tool()),
+        text(existing_trace::INPUT_HASH, existing_trace::input_hash(hash)),
+    ];
     match drawn {
         [only] => {
             all.push(text("firmware", only.recording.name.clone()));
@@ -43,7 +46,7 @@ pub fn attributes(
             for (number, one) in (1..).zip(several) {
                 let prefix = format!("recording.{number}.");
                 all.push(text(&format!("{prefix}firmware"), one.recording.name.clone()));
-                all.push(text(&format!("{prefix}input_hash"), earlier::input_hash(one.hash)));
+                all.push(text(&format!("{prefix}input_hash"), existing_trace::input_hash(one.hash)));
                 about(one, &prefix, &[], &mut all);
                 placed(one, &prefix, &mut all);
             }

@@ -107,15 +107,15 @@ impl<W: Write> Compressor<W> {
         }
         if self.compression == Compression::Gzip {
             let (sum, amount) = (self.crc.sum(), self.crc.amount());
-            self.put(&DEFLATE_END)?;
-            self.put(&sum.to_le_bytes())?;
-            self.put(&amount.to_le_bytes())?;
+            self.write_out(&DEFLATE_END)?;
+            self.write_out(&sum.to_le_bytes())?;
+            self.write_out(&amount.to_le_bytes())?;
         }
         self.inner.flush()?;
         Ok((self.inner, self.written_bytes))
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_out(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.inner.write_all(bytes)?;
         self.written_bytes += bytes.len() as u64;
         Ok(())
@@ -125,7 +125,7 @@ impl<W: Write> Compressor<W> {
         if !self.has_begun {
             self.has_begun = true;
             if self.compression == Compression::Gzip {
-                self.put(&GZIP_HEADER)?;
+                self.write_out(&GZIP_HEADER)?;
             }
         }
         let piece = std::mem::take(&mut self.piece);
@@ -133,7 +133,7 @@ impl<W: Write> Compressor<W> {
             let compressed = compress(self.compression, &piece)?;
             self.piece = piece;
             self.piece.clear();
-            return self.put_piece(&compressed);
+            return self.write_piece(&compressed);
         }
         if self.busy.len() == self.workers.len() {
             self.take_result()?;
@@ -149,12 +149,12 @@ impl<W: Write> Compressor<W> {
     fn take_result(&mut self) -> io::Result<()> {
         let Some(index) = self.busy.pop_front() else { return Ok(()) };
         let compressed = self.workers[index].results.recv().map_err(|_| gone())??;
-        self.put_piece(&compressed)
+        self.write_piece(&compressed)
     }
 
-    fn put_piece(&mut self, compressed: &Piece) -> io::Result<()> {
+    fn write_piece(&mut self, compressed: &Piece) -> io::Result<()> {
         self.crc.combine(&compressed.crc);
-        self.put(&compressed.bytes)
+        self.write_out(&compressed.bytes)
     }
 }
 

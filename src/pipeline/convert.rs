@@ -1,26 +1,49 @@
-//! The second pass: decode ∥ → resolve → draw → encode ∥ → write, in rounds.
+//! Conversions: one recording or several in one trace. Several may be boards, hosts or processors with
+//! clocks of their own, of one format or of several.
 //!
-//! In a round all stages work at the same time, each on what the stage before made in the round before. The two ordered stages
-//! (resolve, draw) run beside each other, statistics beside drawing if they are asked for; the rest is cut into small jobs.
+//! They are drawn one after the other, each with its own scan, resolver and timeline. Numbers that are unique in a trace continue from
+//! one to the next ([`Numbers`]). A clock map for each recording moves its times to one axis, and the viewer sorts by time. So memory is
+//! that of one conversion, and each recording is drawn exactly as alone.
 
 use std::io::Write;
-use std::sync::Mutex;
 
-use super::clock::ClockMap;
-use super::drawing::Drawing;
-use super::gathering::Gathering;
-use super::recordings::{self, Alignment, Recording};
-use super::resolving::{Feed, Resolving, plan_all};
-use super::scan::{Cutter, Scanned, behind, put, scan, take};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::align::{Placed, Wanted, align};
+use super::attributes::{Drawn, attributes};
+use super::markers::{self, Occurrences};
+use super::rounds::Ready;
 use super::sizes::Sizes;
-use super::threads::{Job, Threads};
-use super::{ConvertError, Converted, InputSummary, Options, Progress, Source};
-use crate::format::{ErasedDecode, Facts, Parcel, Part, RecordView, Stages};
-use crate::model::{Entities, EventBatch, Nanos};
-use crate::perfetto::{self, Encoder};
-use crate::stats::report::StatisticsReport;
+use super::threads::Threads;
+use super::trace::{Trace, draw};
+use super::{ConvertError, Converted, InputSummary, Options, Progress, Source, TimeBound, range};
+use crate::format::Facts;
+use crate::model::{ClockKind, SideClock};
+use crate::perfetto;
 use crate::timeline::Numbers;
-use crate::track::Block;
+
+/// The number of CPUs that the viewer supports.
+const CPUS: u32 = 1024;
+
+/// The sources of one recording: inputs with one clock, such as the cores of one target.
+#[derive(Clone)]
+pub struct RecordingSources<'a> {
+    /// Its inputs.
+    pub sources: &'a [Source<'a>],
+    /// The name of its firmware in the trace, instead of [`Options::firmware_name`].
+    pub name: String,
+    /// Added to its times, in nanoseconds.
+    pub offset_ns: Option<i64>,
+}
+
+/// The alignment of several recordings on one time axis, in addition to the offset that each may have.
+#[derive(Clone, Debug, Default)]
+pub struct Alignment {
+    /// The name of a marker that occurs in all of them. Its first occurrences get the same time.
+    pub sync_marker: Option<String>,
+    /// Whether the times of the others are stretched so that its last occurrences get the same time too.
+    pub correct_drift: bool,
+}
 
 /// Converts the sources, as one recording, into one trace.
 ///
@@ -35,217 +58,160 @@ pub fn convert(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Converted, ConvertError> {
     let name = options.firmware_name.clone();
-    recordings::merge(&[Recording { sources, name, offset_ns: None }], &Alignment::default(), options, trace, progress)
+    merge(&[RecordingSources { sources, name, offset_ns: None }], &Alignment::default(), options, trace, progress)
 }
 
-/// A recording that was looked through, ready to be drawn.
-pub struct Ready {
-    cutter: Cutter,
-    decode: Box<dyn ErasedDecode>,
-    resolving: Resolving,
-    pub facts: Facts,
-    /// Of all bytes of all its sources.
-    pub hash: u128,
-}
-
-impl Ready {
-    /// Looks through the sources of a recording, whose times will be put on the trace's time axis by `clock`.
-    pub fn new(
-        sources: &[Source<'_>],
-        clock: ClockMap,
-        options: &Options,
-        threads: &Threads,
-        progress: &mut dyn FnMut(Progress) -> bool,
-    ) -> Result<Ready, ConvertError> {
-        let Scanned { scan: cutter, stages, ledgers, hash } = scan(sources, options, threads, 0, progress)?;
-        let Stages { cores, decode, resolve } = stages;
-        let resolving = Resolving::new(resolve, &cores, ledgers, clock);
-        let facts = resolving.facts();
-        if let Some(reason) = facts.refused {
-            return Err(ConvertError::Refused(reason));
-        }
-        Ok(Ready { cutter, decode, resolving, facts, hash })
-    }
-}
-
-/// A trace on its way out.
-pub struct Trace<'a> {
-    writer: &'a mut (dyn Write + Send),
-    pub written_bytes: u64,
-    /// Which part of it lies where in time, if that is wanted.
-    pub sizes: Option<&'a mut Sizes>,
-}
-
-impl<'a> Trace<'a> {
-    pub fn new(writer: &'a mut (dyn Write + Send), sizes: Option<&'a mut Sizes>) -> Trace<'a> {
-        Trace { writer, written_bytes: 0, sizes }
-    }
-
-    /// Writes packets that are in no block.
-    pub fn put(&mut self, packets: &[u8]) -> Result<(), ConvertError> {
-        self.writer.write_all(packets).map_err(ConvertError::Write)?;
-        self.written_bytes += packets.len() as u64;
-        if let Some(sizes) = self.sizes.as_deref_mut() {
-            sizes.add_fixed(packets.len());
-        }
-        Ok(())
-    }
-
-    pub fn flush(&mut self) -> Result<(), ConvertError> {
-        self.writer.flush().map_err(ConvertError::Write)
-    }
-}
-
-/// Draws a recording into a trace, with the numbers that are free, which go on to the next one.
-pub fn draw(
-    ready: Ready,
-    sources: &[Source<'_>],
-    options: &Options,
-    numbers: &mut Numbers,
-    threads: &Threads,
-    trace: &mut Trace<'_>,
-    progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<(Vec<InputSummary>, Option<StatisticsReport>), ConvertError> {
-    let Ready { cutter, decode, mut resolving, facts, hash: _ } = ready;
-    let mut feeds: Vec<Feed<'_>> = sources.iter().map(Feed::new).collect();
-    let mut drawing = Drawing::new(options, &facts, std::mem::take(numbers));
-    let mut gathering = options.statistics.then(|| Gathering::new(options, false));
-    // A copy, as of the events at hand: the stage before adds to its own meanwhile.
-    let mut entities = Entities::default();
-    let mut to_draw: Vec<EventBatch> = Vec::new();
-    let mut to_encode: Vec<Block> = Vec::new();
-    let mut to_write: Vec<Vec<u8>> = Vec::new();
-    let mut spare_bytes: Vec<Vec<u8>> = Vec::new();
-    let mut spare_parcels: Vec<Parcel> = Vec::new();
-    let encoders: Mutex<Vec<Encoder>> = Mutex::new(Vec::new());
-    while !drawing.is_done() || !to_encode.is_empty() || !to_write.is_empty() {
-        let windows = plan_all(&mut feeds, &cutter, options.window_bytes);
-        let decoded: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
-        let encoded: Vec<Mutex<Option<Vec<u8>>>> = to_encode.iter().map(|_| Mutex::new(None)).collect();
-        let written: Mutex<Option<std::io::Result<u64>>> = Mutex::new(None);
-        let is_last = resolving.is_done();
-        let mut jobs: Vec<Job<'_>> = Vec::new();
-        let (drawn, batches, known) = (&mut drawing, &to_draw, &entities);
-        jobs.push(Box::new(move || drawn.advance(batches, known, is_last)));
-        if let Some(gathering) = &mut gathering {
-            jobs.push(Box::new(move || gathering.advance(batches, known)));
-        }
-        // The long ones first: what begins last decides how long the other threads wait at the end of the round.
-        let (trace_bytes, result) = (&to_write, &written);
-        let writer = &mut *trace.writer;
-        jobs.push(Box::new(move || put(result, write_all(writer, trace_bytes))));
-        for (block, result) in to_encode.iter().zip(&encoded) {
-            let (encoders, bytes) = (&encoders, spare_bytes.pop().unwrap_or_default());
-            jobs.push(Box::new(move || put(result, encode(block, bytes, encoders))));
-        }
-        for ((index, window), result) in windows.iter().zip(&decoded) {
-            let part = Part::new(sources[*index].bytes, window.clone());
-            let (decode, spare) = (&decode, spare_parcels.pop());
-            jobs.push(Box::new(move || put(result, decode.decode(*index, part, spare))));
-        }
-        threads.run(|| resolving.advance(&mut feeds), jobs);
-        if resolving.is_beyond_time {
-            return Err(ConvertError::Alignment(format!(
-                "all of {} would lie beyond the end of a trace's time, {} after its start; check where its clock lies, and move it by less",
-                options.firmware_name,
-                Nanos::MAX,
-            )));
-        }
-
-        trace.written_bytes += take(written).unwrap_or(Ok(0)).map_err(ConvertError::Write)?;
-        for mut bytes in to_write.drain(..) {
-            bytes.clear();
-            spare_bytes.push(bytes);
-        }
-        to_write.extend(encoded.into_iter().filter_map(take));
-        if let Some(sizes) = trace.sizes.as_deref_mut() {
-            to_encode.iter().zip(&to_write).for_each(|(block, bytes)| sizes.add_block(block, bytes.len()));
-        }
-        to_encode.drain(..).for_each(|block| drawing.recycle(block));
-        to_encode = drawing.take_blocks();
-        to_draw.drain(..).for_each(|batch| resolving.recycle(batch));
-        to_draw = resolving.take_batches();
-        entities.extend_from(&resolving.entities);
-        spare_parcels.append(&mut resolving.spare_parcels);
-        for ((index, window), parcel) in windows.into_iter().zip(decoded) {
-            feeds[index].put(take(parcel));
-            (sources[index].release)(behind(window.end));
-        }
-        let done_bytes = feeds.iter().map(Feed::planned_bytes).sum();
-        if !progress(Progress { done_bytes, total_bytes: 0 }) {
-            return Err(ConvertError::Stopped);
-        }
-    }
-    let mut inputs = resolving.finish();
-    let (tracks, free) = drawing.finish(&entities, inputs.first_mut().map(|summary| &mut summary.ledger));
-    *numbers = free;
-    inputs.iter_mut().for_each(|summary| summary.ledger.sort());
-    trace.put(&perfetto::epilogue(&tracks, &[]))?;
-    Ok((inputs, gathering.map(|gathering| gathering.finish(&entities).0)))
-}
-
-fn encode(block: &Block, mut bytes: Vec<u8>, encoders: &Mutex<Vec<Encoder>>) -> Vec<u8> {
-    let lock = || encoders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let spare = lock().pop();
-    let mut encoder = spare.unwrap_or_default();
-    encoder.encode_block(block, &mut bytes);
-    lock().push(encoder);
-    bytes
-}
-
-fn write_all(trace: &mut (dyn Write + Send), blocks: &[Vec<u8>]) -> std::io::Result<u64> {
-    let mut written = 0;
-    for bytes in blocks {
-        trace.write_all(bytes)?;
-        written += bytes.len() as u64;
-    }
-    Ok(written)
-}
-
-/// Lists the records of one source in file order, without converting them.
+/// Converts several recordings into one trace. The first one keeps its times, unless a recording would begin before 0: then all move.
 ///
-/// `record` stops the listing by returning false.
+/// `progress` is called now and then and stops the conversion by returning false.
 ///
 /// # Errors
-/// None but a stop by `record`, which is [`ConvertError::Stopped`].
-pub fn dump(
-    source: &Source<'_>,
+/// When the trace cannot be written, the conversion is stopped, or the recordings cannot be put on one time axis as asked.
+pub fn merge(
+    recordings: &[RecordingSources<'_>],
+    alignment: &Alignment,
     options: &Options,
-    record: &mut dyn FnMut(&RecordView<'_>) -> bool,
-) -> Result<InputSummary, ConvertError> {
+    trace: &mut (dyn Write + Send),
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Converted, ConvertError> {
+    convert_all(recordings, alignment, options, Trace::new(trace, None), progress)
+}
+
+/// Converts without writing, to measure the sizes of the parts of the trace.
+///
+/// # Errors
+/// Those of [`merge`].
+pub fn measure(
+    recordings: &[RecordingSources<'_>],
+    alignment: &Alignment,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<(Converted, Sizes), ConvertError> {
+    let mut sizes = Sizes::default();
+    let mut nowhere = std::io::sink();
+    let converted = convert_all(recordings, alignment, options, Trace::new(&mut nowhere, Some(&mut sizes)), progress)?;
+    Ok((converted, sizes))
+}
+
+fn convert_all(
+    recordings: &[RecordingSources<'_>],
+    alignment: &Alignment,
+    options: &Options,
+    mut trace: Trace<'_>,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Converted, ConvertError> {
     let threads = Threads::new(options);
-    let sources = std::slice::from_ref(source);
-    let Scanned { scan: cutter, mut stages, mut ledgers, .. } = scan(sources, options, &threads, 0, &mut |_| true)?;
-    let mut ledger = ledgers.pop().unwrap_or_default();
-    let mut feed = Feed::new(source);
-    let mut goes_on = true;
-    while goes_on && !feed.is_drained() {
-        let windows = feed.plan(&cutter, options.window_bytes);
-        let decoded: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
-        let decode = &*stages.decode;
-        let jobs = windows.iter().zip(&decoded).map(|(window, result)| {
-            let part = Part::new(source.bytes, window.clone());
-            let job: Job<'_> = Box::new(move || put(result, decode.decode(0, part, None)));
-            job
-        });
-        // The listing calls the caller back, so it stays on this thread.
-        threads.run(|| {}, jobs.collect());
-        for (window, parcel) in windows.into_iter().zip(decoded) {
-            feed.put(take(parcel));
-            (source.release)(behind(window.end));
+    let marker = alignment.sync_marker.as_deref();
+    let is_relative = |bound: Option<TimeBound>| matches!(bound, Some(TimeBound::AfterStart(_)));
+    let is_early = recordings.iter().any(|recording| recording.offset_ns.is_some_and(|ns| ns < 0));
+    let several = recordings.len() > 1;
+    let must_search = several && (marker.is_some() || is_early || is_relative(options.from) || is_relative(options.to));
+
+    let bytes: Vec<u64> =
+        recordings.iter().map(|recording| recording.sources.iter().map(|source| source.bytes.len() as u64).sum()).collect();
+    let total_bytes = bytes.iter().sum::<u64>() * if must_search { 4 } else { 2 };
+    let mut before = 0;
+    let found = if must_search {
+        let mut found: Vec<Occurrences> = Vec::with_capacity(recordings.len());
+        for (recording, bytes) in recordings.iter().zip(&bytes) {
+            let mut report = |read: Progress| progress(Progress { done_bytes: before + read.done_bytes, total_bytes });
+            found.push(markers::find(recording.sources, marker, options, &mut report)?);
+            before += 2 * bytes;
         }
-        for parcel in feed.take_decoded() {
-            if goes_on {
-                stages.resolve.dump(0, source.bytes, parcel, &mut ledger, &mut |view| {
-                    goes_on = record(view);
-                    goes_on
-                });
-            }
+        found
+    } else {
+        Vec::new()
+    };
+    let wanted = Wanted {
+        recordings: recordings.iter().map(|recording| (recording.name.as_str(), recording.offset_ns)).collect(),
+        marker,
+        correct_drift: alignment.correct_drift,
+    };
+    let placed = align(&wanted, &found)?;
+    let options = on_one_axis(options, &found, &placed);
+
+    let mut ready: Vec<Ready> = Vec::with_capacity(recordings.len());
+    for ((recording, placed), bytes) in recordings.iter().zip(&placed).zip(&bytes) {
+        let mut report = |scanned_bytes| progress(Progress { done_bytes: before + scanned_bytes, total_bytes });
+        ready.push(Ready::new(recording.sources, placed.clock, &options, &threads, &mut report)?);
+        before += bytes;
+    }
+    let cores: u32 = ready.iter().map(|ready| u32::from(ready.facts.cores)).sum();
+    if several && cores > CPUS {
+        return Err(ConvertError::Mismatch(format!(
+            "the recordings have {cores} cores together, and the viewer has {CPUS} CPUs; merge fewer of them"
+        )));
+    }
+    let hashes: Vec<u128> = ready.iter().map(|ready| ready.hash).collect();
+    let hash = combined(&hashes, &placed);
+    trace.write(&perfetto::prelude(((hash >> 64) as u64, hash as u64)))?;
+    trace.write(&perfetto::wall_clock(&side_clocks(ready.iter().map(|ready| &ready.facts))))?;
+
+    let mut numbers = if several { Numbers::of_several() } else { Numbers::default() };
+    let mut summaries: Vec<(u16, Vec<InputSummary>)> = Vec::with_capacity(recordings.len());
+    let mut statistics = Vec::new();
+    for (((recording, ready), placed), bytes) in recordings.iter().zip(ready).zip(placed).zip(bytes) {
+        let options = Options { firmware_name: recording.name.clone(), ..options.clone() };
+        let first_cpu = numbers.first_cpu();
+        let mut report = |drawn_bytes| progress(Progress { done_bytes: before + drawn_bytes, total_bytes });
+        let (mut inputs, gathered) = draw(ready, recording.sources, &options, &mut numbers, &threads, &mut trace, &mut report)?;
+        if several {
+            inputs.iter_mut().for_each(|input| input.offset = Some(placed.offset.clone()));
+        }
+        summaries.push((first_cpu, inputs));
+        statistics.extend(gathered);
+        before += bytes;
+    }
+    let clocks = side_clocks(summaries.iter().filter_map(|(_, inputs)| Some(&inputs.first()?.facts)));
+    trace.write(&perfetto::clock_readings(&clocks))?;
+    let drawn: Vec<Drawn<'_>> = recordings
+        .iter()
+        .zip(&summaries)
+        .zip(hashes)
+        .map(|((recording, (first_cpu, summaries)), hash)| Drawn { recording, summaries, hash, first_cpu: *first_cpu })
+        .collect();
+    // The attributes are a packet of their own at the end, where a later run finds them.
+    let inputs: Vec<InputSummary> = summaries.iter().flat_map(|(_, inputs)| inputs).cloned().collect();
+    let warnings = range::nothing_within(&options, &inputs).into_iter().collect();
+    let mut converted = Converted { inputs, output_bytes: trace.written_bytes, warnings, statistics };
+    trace.write(&perfetto::epilogue(&[], &attributes(&drawn, &clocks, hash, &converted, &options)))?;
+    trace.flush()?;
+    converted.output_bytes = trace.written_bytes;
+    Ok(converted)
+}
+
+/// With several recordings a time range begins after the first event of all, not of each.
+fn on_one_axis(options: &Options, found: &[Occurrences], placed: &[Placed]) -> Options {
+    let first = found.iter().zip(placed).filter_map(|(found, placed)| Some(placed.clock.time(found.first?))).min();
+    let Some(first) = first else { return options.clone() };
+    let absolute = |bound: Option<TimeBound>| match bound? {
+        TimeBound::Absolute(time) => Some(TimeBound::Absolute(time)),
+        TimeBound::AfterStart(after) => Some(TimeBound::Absolute(first.saturating_add(after.0))),
+    };
+    Options { from: absolute(options.from), to: absolute(options.to), ..options.clone() }
+}
+
+/// The other clocks of all recordings. The trace has one time of day: that of the first recording that has one.
+fn side_clocks<'a>(facts: impl Iterator<Item = &'a Facts>) -> Vec<SideClock> {
+    let mut all: Vec<SideClock> = Vec::new();
+    for clock in facts.flat_map(|facts| &facts.clocks) {
+        if clock.kind != ClockKind::Wall || all.iter().all(|other| other.kind != ClockKind::Wall) {
+            all.push(clock.clone());
         }
     }
-    if !goes_on {
-        return Err(ConvertError::Stopped);
+    all
+}
+
+/// The identity of a trace: that of its input, or of all inputs with their offsets.
+fn combined(hashes: &[u128], placed: &[Placed]) -> u128 {
+    if let [only] = hashes {
+        return *only;
     }
-    ledger.sort();
-    Ok(InputSummary { ledger, facts: stages.resolve.facts(), ..InputSummary::default() })
+    let mut all = Xxh3::new();
+    for (hash, placed) in hashes.iter().zip(placed) {
+        all.update(&hash.to_le_bytes());
+        all.update(&placed.offset.ns.to_le_bytes());
+        all.update(&[u8::from(placed.offset.drift.as_ref().is_some_and(|drift| drift.is_corrected))]);
+    }
+    all.digest128()
 }

@@ -1,6 +1,6 @@
 //! Facts needed before a recording can share a time axis with others: its begin, and the occurrences of its sync marker.
 
-use super::reading::read;
+use super::rounds::read;
 use super::{ConvertError, Options, Progress, Source};
 use crate::model::{Entities, Event, EventBatch, EventKind, Label, LaneId, Nanos};
 
@@ -9,45 +9,45 @@ const OCCURRENCES: usize = 1 << 16;
 
 /// The result of a search, on the recording's own time axis.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct Occurrences {
     /// The time of the first event.
     pub first: Option<Nanos>,
     /// The earliest time that any event refers to.
     pub earliest: Option<Nanos>,
     /// The times of the first occurrences of the marker.
-    pub occurrences: Vec<Nanos>,
+    pub times: Vec<Nanos>,
     /// The number of all occurrences.
     pub count: u64,
 }
 
 /// Reads a recording.
-pub fn survey(
+pub fn find(
     sources: &[Source<'_>],
     marker: Option<&str>,
     options: &Options,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Survey, ConvertError> {
-    let mut survey = Survey::default();
+) -> Result<Occurrences, ConvertError> {
+    let mut found = Occurrences::default();
     let mut matcher = marker.map(Matcher::new);
-    let mut consume = |batches: &[EventBatch], entities: &Entities| {
+    let consume = |batches: &[EventBatch], entities: &Entities| {
         for batch in batches {
-            survey.first = survey.first.or(batch.first_time());
+            found.first = found.first.or(batch.first_time());
             for event in &batch.events {
                 let earlier = earlier_time(event);
-                survey.earliest = Some(survey.earliest.map_or(earlier, |earliest| earliest.min(earlier)));
+                found.earliest = Some(found.earliest.map_or(earlier, |earliest| earliest.min(earlier)));
                 if let Some(matcher) = &mut matcher
                     && matcher.matches(event, batch, entities)
                 {
-                    survey.count += 1;
-                    if survey.occurrences.len() < OCCURRENCES {
-                        survey.occurrences.push(event.time);
+                    found.count += 1;
+                    if found.times.len() < OCCURRENCES {
+                        found.times.push(event.time);
                     }
                 }
             }
         }
     };
-    read(sources, options, progress, &mut consume)?;
-    Ok(survey)
+    read(sources, options, progress, consume)?;
+    Ok(found)
 }
 
 /// The earliest time that an event refers to.

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::carried::Carried;
+use super::detached::DetachedEvent;
 use crate::model::{CoreId, EventBatch, LossKind, Nanos, Severity};
 
 /// Limit of held events of one input while one of its cores is silent.
@@ -22,7 +22,7 @@ struct Lane {
     input: usize,
     /// The core that [`Merger::by_core`] refers to.
     core: CoreId,
-    queue: VecDeque<Carried>,
+    queue: VecDeque<DetachedEvent>,
 }
 
 /// Merges the lanes of a recording.
@@ -72,18 +72,18 @@ impl Merger {
     /// Adds events of an input, in file order, and appends released events to `merged`.
     pub fn push(&mut self, input: usize, batch: &EventBatch, merged: &mut EventBatch) {
         for event in &batch.events {
-            let Some(carried) = Carried::take(event, batch) else { continue };
+            let Some(detached) = DetachedEvent::copy(event, batch) else { continue };
             let of_input = self.by_core.get(input).map_or(&[][..], Vec::as_slice);
             // A resolver declares its cores beforehand. Events of an undeclared core use its input's first lane.
             let own = of_input.get(event.core.index()).copied().flatten();
             let Some(index) = own.or_else(|| of_input.iter().copied().flatten().min()) else { continue };
             let Some(lane) = self.lanes.get_mut(index) else { continue };
-            self.held[input] += carried.weight();
+            self.held[input] += detached.weight();
             if lane.queue.is_empty() {
                 self.heads.push(Reverse((event.time, index)));
                 self.empty[input] -= 1;
             }
-            lane.queue.push_back(carried);
+            lane.queue.push_back(detached);
             self.let_go(merged);
         }
     }
@@ -103,18 +103,18 @@ impl Merger {
         while self.wants().is_none() {
             let Some(Reverse((_, index))) = self.heads.pop() else { return };
             let lane = &mut self.lanes[index];
-            let Some(mut carried) = lane.queue.pop_front() else { return };
+            let Some(mut detached) = lane.queue.pop_front() else { return };
             match lane.queue.front() {
                 Some(next) => self.heads.push(Reverse((next.event.time, index))),
                 None => self.empty[lane.input] += 1,
             }
-            self.held[lane.input] -= carried.weight();
-            if carried.event.time < self.last {
+            self.held[lane.input] -= detached.weight();
+            if detached.event.time < self.last {
                 self.late[lane.input] += 1;
-                carried.event.time = self.last;
+                detached.event.time = self.last;
             }
-            self.last = carried.event.time;
-            carried.put(merged);
+            self.last = detached.event.time;
+            detached.append_to(merged);
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::model::{Ledger, Nanos};
 use crate::stats::report::StatisticsReport;
 
 /// One input of a conversion.
+#[non_exhaustive]
 pub struct Source<'a> {
     /// All its bytes. May be a memory map.
     pub bytes: &'a [u8],
@@ -23,11 +24,32 @@ pub struct Source<'a> {
     pub release: &'a (dyn Fn(Range<usize>) + Sync),
 }
 
+impl<'a> Source<'a> {
+    /// A source with the format's default options, whose bytes are not released.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], format: &'static dyn Format) -> Source<'a> {
+        Source { bytes, format, options: FormatOptions::default(), release: &|_| {} }
+    }
+
+    /// Sets the options of the format.
+    #[must_use]
+    pub fn options(self, options: FormatOptions) -> Source<'a> {
+        Source { options, ..self }
+    }
+
+    /// Sets the function that releases bytes.
+    #[must_use]
+    pub fn release(self, release: &'a (dyn Fn(Range<usize>) + Sync)) -> Source<'a> {
+        Source { release, ..self }
+    }
+}
+
 /// Makes attributes of the trace from the result of the conversion: names and values.
 pub type Keep = fn(&Converted) -> Vec<(String, String)>;
 
 /// How to convert.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The name of the firmware's group in the trace.
     pub firmware_name: String,
@@ -71,6 +93,57 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Sets the name of the firmware's group in the trace.
+    #[must_use]
+    pub fn firmware_name(self, firmware_name: impl Into<String>) -> Options {
+        Options { firmware_name: firmware_name.into(), ..self }
+    }
+
+    /// Sets the raw events that are drawn as instants.
+    #[must_use]
+    pub fn events(self, events: EventDetail) -> Options {
+        Options { events, ..self }
+    }
+
+    /// Sets the begin of the time range.
+    #[must_use]
+    pub fn from(self, from: impl Into<Option<TimeBound>>) -> Options {
+        Options { from: from.into(), ..self }
+    }
+
+    /// Sets the end of the time range.
+    #[must_use]
+    pub fn to(self, to: impl Into<Option<TimeBound>>) -> Options {
+        Options { to: to.into(), ..self }
+    }
+
+    /// Sets the size of a window of input, in bytes.
+    #[must_use]
+    pub fn window_bytes(self, window_bytes: usize) -> Options {
+        Options { window_bytes, ..self }
+    }
+
+    /// Sets the number of threads; 0: one per processor.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Options {
+        Options { threads, ..self }
+    }
+
+    /// Sets whether [`convert()`] gathers statistics too.
+    #[must_use]
+    pub fn statistics(self, statistics: bool) -> Options {
+        Options { statistics, ..self }
+    }
+
+    /// Adds an attribute of the trace.
+    #[must_use]
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<String>) -> Options {
+        self.attributes.push((name.into(), value.into()));
+        self
+    }
+}
+
 /// Selects the operations that are drawn as instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventDetail {
@@ -94,6 +167,7 @@ pub enum TimeBound {
 
 /// The result of a conversion.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Converted {
     /// One per source, in their order.
     pub inputs: Vec<InputSummary>,
@@ -107,6 +181,7 @@ pub struct Converted {
 
 /// The result for one source.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct InputSummary {
     /// The account of its bytes, its losses and repairs.
     pub ledger: Ledger,
@@ -124,6 +199,7 @@ pub struct InputSummary {
 
 /// The progress of a conversion.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Progress {
     /// Work done, in bytes of input (both passes counted).
     pub done_bytes: u64,
@@ -133,6 +209,7 @@ pub struct Progress {
 
 /// The reason why a conversion failed. Damaged input is not an error: it is in the ledger.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConvertError {
     /// The trace could not be written.
     #[error("cannot write the trace")]
@@ -157,35 +234,35 @@ pub enum ConvertError {
 mod align;
 mod attributes;
 mod bound;
-mod carried;
 mod clock;
 #[cfg(feature = "compress")]
 mod compress;
 mod convert;
+mod detached;
 mod drawing;
-mod earlier;
-mod gather;
-mod gathering;
+mod dump;
+mod existing_trace;
 mod markers;
 mod merge;
 mod range;
-mod reading;
-mod recordings;
 mod resolving;
+mod rounds;
 mod scan;
 mod sizes;
+mod statistics;
 mod survey;
 mod threads;
+mod trace;
 
 pub use align::{ClockOffset, Drift};
 pub use bound::TimeBoundError;
 #[cfg(feature = "compress")]
 pub use compress::{Compression, Compressor};
-pub use convert::{convert, dump};
-pub use earlier::EarlierTrace;
-pub use gather::{Gathered, statistics};
-pub use recordings::{Alignment, Recording, measure, merge};
+pub use convert::{Alignment, RecordingSources, convert, measure, merge};
+pub use dump::dump;
+pub use existing_trace::ExistingTrace;
 pub use sizes::Sizes;
+pub use statistics::{Gathered, statistics};
 pub use survey::{
     Contents, CoreContents, GroupContents, InterruptContents, KindCount, LaneContents, MachineContents, ObjectContents,
     SessionContents, Surveyed, TaskContents, survey,

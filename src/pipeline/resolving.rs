@@ -1,72 +1,16 @@
 //! The first ordered stage: records → events, in file order, and the cores into one order of time.
 
-use std::collections::VecDeque;
-use std::ops::Range;
-
+use super::InputSummary;
 use super::clock::{BEYOND_TIME, ClockMap};
 use super::merge::{LATE_ON_CORE, Merger};
-use super::scan::Cutter;
-use super::{InputSummary, Source};
+use super::rounds::WindowQueue;
 use crate::format::{ErasedResolve, Facts, Parcel, Resolved};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
-
-/// Limit of windows of an input that are decoded ahead.
-const WINDOWS_AHEAD: usize = 8;
 
 /// Limit of the work of one round; the rest waits for the next one. The unit is an event. A loss counts as several, because each
 /// closes open slices and is drawn itself. Sound windows of one round stay below the limit.
 const ROUND_WEIGHT: usize = 1 << 18;
 const LOSS_WEIGHT: usize = 8;
-
-/// An input on its way through the windows.
-pub struct Feed<'a> {
-    bytes: &'a [u8],
-    planned: usize,
-    /// Number of windows being decoded.
-    in_work: usize,
-    decoded: VecDeque<Parcel>,
-    ended: bool,
-}
-
-impl<'a> Feed<'a> {
-    pub fn new(source: &Source<'a>) -> Feed<'a> {
-        Feed { bytes: source.bytes, planned: 0, in_work: 0, decoded: VecDeque::new(), ended: false }
-    }
-
-    /// The windows to decode next; empty while enough are waiting.
-    pub fn plan(&mut self, cutter: &Cutter, window_bytes: usize) -> Vec<Range<usize>> {
-        let mut windows = Vec::new();
-        // The waiting windows are resolved while these are decoded.
-        while windows.len() < WINDOWS_AHEAD && self.decoded.len() <= WINDOWS_AHEAD && self.planned < self.bytes.len() {
-            let window = cutter.window(self.bytes, self.planned, window_bytes);
-            self.planned = window.end;
-            windows.push(window);
-        }
-        self.in_work = windows.len();
-        windows
-    }
-
-    /// The result of a planned window.
-    pub fn put(&mut self, parcel: Option<Parcel>) {
-        self.in_work = self.in_work.saturating_sub(1);
-        self.decoded.extend(parcel);
-    }
-
-    /// Removes and returns the decoded windows.
-    pub fn take_decoded(&mut self) -> VecDeque<Parcel> {
-        std::mem::take(&mut self.decoded)
-    }
-
-    /// The number of bytes in windows that have been planned.
-    pub fn planned_bytes(&self) -> u64 {
-        self.planned as u64
-    }
-
-    /// Whether all of it has been decoded and removed.
-    pub fn is_drained(&self) -> bool {
-        self.planned >= self.bytes.len() && self.in_work == 0 && self.decoded.is_empty()
-    }
-}
 
 /// Resolves and merges.
 pub struct Resolving {
@@ -122,21 +66,21 @@ impl Resolving {
     }
 
     /// Resolves the decoded windows, as far as the order of time allows.
-    pub fn advance(&mut self, feeds: &mut [Feed<'_>]) {
+    pub fn advance(&mut self, queues: &mut [WindowQueue<'_>]) {
         let mut weight = 0;
-        while let Some(index) = self.wanted(feeds) {
+        while let Some(index) = self.wanted(queues) {
             if weight > ROUND_WEIGHT {
                 return;
             }
-            let Some(feed) = feeds.get_mut(index) else { return };
+            let Some(queue) = queues.get_mut(index) else { return };
             let mut batch = self.spare_batches.pop().unwrap_or_default();
             batch.clear();
             let mut out = Resolved { entities: &mut self.entities, batch: &mut batch, ledger: &mut self.ledgers[index] };
-            if let Some(parcel) = feed.decoded.pop_front() {
-                self.spare_parcels.push(self.resolve.resolve(index, feed.bytes, parcel, &mut out));
-            } else if feed.is_drained() {
+            if let Some(parcel) = queue.decoded.pop_front() {
+                self.spare_parcels.push(self.resolve.resolve(index, queue.bytes, parcel, &mut out));
+            } else if queue.is_drained() {
                 self.resolve.finish(index, &mut out);
-                feed.ended = true;
+                queue.ended = true;
             } else {
                 // The next windows of this input are being decoded.
                 self.spare_batches.push(batch);
@@ -149,7 +93,7 @@ impl Resolving {
             }
             weight += batch.events.len() + LOSS_WEIGHT * batch.losses.len();
             self.count(index, &batch);
-            if feeds.len() > 1 && feeds.get(index).is_some_and(|feed| feed.ended) {
+            if queues.len() > 1 && queues.get(index).is_some_and(|queue| queue.ended) {
                 self.end_cores(index, &mut batch);
             }
             let batch = match &mut self.merger {
@@ -158,7 +102,7 @@ impl Resolving {
                     let mut merged = self.spare_batches.pop().unwrap_or_default();
                     merged.clear();
                     merger.push(index, &batch, &mut merged);
-                    if feeds.get(index).is_some_and(|feed| feed.ended) {
+                    if queues.get(index).is_some_and(|queue| queue.ended) {
                         merger.end(index, &mut merged);
                     }
                     self.spare_batches.push(batch);
@@ -167,14 +111,14 @@ impl Resolving {
             };
             self.batches.push(batch);
         }
-        self.is_done = feeds.iter().all(|feed| feed.ended);
+        self.is_done = queues.iter().all(|queue| queue.ended);
     }
 
     /// The input to continue with. With cores to merge it is the one that the others wait for.
-    fn wanted(&self, feeds: &[Feed<'_>]) -> Option<usize> {
+    fn wanted(&self, queues: &[WindowQueue<'_>]) -> Option<usize> {
         let held_up =
-            self.merger.as_ref().and_then(Merger::wants).filter(|&input| feeds.get(input).is_some_and(|feed| !feed.ended));
-        held_up.or_else(|| feeds.iter().position(|feed| !feed.ended))
+            self.merger.as_ref().and_then(Merger::wants).filter(|&input| queues.get(input).is_some_and(|queue| !queue.ended));
+        held_up.or_else(|| queues.iter().position(|queue| !queue.ended))
     }
 
     /// Ends the cores of an input at the input's last event, though others continue.
@@ -225,10 +169,4 @@ impl Resolving {
         }
         self.summaries
     }
-}
-
-/// The windows of all inputs to decode next, each with its input's number.
-pub fn plan_all(feeds: &mut [Feed<'_>], cutter: &Cutter, window_bytes: usize) -> Vec<(usize, Range<usize>)> {
-    let planned = feeds.iter_mut().map(|feed| feed.plan(cutter, window_bytes)).enumerate();
-    planned.flat_map(|(index, windows)| windows.into_iter().map(move |window| (index, window))).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::threads::{Job, Threads};
-use super::{ConvertError, Options, Progress, Source};
+use super::{ConvertError, Options, Source};
 use crate::format::{ErasedRecording, ErasedStages, Parcel, Part};
 use crate::model::Ledger;
 
@@ -14,7 +14,7 @@ const WINDOWS_PER_ROUND: usize = 32;
 
 /// The result of the first pass.
 pub struct Scanned {
-    pub scan: Cutter,
+    pub cutter: Cutter,
     pub stages: ErasedStages,
     /// By source.
     pub ledgers: Vec<Ledger>,
@@ -36,13 +36,12 @@ impl Cutter {
     }
 }
 
-/// Runs the first pass.
+/// Runs the first pass. `progress` gets the number of bytes read, and stops the work by returning false.
 pub fn scan(
     sources: &[Source<'_>],
     options: &Options,
     threads: &Threads,
-    total_bytes: u64,
-    progress: &mut dyn FnMut(Progress) -> bool,
+    progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Scanned, ConvertError> {
     let Some(first) = sources.first() else { return Err(ConvertError::Mismatch("there is no input".into())) };
     if let Some(other) = sources.iter().find(|source| source.format.name() != first.format.name()) {
@@ -71,17 +70,17 @@ pub fn scan(
             let scan = &cutter.scan;
             let jobs = windows.iter().zip(&results).map(|(window, result)| {
                 let part = Part::new(source.bytes, window.clone());
-                let job: Job<'_> = Box::new(move || put(result, scan.scan(index, part)));
+                let job: Job<'_> = Box::new(move || store(result, scan.scan(index, part)));
                 job
             });
             let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);
             threads.run(|| hash.update(hashed), jobs.collect());
-            for part in results.into_iter().filter_map(take) {
+            for part in results.into_iter().filter_map(collect) {
                 of_input = Some(cutter.scan.join(source.bytes, of_input, part));
             }
-            (source.release)(behind(start));
+            (source.release)(releasable(start));
             done_bytes += (start - round_start) as u64;
-            if !progress(Progress { done_bytes, total_bytes }) {
+            if !progress(done_bytes) {
                 return Err(ConvertError::Stopped);
             }
         }
@@ -91,24 +90,24 @@ pub fn scan(
     // The second pass cuts as the first did.
     let Cutter { scan } = cutter;
     let stages = scan.finish(facts, &mut ledgers);
-    let scan = Cutter { scan: first.format.open(&per_input)? };
-    Ok(Scanned { scan, stages, ledgers, hash: hash.digest128() })
+    let cutter = Cutter { scan: first.format.open(&per_input)? };
+    Ok(Scanned { cutter, stages, ledgers, hash: hash.digest128() })
 }
 
 /// The range to release once everything before `end` has been read. A page fault maps neighbouring pages too, also of windows
 /// that were released before, so the range goes back further than the window. It does not go back to the start, because releasing
 /// pages that are released already takes time too.
-pub fn behind(end: usize) -> std::ops::Range<usize> {
+pub fn releasable(end: usize) -> std::ops::Range<usize> {
     const REACH_BYTES: usize = 16 << 20;
     end.saturating_sub(REACH_BYTES)..end
 }
 
 /// Stores a job's result.
-pub fn put<T>(place: &Mutex<Option<T>>, value: T) {
+pub fn store<T>(place: &Mutex<Option<T>>, value: T) {
     *place.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value);
 }
 
 /// Returns a job's result.
-pub fn take<T>(place: Mutex<Option<T>>) -> Option<T> {
+pub fn collect<T>(place: Mutex<Option<T>>) -> Option<T> {
     place.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

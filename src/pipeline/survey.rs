@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::reading::read;
+use super::rounds::read;
 use super::{ConvertError, InputSummary, Options, Progress, Source};
 use crate::model::{Entities, EventBatch, EventKind, LaneKind, LaneOwner, Nanos, TaskKind};
 
@@ -162,7 +162,7 @@ pub fn survey(
 ) -> Result<Surveyed, ConvertError> {
     let mut counts = Counts::default();
     let (inputs, entities) =
-        read(sources, options, progress, &mut |batches, _| batches.iter().for_each(|batch| counts.consume(batch)))?;
+        read(sources, options, progress, |batches, _| batches.iter().for_each(|batch| counts.consume(batch)))?;
     Ok(Surveyed { inputs, contents: counts.contents(&entities) })
 }
 
@@ -197,7 +197,7 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         | K::WaitingForBits { .. }
         | K::WaitingForNotification { .. }
         | K::Priority { .. }
-        | K::TaskStanding { .. }
+        | K::TaskReported { .. }
         | K::StackFree { .. } => 0,
         K::IsrEnter(_) | K::IsrExit(_) => 1,
         K::Object { .. }

@@ -82,7 +82,7 @@ impl Team {
                 let worker = &worker;
                 // All threads are occupied before the first one begins. Otherwise its work would count the threads that are about
                 // to begin as idle.
-                let workers: Vec<AtWork<'_>> = (0..self.shared.size.min(order.len())).map(|_| self.take(1)).collect();
+                let workers: Vec<AtWork<'_>> = (0..self.shared.size.min(order.len())).map(|_| self.occupy(1)).collect();
                 for at_work in workers {
                     let sender = sender.clone();
                     let start = move || {
@@ -96,20 +96,20 @@ impl Team {
                 results.iter().for_each(|(index, result)| done(index, result));
             });
             // All workers have ended, so nobody has begun the rest.
-            let _at_work = self.take(1);
+            let _at_work = self.occupy(1);
             while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 done(index, work(index));
             }
             return;
         }
-        let _at_work = self.take(1);
+        let _at_work = self.occupy(1);
         for &index in order {
             done(index, work(index));
         }
     }
 
     /// Occupies up to `wanted` idle threads.
-    fn take(&self, wanted: usize) -> AtWork<'_> {
+    fn occupy(&self, wanted: usize) -> AtWork<'_> {
         let take = |idle: usize| Some(idle - wanted.min(idle));
         let idle = self.shared.idle.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).unwrap_or(0);
         AtWork { team: self, count: wanted.min(idle) }
@@ -149,8 +149,8 @@ impl Threads {
     pub fn run(&self, ordered: impl FnOnce(), jobs: Vec<Job<'_>>) {
         #[cfg(feature = "parallel")]
         {
-            let _caller = self.team.take(self.callers);
-            let helping = self.team.take(jobs.len().min(self.team.shared.size - 1));
+            let _caller = self.team.occupy(self.callers);
+            let helping = self.team.occupy(jobs.len().min(self.team.shared.size - 1));
             if helping.count > 0
                 && let Some(pool) = self.team.helpers()
             {

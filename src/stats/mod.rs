@@ -128,7 +128,7 @@ impl Statistics {
                 }
                 EventKind::Suspended(task) => self.suspended(task, time_ns),
                 EventKind::TaskDeleted(task) => self.task_deleted(task, time_ns),
-                EventKind::TaskStanding { task, standing } => self.task_standing(task, standing),
+                EventKind::TaskReported { task, state } => self.task_reported(task, state),
                 EventKind::Priority { task, priority, change } => self.priority(task, priority, change),
                 EventKind::StackFree { task, bytes } => {
                     if let Some(state) = self.tasks.get_mut(task.index()) {
@@ -313,7 +313,7 @@ impl Statistics {
                 state.priority = Some(state.priority.map_or(priority, |highest| highest.max(priority)));
             }
             // It may be inherited; better than nothing.
-            PriorityChange::Told => _ = state.priority.get_or_insert(priority),
+            PriorityChange::Reported => _ = state.priority.get_or_insert(priority),
             PriorityChange::Inherit | PriorityChange::Disinherit => {}
         }
     }

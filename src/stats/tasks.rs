@@ -5,7 +5,7 @@
 
 use super::Statistics;
 use super::spread::Distribution;
-use crate::model::{CoreId, Entities, ObjectId, Standing, TaskId, TaskKind, Wait, WaitReason};
+use crate::model::{CoreId, Entities, ObjectId, ReportedState, TaskId, TaskKind, Wait, WaitReason};
 
 /// Where a task stands, and since when if that was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -264,14 +264,14 @@ impl Statistics {
     }
 
     /// Where a task stands that does not run; since when is not known.
-    pub(super) fn task_standing(&mut self, task: TaskId, standing: Standing) {
+    pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState) {
         let Some(state) = self.touch(task) else { return };
         if matches!(state.status, Status::Unknown) {
-            state.status = match standing {
-                Standing::Ready => Status::Ready { since_ns: None, woken: false },
-                Standing::Waiting => Status::Waiting { since_ns: None, wait: None },
-                Standing::Suspended => Status::Suspended { since_ns: None },
-                Standing::Deleted => Status::Deleted,
+            state.status = match reported {
+                ReportedState::Ready => Status::Ready { since_ns: None, woken: false },
+                ReportedState::Waiting => Status::Waiting { since_ns: None, wait: None },
+                ReportedState::Suspended => Status::Suspended { since_ns: None },
+                ReportedState::Deleted => Status::Deleted,
             };
         }
     }

@@ -1,9 +1,9 @@
 //! Event groups: a counter of all bits, and the tasks that set or clear them. The timer task carries out requests of interrupts;
 //! a flow leads from the request to its execution.
 
-use super::Timeline;
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{BitsOp, CoreId, Entities, ObjectId, Wait, WaitReason};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{BitsOp, CoreId, ObjectId, Wait, WaitReason};
 use crate::track::Flow;
 
 /// Limit of interrupt requests that are followed for one group.
@@ -46,25 +46,16 @@ impl BitsState {
 
 impl Timeline {
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn bits_op(
-        &mut self,
-        object: ObjectId,
-        op: BitsOp,
-        bits: u32,
-        after: u32,
-        core: CoreId,
-        time_ns: u64,
-        entities: &Entities,
-    ) {
+    pub(super) fn bits_op(&mut self, object: ObjectId, op: BitsOp, bits: u32, after: u32, at: &At<'_>) {
         self.touch_object(object);
         let is_request = matches!(op, BitsOp::RequestSet | BitsOp::RequestClear);
-        self.note_isr(is_request, core);
+        self.note_isr(is_request, at.core);
         let sets = matches!(op, BitsOp::Set | BitsOp::RequestSet);
         if self.settings.operations
-            && !matches!(op, BitsOp::Told | BitsOp::WaitEnded)
-            && let Some(track) = self.context(core, is_request, entities)
+            && !matches!(op, BitsOp::Reported | BitsOp::WaitEnded)
+            && let Some(track) = self.context(is_request, at)
         {
-            let verbs = self.bits_verbs(object, entities);
+            let verbs = self.bits_verbs(object, at);
             let state = &mut self.objects[object.index()].bits;
             let (verb, flow) = match op {
                 BitsOp::WaitTimedOut => (verbs.timed_out, None),
@@ -77,10 +68,10 @@ impl Timeline {
             };
             let note = Note { name: self.words.bits, value: NoteValue::Uint(u64::from(bits)) };
             let notes = if op == BitsOp::WaitTimedOut { &[] } else { std::slice::from_ref(&note) };
-            self.writer.instant(track, time_ns, Label::Name(verb), notes, flow);
+            self.writer.instant(track, at.time_ns, SliceName::Name(verb), notes, flow);
         }
         if !is_request {
-            self.set_level(object, after, time_ns, entities);
+            self.set_level(object, after, at);
         }
     }
 
@@ -92,11 +83,11 @@ impl Timeline {
         self.waiting(Wait { reason: WaitReason::Bits, object: Some(object), kernel_ticks }, core, time_ns);
     }
 
-    fn bits_verbs(&mut self, object: ObjectId, entities: &Entities) -> Verbs {
+    fn bits_verbs(&mut self, object: ObjectId, at: &At<'_>) -> Verbs {
         if let Some(verbs) = self.objects[object.index()].bits.verbs {
             return verbs;
         }
-        let name = super::layout::object_name(&entities.objects[object.index()]);
+        let name = super::layout::object_name(&at.entities.objects[object.index()]);
         let verbs = Verbs {
             set: self.writer.name(&format!("set {name}")),
             clear: self.writer.name(&format!("clear {name}")),

@@ -27,7 +27,7 @@ enum Open {
 
 /// The decision about an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Write it.
     Write,
     /// Drop it.
@@ -56,17 +56,17 @@ impl Clip {
     }
 
     /// Judges one operation and may move it to the border of the range.
-    pub fn judge(&mut self, op: &mut Op, block: &Block) -> Verdict {
+    pub fn judge(&mut self, op: &mut Op, block: &Block) -> Decision {
         if op.kind == OpKind::Describe {
-            return Verdict::Write;
+            return Decision::Write;
         }
         if self.before {
             if op.time_ns < self.from_ns {
                 self.follow(op, block);
-                return Verdict::Drop;
+                return Decision::Drop;
             }
             self.before = false;
-            return Verdict::Enter;
+            return Decision::Enter;
         }
         let after = op.time_ns > self.to_ns;
         // Known late: it begins before the range, and reaches into it.
@@ -77,13 +77,13 @@ impl Clip {
             }
             OpKind::End => {
                 return match self.pop(op.track) {
-                    Some(Open::Written) => Verdict::Write,
-                    _ => Verdict::Drop,
+                    Some(Open::Written) => Decision::Write,
+                    _ => Decision::Drop,
                 };
             }
             _ => {}
         }
-        if after { Verdict::Drop } else { Verdict::Write }
+        if after { Decision::Drop } else { Decision::Write }
     }
 
     /// Keeps the state before the range.

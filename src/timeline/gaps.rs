@@ -3,7 +3,7 @@
 use super::Timeline;
 use super::layout::Layout;
 use super::sched::Switch;
-use super::writer::{Label, Name, Note, NoteValue};
+use super::writer::{Name, Note, NoteValue, SliceName};
 use crate::model::{CoreId, LossNote};
 use crate::track::{PrevState, TrackId, TrackKind};
 
@@ -24,10 +24,10 @@ impl Timeline {
             number(self.words.at_least_lost, note.at_least_lost),
         ];
         if since_ns < time_ns && self.has_begun() {
-            self.writer.begin(track, since_ns, Label::Name(name), &notes, None);
+            self.writer.begin(track, since_ns, SliceName::Name(name), &notes, None);
             self.writer.end(track, time_ns);
         } else {
-            self.writer.instant(track, time_ns, Label::Name(name), &notes, None);
+            self.writer.instant(track, time_ns, SliceName::Name(name), &notes, None);
         }
     }
 
@@ -50,7 +50,7 @@ impl Timeline {
         self.machine_words.forget_tracks();
         self.layout = Layout::of_session(session, &mut self.layout);
         let track = self.losses_track();
-        self.writer.instant(track, time_ns, Label::Name(self.words.reset), &[], None);
+        self.writer.instant(track, time_ns, SliceName::Name(self.words.reset), &[], None);
     }
 
     /// The recording of a core ends while others continue. From now on it is unknown which task runs there.
@@ -98,7 +98,7 @@ impl Timeline {
         if let Some(track) = self.layout.losses {
             return track;
         }
-        let text = "What is missing from the capture, with its place in the input file. Open slices end at a loss.";
+        let text = "Data missing from the capture, with its offset in the input file. Open slices end at the loss.";
         let numbers = &self.layout.numbers;
         let name = if numbers.has_others { format!("Losses of {}", self.settings.firmware_name) } else { "Losses".to_owned() };
         let rank = numbers.recordings;

@@ -1,9 +1,9 @@
 //! Interrupts: a stack per core, a track per interrupt and core, so that nested and re-entered handlers stay visible.
 
-use super::Timeline;
 use super::layout::Group;
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{CoreId, Entities, IsrId};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{CoreId, IsrId};
 use crate::track::{TrackId, TrackKind};
 
 /// Limit of nested interrupts. No hardware has that many priorities, so deeper nesting means missing exits.
@@ -18,36 +18,36 @@ pub struct IsrState {
 }
 
 impl Timeline {
-    pub(super) fn isr_enter(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
-        let (track, name) = self.isr_track(isr, entities);
+    pub(super) fn isr_enter(&mut self, isr: IsrId, at: &At<'_>) {
+        let (track, name) = self.isr_track(isr, at);
         self.isrs[isr.index()].is_met = true;
-        if self.core(core).isr_stack.len() >= NESTING_LIMIT {
+        if self.core(at.core).isr_stack.len() >= NESTING_LIMIT {
             self.counts.missing_isr_exits += NESTING_LIMIT as u64;
-            self.close_isrs(core, time_ns, self.words.loss);
+            self.close_isrs(at.core, at.time_ns, self.words.loss);
         }
-        self.core(core).isr_stack.push(isr);
-        self.writer.begin(track, time_ns, Label::Name(name), &[], None);
+        self.core(at.core).isr_stack.push(isr);
+        self.writer.begin(track, at.time_ns, SliceName::Name(name), &[], None);
     }
 
-    pub(super) fn isr_exit(&mut self, isr: IsrId, core: CoreId, time_ns: u64, entities: &Entities) {
-        let (track, _) = self.isr_track(isr, entities);
-        let state = &mut self.cores[core.index()];
+    pub(super) fn isr_exit(&mut self, isr: IsrId, at: &At<'_>) {
+        let (track, _) = self.isr_track(isr, at);
+        let state = &mut self.cores[at.core.index()];
         let Some(position) = state.isr_stack.iter().rposition(|&active| active == isr) else {
             // It was active before the capture began, or its enter was lost: its begin is unknown.
             let is_met = std::mem::replace(&mut self.isrs[isr.index()].is_met, true);
             if is_met || !self.settings.begins_midway {
                 self.counts.unmatched_isr_exits += 1;
             }
-            self.writer.instant(track, time_ns, Label::Name(self.words.exit_without_enter), &[], None);
+            self.writer.instant(track, at.time_ns, SliceName::Name(self.words.exit_without_enter), &[], None);
             return;
         };
         // Handlers above it must have ended: their exits are missing.
         for above in state.isr_stack.split_off(position + 1).into_iter().rev() {
             self.counts.missing_isr_exits += 1;
-            self.close_isr(above, time_ns, self.words.loss);
+            self.close_isr(above, at.time_ns, self.words.loss);
         }
-        self.core(core).isr_stack.pop();
-        self.writer.end(track, time_ns);
+        self.core(at.core).isr_stack.pop();
+        self.writer.end(track, at.time_ns);
     }
 
     /// A task is about to wait, so no interrupt can be active on its core. If one seems to be, its exit is missing.
@@ -74,11 +74,11 @@ impl Timeline {
         self.core(core).untraced_isr = false;
     }
 
-    pub(super) fn isr_track(&mut self, isr: IsrId, entities: &Entities) -> (TrackId, Name) {
+    pub(super) fn isr_track(&mut self, isr: IsrId, at: &At<'_>) -> (TrackId, Name) {
         if let Some(drawn) = self.isrs[isr.index()].drawn {
             return drawn;
         }
-        let entity = &entities.isrs[isr.index()];
+        let entity = &at.entities.isrs[isr.index()];
         let name = match &entity.name {
             Some(name) if !name.is_empty() => name.to_string(),
             _ => format!("ISR #{}", entity.number),

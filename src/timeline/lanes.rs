@@ -3,12 +3,12 @@
 //! The firmware's lanes have a track each. The spans of a task's lanes nest on the task's own thread track. A lane whose spans
 //! overlap another's there gets a track of its own from then on.
 
-use super::Timeline;
+use super::annotations::{Annotations, priority_number};
 use super::layout::{Group, lane_name};
-use super::what::{What, priority_number};
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{Entities, EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
-use crate::track::{Arg, OpKind, TrackId, TrackKind, Unit};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
+use crate::track::{Annotation, OpKind, TrackId, TrackKind, Unit};
 
 /// Limit of open spans on one track. The viewer drops slices nested deeper than 512; a thread track also holds waits.
 const NESTING_LIMIT: u32 = 500;
@@ -36,23 +36,23 @@ pub struct OpenSpan {
 }
 
 impl Timeline {
-    pub(super) fn span_begin(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
-        let entity = &entities.lanes[lane.index()];
+    pub(super) fn span_begin(&mut self, lane: LaneId, annotations: Annotations<'_>, at: &At<'_>) {
+        let entity = &at.entities.lanes[lane.index()];
         self.lanes[lane.index()].is_met = true;
         let name = self.lane_label(lane, entity);
-        let own = self.label_of(what, entities);
-        let label = own.unwrap_or(Label::Name(name));
-        if let Some((task, thread)) = self.nests_on(lane, entity, entities) {
+        let own = self.label_of(annotations, at);
+        let label = own.unwrap_or(SliceName::Name(name));
+        if let Some((task, thread)) = self.nests_on(lane, entity, at) {
             let note = Note { name: self.words.marker, value: NoteValue::Name(name) };
             let notes = if own.is_none() { &[] } else { std::slice::from_ref(&note) };
-            self.begin_lane(thread, time_ns, label, notes, what, entities);
+            self.begin_lane(thread, label, notes, annotations, at);
             let spans = &mut self.tasks[task.index()].spans;
-            let text = if spans.is_empty() { None } else { what.text(entities).map(|text| text.into()) };
+            let text = if spans.is_empty() { None } else { annotations.text(at).map(|text| text.into()) };
             spans.push(OpenSpan { lane, text });
             self.touch(task);
             return;
         }
-        let track = self.lane_track(lane, entities);
+        let track = self.lane_track(lane, at);
         let state = &mut self.lanes[lane.index()];
         if !state.touched {
             state.touched = true;
@@ -63,24 +63,16 @@ impl Timeline {
             self.counts.too_deep_spans += 1;
             return;
         }
-        self.begin_lane(track, time_ns, label, &[], what, entities);
+        self.begin_lane(track, label, &[], annotations, at);
     }
 
     /// Begins a slice with these annotations and the event's args.
     #[inline]
-    fn begin_lane(
-        &mut self,
-        track: TrackId,
-        time_ns: u64,
-        label: Label<'_>,
-        notes: &[Note],
-        what: What<'_>,
-        entities: &Entities,
-    ) {
-        if what.args.is_empty() {
-            self.writer.begin(track, time_ns, label, notes, None);
+    fn begin_lane(&mut self, track: TrackId, label: SliceName<'_>, notes: &[Note], annotations: Annotations<'_>, at: &At<'_>) {
+        if annotations.args.is_empty() {
+            self.writer.begin(track, at.time_ns, label, notes, None);
         } else {
-            self.annotated(OpKind::Begin, track, time_ns, Some(label), notes, what, entities);
+            self.annotated(OpKind::Begin, track, Some(label), notes, annotations, at);
         }
     }
 
@@ -91,25 +83,24 @@ impl Timeline {
         &mut self,
         kind: OpKind,
         track: TrackId,
-        time_ns: u64,
-        label: Option<Label<'_>>,
+        label: Option<SliceName<'_>>,
         more: &[Note],
-        what: What<'_>,
-        entities: &Entities,
+        annotations: Annotations<'_>,
+        at: &At<'_>,
     ) {
         let start = self.writer.notes_start();
-        let flow = self.write_args(what, entities);
+        let flow = self.write_args(annotations, at);
         more.iter().for_each(|&note| self.writer.note(note));
-        self.writer.event_since(start, kind, track, time_ns, label, flow);
+        self.writer.event_since(start, kind, track, at.time_ns, label, flow);
     }
 
     /// A lane takes another state.
-    pub(super) fn lane_state(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
-        let track = self.lane_track(lane, entities);
-        let label = self.label_of(what, entities);
+    pub(super) fn lane_state(&mut self, lane: LaneId, annotations: Annotations<'_>, at: &At<'_>) {
+        let track = self.lane_track(lane, at);
+        let label = self.label_of(annotations, at);
         let state = &mut self.lanes[lane.index()];
         if std::mem::take(&mut state.depth) > 0 {
-            self.writer.end(track, time_ns);
+            self.writer.end(track, at.time_ns);
         }
         let Some(label) = label else { return };
         let state = &mut self.lanes[lane.index()];
@@ -118,36 +109,36 @@ impl Timeline {
             state.touched = true;
             self.touched.lanes.push(lane);
         }
-        self.begin_lane(track, time_ns, label, &[], what, entities);
+        self.begin_lane(track, label, &[], annotations, at);
     }
 
     /// A log message: an instant that is also a row of the viewer's log.
-    pub(super) fn log(&mut self, note: &LogNote, batch: &EventBatch, time_ns: u64, entities: &Entities) {
-        let Some(entity) = entities.lanes.get(note.lane.index()) else { return };
-        let track = self.lane_track(note.lane, entities);
-        let what = What { label: note.name, args: note.args, batch };
-        let label = match self.label_of(what, entities) {
+    pub(super) fn log(&mut self, note: &LogNote, batch: &EventBatch, at: &At<'_>) {
+        let Some(entity) = at.entities.lanes.get(note.lane.index()) else { return };
+        let track = self.lane_track(note.lane, at);
+        let annotations = Annotations { label: note.name, args: note.args, batch };
+        let label = match self.label_of(annotations, at) {
             Some(label) => label,
-            None => Label::Name(self.lane_label(note.lane, entity)),
+            None => SliceName::Name(self.lane_label(note.lane, entity)),
         };
         let body = self.writer.add_text(batch.texts.get(note.body));
-        let source = note.source.and_then(|id| Some((id, entities.sources.get(id.index())?)));
+        let source = note.source.and_then(|id| Some((id, at.entities.sources.get(id.index())?)));
         let source = source.map_or(0, |(id, source)| self.writer.add_source(id, source).saturating_add(1));
         let start = self.writer.notes_start();
         // First, so that it is present whatever the number of args.
-        self.writer.arg(Arg::log(body, source, priority_number(note.severity)));
-        let flow = self.write_args(what, entities);
-        self.writer.event_since(start, OpKind::Instant, track, time_ns, Some(label), flow);
+        self.writer.arg(Annotation::log(body, source, priority_number(note.severity)));
+        let flow = self.write_args(annotations, at);
+        self.writer.event_since(start, OpKind::Instant, track, at.time_ns, Some(label), flow);
     }
 
-    pub(super) fn span_end(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
-        let entity = &entities.lanes[lane.index()];
-        if let Some((task, thread)) = self.begun_on(lane, entity, entities) {
+    pub(super) fn span_end(&mut self, lane: LaneId, annotations: Annotations<'_>, at: &At<'_>) {
+        let entity = &at.entities.lanes[lane.index()];
+        if let Some((task, thread)) = self.begun_on(lane, entity, at) {
             let spans = &mut self.tasks[task.index()].spans;
             if let Some(position) = spans.iter().rposition(|span| span.lane == lane) {
                 let above = spans.split_off(position + 1);
                 spans.pop();
-                return self.end_below(above, task, thread, (what, time_ns), entities);
+                return self.end_below(above, task, thread, annotations, at);
             }
         }
         let state = &mut self.lanes[lane.index()];
@@ -155,7 +146,7 @@ impl Timeline {
             (Some(depth), Some(track)) => {
                 state.depth = depth;
                 if depth < NESTING_LIMIT {
-                    self.end_lane(track, what, time_ns, entities);
+                    self.end_lane(track, annotations, at);
                 }
             }
             _ if self.settings.begins_midway && !state.is_met => state.is_met = true,
@@ -164,73 +155,66 @@ impl Timeline {
     }
 
     #[inline]
-    fn end_lane(&mut self, track: TrackId, what: What<'_>, time_ns: u64, entities: &Entities) {
-        if what.args.is_empty() {
-            self.writer.end(track, time_ns);
+    fn end_lane(&mut self, track: TrackId, annotations: Annotations<'_>, at: &At<'_>) {
+        if annotations.args.is_empty() {
+            self.writer.end(track, at.time_ns);
         } else {
-            self.annotated(OpKind::End, track, time_ns, None, &[], what, entities);
+            self.annotated(OpKind::End, track, None, &[], annotations, at);
         }
     }
 
     /// Ends a span of a thread track, below those in `above`, which are cut and continue.
-    fn end_below(
-        &mut self,
-        above: Vec<OpenSpan>,
-        task: TaskId,
-        thread: TrackId,
-        (what, time_ns): (What<'_>, u64),
-        entities: &Entities,
-    ) {
+    fn end_below(&mut self, above: Vec<OpenSpan>, task: TaskId, thread: TrackId, annotations: Annotations<'_>, at: &At<'_>) {
         for _ in &above {
-            self.writer.end(thread, time_ns);
+            self.writer.end(thread, at.time_ns);
         }
-        self.end_lane(thread, what, time_ns, entities);
+        self.end_lane(thread, annotations, at);
         for span in above {
-            let name = self.lane_label(span.lane, &entities.lanes[span.lane.index()]);
-            let label = span.text.as_deref().map_or(Label::Name(name), Label::Text);
+            let name = self.lane_label(span.lane, &at.entities.lanes[span.lane.index()]);
+            let label = span.text.as_deref().map_or(SliceName::Name(name), SliceName::Text);
             let note = Note { name: self.words.continued, value: NoteValue::Uint(1) };
-            self.writer.begin(thread, time_ns, label, &[note], None);
+            self.writer.begin(thread, at.time_ns, label, &[note], None);
             self.lanes[span.lane.index()].apart = true;
             self.tasks[task.index()].spans.push(span);
         }
     }
 
-    pub(super) fn lane_instant(&mut self, lane: LaneId, what: What<'_>, time_ns: u64, entities: &Entities) {
-        let entity = &entities.lanes[lane.index()];
+    pub(super) fn lane_instant(&mut self, lane: LaneId, annotations: Annotations<'_>, at: &At<'_>) {
+        let entity = &at.entities.lanes[lane.index()];
         let name = self.lane_label(lane, entity);
-        let own = self.label_of(what, entities);
-        let label = own.unwrap_or(Label::Name(name));
+        let own = self.label_of(annotations, at);
+        let label = own.unwrap_or(SliceName::Name(name));
         let marker = Note { name: self.words.marker, value: NoteValue::Name(name) };
         let mut notes: &[Note] = &[];
-        let track = match self.nests_on(lane, entity, entities) {
+        let track = match self.nests_on(lane, entity, at) {
             Some((_, thread)) => {
                 if own.is_some() {
                     notes = std::slice::from_ref(&marker);
                 }
                 thread
             }
-            None => self.lane_track(lane, entities),
+            None => self.lane_track(lane, at),
         };
-        if what.args.is_empty() {
-            self.writer.instant(track, time_ns, label, notes, None);
+        if annotations.args.is_empty() {
+            self.writer.instant(track, at.time_ns, label, notes, None);
         } else {
-            self.annotated(OpKind::Instant, track, time_ns, Some(label), notes, what, entities);
+            self.annotated(OpKind::Instant, track, Some(label), notes, annotations, at);
         }
     }
 
-    pub(super) fn lane_value(&mut self, lane: LaneId, value: i64, time_ns: u64, entities: &Entities) {
-        let track = self.lane_track(lane, entities);
-        self.writer.counter(track, time_ns, value);
+    pub(super) fn lane_value(&mut self, lane: LaneId, value: i64, at: &At<'_>) {
+        let track = self.lane_track(lane, at);
+        self.writer.counter(track, at.time_ns, value);
     }
 
-    pub(super) fn lane_float(&mut self, lane: LaneId, value: f64, time_ns: u64, entities: &Entities) {
-        let track = self.lane_track(lane, entities);
-        self.writer.float_counter(track, time_ns, value);
+    pub(super) fn lane_float(&mut self, lane: LaneId, value: f64, at: &At<'_>) {
+        let track = self.lane_track(lane, at);
+        self.writer.float_counter(track, at.time_ns, value);
     }
 
     /// The thread track that the lane's next span nests on, if it does.
-    fn nests_on(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
-        let (task, thread) = self.thread_of(lane, entity, entities)?;
+    fn nests_on(&mut self, lane: LaneId, entity: &Lane, at: &At<'_>) -> Option<(TaskId, TrackId)> {
+        let (task, thread) = self.thread_of(lane, entity, at)?;
         let spans = &self.tasks[task.index()].spans;
         let has_room = spans.len() < NESTING_LIMIT as usize;
         let fits = has_room && (!self.lanes[lane.index()].apart || spans.iter().any(|span| span.lane == lane));
@@ -238,16 +222,16 @@ impl Timeline {
     }
 
     /// The thread track that the lane's last span began on, if it did.
-    fn begun_on(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
-        let (task, thread) = self.thread_of(lane, entity, entities)?;
+    fn begun_on(&mut self, lane: LaneId, entity: &Lane, at: &At<'_>) -> Option<(TaskId, TrackId)> {
+        let (task, thread) = self.thread_of(lane, entity, at)?;
         let begun_there = self.tasks[task.index()].spans.iter().any(|span| span.lane == lane);
         begun_there.then_some((task, thread))
     }
 
     /// The thread track that the lane's spans may be on.
-    fn thread_of(&mut self, lane: LaneId, entity: &Lane, entities: &Entities) -> Option<(TaskId, TrackId)> {
+    fn thread_of(&mut self, lane: LaneId, entity: &Lane, at: &At<'_>) -> Option<(TaskId, TrackId)> {
         let LaneOwner::Task(task) = entity.owner else { return None };
-        let drawn = self.drawn(task, entities);
+        let drawn = self.drawn(task, at);
         // The open slice on the thread track of a waiting task is its wait. And spans end in reverse order: while one is open on
         // the lane's own track, the last one began there.
         let fits = !drawn.idle && !self.tasks[task.index()].is_parked() && self.lanes[lane.index()].depth == 0;
@@ -263,24 +247,24 @@ impl Timeline {
         name
     }
 
-    pub(super) fn lane_track(&mut self, lane: LaneId, entities: &Entities) -> TrackId {
+    pub(super) fn lane_track(&mut self, lane: LaneId, at: &At<'_>) -> TrackId {
         if let Some(track) = self.lanes[lane.index()].track {
             return track;
         }
-        let entity = &entities.lanes[lane.index()];
+        let entity = &at.entities.lanes[lane.index()];
         let (kind, group) = match entity.kind {
             LaneKind::Events | LaneKind::Log => (TrackKind::Slices, Group::Markers),
             LaneKind::States => (TrackKind::Slices, Group::States),
             LaneKind::Values => (TrackKind::Counter { unit: Unit::None }, Group::Values),
         };
         let parent = match entity.owner {
-            LaneOwner::Task(task) => Some(self.drawn(task, entities)).filter(|drawn| !drawn.idle).map(|drawn| drawn.process),
-            LaneOwner::Group(group) => Some(self.lane_group(group, entities)),
+            LaneOwner::Task(task) => Some(self.drawn(task, at)).filter(|drawn| !drawn.idle).map(|drawn| drawn.process),
+            LaneOwner::Group(group) => Some(self.lane_group(group, at)),
             LaneOwner::Firmware => None,
         };
         let rank = entity.number.saturating_add(1);
         let track = if entity.kind == LaneKind::Log {
-            let kind = self.log_thread(entity.owner, entities);
+            let kind = self.log_thread(entity.owner, at);
             self.writer.track(None, kind, lane_name(entity).into(), None, rank)
         } else {
             let parent = parent.unwrap_or_else(|| self.group(group));

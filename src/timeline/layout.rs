@@ -3,9 +3,9 @@
 //! Every task is a process of its own with one thread, because the viewer takes colour and label of its CPU tracks from the
 //! process. The firmware is one more process, first in order, with the shared groups.
 
-use super::Timeline;
 use super::numbers::{Numbers, UNKNOWN_TID};
 use super::tasks::Drawn;
+use super::{At, Timeline};
 use crate::model::{Entities, GroupId, Lane, LaneKind, LaneOwner, Object, Session, Task, TaskId, TaskKind};
 use crate::track::{Track, TrackId, TrackKind, Unit};
 
@@ -39,7 +39,7 @@ pub struct Layout {
     groups: [Option<TrackId>; Group::ALL.len()],
     pub(super) losses: Option<TrackId>,
     pub(super) numbers: Numbers,
-    /// The thread that stands in for an unknown task, once it was needed.
+    /// The thread that represents an unknown task, once it was needed.
     unknown_tid: Option<i32>,
 }
 
@@ -153,7 +153,7 @@ impl Timeline {
     }
 
     /// The track of a group that a format made, and those of its parent groups.
-    pub(super) fn lane_group(&mut self, group: GroupId, entities: &Entities) -> TrackId {
+    pub(super) fn lane_group(&mut self, group: GroupId, at: &At<'_>) -> TrackId {
         if let Some(Some((track, _))) = self.groups.get(group.index()) {
             return *track;
         }
@@ -166,13 +166,13 @@ impl Timeline {
                 parent = Some(*track);
                 break;
             }
-            let Some(entity) = entities.groups.get(id.index()) else { break };
+            let Some(entity) = at.entities.groups.get(id.index()) else { break };
             chain.push(id);
             next = entity.parent.filter(|parent| *parent < id && !entity.is_process);
         }
         let mut track = parent;
         for id in chain.into_iter().rev() {
-            let entity = &entities.groups[id.index()];
+            let entity = &at.entities.groups[id.index()];
             let description = entity.description.as_deref();
             let (made, pid) = if entity.is_process {
                 let pid = self.layout.numbers.spare_tid();
@@ -194,16 +194,16 @@ impl Timeline {
     }
 
     /// The kind of track for a lane with log messages: a thread of the process that it belongs to.
-    pub(super) fn log_thread(&mut self, owner: LaneOwner, entities: &Entities) -> TrackKind {
+    pub(super) fn log_thread(&mut self, owner: LaneOwner, at: &At<'_>) -> TrackKind {
         let tid = self.layout.numbers.spare_tid();
         let pid = match owner {
-            LaneOwner::Task(task) => Some(self.drawn(task, entities).pid),
+            LaneOwner::Task(task) => Some(self.drawn(task, at).pid),
             LaneOwner::Group(mut group) => loop {
-                self.lane_group(group, entities);
+                self.lane_group(group, at);
                 if let Some(Some((_, Some(pid)))) = self.groups.get(group.index()) {
                     break Some(*pid);
                 }
-                match entities.groups.get(group.index()).and_then(|entity| entity.parent).filter(|parent| *parent < group) {
+                match at.entities.groups.get(group.index()).and_then(|entity| entity.parent).filter(|parent| *parent < group) {
                     Some(parent) => group = parent,
                     None => break None,
                 }
@@ -231,16 +231,16 @@ impl Timeline {
 
     /// A task's tracks and ids in the trace.
     #[inline]
-    pub(super) fn drawn(&mut self, task: TaskId, entities: &Entities) -> Drawn {
+    pub(super) fn drawn(&mut self, task: TaskId, at: &At<'_>) -> Drawn {
         match self.tasks[task.index()].drawn {
             Some(drawn) => drawn,
-            None => self.draw(task, entities),
+            None => self.draw(task, at),
         }
     }
 
     #[cold]
-    fn draw(&mut self, task: TaskId, entities: &Entities) -> Drawn {
-        let entity = &entities.tasks[task.index()];
+    fn draw(&mut self, task: TaskId, at: &At<'_>) -> Drawn {
+        let entity = &at.entities.tasks[task.index()];
         let idle = entity.kind == TaskKind::Idle;
         let tid = if idle { 0 } else { self.layout.tid(entity) };
         let drawn = Drawn {
@@ -298,7 +298,7 @@ impl Timeline {
                 thread: self.writer.reserve_track(),
                 idle: false,
             };
-            let text = "Stands on the CPU tracks where nobody knows which task ran, after a loss.";
+            let text = "Shown on the CPU tracks where it is unknown which task ran, after a loss.";
             let name = self.writer.text_of(comm);
             let rank = i32::try_from(self.layout.numbers.rank(u32::MAX)).unwrap_or(i32::MAX);
             push_task(&mut tracks, drawn, self.process_name(name.clone()), name, text, rank);

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use super::Timeline;
-use super::writer::{Label, Name, Note, NoteValue};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
 use crate::model::{Entities, EventKind, Level, MachineId, MaybeName, NameId, Origin, OriginKind, StepResult};
 use crate::track::{Flow, Track, TrackId, TrackKind, Unit};
 
@@ -101,40 +101,40 @@ impl MachineWords {
 impl Timeline {
     /// Draws an event of a machine. Others are ignored.
     #[inline]
-    pub(super) fn machine_event(&mut self, kind: EventKind, time_ns: u64, entities: &Entities) {
+    pub(super) fn machine_event(&mut self, kind: EventKind, at: &At<'_>) {
         match kind {
             EventKind::Posted { to, by, signal, fill, urgent } => {
-                self.posted((to, by), signal, urgent, time_ns, entities);
-                self.set_fill(to, fill, time_ns, entities);
+                self.posted((to, by), signal, urgent, at);
+                self.set_fill(to, fill, at);
             }
             EventKind::Taken { machine, signal, fill } => {
                 self.touch_machine(machine);
                 let state = &mut self.machines[machine.index()];
-                state.taken = state.take(signal);
-                self.set_fill(machine, fill, time_ns, entities);
+                state.taken = state.dequeue(signal);
+                self.set_fill(machine, fill, at);
             }
-            EventKind::StepBegin { machine, signal, state } => self.step_begin(machine, signal, state, time_ns, entities),
-            EventKind::StepEnd { machine, result, from, to } => self.step_end(machine, result, (from, to), time_ns, entities),
-            EventKind::InState { machine, state } => self.enter_state(machine, state, time_ns, entities),
+            EventKind::StepBegin { machine, signal, state } => self.step_begin(machine, signal, state, at),
+            EventKind::StepEnd { machine, result, from, to } => self.step_end(machine, result, (from, to), at),
+            EventKind::InState { machine, state } => self.enter_state(machine, state, at),
             EventKind::MachineNote { machine, label } => {
-                let track = self.machine(machine, entities).steps;
-                let label = self.name_of(label, entities);
-                self.writer.instant(track, time_ns, Label::Name(label), &[], None);
+                let track = self.machine(machine).steps;
+                let label = self.name_of(label, at);
+                self.writer.instant(track, at.time_ns, SliceName::Name(label), &[], None);
             }
-            EventKind::Publish { by, signal } => self.publish(by, signal, time_ns, entities),
+            EventKind::Publish { by, signal } => self.publish(by, signal, at),
             EventKind::PublishEnd { by } => {
                 if let OriginKind::Machine(machine) = by.kind() {
-                    self.publish_end(machine, time_ns);
+                    self.publish_end(machine, at.time_ns);
                 }
             }
             EventKind::Preempted { machine } => {
                 let state = &mut self.machines[machine.index()];
                 if state.in_step && !std::mem::replace(&mut state.is_preempted, true) {
-                    let track = self.machine(machine, entities).steps;
-                    self.writer.begin(track, time_ns, Label::Name(self.machine_words.preempted), &[], None);
+                    let track = self.machine(machine).steps;
+                    self.writer.begin(track, at.time_ns, SliceName::Name(self.machine_words.preempted), &[], None);
                 }
             }
-            EventKind::Unpreempted { machine } => self.unpreempt(machine, time_ns),
+            EventKind::Unpreempted { machine } => self.unpreempt(machine, at.time_ns),
             EventKind::MachinePriority { machine, priority } => {
                 self.machines[machine.index()].priority = Some(priority);
             }
@@ -142,18 +142,18 @@ impl Timeline {
         }
     }
 
-    fn posted(&mut self, (to, by): (MachineId, Origin), signal: NameId, urgent: bool, time_ns: u64, entities: &Entities) {
+    fn posted(&mut self, (to, by): (MachineId, Origin), signal: NameId, urgent: bool, at: &At<'_>) {
         self.touch_machine(to);
         let mut flow = 0;
         if self.settings.operations {
-            let track = self.origin_track(by, entities);
+            let track = self.origin_track(by, at);
             flow = self.writer.flow();
-            let name = self.verb(POST, signal, entities);
-            let target = self.machine_name(to, entities);
+            let name = self.verb(POST, signal, at);
+            let target = self.machine_name(to, at);
             let note = Note { name: self.machine_words.to, value: NoteValue::Name(target) };
-            self.writer.instant(track, time_ns, Label::Name(name), &[note], Some((flow, Flow::Out)));
+            self.writer.instant(track, at.time_ns, SliceName::Name(name), &[note], Some((flow, Flow::Out)));
         }
-        let item = Waiting { signal, flow, since_ns: time_ns, by };
+        let item = Waiting { signal, flow, since_ns: at.time_ns, by };
         let waiting = &mut self.machines[to.index()].waiting;
         if waiting.len() >= FOLLOWED_EVENTS {
             waiting.pop_front();
@@ -161,12 +161,12 @@ impl Timeline {
         if urgent { waiting.push_front(item) } else { waiting.push_back(item) }
     }
 
-    fn step_begin(&mut self, machine: MachineId, signal: NameId, state: MaybeName, time_ns: u64, entities: &Entities) {
+    fn step_begin(&mut self, machine: MachineId, signal: NameId, state: MaybeName, at: &At<'_>) {
         self.touch_machine(machine);
         if self.machines[machine.index()].in_step {
-            self.close_step(machine, time_ns, self.words.loss);
+            self.close_step(machine, at.time_ns, self.words.loss);
         }
-        let drawn = self.machine(machine, entities);
+        let drawn = self.machine(machine);
         let own = &mut self.machines[machine.index()];
         own.in_step = true;
         own.begun_in = state.get();
@@ -178,37 +178,30 @@ impl Timeline {
         let mut flow = None;
         let (queued_ns, sender, in_state) = (words.queued_ns, words.sender, words.state);
         if let Some(item) = item {
-            notes[count] = Note { name: queued_ns, value: NoteValue::Uint(time_ns.saturating_sub(item.since_ns)) };
+            notes[count] = Note { name: queued_ns, value: NoteValue::Uint(at.time_ns.saturating_sub(item.since_ns)) };
             count += 1;
             flow = Some(item.flow).filter(|&flow| flow != 0);
             if let OriginKind::Machine(by) = item.by.kind() {
-                notes[count] = Note { name: sender, value: NoteValue::Name(self.machine_name(by, entities)) };
+                notes[count] = Note { name: sender, value: NoteValue::Name(self.machine_name(by, at)) };
                 count += 1;
             }
         }
         if let Some(state) = state.get() {
-            notes[count] = Note { name: in_state, value: NoteValue::Name(self.name_of(state, entities)) };
+            notes[count] = Note { name: in_state, value: NoteValue::Name(self.name_of(state, at)) };
             count += 1;
             if !is_known {
-                self.enter_state(machine, state, time_ns, entities);
+                self.enter_state(machine, state, at);
             }
         }
-        let label = self.name_of(signal, entities);
-        self.writer.begin(drawn.steps, time_ns, Label::Name(label), &notes[..count], flow);
+        let label = self.name_of(signal, at);
+        self.writer.begin(drawn.steps, at.time_ns, SliceName::Name(label), &notes[..count], flow);
     }
 
-    fn step_end(
-        &mut self,
-        machine: MachineId,
-        result: StepResult,
-        (from, to): (MaybeName, MaybeName),
-        time_ns: u64,
-        entities: &Entities,
-    ) {
+    fn step_end(&mut self, machine: MachineId, result: StepResult, (from, to): (MaybeName, MaybeName), at: &At<'_>) {
         self.touch_machine(machine);
-        self.publish_end(machine, time_ns);
-        self.unpreempt(machine, time_ns);
-        let drawn = self.machine(machine, entities);
+        self.publish_end(machine, at.time_ns);
+        self.unpreempt(machine, at.time_ns);
+        let drawn = self.machine(machine);
         // Without a begin it began before a gap: only its end is known.
         if std::mem::take(&mut self.machines[machine.index()].in_step) {
             let words = &self.machine_words;
@@ -218,44 +211,44 @@ impl Timeline {
             // Mostly it is the state in which the step began; otherwise a state around it.
             let begun_in = self.machines[machine.index()].begun_in;
             if let Some(from) = from.get().filter(|&from| Some(from) != begun_in) {
-                notes[count] = Note { name: source, value: NoteValue::Name(self.name_of(from, entities)) };
+                notes[count] = Note { name: source, value: NoteValue::Name(self.name_of(from, at)) };
                 count += 1;
             }
             if let Some(to) = to.get() {
-                notes[count] = Note { name: target, value: NoteValue::Name(self.name_of(to, entities)) };
+                notes[count] = Note { name: target, value: NoteValue::Name(self.name_of(to, at)) };
                 count += 1;
             }
-            self.writer.end_with(drawn.steps, time_ns, &notes[..count], None);
+            self.writer.end_with(drawn.steps, at.time_ns, &notes[..count], None);
         }
         if let Some(to) = to.get() {
-            self.enter_state(machine, to, time_ns, entities);
+            self.enter_state(machine, to, at);
         }
     }
 
-    fn enter_state(&mut self, machine: MachineId, to: NameId, time_ns: u64, entities: &Entities) {
+    fn enter_state(&mut self, machine: MachineId, to: NameId, at: &At<'_>) {
         self.touch_machine(machine);
         let before = self.machines[machine.index()].state.replace(to);
-        let track = self.states_track(machine, entities);
+        let track = self.states_track(machine);
         if before.is_some() {
-            self.writer.end(track, time_ns);
+            self.writer.end(track, at.time_ns);
         }
-        let label = self.name_of(to, entities);
-        self.writer.begin(track, time_ns, Label::Name(label), &[], None);
+        let label = self.name_of(to, at);
+        self.writer.begin(track, at.time_ns, SliceName::Name(label), &[], None);
     }
 
-    fn publish(&mut self, by: Origin, signal: NameId, time_ns: u64, entities: &Entities) {
+    fn publish(&mut self, by: Origin, signal: NameId, at: &At<'_>) {
         if !self.settings.operations {
             return;
         }
-        let name = self.verb(PUBLISH, signal, entities);
-        let track = self.origin_track(by, entities);
+        let name = self.verb(PUBLISH, signal, at);
+        let track = self.origin_track(by, at);
         match by.kind() {
             OriginKind::Machine(machine) if self.machines[machine.index()].in_step => {
-                self.publish_end(machine, time_ns);
+                self.publish_end(machine, at.time_ns);
                 self.machines[machine.index()].is_publishing = true;
-                self.writer.begin(track, time_ns, Label::Name(name), &[], None);
+                self.writer.begin(track, at.time_ns, SliceName::Name(name), &[], None);
             }
-            _ => self.writer.instant(track, time_ns, Label::Name(name), &[], None),
+            _ => self.writer.instant(track, at.time_ns, SliceName::Name(name), &[], None),
         }
     }
 
@@ -280,11 +273,11 @@ impl Timeline {
     }
 
     #[inline]
-    fn set_fill(&mut self, machine: MachineId, fill: Level, time_ns: u64, entities: &Entities) {
+    fn set_fill(&mut self, machine: MachineId, fill: Level, at: &At<'_>) {
         let Some(fill) = fill.get() else { return };
         if self.machines[machine.index()].fill.replace(fill) != Some(fill) {
-            let track = self.queue_track(machine, entities);
-            self.writer.counter(track, time_ns, i64::from(fill));
+            let track = self.queue_track(machine);
+            self.writer.counter(track, at.time_ns, i64::from(fill));
         }
     }
 
@@ -324,11 +317,11 @@ impl Timeline {
         }
     }
 
-    fn machine_name(&mut self, machine: MachineId, entities: &Entities) -> Name {
+    fn machine_name(&mut self, machine: MachineId, at: &At<'_>) -> Name {
         match self.machine_names.get(machine.index()) {
             Some(Some(name)) => *name,
             _ => {
-                let name = self.writer.name(&entities.machines[machine.index()].name);
+                let name = self.writer.name(&at.entities.machines[machine.index()].name);
                 self.machine_names.resize(self.machine_names.len().max(machine.index() + 1), None);
                 self.machine_names[machine.index()] = Some(name);
                 name
@@ -336,12 +329,12 @@ impl Timeline {
         }
     }
 
-    fn verb(&mut self, verb: usize, signal: NameId, entities: &Entities) -> Name {
+    fn verb(&mut self, verb: usize, signal: NameId, at: &At<'_>) -> Name {
         if let Some(Some(name)) = self.machine_words.verbs.get(signal.index()).map(|verbs| verbs[verb]) {
             return name;
         }
         let word = ["post", "publish"][verb];
-        let text = entities.names.get(signal.index()).map_or("", |text| text);
+        let text = at.entities.names.get(signal.index()).map_or("", |text| text);
         let name = self.writer.name(&format!("{word} {text}"));
         let verbs = &mut self.machine_words.verbs;
         verbs.resize(verbs.len().max(signal.index() + 1), [None; 2]);
@@ -349,16 +342,16 @@ impl Timeline {
         name
     }
 
-    fn origin_track(&mut self, by: Origin, entities: &Entities) -> TrackId {
+    fn origin_track(&mut self, by: Origin, at: &At<'_>) -> TrackId {
         match by.kind() {
-            OriginKind::Machine(machine) => self.machine(machine, entities).steps,
-            OriginKind::Lane(lane) => self.lane_track(lane, entities),
+            OriginKind::Machine(machine) => self.machine(machine).steps,
+            OriginKind::Lane(lane) => self.lane_track(lane, at),
             OriginKind::Unknown => {
                 if let Some(track) = self.machine_words.unknown_sender {
                     return track;
                 }
                 let group = self.machines_group();
-                let text = "Events whose sender is not told.";
+                let text = "Events whose sender isn't known.";
                 let track = self.writer.track(Some(group), TrackKind::Slices, "unknown sender".into(), Some(text), u32::MAX);
                 self.machine_words.unknown_sender = Some(track);
                 track
@@ -377,15 +370,15 @@ impl Timeline {
     }
 
     #[inline]
-    fn machine(&mut self, machine: MachineId, entities: &Entities) -> Drawn {
+    fn machine(&mut self, machine: MachineId) -> Drawn {
         match self.machines[machine.index()].drawn {
             Some(drawn) => drawn,
-            None => self.draw_machine(machine, entities),
+            None => self.draw_machine(machine),
         }
     }
 
     #[cold]
-    fn draw_machine(&mut self, machine: MachineId, _entities: &Entities) -> Drawn {
+    fn draw_machine(&mut self, machine: MachineId) -> Drawn {
         let group = self.writer.reserve_track();
         // All are described under the groups of the session in which they are used first.
         let parent = self.machines_group();
@@ -396,8 +389,8 @@ impl Timeline {
         drawn
     }
 
-    fn states_track(&mut self, machine: MachineId, entities: &Entities) -> TrackId {
-        let drawn = self.machine(machine, entities);
+    fn states_track(&mut self, machine: MachineId) -> TrackId {
+        let drawn = self.machine(machine);
         if let Some(track) = drawn.states {
             return track;
         }
@@ -406,8 +399,8 @@ impl Timeline {
         track
     }
 
-    fn queue_track(&mut self, machine: MachineId, entities: &Entities) -> TrackId {
-        let drawn = self.machine(machine, entities);
+    fn queue_track(&mut self, machine: MachineId) -> TrackId {
+        let drawn = self.machine(machine);
         if let Some(track) = drawn.queue {
             return track;
         }
@@ -446,7 +439,7 @@ impl Timeline {
 impl MachineState {
     /// The oldest event with this signal. The records of the events before it were lost.
     #[inline]
-    fn take(&mut self, signal: NameId) -> Option<Waiting> {
+    fn dequeue(&mut self, signal: NameId) -> Option<Waiting> {
         if self.waiting.front().is_some_and(|item| item.signal == signal) {
             return self.waiting.pop_front();
         }

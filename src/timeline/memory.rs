@@ -1,9 +1,9 @@
 //! Memory: the heap in use, and the peak depth of stacks.
 
-use super::Timeline;
 use super::layout::Group;
-use super::writer::{Label, Note, NoteValue};
-use crate::model::{CoreId, Entities, HeapOp, TaskId, UNKNOWN_ADDRESS};
+use super::writer::{Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{HeapOp, TaskId, UNKNOWN_ADDRESS};
 use crate::track::{TrackId, TrackKind, Unit};
 
 /// The heap, since the session began.
@@ -17,10 +17,10 @@ pub struct HeapState {
 }
 
 impl Timeline {
-    pub(super) fn heap_op(&mut self, op: HeapOp, address: u64, bytes: u32, core: CoreId, time_ns: u64, entities: &Entities) {
+    pub(super) fn heap_op(&mut self, op: HeapOp, address: u64, bytes: u32, at: &At<'_>) {
         let has_failed = op == HeapOp::Allocate && address == 0;
         if self.settings.operations
-            && let Some(track) = self.context(core, false, entities)
+            && let Some(track) = self.context(false, at)
         {
             let name = match op {
                 HeapOp::Allocate if has_failed => self.words.malloc_failed,
@@ -30,7 +30,7 @@ impl Timeline {
             let number = |name, value| Note { name, value: NoteValue::Uint(value) };
             let notes = [number(self.words.bytes, u64::from(bytes)), number(self.words.address, address)];
             let notes = if has_failed || address == UNKNOWN_ADDRESS { &notes[..1] } else { &notes[..] };
-            self.writer.instant(track, time_ns, Label::Name(name), notes, None);
+            self.writer.instant(track, at.time_ns, SliceName::Name(name), notes, None);
         }
         if has_failed {
             return;
@@ -41,11 +41,11 @@ impl Timeline {
             HeapOp::Allocate => {
                 self.heap.in_use = self.heap.in_use.saturating_add(bytes);
                 self.heap.taken = self.heap.taken.saturating_add(bytes);
-                self.writer.counter(taken, time_ns, self.heap.taken);
+                self.writer.counter(taken, at.time_ns, self.heap.taken);
             }
             HeapOp::Free => self.heap.in_use = self.heap.in_use.saturating_sub(bytes),
         }
-        self.writer.counter(in_use, time_ns, self.heap.in_use);
+        self.writer.counter(in_use, at.time_ns, self.heap.in_use);
     }
 
     fn heap_tracks(&mut self) -> (TrackId, TrackId) {
@@ -56,7 +56,7 @@ impl Timeline {
         let kind = TrackKind::Counter { unit: Unit::Bytes };
         // After all objects.
         let rank = 4 << 24;
-        let text = "Bytes allocated less bytes freed since the capture began; below 0 where more of before was freed.";
+        let text = "Bytes allocated minus bytes freed since the capture began; below 0 when earlier memory was freed.";
         let in_use = self.writer.track(Some(group), kind, "heap in use".into(), Some(text), rank);
         let text = "Bytes allocated since the capture began.";
         let taken = self.writer.track(Some(group), kind, "heap allocated in total".into(), Some(text), rank + 1);
@@ -65,8 +65,8 @@ impl Timeline {
     }
 
     /// The least free stack that a task has had.
-    pub(super) fn stack_free(&mut self, task: TaskId, bytes: u32, time_ns: u64, entities: &Entities) {
-        let drawn = self.drawn(task, entities);
+    pub(super) fn stack_free(&mut self, task: TaskId, bytes: u32, at: &At<'_>) {
+        let drawn = self.drawn(task, at);
         if drawn.idle {
             return;
         }
@@ -80,6 +80,6 @@ impl Timeline {
                 track
             }
         };
-        self.writer.counter(track, time_ns, i64::from(bytes));
+        self.writer.counter(track, at.time_ns, i64::from(bytes));
     }
 }

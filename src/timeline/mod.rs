@@ -2,25 +2,26 @@
 //!
 //! - [`tasks`]: running, ready and waiting tasks, and their wakers;
 //! - [`isrs`]: interrupts, nested and re-entered;
-//! - [`objects`]: levels, holders, and the flows from send to receive; [`attempts`]: operations that change nothing;
+//! - [`objects`]: levels, holders, and the flows from send to receive;
 //! - [`streams`], [`bits`], [`timers`]: stream buffers, event groups and software timers;
 //! - [`machines`]: state machines and active objects: steps, states, queues, flows of events;
 //! - [`notify`]: notifications from task to task;
 //! - [`memory`]: heap and stacks;
-//! - [`standing`]: states that began before the capture did;
-//! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`what`]: their labels and args;
+//! - [`initial`]: states that began before the capture did;
+//! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`annotations`]: their labels and args;
 //! - [`calls`]: completed calls of functions, nested;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
+//! - [`raw_events`]: every event as an instant;
 //! - [`layout`]: the tracks and their groups; [`numbers`]: numbers that are unique in a trace.
 //!
 //! Unknown states are not drawn: before the first event, and after a gap, a task has no state until an event reports one.
 
-mod attempts;
+mod annotations;
 mod bits;
 mod calls;
 mod clip;
-mod detail;
 mod gaps;
+mod initial;
 mod isrs;
 mod lanes;
 mod layout;
@@ -29,16 +30,13 @@ mod memory;
 mod notify;
 mod numbers;
 mod objects;
+mod raw_events;
 mod sched;
-mod standing;
 mod streams;
 mod tasks;
 mod timers;
-mod what;
 mod writer;
 
-#[cfg(test)]
-mod limits;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +46,7 @@ use crate::model::{
     Args, CoreId, Entities, EventBatch, EventKind, Label, MachineId, Nanos, ObjectId, Session, TaskId, WaitReason,
 };
 use crate::track::{Block, Track, TrackId};
+use annotations::Annotations;
 use calls::{CallWords, CoreCalls, DrawnFunction, EndedCall};
 use clip::Clip;
 use isrs::IsrState;
@@ -60,8 +59,22 @@ use objects::ObjectState;
 use sched::CoreRows;
 use streams::Moved;
 use tasks::TaskState;
-use what::What;
 use writer::{Name, Writer};
+
+/// The time and core of an event, and the entities that it refers to.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    time_ns: u64,
+    core: CoreId,
+    entities: &'a Entities,
+}
+
+impl At<'_> {
+    /// The same core and entities at another time.
+    fn at_time(self, time_ns: u64) -> Self {
+        At { time_ns, ..self }
+    }
+}
 
 /// Settings of the drawing.
 #[derive(Clone, Debug)]
@@ -97,7 +110,7 @@ pub struct Timeline {
     /// Tracks of groups, with the process id of those that are processes.
     groups: Vec<Option<(TrackId, Option<i32>)>>,
     /// The names of the model that were used.
-    names: Vec<what::KnownName>,
+    names: Vec<annotations::KnownName>,
     machines: Vec<MachineState>,
     machine_names: Vec<Option<Name>>,
     /// The machines that were drawn, and their parent track.
@@ -301,52 +314,52 @@ impl Timeline {
         self.lanes.resize_with(entities.lanes.len(), LaneState::default);
         self.machines.resize_with(entities.machines.len(), MachineState::default);
         self.sessions.extend_from_slice(entities.sessions.get(self.sessions.len()..).unwrap_or(&[]));
-        let what = |label: Label, args: Args| What { label, args, batch };
+        let annotations = |label: Label, args: Args| Annotations { label, args, batch };
         for event in &batch.events {
-            let time_ns = event.time.0;
-            let core = event.core;
+            let (time_ns, core) = (event.time.0, event.core);
+            let at = &At { time_ns, core, entities };
             if core.index() >= self.cores.len() {
                 self.cores.resize_with(core.index() + 1, CoreState::default);
             }
             if self.settings.raw_events {
-                self.raw_event(event, batch, entities);
+                self.raw_event(event, batch, at);
             }
             match event.kind {
-                EventKind::SwitchedIn(task) => self.switched_in(task, core, time_ns, entities),
-                EventKind::Ready { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
-                EventKind::Relisted(task) => self.relisted(task, core, time_ns, entities),
+                EventKind::SwitchedIn(task) => self.switched_in(task, at),
+                EventKind::Ready { task, from_isr } => self.ready(task, from_isr, at),
+                EventKind::Relisted(task) => self.relisted(task, at),
                 EventKind::Object { object, op, from_isr, level } => {
-                    self.object_op(object, op, level, from_isr, core, time_ns, entities);
+                    self.object_op(object, op, level, from_isr, at);
                 }
                 EventKind::Waiting(wait) => self.waiting(wait, core, time_ns),
-                EventKind::IsrEnter(isr) => self.isr_enter(isr, core, time_ns, entities),
-                EventKind::IsrExit(isr) => self.isr_exit(isr, core, time_ns, entities),
-                EventKind::SpanBegin { lane, label, args } => self.span_begin(lane, what(label, args), time_ns, entities),
-                EventKind::SpanEnd { lane, args } => self.span_end(lane, what(Label::NONE, args), time_ns, entities),
-                EventKind::Instant { lane, label, args } => self.lane_instant(lane, what(label, args), time_ns, entities),
-                EventKind::State { lane, label, args } => self.lane_state(lane, what(label, args), time_ns, entities),
-                EventKind::Float { lane, value } => self.lane_float(lane, value.get(), time_ns, entities),
+                EventKind::IsrEnter(isr) => self.isr_enter(isr, at),
+                EventKind::IsrExit(isr) => self.isr_exit(isr, at),
+                EventKind::SpanBegin { lane, label, args } => self.span_begin(lane, annotations(label, args), at),
+                EventKind::SpanEnd { lane, args } => self.span_end(lane, annotations(Label::NONE, args), at),
+                EventKind::Instant { lane, label, args } => self.lane_instant(lane, annotations(label, args), at),
+                EventKind::State { lane, label, args } => self.lane_state(lane, annotations(label, args), at),
+                EventKind::Float { lane, value } => self.lane_float(lane, value.get(), at),
                 EventKind::Log(index) => {
                     if let Some(note) = batch.logs.get(index as usize) {
-                        self.log(note, batch, time_ns, entities);
+                        self.log(note, batch, at);
                     }
                 }
-                EventKind::Value { lane, value } => self.lane_value(lane, value.get(), time_ns, entities),
-                EventKind::Priority { task, priority, change } => self.priority(task, priority, change, time_ns, entities),
-                EventKind::Suspended(task) => self.suspended(task, core, time_ns, entities),
-                EventKind::Resumed { task, from_isr } => self.ready(task, core, from_isr, time_ns, entities),
-                EventKind::TaskCreated(task) => self.task_created(task, core, time_ns, entities),
-                EventKind::TaskDeleted(task) => self.task_deleted(task, core, time_ns, entities),
-                EventKind::ObjectLevel { object, level } => self.object_level(object, level, time_ns, entities),
+                EventKind::Value { lane, value } => self.lane_value(lane, value.get(), at),
+                EventKind::Priority { task, priority, change } => self.priority(task, priority, change, at),
+                EventKind::Suspended(task) => self.suspended(task, at),
+                EventKind::Resumed { task, from_isr } => self.ready(task, from_isr, at),
+                EventKind::TaskCreated(task) => self.task_created(task, at),
+                EventKind::TaskDeleted(task) => self.task_deleted(task, at),
+                EventKind::ObjectLevel { object, level } => self.object_level(object, level, at),
                 EventKind::LateObjectLevel { object, level, since } => {
-                    self.late_object_level(object, level, since.get(), entities);
+                    self.late_object_level(object, level, since.get(), at);
                 }
                 EventKind::Stream { object, op, from_isr, bytes, level } => {
                     let moved = Moved { object, op, bytes, level };
-                    self.stream_op(moved, from_isr, core, time_ns, entities);
+                    self.stream_op(moved, from_isr, at);
                 }
                 EventKind::Notify { task, index, value, from_isr } => {
-                    self.notify(Notification { task, index, value }, from_isr, core, time_ns, entities);
+                    self.notify(Notification { task, index, value }, from_isr, at);
                 }
                 EventKind::Notified { index, value } => self.notified(index, value, core, time_ns),
                 EventKind::WaitingForNotification { index, kernel_ticks } => {
@@ -355,17 +368,17 @@ impl Timeline {
                 EventKind::WaitingForBits { object, bits, kernel_ticks } => {
                     self.waiting_for_bits(object, bits, kernel_ticks, core, time_ns)
                 }
-                EventKind::Bits { object, op, bits, after } => self.bits_op(object, op, bits, after, core, time_ns, entities),
-                EventKind::Timer { object, op, kernel_ticks } => self.timer_op(object, op, kernel_ticks, core, time_ns, entities),
-                EventKind::Heap { op, address, bytes } => self.heap_op(op, address.get(), bytes, core, time_ns, entities),
-                EventKind::StackFree { task, bytes } => self.stack_free(task, bytes, time_ns, entities),
-                EventKind::TaskStanding { task, standing } => self.task_standing(task, standing, core, time_ns, entities),
+                EventKind::Bits { object, op, bits, after } => self.bits_op(object, op, bits, after, at),
+                EventKind::Timer { object, op, kernel_ticks } => self.timer_op(object, op, kernel_ticks, at),
+                EventKind::Heap { op, address, bytes } => self.heap_op(op, address.get(), bytes, at),
+                EventKind::StackFree { task, bytes } => self.stack_free(task, bytes, at),
+                EventKind::TaskReported { task, state } => self.task_reported(task, state, at),
                 // An object that is no mutex (or whose kind is unknown) has no holder to draw.
                 EventKind::Holder { object, .. } | EventKind::Depth { object, .. }
                     if !entities.objects[object.index()].kind.is_mutex() => {}
-                EventKind::Holder { object, task } => self.holder_told(object, task, time_ns, entities),
-                EventKind::Depth { object, depth } => self.mutex_depth(object, depth, core, time_ns, entities),
-                EventKind::Capacity { object, items, item_bytes } => self.capacity_told(object, items, item_bytes),
+                EventKind::Holder { object, task } => self.holder_reported(object, task, at),
+                EventKind::Depth { object, depth } => self.mutex_depth(object, depth, at),
+                EventKind::Capacity { object, items, item_bytes } => self.capacity_reported(object, items, item_bytes),
                 // The format shows the failure on a lane of its own.
                 EventKind::NotPosted { .. } => {}
                 kind @ (EventKind::Posted { .. }
@@ -378,11 +391,11 @@ impl Timeline {
                 | EventKind::PublishEnd { .. }
                 | EventKind::Preempted { .. }
                 | EventKind::Unpreempted { .. }
-                | EventKind::MachinePriority { .. }) => self.machine_event(kind, time_ns, entities),
+                | EventKind::MachinePriority { .. }) => self.machine_event(kind, at),
                 EventKind::Call { function, depth, is_hidden, begin, ended_before_ns } => {
                     let end_ns = time_ns.saturating_sub(u64::from(ended_before_ns));
                     let begin_ns = begin.get().min(end_ns);
-                    self.call(EndedCall { function, depth, is_hidden, begin_ns, end_ns }, core, entities);
+                    self.call(EndedCall { function, depth, is_hidden, begin_ns, end_ns }, at);
                 }
                 EventKind::CoreEnd => self.core_end(core, time_ns),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns),

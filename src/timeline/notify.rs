@@ -1,8 +1,8 @@
 //! Notifications: from the sender to the task that receives it.
 
-use super::Timeline;
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{CoreId, Entities, TaskId, Wait, WaitReason};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{CoreId, TaskId, Wait, WaitReason};
 use crate::track::Flow;
 
 /// A task's notification being sent.
@@ -43,25 +43,25 @@ impl Timeline {
         self.waiting(Wait { reason: WaitReason::Notification, object: None, kernel_ticks }, core, time_ns);
     }
 
-    pub(super) fn notify(&mut self, sent: Notification, from_isr: bool, core: CoreId, time_ns: u64, entities: &Entities) {
+    pub(super) fn notify(&mut self, sent: Notification, from_isr: bool, at: &At<'_>) {
         let Notification { task, index, value } = sent;
-        self.note_isr(from_isr, core);
+        self.note_isr(from_isr, at.core);
         let waits_on = self.tasks[task.index()].waits_on.and_then(|wait| wait.object);
-        if waits_on.is_some_and(|object| entities.objects[object.index()].kind.is_stream()) {
+        if waits_on.is_some_and(|object| at.entities.objects[object.index()].kind.is_stream()) {
             self.tasks[task.index()].notified.of_stream = true;
             return;
         }
         if !self.settings.operations {
             return;
         }
-        let Some(track) = self.context(core, from_isr, entities) else { return };
-        let name = self.notify_name(task, entities);
+        let Some(track) = self.context(from_isr, at) else { return };
+        let name = self.notify_name(task, at);
         let flow = self.writer.flow();
         self.tasks[task.index()].notified.sent = Some((index, flow));
         let number = |name, value: u32| Note { name, value: NoteValue::Uint(u64::from(value)) };
         let notes = [number(self.words.value, value), number(self.words.index, index)];
         let notes = if index == 0 { &notes[..1] } else { &notes[..] };
-        self.writer.instant(track, time_ns, Label::Name(name), notes, Some((flow, Flow::Out)));
+        self.writer.instant(track, at.time_ns, SliceName::Name(name), notes, Some((flow, Flow::Out)));
     }
 
     /// The running task receives its notification, or its wait has timed out.
@@ -74,14 +74,14 @@ impl Timeline {
         let Some((_, flow)) = state.notified.sent.take_if(|(sent, _)| *sent == index) else { return };
         let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) else { return };
         let note = Note { name: self.words.value, value: NoteValue::Uint(u64::from(value)) };
-        self.writer.instant(drawn.thread, time_ns, Label::Name(self.words.notified), &[note], Some((flow, Flow::In)));
+        self.writer.instant(drawn.thread, time_ns, SliceName::Name(self.words.notified), &[note], Some((flow, Flow::In)));
     }
 
-    fn notify_name(&mut self, task: TaskId, entities: &Entities) -> Name {
+    fn notify_name(&mut self, task: TaskId, at: &At<'_>) -> Name {
         if let Some(name) = self.tasks[task.index()].notified.name {
             return name;
         }
-        let comm = self.drawn(task, entities).comm;
+        let comm = self.drawn(task, at).comm;
         let phrase = format!("notify {}", self.writer.text_of(comm));
         let name = self.writer.name(&phrase);
         self.tasks[task.index()].notified.name = Some(name);

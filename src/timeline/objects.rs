@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use super::Timeline;
 use super::layout::{Group, object_name};
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{CoreId, Entities, Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{Level, ObjectId, ObjectKind, ObjectOp, TaskId, WaitReason};
 use crate::track::{Flow, TrackId, TrackKind, Unit};
 
 /// Limit of items of one object that are followed. In longer queues only the newest have a flow.
@@ -55,37 +55,28 @@ pub(super) struct Verbs {
 
 impl Timeline {
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn object_op(
-        &mut self,
-        object: ObjectId,
-        op: ObjectOp,
-        level: Level,
-        from_isr: bool,
-        core: CoreId,
-        time_ns: u64,
-        entities: &Entities,
-    ) {
-        let state = &mut self.cores[core.index()];
+    pub(super) fn object_op(&mut self, object: ObjectId, op: ObjectOp, level: Level, from_isr: bool, at: &At<'_>) {
+        let state = &mut self.cores[at.core.index()];
         state.untraced_isr = from_isr && state.isr_stack.is_empty();
-        if self.attempt(object, op, from_isr, core, time_ns, entities) {
+        if self.attempt(object, op, from_isr, at) {
             return;
         }
         self.touch_object(object);
-        if entities.objects[object.index()].kind.is_mutex() {
-            return self.mutex_op(object, op, level, core, time_ns, entities);
+        if at.entities.objects[object.index()].kind.is_mutex() {
+            return self.mutex_op(object, op, level, at);
         }
-        let verbs = self.verbs(object, entities);
-        let track = if self.settings.operations { self.context(core, from_isr, entities) } else { None };
+        let verbs = self.verbs(object, at);
+        let track = if self.settings.operations { self.context(from_isr, at) } else { None };
         let (verb, flow) = match op {
             ObjectOp::Create => (verbs.create, None),
             ObjectOp::Send | ObjectOp::Overwrite => {
                 // An item from an unknown sender is followed without a flow.
                 let flow = track.map(|_| self.writer.flow());
-                self.objects[object.index()].put(flow.unwrap_or(0), op, level);
+                self.objects[object.index()].push_item(flow.unwrap_or(0), op, level);
                 (verbs.send, flow.map(|flow| (flow, Flow::Out)))
             }
             ObjectOp::Receive => {
-                let flow = self.objects[object.index()].get(level);
+                let flow = self.objects[object.index()].pop_item(level);
                 (verbs.receive, flow.filter(|&flow| flow != 0).map(|flow| (flow, Flow::In)))
             }
             ObjectOp::Reset => {
@@ -101,38 +92,57 @@ impl Timeline {
             }
         };
         if let Some(track) = track {
-            self.writer.instant(track, time_ns, Label::Name(verb), &[], flow);
+            self.writer.instant(track, at.time_ns, SliceName::Name(verb), &[], flow);
         }
         if let Some(level) = level.get() {
-            self.set_level(object, level, time_ns, entities);
+            self.set_level(object, level, at);
         }
     }
 
-    fn mutex_op(&mut self, object: ObjectId, op: ObjectOp, level: Level, core: CoreId, time_ns: u64, entities: &Entities) {
+    /// Draws an operation that changes nothing (a peek, or a failed operation) as an instant. False for any other.
+    pub(super) fn attempt(&mut self, object: ObjectId, op: ObjectOp, from_isr: bool, at: &At<'_>) -> bool {
+        let entity = &at.entities.objects[object.index()];
+        let (verb, taken_verb, result) = match op {
+            ObjectOp::Peek => ("peek", "peek", ""),
+            ObjectOp::PeekFailed => ("peek", "peek", " failed"),
+            ObjectOp::SendFailed => ("send", "give", " failed"),
+            ObjectOp::ReceiveFailed => ("receive", "take", " failed"),
+            _ => return false,
+        };
+        let track = if self.settings.operations { self.context(from_isr, at) } else { None };
+        if let Some(track) = track {
+            let verb = if entity.kind.is_taken() { taken_verb } else { verb };
+            let name = self.writer.name(&format!("{verb} {}{result}", object_name(entity)));
+            self.writer.instant(track, at.time_ns, SliceName::Name(name), &[], None);
+        }
+        true
+    }
+
+    fn mutex_op(&mut self, object: ObjectId, op: ObjectOp, level: Level, at: &At<'_>) {
         match op {
-            ObjectOp::Receive => self.mutex_taken(object, core, time_ns, entities),
-            ObjectOp::Send | ObjectOp::Overwrite => self.mutex_given(object, time_ns),
-            ObjectOp::Reset => self.close_held(object, time_ns, self.words.loss),
+            ObjectOp::Receive => self.mutex_taken(object, at),
+            ObjectOp::Send | ObjectOp::Overwrite => self.mutex_given(object, at.time_ns),
+            ObjectOp::Reset => self.close_held(object, at.time_ns, self.words.loss),
             ObjectOp::Peek | ObjectOp::SendFailed | ObjectOp::ReceiveFailed | ObjectOp::PeekFailed => return,
             ObjectOp::Create | ObjectOp::Delete => {
-                self.close_held(object, time_ns, self.words.deleted);
-                let verbs = self.verbs(object, entities);
+                self.close_held(object, at.time_ns, self.words.deleted);
+                let verbs = self.verbs(object, at);
                 let verb = if op == ObjectOp::Create { verbs.create } else { verbs.delete };
                 if self.settings.operations
-                    && let Some(track) = self.context(core, false, entities)
+                    && let Some(track) = self.context(false, at)
                 {
-                    self.writer.instant(track, time_ns, Label::Name(verb), &[], None);
+                    self.writer.instant(track, at.time_ns, SliceName::Name(verb), &[], None);
                 }
             }
         }
         self.objects[object.index()].level = level.get();
     }
 
-    fn mutex_taken(&mut self, object: ObjectId, core: CoreId, time_ns: u64, entities: &Entities) {
+    fn mutex_taken(&mut self, object: ObjectId, at: &At<'_>) {
         // It still has a holder, so the record of that task's give is missing.
-        self.close_held(object, time_ns, self.words.loss);
-        let track = self.object_track(object, entities);
-        let by = self.cores[core.index()].current;
+        self.close_held(object, at.time_ns, self.words.loss);
+        let track = self.object_track(object, at);
+        let by = self.cores[at.core.index()].current;
         let label = self.held_by(by);
         let mut notes: Vec<Note> = Vec::new();
         let mut flow = None;
@@ -148,9 +158,9 @@ impl Timeline {
         if let Some((waited_for, since_ns)) = waited
             && waited_for == object
         {
-            notes.push(Note { name: self.words.wait_ns, value: NoteValue::Uint(time_ns.saturating_sub(since_ns)) });
+            notes.push(Note { name: self.words.wait_ns, value: NoteValue::Uint(at.time_ns.saturating_sub(since_ns)) });
         }
-        self.writer.begin(track, time_ns, Label::Name(label), &notes, flow);
+        self.writer.begin(track, at.time_ns, SliceName::Name(label), &notes, flow);
         self.objects[object.index()].held = Some(Held { by });
     }
 
@@ -188,51 +198,51 @@ impl Timeline {
     }
 
     /// The track of the code that runs on a core: an interrupt, or a task.
-    pub(super) fn context(&mut self, core: CoreId, from_isr: bool, entities: &Entities) -> Option<TrackId> {
-        if let Some(&isr) = self.cores[core.index()].isr_stack.last() {
-            return Some(self.isr_track(isr, entities).0);
+    pub(super) fn context(&mut self, from_isr: bool, at: &At<'_>) -> Option<TrackId> {
+        if let Some(&isr) = self.cores[at.core.index()].isr_stack.last() {
+            return Some(self.isr_track(isr, at).0);
         }
         if from_isr {
-            if let Some(track) = self.cores[core.index()].untraced_isr_track {
+            if let Some(track) = self.cores[at.core.index()].untraced_isr_track {
                 return Some(track);
             }
             let group = self.group(Group::Interrupts);
-            let name = if self.settings.cores > 1 { format!("untraced (core {})", core.0) } else { "untraced".to_owned() };
+            let name = if self.settings.cores > 1 { format!("untraced (core {})", at.core.0) } else { "untraced".to_owned() };
             let text = "Operations from interrupts that are not traced themselves.";
-            let rank = u32::from(core.0) * 4096 + 4095;
+            let rank = u32::from(at.core.0) * 4096 + 4095;
             let track = self.writer.track(Some(group), TrackKind::Slices, name.into(), Some(text), rank);
-            self.core(core).untraced_isr_track = Some(track);
+            self.core(at.core).untraced_isr_track = Some(track);
             return Some(track);
         }
-        let task = self.cores[core.index()].current?;
+        let task = self.cores[at.core.index()].current?;
         self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle).map(|drawn| drawn.thread)
     }
 
     /// A level reported without an operation.
-    pub(super) fn object_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
+    pub(super) fn object_level(&mut self, object: ObjectId, level: u32, at: &At<'_>) {
         self.touch_object(object);
-        if entities.objects[object.index()].kind.is_mutex() {
+        if at.entities.objects[object.index()].kind.is_mutex() {
             self.objects[object.index()].level = Some(level);
             return;
         }
         self.objects[object.index()].forget_items(level);
         self.objects[object.index()].stream.holds_unknown(level);
-        self.set_level(object, level, time_ns, entities);
+        self.set_level(object, level, at);
     }
 
     /// A level that an object had since an earlier time.
-    pub(super) fn late_object_level(&mut self, object: ObjectId, level: u32, since_ns: u64, entities: &Entities) {
+    pub(super) fn late_object_level(&mut self, object: ObjectId, level: u32, since_ns: u64, at: &At<'_>) {
         self.touch_object(object);
-        self.set_level(object, level, since_ns, entities);
+        self.set_level(object, level, &at.at_time(since_ns));
     }
 
-    pub(super) fn set_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
+    pub(super) fn set_level(&mut self, object: ObjectId, level: u32, at: &At<'_>) {
         if self.objects[object.index()].level == Some(level) {
             return;
         }
-        let track = self.object_track(object, entities);
+        let track = self.object_track(object, at);
         self.objects[object.index()].level = Some(level);
-        self.writer.counter(track, time_ns, i64::from(level));
+        self.writer.counter(track, at.time_ns, i64::from(level));
     }
 
     pub(super) fn touch_object(&mut self, object: ObjectId) {
@@ -256,11 +266,11 @@ impl Timeline {
         state.touched = false;
     }
 
-    pub(super) fn object_track(&mut self, object: ObjectId, entities: &Entities) -> TrackId {
+    pub(super) fn object_track(&mut self, object: ObjectId, at: &At<'_>) -> TrackId {
         if let Some(track) = self.objects[object.index()].track {
             return track;
         }
-        let entity = &entities.objects[object.index()];
+        let entity = &at.entities.objects[object.index()];
         let kind = match entity.kind {
             kind if kind.is_mutex() || kind == ObjectKind::Timer => TrackKind::Slices,
             kind if kind.is_stream() => TrackKind::Counter { unit: Unit::Bytes },
@@ -289,11 +299,11 @@ impl Timeline {
         track
     }
 
-    pub(super) fn verbs(&mut self, object: ObjectId, entities: &Entities) -> Verbs {
+    pub(super) fn verbs(&mut self, object: ObjectId, at: &At<'_>) -> Verbs {
         if let Some(verbs) = self.objects[object.index()].verbs {
             return verbs;
         }
-        let entity = &entities.objects[object.index()];
+        let entity = &at.entities.objects[object.index()];
         let name = object_name(entity);
         let (send, receive) = if entity.kind.is_taken() { ("give", "take") } else { ("send", "receive") };
         let mut phrase = |verb: &str| self.writer.name(&format!("{verb} {name}"));
@@ -311,7 +321,7 @@ impl Timeline {
 
 impl ObjectState {
     /// An item goes in. `level` is the level after that.
-    fn put(&mut self, flow: u64, op: ObjectOp, level: Level) {
+    fn push_item(&mut self, flow: u64, op: ObjectOp, level: Level) {
         if op == ObjectOp::Overwrite {
             self.forget_items(0);
         } else if let Some(after) = level.get() {
@@ -325,7 +335,7 @@ impl ObjectState {
     }
 
     /// The oldest item comes out: its flow, if known. `level` is the level after that.
-    fn get(&mut self, level: Level) -> Option<u64> {
+    fn pop_item(&mut self, level: Level) -> Option<u64> {
         if let Some(after) = level.get() {
             self.expect_items(after.saturating_add(1));
         }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::Timeline;
-use super::writer::{Label, Note, NoteValue};
-use crate::model::{CoreId, Entities, ObjectId, StreamOp};
+use super::writer::{Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{CoreId, ObjectId, StreamOp};
 use crate::track::Flow;
 
 /// Limit of sends of one stream that are followed.
@@ -40,7 +40,7 @@ impl StreamState {
         self.unknown_bytes = bytes;
     }
 
-    fn put(&mut self, flow: u64, bytes: u32) {
+    fn push_send(&mut self, flow: u64, bytes: u32) {
         if self.sends.len() >= FOLLOWED_SENDS
             && let Some((_, bytes)) = self.sends.pop_front()
         {
@@ -50,7 +50,7 @@ impl StreamState {
     }
 
     /// Takes out bytes: the flow of the oldest of them, if it has not ended yet.
-    fn get(&mut self, bytes: u32) -> Option<u64> {
+    fn pop_bytes(&mut self, bytes: u32) -> Option<u64> {
         let mut rest = bytes;
         let unknown = rest.min(self.unknown_bytes);
         self.unknown_bytes -= unknown;
@@ -74,34 +74,34 @@ impl StreamState {
 }
 
 impl Timeline {
-    pub(super) fn stream_op(&mut self, moved: Moved, from_isr: bool, core: CoreId, time_ns: u64, entities: &Entities) {
+    pub(super) fn stream_op(&mut self, moved: Moved, from_isr: bool, at: &At<'_>) {
         let Moved { object, op, bytes, level } = moved;
-        self.note_isr(from_isr, core);
+        self.note_isr(from_isr, at.core);
         self.touch_object(object);
         if self.settings.operations
-            && let Some(track) = self.context(core, from_isr, entities)
+            && let Some(track) = self.context(from_isr, at)
         {
-            let verbs = self.verbs(object, entities);
+            let verbs = self.verbs(object, at);
             let (verb, flow) = match op {
                 StreamOp::Send => {
                     let flow = self.writer.flow();
-                    self.objects[object.index()].stream.put(flow, bytes);
+                    self.objects[object.index()].stream.push_send(flow, bytes);
                     (verbs.send, Some((flow, Flow::Out)))
                 }
                 StreamOp::Receive => {
-                    let flow = self.objects[object.index()].stream.get(bytes);
+                    let flow = self.objects[object.index()].stream.pop_bytes(bytes);
                     (verbs.receive, flow.map(|flow| (flow, Flow::In)))
                 }
             };
             let note = Note { name: self.words.bytes, value: NoteValue::Uint(u64::from(bytes)) };
-            self.writer.instant(track, time_ns, Label::Name(verb), &[note], flow);
+            self.writer.instant(track, at.time_ns, SliceName::Name(verb), &[note], flow);
         } else {
             match op {
-                StreamOp::Send => self.objects[object.index()].stream.put(0, bytes),
-                StreamOp::Receive => _ = self.objects[object.index()].stream.get(bytes),
+                StreamOp::Send => self.objects[object.index()].stream.push_send(0, bytes),
+                StreamOp::Receive => _ = self.objects[object.index()].stream.pop_bytes(bytes),
             }
         }
-        self.set_level(object, level, time_ns, entities);
+        self.set_level(object, level, at);
     }
 
     /// An interrupt that is not traced itself may have done something.
@@ -119,23 +119,23 @@ mod tests {
     fn a_flow_ends_with_its_first_byte() {
         let mut stream = StreamState::default();
         stream.holds_unknown(3);
-        stream.put(7, 10);
-        stream.put(8, 5);
-        assert_eq!(stream.get(2), None);
-        assert_eq!(stream.get(2), Some(7), "one of before, one of the first send");
-        assert_eq!(stream.get(9), None, "the rest of the first send");
-        assert_eq!(stream.get(5), Some(8));
-        assert_eq!(stream.get(1), None);
-        stream.put(9, 1);
-        stream.put(10, 1);
-        assert_eq!(stream.get(2), Some(9));
+        stream.push_send(7, 10);
+        stream.push_send(8, 5);
+        assert_eq!(stream.pop_bytes(2), None);
+        assert_eq!(stream.pop_bytes(2), Some(7), "one of before, one of the first send");
+        assert_eq!(stream.pop_bytes(9), None, "the rest of the first send");
+        assert_eq!(stream.pop_bytes(5), Some(8));
+        assert_eq!(stream.pop_bytes(1), None);
+        stream.push_send(9, 1);
+        stream.push_send(10, 1);
+        assert_eq!(stream.pop_bytes(2), Some(9));
     }
 
     #[test]
-    fn only_so_many_sends_are_followed() {
+    fn only_a_limited_number_of_sends_is_followed() {
         let mut stream = StreamState::default();
-        (1..=FOLLOWED_SENDS as u64 + 2).for_each(|flow| stream.put(flow, 2));
-        assert_eq!(stream.get(4), None);
-        assert_eq!(stream.get(2), Some(3));
+        (1..=FOLLOWED_SENDS as u64 + 2).for_each(|flow| stream.push_send(flow, 2));
+        assert_eq!(stream.pop_bytes(4), None);
+        assert_eq!(stream.pop_bytes(2), Some(3));
     }
 }

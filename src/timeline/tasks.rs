@@ -3,10 +3,10 @@
 //! One state machine, in one place. A task that leaves its core without a stated reason is *undecided*: if it is made ready
 //! before it runs again, it waited (reason unknown); if it runs again without that, it was pre-empted.
 
-use super::Timeline;
 use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{CoreId, Entities, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{CoreId, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
 use crate::track::{PrevState, TrackId};
 
 /// Limit of undecided tasks. Beyond it, the oldest one is decided from the available evidence.
@@ -106,8 +106,8 @@ impl Timeline {
         100 + i32::try_from(self.tasks[task.index()].priority.unwrap_or(0).min(1 << 20)).unwrap_or(0)
     }
 
-    pub(super) fn switched_in(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
-        let previous = self.cores[core.index()].current;
+    pub(super) fn switched_in(&mut self, task: TaskId, at: &At<'_>) {
+        let previous = self.cores[at.core.index()].current;
         if previous == Some(task) {
             // Some ports report a switch to the task that already runs: it did not wait.
             self.tasks[task.index()].leaving = None;
@@ -115,46 +115,46 @@ impl Timeline {
         }
         if let Status::Running(other) = self.tasks[task.index()].status {
             // It moved from another core, and that core's own switch is missing.
-            self.leave_unknown(other, time_ns);
+            self.leave_unknown(other, at.time_ns);
         }
         self.touch(task);
-        let drawn = self.drawn(task, entities);
+        let drawn = self.drawn(task, at);
         let (prev_state, row_owner) = match previous {
-            Some(previous) => self.leave(previous, core, time_ns, entities),
+            Some(previous) => self.leave(previous, at),
             None => (Some(PrevState::Ready), None),
         };
         let number = {
             let next_prio = self.viewer_priority(task);
-            let switch = Switch { time_ns, prev_state, next_tid: drawn.tid, next_prio, next_comm: drawn.comm };
-            self.core(core).rows.switch(switch)
+            let switch = Switch { time_ns: at.time_ns, prev_state, next_tid: drawn.tid, next_prio, next_comm: drawn.comm };
+            self.core(at.core).rows.switch(switch)
         };
         if let Some(previous) = row_owner {
-            self.tasks[previous.index()].row = Some((core, number));
+            self.tasks[previous.index()].row = Some((at.core, number));
         }
-        self.enter(task, core, time_ns, entities);
-        self.decide_overdue(core);
+        self.enter(task, at);
+        self.decide_overdue(at.core);
     }
 
     /// The present task of a core leaves it. Returns the state in which it leaves, and the task if that state is undecided.
-    fn leave(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) -> (Option<PrevState>, Option<TaskId>) {
+    fn leave(&mut self, task: TaskId, at: &At<'_>) -> (Option<PrevState>, Option<TaskId>) {
         let state = &mut self.tasks[task.index()];
-        state.left_ns = time_ns;
-        state.last_core = Some(core);
+        state.left_ns = at.time_ns;
+        state.last_core = Some(at.core);
         match state.leaving.take() {
             Some(Leaving::Wait(wait)) => {
-                self.begin_wait(task, wait, time_ns, entities);
+                self.begin_wait(task, wait, at);
                 (Some(PrevState::Waiting), None)
             }
             Some(Leaving::Suspended) => {
-                self.begin_suspended(task, core, time_ns);
+                self.begin_suspended(task, at.core, at.time_ns);
                 (Some(PrevState::Suspended), None)
             }
             Some(Leaving::Deleted) => {
                 state.status = Status::Deleted;
-                self.close_spans_of(task, time_ns, self.words.deleted);
+                self.close_spans_of(task, at.time_ns, self.words.deleted);
                 (Some(PrevState::Deleted), None)
             }
-            None if entities.tasks[task.index()].kind == TaskKind::Idle => {
+            None if at.entities.tasks[task.index()].kind == TaskKind::Idle => {
                 state.status = Status::Ready;
                 (Some(PrevState::Ready), None)
             }
@@ -171,22 +171,22 @@ impl Timeline {
         }
     }
 
-    fn enter(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
-        self.stop_waiting(task, time_ns);
+    fn enter(&mut self, task: TaskId, at: &At<'_>) {
+        self.stop_waiting(task, at.time_ns);
         self.decide(task, PrevState::Ready);
-        self.tasks[task.index()].status = Status::Running(core);
+        self.tasks[task.index()].status = Status::Running(at.core);
         self.tasks[task.index()].leaving = None;
-        let state = self.core(core);
+        let state = self.core(at.core);
         state.current = Some(task);
         state.untraced_isr = false;
         if !self.undecided.is_empty() && self.settings.cores <= 1 {
-            self.note_outrun(task, entities);
+            self.note_outrun(task, at);
         }
     }
 
     /// With one core and fixed priorities, a task of lower priority runs only when none of higher priority is ready.
-    fn note_outrun(&mut self, running: TaskId, entities: &Entities) {
-        let idle = entities.tasks[running.index()].kind == TaskKind::Idle;
+    fn note_outrun(&mut self, running: TaskId, at: &At<'_>) {
+        let idle = at.entities.tasks[running.index()].kind == TaskKind::Idle;
         let running_priority = self.tasks[running.index()].priority;
         for task in &self.undecided {
             let state = &mut self.tasks[task.index()];
@@ -242,12 +242,12 @@ impl Timeline {
     pub(super) fn begin_unknown_wait(&mut self, task: TaskId, left_ns: u64) {
         self.tasks[task.index()].status = Status::Waiting;
         if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
-            self.writer.begin(drawn.thread, left_ns, Label::Name(self.words.wait), &[], None);
+            self.writer.begin(drawn.thread, left_ns, SliceName::Name(self.words.wait), &[], None);
         }
     }
 
-    fn begin_wait(&mut self, task: TaskId, wait: Wait, time_ns: u64, entities: &Entities) {
-        let name = self.wait_name(wait, entities);
+    fn begin_wait(&mut self, task: TaskId, wait: Wait, at: &At<'_>) {
+        let name = self.wait_name(wait, at);
         let state = &mut self.tasks[task.index()];
         state.status = Status::Waiting;
         state.waits_on = Some(wait);
@@ -258,7 +258,7 @@ impl Timeline {
             _ => None,
         };
         if let Some(object) = wait.object {
-            state.last_wait = Some((object, time_ns));
+            state.last_wait = Some((object, at.time_ns));
             self.objects[object.index()].waiters += 1;
         }
         let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) else { return };
@@ -274,11 +274,11 @@ impl Timeline {
             Some(awaited) => {
                 let notes = [awaited, note];
                 let notes = if is_limited { &notes[..] } else { &notes[..1] };
-                self.writer.begin(drawn.thread, time_ns, Label::Name(name), notes, None);
+                self.writer.begin(drawn.thread, at.time_ns, SliceName::Name(name), notes, None);
             }
             None => {
                 let notes = if is_limited { std::slice::from_ref(&note) } else { &[] };
-                self.writer.begin(drawn.thread, time_ns, Label::Name(name), notes, None);
+                self.writer.begin(drawn.thread, at.time_ns, SliceName::Name(name), notes, None);
             }
         }
     }
@@ -290,7 +290,7 @@ impl Timeline {
         state.status = Status::Suspended;
         if let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) {
             let note = by.map(|by| Note { name: self.words.by, value: NoteValue::Name(by) });
-            self.writer.begin(drawn.thread, time_ns, Label::Name(self.words.suspended), note.as_slice(), None);
+            self.writer.begin(drawn.thread, time_ns, SliceName::Name(self.words.suspended), note.as_slice(), None);
         }
     }
 
@@ -310,7 +310,7 @@ impl Timeline {
         true
     }
 
-    fn wait_name(&mut self, wait: Wait, entities: &Entities) -> Name {
+    fn wait_name(&mut self, wait: Wait, at: &At<'_>) -> Name {
         let known = match wait.object {
             Some(object) => self.objects[object.index()].wait_names,
             None => self.wait_names,
@@ -320,10 +320,10 @@ impl Timeline {
         }
         let phrase = match wait.object {
             Some(object) => {
-                let object_name = super::layout::object_name(&entities.objects[object.index()]);
+                let object_name = super::layout::object_name(&at.entities.objects[object.index()]);
                 let verb = match wait.reason {
-                    WaitReason::Receive if entities.objects[object.index()].kind.is_taken() => "take",
-                    WaitReason::Send if entities.objects[object.index()].kind.is_taken() => "give",
+                    WaitReason::Receive if at.entities.objects[object.index()].kind.is_taken() => "take",
+                    WaitReason::Send if at.entities.objects[object.index()].kind.is_taken() => "give",
                     WaitReason::Receive => "receive",
                     WaitReason::Send => "send",
                     WaitReason::Peek => "peek",
@@ -371,7 +371,7 @@ impl Timeline {
     }
 
     /// A task was made ready, or resumed, by the code that runs on `core`.
-    pub(super) fn ready(&mut self, task: TaskId, core: CoreId, from_isr: bool, time_ns: u64, entities: &Entities) {
+    pub(super) fn ready(&mut self, task: TaskId, from_isr: bool, at: &At<'_>) {
         let status = self.tasks[task.index()].status;
         match status {
             Status::Running(_) => {
@@ -386,78 +386,78 @@ impl Timeline {
             _ => {}
         }
         self.touch(task);
-        let drawn = self.drawn(task, entities);
+        let drawn = self.drawn(task, at);
         if status == Status::Undecided {
             let left_ns = self.tasks[task.index()].left_ns;
             self.decide(task, PrevState::Waiting);
             self.begin_unknown_wait(task, left_ns);
         }
-        self.stop_waiting(task, time_ns);
+        self.stop_waiting(task, at.time_ns);
         self.tasks[task.index()].status = Status::Ready;
         let prio = self.viewer_priority(task);
-        let target_core = self.tasks[task.index()].last_core.unwrap_or(core).0;
-        let waker = self.core(core);
+        let target_core = self.tasks[task.index()].last_core.unwrap_or(at.core).0;
+        let waker = self.core(at.core);
         if waker.rows.started() && !drawn.idle {
             let from_isr = from_isr || waker.untraced_isr || !waker.isr_stack.is_empty();
-            waker.rows.wake(Waking { time_ns, tid: drawn.tid, prio, target_core, from_isr, comm: drawn.comm });
-            self.decide_overdue(core);
+            waker.rows.wake(Waking { time_ns: at.time_ns, tid: drawn.tid, prio, target_core, from_isr, comm: drawn.comm });
+            self.decide_overdue(at.core);
         }
     }
 
     /// A task was put on the ready list of its new priority: it was ready, or runs. A waiting task cannot be on such a list, so
     /// for a waiting task this is the end of its wait.
-    pub(super) fn relisted(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+    pub(super) fn relisted(&mut self, task: TaskId, at: &At<'_>) {
         if self.tasks[task.index()].is_parked() {
-            self.ready(task, core, false, time_ns, entities);
+            self.ready(task, false, at);
         }
     }
 
-    pub(super) fn suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
+    pub(super) fn suspended(&mut self, task: TaskId, at: &At<'_>) {
         match self.tasks[task.index()].status {
             Status::Running(_) => self.tasks[task.index()].leaving = Some(Leaving::Suspended),
             Status::Suspended | Status::Deleted => {}
             _ => {
                 self.touch(task);
-                self.drawn(task, entities);
+                self.drawn(task, at);
                 // It was ready, or it waited, when it was suspended.
                 self.decide(task, PrevState::Ready);
-                self.stop_waiting(task, time_ns);
-                self.begin_suspended(task, core, time_ns);
+                self.stop_waiting(task, at.time_ns);
+                self.begin_suspended(task, at.core, at.time_ns);
             }
         }
     }
 
-    pub(super) fn task_created(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
-        let drawn = self.drawn(task, entities);
-        self.task_instant(drawn, self.words.created, core, time_ns);
+    pub(super) fn task_created(&mut self, task: TaskId, at: &At<'_>) {
+        let drawn = self.drawn(task, at);
+        self.task_instant(drawn, self.words.created, at.core, at.time_ns);
     }
 
-    pub(super) fn task_deleted(&mut self, task: TaskId, core: CoreId, time_ns: u64, entities: &Entities) {
-        let drawn = self.drawn(task, entities);
-        self.task_instant(drawn, self.words.deleted, core, time_ns);
+    pub(super) fn task_deleted(&mut self, task: TaskId, at: &At<'_>) {
+        let drawn = self.drawn(task, at);
+        self.task_instant(drawn, self.words.deleted, at.core, at.time_ns);
         if let Status::Running(_) = self.tasks[task.index()].status {
             self.tasks[task.index()].leaving = Some(Leaving::Deleted);
             return;
         }
         self.decide(task, PrevState::Ready);
-        self.stop_waiting(task, time_ns);
-        self.close_spans_of(task, time_ns, self.words.deleted);
+        self.stop_waiting(task, at.time_ns);
+        self.close_spans_of(task, at.time_ns, self.words.deleted);
         self.touch(task);
         self.tasks[task.index()].status = Status::Deleted;
     }
 
     /// An instant in a task's life, with the task that caused it if that is another one.
-    pub(super) fn task_instant(&mut self, drawn: Drawn, what: Name, core: CoreId, time_ns: u64) {
+    pub(super) fn task_instant(&mut self, drawn: Drawn, label: Name, core: CoreId, time_ns: u64) {
         if drawn.idle {
             return;
         }
         let by = self.cores[core.index()].current.and_then(|by| self.tasks[by.index()].drawn);
         let by = by.filter(|by| by.tid != drawn.tid).map(|by| Note { name: self.words.by, value: NoteValue::Name(by.comm) });
-        self.writer.instant(drawn.thread, time_ns, Label::Name(what), by.as_slice(), None);
+        self.writer.instant(drawn.thread, time_ns, SliceName::Name(label), by.as_slice(), None);
     }
 
-    pub(super) fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange, time_ns: u64, entities: &Entities) {
-        let drawn = self.drawn(task, entities);
+    pub(super) fn priority(&mut self, task: TaskId, priority: u32, change: PriorityChange, at: &At<'_>) {
+        let drawn = self.drawn(task, at);
         let state = &mut self.tasks[task.index()];
         let before = state.priority.replace(priority);
         match change {
@@ -465,7 +465,7 @@ impl Timeline {
                 state.top_priority = Some(state.top_priority.map_or(priority, |top| top.max(priority)));
             }
             // It may be inherited, but no better value is known.
-            PriorityChange::Told => _ = state.top_priority.get_or_insert(priority),
+            PriorityChange::Reported => _ = state.top_priority.get_or_insert(priority),
             PriorityChange::Inherit | PriorityChange::Disinherit => {}
         }
         if change == PriorityChange::Base {
@@ -477,15 +477,15 @@ impl Timeline {
         }
         if before != Some(priority) {
             let track = self.priority_track(task, drawn);
-            self.writer.counter(track, time_ns, i64::from(priority));
+            self.writer.counter(track, at.time_ns, i64::from(priority));
         }
-        let what = match change {
-            PriorityChange::Set | PriorityChange::Told | PriorityChange::Base => return,
+        let verb = match change {
+            PriorityChange::Set | PriorityChange::Reported | PriorityChange::Base => return,
             PriorityChange::Inherit => self.words.inherits_priority,
             PriorityChange::Disinherit => self.words.priority_restored,
         };
         let note = Note { name: self.words.priority, value: NoteValue::Uint(u64::from(priority)) };
-        self.writer.instant(drawn.thread, time_ns, Label::Name(what), &[note], None);
+        self.writer.instant(drawn.thread, at.time_ns, SliceName::Name(verb), &[note], None);
     }
 
     /// The core's task leaves it, and the next task is unknown.

@@ -1,19 +1,154 @@
-//! The timeline as a whole: events in, operations out.
+//! The timeline as a whole: events in, operations out. Records that never match must not pile up, and slices must not nest
+//! deeper than the viewer shows.
 
 use super::{Settings, Timeline};
-use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Nanos, Task, TaskId, TaskKind};
-use crate::track::{PrevState, SwitchRow};
+use crate::model::{
+    Args, CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level, Nanos,
+    Object, ObjectKind, ObjectOp, Task, TaskId, TaskKind,
+};
+use crate::track::{Flow, OpKind, PrevState, SwitchRow};
 
-fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<SwitchRow>> {
-    let settings = Settings {
+/// A firmware of two tasks, an interrupt, and a lane of the firmware and of the first task each.
+fn entities(tasks: u32) -> Entities {
+    let mut all = Entities::default();
+    for number in 1..=tasks {
+        all.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0 });
+    }
+    for owner in [LaneOwner::Firmware, LaneOwner::Task(TaskId(0))] {
+        all.add_lane(Lane { number: 1, name: None, owner, kind: LaneKind::Events, session: 0 });
+    }
+    all.add_isr(Isr { number: 1, name: Some("".into()), core: CoreId(0), session: 0 });
+    all
+}
+
+fn timeline() -> Timeline {
+    of_cores(1)
+}
+
+fn of_cores(cores: u16) -> Timeline {
+    Timeline::new(Settings {
         firmware_name: "test".into(),
-        cores: 2,
+        cores,
         operations: true,
         raw_events: false,
         begins_midway: false,
         range_ns: None,
-    };
-    let mut timeline = Timeline::new(settings);
+    })
+}
+
+fn batch(kinds: impl IntoIterator<Item = EventKind>) -> EventBatch {
+    let events = (1..).zip(kinds).map(|(time, kind)| Event { time: Nanos(time), core: CoreId(0), kind });
+    EventBatch { events: events.collect(), ..EventBatch::default() }
+}
+
+/// Draws, and returns the deepest nesting on any track. Every slice must have ended.
+fn deepest(timeline: &mut Timeline, kinds: Vec<EventKind>, entities: &Entities) -> usize {
+    timeline.consume(&batch(kinds), entities);
+    timeline.finish();
+    let mut open = std::collections::BTreeMap::<u32, usize>::new();
+    let mut deepest = 0;
+    for op in timeline.take_blocks().iter().flat_map(|block| &block.ops) {
+        let depth = open.entry(op.track.0).or_default();
+        match op.kind {
+            OpKind::Begin => *depth += 1,
+            OpKind::End => *depth = depth.checked_sub(1).expect("an end without a begin"),
+            _ => {}
+        }
+        deepest = deepest.max(*depth);
+    }
+    assert!(open.values().all(|&depth| depth == 0), "a slice never ended");
+    deepest
+}
+
+#[test]
+fn interrupts_that_never_exit_do_not_pile_up() {
+    let mut timeline = timeline();
+    let kinds = vec![EventKind::IsrEnter(IsrId(0)); 10_000];
+    assert!(deepest(&mut timeline, kinds, &entities(0)) < 512);
+    assert!(timeline.counts().missing_isr_exits >= 9_000);
+}
+
+#[test]
+fn spans_of_a_lane_do_not_nest_deeper_than_the_viewer_shows() {
+    for lane in [LaneId(0), LaneId(1)] {
+        let mut timeline = timeline();
+        let mut kinds = vec![EventKind::SwitchedIn(TaskId(0))];
+        kinds.extend(vec![EventKind::SpanBegin { lane, label: Label::NONE, args: Args::NONE }; 2_000]);
+        kinds.extend(vec![EventKind::SpanEnd { lane, args: Args::NONE }; 2_001]);
+        let deepest = deepest(&mut timeline, kinds, &entities(2));
+        assert!((400..512).contains(&deepest), "{deepest}");
+        let counts = timeline.counts();
+        assert_eq!(counts.unmatched_span_ends, 1);
+        assert!(counts.too_deep_spans >= 1_000);
+    }
+}
+
+#[test]
+fn tasks_that_never_come_back_do_not_pile_up() {
+    let entities = entities(3_000);
+    let mut timeline = timeline();
+    timeline.consume(&batch((0..3_000).map(|task| EventKind::SwitchedIn(TaskId(task)))), &entities);
+    assert!(timeline.undecided.len() <= 256);
+}
+
+#[test]
+fn wakings_after_an_undecided_row_do_not_pile_up() {
+    let entities = entities(3);
+    let mut timeline = timeline();
+    let run = [EventKind::SwitchedIn(TaskId(0)), EventKind::SwitchedIn(TaskId(1))];
+    let wake = [EventKind::Suspended(TaskId(2)), EventKind::Resumed { task: TaskId(2), from_isr: false }];
+    timeline.consume(&batch(run.into_iter().chain(wake.into_iter().cycle().take(100_000))), &entities);
+    assert!(timeline.cores[0].rows.len() <= super::sched::PENDING_ROWS);
+}
+
+#[test]
+fn entities_that_a_gap_visits_are_listed_once() {
+    let entities = entities(3);
+    let mut timeline = timeline();
+    let lane = LaneId(0);
+    let span =
+        [EventKind::SpanBegin { lane, label: Label::NONE, args: Args::NONE }, EventKind::SpanEnd { lane, args: Args::NONE }];
+    let kinds = span.into_iter().chain([EventKind::SwitchedIn(TaskId(0)), EventKind::SwitchedIn(TaskId(1))]);
+    let mut batch = batch(kinds.cycle().take(1_000));
+    // The same tasks on two cores: each switch to one takes it from the other core.
+    (0..).zip(&mut batch.events).for_each(|(index, event)| event.core = CoreId(index % 2));
+    timeline.consume(&batch, &entities);
+    assert_eq!((timeline.touched.tasks.len(), timeline.touched.lanes.len()), (2, 1));
+}
+
+#[test]
+fn an_interrupt_with_an_empty_name_has_a_number() {
+    let entities = entities(0);
+    let mut timeline = timeline();
+    timeline.consume(&batch([EventKind::IsrEnter(IsrId(0))]), &entities);
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    assert!(blocks[0].tracks.iter().any(|track| &*track.name == "ISR #1"));
+}
+
+#[test]
+fn a_flow_that_ends_has_begun() {
+    let mut entities = entities(1);
+    let object = entities.add_object(Object { number: 1, name: None, kind: ObjectKind::Queue, session: 0 }).unwrap();
+    let operation = |op, level| EventKind::Object { object, op, from_isr: false, level: Level::known(level) };
+    // The sender of the first item is unknown.
+    let kinds = [
+        operation(ObjectOp::Send, 1),
+        EventKind::SwitchedIn(TaskId(0)),
+        operation(ObjectOp::Send, 2),
+        operation(ObjectOp::Receive, 1),
+        operation(ObjectOp::Receive, 0),
+    ];
+    let mut timeline = timeline();
+    timeline.consume(&batch(kinds), &entities);
+    timeline.finish();
+    let blocks = timeline.take_blocks();
+    let flows: Vec<(Flow, i64)> = blocks[0].ops.iter().filter(|op| op.flow != Flow::None).map(|op| (op.flow, op.value)).collect();
+    assert_eq!(flows, [(Flow::Out, 1), (Flow::In, 1)]);
+}
+
+fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<SwitchRow>> {
+    let mut timeline = of_cores(2);
     let events = events.iter().map(|&(time, core, kind)| Event { time: Nanos(time), core: CoreId(core), kind }).collect();
     timeline.consume(&EventBatch { events, ..EventBatch::default() }, entities);
     timeline.finish();
@@ -40,7 +175,7 @@ fn a_core_whose_recording_ends_early_runs_nothing_known_after_that() {
         &entities,
     );
     let of_core_1: Vec<(u64, i32)> = rows[1].iter().map(|row| (row.time_ns, row.next_tid)).collect();
-    // The first switch is written twice. The last one is to the thread that stands in for an unknown task.
+    // The first switch is written twice. The last one is to the thread that represents an unknown task.
     assert_eq!(of_core_1[..2], [(12, 8), (12, 8)]);
     assert_eq!(of_core_1.len(), 3);
     assert_eq!(of_core_1[2].0, 20);

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::Timeline;
-use super::writer::{Label, Name, Note, NoteValue};
-use crate::model::{CoreId, Entities, ObjectId, TimerCommand, TimerOp};
+use super::writer::{Name, Note, NoteValue, SliceName};
+use super::{At, Timeline};
+use crate::model::{ObjectId, TimerCommand, TimerOp};
 use crate::track::Flow;
 
 /// Limit of commands of one timer that are followed.
@@ -22,36 +22,28 @@ pub struct TimerState {
 }
 
 impl Timeline {
-    pub(super) fn timer_op(
-        &mut self,
-        object: ObjectId,
-        op: TimerOp,
-        kernel_ticks: u32,
-        core: CoreId,
-        time_ns: u64,
-        entities: &Entities,
-    ) {
+    pub(super) fn timer_op(&mut self, object: ObjectId, op: TimerOp, kernel_ticks: u32, at: &At<'_>) {
         self.touch_object(object);
         match op {
-            TimerOp::Stands { auto_reload, is_armed } => {
-                let track = self.object_track(object, entities);
+            TimerOp::Reported { auto_reload, is_armed } => {
+                let track = self.object_track(object, at);
                 let state = &mut self.objects[object.index()].timer;
                 state.auto_reload = Some(auto_reload);
                 match (std::mem::replace(&mut state.is_armed, is_armed), is_armed) {
                     (false, true) => {
                         let note = Note { name: self.words.period_ticks, value: NoteValue::Uint(u64::from(kernel_ticks)) };
-                        self.writer.begin(track, time_ns, Label::Name(self.words.armed), &[note], None);
+                        self.writer.begin(track, at.time_ns, SliceName::Name(self.words.armed), &[note], None);
                     }
-                    (true, false) => self.writer.end(track, time_ns),
+                    (true, false) => self.writer.end(track, at.time_ns),
                     _ => {}
                 }
             }
             TimerOp::Create { auto_reload } => {
                 let state = &mut self.objects[object.index()];
                 state.timer.auto_reload = Some(auto_reload);
-                let verb = self.verbs(object, entities).create;
+                let verb = self.verbs(object, at).create;
                 let note = Note { name: self.words.period_ticks, value: NoteValue::Uint(u64::from(kernel_ticks)) };
-                self.timer_instant(verb, &[note], None, false, core, time_ns, entities);
+                self.timer_instant(verb, &[note], None, false, at);
             }
             TimerOp::Queued(command, from_isr) => {
                 let flow = self.writer.flow();
@@ -60,27 +52,27 @@ impl Timeline {
                     queued.pop_front();
                 }
                 queued.push_back((command, flow));
-                let verb = self.command_name(object, command, "", entities);
-                self.timer_instant(verb, &[], Some((flow, Flow::Out)), from_isr, core, time_ns, entities);
+                let verb = self.command_name(object, command, "", at);
+                self.timer_instant(verb, &[], Some((flow, Flow::Out)), from_isr, at);
             }
             TimerOp::NotQueued(command, from_isr) => {
-                let verb = self.command_name(object, command, " failed", entities);
-                self.timer_instant(verb, &[], None, from_isr, core, time_ns, entities);
+                let verb = self.command_name(object, command, " failed", at);
+                self.timer_instant(verb, &[], None, from_isr, at);
             }
-            TimerOp::Done(command) => self.timer_command(object, command, time_ns, entities),
+            TimerOp::Done(command) => self.timer_command(object, command, at),
             TimerOp::Expired => {
-                let track = self.object_track(object, entities);
-                self.writer.instant(track, time_ns, Label::Name(self.words.expired), &[], None);
+                let track = self.object_track(object, at);
+                self.writer.instant(track, at.time_ns, SliceName::Name(self.words.expired), &[], None);
                 let state = &mut self.objects[object.index()].timer;
                 if state.auto_reload == Some(false) && std::mem::take(&mut state.is_armed) {
-                    self.writer.end(track, time_ns);
+                    self.writer.end(track, at.time_ns);
                 }
             }
         }
     }
 
-    fn timer_command(&mut self, object: ObjectId, command: TimerCommand, time_ns: u64, entities: &Entities) {
-        let track = self.object_track(object, entities);
+    fn timer_command(&mut self, object: ObjectId, command: TimerCommand, at: &At<'_>) {
+        let track = self.object_track(object, at);
         let state = &mut self.objects[object.index()].timer;
         let position = state.queued.iter().position(|&(queued, _)| queued == command);
         // Commands are carried out in order, so the execution of earlier ones was not recorded.
@@ -90,14 +82,14 @@ impl Timeline {
             TimerCommand::Start | TimerCommand::Reset | TimerCommand::ChangePeriod => {
                 if std::mem::replace(&mut state.is_armed, true) {
                     let flow = flow.map(|flow| (flow, Flow::In));
-                    self.writer.instant(track, time_ns, Label::Name(self.words.restarted), &[], flow);
+                    self.writer.instant(track, at.time_ns, SliceName::Name(self.words.restarted), &[], flow);
                 } else {
-                    self.writer.begin(track, time_ns, Label::Name(self.words.armed), &[], flow);
+                    self.writer.begin(track, at.time_ns, SliceName::Name(self.words.armed), &[], flow);
                 }
             }
             TimerCommand::Stop | TimerCommand::Delete => {
                 if std::mem::take(&mut state.is_armed) {
-                    self.writer.end(track, time_ns);
+                    self.writer.end(track, at.time_ns);
                 }
             }
             TimerCommand::Other => {}
@@ -105,25 +97,16 @@ impl Timeline {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn timer_instant(
-        &mut self,
-        verb: Name,
-        notes: &[Note],
-        flow: Option<(u64, Flow)>,
-        from_isr: bool,
-        core: CoreId,
-        time_ns: u64,
-        entities: &Entities,
-    ) {
-        self.note_isr(from_isr, core);
+    fn timer_instant(&mut self, verb: Name, notes: &[Note], flow: Option<(u64, Flow)>, from_isr: bool, at: &At<'_>) {
+        self.note_isr(from_isr, at.core);
         if self.settings.operations
-            && let Some(track) = self.context(core, from_isr, entities)
+            && let Some(track) = self.context(from_isr, at)
         {
-            self.writer.instant(track, time_ns, Label::Name(verb), notes, flow);
+            self.writer.instant(track, at.time_ns, SliceName::Name(verb), notes, flow);
         }
     }
 
-    fn command_name(&mut self, object: ObjectId, command: TimerCommand, suffix: &str, entities: &Entities) -> Name {
+    fn command_name(&mut self, object: ObjectId, command: TimerCommand, suffix: &str, at: &At<'_>) -> Name {
         let verb = match command {
             TimerCommand::Start => "start",
             TimerCommand::Reset => "restart",
@@ -132,7 +115,7 @@ impl Timeline {
             TimerCommand::Delete => "delete",
             TimerCommand::Other => "command",
         };
-        let name = super::layout::object_name(&entities.objects[object.index()]);
+        let name = super::layout::object_name(&at.entities.objects[object.index()]);
         self.writer.name(&format!("{verb} {name}{suffix}"))
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::clip::{Clip, Verdict};
+use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
 use crate::model::{Source, SourceId, TextRef};
-use crate::track::{Arg, ArgValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
+use crate::track::{Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
 
 /// A block is sealed once it has this number of operations. It is part of the output's definition: another number gives other
 /// bytes. Blocks are written and read by one stage after the other, so a few of them must fit into a processor's cache. The
@@ -31,7 +31,7 @@ struct NameEntry {
 
 /// The name of a slice: a name known before, or a text of the capture.
 #[derive(Clone, Copy, Debug)]
-pub enum Label<'a> {
+pub enum SliceName<'a> {
     /// A name.
     Name(Name),
     /// A name of the present block, by its index.
@@ -204,9 +204,9 @@ impl Writer {
         let mut op = Op { time_ns, value, track, name, args_start, args_len, kind, flow };
         let Some(clip) = &mut self.clip else { return };
         match clip.judge(&mut op, &self.block) {
-            Verdict::Write => self.block.ops.push(op),
-            Verdict::Drop => {}
-            Verdict::Enter => {
+            Decision::Write => self.block.ops.push(op),
+            Decision::Drop => {}
+            Decision::Enter => {
                 self.enter_clip();
                 self.push(op);
             }
@@ -218,7 +218,7 @@ impl Writer {
         let Some(mut clip) = self.clip.take() else { return };
         let from_ns = clip.start_ns();
         for (track, text) in clip.enter() {
-            let name = self.label(Label::Text(&text));
+            let name = self.label(SliceName::Text(&text));
             self.block.ops.push(plain(OpKind::Begin, track, from_ns, name, 0));
         }
         for (track, (kind, value)) in clip.take_counters() {
@@ -228,11 +228,11 @@ impl Writer {
     }
 
     #[inline]
-    fn label(&mut self, label: Label<'_>) -> NameRef {
+    fn label(&mut self, label: SliceName<'_>) -> NameRef {
         match label {
-            Label::Name(name) => NameRef::interned(self.local(name)),
-            Label::Local(local) => NameRef::interned(local),
-            Label::Text(text) => NameRef::text(self.add_text(text)),
+            SliceName::Name(name) => NameRef::interned(self.local(name)),
+            SliceName::Local(local) => NameRef::interned(local),
+            SliceName::Text(text) => NameRef::text(self.add_text(text)),
         }
     }
 
@@ -273,18 +273,18 @@ impl Writer {
     pub fn note(&mut self, note: Note) {
         let name = self.local(note.name);
         let value = match note.value {
-            NoteValue::Uint(value) => ArgValue::Uint(value),
-            NoteValue::Int(value) => ArgValue::Int(value),
-            NoteValue::Float(value) => ArgValue::Float(value),
-            NoteValue::Text(index) => ArgValue::Text(index),
-            NoteValue::Name(value) => ArgValue::Name(self.local(value)),
+            NoteValue::Uint(value) => AnnotationValue::Uint(value),
+            NoteValue::Int(value) => AnnotationValue::Int(value),
+            NoteValue::Float(value) => AnnotationValue::Float(value),
+            NoteValue::Text(index) => AnnotationValue::Text(index),
+            NoteValue::Name(value) => AnnotationValue::Name(self.local(value)),
         };
-        self.block.args.push(Arg::new(name, value));
+        self.block.args.push(Annotation::new(name, value));
     }
 
     /// Adds an annotation of the next event, with names and texts of the present block.
     #[inline]
-    pub fn arg(&mut self, arg: Arg) {
+    pub fn arg(&mut self, arg: Annotation) {
         self.block.args.push(arg);
     }
 
@@ -301,7 +301,7 @@ impl Writer {
         kind: OpKind,
         track: TrackId,
         time_ns: u64,
-        label: Option<Label<'_>>,
+        label: Option<SliceName<'_>>,
         flow: Option<(u64, Flow)>,
     ) {
         let (args_start, args_len) = self.notes_since(start);
@@ -313,7 +313,7 @@ impl Writer {
 
     /// A slice begins.
     #[inline]
-    pub fn begin(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow_in: Option<u64>) {
+    pub fn begin(&mut self, track: TrackId, time_ns: u64, label: SliceName<'_>, notes: &[Note], flow_in: Option<u64>) {
         let name = self.label(label);
         self.annotated(OpKind::Begin, track, time_ns, name, notes, flow_in, Flow::In);
     }
@@ -353,7 +353,7 @@ impl Writer {
 
     /// An instant.
     #[inline]
-    pub fn instant(&mut self, track: TrackId, time_ns: u64, label: Label<'_>, notes: &[Note], flow: Option<(u64, Flow)>) {
+    pub fn instant(&mut self, track: TrackId, time_ns: u64, label: SliceName<'_>, notes: &[Note], flow: Option<(u64, Flow)>) {
         let name = self.label(label);
         let (id, direction) = flow.unwrap_or((0, Flow::None));
         self.annotated(OpKind::Instant, track, time_ns, name, notes, Some(id), direction);

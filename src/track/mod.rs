@@ -132,58 +132,58 @@ impl std::fmt::Debug for NameRef {
     }
 }
 
-/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. [`ArgValue::Category`] and
-/// [`ArgValue::Log`] are not annotations, and their name is ignored.
-pub type Arg = Tagged<u32>;
+/// A typed annotation on a slice or instant; its name is an index into [`Block::names`]. [`AnnotationValue::Category`] and
+/// [`AnnotationValue::Log`] are not annotations, and their name is ignored.
+pub type Annotation = Tagged<u32>;
 
-impl Arg {
+impl Annotation {
     /// An annotation.
     #[must_use]
-    pub fn new(name: u32, value: ArgValue) -> Arg {
+    pub fn new(name: u32, value: AnnotationValue) -> Annotation {
         let (tag, bits) = match value {
-            ArgValue::Uint(value) => (Tag::Uint, value),
-            ArgValue::Int(value) => (Tag::Int, value.cast_unsigned()),
-            ArgValue::Hex(value) => (Tag::Hex, value),
-            ArgValue::Float(value) => (Tag::Float, value.to_bits()),
-            ArgValue::Bool(value) => (Tag::Bool, u64::from(value)),
-            ArgValue::Name(name) => (Tag::Name, name.into()),
-            ArgValue::Text(text) => (Tag::Text, text.into()),
-            ArgValue::Category(name) => (Tag::Category, name.into()),
-            ArgValue::Log { body, source, priority } => return Arg::log(body, source, priority),
+            AnnotationValue::Uint(value) => (Tag::Uint, value),
+            AnnotationValue::Int(value) => (Tag::Int, value.cast_unsigned()),
+            AnnotationValue::Hex(value) => (Tag::Hex, value),
+            AnnotationValue::Float(value) => (Tag::Float, value.to_bits()),
+            AnnotationValue::Bool(value) => (Tag::Bool, u64::from(value)),
+            AnnotationValue::Name(name) => (Tag::Name, name.into()),
+            AnnotationValue::Text(text) => (Tag::Text, text.into()),
+            AnnotationValue::Category(name) => (Tag::Category, name.into()),
+            AnnotationValue::Log { body, source, priority } => return Annotation::log(body, source, priority),
         };
-        Arg::of_bits(name, tag, bits)
+        Annotation::of_bits(name, tag, bits)
     }
 
-    /// Makes an event a log message; see [`ArgValue::Log`].
+    /// Makes an event a log message; see [`AnnotationValue::Log`].
     #[inline]
     #[must_use]
-    pub fn log(body: u32, source: u32, priority: u8) -> Arg {
-        Arg::of_bits(priority.into(), Tag::Log, u64::from(body) | u64::from(source) << 32)
+    pub fn log(body: u32, source: u32, priority: u8) -> Annotation {
+        Annotation::of_bits(priority.into(), Tag::Log, u64::from(body) | u64::from(source) << 32)
     }
 
     /// Its value.
     #[inline]
     #[must_use]
-    pub fn value(&self) -> ArgValue {
+    pub fn value(&self) -> AnnotationValue {
         let bits = self.bits();
         match self.tag() {
             // Flows are no annotations.
-            Tag::Uint | Tag::FlowOut | Tag::FlowIn => ArgValue::Uint(bits),
-            Tag::Int => ArgValue::Int(bits.cast_signed()),
-            Tag::Hex => ArgValue::Hex(bits),
-            Tag::Float => ArgValue::Float(f64::from_bits(bits)),
-            Tag::Bool => ArgValue::Bool(bits != 0),
-            Tag::Name => ArgValue::Name(bits as u32),
-            Tag::Text => ArgValue::Text(bits as u32),
-            Tag::Category => ArgValue::Category(bits as u32),
-            Tag::Log => ArgValue::Log { body: bits as u32, source: (bits >> 32) as u32, priority: self.name as u8 },
+            Tag::Uint | Tag::FlowOut | Tag::FlowIn => AnnotationValue::Uint(bits),
+            Tag::Int => AnnotationValue::Int(bits.cast_signed()),
+            Tag::Hex => AnnotationValue::Hex(bits),
+            Tag::Float => AnnotationValue::Float(f64::from_bits(bits)),
+            Tag::Bool => AnnotationValue::Bool(bits != 0),
+            Tag::Name => AnnotationValue::Name(bits as u32),
+            Tag::Text => AnnotationValue::Text(bits as u32),
+            Tag::Category => AnnotationValue::Category(bits as u32),
+            Tag::Log => AnnotationValue::Log { body: bits as u32, source: (bits >> 32) as u32, priority: self.name as u8 },
         }
     }
 }
 
 /// The value of an annotation.
 #[derive(Clone, Copy, Debug)]
-pub enum ArgValue {
+pub enum AnnotationValue {
     /// An unsigned number.
     Uint(u64),
     /// A signed number.
@@ -333,7 +333,7 @@ pub struct Block {
     /// The operations.
     pub ops: Vec<Op>,
     /// Annotations of the operations.
-    pub args: Vec<Arg>,
+    pub args: Vec<Annotation>,
     /// The places in the source code used in this block. All different.
     pub names: Names,
     /// Tracks that come into being in this block.

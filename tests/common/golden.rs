@@ -130,7 +130,7 @@ impl Goldens {
     pub fn check_details(&self) {
         for Capture { name, bytes } in &self.captures {
             for events in [EventDetail::None, EventDetail::All] {
-                let options = traceconv::pipeline::Options { events, ..run::options(Cut::WHOLE) };
+                let options = run::options(Cut::WHOLE).events(events);
                 let trace = Trace::parse(&self.subject.convert_with(bytes, &options).trace);
                 let trace = trace.unwrap_or_else(|error| panic!("{name} with {events:?}: {error}"));
                 let raw = trace.instants.iter().filter(|instant| trace.path(instant.track).contains("/Events/")).count();

@@ -35,7 +35,7 @@ impl Cut {
 
 /// Options as every test uses them, but for how the work is cut.
 pub fn options(cut: Cut) -> Options {
-    Options { firmware_name: "firmware".into(), threads: cut.threads, window_bytes: cut.window_bytes, ..Options::default() }
+    Options::default().firmware_name("firmware").threads(cut.threads).window_bytes(cut.window_bytes)
 }
 
 /// A format, and what the user says about the inputs.
@@ -91,7 +91,7 @@ impl Subject {
     }
 
     fn source<'a>(&self, capture: &'a [u8]) -> Source<'a> {
-        Source { bytes: capture, format: self.format, options: self.options.clone(), release: &|_| {} }
+        Source::new(capture, self.format).options(self.options.clone())
     }
 
     /// The model events of a capture, before cores are merged: each batch and the entities is shown to `batch`.

@@ -4,6 +4,7 @@
 //! comments), so that a broken rule is named with its file and line. Each rule is also shown to fail on a file that breaks it.
 
 mod source;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -79,6 +79,18 @@ impl Source {
         named.collect()
     }
 
+    /// All comments and string literals, with their lines, in order.
+    pub fn prose(&self) -> Vec<(usize, &str)> {
+        let comments = (1..).zip(&self.lines).map(|(line, (_, comment))| (line, comment.as_str()));
+        let texts = self.tokens.iter().filter_map(|token| match &token.kind {
+            Kind::Text(text) => Some((token.line, text.as_str())),
+            _ => None,
+        });
+        let mut all: Vec<(usize, &str)> = comments.filter(|(_, comment)| !comment.is_empty()).chain(texts).collect();
+        all.sort_by_key(|&(line, _)| line);
+        all
+    }
+
     /// The lines with `unsafe` whose statement has no `SAFETY:` comment, beside it or right above it.
     pub fn unproven_unsafe(&self) -> Vec<usize> {
         let is_proven = |line: usize| {

@@ -2,7 +2,7 @@
 
 use traceconv::format::OptionValue;
 use traceconv::model::Nanos;
-use traceconv::pipeline::{Options, TimeBound};
+use traceconv::pipeline::TimeBound;
 
 use crate::reader::Trace;
 use crate::run::{Cut, Random, TimedCall, capture, options, shown, sorted, subject};
@@ -226,7 +226,7 @@ fn a_time_range_cuts_calls_at_its_borders() {
     records.push((1, 0, 20_000, 0));
     let (from, to) = (5_004_000, 9_001_000);
     let bound = |ns| Some(TimeBound::Absolute(Nanos(ns)));
-    let options = Options { from: bound(from), to: bound(to), ..options(Cut::WHOLE) };
+    let options = options(Cut::WHOLE).from(bound(from)).to(bound(to));
     let trace = subject().convert_with(&capture(&records, 20), &options).read();
     let within = |call: TimedCall| {
         let is_within = call.end_ns >= from && call.begin_ns <= to;

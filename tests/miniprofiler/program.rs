@@ -113,7 +113,7 @@ fn a_match_may_be_required() {
     let convert = |build_id: u32| {
         let Subject { format, options: own } = with_program(&["require-elf-match"]);
         let bytes = [metadata(build_id), capture(&[(PUMP_STEP, 1, 2, 0)], 20)].concat();
-        let source = Source { bytes: &bytes, format, options: own, release: &|_| {} };
+        let source = Source::new(&bytes, format).options(own);
         pipeline::convert(&[source], &options(Cut::WHOLE), &mut Vec::new(), &mut |_| true).map(|_| ())
     };
     convert(build_id).expect("it is the right program");

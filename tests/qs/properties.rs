@@ -215,7 +215,7 @@ proptest! {
         let subject = Subject::new("qs");
         let trace = subject.convert(&bytes, Cut::WHOLE).read();
         prop_assert!(trace.unclosed.is_empty());
-        let all = traceconv::pipeline::Options { events: traceconv::pipeline::EventDetail::All, ..options(Cut::SMALL) };
+        let all = options(Cut::SMALL).events(traceconv::pipeline::EventDetail::All);
         let raw = subject.convert_with(&bytes, &all).read();
         prop_assert!(raw.unclosed.is_empty());
     }

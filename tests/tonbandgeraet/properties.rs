@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use traceconv::format::tonbandgeraet::encode::encode;
 use traceconv::format::tonbandgeraet::generate::Damage;
 use traceconv::format::tonbandgeraet::record::{QueueKind, Record};
-use traceconv::pipeline::{self, EventDetail, Options};
+use traceconv::pipeline::{self, EventDetail};
 
 use crate::common::views;
 use crate::reader::Trace;
@@ -147,7 +147,7 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
     prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
     for detail in [EventDetail::None, EventDetail::All] {
-        let options = Options { events: detail, ..run::options(Cut::WHOLE) };
+        let options = run::options(Cut::WHOLE).events(detail);
         Trace::parse(&convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
     }
     Ok(())
@@ -177,11 +177,7 @@ proptest! {
     ) {
         let after_start = |ns| pipeline::TimeBound::AfterStart(traceconv::model::Nanos(ns));
         let from_ns = from.unwrap_or(0);
-        let options = Options {
-            from: from.map(after_start),
-            to: len.map(|len| after_start(from_ns + len)),
-            ..run::options(Cut::SMALL)
-        };
+        let options = run::options(Cut::SMALL).from(from.map(after_start)).to(len.map(|len| after_start(from_ns + len)));
         let trace = Trace::parse(&convert_with(&capture(&steps), &options).trace).map_err(TestCaseError::fail)?;
         prop_assert!(trace.unclosed.is_empty());
     }

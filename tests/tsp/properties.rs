@@ -6,7 +6,7 @@ use traceconv::format::tsp::encode::{object_list, packet, packet_of};
 use traceconv::format::tsp::generate::Damage;
 use traceconv::format::tsp::record::{ListEntry, OPEN, data_bytes_of};
 use traceconv::frame::sync;
-use traceconv::pipeline::{EventDetail, Options, TimeBound};
+use traceconv::pipeline::{EventDetail, TimeBound};
 
 use crate::common::{run as common, views};
 use crate::reader::Trace;
@@ -89,7 +89,7 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
     prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
     for detail in [EventDetail::None, EventDetail::All] {
-        let options = Options { events: detail, ..common::options(Cut::WHOLE) };
+        let options = common::options(Cut::WHOLE).events(detail);
         Trace::parse(&subject().convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
     }
     let mut last = 0;
@@ -165,11 +165,7 @@ proptest! {
         len in prop::option::of(0u64..60_000_000),
     ) {
         let after_start = |ns| TimeBound::AfterStart(traceconv::model::Nanos(ns));
-        let options = Options {
-            from: from.map(after_start),
-            to: len.map(|len| after_start(from.unwrap_or(0) + len)),
-            ..common::options(Cut::SMALL)
-        };
+        let options = common::options(Cut::SMALL).from(from.map(after_start)).to(len.map(|len| after_start(from.unwrap_or(0) + len)));
         let trace = Trace::parse(&subject().convert_with(&capture(&pieces), &options).trace).map_err(TestCaseError::fail)?;
         prop_assert!(trace.unclosed.is_empty());
     }

@@ -13,9 +13,9 @@
 //! Calls that overlap without nesting (tasks that overlap each other) go to a second nest with a track of its own, and so on. No
 //! call is moved, cut, or given a caller that it did not have.
 
-use super::Timeline;
 use super::writer::{Name, Note, NoteValue, Writer};
-use crate::model::{CoreId, Entities, FunctionId, Source, SourceId};
+use super::{At, Timeline};
+use crate::model::{CoreId, FunctionId, Source, SourceId};
 use crate::track::{TrackId, TrackKind};
 
 mod nest;
@@ -115,7 +115,7 @@ impl Ink<'_> {
 }
 
 impl Timeline {
-    pub(super) fn call(&mut self, call: EndedCall, core: CoreId, entities: &Entities) {
+    pub(super) fn call(&mut self, call: EndedCall, at: &At<'_>) {
         let EndedCall { function, depth, is_hidden, mut begin_ns, mut end_ns } = call;
         if let Some(clip) = self.writer.clip() {
             if end_ns < clip.start_ns() || begin_ns > clip.end_ns() {
@@ -125,18 +125,18 @@ impl Timeline {
             end_ns = end_ns.min(clip.end_ns());
         }
         let is_met = self.functions.get(function.index()).is_some_and(Option::is_some);
-        if !is_met && !self.meet_function(function, entities) {
+        if !is_met && !self.meet_function(function, at) {
             return;
         }
         let call = Call::new(function, depth, is_hidden, begin_ns, end_ns);
         for number in 0..NESTS {
-            if number == self.cores[core.index()].calls.nests.len() {
-                let track = self.nest_track(core, number);
-                self.cores[core.index()].calls.nests.push(Nest::new(track, number == 0));
+            if number == self.cores[at.core.index()].calls.nests.len() {
+                let track = self.nest_track(at.core, number);
+                self.cores[at.core.index()].calls.nests.push(Nest::new(track, number == 0));
             }
             let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
             let mut ink = Ink { writer, functions, words };
-            let added = self.cores[core.index()].calls.nests[number].add(call, &mut ink);
+            let added = self.cores[at.core.index()].calls.nests[number].add(call, &mut ink);
             if let Some(orphans) = added {
                 self.counts.orphan_calls = self.counts.orphan_calls.saturating_add_signed(orphans);
                 self.counts.overlapping_calls += u64::from(number > 0);
@@ -157,11 +157,11 @@ impl Timeline {
     }
 
     #[cold]
-    fn meet_function(&mut self, function: FunctionId, entities: &Entities) -> bool {
-        let Some(entity) = entities.functions.get(function.index()) else { return false };
-        let isr_track = entity.isr.map(|isr| self.isr_track(isr, entities).0);
+    fn meet_function(&mut self, function: FunctionId, at: &At<'_>) -> bool {
+        let Some(entity) = at.entities.functions.get(function.index()) else { return false };
+        let isr_track = entity.isr.map(|isr| self.isr_track(isr, at).0);
         let name = self.writer.name(&entity.name);
-        let source = entity.source.and_then(|id| Some((id, entities.sources.get(id.index())?.clone())));
+        let source = entity.source.and_then(|id| Some((id, at.entities.sources.get(id.index())?.clone())));
         let drawn = DrawnFunction { block: 0, local: (0, 0), isr_track, told: Box::new((name, source)) };
         if self.functions.len() <= function.index() {
             self.functions.resize(function.index() + 1, None);
@@ -175,7 +175,7 @@ impl Timeline {
         let process = self.firmware();
         let cpu = if self.settings.cores > 1 { format!("CPU {}", core.0) } else { "CPU".to_owned() };
         let (name, text) = match number {
-            0 => (cpu, "What the processor did: completed calls of functions, each within its caller."),
+            0 => (cpu, "Work of this processor: completed calls of functions, each within its caller."),
             _ => (
                 format!("{cpu}, overlapping {number}"),
                 "Calls that overlap others without lying within them, as those of several tasks do.",

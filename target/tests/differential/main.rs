@@ -113,10 +113,10 @@ fn decoded(firmware: &Firmware, capture: &[u8]) -> (Vec<String>, Vec<String>, Ve
     // In the plain format nothing tells how many cores there are, and one that is named once might be damage.
     let cores = (firmware.is_plain && firmware.cores > 1).then_some(firmware.cores as u16);
     let options = FormatOptions { cores, ..FormatOptions::default() };
-    let source = Source { bytes: capture, format: *format, options, release: &|_| {} };
+    let source = Source::new(capture, *format).options(options);
     let (mut lines, mut names) = (Vec::new(), Vec::new());
     let by_the_library = ["sync", "core_id", "dropped_evt_cnt", "ts_resolution_ns"];
-    let summary = pipeline::dump(&source, &Options { threads: 1, ..Options::default() }, &mut |view| {
+    let summary = pipeline::dump(&source, &Options::default().threads(1), &mut |view| {
         let line = format!("{}{}", view.record, call::dumped_fields(view.fields));
         match (view.ticks, view.core) {
             _ if by_the_library.contains(&view.record) => {}
@@ -348,7 +348,7 @@ fn a_number_that_wraps_starts_no_recording() {
 /// Flags and numbers of the syncs of a capture.
 fn syncs(capture: &[u8]) -> Vec<(u64, u64)> {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").expect("it is registered");
-    let source = Source { bytes: capture, format: *format, options: FormatOptions::default(), release: &|_| {} };
+    let source = Source::new(capture, *format);
     let mut syncs = Vec::new();
     pipeline::dump(&source, &Options::default(), &mut |view| {
         let field = |wanted: &str| {

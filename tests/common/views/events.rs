@@ -100,7 +100,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         EventKind::WaitingForNotification { index, kernel_ticks } => {
             format!("waiting for notification [{index}], {kernel_ticks} kernel ticks")
         }
-        EventKind::TaskStanding { task: id, standing } => format!("{standing:?} stands {}", task(id)),
+        EventKind::TaskReported { task: id, state } => format!("{state:?} reported {}", task(id)),
         EventKind::StackFree { task: id, bytes } => format!("least free stack of {} is {bytes}", task(id)),
         EventKind::Notify { task: id, index, value, from_isr } => {
             format!("notify {} [{index}] to {value}{}", task(id), isr_mark(from_isr))
@@ -156,6 +156,7 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
             format!("log {} {:?} {} {body:?}{source}", lane(note.lane), note.severity, what(note.name, note.args))
         }
         EventKind::Value { lane: id, value } => format!("value {} {}", lane(id), value.get()),
+        kind => format!("{kind:?}"),
     };
     format!("{:>12} core {} {what}", event.time.0, event.core.0)
 }

@@ -90,12 +90,7 @@ impl Convert {
         let options = self.options(&reading, &recognised)?;
         let sources: Vec<Source<'_>> = recognised
             .iter()
-            .map(|one| Source {
-                bytes: one.input.bytes(),
-                format: one.detected.format,
-                options: one.options.clone(),
-                release: &|_| {},
-            })
+            .map(|one| Source::new(one.input.bytes(), one.detected.format).options(one.options.clone()))
             .collect();
         let converted = pipeline::convert(&sources, &options, &mut host::Trace, &mut |progress| {
             host::progress(progress.done_bytes, progress.total_bytes);
@@ -165,16 +160,14 @@ impl Convert {
             Some("all") => EventDetail::All,
             Some(other) => return Err(format!("a detail {other} is not known").into()),
         };
-        let mut options = Options {
-            firmware_name: self.name.clone(),
-            events,
-            from: time("from", &self.from)?,
-            to: time("to", &self.to)?,
-            threads: 1,
-            statistics: true,
-            keep: Some(kept::attributes),
-            ..Options::default()
-        };
+        let mut options = Options::default()
+            .firmware_name(self.name.clone())
+            .events(events)
+            .from(time("from", &self.from)?)
+            .to(time("to", &self.to)?)
+            .threads(1)
+            .statistics(true);
+        options.keep = Some(kept::attributes);
         let cores: Vec<Option<u16>> = self.inputs.iter().map(|input| input.core).collect();
         let damage = kept::damage(recognised.iter().flat_map(|one| one.input.damages()));
         options.attributes.extend(damage.map(|damage| (kept::INPUT_DAMAGE.to_owned(), damage)));

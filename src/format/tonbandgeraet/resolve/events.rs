@@ -3,7 +3,7 @@
 use crate::format::Resolved;
 use crate::model::{
     Args, BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed,
-    PriorityChange, Standing, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
+    PriorityChange, ReportedState, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
 };
 
 use super::super::decode::Records;
@@ -244,21 +244,21 @@ impl Resolver {
             }
             Record::TaskState { task_id, state, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                let kind = EventKind::Priority { task, priority, change: PriorityChange::Told };
+                let kind = EventKind::Priority { task, priority, change: PriorityChange::Reported };
                 out.batch.events.push(Event { time, core, kind });
-                let standing = match state {
+                let state = match state {
                     TaskState::Running if running == Some(task) || input.cores.len() > 1 => return,
                     TaskState::Running => {
                         input.state().running = Some(task);
                         out.batch.events.push(Event { time, core, kind: EventKind::SwitchedIn(task) });
                         return;
                     }
-                    TaskState::Ready => Standing::Ready,
-                    TaskState::Blocked => Standing::Waiting,
-                    TaskState::Suspended => Standing::Suspended,
-                    TaskState::Deleted => Standing::Deleted,
+                    TaskState::Ready => ReportedState::Ready,
+                    TaskState::Blocked => ReportedState::Waiting,
+                    TaskState::Suspended => ReportedState::Suspended,
+                    TaskState::Deleted => ReportedState::Deleted,
                 };
-                EventKind::TaskStanding { task, standing }
+                EventKind::TaskReported { task, state }
             }
             Record::TaskBasePriority { task_id, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
@@ -358,7 +358,7 @@ impl Resolver {
             }
             Record::EventGroupBits { event_group_id, bits, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
-                EventKind::Bits { object, op: BitsOp::Told, bits: 0, after: bits }
+                EventKind::Bits { object, op: BitsOp::Reported, bits: 0, after: bits }
             }
             Record::EventGroupWaitEnd { event_group_id, bits_after: after, timed_out, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
@@ -392,7 +392,7 @@ impl Resolver {
             }
             Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
-                let op = TimerOp::Stands { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
+                let op = TimerOp::Reported { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
                 EventKind::Timer { object, op, kernel_ticks }
             }
             Record::TimerExpired { timer_id, .. } => {

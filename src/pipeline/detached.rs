@@ -6,7 +6,7 @@ use crate::model::{Arg, Args, Event, EventBatch, EventKind, Label, LogNote, Loss
 const TEXT_BYTES_PER_EVENT: usize = 64;
 
 /// An event on its own.
-pub struct Carried {
+pub struct DetachedEvent {
     pub event: Event,
     extra: Option<Box<Extra>>,
 }
@@ -20,31 +20,31 @@ struct Extra {
     log: Option<LogNote>,
 }
 
-impl Carried {
+impl DetachedEvent {
     /// Copies an event out of its batch; `None` if it refers to an item that the batch does not have.
-    pub fn take(event: &Event, batch: &EventBatch) -> Option<Carried> {
+    pub fn copy(event: &Event, batch: &EventBatch) -> Option<DetachedEvent> {
         let mut extra = Extra::default();
         let mut event = *event;
         match &mut event.kind {
             EventKind::SpanBegin { label, args, .. }
             | EventKind::Instant { label, args, .. }
             | EventKind::State { label, args, .. } => {
-                *label = extra.take_label(*label, batch);
-                extra.take_args(*args, batch);
+                *label = extra.copy_label(*label, batch);
+                extra.copy_args(*args, batch);
             }
-            EventKind::SpanEnd { args, .. } => extra.take_args(*args, batch),
+            EventKind::SpanEnd { args, .. } => extra.copy_args(*args, batch),
             EventKind::Log(index) => {
                 let mut log = *batch.logs.get(*index as usize)?;
-                log.name = extra.take_label(log.name, batch);
-                log.body = extra.take_text(log.body, batch);
-                extra.take_args(log.args, batch);
+                log.name = extra.copy_label(log.name, batch);
+                log.body = extra.copy_text(log.body, batch);
+                extra.copy_args(log.args, batch);
                 extra.log = Some(log);
             }
             EventKind::Loss(index) => extra.loss = Some(*batch.losses.get(*index as usize)?),
             _ => {}
         }
         let is_empty = extra.texts.is_empty() && extra.args.is_empty() && extra.loss.is_none() && extra.log.is_none();
-        Some(Carried { event, extra: (!is_empty).then(|| Box::new(extra)) })
+        Some(DetachedEvent { event, extra: (!is_empty).then(|| Box::new(extra)) })
     }
 
     /// The weight of the event among those that are held.
@@ -53,7 +53,7 @@ impl Carried {
     }
 
     /// Adds it to another batch.
-    pub fn put(mut self, batch: &mut EventBatch) {
+    pub fn append_to(mut self, batch: &mut EventBatch) {
         if let Some(extra) = self.extra {
             let text = |text: TextRef, batch: &mut EventBatch| batch.texts.add(extra.text(text));
             let relabel = |label: Label, batch: &mut EventBatch| match label.as_text() {
@@ -99,24 +99,24 @@ impl Extra {
         self.texts.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
     }
 
-    fn take_text(&mut self, text: TextRef, batch: &EventBatch) -> TextRef {
+    fn copy_text(&mut self, text: TextRef, batch: &EventBatch) -> TextRef {
         let start = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
         self.texts.push_str(batch.texts.get(text));
         TextRef { start, len: text.len }
     }
 
-    fn take_label(&mut self, label: Label, batch: &EventBatch) -> Label {
+    fn copy_label(&mut self, label: Label, batch: &EventBatch) -> Label {
         match label.as_text() {
-            Some(text) if text.len > 0 => Label::text(self.take_text(text, batch)),
+            Some(text) if text.len > 0 => Label::text(self.copy_text(text, batch)),
             _ => label,
         }
     }
 
-    fn take_args(&mut self, args: Args, batch: &EventBatch) {
+    fn copy_args(&mut self, args: Args, batch: &EventBatch) {
         for arg in batch.args_of(args) {
             let mut arg = *arg;
             if let Some(text) = arg.text() {
-                arg = Arg::of_text(arg.name, self.take_text(text, batch));
+                arg = Arg::of_text(arg.name, self.copy_text(text, batch));
             }
             self.args.push(arg);
         }
@@ -144,7 +144,7 @@ mod tests {
         let mut other = EventBatch::default();
         other.texts.add("something else");
         for event in &events {
-            Carried::take(event, &batch).unwrap().put(&mut other);
+            DetachedEvent::copy(event, &batch).unwrap().append_to(&mut other);
         }
         let shown = |args| {
             other

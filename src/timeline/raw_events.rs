@@ -1,17 +1,17 @@
 //! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the other tracks.
 
-use super::Timeline;
+use super::annotations::Annotations;
 use super::layout::{Group, lane_name, object_name, task_name};
-use super::what::What;
 use super::writer::{self, Note, NoteValue};
+use super::{At, Timeline};
 use crate::model::{
-    Args, BitsOp, CoreId, Entities, Event, EventBatch, EventKind, HeapOp, Label, ObjectOp, PriorityChange, Standing, StreamOp,
+    Args, BitsOp, CoreId, Event, EventBatch, EventKind, HeapOp, Label, ObjectOp, PriorityChange, ReportedState, StreamOp,
     TimerOp, WaitReason,
 };
 use crate::track::{OpKind, TrackId, TrackKind};
 
 impl Timeline {
-    pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, entities: &Entities) {
+    pub(super) fn raw_event(&mut self, event: &Event, batch: &EventBatch, at: &At<'_>) {
         let mut subject = match event.kind {
             EventKind::TaskCreated(task)
             | EventKind::TaskDeleted(task)
@@ -21,13 +21,13 @@ impl Timeline {
             | EventKind::Suspended(task)
             | EventKind::Resumed { task, .. }
             | EventKind::Priority { task, .. }
-            | EventKind::TaskStanding { task, .. }
+            | EventKind::TaskReported { task, .. }
             | EventKind::StackFree { task, .. }
-            | EventKind::Notify { task, .. } => Some(("task", task_name(&entities.tasks[task.index()]))),
+            | EventKind::Notify { task, .. } => Some(("task", task_name(&at.entities.tasks[task.index()]))),
             _ => None,
         };
         let mut number = None;
-        let mut what = What { label: Label::NONE, args: Args::NONE, batch };
+        let mut annotations = Annotations { label: Label::NONE, args: Args::NONE, batch };
         let word = match event.kind {
             // Drawn on the losses track.
             EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => return,
@@ -44,12 +44,12 @@ impl Timeline {
                     PriorityChange::Set => "priority set",
                     PriorityChange::Inherit => "priority inherited",
                     PriorityChange::Disinherit => "priority disinherited",
-                    PriorityChange::Told => "priority",
+                    PriorityChange::Reported => "priority",
                     PriorityChange::Base => "base priority",
                 }
             }
             EventKind::Waiting(wait) => {
-                subject = wait.object.map(|object| ("object", object_name(&entities.objects[object.index()])));
+                subject = wait.object.map(|object| ("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("kernel_ticks", u64::from(wait.kernel_ticks)));
                 match wait.reason {
                     WaitReason::Delay => "delay",
@@ -63,7 +63,7 @@ impl Timeline {
                 }
             }
             EventKind::WaitingForBits { object, bits, .. } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("bits", u64::from(bits)));
                 "wait for bits"
             }
@@ -71,11 +71,11 @@ impl Timeline {
                 number = Some(("index", u64::from(index)));
                 "wait for notification"
             }
-            EventKind::TaskStanding { standing, .. } => match standing {
-                Standing::Ready => "is ready",
-                Standing::Waiting => "is waiting",
-                Standing::Suspended => "is suspended",
-                Standing::Deleted => "is deleted",
+            EventKind::TaskReported { state, .. } => match state {
+                ReportedState::Ready => "is ready",
+                ReportedState::Waiting => "is waiting",
+                ReportedState::Suspended => "is suspended",
+                ReportedState::Deleted => "is deleted",
             },
             EventKind::StackFree { bytes, .. } => {
                 number = Some(("bytes", u64::from(bytes)));
@@ -94,35 +94,35 @@ impl Timeline {
                 if op == HeapOp::Allocate { "malloc" } else { "free" }
             }
             EventKind::Stream { object, op, bytes, .. } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("bytes", u64::from(bytes)));
                 if op == StreamOp::Send { "send" } else { "receive" }
             }
             EventKind::Bits { object, op, bits, after } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("bits", u64::from(if bits == 0 { after } else { bits })));
                 match op {
                     BitsOp::Set => "set bits",
                     BitsOp::Clear => "clear bits",
                     BitsOp::RequestSet => "ask to set bits",
                     BitsOp::RequestClear => "ask to clear bits",
-                    BitsOp::Told => "bits",
+                    BitsOp::Reported => "bits",
                     BitsOp::WaitEnded => "wait for bits ended",
                     BitsOp::WaitTimedOut => "wait for bits timed out",
                 }
             }
             EventKind::Call { function, depth, .. } => {
                 let name =
-                    entities.functions.get(function.index()).map_or_else(String::new, |function| function.name.to_string());
+                    at.entities.functions.get(function.index()).map_or_else(String::new, |function| function.name.to_string());
                 subject = Some(("function", name));
                 number = Some(("depth", u64::from(depth.max(0).unsigned_abs())));
                 "call ended"
             }
             EventKind::Timer { object, op, kernel_ticks } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("kernel_ticks", u64::from(kernel_ticks)));
                 match op {
-                    TimerOp::Stands { .. } => "timer state",
+                    TimerOp::Reported { .. } => "timer state",
                     TimerOp::Create { .. } => "create",
                     TimerOp::Queued(..) => "queue timer command",
                     TimerOp::NotQueued(..) => "timer command failed",
@@ -131,27 +131,27 @@ impl Timeline {
                 }
             }
             EventKind::Holder { object, .. } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 "held"
             }
             EventKind::Depth { object, depth } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("depth", u64::from(depth)));
                 "nested"
             }
             EventKind::Capacity { object, items, .. } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("items", u64::from(items)));
                 "capacity"
             }
             EventKind::IsrEnter(isr) | EventKind::IsrExit(isr) => {
-                let entity = &entities.isrs[isr.index()];
+                let entity = &at.entities.isrs[isr.index()];
                 subject = entity.name.as_ref().map(|name| ("isr", name.to_string()));
                 number = Some(("isr_number", u64::from(entity.number)));
                 if matches!(event.kind, EventKind::IsrEnter(_)) { "ISR enter" } else { "ISR exit" }
             }
             EventKind::Object { object, op, level, .. } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = level.get().map(|level| ("level", u64::from(level)));
                 match op {
                     ObjectOp::Create => "create",
@@ -167,68 +167,68 @@ impl Timeline {
                 }
             }
             EventKind::ObjectLevel { object, level } => {
-                subject = Some(("object", object_name(&entities.objects[object.index()])));
+                subject = Some(("object", object_name(&at.entities.objects[object.index()])));
                 number = Some(("level", u64::from(level)));
                 "level"
             }
             EventKind::Posted { to: machine, signal, .. } => {
-                subject = Some(("to", entities.machines[machine.index()].name.to_string()));
-                what = What { label: signal.into(), args: Args::NONE, batch };
+                subject = Some(("to", at.entities.machines[machine.index()].name.to_string()));
+                annotations = Annotations { label: signal.into(), args: Args::NONE, batch };
                 "posted"
             }
             EventKind::Taken { machine, signal, .. } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
-                what = What { label: signal.into(), args: Args::NONE, batch };
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
+                annotations = Annotations { label: signal.into(), args: Args::NONE, batch };
                 "taken"
             }
             EventKind::NotPosted { to, signal, .. } => {
-                subject = Some(("machine", entities.machines[to.index()].name.to_string()));
-                what = What { label: signal.into(), args: Args::NONE, batch };
+                subject = Some(("machine", at.entities.machines[to.index()].name.to_string()));
+                annotations = Annotations { label: signal.into(), args: Args::NONE, batch };
                 "not posted"
             }
             EventKind::StepBegin { machine, signal, .. } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
-                what = What { label: signal.into(), args: Args::NONE, batch };
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
+                annotations = Annotations { label: signal.into(), args: Args::NONE, batch };
                 "step begin"
             }
             EventKind::StepEnd { machine, to, .. } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
-                what = What { label: to.get().map_or(Label::NONE, Label::name), args: Args::NONE, batch };
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
+                annotations = Annotations { label: to.get().map_or(Label::NONE, Label::name), args: Args::NONE, batch };
                 "step end"
             }
             EventKind::InState { machine, state } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
-                what = What { label: state.into(), args: Args::NONE, batch };
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
+                annotations = Annotations { label: state.into(), args: Args::NONE, batch };
                 "in state"
             }
             EventKind::MachineNote { machine, label } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
-                what = What { label: label.into(), args: Args::NONE, batch };
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
+                annotations = Annotations { label: label.into(), args: Args::NONE, batch };
                 "step"
             }
             EventKind::Preempted { machine } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
                 "preempted"
             }
             EventKind::Unpreempted { machine } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
                 "goes on"
             }
             EventKind::MachinePriority { machine, priority } => {
-                subject = Some(("machine", entities.machines[machine.index()].name.to_string()));
+                subject = Some(("machine", at.entities.machines[machine.index()].name.to_string()));
                 number = Some(("priority", u64::from(priority)));
                 "priority"
             }
             EventKind::Publish { signal, .. } => {
-                what = What { label: signal.into(), args: Args::NONE, batch };
+                annotations = Annotations { label: signal.into(), args: Args::NONE, batch };
                 "publish"
             }
             EventKind::PublishEnd { .. } => "publish end",
             EventKind::SpanBegin { lane, label, args }
             | EventKind::Instant { lane, label, args }
             | EventKind::State { lane, label, args } => {
-                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
-                what = What { label, args, batch };
+                subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
+                annotations = Annotations { label, args, batch };
                 match event.kind {
                     EventKind::Instant { .. } => "instant",
                     EventKind::State { .. } => "state",
@@ -237,20 +237,20 @@ impl Timeline {
             }
             EventKind::Log(index) => {
                 let Some(note) = batch.logs.get(index as usize) else { return };
-                subject = entities.lanes.get(note.lane.index()).map(|lane| ("marker", lane_name(lane)));
-                what = What { label: Label::text(note.body), args: note.args, batch };
+                subject = at.entities.lanes.get(note.lane.index()).map(|lane| ("marker", lane_name(lane)));
+                annotations = Annotations { label: Label::text(note.body), args: note.args, batch };
                 "log"
             }
             EventKind::Float { lane, .. } => {
-                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
                 "value"
             }
             EventKind::SpanEnd { lane, .. } => {
-                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
                 "span end"
             }
             EventKind::Value { lane, value } => {
-                subject = Some(("marker", lane_name(&entities.lanes[lane.index()])));
+                subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
                 number = Some(("value", value.get().cast_unsigned()));
                 "value"
             }
@@ -266,7 +266,7 @@ impl Timeline {
             let value = if key == "value" { NoteValue::Int(value.cast_signed()) } else { NoteValue::Uint(value) };
             self.writer.note(Note { name, value });
         }
-        if let Some(text) = what.text(entities) {
+        if let Some(text) = annotations.text(at) {
             let value = NoteValue::Text(self.writer.add_text(&text));
             let name = self.writer.name("text");
             self.writer.note(Note { name, value });
@@ -275,9 +275,9 @@ impl Timeline {
             self.writer.note(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
         }
         // An instant here is not the end of a flow.
-        self.write_args(what, entities);
+        self.write_args(annotations, at);
         let track = self.raw_track(event.core);
-        let label = writer::Label::Name(self.writer.name(word));
+        let label = writer::SliceName::Name(self.writer.name(word));
         self.writer.event_since(start, OpKind::Instant, track, event.time.0, Some(label), None);
     }
 

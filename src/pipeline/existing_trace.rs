@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Source;
-use super::scan::behind;
+use super::scan::releasable;
 use crate::perfetto::{self, AttributeValue};
 
 /// The attribute with the program's name and version.
@@ -26,24 +26,24 @@ pub fn input_hash(hash: u128) -> String {
 
 /// The facts that an existing trace records about itself.
 #[derive(Clone, Debug)]
-pub struct EarlierTrace {
+pub struct ExistingTrace {
     before_bytes: u64,
     /// At least the bytes before the first event.
     begin: Vec<u8>,
     attributes: Vec<(String, AttributeValue)>,
 }
 
-impl EarlierTrace {
+impl ExistingTrace {
     /// Reads the begin and the end of a trace. `None` if it does not end with the attributes that this version of the program
     /// writes: it is from another program or version, was cut, or is not a trace.
     #[must_use]
-    pub fn read(trace: &[u8]) -> Option<EarlierTrace> {
+    pub fn read(trace: &[u8]) -> Option<ExistingTrace> {
         let (at, attributes) = perfetto::attributes_at_end(trace)?;
         // This is the longest encoding of an identity.
         let longest = perfetto::prelude((u64::MAX, u64::MAX)).len();
         let begin = trace.get(..longest.min(at))?.to_vec();
-        let earlier = EarlierTrace { before_bytes: at as u64, begin, attributes };
-        (earlier.text(TOOL) == Some(&tool())).then_some(earlier)
+        let existing = ExistingTrace { before_bytes: at as u64, begin, attributes };
+        (existing.text(TOOL) == Some(&tool())).then_some(existing)
     }
 
     /// The attribute of this name, if it is a text.
@@ -70,7 +70,7 @@ impl EarlierTrace {
             for piece in source.bytes.chunks(STEP_BYTES) {
                 hash.update(piece);
                 end += piece.len();
-                (source.release)(behind(end));
+                (source.release)(releasable(end));
             }
         }
         let hash = hash.digest128();

@@ -1,23 +1,23 @@
 //! Labels and args of the model, converted for the writer.
 
-use super::Timeline;
-use super::writer::{Label, Name};
-use crate::model::{self, ArgValue, Args, Entities, EventBatch, LogSeverity, NameId, Tag};
-use crate::track::{Arg, Flow};
+use super::writer::{Name, SliceName};
+use super::{At, Timeline};
+use crate::model::{self, ArgValue, Args, EventBatch, LogSeverity, NameId, Tag};
+use crate::track::{Annotation, Flow};
 
 /// The label and args of an event, and the batch that they point into.
 #[derive(Clone, Copy)]
-pub struct What<'a> {
+pub struct Annotations<'a> {
     pub label: model::Label,
     pub args: Args,
     pub batch: &'a EventBatch,
 }
 
-impl<'a> What<'a> {
+impl<'a> Annotations<'a> {
     /// The text or name, if there is one.
-    pub fn text(&self, entities: &Entities) -> Option<std::borrow::Cow<'a, str>> {
+    pub(super) fn text(&self, at: &At<'_>) -> Option<std::borrow::Cow<'a, str>> {
         match self.label.as_name() {
-            Some(name) => entities.names.get(name.index()).map(|name| name.to_string().into()),
+            Some(name) => at.entities.names.get(name.index()).map(|name| name.to_string().into()),
             None => self.label.as_text().map(|text| self.batch.texts.get(text)).filter(|text| !text.is_empty()).map(Into::into),
         }
     }
@@ -40,16 +40,16 @@ const FORMATS_FLOW: u64 = ArgValue::FLOW_LIMIT;
 impl Timeline {
     /// A name of the model, as a name of the writer.
     #[inline]
-    pub(super) fn name_of(&mut self, name: NameId, entities: &Entities) -> Name {
+    pub(super) fn name_of(&mut self, name: NameId, at: &At<'_>) -> Name {
         match self.names.get(name.index()) {
             Some(KnownName { name: Some(known), .. }) => *known,
-            _ => self.learn_name(name, entities),
+            _ => self.learn_name(name, at),
         }
     }
 
     #[cold]
-    fn learn_name(&mut self, name: NameId, entities: &Entities) -> Name {
-        let text = entities.names.get(name.index()).map_or("", |text| text);
+    fn learn_name(&mut self, name: NameId, at: &At<'_>) -> Name {
+        let text = at.entities.names.get(name.index()).map_or("", |text| text);
         let known = self.writer.name(text);
         if name.index() >= self.names.len() {
             self.names.resize(name.index() + 1, KnownName::default());
@@ -60,17 +60,17 @@ impl Timeline {
 
     /// The index of a name of the model in the present block.
     #[inline]
-    fn local_of(&mut self, name: NameId, entities: &Entities) -> u32 {
+    fn local_of(&mut self, name: NameId, at: &At<'_>) -> u32 {
         let block = self.writer.block_number() + 1;
         match self.names.get(name.index()) {
             Some(known) if known.block == block => known.local,
-            _ => self.learn_local(name, entities),
+            _ => self.learn_local(name, at),
         }
     }
 
     #[inline(never)]
-    fn learn_local(&mut self, name: NameId, entities: &Entities) -> u32 {
-        let known = self.name_of(name, entities);
+    fn learn_local(&mut self, name: NameId, at: &At<'_>) -> u32 {
+        let known = self.name_of(name, at);
         let local = self.writer.local(known);
         self.names[name.index()] = KnownName { name: Some(known), block: self.writer.block_number() + 1, local };
         local
@@ -78,18 +78,18 @@ impl Timeline {
 
     /// A label of the model, as a label of the writer; `None` without one.
     #[inline]
-    pub(super) fn label_of<'a>(&mut self, what: What<'a>, entities: &Entities) -> Option<Label<'a>> {
-        match what.label.as_name() {
-            Some(name) => Some(Label::Local(self.local_of(name, entities))),
-            None if what.label.is_none() => None,
-            None => Some(Label::Text(what.batch.texts.get(what.label.as_text().unwrap_or_default()))),
+    pub(super) fn label_of<'a>(&mut self, annotations: Annotations<'a>, at: &At<'_>) -> Option<SliceName<'a>> {
+        match annotations.label.as_name() {
+            Some(name) => Some(SliceName::Local(self.local_of(name, at))),
+            None if annotations.label.is_none() => None,
+            None => Some(SliceName::Text(annotations.batch.texts.get(annotations.label.as_text().unwrap_or_default()))),
         }
     }
 
     /// Adds the args of an event as annotations of the next event, and returns its flow, if it has one.
-    pub(super) fn write_args(&mut self, what: What<'_>, entities: &Entities) -> Option<(u64, Flow)> {
+    pub(super) fn write_args(&mut self, annotations: Annotations<'_>, at: &At<'_>) -> Option<(u64, Flow)> {
         let mut flow = None;
-        for arg in what.batch.args_of(what.args) {
+        for arg in annotations.batch.args_of(annotations.args) {
             let (tag, bits) = (arg.tag(), arg.bits());
             match tag {
                 Tag::FlowOut => flow = Some((bits | FORMATS_FLOW, Flow::Out)),
@@ -97,17 +97,17 @@ impl Timeline {
                 // No arg of an event is a log.
                 Tag::Log => {}
                 Tag::Category => {
-                    let category = self.local_of(NameId(bits as u32), entities);
-                    self.writer.arg(Arg::of_bits(category, tag, category.into()));
+                    let category = self.local_of(NameId(bits as u32), at);
+                    self.writer.arg(Annotation::of_bits(category, tag, category.into()));
                 }
                 _ => {
-                    let name = self.local_of(arg.name, entities);
+                    let name = self.local_of(arg.name, at);
                     let bits = match tag {
-                        Tag::Name => self.local_of(NameId(bits as u32), entities).into(),
-                        Tag::Text => self.writer.add_text(what.batch.texts.get(arg.text().unwrap_or_default())).into(),
+                        Tag::Name => self.local_of(NameId(bits as u32), at).into(),
+                        Tag::Text => self.writer.add_text(annotations.batch.texts.get(arg.text().unwrap_or_default())).into(),
                         _ => bits,
                     };
-                    self.writer.arg(Arg::of_bits(name, tag, bits));
+                    self.writer.arg(Annotation::of_bits(name, tag, bits));
                 }
             }
         }
