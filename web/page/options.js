@@ -7,7 +7,7 @@ import {h} from "./dom.js";
 /** The options that every format has, as the command line calls them. @type {{name: string, label: string, help: string, placeholder?: string, choices?: string[][]}[]} */
 const GENERAL = [
   {name: "format", label: "Format", help: "What the recordings are taken for, instead of what they look like", choices: []},
-  {name: "detail", label: "Detail", help: "Which raw events become instants of their own", choices: [["", "default"], ["none", "none"], ["all", "all"]]},
+  {name: "detail", label: "Detail", help: "How much detail the trace has: which events become instants of their own", choices: [["", "default"], ["overview", "overview"], ["all", "all"]]},
   {name: "from", label: "From", help: "Leave out what was before this time; with a plus sign: after the first event", placeholder: "+2s"},
   {name: "to", label: "To", help: "Leave out what was after this time", placeholder: "1.5ms"},
   {name: "clock_hz", label: "Clock", help: "The frequency of the time stamps in Hz, instead of the one that the recording states", placeholder: "168M"},
@@ -17,7 +17,7 @@ const GENERAL = [
 ];
 
 // As they are called on the command line, where that differs.
-const FLAGS = new Map([["clock_hz", "clock-hz"], ["detail", "events"]]);
+const FLAGS = new Map([["clock_hz", "clock-hz"]]);
 
 /** The form: its element, and what is in it. */
 export class OptionsForm {

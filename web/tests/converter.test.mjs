@@ -77,7 +77,7 @@ test("cores, options and companions count as on the command line", async () => {
     assert.ok(native?.equals(trace), `${files} ${args}`);
   };
   await same(["demo/dual-0.bin@0", "demo/dual-1.bin@1"], {}, []);
-  await same(["demo/demo.bin"], {from: "+10ms", to: "1s", detail: "all", clock_hz: "168M"}, ["--from=+10ms", "--to=1s", "--events=all", "--clock-hz=168M"]);
+  await same(["demo/demo.bin"], {from: "+10ms", to: "1s", clock_hz: "168M"}, ["--from=+10ms", "--to=1s", "--clock-hz=168M"]);
   await same(["demo/dpp.bin"], {own: [{name: "qs-events"}, {name: "qs-tick-hz", text: "100"}]}, ["--qs-events", "--qs-tick-hz=100"]);
 });
 

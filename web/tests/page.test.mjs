@@ -58,6 +58,8 @@ describe("the page", () => {
 
   beforeEach(async () => {
     context = await browser.newContext({viewport: {width: 1200, height: 900}, acceptDownloads: true});
+    // Only so that a test that waits in vain ends: how long anything takes on a busy machine is not judged.
+    context.setDefaultTimeout(600_000);
     [foreign, complaints] = [[], []];
     context.on("request", (/** @type {Request} */ request) => {
       if (!request.url().startsWith(site.url) && !request.url().startsWith("blob:")) {
@@ -92,7 +94,7 @@ describe("the page", () => {
   /** The card of a recording, once it is done. @param {string} name */
   async function result(name) {
     const card = page.locator("article.result", {has: page.getByRole("heading", {name, exact: true})});
-    await card.locator("xpath=self::*[not(@aria-busy)]").waitFor({timeout: 0});
+    await card.locator("xpath=self::*[not(@aria-busy)]").waitFor();
     return card;
   }
 
