@@ -50,11 +50,11 @@ fn one_call_converts_a_capture() {
 }
 
 #[test]
-fn the_readme_runs_the_example() {
+fn the_book_runs_the_example() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let chapter = std::fs::read_to_string(root.join("docs/library.md")).unwrap();
     let line =
-        readme.lines().find_map(|line| line.strip_prefix("cargo run --example convert_bytes -- ")).expect("README runs it");
+        chapter.lines().find_map(|line| line.strip_prefix("cargo run --example convert_bytes -- ")).expect("the chapter runs it");
     let (from, to) = line.split_once(' ').unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (from, to) = (root.join(from), dir.path().join(to));

@@ -79,19 +79,6 @@ fn each_metric_is_told_of_some_recording() {
     assert!(seen.is_empty(), "these are not in the list: {seen:?}");
 }
 
-/// README.md has the list; `TRACECONV_BLESS=1` writes it anew.
-#[test]
-fn the_readme_lists_all_metrics() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let text = fs::read_to_string(&path).unwrap();
-    let start = text.find("| Section | Of | Metrics |").expect("README.md has a table of metrics");
-    let end = start + text[start..].find("\n\n").unwrap() + 1;
-    if std::env::var_os("TRACECONV_BLESS").is_some() {
-        return fs::write(&path, format!("{}{}{}", &text[..start], list::markdown(), &text[end..])).unwrap();
-    }
-    assert_eq!(text[start..end], list::markdown());
-}
-
 #[test]
 fn the_table_and_json_tell_the_same() {
     let (status, table, _) = run("stats -q --csv demo.bin damaged.bin");

@@ -141,7 +141,7 @@ impl Scene {
                     (AnnotationValue::Text(index), Arg::Text(text))
                 }
             };
-            self.block().args.push(ops::Arg::new(name, value));
+            self.block().args.push(ops::Annotation::new(name, value));
             expected.insert(name_text, expected_value);
         }
         expected
@@ -203,7 +203,7 @@ impl Scene {
         }
         if kind != OpKind::End && step.step_ns.is_multiple_of(3) {
             let (index, text) = self.name(step.name);
-            self.block().args.push(ops::Arg::new(0, AnnotationValue::Category(index)));
+            self.block().args.push(ops::Annotation::new(0, AnnotationValue::Category(index)));
             op.args_len += 1;
             args.insert("category".into(), Arg::Text(text));
         }
@@ -214,7 +214,7 @@ impl Scene {
             let row = LogRow { track: uuid, ts, body: text, prio: priority.into(), source: source.clone().map(|(_, text)| text) };
             self.expected.logs.push(row);
             let value = AnnotationValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority };
-            self.block().args.push(ops::Arg::new(0, value));
+            self.block().args.push(ops::Annotation::new(0, value));
             op.args_len += 1;
         }
         self.block().ops.push(op);

@@ -63,6 +63,12 @@ impl From<Status> for ExitCode {
 
 const STATUS_STOPPED: u8 = 130;
 
+/// The definition of the command line: the book's page of options is made of it.
+#[must_use]
+pub fn definition() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 /// Parses the arguments of this process and does what they say. Wrong usage found by the parser exits with status 2.
 pub fn main() -> ExitCode {
     let args = Args::parse();

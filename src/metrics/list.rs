@@ -354,18 +354,6 @@ pub fn of_section(section: &str) -> Vec<&'static Metric> {
     }
 }
 
-/// The list for the documentation: a Markdown table with a row for each section.
-#[must_use]
-pub fn markdown() -> String {
-    let mut text = String::from("| Section | Of | Metrics |\n|---|---|---|\n");
-    for (section, what) in SECTIONS {
-        let metrics: Vec<String> = of_section(section).iter().map(|metric| format!("`{}`", metric.full_name())).collect();
-        let section = if section.is_empty() { String::new() } else { format!("`{section}`") };
-        text += &format!("| {section} | {what} | {} |\n", metrics.join(" "));
-    }
-    text
-}
-
 /// What each metric says, a line each.
 #[must_use]
 pub fn explained() -> String {

@@ -1,4 +1,4 @@
-//! The workflow for CI in README.md does what README.md says: its `run:` steps are run, as far as that can be done without the
+//! The workflows in docs/ci.md do what it says: their `run:` steps are run, as far as that can be done without the
 //! service that they are for.
 
 use std::fs;
@@ -10,9 +10,9 @@ use yaml_rust2::{Yaml, YamlLoader};
 use super::Desk;
 use super::captures::{damaged, small};
 
-/// The YAML blocks of README.md.
+/// The YAML blocks of docs/ci.md.
 fn workflows() -> Vec<Yaml> {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md")).unwrap();
     let blocks = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.flat_map(|block| YamlLoader::load_from_str(block).unwrap_or_else(|error| panic!("{error}:\n{block}"))).collect()
 }
@@ -44,7 +44,7 @@ fn run(desk: &Desk, path: &std::ffi::OsStr, script: &str) -> i32 {
 fn the_github_workflow_converts_and_judges() {
     let all = workflows();
     let steps_of = |workflow: &Yaml| workflow["jobs"]["traces"]["steps"].as_vec().cloned();
-    let steps = all.iter().find_map(steps_of).expect("README.md has a workflow with a job `traces`");
+    let steps = all.iter().find_map(steps_of).expect("docs/ci.md has a workflow with a job `traces`");
     let has_upload =
         steps.iter().any(|step| step["uses"].as_str().is_some_and(|uses| uses.starts_with("actions/upload-artifact")));
     assert!(has_upload, "{steps:?}");
@@ -73,7 +73,7 @@ fn the_github_workflow_converts_and_judges() {
 fn the_gitlab_job_leaves_a_test_report() {
     let all = workflows();
     let job = all.iter().map(|workflow| &workflow["traces"]).find(|job| job["script"].as_vec().is_some());
-    let job = job.expect("README.md has a GitLab job `traces`");
+    let job = job.expect("docs/ci.md has a GitLab job `traces`");
     let script: Vec<&str> = job["script"].as_vec().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     let junit = job["artifacts"]["reports"]["junit"].as_str().expect("the job has a JUnit report");
     assert_eq!(job["artifacts"]["when"].as_str(), Some("always"));

@@ -13,7 +13,7 @@ use traceconv::symbols::{Checksum, Symbols};
 
 use crate::common::run::Subject;
 use crate::reader::{Arg, Trace};
-use crate::run::{Cut, capture, options, subject};
+use crate::run::{Cut, Random, capture, options, subject};
 
 fn program() -> Arc<[u8]> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/symbols/pump.elf");
@@ -34,6 +34,7 @@ fn metadata(build_id: u32) -> Vec<u8> {
     bytes
 }
 
+const CLAMP: u32 = 0xAD;
 const PUMP_STEP: u32 = 0xBD;
 const PUMP_READ: u32 = 0x5D;
 const INSIDE_PUMP_READ: u32 = 0x6B;
@@ -142,4 +143,54 @@ fn an_invalid_program_is_refused_with_a_reason() {
     let why = open(&std::fs::read(stripped).expect("it is there")).expect("refused");
     assert!(why.contains("without symbols (stripped)"), "{why}");
     assert_eq!(open(&program()), None);
+}
+
+/// `testdata/demo/pump.bin`: what the program would record. `TRACECONV_BLESS=1` writes it.
+#[test]
+fn the_demo_is_of_this_program() {
+    let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");
+    let build_id = Checksum::Zlib.of(symbols.text_section().expect("it has code"));
+    let mut fw_version = [0; 16];
+    fw_version[..8].copy_from_slice(b"pump 1.4");
+    let mut bytes = Vec::new();
+    encode::answer(Reading::HOST, true, &mut bytes);
+    let about = Metadata { mcu_clock_hz: 48_000_000, timer_hz: 1_000_000, build_id, fw_version };
+    encode::metadata(Reading::HOST, &about, &mut bytes);
+
+    // Calls are recorded when they end. The time goes on in the innermost one.
+    let mut random = Random(7);
+    let mut now = 1_000;
+    let mut calls = Vec::new();
+    for round in 0..60 {
+        let (step, end) = (now, now + 40 + random.below(30) as u32);
+        now += 3;
+        calls.push((CLAMP, now, 2 + random.below(2) as u32, 1));
+        now += 6;
+        let read = now;
+        now += 2;
+        if round % 7 == 3 {
+            let interrupt = now;
+            calls.push((PUMP_READ, now + 2, 4, 3));
+            now += 9;
+            calls.push((PUMP_INTERRUPT, interrupt, now - interrupt, 2));
+        }
+        now += 5 + random.below(6) as u32;
+        calls.push((PUMP_READ, read, now - read, 1));
+        if round % 3 == 1 {
+            calls.push((SYS_TICK, now + 1, 2, 1));
+            now += 4;
+        }
+        calls.push((LAMBDA, now, 1, 1));
+        now = end.max(now + 3);
+        calls.push((PUMP_STEP, step, now - step, 0));
+        now += 20 + random.below(60) as u32;
+    }
+    for packet in calls.chunks(20) {
+        bytes.extend(capture(packet, 20));
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo/pump.bin");
+    if std::env::var_os("TRACECONV_BLESS").is_some() {
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    assert!(std::fs::read(&path).unwrap_or_default() == bytes, "TRACECONV_BLESS=1 cargo test --test miniprofiler writes it");
 }

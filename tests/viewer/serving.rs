@@ -222,13 +222,13 @@ fn the_pinned_tracks_are_in_the_trace() {
     );
 }
 
-/// The commands in README that a session without a browser would wait in for ever.
+/// The commands in docs/first-trace.md that a session without a browser would wait in for ever.
 #[test]
-fn the_readme_opens_traces() {
+fn the_book_opens_traces() {
     let _port = Port::take();
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(&path).unwrap();
-    let section = readme.split("### Open in the browser\n").nth(1).and_then(|rest| rest.split("\n### ").next()).unwrap();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/first-trace.md");
+    let chapter = fs::read_to_string(&path).unwrap();
+    let section = chapter.split("## Open it\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
     let block = |kind: &str| {
         let blocks = section.split(&format!("```{kind}\n")).nth(1).and_then(|rest| rest.split("```").next());
         blocks.unwrap_or_else(|| panic!("there is no block {kind}"))
