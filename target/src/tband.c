@@ -598,8 +598,8 @@ bool tband_record(bool with_metadata) {
     for (;;) {
         enum tband_fate fate = TBAND_TAKEN;
         bool done = false;
-#if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0 && TBAND_CHANNELS == 1
-        /* Not together with who runs: that would hold off interrupts for long. */
+#if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0 && tband_configUSE_BACKEND_SNAPSHOT == 0
+        /* Not together with who runs: that would hold off interrupts for long. A snapshot takes nothing before it records. */
         if (TBAND_LOAD(tband_freertos_current[0]) != 0 && tband.channel[0].sync_in == 0) {
             (void)tband_sync(false, false);
         }
