@@ -179,10 +179,13 @@ port_compiled() {
             [ "$port" = avr ] && echo 'volatile uint16_t tband_port_overflows;'
             echo "int main(void) { $body tband_isr_enter(1); return tband_start_streaming(); }"
         } >"$main"
-        $compiler $warnings -Os "$@" -Itests/ports -Iinclude -Iport/$port -Iport/sinks -Dtband_configENABLE=1 \
-            -Dtband_configUSE_BACKEND_STREAMING=1 "-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" "$main" src/tband.c \
-            src/tband_backend.c port/sinks/tband_sink_$sink.c -o "$main.elf" || fail "$port with $sink, $compiler"
-        rm -f "$main" "$main.elf"
+        # As firmware has it: all settings in tband_config.h.
+        mkdir -p "$main.config"
+        printf '#define tband_configENABLE 1\n#define tband_configUSE_BACKEND_STREAMING 1\n#define tband_portSINK_HEADER "tband_sink_%s.h"\n' \
+            $sink >"$main.config/tband_config.h"
+        $compiler $warnings -Os "-I$main.config" "$@" -Iinclude -Iport/$port -Iport/sinks "$main" src/tband.c src/tband_backend.c \
+            port/sinks/tband_sink_$sink.c -o "$main.elf" || fail "$port with $sink, $compiler"
+        rm -rf "$main" "$main.elf" "$main.config"
     done
     echo "port $port, $compiler" >>"$build/compiled"
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tband_config.h"
+
 #include "esp_timer.h"
 #include "freertos/FreeRTOS.h"
 

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tband_config.h"
 #include <time.h>
 
 #ifdef __cplusplus

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "tband_config.h"
 #include <signal.h>
 #include <time.h>
 

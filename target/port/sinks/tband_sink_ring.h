@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "tband_config.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

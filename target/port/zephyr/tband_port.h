@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tband_config.h"
+
 #include <zephyr/irq.h>
 #include <zephyr/kernel.h>
 
