@@ -1,4 +1,4 @@
-//! What the page gives: the request, the bytes of files, and a place for the reply and the trace.
+//! The page's side: the request, the bytes of files, and a place for the reply and the trace.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What a file is: a recording, a file that an option of a format takes, a budget, saved statistics.
+//! The kind of a file: a recording, a file that an option of a format takes, a budget, saved statistics.
 
 use serde::{Deserialize, Serialize};
 use traceconv::format::{FORMATS, FormatOptions, OptionKind, OptionValue};
@@ -20,7 +20,7 @@ pub struct Inspect {
     file: File,
 }
 
-/// What it is.
+/// Its kind.
 #[derive(Debug, Default, Serialize)]
 pub struct Found {
     /// `recording`, `option-file`, `budget`, `statistics` or `unknown`.
@@ -31,7 +31,7 @@ pub struct Found {
     option: Option<&'static str>,
     /// Why, as a sentence without a final stop; of what is unknown a clause that begins after the file's name.
     because: String,
-    /// What is around a recording, outermost first.
+    /// The layers around a recording, outermost first.
     layers: Vec<&'static str>,
     /// How many recordings the file holds: a memory image, or JSON with several cores, may hold more than one.
     recordings: usize,
@@ -92,7 +92,7 @@ impl Inspect {
         Ok(Found { kind: "unknown", because: error, ..Found::default() })
     }
 
-    /// What it is if it is no recording: a file for an option is whatever a format takes for it.
+    /// Its kind if it is not a recording: a format decides about a file for one of its options.
     fn for_an_option(&self) -> Result<Option<Found>, Problem> {
         let file = &self.file;
         if file.bytes > WHOLE_BYTES {

@@ -14,13 +14,13 @@ use traceconv::metrics::budget::Budget;
 use traceconv::metrics::diff::{DiffOptions, diff};
 use traceconv::metrics::{Figure, check, figures, saved, text};
 
-/// What the page asks for.
+/// A request of the page.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 enum Request {
     /// The formats and their options.
     Formats,
-    /// What a file is.
+    /// The kind of a file.
     Inspect(inspect::Inspect),
     /// A trace of a recording, with its report and statistics.
     Convert(Box<work::Convert>),
@@ -72,7 +72,7 @@ fn saved_figures(statistics: &str) -> Result<Vec<Figure>, Problem> {
 struct OptionReply {
     name: &'static str,
     kind: &'static str,
-    /// What its value is called; `null` for flags.
+    /// The name of its value; `null` for flags.
     value: Option<&'static str>,
     repeatable: bool,
     help: &'static str,

@@ -16,7 +16,7 @@ use super::host::{self, File};
 #[derive(Deserialize)]
 pub struct Convert {
     inputs: Vec<InputFile>,
-    /// What the firmware is called.
+    /// The firmware's name.
     name: String,
     #[serde(default)]
     format: Option<String>,
@@ -136,7 +136,7 @@ impl Convert {
         Ok(input.recognise(format, &options, &read_options)?)
     }
 
-    /// What the user said about the inputs.
+    /// The user's options for the inputs.
     fn reading(&self) -> Result<FormatOptions, Problem> {
         let clock = self.clock_hz.as_deref().map(Rate::parse_hz).transpose().map_err(|error| format!("--clock-hz: {error}"))?;
         let mode = match self.mode.as_deref() {
