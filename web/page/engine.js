@@ -7,7 +7,7 @@
  * What the host gives: bytes of a file, and a place for the trace.
  * @typedef {object} Host
  * @property {(file: number, offset: number, bytes: number) => Uint8Array} read Fewer bytes at the file's end.
- * @property {(piece: Uint8Array<ArrayBuffer>) => void} [emit]
+ * @property {(piece: Uint8Array) => void} [emit] A piece of the trace, which is there during the call only.
  * @property {(done: number, total: number) => void} [progress]
  */
 
@@ -39,8 +39,7 @@ export async function ask(module, request, host) {
           return -1;
         }
       },
-      emit: (/** @type {number} */ from, /** @type {number} */ bytes) =>
-        host.emit?.(/** @type {Uint8Array<ArrayBuffer>} */ (at(from, bytes).slice())),
+      emit: (/** @type {number} */ from, /** @type {number} */ bytes) => host.emit?.(at(from, bytes)),
       progress: (/** @type {number} */ done, /** @type {number} */ total) => host.progress?.(done, total),
       reply(/** @type {number} */ from, /** @type {number} */ bytes) {
         answer = textAt(from, bytes);

@@ -12,13 +12,12 @@ addEventListener("message", async ({data: {module, request, files}}) => {
   const reader = new FileReaderSync();
   /** @type {Blob[]} */
   const blobs = [];
-  /** @type {Uint8Array<ArrayBuffer>[]} */
-  let pieces = [];
-  let pieceBytes = 0;
+  // One buffer for all pieces: what a worker throws away while it is busy is collected late.
+  const buffer = new Uint8Array(BLOB_BYTES);
+  let filled = 0;
   const flush = () => {
-    blobs.push(new Blob(pieces));
-    pieces = [];
-    pieceBytes = 0;
+    blobs.push(new Blob([buffer.subarray(0, filled)]));
+    filled = 0;
   };
   let reported = 0;
   try {
@@ -31,11 +30,15 @@ addEventListener("message", async ({data: {module, request, files}}) => {
         return new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + bytes)));
       },
       emit(piece) {
-        pieces.push(piece);
-        pieceBytes += piece.length;
-        if (pieceBytes >= BLOB_BYTES) {
+        if (filled + piece.length > BLOB_BYTES) {
           flush();
         }
+        if (piece.length > BLOB_BYTES) {
+          blobs.push(new Blob([piece.slice()]));
+          return;
+        }
+        buffer.set(piece, filled);
+        filled += piece.length;
       },
       progress(done, total) {
         const now = performance.now();

@@ -35,7 +35,7 @@ async function answer(request, paths) {
       closeSync(descriptor);
       return buffer.subarray(0, count);
     },
-    emit: (piece) => pieces.push(piece),
+    emit: (piece) => pieces.push(piece.slice()),
   });
   return {reply, trace: Buffer.concat(pieces)};
 }
