@@ -24,7 +24,7 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
         ("--stp-freq 0", "--stp-freq: \"0\" is no frequency"),
         ("--syst-clock-hz x", "--syst-clock-hz: \"x\" is no frequency"),
         ("--qs-tick-hz x", "--qs-tick-hz: \"x\" is not a frequency"),
-        ("--qs-sizes x", "--qs-sizes: 'x' is none of the letters"),
+        ("--qs-sizes x", "--qs-sizes: 'x' is not one of the letters"),
         ("--qs-version x", "--qs-version: \"x\" is not a version"),
         ("--qs-counter x", "--qs-counter: \"x\" has no index"),
         ("--tick-hz 0", "--tick-hz: \"0\" is not a rate"),

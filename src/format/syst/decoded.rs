@@ -112,14 +112,14 @@ pub enum SourceRef {
     None,
     /// That of an entry of the collateral.
     Entry(u32),
-    /// An index into [`Records::sources`].
+    /// An index into [`Records::sources`](super::decode::Records::sources).
     Local(u32),
 }
 
 /// A record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stored {
-    /// Where it starts in the input, in bytes from [`Records::base`].
+    /// Where it starts in the input, in bytes from [`Records::base`](super::decode::Records::base).
     pub offset: u32,
     /// How many bytes of input it takes.
     pub len: u32,
@@ -129,15 +129,15 @@ pub struct Stored {
     pub severity: u8,
     /// Oddities.
     pub marks: Marks,
-    /// An index into [`Records::senders`].
+    /// An index into [`Records::senders`](super::decode::Records::senders).
     pub sender: u32,
     /// Its name.
     pub name: NameRef,
     /// Where it was sent from.
     pub source: SourceRef,
-    /// Its text, in [`Records::texts`].
+    /// Its text, in [`Records::texts`](super::decode::Records::texts).
     pub body: TextRef,
-    /// Its arguments: where they start in [`Records::args`], and how many there are.
+    /// Its arguments: where they start in [`Records::args`](super::decode::Records::args), and how many there are.
     pub args: (u32, u32),
     /// The time of the message clock, in ticks.
     pub timestamp: Option<u64>,

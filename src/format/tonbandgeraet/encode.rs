@@ -106,11 +106,16 @@ impl Sequence {
 
     /// Writes metadata.
     pub fn metadata(&mut self, core: u32, record: &Record<&[u8]>, frames: &mut Vec<u8>) {
+        self.sync_if_due(core, frames);
+        encode(record, frames);
+        self.count();
+    }
+
+    /// Writes the sync that is due, if one is.
+    pub fn sync_if_due(&mut self, core: u32, frames: &mut Vec<u8>) {
         if self.sync_in == 0 {
             self.sync(core, 0, frames);
         }
-        encode(record, frames);
-        self.count();
     }
 
     /// Counts an event that the target dropped.

@@ -111,6 +111,7 @@ impl<'a> Model<'a> {
     /// A recording starts.
     pub fn start(&mut self, core: u32, ticks: u64) {
         self.is_recording = true;
+        let starter = core;
         if self.firmware.is_plain && self.firmware.keeps_names && !self.has_told_clock {
             let resolution = self.resolution();
             self.kept[core as usize].push(resolution);
@@ -131,13 +132,25 @@ impl<'a> Model<'a> {
         if self.firmware.backend == Backend::Streaming {
             for core in 0..self.firmware.cores {
                 for name in self.kept[core as usize].clone() {
+                    self.sync_at_start(starter);
                     self.metadata(core, &name);
                 }
             }
         }
+        if self.firmware.backend != Backend::Snapshot && self.running[0] != 0 {
+            self.sync_at_start(starter);
+        }
         self.tell_running(ticks);
         if self.firmware.is_plain && !self.firmware.keeps_names {
             self.metadata(core, &self.resolution());
+        }
+    }
+
+    /// The core that starts a recording sends the syncs that are due before what is known already.
+    fn sync_at_start(&mut self, starter: u32) {
+        let channel = &mut self.channels[0];
+        if let Writer::Superset(sequence) = &mut channel.writer {
+            sequence.sync_if_due(starter, &mut channel.frames);
         }
     }
 
