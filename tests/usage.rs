@@ -28,9 +28,9 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
         ("--qs-version x", "--qs-version: \"x\" is not a version"),
         ("--qs-counter x", "--qs-counter: \"x\" has no index"),
         ("--tick-hz 0", "--tick-hz: \"0\" is not a rate"),
-        ("--timer-max 65536", "--timer-max: \"65536\" cannot be"),
+        ("--timer-max 65536", "--timer-max: \"65536\" is out of range"),
         ("--timer-dir x", "--timer-dir: \"x\" is not a direction"),
-        ("--tsp-len x", "--tsp-len: \"x\" is no id with a number of bytes"),
+        ("--tsp-len x", "--tsp-len: \"x\" is not an id with a number of bytes"),
         ("--require-elf-match", "--require-elf-match: no program is given"),
     ] {
         for command in ["", "dump", "stats", "info", "check -b b.toml", "diff a.bin"] {
