@@ -171,7 +171,9 @@ port_compiled() {
         rtt) body='tband_sink_init(); (void)tband_rtt_write(0, "x", 1);' ;;
         dma) body='tband_sink_dma_done();' ;;
         esac
-        main="$build/port-$(echo "$port $sink $compiler" | tr -c 'a-z0-9\n' _).c"
+        # Of its own: the same port is compiled for other cores at the same time.
+        folder=$(mktemp -d "$build/port-XXXXXX")
+        main=$folder/main.c
         {
             echo '#include "tband.h"'
             echo '#include "tband_port.h"'
@@ -180,12 +182,11 @@ port_compiled() {
             echo "int main(void) { $body tband_isr_enter(1); return tband_start_streaming(); }"
         } >"$main"
         # As firmware has it: all settings in tband_config.h.
-        mkdir -p "$main.config"
         printf '#define tband_configENABLE 1\n#define tband_configUSE_BACKEND_STREAMING 1\n#define tband_portSINK_HEADER "tband_sink_%s.h"\n' \
-            $sink >"$main.config/tband_config.h"
-        $compiler $warnings -Os "-I$main.config" "$@" -Iinclude -Iport/$port -Iport/sinks "$main" src/tband.c src/tband_backend.c \
-            port/sinks/tband_sink_$sink.c -o "$main.elf" || fail "$port with $sink, $compiler"
-        rm -rf "$main" "$main.elf" "$main.config"
+            $sink >"$folder/tband_config.h"
+        $compiler $warnings -Os "-I$folder" "$@" -Iinclude -Iport/$port -Iport/sinks "$main" src/tband.c src/tband_backend.c \
+            port/sinks/tband_sink_$sink.c -o "$folder/main.elf" || fail "$port with $sink, $compiler"
+        rm -rf "$folder"
     done
     echo "port $port, $compiler" >>"$build/compiled"
 }
