@@ -23,7 +23,7 @@ pub struct Outcome {
 /// Converts a capture of any format. Its clock has this number of ticks per second, if given.
 pub fn convert(name: &str, capture: Vec<u8>, clock_hz: Option<u64>) -> Result<Outcome, Box<dyn Error>> {
     // Decodes gzip, zstd, hex or base64 around the capture. Large data stay in memory without a `spool_dir`.
-    let input = Input::from_vec(capture, &ReadOptions { spool_dir: None, ..ReadOptions::default() })?;
+    let input = Input::from_vec(capture, &ReadOptions::new().spool_dir(None))?;
     // `by_name` takes the name of a format instead, where it is known.
     let detected = detect(input.bytes(), input.layers())?;
 

@@ -45,7 +45,7 @@ pub mod format;
 #[doc(hidden)]
 pub mod frame;
 pub mod input;
-#[doc(hidden)]
+#[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod model;
 #[doc(hidden)]

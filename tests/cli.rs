@@ -109,7 +109,7 @@ fn help_version_and_wrong_usage() {
     desk.run("x --clock-hz 0").ends(2).says(&["a clock does not have 0 Hz"]);
     desk.run("x --from 5").ends(2).says(&["the unit is missing"]);
     desk.run("x --max-lost few").ends(2).says(&["0.5%"]);
-    desk.run("x --events some").ends(2).says(&["none", "default", "all"]);
+    desk.run("x --detail some").ends(2).says(&["overview", "default", "all"]);
     desk.run("dump").ends(2);
 }
 
@@ -346,7 +346,7 @@ fn what_is_no_recording_is_told_in_a_sentence() {
 fn a_named_format_is_not_questioned() {
     let desk = Desk::with("odd", &[b"\x7fELF\x00".to_vec(), capture(3)].concat());
     desk.run("odd").ends(1).says(&["is an ELF program"]);
-    desk.run("odd --format tonbandgeraet").ends(0).says(&["because --format tonbandgeraet says so"]);
+    desk.run("odd --format tonbandgeraet").ends(0).says(&["because given by --format"]);
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn options_reach_the_trace() {
     assert!(trace("--from +100us --to +200us").len() < whole.len() / 2);
     assert!(trace("--from 900us").len() < whole.len() / 2);
     assert!(trace("--to 100us").len() < whole.len() / 2);
-    assert_ne!(trace("--events all"), whole);
+    assert_ne!(trace("--detail all"), whole);
     let named = trace("--name pump-controller");
     assert!(named.windows(15).any(|window| window == b"pump-controller"));
     assert!(!whole.windows(15).any(|window| window == b"pump-controller"));
@@ -576,4 +576,59 @@ fn a_file_called_like_a_command_is_given_with_its_directory() {
     let desk = Desk::with("dump", &capture(50));
     desk.run("./dump").ends(0);
     assert!(Path::new(&desk.path("dump.perfetto-trace")).exists());
+}
+
+/// A few bytes must not fill a disk.
+#[test]
+fn what_decompresses_to_too_much_is_refused() {
+    let desk = Desk::with("bomb.gz", &gzip(&gzip(&vec![0; 50_000_000])));
+    desk.run("bomb.gz -o t --max-decompressed 1M")
+        .ends(1)
+        .says(&["decompresses to more than 1000000 bytes", "--max-decompressed"]);
+    assert_eq!(desk.names(), ["bomb.gz"]);
+    desk.put("run.bin.gz", &gzip(&capture(50)));
+    desk.run("run.bin.gz -o t --max-decompressed 1M").ends(0);
+    desk.run("run.bin.gz -o t --max-decompressed much").ends(2).says(&["is not a number of bytes"]);
+}
+
+#[test]
+fn slips_of_the_finger_are_explained() {
+    let desk = Desk::with("a.bin", &capture(50));
+    desk.run("a.bin --threads -1").ends(2).says(&["a number from 0 to 1024 is expected"]);
+    desk.run("a.bin --from -5ms").ends(2).says(&["times are not negative"]);
+    desk.run("a.bin").ends(0);
+    desk.run("a.perfetto-trace").ends(2).says(&["If it is a Perfetto trace, it needs no conversion"]);
+    desk.run("a.perfetto-trace -o b").ends(1).says(&["a Perfetto trace already"]);
+    // A list that an editor on Windows wrote.
+    desk.put("list", b"\xef\xbb\xbfa.bin\r\n");
+    desk.run("--files-from list -o out/").ends(0);
+    desk.run("info a.bin -o contents.txt").ends(0);
+    assert!(desk.text("contents.txt").contains("events:"));
+    let dumped = desk.run("dump a.bin@0 a.bin@1").ends(0).lines();
+    assert!(dumped.iter().any(|line| line["core"] == 1) && dumped.iter().any(|line| line["core"] == 0));
+    desk.run("dump a.bin a.bin").ends(2).says(&["dump lists one recording"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_makes_what_it_names() {
+    let desk = Desk::with("a.bin", &capture(50));
+    std::os::unix::fs::symlink("real.trace", desk.path("link")).unwrap();
+    desk.run("a.bin -o link").ends(0);
+    assert!(desk.path("link").is_symlink() && desk.path("real.trace").is_file());
+}
+
+#[test]
+fn dumps_in_hex_are_read() {
+    let desk = Desk::new();
+    let bytes = capture(50);
+    let lines = bytes.chunks(16).enumerate().map(|(line, bytes)| {
+        let pairs: Vec<String> = bytes.chunks(2).map(|two| two.iter().map(|byte| format!("{byte:02x}")).collect()).collect();
+        format!("{:08x}: {:<39}  ........\n", line * 16, pairs.join(" "))
+    });
+    desk.put("xxd.txt", lines.collect::<String>().as_bytes());
+    desk.put("a.bin", &bytes);
+    desk.run("xxd.txt -o x --name a").ends(0).says(&["Tonbandgerät in hex dump"]);
+    desk.run("a.bin -o y").ends(0);
+    assert!(desk.get("x") == desk.get("y"));
 }

@@ -129,3 +129,22 @@ fn every_command_has_a_manual_page() {
         assert!(first.contains(&format!("--{option}")), "--{option} is in the help only");
     }
 }
+
+#[test]
+fn the_short_help_fits_a_screen_and_the_long_one_is_grouped() {
+    let (short, long) = (program("-h"), program("--help"));
+    assert!(short.lines().count() <= 50, "{} lines:\n{short}", short.lines().count());
+    for word in ["--output", "--format", "--report", "--from", "--quiet", "stats"] {
+        assert!(short.contains(word), "{word} is not in\n{short}");
+    }
+    assert!(!short.contains("--qs-version"), "{short}");
+    let position = |text: &str| long.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{long}"));
+    for heading in ["Inputs:", "Output:", "Content:", "Reports and limits:", "Messages:", "Merging:"] {
+        position(&format!("\n{heading}\n"));
+    }
+    // Each format's options are together, under its name.
+    for format in FORMATS.iter().filter(|format| !format.options().is_empty()) {
+        let heading = long.lines().position(|line| line.starts_with("Options of ") && line.contains(format.title()));
+        assert!(heading.is_some(), "{} has no heading", format.title());
+    }
+}

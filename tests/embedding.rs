@@ -112,7 +112,7 @@ fn the_surface_holds() {
         has_own_ids: false,
         own: vec![("elf", OptionValue::Text(options.firmware_name))],
     };
-    let _ = ReadOptions { mmap: true, spool_dir: None, spool_after_bytes: 1usize };
+    let _: ReadOptions = ReadOptions::new().mmap(true).spool_dir(None).spool_after_bytes(1usize).max_decompressed_bytes(1u64);
     let OptionSpec { name: _, kind: OptionKind::Flag | OptionKind::Text(_) | OptionKind::File(_), repeatable: _, help: _ } =
         OptionSpec { name: "", kind: OptionKind::Flag, repeatable: false, help: "" };
 
@@ -125,12 +125,14 @@ fn the_surface_holds() {
     let Ledger { decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = ledger;
     let _: [u64; 4] = [decoded_bytes, skipped_bytes, frames_ok, frames_bad];
     let _: fn(&Ledger) -> &[LedgerEntry] = Ledger::entries;
-    let _ = |LedgerEntry {
-                 kind: LossKind { code: _, text: _, severity }, count: _, first_offset: _, at_least_lost: _, ..
-             }| { matches!(severity, Severity::Loss | Severity::Repair) };
-    let LossReport { kind, text, count, first_offset, at_least_lost } =
-        LossReport { kind: "".into(), text: "".into(), count: 0, first_offset: None, at_least_lost: 0 };
-    let _: (Cow<'static, str>, Cow<'static, str>, u64, Option<u64>, u64) = (kind, text, count, first_offset, at_least_lost);
+    let _ = |LedgerEntry { kind, count: _, first_offset: _, at_least_lost: _, .. }| {
+        let kind: LossKind = kind;
+        let _: [&'static str; 3] = [kind.code, kind.text, kind.advice];
+        matches!(kind.severity, Severity::Loss | Severity::Repair)
+    };
+    let _ = |LossReport { kind, text, count, first_offset, at_least_lost, .. }| -> (Cow<'static, str>, Cow<'static, str>, u64, Option<u64>, u64) {
+        (kind, text, count, first_offset, at_least_lost)
+    };
 
     fn is_error<T: std::error::Error + Send + Sync + 'static>() {}
     fn is_plain<T: Debug + Clone + Send + Sync>() {}

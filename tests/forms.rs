@@ -151,7 +151,7 @@ fn contradicting_options_are_refused() {
         ("demo.bin dpp.bin --merge --correct-drift", "--sync-marker"),
         ("demo.bin dpp.bin --merge --sync-marker x --offset dpp.bin=1ms", "cannot be used with"),
         ("demo.bin dpp.bin --merge --name x", "cannot be used with"),
-        ("demo.bin dpp.bin --merge --offset other.bin=1ms", "no input is called so"),
+        ("demo.bin dpp.bin --merge --offset other.bin=1ms", "no input has this name"),
         ("demo.bin dpp.bin --merge --offset dpp.bin=1", "the unit is missing"),
         ("- - --merge -o x", "standard input (-) can be read only once"),
         ("demo.bin dpp.bin -o x", "add --merge to put them into one trace"),
@@ -173,7 +173,7 @@ fn contradicting_options_are_refused() {
 #[test]
 fn of_a_merge_only_options_that_concern_no_recording_are_of_no_use() {
     let desk = demo_desk();
-    let hint = "does not concern";
+    let hint = "does not apply to";
     let said = desk.run("--merge demo.bin dpp.bin --qs-tick-hz 100 -o m").ends(0).stderr;
     assert!(said.contains("measured from time events and --qs-tick-hz") && !said.contains(hint), "{said}");
     let said = desk.run("--merge demo.bin dpp.bin --tick-hz 100 -o m").ends(0).stderr;

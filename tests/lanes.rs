@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use reader::{Arg, LogRow, Trace, TrackKind};
 use traceconv::model::{
     self, ArgValue, Args, CoreId, Entities, Event, EventBatch, EventKind, Group, Label, Lane, LaneId, LaneKind, LaneOwner,
-    LogNote, LogSeverity, LossKind, LossNote, NameId, Nanos, Packed, Session, Severity, Source,
+    LogNote, LogSeverity, LossNote, NameId, Nanos, Packed, Session, Source, losses,
 };
 use traceconv::perfetto::{encode_block, epilogue, prelude};
 use traceconv::timeline::{Settings, Timeline};
@@ -107,7 +107,7 @@ fn a_state_lasts_until_the_next_or_until_nobody_knows() {
     scene.at(20, EventKind::State { lane, label: busy, args: Args::NONE });
     scene.at(35, EventKind::State { lane, label: Label::NONE, args: Args::NONE });
     scene.at(40, EventKind::State { lane, label: idle.into(), args: Args::NONE });
-    let kind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
+    let kind = losses::FRAMES_LOST;
     scene.batch.losses.push(LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 });
     scene.at(50, EventKind::Loss(0));
     scene.at(60, EventKind::State { lane, label: idle.into(), args: Args::NONE });

@@ -142,7 +142,7 @@ fn core_files_and_packed_images_are_images_too() {
     let run = convert(&elf, &[]);
     assert_eq!(run.output.status.code(), Some(1));
     run.says("is an ELF core file");
-    run.says("Nor is it an image of a target's memory that holds a recording (a post-mortem ring of the Tonbandgerät");
+    run.says("nor is it an image of a target's memory with a post-mortem ring of the Tonbandgerät");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_damaged_header_costs_what_it_says_nothing_of() {
     ] {
         let run = convert(&with(at, value), &[]);
         // What frames there are may be taken as they stand, but not without a word.
-        run.says("at byte 1000 stands the mark of a post-mortem ring of the Tonbandgerät tracer library");
+        run.says("at byte 1000 is the mark of a post-mortem ring of the Tonbandgerät tracer library");
         run.says(why);
     }
 

@@ -341,3 +341,60 @@ fn names_are_told_without_control_characters() {
     let json: Value = serde_json::from_str(&run(&["diff", "-q", "--json"])).unwrap();
     assert_eq!(json["base"], "a\\xff\n.bin");
 }
+
+/// A value that is rounded for people is judged as it is.
+#[test]
+fn exact_values_are_judged() {
+    let (_, json, _) = run("stats --json -q demo.bin");
+    let core = &serde_json::from_str::<Value>(&json).unwrap()["recordings"][0]["statistics"]["cores"][0];
+    let ns = |field: &str| core[field].as_u64().unwrap();
+    let busy = ns("busy_ns") + ns("interrupts_ns");
+    let exact = 100.0 * busy as f64 / (busy + ns("idle_ns")) as f64;
+    let rounded = core["load_percent"].as_f64().unwrap();
+    assert!((exact - rounded).abs() > 1e-6, "the demo's load is a round number by chance");
+    let dir = tempfile::tempdir().unwrap();
+    let budget = dir.path().join("b.toml");
+    // Between the exact value and the rounded one.
+    let middle = f64::midpoint(exact, rounded);
+    for (operator, status) in if exact < rounded { [("<", 0), (">", 3)] } else { [("<", 3), (">", 0)] } {
+        fs::write(&budget, format!("rules = ['core.0.load_percent {operator} {middle}']")).unwrap();
+        let (ended, _, said) = run(&format!("check -q demo.bin -b {}", budget.display()));
+        assert_eq!(ended, status, "{operator} {middle}: {said}");
+    }
+}
+
+/// A baseline of several runs; and what else a base may be: a report, compressed, standard input.
+#[test]
+fn whatever_was_saved_can_be_the_base() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    assert_eq!(run(&format!("baseline -q before.bin before.bin before.bin -o {}", path("base.json"))).0, 0);
+    let file: Value = serde_json::from_str(&fs::read_to_string(path("base.json")).unwrap()).unwrap();
+    assert_eq!((&file["runs"], &file["inputs"][2]), (&3.into(), &"before.bin".into()));
+    assert_eq!(run(&format!("before.bin -q -o {} --report {}", path("t"), path("report.json"))).0, 0);
+    let mut gzip = flate2::write::GzEncoder::new(fs::File::create(path("base.json.gz")).unwrap(), flate2::Compression::fast());
+    std::io::copy(&mut fs::File::open(path("base.json")).unwrap(), &mut gzip).unwrap();
+    gzip.finish().unwrap();
+    for base in ["base.json", "report.json", "base.json.gz"] {
+        let (status, said, error) = run(&format!("diff -q --fail-over 50% {} after.bin", path(base)));
+        assert_eq!(status, 3, "{base}: {said}{error}");
+        assert!(error.contains("task filter: CPU 2."), "{base}: {error}");
+    }
+    for (name, base) in [("base.json.gz", "-"), ("../before.bin", "-")] {
+        let file = if name.starts_with("..") { demo().join("before.bin") } else { PathBuf::from(path(name)) };
+        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
+        command.args(["diff", "-q", "--fail-over", "50%", base, "after.bin"]).current_dir(demo());
+        let output = command.stdin(fs::File::open(file).unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    // One of several that is mistyped is not ignored.
+    let (status, _, error) =
+        run("diff -q --fail-over 500% --only task.*.cpu_percent --only task.*.cpu_precent before.bin after.bin");
+    assert_eq!(status, 3);
+    assert!(
+        error.contains("--only task.*.cpu_precent names nothing that is in both") && error.contains("perhaps cpu_percent"),
+        "{error}"
+    );
+    // A time in any unit, as in rules.
+    assert_eq!(run("diff -q --only isr.*.max_us before.bin after.bin").2, "");
+}

@@ -203,6 +203,75 @@ fn signals_leave_no_half_file() {
     }
 }
 
+/// `nohup` and shells start programs with signals ignored.
+#[test]
+fn ignored_signals_stay_ignored() {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+        let desk = Desk::new();
+        let pipe = fifo(&desk, "pipe");
+        let mut command = piped(&desk);
+        command.args(["pipe", "-o", "out"]);
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_IGN);
+                Ok(())
+            });
+        }
+        let child = command.spawn().unwrap();
+        // Opening the pipe waits for the program, which has installed its handlers by then.
+        let mut writer = File::options().write(true).open(pipe).unwrap();
+        // SAFETY: `kill` takes any number; the child has not been waited for, so the number is still its.
+        assert_eq!(unsafe { libc::kill(child.id().cast_signed(), signal) }, 0);
+        writer.write_all(&demo()).unwrap();
+        drop(writer);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "signal {signal}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(desk.path("out").is_file());
+    }
+}
+
+/// A task with this name, in a recording that is otherwise plain.
+fn capture_of_task(name: &[u8]) -> Vec<u8> {
+    let frame = |payload: &[u8]| [&[u8::try_from(payload.len() + 1).unwrap()][..], payload, &[0]].concat();
+    let mut bytes = [frame(&[0x02, 1]), frame(&[&[0x5f, 1][..], name].concat()), frame(&[0x5f, 2, b'x'])].concat();
+    for turn in 1..=120u8 {
+        bytes.extend(frame(&[0x54, turn, 1 + turn % 2]));
+    }
+    bytes
+}
+
+/// What is printed for people cannot command their terminal, whatever a recording holds.
+#[test]
+fn names_in_recordings_do_not_reach_the_terminal_raw() {
+    let desk = Desk::new();
+    let hostile = "=a|`b`\x1b]0;PWN\x07\u{9b}2J\u{202e}c";
+    desk.put("a.bin", &capture_of_task(hostile.as_bytes()));
+    desk.put("b.bin", &capture_of_task(b"other"));
+    desk.put("b.toml", b"rules = ['task.*.cpu_percent < 1']");
+    for line in [
+        "-v a.bin -o t",
+        "stats -v a.bin",
+        "stats --csv a.bin",
+        "stats --folded a.bin",
+        "info -v a.bin",
+        "check -b b.toml a.bin",
+        "check --md -b b.toml a.bin",
+        "diff b.bin a.bin",
+        "diff a.bin b.bin --md",
+        "dump --text a.bin",
+    ] {
+        let ran = desk.run(line);
+        let text = String::from_utf8(ran.stdout).unwrap() + &ran.stderr;
+        let is_harmless = |c: char| c == '\n' || !(c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
+        assert!(text.chars().all(is_harmless), "{line}: {text:?}");
+    }
+    let csv = String::from_utf8(desk.run("stats --csv a.bin").ends(0).stdout).unwrap();
+    assert!(csv.contains(",'=a|") && !csv.contains(",=a|"), "{csv}");
+    let md = String::from_utf8(desk.run("check --md -b b.toml a.bin").stdout).unwrap();
+    assert!(md.contains("=a\\|\\`b\\`") && !md.contains("a|"), "{md}");
+}
+
 #[test]
 fn names_need_not_be_text() {
     let desk = Desk::new();

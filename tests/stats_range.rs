@@ -13,7 +13,7 @@ use traceconv::model::Nanos;
 use traceconv::pipeline::{self, Gathered, Options, Source, TimeBound};
 use traceconv::stats::report::StatisticsReport;
 
-/// All captures of the formats, with their format as it is told by content.
+/// All captures of the formats, with their format as recognised by content.
 fn captures() -> Vec<(PathBuf, Vec<u8>, Subject)> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")];
     let mut captures = Vec::new();

@@ -83,3 +83,20 @@ fn what_options_name_to_be_read_is_not_overwritten() {
     assert_eq!(desk.names(), names);
     assert_eq!((desk.get("app.xml"), desk.get("list")), (b"<x/>".to_vec(), b"a.bin\n".to_vec()));
 }
+
+/// Options that every command has may come before it; and nothing is converted when a command was probably meant.
+#[test]
+fn commands_are_recognised_wherever_they_are() {
+    let desk = Desk::with("demo.bin", &demo());
+    for line in ["-q stats demo.bin", "--color never -v stats demo.bin", "--threads=1 stats demo.bin", "stats -q demo.bin"] {
+        assert!(String::from_utf8(desk.run(line).ends(0).stdout).unwrap().contains("CPU 0"), "{line}");
+    }
+    assert_eq!(desk.run("-q formats").ends(0).stdout, desk.run("formats --threads 2").ends(0).stdout);
+    desk.run("stat demo.bin").ends(2).says(&["`stat` is neither a file nor a command; did you mean `stats`?"]);
+    desk.run("-v dmup demo.bin").ends(2).says(&["did you mean `dump`?"]);
+    desk.run("demo.bin stats").ends(2).says(&["`stats` is not a file but a command, which comes first"]);
+    assert_eq!(desk.names(), ["demo.bin"]);
+    // A file of such a name is an input.
+    desk.put("stat", &demo());
+    desk.run("stat demo.bin").ends(0);
+}

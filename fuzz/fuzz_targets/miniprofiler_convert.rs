@@ -53,7 +53,7 @@ fuzz_target!(|input: &[u8]| {
     let found: Vec<(usize, usize)> = found.map(|item| (item.offset as usize, item.len as usize)).collect();
     assert_eq!(found, read_simply(reading, input));
 
-    let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice & 3)];
+    let events = [EventDetail::Default, EventDetail::All, EventDetail::Overview, EventDetail::Default][usize::from(choice & 3)];
     let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(input, &options(1 << 20));
     assert!(run(input, &options(16 + usize::from(choice >> 2))) == whole, "windows change the trace");

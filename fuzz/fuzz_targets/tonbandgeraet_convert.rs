@@ -24,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
     // The first byte says how to convert the others.
     let Some((&choice, input)) = input.split_first() else { return };
     let mode = [None, Some(Mode::FreeRtos), Some(Mode::FreeRtos), Some(Mode::BareMetal)][usize::from(choice & 3)];
-    let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice >> 2 & 3)];
+    let events = [EventDetail::Default, EventDetail::All, EventDetail::Overview, EventDetail::Default][usize::from(choice >> 2 & 3)];
     let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(input, mode, &options(1 << 20));
     assert!(run(input, mode, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");

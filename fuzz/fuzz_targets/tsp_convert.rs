@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
         2 => &[("timer-dir", "down"), ("timer-max", "93"), ("timer-hz", "93750"), ("tsp-len", "75=2")],
         _ => &[("tick-mod", "1000"), ("tick-hz", "0.5"), ("timer-max", "0")],
     };
-    let events = [EventDetail::Default, EventDetail::All, EventDetail::None, EventDetail::Default][usize::from(choice >> 2 & 3)];
+    let events = [EventDetail::Default, EventDetail::All, EventDetail::Overview, EventDetail::Default][usize::from(choice >> 2 & 3)];
     let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
     let whole = run(input, own, &options(1 << 20));
     assert!(run(input, own, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");

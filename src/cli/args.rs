@@ -8,22 +8,25 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::check::CheckArgs;
 use super::diff::DiffArgs;
-use super::forms::FormArgs;
 use super::merging::MergeArgs;
 use super::own_options::OwnOptions;
+use super::trace_file::FormArgs;
 use super::values::{MaxLost, parse_max_lost, parse_time};
 use crate::format::{FORMATS, Mode};
-use crate::model::Rate;
+use crate::input::MAX_DECOMPRESSED_BYTES;
+use crate::model::{Rate, whole_number};
 use crate::pipeline::{EventDetail, TimeBound};
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 converted; 1 an input could not be converted, or a file that an option names cannot be used; 2 wrong usage; 3 converted, but more was lost than --strict or \
 --max-lost allow; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
 
+const MORE_HELP: &str = "`--help` explains all options, `traceconv help COMMAND` those of a command.";
+
 /// Converts binary traces of embedded systems to Perfetto traces.
 #[derive(Debug, Parser)]
 #[command(about = "Converts binary traces of embedded systems to Perfetto traces (open them at https://ui.perfetto.dev)")]
-#[command(name = "traceconv", version, after_help = EXIT_STATUS, args_conflicts_with_subcommands = true)]
+#[command(name = "traceconv", version, after_help = MORE_HELP, after_long_help = EXIT_STATUS, args_conflicts_with_subcommands = true)]
 #[command(subcommand_negates_reqs = true)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -41,15 +44,17 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// List every record of a recording, in file order
     Dump(DumpArgs),
-    /// Tell statistics of recordings: loads, latencies, queue levels, function times
+    /// Print statistics of recordings: loads, latencies, queue levels, function times
     Stats(StatsArgs),
-    /// Hold the statistics of recordings against limits: exit status 3 if one is broken
+    /// Check statistics of recordings against a budget: exit status 3 if a limit is exceeded
     Check(CheckArgs),
+    /// Write the mean and spread of several runs' statistics, to compare others with
+    Baseline(super::baseline::BaselineArgs),
     /// Compare the statistics of two recordings: what got worse
     Diff(DiffArgs),
-    /// Tell what is in recordings, without converting them
+    /// Show what recordings contain, without converting them
     Info(super::info::InfoArgs),
-    /// List the formats, how they are told, and their options
+    /// List the formats, how each is recognised, and their options
     Formats(super::formats::FormatsArgs),
     /// Print a script that completes commands and options in a shell
     Completions(super::manual::CompletionsArgs),
@@ -68,7 +73,7 @@ pub(super) enum Command {
 pub(super) struct InputArgs {
     /// The recordings; `-` is standard input
     ///
-    /// Binary, hex text or base64 text, also compressed with gzip or zstd: told by content.
+    /// Binary, hex text or base64 text, also compressed with gzip or zstd: recognised by content.
     ///
     /// Each is converted on its own. But FILE@0 FILE@1 … are the cores of one recording and become one trace. The number after
     /// the last `@` names a core only if there is no file of the whole name; to name the core of a file that ends like that, add
@@ -83,25 +88,28 @@ pub(super) struct InputArgs {
 /// Inputs that are not named one by one.
 #[derive(Debug, ClapArgs)]
 pub(super) struct MoreInputs {
-    /// Of inputs that are directories, take all files in them and below
+    /// Convert all files in input directories and below
     ///
-    /// Left out are hidden ones, traces (*.perfetto-trace), and what is neither a file nor a link to one. Links to directories are not
-    /// followed.
+    /// Hidden files, traces (*.perfetto-trace) and anything that is not a file are skipped. Links to directories are not followed.
     #[arg(short, long)]
     pub(super) recursive: bool,
 
-    /// Of the files in directories, only those of this name; may be given several times
+    /// Only files in directories that match this pattern; may be repeated
     ///
-    /// `*` and `?` stand for what has no `/` in it, `**` for any directories, `{bin,hex}` for one of these. A pattern with a `/` is
-    /// of the whole path within the directory, else of the file's name. `!PATTERN` leaves out what the others take.
+    /// `*` and `?` match anything but `/`, `**` matches any directories, `{bin,hex}` matches either. A pattern with a `/` applies to
+    /// the whole path within the directory, otherwise to the file's name. `!PATTERN` excludes files.
     #[arg(long, value_name = "PATTERN", requires = "recursive", allow_hyphen_values = true)]
     pub(super) glob: Vec<OsString>,
+
+    /// Skip inputs that are in no known format, instead of failing: they are listed, and do not change the exit status
+    #[arg(long)]
+    pub(super) skip_unrecognised: bool,
 
     /// Read more inputs from a list, one in each line; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub(super) files_from: Option<PathBuf>,
 
-    /// In that list, names end with a NUL byte, as `find -print0` writes them
+    /// Names in the list end with a NUL byte, as written by `find -print0`
     #[arg(long, requires = "files_from")]
     pub(super) from0: bool,
 }
@@ -113,15 +121,15 @@ pub(super) struct ConvertArgs {
 
     /// Where to write the trace; a directory gets one trace per input; `-` is standard output
     ///
-    /// A directory is one that exists, or a name that ends in `/`: it is made. Without this option: beside the (first) input, with its
-    /// name up to the last dot and `.perfetto-trace`. In a directory, too; inputs of one name get longer names there: the whole name
-    /// of the file if they are in one directory, or the names of the directories that tell them apart.
+    /// A name that ends in `/` is a directory, which is created if needed. Without this option the trace is written beside the (first)
+    /// input, with its name up to the last dot and `.perfetto-trace`. Inputs of the same name get longer names in a directory: the
+    /// whole name of the file if they are in one directory, or the names of the directories that distinguish them.
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
 
-    /// Leave a trace as it is if it was made from the same bytes, by the same version, with the same options
+    /// Keep a trace that was made from the same bytes, by the same version, with the same options
     ///
-    /// Told by what the trace says of itself. It counts for --strict and --max-lost as if it had been made now.
+    /// The trace records how it was made. It counts for --strict and --max-lost as if it were converted now.
     #[arg(long, conflicts_with_all = ["merge", "split_size"])]
     pub(super) skip_unchanged: bool,
 
@@ -134,24 +142,30 @@ pub(super) struct ConvertArgs {
     #[command(flatten)]
     pub(super) read: ReadArgs,
 
-    /// Leave out what was before this time
+    /// Leave out events before this time
     ///
     /// A number with a unit (ns, us, ms, s), e.g. `1.5ms`: the trace's own time, as `dump` shows it in `ns`. With a plus sign,
     /// e.g. `+2s`: after the first event.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub(super) from: Option<TimeBound>,
 
-    /// Leave out what was after this time
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Leave out events after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub(super) to: Option<TimeBound>,
 
-    /// Which raw events become instants of their own
-    #[arg(long, value_name = "WHICH", default_value = "default")]
-    pub(super) events: EventsArg,
+    /// How much detail the trace has
+    #[arg(long, value_name = "LEVEL", default_value = "default")]
+    pub(super) detail: DetailArg,
 
-    /// Write what was converted, what was lost, and statistics as JSON; `-` is standard output
+    /// Write a report with inputs, losses and statistics as JSON; `-` is standard output
+    ///
+    /// If the name ends in .ndjson or .jsonl, it has a line for each trace with its inputs, and one for the run at the end.
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
+
+    /// Leave the statistics out of the report: they are most of it, and take time
+    #[arg(long, requires = "report")]
+    pub(super) no_statistics: bool,
 
     /// Write a table of the inputs as Markdown, for the summary of a CI job; `-` is standard output
     #[arg(long, value_name = "FILE")]
@@ -163,7 +177,7 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
 
-    /// Exit with 3 if anything at all was lost
+    /// Exit with 3 if anything was lost
     #[arg(long)]
     pub(super) strict: bool,
 
@@ -171,7 +185,7 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "N|N%", value_parser = parse_max_lost)]
     pub(super) max_lost: Option<MaxLost>,
 
-    /// What the firmware is called in the trace [default: the input's name]
+    /// The name of the firmware in the trace [default: the input's name]
     #[arg(long)]
     pub(super) name: Option<String>,
 
@@ -183,7 +197,7 @@ pub(super) struct ConvertArgs {
 /// What concerns the reading of inputs, for every command.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReadArgs {
-    /// The format, if it is not to be told by content
+    /// The format, instead of recognising it by content
     #[arg(long, value_name = "NAME", value_parser = format_names())]
     pub(super) format: Option<String>,
 
@@ -204,34 +218,40 @@ pub(super) struct ReadArgs {
     #[command(flatten)]
     pub(super) own: OwnOptions,
 
-    /// The number of threads; 0 is one per processor. Has no influence on the trace
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads)]
+    /// The number of threads; 0: one per processor. Does not affect the trace
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_threads, allow_hyphen_values = true, global = true)]
     pub(super) threads: usize,
 
-    /// Read inputs into memory instead of mapping them (for files that are cut short while they are read)
+    /// Refuse inputs, layers and members of archives that decompress to more than this
+    ///
+    /// In bytes, also with k, M or G. Temporary data of that size go to the directory of the output, or to TMPDIR.
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_DECOMPRESSED_BYTES, hide_default_value = true, value_parser = parse_bytes, help = "Refuse inputs that decompress to more than this [default: 64G]")]
+    pub(super) max_decompressed: u64,
+
+    /// Read inputs into memory instead of mapping them (for files that are truncated while they are read)
     #[arg(long)]
     pub(super) no_mmap: bool,
 
     /// Show progress; `auto`: at a terminal
     ///
-    /// `always` prints a line now and then where there is no terminal.
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    /// `always` prints a line per second if standard error is not a terminal.
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true)]
     pub(super) progress: When,
 
     /// Print nothing but errors
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     pub(super) quiet: bool,
 
-    /// Also tell what was repaired, the account of the bytes, and who took the time
-    #[arg(short, long, conflicts_with = "quiet")]
+    /// Also print repairs, how many bytes were decoded and skipped, and time per stage
+    #[arg(short, long, conflicts_with = "quiet", global = true)]
     pub(super) verbose: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DumpArgs {
-    /// The recording; `-` is standard input
-    #[arg(value_name = "INPUT[@CORE]")]
-    pub(super) input: PathBuf,
+    /// The recording; `-` is standard input. FILE@0 FILE@1 … are its cores, listed one after the other
+    #[arg(value_name = "INPUT[@CORE]", required = true)]
+    pub(super) inputs: Vec<PathBuf>,
 
     /// Where to write the list [default: standard output]
     #[arg(short, long, value_name = "OUT")]
@@ -268,19 +288,19 @@ pub(super) struct StatsArgs {
     #[arg(long, conflicts_with = "folded")]
     pub(super) csv: bool,
 
-    /// Where the time went, as lines `bottom;...;top nanoseconds` for flame graph tools
+    /// Time per call stack, as lines `bottom;...;top nanoseconds` for flame graph tools
     #[arg(long)]
     pub(super) folded: bool,
 
-    /// Count nothing before this time: as for a conversion
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Ignore events before this time, as for a conversion
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub(super) from: Option<TimeBound>,
 
-    /// Count nothing after this time
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    /// Ignore events after this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     pub(super) to: Option<TimeBound>,
 
-    /// How many rows a table has at most
+    /// The maximum number of rows of a table
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(super) rows: usize,
 
@@ -314,27 +334,31 @@ impl From<ModeArg> for Mode {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum EventsArg {
-    /// Scheduling, interrupts, levels and spans only
-    None,
-    /// Also operations that carry a flow (send to receive, give to take), and rare ones
+pub(super) enum DetailArg {
+    /// Scheduling, interrupts, levels and spans
+    Overview,
+    /// Also operations with a flow (send to receive, give to take), and rare ones
     Default,
     /// Also every event as an instant on a track of its core
     All,
 }
 
-impl From<EventsArg> for EventDetail {
-    fn from(events: EventsArg) -> EventDetail {
-        match events {
-            EventsArg::None => EventDetail::None,
-            EventsArg::Default => EventDetail::Default,
-            EventsArg::All => EventDetail::All,
+impl From<DetailArg> for EventDetail {
+    fn from(detail: DetailArg) -> EventDetail {
+        match detail {
+            DetailArg::Overview => EventDetail::Overview,
+            DetailArg::Default => EventDetail::Default,
+            DetailArg::All => EventDetail::All,
         }
     }
 }
 
 fn format_names() -> PossibleValuesParser {
     PossibleValuesParser::new(FORMATS.iter().map(|format| PossibleValue::new(format.name()).help(format.title())))
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    whole_number(text).map_err(|_| format!("`{text}` is not a number of bytes (k, M and G may follow), e.g. 2G"))
 }
 
 /// More threads than this are a slip of the finger.

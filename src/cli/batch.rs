@@ -1,29 +1,36 @@
-//! `traceconv INPUT...`: all jobs of a plan, as many at the same time as there are threads, and what people and scripts are told.
+//! `traceconv INPUT...`: all jobs of a plan, one per thread at a time, and the messages and reports about them.
 //!
-//! Whatever is done first, everything is told in the order of the inputs.
+//! Jobs may finish in any order; messages and reports come in the order of the inputs.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use super::convert::{Converter, Outcome};
-use super::output::write_text;
-use super::plan::{ConvertPlan, Verbosity, shown};
+use super::output::{create_parent, write_text};
+use super::plan::{ConvertPlan, Verbosity, file, shown};
 use super::progress::ProgressMeter;
-use super::{Status, color, say};
+use super::{Status, color, say, say_as_is};
 use crate::pipeline::Team;
 use crate::report::{Report, junit, markdown, table, totals};
 
-/// Recordings from here on are begun first, the largest before the others: they would keep one thread busy when all other work is
-/// done. Below, order is worth more: what comes first is told first.
+/// Recordings of at least this size are started first, the largest before the others: otherwise one of them would keep a single
+/// thread busy when all other work is done. Smaller ones keep their order, so that messages come early.
 const LARGE_BYTES: u64 = 32 << 20;
 
-/// Converts everything, tells people on standard error, and writes the reports.
+/// Converts everything, prints messages on standard error, and writes the reports.
 pub(super) fn run(plan: &ConvertPlan) -> Status {
     let started = Instant::now();
     let is_batch = plan.jobs.len() > 1;
     let verbosity = plan.reading.verbosity;
-    let tells_summaries = if is_batch { verbosity == Verbosity::Verbose } else { verbosity > Verbosity::Quiet };
-    let converter = Converter { plan, team: Team::new(plan.options.threads), tells_summaries };
+    let with_summaries = if is_batch { verbosity == Verbosity::Verbose } else { verbosity > Verbosity::Quiet };
+    // First of all: the reports are wanted even if no input can be converted. A directory that cannot be created is an error of
+    // whatever is written into it.
+    if let Some(dir) = &plan.output_dir {
+        let _ = std::fs::create_dir_all(dir);
+    }
+    plan.reports.wanted().for_each(|(_, place)| create_parent(place));
+    let converter = Converter { plan, team: Team::new(plan.options.threads), with_summaries };
 
     let mut status = Status::Done;
     let mut recordings = Vec::new();
@@ -37,7 +44,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Status {
 
     let report = Report::new(recordings, started.elapsed().as_secs_f64());
     if is_batch && verbosity > Verbosity::Quiet {
-        tell(plan, &report);
+        print_table(plan, &report);
     }
     for error in write_reports(plan, &report) {
         say(&format!("error: {error:#}\n"));
@@ -46,7 +53,7 @@ pub(super) fn run(plan: &ConvertPlan) -> Status {
     status
 }
 
-/// Does all jobs. `done` gets their outcomes in their order, when people have been told of them.
+/// Does all jobs. `done` gets their outcomes in order, after their messages were printed.
 fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
     let plan = converter.plan;
     let meter = match plan.jobs.as_slice() {
@@ -80,7 +87,7 @@ fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
         while let Some(outcome) = waiting.remove(&next) {
             next += 1;
             if let Some(outcome) = outcome {
-                meter.say_above(&outcome.told);
+                meter.say_above(&outcome.messages);
                 done(outcome);
             }
         }
@@ -88,7 +95,7 @@ fn convert_all(converter: &Converter<'_>, done: &mut dyn FnMut(Outcome)) {
 }
 
 /// The table for people.
-fn tell(plan: &ConvertPlan, report: &Report) {
+fn print_table(plan: &ConvertPlan, report: &Report) {
     let Report { inputs, output_bytes, wall_seconds, .. } = report;
     let traces = report.traces.iter().filter(|trace| trace.output_bytes > 0).count();
     let noun = if traces == 1 { "trace" } else { "traces" };
@@ -97,14 +104,18 @@ fn tell(plan: &ConvertPlan, report: &Report) {
         Some(place) => format!("{place} ({traces} {noun}, {output_bytes} bytes, {wall_seconds:.2} s)"),
         None => format!("{traces} {noun} beside the inputs ({output_bytes} bytes, {wall_seconds:.2} s)"),
     };
-    say(&format!("{}{}\n  -> {written}\n", table(inputs, color::status), totals(inputs)));
+    say_as_is(&format!("{}{}\n  -> {written}\n", table(inputs, color::status), totals(inputs)));
 }
 
 /// Writes all reports that are wanted; gives what went wrong.
 fn write_reports(plan: &ConvertPlan, report: &Report) -> Vec<anyhow::Error> {
     let wanted = &plan.reports;
     let written = [
-        wanted.json.as_ref().map(|place| write_text(place, "the report", &report.to_json()?)),
+        wanted.json.as_ref().map(|place| {
+            let has_lines =
+                file(place).and_then(Path::extension).is_some_and(|extension| extension == "ndjson" || extension == "jsonl");
+            write_text(place, "the report", &if has_lines { report.to_ndjson()? } else { report.to_json()? })
+        }),
         wanted.markdown.as_ref().map(|place| write_text(place, "the Markdown report", &markdown(report))),
         wanted.junit.as_ref().map(|place| write_text(place, "the JUnit report", &junit(report)?)),
     ];

@@ -8,8 +8,9 @@ use clap::Args as ClapArgs;
 use serde::Serialize;
 
 use super::args::{MoreInputs, ReadArgs};
-use super::measure::{PartArgs, json, measure, tell, tell_problems};
-use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, named_files, path_text, plan_many, reading, shown};
+use super::output::create_parent;
+use super::plan::{Place, PlanError, Recordings, SourceName, Verbosity, path_text, plan_many, reading, shown};
+use super::recording_figures::{PartArgs, json, measure, report_problems, write_result};
 use super::{Status, say};
 use crate::metrics::budget::Budget;
 use crate::metrics::check::{Outcome, Verdict, check};
@@ -89,16 +90,15 @@ const SCHEMA_VERSION: u32 = 1;
 pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     if args.metrics {
-        return Ok(tell(&output, "the list", Ok(list::explained()), Status::Done));
+        return Ok(write_result(&output, "the list", Ok(list::explained()), Status::Done));
     }
     let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget")) };
     let text = fs::read_to_string(path)
         .map_err(|error| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path))))?;
     let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     let junit_output = args.junit.as_deref().map(Place::from_arg);
-    let reads = [named_files(&args.read), vec![path.clone()]].concat();
     let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();
-    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, reads)?;
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, &args.read, vec![path.clone()])?;
     if junit_output.as_ref() == Some(&output) {
         return Err(PlanError::usage(match output {
             Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
@@ -108,11 +108,14 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     let reading = reading(&args.read)?;
     let options = args.part.options(&reading)?;
 
-    let mut status = tell_problems(&problems);
+    let mut status = report_problems(&problems);
     let mut checked = Vec::new();
     for sources in &recordings {
         let started = Instant::now();
-        let (inputs, figures) = measure(sources, &reading, &options, &output);
+        let (inputs, figures) = measure(sources, &reading, &options, &output, args.more.skip_unrecognised);
+        if args.more.skip_unrecognised && figures.is_none() && inputs.iter().all(|input| input.unrecognised) {
+            continue;
+        }
         let name = sources.first().map_or_else(String::new, SourceName::for_people);
         let verdicts = figures.map(|figures| check(&budget, &figures));
         let sentences: Vec<String> =
@@ -128,7 +131,7 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         }
         checked.push(Checked { name, seconds: started.elapsed().as_secs_f64(), inputs, verdicts });
     }
-    let told = if args.json {
+    let text_out = if args.json {
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
         let broken = checked.iter().flat_map(|one| one.verdicts.iter().flatten()).filter(|verdict| verdict.is_broken()).count();
         json(&CheckFile { schema_version, tool_version, budget: path_text(path), broken, recordings: &checked })
@@ -137,11 +140,12 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
         let texts: Vec<String> = checked.iter().filter_map(if args.md { Checked::markdown } else { Checked::table }).collect();
         Ok(texts.join("\n"))
     };
-    let status = tell(&output, "the verdicts", told, status);
+    let status = write_result(&output, "the verdicts", text_out, status);
     Ok(match junit_output {
         Some(place) => {
+            create_parent(&place);
             let suites: Vec<Suite> = checked.iter().map(Checked::suite).collect();
-            tell(&place, "the JUnit report", junit_document(&suites).map_err(Into::into), status)
+            write_result(&place, "the JUnit report", junit_document(&suites).map_err(Into::into), status)
         }
         None => status,
     })

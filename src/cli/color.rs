@@ -1,6 +1,6 @@
 //! Colour for people at a terminal: `--color`, else what the environment asks for (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`).
 //!
-//! Texts are made without colour. Where they are told, what begins a line (`error:`, `lost:` ...) is painted.
+//! Texts are made without colour; the word at the start of a line (`error:`, `lost:` ...) is coloured when they are printed.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +55,7 @@ pub(super) fn status(status: InputStatus, word: &str) -> String {
         InputStatus::Converted | InputStatus::Unchanged => GOOD,
         InputStatus::TooMuchLost => DOUBTFUL,
         InputStatus::Failed => BAD,
+        InputStatus::Skipped => HELPFUL,
     };
     if IS_ON.load(Ordering::Relaxed) { format!("{style}{word}{style:#}") } else { word.to_owned() }
 }

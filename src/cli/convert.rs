@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::forms::{Conversion, Written};
 use super::plan::{ConvertPlan, Job, Place, SourceName, Verbosity, directory_of, path_text, shown};
 use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
+use super::trace_file::{Conversion, Written};
 use super::{Status, merging, unchanged};
 use crate::input::InputError;
 use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
@@ -16,8 +16,8 @@ use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visi
 use crate::stats::report::StatisticsReport;
 use crate::stats::text;
 
-/// How many rows of a table are told with a conversion. `stats` has all.
-const ROWS_TOLD: usize = 5;
+/// How many rows a table of statistics has after a conversion. `stats` prints all.
+const TABLE_ROWS: usize = 5;
 
 /// What became of one job.
 pub(super) struct Outcome {
@@ -27,14 +27,14 @@ pub(super) struct Outcome {
     pub(super) trace: TraceReport,
     /// Of a trace with several recordings: how many inputs each has, and its statistics.
     merged: Vec<(usize, Option<StatisticsReport>)>,
-    /// What people are to be told.
-    pub(super) told: String,
+    /// What is printed about it.
+    pub(super) messages: String,
 }
 
 impl Outcome {
     /// Without a trace.
-    fn without_trace(status: Status, inputs: Vec<InputReport>, told: String) -> Outcome {
-        Outcome { status, inputs, trace: TraceReport::default(), merged: Vec::new(), told }
+    fn without_trace(status: Status, inputs: Vec<InputReport>, messages: String) -> Outcome {
+        Outcome { status, inputs, trace: TraceReport::default(), merged: Vec::new(), messages }
     }
 
     /// Each recording with its inputs. The length of a trace with several counts for the first one.
@@ -57,8 +57,8 @@ impl Outcome {
 pub(super) struct Converter<'a> {
     pub(super) plan: &'a ConvertPlan,
     pub(super) team: Team,
-    /// Whether a summary of each input is told; in a batch there is a table instead.
-    pub(super) tells_summaries: bool,
+    /// Whether a summary of each input is printed; a batch has a table instead.
+    pub(super) with_summaries: bool,
 }
 
 /// The trace of a job.
@@ -69,7 +69,7 @@ enum Made {
 }
 
 impl Converter<'_> {
-    /// Converts, and prints nothing.
+    /// Converts without printing.
     pub(super) fn convert(&self, job: &Job, progress: &mut dyn FnMut(Progress)) -> Outcome {
         let started = Instant::now();
         let mut outcome = self.try_convert(job, progress, started);
@@ -81,6 +81,17 @@ impl Converter<'_> {
                 Status::TooMuchLost | Status::BeyondLimits => InputStatus::TooMuchLost,
                 Status::Failed | Status::WrongUsage | Status::Stopped => InputStatus::Failed,
             });
+        }
+        let is_unrecognised = outcome.inputs.iter().all(|input| input.unrecognised) && !outcome.inputs.is_empty();
+        if self.plan.skip_unrecognised && is_unrecognised {
+            outcome.status = Status::Done;
+            outcome.messages = String::new();
+            for input in &mut outcome.inputs {
+                input.status = Some(InputStatus::Skipped);
+                if self.plan.reading.verbosity > Verbosity::Quiet {
+                    outcome.messages += &format!("skipped: {} is in no known format\n", name_in_sentence(input));
+                }
+            }
         }
         outcome
     }
@@ -98,7 +109,7 @@ impl Converter<'_> {
             return failed(inputs, &format!("{together} with an input that cannot be used"));
         }
 
-        let mut told = String::new();
+        let mut messages = String::new();
         let mut merged = Vec::new();
         let (warnings, is_unchanged, mut trace) = match self.make_trace(job, &opened, &counts, progress) {
             Ok(Made::Now(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
@@ -122,7 +133,7 @@ impl Converter<'_> {
                 (kept.warnings, true, TraceReport { statistics, ..TraceReport::default() })
             }
             Err(error) => match error.downcast_ref::<ConvertError>() {
-                Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, told),
+                Some(ConvertError::Stopped) => return Outcome::without_trace(Status::Stopped, inputs, messages),
                 _ => return failed(inputs, &format!("was not converted: {error:#}")),
             },
         };
@@ -134,17 +145,17 @@ impl Converter<'_> {
         let first = if job.merge.is_some() { inputs.len().saturating_sub(1) } else { 0 };
         inputs.iter_mut().skip(first).for_each(|input| input.warnings.clone_from(&warnings));
         trace.output = Some(job.output.as_typed());
-        if self.tells_summaries {
-            told += &self.told(job, &inputs, &opened, &trace, started.elapsed());
+        if self.with_summaries {
+            messages += &self.summary_text(job, &inputs, &opened, &trace, started.elapsed());
         } else {
-            // Told even to those who want no summary: there is a trace, but with nothing in it.
+            // Printed even without a summary: there is a trace, but it is empty.
             let of = if plan.jobs.len() > 1 { format!("{}: ", job.for_people()) } else { String::new() };
-            warnings.iter().for_each(|warning| told += &format!("warning: {of}{warning}\n"));
+            warnings.iter().for_each(|warning| messages += &format!("warning: {of}{warning}\n"));
         }
         let complaint = too_much_lost(plan, job, &inputs);
-        told += complaint.as_deref().unwrap_or_default();
+        messages += complaint.as_deref().unwrap_or_default();
         let status = if complaint.is_some() { Status::TooMuchLost } else { Status::Done };
-        Outcome { status, inputs, trace, merged, told }
+        Outcome { status, inputs, trace, merged, messages }
     }
 
     /// Converts into the output's file, which only appears if there is at least one event.
@@ -204,7 +215,14 @@ impl Converter<'_> {
     }
 
     /// The summary for people. A trace of no bytes was there already.
-    fn told(&self, job: &Job, inputs: &[InputReport], opened: &[Opened], trace: &TraceReport, elapsed: Duration) -> String {
+    fn summary_text(
+        &self,
+        job: &Job,
+        inputs: &[InputReport],
+        opened: &[Opened],
+        trace: &TraceReport,
+        elapsed: Duration,
+    ) -> String {
         let verbose = self.plan.reading.verbosity == Verbosity::Verbose;
         let mut text = String::new();
         for (input, opened) in inputs.iter().zip(opened) {
@@ -232,18 +250,18 @@ impl Converter<'_> {
 
 /// Where the time went, in a few lines.
 fn where_time_went(statistics: &StatisticsReport) -> String {
-    let tables = text::overview(statistics, ROWS_TOLD);
+    let tables = text::overview(statistics, TABLE_ROWS);
     tables.lines().map(|line| if line.is_empty() { "\n".into() } else { format!("  {line}\n") }).collect()
 }
 
 /// Ends a job whose output was not written. Inputs that have no error of their own get `reason`.
 fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
-    let mut told = String::new();
+    let mut messages = String::new();
     for input in &mut inputs {
         blame(input, reason);
-        told += &summary(input, false);
+        messages += &summary(input, false);
     }
-    Outcome::without_trace(Status::Failed, inputs, told)
+    Outcome::without_trace(Status::Failed, inputs, messages)
 }
 
 fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
@@ -267,7 +285,7 @@ fn names<'a>(job: &'a Job, counts: &'a [usize]) -> impl Iterator<Item = &'a Sour
     job.sources.iter().zip(counts).flat_map(|(source, &count)| std::iter::repeat_n(source, count))
 }
 
-/// Holds the losses of one trace against the limits that were asked for. A sentence, if they are too many.
+/// Checks the losses of one trace against the limits that were asked for: a message if they are exceeded.
 fn too_much_lost(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Option<String> {
     let lost = inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.at_least_lost()));
     let events = inputs.iter().fold(0u64, |sum, input| sum.saturating_add(input.events));

@@ -2,42 +2,55 @@
 
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use serde::Serialize;
 
 use super::args::ReadArgs;
-use super::measure::{PartArgs, json, measure, tell};
-use super::plan::{Place, PlanError, named_files, path_text, plan_recordings, reading, shown};
+use super::plan::{Place, PlanError, path_text, plan_recordings, reading, shown};
+use super::recording_figures::{PartArgs, json, measure, write_result};
 use super::values::parse_time;
 use super::{Status, say};
-use crate::metrics::diff::{Change, Diff, DiffOptions, diff};
+use crate::metrics::diff::{Change, Diff, DiffOptions, FailOnNew, diff};
+use crate::metrics::rule::Selector;
 use crate::metrics::{Figure, text};
 use crate::pipeline::TimeBound;
 use crate::report::TOOL_VERSION;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DiffArgs {
-    /// How it was: a recording, or statistics that `stats --json` saved
+    /// The base: a recording, or what `stats --json`, `baseline` or `--report` saved
     #[arg(value_name = "BASE")]
     pub(super) base: PathBuf,
 
-    /// How it is
+    /// The new recording, or its saved statistics
     #[arg(value_name = "NEW")]
     pub(super) new: PathBuf,
 
     /// Exit with 3 if something got worse by more than this, e.g. `5%`, or if there is nothing to compare
+    ///
+    /// Single events (minima, maxima) and changes within the noise do not fail unless --only names them.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(super) fail_over: Option<f64>,
 
-    /// Pass over changes that are not greater than this, unless --fail-over is less
+    /// Which things fail if they are only in the new one [default: tasks with --fail-over, else none]
+    #[arg(long, value_name = "WHICH")]
+    pub(super) fail_on_new: Option<FailOnNewArg>,
+
+    /// Ignore changes that are not greater than this, unless --fail-over is less
+    ///
+    /// Also ignored are changes of less than 16 bytes, of less than 1 in counts and rates, and those below --min-time and --min-points.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "2%")]
     pub(super) min_change: f64,
 
-    /// Pass over changes of a time that are smaller than this
+    /// Ignore changes of a time that are smaller than this
     #[arg(long, value_name = "TIME", value_parser = parse_least_time, default_value = "1us")]
     pub(super) min_time: u64,
 
-    /// Compare only metrics of this form, e.g. `task.*.cpu_percent`; may be given several times
+    /// Ignore changes of a share that are smaller than this many percentage points
+    #[arg(long, value_name = "POINTS", value_parser = parse_percent, default_value = "0.01")]
+    pub(super) min_points: f64,
+
+    /// Compare only metrics of this form, e.g. `task.*.cpu_percent` or `isr.*.max_us`; may be repeated
     #[arg(long, value_name = "METRIC")]
     pub(super) only: Vec<String>,
 
@@ -64,6 +77,16 @@ pub(super) struct DiffArgs {
     pub(super) read: ReadArgs,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOnNewArg {
+    /// Nothing
+    None,
+    /// Tasks
+    Tasks,
+    /// Everything that has a name
+    All,
+}
+
 /// The differences for scripts.
 #[derive(Serialize)]
 struct DiffFile<'a> {
@@ -87,16 +110,24 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
     let part = args.part.options(&reading)?;
     let mut plans = Vec::new();
     for input in [&args.base, &args.new] {
-        plans.extend(plan_recordings(std::slice::from_ref(input), [&output], &named_files(&args.read))?);
+        plans.extend(plan_recordings(std::slice::from_ref(input), [&output], &args.read)?);
     }
     if plans.iter().flatten().filter(|source| source.place == Place::Standard).count() > 1 {
         return Err(PlanError::usage("standard input (-) can be read only once"));
     }
-    let measured: Vec<Option<Vec<Figure>>> = plans.iter().map(|sources| measure(sources, &reading, &part, &output).1).collect();
+    let measured: Vec<Option<Vec<Figure>>> =
+        plans.iter().map(|sources| measure(sources, &reading, &part, &output, false).1).collect();
     let [Some(base), Some(new)] = &measured[..] else { return Ok(Status::Failed) };
     let options = DiffOptions {
         min_change_percent: args.min_change,
         min_time_ns: args.min_time as f64,
+        min_points: args.min_points,
+        fail_on_new: match args.fail_on_new {
+            None if args.fail_over.is_some() => FailOnNew::Tasks,
+            None | Some(FailOnNewArg::None) => FailOnNew::None,
+            Some(FailOnNewArg::Tasks) => FailOnNew::Tasks,
+            Some(FailOnNewArg::All) => FailOnNew::All,
+        },
         fail_over_percent: args.fail_over,
         only: args.only.clone(),
     };
@@ -107,12 +138,17 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         let word = if args.fail_over.is_some() { "error" } else { "warning" };
         say(&format!("{word}: nothing was compared: no metric{of_only} is in both\n"));
     }
+    for only in diff.unmatched.iter().filter(|_| diff.compared > 0) {
+        let word = if args.fail_over.is_some() { "error" } else { "warning" };
+        let why = Selector::parse(only).err().map_or_else(String::new, |error| format!(" ({})", error.message));
+        say(&format!("{word}: --only {only} names nothing that is in both{why}\n"));
+    }
     let typed = [&args.base, &args.new].map(|path| path_text(path));
     let names = [&args.base, &args.new].map(|path| shown(path));
-    let limits_nothing = args.fail_over.is_some() && diff.compared == 0;
+    let limits_nothing = args.fail_over.is_some() && (diff.compared == 0 || !diff.unmatched.is_empty());
     let status = if diff.is_too_much || limits_nothing { Status::BeyondLimits } else { Status::Done };
     let worst = text::worst(&diff);
-    let told = if args.json {
+    let text_out = if args.json {
         let [base, new] = &typed;
         let (schema_version, tool_version) = (SCHEMA_VERSION, TOOL_VERSION);
         json(&DiffFile { schema_version, tool_version, base, new, worst: worst.clone(), diff: &diff }).map_err(Into::into)
@@ -124,7 +160,11 @@ pub(super) fn main(args: &DiffArgs) -> Result<Status, PlanError> {
         let separator = if table.is_empty() { "" } else { "\n" };
         Ok(format!("{} -> {}: {}\n{worst}{separator}{table}", names[0], names[1], text::difference_summary(&diff)))
     };
-    let status = tell(&output, "the differences", told, status);
+    let status = write_result(&output, "the differences", text_out, status);
+    for thing in &diff.too_new {
+        let thing = text::thing(thing);
+        say(&format!("error: {thing} is only in the new one, so it is compared with nothing (--fail-on-new=none allows that)\n"));
+    }
     let too_much: Vec<&Change> = diff.changes.iter().filter(|change| change.is_too_much).collect();
     if let (Some(first), Some(limit)) = (too_much.first(), args.fail_over) {
         let first = text::sentence(first);

@@ -6,7 +6,7 @@ use anyhow::Context;
 use data_encoding::HEXLOWER;
 
 use super::output::Output;
-use super::plan::{DumpPlan, Verbosity};
+use super::plan::{DumpPlan, SourceName, Verbosity};
 use super::source::{Opened, OpenedTogether};
 use super::{Status, say};
 use crate::format::{FieldValue, RecordView};
@@ -14,12 +14,11 @@ use crate::input::InputError;
 use crate::model::Nanos;
 use crate::pipeline::{self, Options};
 
-/// Lists all records: of a memory image those of each recording in it, one after the other.
+/// Lists all records: those of each input, or of each recording in a memory image, one after the other.
 pub(super) fn run(plan: &DumpPlan) -> Status {
     let read_options = plan.reading.read_options(&plan.output);
-    let name = plan.source.for_people();
-    let OpenedTogether { reports, opened, .. } =
-        OpenedTogether::open(std::slice::from_ref(&plan.source), &plan.reading, &read_options);
+    let name = plan.sources.iter().map(SourceName::for_people).collect::<Vec<_>>().join(", ");
+    let OpenedTogether { reports, opened, .. } = OpenedTogether::open(&plan.sources, &plan.reading, &read_options);
     if let Some(error) = reports.iter().find_map(|report| report.error.as_deref()) {
         say(&format!("error: {error}\n"));
         return Status::Failed;

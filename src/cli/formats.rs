@@ -1,4 +1,4 @@
-//! `traceconv formats`: what can be converted, how it is told, and which options concern it.
+//! `traceconv formats`: the formats, how each is recognised, and its options.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ struct FormatInfo {
     title: &'static str,
     recorded_by: &'static str,
     recognised_by: &'static str,
-    /// What of it is found in images of a target's memory.
+    /// Which of its recordings are found in images of a target's memory.
     in_memory: Vec<&'static str>,
     options: Vec<OptionInfo>,
 }
@@ -43,7 +43,7 @@ struct OptionInfo {
     name: &'static str,
     /// `flag`, `text` or `file`.
     takes: &'static str,
-    /// What its value is called.
+    /// The name of its value.
     value: Option<&'static str>,
     repeatable: bool,
     help: &'static str,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_stand_as_they_are_typed() {
+    fn options_are_listed_as_typed() {
         let option = |name, value, repeatable| OptionInfo { name, takes: "text", value, repeatable, help: "What it does" };
         let format = |name, options| FormatInfo {
             name,
@@ -133,7 +133,7 @@ mod tests {
             in_memory: vec!["a ring"],
             options,
         };
-        let told = text(&[
+        let listed = text(&[
             format("one", vec![option("short", None, false), option("longer", Some("ID=N"), true)]),
             format("two", vec![]),
         ]);
@@ -150,6 +150,6 @@ two: A format
   recognised by something
   also found in images of a target's memory: a ring
 ";
-        assert_eq!(told, expected);
+        assert_eq!(listed, expected);
     }
 }

@@ -1,4 +1,5 @@
-//! Signals that come from files: one that is cut short while it is mapped, and one that may not grow any further.
+//! Signals: those of files (one that is truncated while it is mapped, and one that may not grow any further), and those that the caller
+//! had set to be ignored.
 //!
 //! By default both kill the process, at once and without a word, and in a batch the other inputs with it. So the first is answered by
 //! reading zeros (and the input whose file it was fails with a message, see [`crate::input::mapped`]), and the second is ignored, so
@@ -22,6 +23,32 @@ pub(super) fn install() {
 
 #[cfg(not(unix))]
 pub(super) fn install() {}
+
+/// Runs `install`, which sets handlers for the signals that end a process. A signal that was ignored before stays ignored: `nohup`
+/// and shells that start jobs in the background ask for that.
+#[cfg(unix)]
+pub(super) fn keep_ignored_signals(install: impl FnOnce()) {
+    let ending = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+    let ignored = ending.map(|signal| {
+        // SAFETY: A `sigaction` of zeros is a valid one. Without a new action the call only fills in the present one.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+        }
+    });
+    install();
+    for (signal, _) in ending.into_iter().zip(ignored).filter(|(_, is_ignored)| *is_ignored) {
+        // SAFETY: It replaces a handler by none.
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn keep_ignored_signals(install: impl FnOnce()) {
+    install();
+}
 
 #[cfg(unix)]
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {

@@ -1,13 +1,13 @@
-//! `traceconv info INPUT...`: what is in captures, without converting them.
+//! `traceconv info INPUT...`: what recordings contain, without converting them.
 
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
 use super::args::{MoreInputs, ReadArgs};
-use super::measure::{tell, tell_problems};
 use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading};
 use super::progress::ProgressMeter;
+use super::recording_figures::{report_problems, report_skipped, write_result};
 use super::source::{Opened, OpenedTogether, blame};
 use super::{Status, say};
 use crate::input::InputError;
@@ -26,6 +26,10 @@ pub(super) struct InfoArgs {
     #[command(flatten)]
     more: MoreInputs,
 
+    /// Where to write the contents [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+
     /// For scripts: with everything by name
     #[arg(long)]
     json: bool,
@@ -41,23 +45,29 @@ pub(super) struct InfoPlan {
     recordings: Vec<Vec<SourceName>>,
     /// What was named and cannot be one, and why.
     problems: Vec<String>,
+    skip_unrecognised: bool,
+    output: Place,
     json: bool,
     reading: Reading,
 }
 
 /// Plans what to look at.
 pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, PlanError> {
-    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[], Vec::new())?;
-    Ok(InfoPlan { recordings, problems, json: args.json, reading: reading(&args.read)? })
+    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
+    let (skip_unrecognised, reading) = (args.more.skip_unrecognised, reading(&args.read)?);
+    Ok(InfoPlan { recordings, problems, skip_unrecognised, output, json: args.json, reading })
 }
 
-/// Looks at everything. One recording that fails does not stop the others.
+/// Surveys all recordings. One that fails does not stop the others.
 pub(super) fn run(plan: &InfoPlan) -> Status {
     let infos: Vec<RecordingInfo> = plan.recordings.iter().map(|sources| survey(plan, sources)).collect();
-    let failed: Vec<&InputReport> = infos.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
+    let is_skipped = |info: &RecordingInfo| plan.skip_unrecognised && report_skipped(&info.inputs, plan.reading.verbosity);
+    let read: Vec<&RecordingInfo> = infos.iter().filter(|info| !is_skipped(info)).collect();
+    let failed: Vec<&InputReport> = read.iter().flat_map(|info| &info.inputs).filter(|input| input.error.is_some()).collect();
     failed.iter().for_each(|input| say(&summary(input, false)));
-    let status = if failed.is_empty() { Status::Done } else { Status::Failed }.max(tell_problems(&plan.problems));
-    tell(&Place::Standard, "the contents", told(plan, infos), status)
+    let status = if failed.is_empty() { Status::Done } else { Status::Failed }.max(report_problems(&plan.problems));
+    write_result(&plan.output, "the contents", rendered(plan, infos), status)
 }
 
 /// What is in one recording. Without contents its inputs say why.
@@ -94,7 +104,7 @@ fn pipeline_survey(plan: &InfoPlan, opened: &[Opened]) -> Result<Surveyed, pipel
     })
 }
 
-fn told(plan: &InfoPlan, infos: Vec<RecordingInfo>) -> anyhow::Result<String> {
+fn rendered(plan: &InfoPlan, infos: Vec<RecordingInfo>) -> anyhow::Result<String> {
     if plan.json {
         return Ok(InfoFile::new(infos).to_json()?);
     }

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args as ClapArgs, Command, CommandFactory};
+use clap::{Args as ClapArgs, Command};
 use clap_complete::Shell;
 
-use super::args::Args;
 use super::{Status, print, say};
 
 #[derive(Debug, ClapArgs)]
@@ -26,7 +25,7 @@ pub(super) struct ManArgs {
 /// Prints the script for a shell.
 pub(super) fn completions(args: &CompletionsArgs) -> Status {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "traceconv", &mut script);
+    clap_complete::generate(args.shell, &mut super::help::command(), "traceconv", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
@@ -45,7 +44,7 @@ pub(super) fn man(args: &ManArgs) -> Status {
 /// All pages with their names, that of the program first.
 fn pages() -> anyhow::Result<Vec<(String, String)>> {
     // Building fills in what commands inherit, and `help`, which needs no page.
-    let mut program = Args::command();
+    let mut program = super::help::command();
     program.build();
     let commands: Vec<Command> = program.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect();
     let mut pages = vec![page(program)?];

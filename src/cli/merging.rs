@@ -15,7 +15,7 @@ pub(super) struct MergeArgs {
     /// Put all recordings into one trace: boards, hosts, processors with clocks of their own, of any formats
     ///
     /// Each has its own processes, CPUs and track of losses. FILE@0 FILE@1 … that follow each other are one recording; a core that
-    /// comes again begins the next one. All times are taken as they are, unless --offset or --sync-marker say how the clocks lie.
+    /// comes again begins the next one. Times are used as recorded, unless --offset or --sync-marker align the clocks.
     #[arg(long, conflicts_with = "name")]
     pub(super) merge: bool,
 
@@ -26,7 +26,7 @@ pub(super) struct MergeArgs {
     /// Move the recordings so that the first event of this name is at the same time in all of them
     ///
     /// The name of a marker, span, log message, value, interrupt or function. If it occurs several times, the drift of each clock
-    /// against that of the first recording is told.
+    /// against that of the first recording is reported.
     #[arg(long, value_name = "NAME", requires = "merge")]
     pub(super) sync_marker: Option<String>,
 
@@ -43,7 +43,7 @@ pub(super) struct MergePlan {
 }
 
 impl MergePlan {
-    /// How many inputs each recording has, if each of the sources gave so many.
+    /// How many inputs each recording has, given how many inputs each source gave.
     pub(super) fn inputs_of_each(&self, counts: &[usize]) -> Vec<usize> {
         let mut counts = counts.iter();
         self.recordings.iter().map(|recording| counts.by_ref().take(recording.sources).sum()).collect()
@@ -84,11 +84,11 @@ pub(super) fn plan(args: &MergeArgs, sources: &[SourceName]) -> Result<MergePlan
         let mut found = groups.iter().enumerate().filter(|(_, group)| group.iter().any(names_it)).map(|(index, _)| index);
         let (first, other) = (found.next(), found.next());
         let Some(recording) = first.and_then(|index| recordings.get_mut(index)) else {
-            return Err(PlanError::usage(format!("--offset {}: no input is called so", argument.display())));
+            return Err(PlanError::usage(format!("--offset {}: no input has this name", argument.display())));
         };
         if other.is_some() {
             return Err(PlanError::usage(format!(
-                "--offset {}: several inputs are called so; name one with its directory",
+                "--offset {}: several inputs have this name; add the directory",
                 argument.display()
             )));
         }
@@ -137,8 +137,8 @@ fn parse_offset(argument: &OsStr) -> Result<(&OsStr, i64), PlanError> {
     let bytes = argument.as_encoded_bytes();
     let at = bytes.iter().rposition(|&byte| byte == b'=').filter(|&at| at > 0);
     let at = at.ok_or_else(|| wrong("an input and a time are expected, e.g. b.bin=-1.5ms"))?;
-    let file = bytes.get(..at).and_then(os_from_bytes).ok_or_else(|| wrong("this is no name of a file"))?;
-    let time = bytes.get(at + 1..).and_then(|time| std::str::from_utf8(time).ok()).ok_or_else(|| wrong("this is no time"))?;
+    let file = bytes.get(..at).and_then(os_from_bytes).ok_or_else(|| wrong("this is not a file name"))?;
+    let time = bytes.get(at + 1..).and_then(|time| std::str::from_utf8(time).ok()).ok_or_else(|| wrong("this is not a time"))?;
     let offset_ns = parse_signed_time(time).map_err(|why| wrong(&why))?;
     Ok((file, offset_ns))
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     fn sources(names: &[(&str, Option<u16>)]) -> Vec<SourceName> {
-        names.iter().map(|&(path, core)| SourceName { place: Place::File(path.into()), core }).collect()
+        names.iter().map(|&(path, core)| SourceName { core, ..SourceName::of(Place::File(path.into())) }).collect()
     }
 
     fn planned(names: &[(&str, Option<u16>)], offsets: &[&str]) -> Result<Vec<(usize, String, Option<i64>)>, String> {
@@ -200,12 +200,12 @@ mod tests {
         let offsets: Vec<Option<i64>> = found.into_iter().map(|(_, _, offset)| offset).collect();
         assert_eq!(offsets, [Some(2_000_000_000), Some(-1_500_000), Some(0)]);
         let error = |offsets: &[&str]| planned(&names, offsets).unwrap_err();
-        assert!(error(&["z.bin=1ms"]).contains("no input is called so"));
+        assert!(error(&["z.bin=1ms"]).contains("no input has this name"));
         assert!(error(&["y.bin=1"]).contains("the unit is missing"));
         assert!(error(&["=1ms"]).contains("an input and a time are expected"));
         assert!(error(&["y.bin=1ms", "b/y.bin=1ms"]).contains("has an offset already"));
         let twins = [("a/x.bin", None), ("b/x.bin", None)];
-        assert!(planned(&twins, &["x.bin=1ms"]).unwrap_err().contains("several inputs are called so"));
+        assert!(planned(&twins, &["x.bin=1ms"]).unwrap_err().contains("several inputs have this name"));
         assert!(planned(&names[..1], &[]).unwrap_err().contains("there is only one"));
     }
 }

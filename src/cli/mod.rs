@@ -4,6 +4,7 @@
 //! signal. In a batch the worst one counts: 1 over 3 over 0.
 
 mod args;
+mod baseline;
 mod batch;
 mod check;
 mod color;
@@ -11,11 +12,10 @@ mod convert;
 mod diff;
 mod dump;
 mod formats;
-mod forms;
 mod guard;
+mod help;
 mod info;
 mod manual;
-mod measure;
 mod merging;
 #[cfg(feature = "serve")]
 mod open;
@@ -23,17 +23,22 @@ mod output;
 mod own_options;
 mod plan;
 mod progress;
+mod recording_figures;
 mod source;
 mod stats;
+mod trace_file;
 mod unchanged;
 mod values;
+mod words;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches as _;
 
 use args::{Args, Command};
+
+use crate::report::visible_lines;
 
 /// How a run ended, the better before the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +60,7 @@ impl From<Status> for ExitCode {
             Status::Failed => 1,
             Status::WrongUsage => 2,
             Status::TooMuchLost | Status::BeyondLimits => 3,
-            // As shells tell a program that was ended by SIGINT.
+            // As shells report a program that was ended by SIGINT.
             Status::Stopped => STATUS_STOPPED,
         })
     }
@@ -71,9 +76,10 @@ pub fn definition() -> clap::Command {
 
 /// Parses the arguments of this process and does what they say. Wrong usage found by the parser exits with status 2.
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    let matches = help::command().get_matches_from(words::command_first(std::env::args_os()));
+    let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     color::decide(args.color);
-    output::clean_up_on_signals();
+    guard::keep_ignored_signals(output::clean_up_on_signals);
     guard::install();
     let status = match args.command {
         Some(Command::Dump(args)) => match plan::plan_dump(&args) {
@@ -85,6 +91,7 @@ pub fn main() -> ExitCode {
             Err(error) => refuse(&error),
         },
         Some(Command::Check(args)) => check::main(&args).unwrap_or_else(|error| refuse(&error)),
+        Some(Command::Baseline(args)) => baseline::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Info(args)) => match info::plan(&args) {
             Ok(plan) => info::run(&plan),
@@ -97,6 +104,9 @@ pub fn main() -> ExitCode {
         Some(Command::Serve(args)) => open::run(&open::plan_serve(args)),
         #[cfg(feature = "web-page")]
         Some(Command::Web(args)) => open::web::run(&args),
+        None if let Some(message) = words::mistyped_command(&args.convert.inputs.inputs) => {
+            refuse(&plan::PlanError::usage(message))
+        }
         None => match plan::plan_convert(&args.convert, io::stdout().is_terminal()) {
             #[cfg(feature = "serve")]
             Ok(plan) => match open::plan_open(&args.convert.open, &plan) {
@@ -111,7 +121,7 @@ pub fn main() -> ExitCode {
     status.into()
 }
 
-/// Says why nothing is done. A file that cannot be used fails as an input does; the help is of no use then.
+/// Says why nothing is done. A file that cannot be used fails like an input, without a pointer to the help.
 fn refuse(error: &plan::PlanError) -> Status {
     match error {
         plan::PlanError::Usage(_) => {
@@ -125,8 +135,13 @@ fn refuse(error: &plan::PlanError) -> Status {
     }
 }
 
-/// Tells people on standard error. That it is closed or full is no reason to fail.
+/// Prints a message on standard error. That it is closed or full is not a reason to fail.
 fn say(text: &str) {
+    say_as_is(&visible_lines(text));
+}
+
+/// The same for a text without anything from outside that is not escaped: it may have colours of its own.
+fn say_as_is(text: &str) {
     let _ = io::stderr().write_all(color::painted(text).as_bytes());
 }
 

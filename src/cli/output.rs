@@ -33,7 +33,7 @@ impl Drop for Listed {
 
 /// Makes SIGINT, SIGTERM and SIGHUP end this process at once (also while it waits for input), without leaving half a file.
 pub(super) fn clean_up_on_signals() {
-    // A handler that cannot be installed leaves the system's default: the process ends, at worst with a file left behind.
+    // A handler that cannot be installed leaves the system's default: the process ends, at worst leaving a temporary file.
     let _ = ctrlc::set_handler(|| {
         let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
         for path in temporaries.iter() {
@@ -61,7 +61,7 @@ pub(super) struct Complete {
 struct CompleteFile {
     path: TempPath,
     target: PathBuf,
-    // Behind the file, so that it is dropped after it.
+    // Declared after the file, so that it is dropped after it.
     _listed: Listed,
 }
 
@@ -72,7 +72,7 @@ enum Sink {
     Temporary {
         file: NamedTempFile,
         target: PathBuf,
-        // Behind the file, so that it is dropped after it.
+        // Declared after the file, so that it is dropped after it.
         listed: Listed,
     },
 }
@@ -105,7 +105,7 @@ impl Output {
         Ok(Output { body: Body::Plain(BufWriter::with_capacity(BUFFER_BYTES, sink)) })
     }
 
-    /// The same, compressed on so many threads (0: one per processor).
+    /// The same, compressed on `threads` threads (0: one per processor).
     pub(super) fn compressed(self, compression: Compression, threads: usize) -> Output {
         match self.body {
             Body::Plain(writer) => Output { body: Body::Compressed(Box::new(Compressor::new(writer, compression, threads))) },
@@ -184,6 +184,13 @@ pub(super) fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", shown(path))
 }
 
+/// Creates the directory that a file goes into. Whatever fails here fails again, with a message, when the file is written.
+pub(super) fn create_parent(place: &Place) {
+    if let Place::File(path) = place {
+        let _ = fs::create_dir_all(directory_of(path));
+    }
+}
+
 /// Writes a text. That its reader has had enough (`| head`) is no failure.
 pub(super) fn write_text(place: &Place, what: &str, text: &str) -> anyhow::Result<()> {
     let mut output = Output::create(place)?;
@@ -198,10 +205,23 @@ fn open(path: &Path) -> io::Result<Sink> {
         Ok(metadata) if metadata.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")),
         // Renaming onto a device would replace the device.
         Ok(metadata) if !metadata.is_file() => Ok(Sink::Special(File::options().write(true).open(path)?)),
-        // Through a link, the file behind it is replaced, not the link; and it keeps its permissions.
+        // Through a link, the linked file is replaced, not the link; and it keeps its permissions.
         Ok(metadata) => temporary(fs::canonicalize(path)?, Some(metadata.permissions())),
-        Err(_) => temporary(path.to_path_buf(), None),
+        // A link whose target does not exist yet makes that, as for any other program.
+        Err(_) => temporary(through_links(path), None),
     }
+}
+
+/// The file that a path leads to by links, none of which need exist at its end.
+fn through_links(path: &Path) -> PathBuf {
+    /// As many as Linux follows.
+    const LINKS_MAX: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = directory_of(&path).join(target);
+    }
+    path
 }
 
 fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Result<Sink> {

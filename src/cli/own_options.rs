@@ -27,8 +27,8 @@ fn specs() -> Vec<OptionSpec> {
     specs
 }
 
-/// Which formats have an option, for its help.
-fn titles(name: &str) -> String {
+/// Which formats have an option; empty if it belongs to none.
+pub(super) fn titles(name: &str) -> String {
     let having = FORMATS.iter().filter(|format| format.options().iter().any(|spec| spec.name == name));
     having.map(|format| format.title()).collect::<Vec<_>>().join(", ")
 }
@@ -77,7 +77,7 @@ impl OwnOptions {
 impl clap::Args for OwnOptions {
     fn augment_args(command: Command) -> Command {
         command.args(specs().into_iter().map(|spec| {
-            let arg = Arg::new(spec.name).long(spec.name).help(format!("{} ({})", spec.help, titles(spec.name)));
+            let arg = Arg::new(spec.name).long(spec.name).help(spec.help);
             match spec.kind {
                 OptionKind::Flag => arg.action(ArgAction::SetTrue),
                 OptionKind::Text(value) | OptionKind::File(value) => {

@@ -1,6 +1,6 @@
-//! The progress of conversions: a bar on a terminal, or lines where there is none and they are asked for.
+//! The progress of conversions: a bar on a terminal, or lines elsewhere if asked for.
 //!
-//! Only for work that takes long enough to be looked at, and only for people: nothing of it is in a log unless it is asked for.
+//! Only work that takes long enough shows progress, and logs contain none unless asked for.
 
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +13,11 @@ use super::plan::{Reading, Verbosity};
 use super::say;
 use crate::pipeline::Progress;
 
-/// Work that is done sooner shows nothing.
+/// Shorter work shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Before this there is no rate.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// How often a line is printed where there is no terminal.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -46,7 +49,7 @@ struct State {
 }
 
 impl ProgressMeter {
-    /// For one conversion, which tells how much there is to do.
+    /// For one conversion, which reports its total.
     pub(super) fn new(reading: &Reading) -> ProgressMeter {
         let is_terminal = io::stderr().is_terminal();
         let form = match reading.progress {
@@ -64,7 +67,7 @@ impl ProgressMeter {
         ProgressMeter { form, patience, started: Instant::now(), files: 1, state: Mutex::default() }
     }
 
-    /// For so many files of so many bytes in all.
+    /// For `files` files of `total_bytes` bytes in all.
     pub(super) fn of_batch(reading: &Reading, files: usize, total_bytes: u64) -> ProgressMeter {
         let state = State { total_bytes, ..State::default() };
         ProgressMeter { files, state: Mutex::new(state), ..ProgressMeter::new(reading) }
@@ -78,7 +81,7 @@ impl ProgressMeter {
         });
     }
 
-    /// A conversion of the batch has gone on by so many bytes of its file.
+    /// A conversion of the batch has advanced by `bytes` bytes of its file.
     pub(super) fn advance(&self, bytes: u64) {
         self.change(|state| state.done_bytes = state.done_bytes.saturating_add(bytes));
     }
@@ -88,7 +91,7 @@ impl ProgressMeter {
         self.change(|state| state.done_files += 1);
     }
 
-    /// Tells people something above the bar.
+    /// Prints a message above the bar.
     pub(super) fn say_above(&self, text: &str) {
         if text.is_empty() {
             return;
@@ -117,19 +120,18 @@ impl ProgressMeter {
     }
 
     fn draw(&self, state: &mut State) {
-        let State { done_bytes, total_bytes, done_files, .. } = *state;
+        let State { done_bytes, total_bytes, .. } = *state;
+        let message = self.rates(state, self.started.elapsed());
         let bar = state.bar.get_or_insert_with(|| {
             let bar = ProgressBar::new(total_bytes).with_elapsed(self.started.elapsed());
-            match ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}{binary_bytes_per_sec}  {eta} left") {
+            match ProgressStyle::with_template("{bar:40} {percent:>3} %{msg}") {
                 Ok(style) => bar.with_style(style),
                 Err(_) => bar,
             }
         });
         bar.set_length(total_bytes);
         bar.set_position(done_bytes);
-        if self.files > 1 {
-            bar.set_message(format!("{done_files} of {} files  ", self.files));
-        }
+        bar.set_message(message);
     }
 
     fn print(&self, state: &mut State) {
@@ -141,14 +143,23 @@ impl ProgressMeter {
     }
 
     fn line(&self, state: &State, elapsed: Duration) -> String {
+        let percent = state.done_bytes.saturating_mul(100).checked_div(state.total_bytes).unwrap_or(100);
+        format!("{percent} %{}", self.rates(state, elapsed))
+    }
+
+    /// Files, rate and time left. The rate is the mean since the start: the first steps are much faster than the rest, so that a
+    /// rate of the moment, and whatever is said before [`SETTLED`], would be wrong by orders of magnitude.
+    fn rates(&self, state: &State, elapsed: Duration) -> String {
         let State { done_bytes, total_bytes, done_files, .. } = *state;
-        let percent = done_bytes.saturating_mul(100).checked_div(total_bytes).unwrap_or(100);
         let files = if self.files > 1 { format!(", {done_files} of {} files", self.files) } else { String::new() };
-        let rate = done_bytes as f64 / elapsed.as_secs_f64().max(1e-3);
+        if elapsed < SETTLED || done_bytes == 0 {
+            return files;
+        }
+        let rate = done_bytes as f64 / elapsed.as_secs_f64();
         let left_bytes = total_bytes.saturating_sub(done_bytes) as f64;
-        let left = Duration::try_from_secs_f64(left_bytes / rate).ok().filter(|_| done_bytes > 0);
+        let left = Duration::try_from_secs_f64(left_bytes / rate).ok();
         let left = left.map_or_else(String::new, |left| format!(", {} left", HumanDuration(left)));
-        format!("{percent} %{files}, {}/s{left}", HumanBytes(rate as u64))
+        format!("{files}, {}/s{left}", HumanBytes(rate as u64))
     }
 }
 
@@ -165,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_share_rate_and_rest() {
+    fn a_line_has_share_rate_and_rest() {
         let meter = |files| ProgressMeter {
             form: Form::Lines,
             patience: Duration::ZERO,
@@ -177,6 +188,8 @@ mod tests {
         let at = Duration::from_secs(2);
         assert_eq!(meter(1).line(&state, at), "25 %, 15.00 MiB/s, 6 seconds left");
         assert_eq!(meter(30).line(&state, at), "25 %, 7 of 30 files, 15.00 MiB/s, 6 seconds left");
-        assert_eq!(meter(1).line(&State::default(), Duration::ZERO), "100 %, 0 B/s");
+        assert_eq!(meter(1).line(&State::default(), at), "100 %");
+        // The first bytes are done at once: nothing is said of a rate yet.
+        assert_eq!(meter(1).line(&state, Duration::from_millis(1)), "25 %");
     }
 }

@@ -3,10 +3,11 @@
 use std::io;
 use std::ops::Range;
 
-use super::plan::{Place, Reading, SourceName};
+use super::plan::{ArchiveMember, Place, Reading, SourceName};
 use crate::format::{Format, FormatOptions, OptionSpec};
+use crate::input::archive::is_archive;
 use crate::input::detect::Detected;
-use crate::input::{Input, ReadOptions, Recognised};
+use crate::input::{Input, ReadOptions, RecogniseError, Recognised};
 use crate::pipeline::Source;
 use crate::report::{InputReport, visible};
 
@@ -49,7 +50,7 @@ impl Opened {
 
     /// A report of an input of which only the name is known.
     pub(super) fn unopened(name: &SourceName) -> InputReport {
-        let report = InputReport::named(name.place.as_typed(), name.core);
+        let report = InputReport::named(name.as_typed(), name.core);
         InputReport { path_bytes: name.place.raw_name(), ..report }
     }
 
@@ -101,7 +102,7 @@ impl OpenedTogether {
             let known: Vec<OptionSpec> = opened.iter().flat_map(|opened| opened.detected.format.options()).copied().collect();
             for name in reading.format_options.foreign_to(&known) {
                 for (report, opened) in reports.iter_mut().zip(&opened) {
-                    report.hints.push(format!("--{name} does not concern {}, so it was not used.", opened.format_title()));
+                    report.hints.push(format!("--{name} does not apply to {}, so it was not used.", opened.format_title()));
                 }
             }
         }
@@ -126,11 +127,19 @@ fn try_open(
     read_options: &ReadOptions,
     report: &mut InputReport,
 ) -> Result<Vec<Recognised>, Problem> {
-    let input = match &name.place {
-        Place::Standard => Input::read(&mut io::stdin().lock(), read_options)?,
-        Place::File(path) => Input::open(path, read_options)?,
+    let input = match (&name.place, &name.member) {
+        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options)?,
+        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options)?,
+        (Place::File(path), _) => Input::open(path, read_options)?,
     };
     report.enter_input(&input);
+    // Before the formats: in an archive of recordings each of them finds some of its own.
+    if reading.format().is_none() && is_archive(input.bytes()) {
+        let advice = "name one file of it, as ARCHIVE!FILE; only a conversion, stats, check and info take all of them, and only from a file";
+        return Err(format!("is an archive, not a recording; {advice}").into());
+    }
     let options = FormatOptions { core: name.core, ..reading.format_options.clone() };
-    Ok(input.recognise(reading.format(), &options, read_options)?)
+    let recognised = input.recognise(reading.format(), &options, read_options);
+    report.unrecognised = matches!(recognised, Err(RecogniseError::Format { is_damaged_memory: false, .. }));
+    Ok(recognised?)
 }

@@ -1,22 +1,27 @@
 //! `traceconv stats INPUT...`: the statistics of each recording, as tables, as JSON, as one long table, or as folded stacks.
 
 use super::Status;
-use super::measure::{gather, losses_of, tell, tell_inputs, tell_problems};
 use super::plan::{SourceName, StatsForm, StatsPlan};
+use super::recording_figures::{gather, losses_of, print_inputs, report_problems, report_skipped, write_result};
 use crate::metrics::{csv, figures};
 use crate::pipeline::Options;
 use crate::report::stats::{Recording, StatsFile};
+use crate::report::visible;
 use crate::stats::text;
 
-/// Gathers and tells everything. One recording that fails does not stop the others.
+/// Gathers and prints the statistics. A recording that fails does not stop the others.
 pub(super) fn run(plan: &StatsPlan) -> Status {
-    let mut status = tell_problems(&plan.problems);
+    let mut status = report_problems(&plan.problems);
     let mut recordings = Vec::new();
     let options = Options { from: plan.from, to: plan.to, threads: plan.reading.threads, ..Options::default() };
-    let mut told = if plan.form == StatsForm::Csv { csv::HEADING.to_owned() } else { String::new() };
+    let mut out = if plan.form == StatsForm::Csv { csv::HEADING.to_owned() } else { String::new() };
     for sources in &plan.recordings {
         let (inputs, gathered) = gather(sources, &plan.reading, &options, &plan.output, plan.form == StatsForm::Folded);
-        tell_inputs(&inputs, gathered.is_some(), plan.reading.verbosity);
+        if plan.skip_unrecognised && report_skipped(&inputs, plan.reading.verbosity) {
+            recordings.push(Recording::new(inputs, None));
+            continue;
+        }
+        print_inputs(&inputs, gathered.is_some(), plan.reading.verbosity);
         let Some(gathered) = gathered else {
             status = Status::Failed;
             recordings.push(Recording::new(inputs, None));
@@ -29,23 +34,27 @@ pub(super) fn run(plan: &StatsPlan) -> Status {
             StatsForm::Json => {}
             StatsForm::Tables(rows) => {
                 if let Some(name) = name {
-                    told += &format!("{}{name}\n\n", if told.is_empty() { "" } else { "\n" });
+                    out += &format!("{}{name}\n\n", if out.is_empty() { "" } else { "\n" });
                 }
-                statistics.for_each(|statistics| told += &text::tables(statistics, rows));
-                told += &format!("\n{}", recording.losses_line());
+                statistics.for_each(|statistics| out += &text::tables(statistics, rows));
+                out += &format!("\n{}", recording.losses_line());
             }
             StatsForm::Csv => {
-                let name = sources.first().map(|source| source.place.as_typed()).unwrap_or_default();
+                let name = sources.first().map(|source| source.as_typed()).unwrap_or_default();
                 let figures = statistics.flat_map(|statistics| figures(statistics, losses_of(&recording)));
-                told += &csv::lines(&name, &figures.collect::<Vec<_>>());
+                out += &csv::lines(&name, &figures.collect::<Vec<_>>());
             }
             StatsForm::Folded => {
                 let frame = name.map_or_else(String::new, |name| name.replace(';', "_") + ";");
-                gathered.folded.iter().flat_map(|folded| folded.lines()).for_each(|line| told += &format!("{frame}{line}\n"));
+                gathered
+                    .folded
+                    .iter()
+                    .flat_map(|folded| folded.lines())
+                    .for_each(|line| out += &format!("{}\n", visible(&format!("{frame}{line}"))));
             }
         }
         recordings.push(recording);
     }
-    let told = if plan.form == StatsForm::Json { StatsFile::new(recordings).to_json().map_err(Into::into) } else { Ok(told) };
-    tell(&plan.output, "the statistics", told, status)
+    let out = if plan.form == StatsForm::Json { StatsFile::new(recordings).to_json().map_err(Into::into) } else { Ok(out) };
+    write_result(&plan.output, "the statistics", out, status)
 }

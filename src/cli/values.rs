@@ -5,9 +5,9 @@ use crate::pipeline::{TimeBound, TimeBoundError};
 /// The limit of `--max-lost`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum MaxLost {
-    /// So many events.
+    /// A number of events.
     Events(u64),
-    /// So many of a hundred events (lost ones counted).
+    /// A percentage of all events, lost ones included.
     Percent(f64),
 }
 
@@ -35,6 +35,9 @@ pub(super) fn parse_max_lost(text: &str) -> Result<MaxLost, String> {
 
 /// `1.5ms`, `+2s`, `0`.
 pub(super) fn parse_time(text: &str) -> Result<TimeBound, String> {
+    if text.starts_with('-') {
+        return Err("times are not negative: `2s` is on the trace's own time axis, `+2s` is after its first event".into());
+    }
     text.parse().map_err(|error: TimeBoundError| error.to_string())
 }
 
@@ -78,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_none_say_why() {
+    fn invalid_times_say_why() {
         let error = |text| parse_time(text).unwrap_err();
         assert_eq!(error("5"), "the unit is missing: `5ns`, `5us`, `5ms` or `5s`?");
         assert_eq!(error("5h"), "`h` is no unit; ns, us, ms or s is expected");

@@ -95,7 +95,7 @@ impl Bytes {
         }
     }
 
-    /// Gives back the memory behind a range that will not be read again soon; reading it again is correct, only slower. A hint:
+    /// Gives back the memory of a range that will not be read again soon; reading it again is correct, only slower. A hint:
     /// only mapped bytes have memory to give back, and only on Linux.
     pub fn release(&self, range: Range<usize>) {
         #[cfg(all(feature = "mmap", target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! Which format an input is in, told by content, with the reason.
+//! Which format an input is in, recognised by content, with the reason.
 
 use std::fmt::{self, Write};
 
@@ -16,6 +16,7 @@ const SCORE_MARGIN: u8 = 10;
 
 /// The format of an input.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Detected {
     /// The format.
     pub format: &'static dyn Format,
@@ -33,6 +34,7 @@ impl fmt::Debug for Detected {
 
 /// What a format says about an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The name for `--format`.
     pub name: &'static str,
@@ -46,6 +48,7 @@ pub struct Candidate {
 
 /// Why no format could be chosen. Each message is the end of a sentence that begins with the input's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DetectError {
     /// It is something else.
     #[error("{}", describe_known(.signature, .layers))]

@@ -7,6 +7,7 @@ use super::Layer;
 
 /// Why an input cannot be used at all.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum InputError {
     /// The file cannot be opened.
     #[error("cannot be opened: {0}")]
@@ -48,6 +49,19 @@ pub enum InputError {
         /// What the decoder said.
         detail: String,
     },
+    /// It decompresses to more than is allowed.
+    #[error(
+        "is {what} data that decompresses to more than {limit_bytes} bytes; raise the limit with --max-decompressed if that is right"
+    )]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// An archive, or a member of one, cannot be read.
+    #[error("{0}")]
+    Archive(String),
     /// A layer with nothing in it.
     #[error("is {0} data with nothing in it (0 bytes once decoded); check that the recording was written before it was packed")]
     NothingInside(Layer),

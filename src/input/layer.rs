@@ -1,4 +1,4 @@
-//! What may be wrapped around a recording, told by content: compression and text.
+//! What may be wrapped around a recording, recognised by content: compression and text.
 
 use std::fmt;
 #[cfg(feature = "compress")]
@@ -6,24 +6,11 @@ use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
 use super::{Bytes, InputError, ReadOptions, text};
-use crate::model::{LossKind, Severity};
-
-/// A compressed stream that ends early, has a wrong checksum, or is followed by something else.
-pub const COMPRESSED_STREAM_DAMAGED: LossKind = LossKind {
-    code: "compressed_stream_damaged",
-    text: "the compressed stream is damaged, what follows is missing",
-    severity: Severity::Loss,
-};
-
-/// Hex or base64 text with characters that do not belong there.
-pub const TEXT_ENCODING_DAMAGED: LossKind = LossKind {
-    code: "text_encoding_damaged",
-    text: "characters that are no part of the hex or base64 text were skipped",
-    severity: Severity::Loss,
-};
+use crate::model::{LossKind, losses};
 
 /// Something wrapped around a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Layer {
     /// RFC 1952, one or more members.
     Gzip,
@@ -31,6 +18,8 @@ pub enum Layer {
     Zstd,
     /// Hex digits.
     Hex,
+    /// Lines of an address and bytes in hex, as `xxd` and `hexdump -C` print them.
+    HexDump,
     /// RFC 4648 section 4.
     Base64,
 }
@@ -43,6 +32,7 @@ impl Layer {
             Layer::Gzip => "gzip",
             Layer::Zstd => "zstd",
             Layer::Hex => "hex text",
+            Layer::HexDump => "hex dump",
             Layer::Base64 => "base64 text",
         }
     }
@@ -56,6 +46,7 @@ impl fmt::Display for Layer {
 
 /// What was wrong with a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The kind, for the ledger.
     pub kind: LossKind,
@@ -83,6 +74,7 @@ impl Layer {
             [0x1f, 0x8b, 0x08, ..] => Some(Layer::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Layer::Zstd),
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
+            _ if text::looks_like_dump(bytes) => Some(Layer::HexDump),
             _ if text::looks_like_base64(bytes) => Some(Layer::Base64),
             _ => None,
         }
@@ -90,11 +82,12 @@ impl Layer {
 
     /// Takes the layer off.
     pub(super) fn take_off(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
-        let mut spool = Spool::new(options);
+        let mut spool = Spool::of_layer(options, self.name());
         let damage = match self {
             Layer::Gzip => gunzip(source, &mut spool)?,
             Layer::Zstd => unzstd(source, &mut spool)?,
             Layer::Hex => text::decode_hex(source, &mut spool)?,
+            Layer::HexDump => text::decode_dump(source, &mut spool)?,
             Layer::Base64 => text::decode_base64(source, &mut spool)?,
         };
         let bytes = spool.finish()?;
@@ -106,7 +99,25 @@ impl Layer {
     }
 }
 
-/// A compressed source, read once from its start; memory behind the reader is given back.
+/// The first bytes of what is in a file, of which these are the first: decompressed if it is compressed.
+#[cfg(feature = "compress")]
+#[must_use]
+pub fn beginning(head: &[u8]) -> Vec<u8> {
+    const BYTES: u64 = 4096;
+    let mut start = Vec::new();
+    let begin = |reader: &mut dyn Read, start: &mut Vec<u8>| reader.take(BYTES).read_to_end(start);
+    // That the head ends within a compressed block is no error here: what comes before that is enough.
+    let _ = match Layer::sniff(head) {
+        Some(Layer::Gzip) => begin(&mut flate2::bufread::MultiGzDecoder::new(head), &mut start),
+        Some(Layer::Zstd) => {
+            zstd::stream::read::Decoder::with_buffer(head).and_then(|mut decoder| begin(&mut decoder, &mut start))
+        }
+        _ => return head.to_vec(),
+    };
+    start
+}
+
+/// A compressed source, read once from its start; memory that was read is given back.
 #[cfg(feature = "compress")]
 struct Reader<'a> {
     source: &'a Bytes,
@@ -171,7 +182,7 @@ fn broken(layer: Layer, at: usize, spool: &Spool<'_>, error: &io::Error) -> Dama
         io::ErrorKind::UnexpectedEof => format!("the {layer} stream breaks off at byte {at} of the file"),
         _ => format!("the {layer} stream is corrupt near byte {at} of the file ({error})"),
     };
-    Damage { kind: COMPRESSED_STREAM_DAMAGED, offset: spool.len(), count: 1, at_least_lost: 1, detail }
+    Damage { kind: losses::COMPRESSED_STREAM_DAMAGED, offset: spool.len(), count: 1, at_least_lost: 1, detail }
 }
 
 #[cfg(feature = "compress")]
@@ -186,12 +197,12 @@ fn gunzip(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, Input
         if rest.starts_with(&[0x1f, 0x8b]) {
             continue;
         }
-        // Zeros behind the last member are padding (tapes, flash pages).
+        // Zeros after the last member are padding (tapes, flash pages).
         if rest.iter().all(|&byte| byte == 0) {
             return Ok(None);
         }
         let detail = format!("{} bytes after the gzip stream (byte {} of the file) are not gzip", rest.len(), reader.at);
-        let kind = COMPRESSED_STREAM_DAMAGED;
+        let kind = losses::COMPRESSED_STREAM_DAMAGED;
         return Ok(Some(Damage { kind, offset: spool.len(), count: 1, at_least_lost: 0, detail }));
     }
 }

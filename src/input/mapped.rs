@@ -14,7 +14,7 @@ const MAPPINGS: usize = 4096;
 struct Slot {
     /// The address of the first byte; 0: free; 1: about to be filled.
     start: AtomicUsize,
-    /// The address behind the last one.
+    /// The address after the last one.
     end: AtomicUsize,
     was_hit: AtomicBool,
 }

@@ -1,6 +1,6 @@
 //! Images of a target's memory: a dump of its RAM, an ELF core file, or whatever else holds a recording among other things.
 //!
-//! A format tells by which marks its recordings in memory are known ([`Format::memory_marks`]) and reads what stands there;
+//! A format declares the marks of its recordings in memory ([`Format::memory_marks`]) and reads what follows them;
 //! here the marks are looked for, and the pieces of a recording are put together. An image may hold several recordings, one of
 //! each processor's firmware for instance. Every byte of the image has its place in the account ([`Part`]).
 
@@ -11,14 +11,7 @@ use memchr::memmem::Finder;
 use super::spool::Spool;
 use super::{Bytes, Damage, Input, InputError, ReadOptions};
 use crate::format::{Format, Kept, MemoryMark, SAMPLE_BYTES};
-use crate::model::{LossKind, Severity};
-
-/// A recording in memory of which something cannot be read.
-pub const MEMORY_DAMAGED: LossKind = LossKind {
-    code: "memory_recording_damaged",
-    text: "the recording in memory is damaged, some of it is missing",
-    severity: Severity::Loss,
-};
+use crate::model::losses;
 
 /// More recordings than one image has. What is beyond is no firmware's memory but an attack or a mistake.
 pub const RECORDINGS_MAX: usize = 64;
@@ -26,7 +19,7 @@ pub const RECORDINGS_MAX: usize = 64;
 /// How many marks are looked at. Most of an image's marks have a recording.
 const MARKS_MAX: usize = 4 * RECORDINGS_MAX;
 
-/// So much is searched before its memory is given back, in bytes.
+/// How much is searched before its memory is given back, in bytes.
 const STEP_BYTES: usize = 1 << 20;
 
 /// A recording that was found in an image.
@@ -43,12 +36,13 @@ pub struct Recording {
 pub struct Search {
     /// Recordings, by place.
     pub recordings: Vec<Recording>,
-    /// Marks at which no recording can be read: where, what should stand there, and why it does not.
+    /// Marks at which no recording can be read: where, what it should be, and why it is not.
     pub refused: Vec<(usize, &'static str, String)>,
 }
 
 /// The place of a recording in the image that it was taken out of, in bytes. `header + recording + unused + outside` is the image.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Part {
     /// What it is, for people.
     pub what: String,
@@ -131,7 +125,7 @@ impl Input {
             outside_bytes: image.saturating_sub(whole),
         };
         let damages = damages.iter().map(|damage| Damage {
-            kind: MEMORY_DAMAGED,
+            kind: losses::MEMORY_DAMAGED,
             offset: damage.offset as u64,
             count: 1,
             at_least_lost: 1,
@@ -154,7 +148,7 @@ fn find_all(bytes: &Bytes, mark: &[u8], end: usize) -> Vec<usize> {
     let mut found = Vec::new();
     for start in (0..end).step_by(STEP_BYTES) {
         let step = start..end.min(start + STEP_BYTES);
-        // A mark may go on behind the step, but begins in it.
+        // A mark may extend past the step, but begins in it.
         let with_rest: Range<usize> = step.start..step.end.saturating_add(mark.len().saturating_sub(1)).min(bytes.len());
         let searched = bytes.get(with_rest).unwrap_or_default();
         let room = MARKS_MAX - found.len();

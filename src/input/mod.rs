@@ -1,7 +1,7 @@
 //! Where bytes come from: files, pipes and memory, compressed or written as text, and which format they are in.
 //!
-//! An [`Input`] is the bytes that a format's decoder is given. What is wrapped around them on disk is told by content, never by
-//! a file's name, and taken off here: **layers** are gzip, zstd, hex text and base64 text, also one inside the other. A layer
+//! An [`Input`] is the bytes that a format's decoder is given. What is wrapped around them on disk is recognised by content, never by
+//! a file's name, and removed here: **layers** are gzip, zstd, hex text and base64 text, also one inside the other. A layer
 //! that is damaged gives what could be read of it; the rest is reported as [`Damage`], and conversion goes on.
 //!
 //! Memory stays bounded: regular files are mapped, and what cannot be mapped (a pipe, the content of a layer) is spooled to
@@ -9,6 +9,8 @@
 //!
 //! What is left may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
 
+#[cfg(feature = "cli")]
+pub mod archive;
 mod bytes;
 mod cores_json;
 pub mod detect;
@@ -29,7 +31,9 @@ use std::path::{Path, PathBuf};
 
 pub use bytes::Bytes;
 pub use error::InputError;
-pub use layer::{COMPRESSED_STREAM_DAMAGED, Damage, Layer, TEXT_ENCODING_DAMAGED};
+#[cfg(feature = "compress")]
+pub use layer::beginning;
+pub use layer::{Damage, Layer};
 pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
@@ -40,6 +44,7 @@ pub const LAYERS_MAX: usize = 4;
 
 /// How inputs are read.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// Map files into memory instead of reading them. Without it everything is read into memory, however large.
     pub mmap: bool,
@@ -47,11 +52,48 @@ pub struct ReadOptions {
     pub spool_dir: Option<PathBuf>,
     /// How much of such data is kept in memory, in bytes, before a temporary file is made.
     pub spool_after_bytes: usize,
+    /// To how many bytes a layer, or a member of an archive, may decompress.
+    pub max_decompressed_bytes: u64,
 }
+
+impl ReadOptions {
+    /// The defaults: files are mapped, other data stay in memory.
+    #[must_use]
+    pub fn new() -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    /// Sets [`ReadOptions::mmap`].
+    #[must_use]
+    pub fn mmap(self, mmap: bool) -> ReadOptions {
+        ReadOptions { mmap, ..self }
+    }
+
+    /// Sets [`ReadOptions::spool_dir`].
+    #[must_use]
+    pub fn spool_dir(self, spool_dir: impl Into<Option<PathBuf>>) -> ReadOptions {
+        ReadOptions { spool_dir: spool_dir.into(), ..self }
+    }
+
+    /// Sets [`ReadOptions::spool_after_bytes`].
+    #[must_use]
+    pub fn spool_after_bytes(self, spool_after_bytes: usize) -> ReadOptions {
+        ReadOptions { spool_after_bytes, ..self }
+    }
+
+    /// Sets [`ReadOptions::max_decompressed_bytes`].
+    #[must_use]
+    pub fn max_decompressed_bytes(self, max_decompressed_bytes: u64) -> ReadOptions {
+        ReadOptions { max_decompressed_bytes, ..self }
+    }
+}
+
+/// The limit of [`ReadOptions::max_decompressed_bytes`] by default: beyond any recording, and far below what a bomb of a few bytes gives.
+pub const MAX_DECOMPRESSED_BYTES: u64 = 64_000_000_000;
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions { mmap: true, spool_dir: None, spool_after_bytes: 64 << 20 }
+        ReadOptions { mmap: true, spool_dir: None, spool_after_bytes: 64 << 20, max_decompressed_bytes: MAX_DECOMPRESSED_BYTES }
     }
 }
 
@@ -152,7 +194,7 @@ impl Input {
         self.bytes.was_cut_short()
     }
 
-    /// Gives back the memory behind a range that will not be read again soon. It may be read again all the same.
+    /// Gives back the memory of a range that will not be read again soon. It may be read again all the same.
     pub fn release(&self, range: Range<usize>) {
         self.bytes.release(range);
     }

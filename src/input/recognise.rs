@@ -28,6 +28,8 @@ pub enum RecogniseError {
         error: DetectError,
         /// The result of the search for recordings in a memory image, as a clause; may be empty.
         about_memory: String,
+        /// Whether there is the mark of a recording in memory, but none can be read.
+        is_damaged_memory: bool,
     },
     /// A recording could not be taken out of a memory image.
     #[error(transparent)]
@@ -85,7 +87,8 @@ impl Input {
             (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
             (None, Err(error)) => {
                 let about_memory = about_memory(&found, &formats, error.may_be_memory());
-                return Err(RecogniseError::Format { error, about_memory });
+                let is_damaged_memory = !found.refused.is_empty();
+                return Err(RecogniseError::Format { error, about_memory, is_damaged_memory });
             }
         };
         Ok(vec![Recognised { input: self, detected, options: options.clone() }])
@@ -94,7 +97,7 @@ impl Input {
 
 /// A format that the user named.
 fn named(format: &'static dyn Format) -> Detected {
-    Detected { format, because: format!("--format {} says so", format.name()), certain: true }
+    Detected { format, because: "given by --format".into(), certain: true }
 }
 
 /// The cores of a recording in JSON. One core is as a recording of its own.
@@ -110,8 +113,11 @@ fn cores(
     let recognised = cores.into_iter().map(|(core, input)| {
         let detected = match format {
             Some(format) => named(format),
-            None => detect(input.bytes(), input.layers())
-                .map_err(|error| RecogniseError::Format { error, about_memory: String::new() })?,
+            None => detect(input.bytes(), input.layers()).map_err(|error| RecogniseError::Format {
+                error,
+                about_memory: String::new(),
+                is_damaged_memory: false,
+            })?,
         };
         let core = if is_several { Some(core) } else { options.core };
         Ok(Recognised { input, detected, options: FormatOptions { core, mode: options.mode.or(mode), ..options.clone() } })
@@ -138,7 +144,7 @@ fn take_out(
             return Err(RecogniseError::SeveralOfSeveralCores { at: kept.range.start, cores: kept.cores, offsets });
         }
         let input = image.take_out(recording, read_options)?;
-        let because = format!("{} stands at byte {}", kept.what, kept.range.start);
+        let because = format!("{} found at byte {}", kept.what, kept.range.start);
         let detected = Detected { format: recording.format, because, certain: true };
         let core = if is_several { Some(core) } else { options.core };
         let options = FormatOptions { core, has_own_ids: is_several, ..options.clone() };
@@ -150,16 +156,12 @@ fn take_out(
 /// What to add to a message on what the input is: that it was searched as an image of memory, too.
 fn about_memory(found: &Search, formats: &[&'static dyn Format], may_be_memory: bool) -> String {
     if let Some((at, what, why)) = found.refused.first() {
-        return format!("; at byte {at} stands the mark of {what}, as in an image of a target's memory, but {why}");
+        return format!("; at byte {at} is the mark of {what}, as in an image of a target's memory, but {why}");
     }
     let mut kinds: Vec<&str> = formats.iter().flat_map(|format| format.memory_marks()).map(|mark| mark.what).collect();
     kinds.dedup();
     if !may_be_memory || kinds.is_empty() {
         return String::new();
     }
-    format!(
-        "\nNor is it an image of a target's memory that holds a recording ({} was looked for). If it should be one, check that the \
-         memory in which the recording is kept was dumped, and before a new one was started",
-        kinds.join(", or ")
-    )
+    format!("; nor is it an image of a target's memory with {}", kinds.join(", or "))
 }

@@ -1,7 +1,8 @@
-//! Things that are given by mistake instead of a recording, told by their first bytes, each with what to do about it.
+//! Things that are given by mistake instead of a recording, recognised by their first bytes, each with what to do about it.
 
 /// Something that is no recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Signature {
     /// What it is, e.g. `a JPEG picture`.
     pub what: String,
@@ -150,7 +151,7 @@ fn text(sample: &[u8]) -> Option<Signature> {
         return None;
     }
     let mut lines = start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-    // The first one in which something stands.
+    // The first line that is not blank.
     let line = lines.find(|line| line.iter().any(|byte| !byte.is_ascii_control())).unwrap_or_default();
     if line.starts_with(b"{\"traceEvents\"") || line.starts_with(b"[{\"") || line.starts_with(b"{\"displayTimeUnit\"") {
         return doubtful("a JSON trace".into(), "it needs no conversion: open it at https://ui.perfetto.dev");
@@ -234,7 +235,7 @@ mod tests {
         // Cut off, it is only known by enough packets.
         assert_eq!(Signature::of(&trace[..9], false), None);
         assert_eq!(Signature::of(&trace.repeat(3)[..30], false).unwrap().what, "a Perfetto trace already");
-        // A COBS frame that starts with the same byte is none.
+        // A COBS frame that starts with the same byte is not.
         assert_eq!(what(&[0x0a, 4, 0x40, 5, 0x57, 1, 0x0a, 3, 0x40, 0xac, 0x00]), "nothing known");
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Spool<'a> {
     #[cfg(feature = "mmap")]
     file: Option<std::fs::File>,
     len: u64,
+    /// The content of a layer: which one, and how long it may be.
+    limit: Option<(&'static str, u64)>,
 }
 
 impl<'a> Spool<'a> {
@@ -21,7 +23,13 @@ impl<'a> Spool<'a> {
             #[cfg(feature = "mmap")]
             file: None,
             len: 0,
+            limit: None,
         }
+    }
+
+    /// For the content of a layer of this name.
+    pub(super) fn of_layer(options: &'a ReadOptions, layer: &'static str) -> Spool<'a> {
+        Spool { limit: Some((layer, options.max_decompressed_bytes)), ..Spool::new(options) }
     }
 
     /// How many bytes were collected.
@@ -30,6 +38,11 @@ impl<'a> Spool<'a> {
     }
 
     pub(super) fn push(&mut self, data: &[u8]) -> Result<(), InputError> {
+        if let Some((what, limit_bytes)) = self.limit
+            && self.len.saturating_add(data.len() as u64) > limit_bytes
+        {
+            return Err(InputError::TooLarge { what, limit_bytes });
+        }
         #[cfg(feature = "mmap")]
         if self.options.mmap
             && let Some(dir) = &self.options.spool_dir
@@ -93,7 +106,7 @@ mod tests {
         }
         assert!(!spooled(&options, &content[..1000], 100).is_mapped());
         assert!(!spooled(&ReadOptions { mmap: false, ..options.clone() }, &content, 100).is_mapped());
-        // The file has no name: nothing is left behind, whatever happens to this process.
+        // The file has no name: nothing remains when this process ends.
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 

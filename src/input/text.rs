@@ -4,9 +4,10 @@
 
 use data_encoding::{BASE64, Encoding};
 
-use super::layer::{Damage, TEXT_ENCODING_DAMAGED};
+use super::layer::Damage;
 use super::spool::Spool;
 use super::{Bytes, InputError};
+use crate::model::losses;
 
 /// How much of an input must be text to be taken for it, in bytes.
 const SNIFF_BYTES: usize = 64 << 10;
@@ -56,7 +57,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')
 }
 
-/// Pairs hex digits. White space may stand anywhere, also between the two digits of a byte, but where numbers are written with
+/// Pairs hex digits. White space may occur anywhere, also between the two digits of a byte, but where numbers are written with
 /// `0x` or divided by commas each number is a byte (or several) of its own: `0x1, 0x22` is 01 22.
 #[derive(Default)]
 struct HexDecoder {
@@ -131,11 +132,11 @@ impl Strays {
         let more = if self.count > 1 { format!(", and {} more", self.count - 1) } else { String::new() };
         let detail = format!("{what}{more}");
         // How many events that costs shows in the frames around it.
-        Some(Damage { kind: TEXT_ENCODING_DAMAGED, offset, count: self.count, at_least_lost: 0, detail })
+        Some(Damage { kind: losses::TEXT_ENCODING_DAMAGED, offset, count: self.count, at_least_lost: 0, detail })
     }
 }
 
-/// The text in steps, each with its offset in the file; memory behind is given back.
+/// The text in steps, each with its offset in the file; the memory of earlier steps is given back.
 fn steps(source: &Bytes) -> impl Iterator<Item = (usize, &[u8])> {
     let mark = source.len() - without_mark(source).len();
     let starts = (mark..source.len()).step_by(STEP_BYTES);
@@ -155,7 +156,7 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
         for (index, &byte) in step.iter().enumerate() {
             if !hex.take(byte, &mut decoded) {
                 strays.add(spool.len() + decoded.len() as u64, || {
-                    format!("{:?} at byte {} of the file is no hex digit", byte.escape_ascii().to_string(), start + index)
+                    format!("{:?} at byte {} of the file is not a hex digit", byte.escape_ascii().to_string(), start + index)
                 });
             }
         }
@@ -167,6 +168,88 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
         spool.push(&decoded)?;
     } else if hex.high.is_some() {
         strays.add(spool.len(), || "the last hex digit has no partner".into());
+    }
+    Ok(strays.into_damage())
+}
+
+/// A line of a hex dump.
+enum DumpLine {
+    /// An address, and the bytes there; none at the end of `hexdump -C`.
+    Bytes(u64),
+    /// The line before is repeated up to the next address.
+    Repeated,
+    Blank,
+}
+
+/// Reads a line of `xxd` or `hexdump -C` and appends its bytes; `None` if it is something else.
+fn dump_line(line: &[u8], decoded: &mut Vec<u8>) -> Option<DumpLine> {
+    let line = line.trim_ascii();
+    match line {
+        b"" => return Some(DumpLine::Blank),
+        b"*" => return Some(DumpLine::Repeated),
+        _ => {}
+    }
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (address, rest) = line.split_at_checked(digits).filter(|_| (6..=16).contains(&digits))?;
+    let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
+    // What the bytes mean as characters follows after two blanks, or between bars.
+    let (hex, is_xxd) = match rest.strip_prefix(b": ") {
+        Some(rest) => (rest.windows(2).position(|two| two == b"  ").map_or(rest, |end| &rest[..end]), true),
+        None => (rest.split(|&byte| byte == b'|').next().unwrap_or_default(), false),
+    };
+    for word in hex.split(|&byte| byte == b' ').filter(|word| !word.is_empty()) {
+        // Without a colon, longer words are numbers in the byte order of some machine.
+        if word.len() % 2 != 0 || (!is_xxd && word.len() != 2) {
+            return None;
+        }
+        data_encoding::HEXLOWER_PERMISSIVE.decode(word).ok().map(|bytes| decoded.extend(bytes))?;
+    }
+    Some(DumpLine::Bytes(address))
+}
+
+/// Whether the start of the input is lines of a hex dump.
+pub(super) fn looks_like_dump(bytes: &[u8]) -> bool {
+    let bytes = without_mark(bytes);
+    let sample = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
+    let mut lines: Vec<&[u8]> = sample.split(|&byte| byte == b'\n').collect();
+    if sample.len() < bytes.len() {
+        lines.pop();
+    }
+    let mut decoded = Vec::new();
+    let mut is_line = |line: &&[u8]| dump_line(line, &mut decoded).is_some();
+    lines.iter().all(&mut is_line) && decoded.len() >= SYMBOLS_MIN
+}
+
+/// Decodes a hex dump. The addresses must follow each other; where they do not, lines are missing, or something else lies between.
+pub(super) fn decode_dump(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
+    let text = without_mark(source);
+    let mut strays = Strays::new();
+    let (mut line_bytes, mut before) = (Vec::new(), Vec::new());
+    let (mut expected, mut is_repeated) = (None, false);
+    for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+        line_bytes.clear();
+        match dump_line(line, &mut line_bytes) {
+            Some(DumpLine::Bytes(address)) => {
+                if let Some(mut at) = expected.replace(address.saturating_add(line_bytes.len() as u64)) {
+                    while is_repeated && at < address && !before.is_empty() {
+                        let len = usize::try_from(address - at).unwrap_or(usize::MAX).min(before.len());
+                        spool.push(before.get(..len).unwrap_or_default())?;
+                        at += len as u64;
+                    }
+                    if at != address {
+                        strays.add(spool.len(), || format!("the address in line {number} does not follow the line before"));
+                    }
+                }
+                is_repeated = false;
+                spool.push(&line_bytes)?;
+                if !line_bytes.is_empty() {
+                    std::mem::swap(&mut before, &mut line_bytes);
+                }
+            }
+            Some(DumpLine::Repeated) => is_repeated = true,
+            Some(DumpLine::Blank) => {}
+            None => strays.add(spool.len(), || format!("line {number} is not a line of a hex dump")),
+        }
     }
     Ok(strays.into_damage())
 }
@@ -195,7 +278,7 @@ pub(super) fn decode_base64(source: &Bytes, spool: &mut Spool<'_>) -> Result<Opt
         symbols.resize(4, b'=');
         decode_quanta(&encoding, &symbols, &mut decoded, spool, &mut strays)?;
     } else if symbols.len() == 1 {
-        strays.add(spool.len(), || "the last base64 symbol stands alone".into());
+        strays.add(spool.len(), || "the last base64 symbol is incomplete".into());
     }
     Ok(strays.into_damage())
 }
@@ -234,7 +317,8 @@ fn decode_quanta(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Input, Layer, ReadOptions};
+    use super::super::{Bytes, Input, Layer, ReadOptions};
+    use super::{Spool, decode_dump, looks_like_dump};
 
     fn open(text: &[u8]) -> Input {
         Input::from_vec(text.to_vec(), &ReadOptions::default()).unwrap()
@@ -299,7 +383,7 @@ mod tests {
         assert_eq!(input.bytes().len(), 40_010);
         let [damage] = input.damages() else { panic!("{:?}", input.damages()) };
         assert_eq!((damage.kind.code, damage.offset, damage.count), ("text_encoding_damaged", 40_000, 1));
-        assert_eq!(damage.detail, "\"!\" at byte 80000 of the file is no hex digit");
+        assert_eq!(damage.detail, "\"!\" at byte 80000 of the file is not a hex digit");
 
         let text = format!("{}-{}~~", "AwEC".repeat(20_000), "AwEC".repeat(2));
         let input = open(text.as_bytes());
@@ -307,5 +391,29 @@ mod tests {
         assert_eq!(input.damages()[0].detail, "\"-\" at byte 80000 of the file is no base64 symbol, and 2 more");
 
         assert_eq!(open(b"ab cd e").damages()[0].detail, "the last hex digit has no partner");
+    }
+
+    #[test]
+    fn dumps_of_xxd_and_hexdump_are_read() {
+        let read = |text: &str| {
+            let options = ReadOptions::default();
+            let mut spool = Spool::new(&options);
+            assert!(looks_like_dump(text.as_bytes()), "{text}");
+            let damage = decode_dump(&Bytes::from(text.as_bytes().to_vec()), &mut spool).unwrap();
+            (spool.finish().unwrap().to_vec(), damage.map(|damage| damage.detail))
+        };
+        let xxd = "00000000: 0301 0202 0402 0500 ffff ffff ffff ffff  ................\n00000010: 41de                                     A.\n";
+        let whole = [3, 1, 2, 2, 4, 2, 5, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0x41, 0xde];
+        assert_eq!(read(xxd), (whole.to_vec(), None));
+        let hexdump = "00000000  03 01 02 02 04 02 05 00  ff ff ff ff ff ff ff ff  |......|.........|\n00000010  41 de                    |A.|\n00000012\n";
+        assert_eq!(read(hexdump), (whole.to_vec(), None));
+        let zeros =
+            "00000000  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|\n*\n00000030  07  |.|\n00000031\n";
+        assert_eq!(read(zeros), ([&[0; 48][..], &[7]].concat(), None));
+        let gap = "00000000: 0102 0304  ....\n00000008: 0506  ..\n";
+        assert_eq!(read(gap), (vec![1, 2, 3, 4, 5, 6], Some("the address in line 2 does not follow the line before".into())));
+        for other in ["0000000 0103 0202\n0000004\n", "00000000: no hex\n", "note\n", "", "12345678\n"] {
+            assert!(!looks_like_dump(other.as_bytes()), "{other}");
+        }
     }
 }

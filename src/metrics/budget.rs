@@ -20,6 +20,7 @@ use super::rule::{Rule, RuleError};
 
 /// The rules of a file, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Budget {
     /// The rules.
     pub limits: Vec<BudgetRule>,
@@ -27,6 +28,7 @@ pub struct Budget {
 
 /// A rule, and what the file says about it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct BudgetRule {
     /// The limit.
     pub rule: Rule,
@@ -43,6 +45,7 @@ pub struct BudgetRule {
 /// What is wrong with a file, and where: line and column count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
+#[non_exhaustive]
 pub struct BudgetError {
     /// The line.
     pub line: usize,
@@ -98,7 +101,7 @@ impl Reader<'_> {
         (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
     }
 
-    /// The place of a letter of a string, which begins behind its quotation mark. Of one with escapes only about.
+    /// The place of a letter of a string, which begins after its quotation mark; approximate if it has escapes.
     fn rule_error(&self, value: &Spanned<DeValue<'_>>, error: RuleError) -> BudgetError {
         let span = value.span();
         let raw = self.text.get(span.clone()).unwrap_or("");
@@ -144,8 +147,8 @@ impl Reader<'_> {
                 "name" => name = Some(text()?),
                 "reason" => reason = Some(text()?),
                 "optional" => {
-                    let told = value.get_ref().as_bool();
-                    is_optional = told.ok_or_else(|| self.error(value.span().start, "`optional` is true or false".into()))?;
+                    let given = value.get_ref().as_bool();
+                    is_optional = given.ok_or_else(|| self.error(value.span().start, "`optional` is true or false".into()))?;
                 }
                 other => {
                     let hint = nearest(other, KEYS).map_or(String::new(), |near| format!(", perhaps `{near}`"));

@@ -14,6 +14,7 @@ const LISTED_NAMES: usize = 12;
 /// What became of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Outcome {
     /// It is kept.
     Kept,
@@ -27,6 +28,7 @@ pub enum Outcome {
 
 /// A rule's verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The rule as it was written.
     pub rule: String,
@@ -54,6 +56,7 @@ pub struct Verdict {
 
 /// A value and its distance from the limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Measured {
     /// Whose, as rules call it: `task.sensor.cpu_percent`.
     pub metric: String,
@@ -144,7 +147,7 @@ fn why_missing(limit: &BudgetRule, names: &[&str]) -> String {
     let (rule, metric) = (&limit.rule, limit.rule.metric.full_name());
     let section = rule.metric.section;
     if list::NAMELESS.contains(&section) {
-        return format!("nothing in the recording tells {section} {metric}").replace("  ", " ");
+        return format!("the recording has no {section} {metric}").replace("  ", " ");
     }
     if names.is_empty() {
         return format!("nothing of the kind {section:?} is in the recording");

@@ -2,6 +2,10 @@
 //!
 //! Only what does not grow with the length of a recording is compared: parts of the time, durations, levels, rates and losses. A change
 //! counts if it is neither small in itself nor small beside what it was; quantiles are known to an eighth, so theirs must be more.
+//!
+//! Two recordings of the same firmware differ as well. So a change is *noise* if it is of a single event (a minimum or maximum), or within
+//! [`EVIDENT`] standard errors, which follow from the samples behind a figure or from the runs of a baseline. Noise is listed last, makes no
+//! headline, and fails nothing unless it is asked for by name.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,18 +13,29 @@ use serde::Serialize;
 
 use super::figures::{Figure, path, quoted};
 use super::list::{NAMELESS, Nature, Unit, Worse};
-use super::rule::Pattern;
+use super::rule::{Pattern, Selector};
 
-/// Quantiles are told up to so many per cent too high.
+/// From how many standard errors on a change is not noise. Samples of one recording are not independent: more than the textbook's 2.
+pub const EVIDENT: f64 = 3.0;
+
+/// How much a task's rate may differ for a guess that it was renamed, in per cent.
+const RENAMED_RATE_PERCENT: f64 = 10.0;
+
+/// Quantiles are reported up to this many per cent too high.
 const QUANTILE_ERROR_PERCENT: f64 = 12.5;
 
 /// What is compared, and from when on it counts.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DiffOptions {
-    /// Changes below so many per cent do not count.
+    /// Changes below this many per cent do not count.
     pub min_change_percent: f64,
-    /// Nor do those of a time below so many nanoseconds.
+    /// Nor do those of a time below this many nanoseconds.
     pub min_time_ns: f64,
+    /// Nor do those of a share below this many percentage points.
+    pub min_points: f64,
+    /// Which things must not be in the new recording only.
+    pub fail_on_new: FailOnNew,
     /// For the worse by more than this is too much; `None`: nothing is.
     pub fail_over_percent: Option<f64>,
     /// Only metrics of one of these forms, as `task.*.cpu_percent`; none: all.
@@ -29,13 +44,34 @@ pub struct DiffOptions {
 
 impl Default for DiffOptions {
     fn default() -> DiffOptions {
-        DiffOptions { min_change_percent: 2.0, min_time_ns: 1000.0, fail_over_percent: None, only: Vec::new() }
+        DiffOptions {
+            min_change_percent: 2.0,
+            min_time_ns: 1000.0,
+            min_points: 0.01,
+            fail_on_new: FailOnNew::None,
+            fail_over_percent: None,
+            only: Vec::new(),
+        }
     }
+}
+
+/// Which things are too much if they are in the new recording only: what got worse under another name is compared with nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailOnNew {
+    /// None.
+    #[default]
+    None,
+    /// Tasks.
+    Tasks,
+    /// All.
+    All,
 }
 
 /// Which way something changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Direction {
     /// For the worse.
     Worse,
@@ -47,6 +83,7 @@ pub enum Direction {
 
 /// A metric that changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Change {
     /// As rules call it: `task.sensor.cpu_percent`.
     pub metric: String,
@@ -66,6 +103,12 @@ pub struct Change {
     pub direction: Direction,
     /// Whether it is more for the worse than is allowed.
     pub is_too_much: bool,
+    /// How many standard errors the change is, or standard deviations between the runs of a baseline; `null` if that is not known.
+    pub evidence: Option<f64>,
+    /// How many runs the base has; `null` if it is a single recording.
+    pub base_runs: Option<u64>,
+    /// Whether it is a single event, or within what differs anyway.
+    pub is_noise: bool,
     #[serde(skip)]
     pub(super) nature: Nature,
     #[serde(skip)]
@@ -74,15 +117,19 @@ pub struct Change {
 
 /// Something that is in one of the recordings only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
 pub struct Thing {
     /// The kind of thing.
     pub section: &'static str,
     /// Its name.
     pub name: String,
+    /// A guess what it is called in the other recording.
+    pub other_name: Option<String>,
 }
 
 /// The result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Diff {
     /// How many metrics are in both and were compared.
     pub compared: usize,
@@ -92,6 +139,10 @@ pub struct Diff {
     pub added: Vec<Thing>,
     /// Things that are in the base only.
     pub removed: Vec<Thing>,
+    /// Those of `added` that must not be there.
+    pub too_new: Vec<Thing>,
+    /// Which of [`DiffOptions::only`] named nothing that was compared.
+    pub unmatched: Vec<String>,
     /// From when on a change for the worse is too much, in per cent.
     pub fail_over_percent: Option<f64>,
     /// Whether one is.
@@ -102,13 +153,19 @@ impl Diff {
     /// What changed most for the worse.
     #[must_use]
     pub fn worst(&self) -> Option<&Change> {
-        self.changes.first().filter(|change| change.direction == Direction::Worse)
+        self.changes.first().filter(|change| change.direction == Direction::Worse && !change.is_noise)
     }
 
-    /// How many changed this way.
+    /// How many changed this way, noise left out.
     #[must_use]
     pub fn count(&self, direction: Direction) -> usize {
-        self.changes.iter().filter(|change| change.direction == direction).count()
+        self.changes.iter().filter(|change| change.direction == direction && !change.is_noise).count()
+    }
+
+    /// How many changes are noise.
+    #[must_use]
+    pub fn noise(&self) -> usize {
+        self.changes.iter().filter(|change| change.is_noise).count()
     }
 }
 
@@ -145,31 +202,92 @@ pub fn diff(base: &[Figure], new: &[Figure], options: &DiffOptions) -> Diff {
     let key = |figure: &Figure| (figure.metric.section, figure.metric.full_name(), figure.name.clone());
     let before: HashMap<_, &Figure> = base.iter().map(|figure| (key(figure), figure)).collect();
     let (mut compared, mut changes) = (0, Vec::new());
-    let only: Vec<Pattern> = options.only.iter().map(|only| Pattern::new(only)).collect();
-    let is_asked = |figure: &&Figure| only.is_empty() || only.iter().any(|only| only.fits(&figure.path()));
-    for figure in new.iter().filter(|figure| figure.metric.nature != Nature::Sum).filter(is_asked) {
+    let only: Vec<Only> = options.only.iter().map(|text| Only::new(text)).collect();
+    let mut matched = vec![false; only.len()];
+    for figure in new.iter().filter(|figure| figure.metric.nature != Nature::Sum) {
         let Some(base) = before.get(&key(figure)) else { continue };
-        compared += 1;
-        changes.extend(change(base, figure, options));
+        let mut is_asked = only.is_empty();
+        for (_, matched) in only.iter().zip(&mut matched).filter(|(only, _)| only.fits(figure)) {
+            (is_asked, *matched) = (true, true);
+        }
+        if is_asked {
+            compared += 1;
+            changes.extend(change(base, figure, options));
+        }
     }
     changes.sort_by(|one, other| {
-        let order = (one.direction, one.nature).cmp(&(other.direction, other.nature));
+        let order = (one.is_noise, one.direction, one.nature).cmp(&(other.is_noise, other.direction, other.nature));
         order.then(other.weight().total_cmp(&one.weight())).then_with(|| one.metric.cmp(&other.metric))
     });
     let things = |figures: &[Figure]| -> BTreeSet<Thing> {
         let named = figures.iter().filter(|figure| !NAMELESS.contains(&figure.metric.section));
         // A task's latency and its shares of cores come and go with it.
         let first = named.filter(|figure| !["latency", "task_on_core", "signal"].contains(&figure.metric.section));
-        first.map(|figure| Thing { section: figure.metric.section, name: figure.name.clone() }).collect()
+        first.map(|figure| Thing { section: figure.metric.section, name: figure.name.clone(), other_name: None }).collect()
     };
     let (old, now) = (things(base), things(new));
+    let mut added: Vec<Thing> = now.difference(&old).cloned().collect();
+    let mut removed: Vec<Thing> = old.difference(&now).cloned().collect();
+    guess_renamed(&mut removed, base, &mut added, new);
+    let is_too_new = |thing: &&Thing| match options.fail_on_new {
+        FailOnNew::None => false,
+        FailOnNew::Tasks => thing.section == "task",
+        FailOnNew::All => true,
+    };
+    let too_new: Vec<Thing> = added.iter().filter(is_too_new).cloned().collect();
+    let unmatched = options.only.iter().zip(matched).filter(|(_, matched)| !matched).map(|(text, _)| text.clone());
     Diff {
         compared,
-        added: now.difference(&old).cloned().collect(),
-        removed: old.difference(&now).cloned().collect(),
+        added,
+        removed,
+        unmatched: unmatched.collect(),
         fail_over_percent: options.fail_over_percent,
-        is_too_much: changes.iter().any(|change| change.is_too_much),
+        is_too_much: !too_new.is_empty() || changes.iter().any(|change| change.is_too_much),
+        too_new,
         changes,
+    }
+}
+
+/// What `--only` names: metrics as rules name them, or whatever of their names fits a pattern.
+enum Only {
+    Selector(Selector),
+    Path(Pattern),
+}
+
+impl Only {
+    fn new(text: &str) -> Only {
+        Selector::parse(text).map_or_else(|_| Only::Path(Pattern::new(text)), Only::Selector)
+    }
+
+    fn fits(&self, figure: &Figure) -> bool {
+        match self {
+            Only::Selector(selector) => selector.fits(figure),
+            Only::Path(pattern) => pattern.fits(&figure.path()),
+        }
+    }
+}
+
+/// Guesses which tasks were renamed: they run as often, at the same priority.
+fn guess_renamed(removed: &mut [Thing], base: &[Figure], added: &mut [Thing], new: &[Figure]) {
+    let value = |figures: &[Figure], name: &str, metric: &str| {
+        let figure =
+            figures.iter().find(|figure| figure.metric.section == "task" && figure.metric.name == metric && figure.name == name);
+        figure.map(|figure| figure.value.as_f64())
+    };
+    for task in added.iter_mut().filter(|thing| thing.section == "task") {
+        let rate = value(new, &task.name, "run_rate").unwrap_or(0.0);
+        let priority = value(new, &task.name, "priority");
+        let distance = |other: &Thing| (value(base, &other.name, "run_rate").unwrap_or(0.0) - rate).abs();
+        let candidates = removed.iter_mut().filter(|thing| thing.section == "task" && thing.other_name.is_none());
+        let alike = candidates.filter(|other| {
+            rate > 0.0
+                && distance(other) * 100.0 <= rate * RENAMED_RATE_PERCENT
+                && value(base, &other.name, "priority") == priority
+        });
+        if let Some(other) = alike.min_by(|one, other| distance(one).total_cmp(&distance(other))) {
+            task.other_name = Some(other.name.clone());
+            other.other_name = Some(task.name.clone());
+        }
     }
 }
 
@@ -180,7 +298,7 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
     let change_percent = (was != 0.0).then(|| 100.0 * difference / was.abs());
     let least = match metric.unit {
         Unit::Nanoseconds => options.min_time_ns,
-        Unit::Percent => 0.1,
+        Unit::Percent => options.min_points,
         Unit::Bytes => 16.0,
         Unit::Hertz | Unit::Count => 1.0,
         Unit::Unknown => f64::MIN_POSITIVE,
@@ -192,7 +310,7 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
         _ => min_change_percent,
     };
     let counts = difference.abs() >= least && change_percent.is_none_or(|percent| percent.abs() > least_percent);
-    // What is not a number differs from everything, and tells nothing.
+    // NaN differs from everything and carries no information.
     if !counts || difference.is_nan() {
         return None;
     }
@@ -201,7 +319,13 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
         (Worse::More, true) | (Worse::Less, false) => Direction::Worse,
         (Worse::More, false) | (Worse::Less, true) => Direction::Better,
     };
+    let (evidence, base_runs) = evidence(base, new);
+    let is_noise = match evidence {
+        Some(evidence) => evidence < EVIDENT,
+        None => metric.nature == Nature::Extreme && base_runs.is_none(),
+    };
     let is_too_much = direction == Direction::Worse
+        && (!is_noise || !options.only.is_empty())
         && options.fail_over_percent.is_some_and(|limit| change_percent.is_none_or(|percent| percent.abs() > limit));
     Some(Change {
         metric: path(metric, &new.name),
@@ -210,10 +334,25 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
         unit: metric.unit.symbol(),
         base: was,
         new: is,
-        change_percent: change_percent.map(super::figures::rounded),
+        change_percent,
         direction,
         is_too_much,
+        evidence,
+        base_runs,
+        is_noise,
         nature: metric.nature,
         of_unit: metric.unit,
     })
+}
+
+/// How many standard errors or deviations lie between two figures, and how many runs the base has.
+fn evidence(base: &Figure, new: &Figure) -> (Option<f64>, Option<u64>) {
+    let difference = (new.value.as_f64() - base.value.as_f64()).abs();
+    let runs = base.runs.map(|runs| runs.count).filter(|count| *count > 1);
+    let error = match base.runs {
+        Some(of) if of.count > 1 => Some(of.stddev),
+        // The greatest of many events has no error that their number would tell.
+        _ => base.uncertainty.zip(new.uncertainty).map(|(one, other)| one.hypot(other)),
+    };
+    (error.filter(|error| *error > 0.0).map(|error| difference / error), runs)
 }

@@ -3,22 +3,44 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::list::{self, Entry, Metric};
+use super::list::{self, Entry, Metric, Nature, Sampled};
 use crate::stats::SpreadReport;
 use crate::stats::report::{LaneReport, NamedCount, NamedSpans, Number, StatisticsReport, TaskOnCore, TaskReport};
 
 /// A value of a metric.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Figure {
     /// Which metric.
     pub metric: &'static Metric,
     /// Of whom; empty where the section has no names.
     pub name: String,
-    /// Its value, in the metric's unit.
+    /// Its value, in the metric's unit; of a baseline of several runs their mean.
     pub value: Number,
+    /// The standard error of the value, in the same unit, if it is a mean, share or rate of many samples: how much it would differ in
+    /// another recording of the same length.
+    pub uncertainty: Option<f64>,
+    /// What it was in several runs, if it is of a baseline.
+    pub runs: Option<Runs>,
+}
+
+/// A figure in several runs of the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Runs {
+    /// In how many runs there was one.
+    pub count: u64,
+    /// The standard deviation between runs; 0 of one run.
+    pub stddev: f64,
 }
 
 impl Figure {
+    /// A figure that is exact.
+    #[must_use]
+    pub fn new(metric: &'static Metric, name: String, value: Number) -> Figure {
+        Figure { metric, name, value, uncertainty: None, runs: None }
+    }
+
     /// As rules call it: `task."net rx".cpu_percent`.
     #[must_use]
     pub fn path(&self) -> String {
@@ -48,6 +70,7 @@ pub fn quoted(name: &str) -> String {
 
 /// What is missing in a recording, as its account says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Losses {
     /// Events of the recording.
     pub events: u64,
@@ -74,7 +97,7 @@ pub(super) struct Context<'a> {
 
 impl Context<'_> {
     pub fn rate(&self, count: u64) -> Option<Number> {
-        self.statistics.rate_hz(count).map(|rate_hz| Number::Real(rounded(rate_hz)))
+        self.statistics.rate_hz(count).map(|rate_hz| Number::Real(rate_hz))
     }
 
     /// In per cent of the recording.
@@ -96,13 +119,9 @@ pub(super) struct Interrupt {
     pub cores: Vec<u16>,
 }
 
-/// To three decimals, so that sums of parts do not show how they were added up.
-pub(super) fn rounded(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
-}
-
-fn percent(part: u64, whole: u64) -> Option<Number> {
-    (whole > 0).then(|| Number::Real(rounded(100.0 * part as f64 / whole as f64)))
+/// Exact: limits are checked against it. It is rounded where it is printed.
+pub(super) fn percent(part: u64, whole: u64) -> Option<Number> {
+    (whole > 0).then(|| Number::Real(100.0 * part as f64 / whole as f64))
 }
 
 /// All figures of a recording, section by section, in the order of the statistics' lists.
@@ -165,11 +184,13 @@ struct Figures<'a> {
 }
 
 impl Figures<'_> {
-    fn of<T>(&mut self, list: &'static [Entry<T>], things: &[(String, T)]) {
+    fn of<T: Sampled>(&mut self, list: &'static [Entry<T>], things: &[(String, T)]) {
         for (name, thing) in things {
             for (metric, get) in list {
                 if let Some(value) = get(thing, self.context) {
-                    self.figures.push(Figure { metric, name: name.clone(), value });
+                    let samples = thing.samples(metric.name);
+                    let uncertainty = samples.and_then(|samples| uncertainty(metric, value.as_f64(), &samples));
+                    self.figures.push(Figure { uncertainty, ..Figure::new(metric, name.clone(), value) });
                 }
             }
         }
@@ -178,7 +199,6 @@ impl Figures<'_> {
     fn of_machines(&mut self, statistics: &StatisticsReport) {
         let machines = joined(statistics.machines.iter().map(|machine| (machine.name.clone(), machine.clone())), |all, other| {
             all.busy_ns = all.busy_ns.saturating_add(other.busy_ns);
-            all.busy_percent = all.busy_percent.zip(other.busy_percent).map(|(one, other)| rounded(one + other));
             for (all, other) in
                 [(&mut all.steps, &other.steps), (&mut all.queued, &other.queued), (&mut all.responses, &other.responses)]
             {
@@ -227,7 +247,7 @@ impl Figures<'_> {
     }
 }
 
-/// The tasks but for idle ones.
+/// The tasks except idle ones.
 fn tasks(statistics: &StatisticsReport, context: &Context<'_>) -> Vec<(String, TaskReport)> {
     let tasks = statistics.tasks.iter().filter(|task| !task.is_idle);
     let mut tasks = joined(tasks.map(|task| (task.name.clone(), task.clone())), |all, task| {
@@ -289,7 +309,30 @@ fn joined<T>(things: impl Iterator<Item = (String, T)>, join: impl Fn(&mut T, &T
     all
 }
 
+/// The standard error of a value that is made of samples. They are taken as independent, which is why whoever compares asks for more than
+/// the textbook does.
+fn uncertainty(metric: &Metric, value: f64, samples: &SpreadReport) -> Option<f64> {
+    let count = samples.count as f64;
+    // Of a single sample nothing is known: as uncertain as an exponential distribution is wide.
+    let variation = match (samples.stddev_ns, samples.mean_ns) {
+        (Some(stddev_ns), Some(mean_ns)) if mean_ns > 0 => stddev_ns as f64 / mean_ns as f64,
+        _ => 1.0,
+    };
+    let relative = match metric.nature {
+        // One run more or less, and how long each takes: what runs is mostly periodic.
+        Nature::Share => (variation / count.sqrt()).hypot(1.0 / count),
+        Nature::Rate => (1.0 / count).sqrt(),
+        Nature::Duration => variation / count.sqrt(),
+        Nature::Quantile if metric.name.ends_with("p50") => 1.25 * variation / count.sqrt(),
+        // The 99th percentile of an exponential distribution: few samples lie above it.
+        Nature::Quantile => 10.0 * variation / count.sqrt(),
+        Nature::Loss | Nature::Level | Nature::Load | Nature::Extreme | Nature::Sum => return None,
+    };
+    (count > 0.0).then_some(value.abs() * relative)
+}
+
 fn join_spread(all: &mut SpreadReport, other: &SpreadReport) {
+    all.stddev_ns = joined_stddev(all, other);
     all.count += other.count;
     all.total_ns = all.total_ns.saturating_add(other.total_ns);
     all.min_ns = all.min_ns.into_iter().chain(other.min_ns).min();
@@ -297,4 +340,16 @@ fn join_spread(all: &mut SpreadReport, other: &SpreadReport) {
     all.p50_ns = all.p50_ns.max(other.p50_ns);
     all.p99_ns = all.p99_ns.max(other.p99_ns);
     all.max_ns = all.max_ns.max(other.max_ns);
+}
+
+/// The standard deviation of two sets of samples together.
+fn joined_stddev(one: &SpreadReport, other: &SpreadReport) -> Option<u64> {
+    let squares = |of: &SpreadReport| {
+        let (count, mean) = (of.count as f64, of.mean_ns.unwrap_or(0) as f64);
+        let stddev = if of.count < 2 { 0.0 } else { of.stddev_ns? as f64 };
+        Some((count, count * mean, stddev * stddev * (count - 1.0).max(0.0) + count * mean * mean))
+    };
+    let ((count, total, sum), (count_2, total_2, sum_2)) = (squares(one)?, squares(other)?);
+    let (count, total, sum) = (count + count_2, total + total_2, sum + sum_2);
+    (count >= 2.0).then(|| ((sum - total * total / count).max(0.0) / (count - 1.0)).sqrt() as u64)
 }

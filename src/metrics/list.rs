@@ -1,12 +1,14 @@
 //! The list of all metrics, a table: what each is called, its unit, what it says of whom, and how it is found in the statistics.
 
-use super::figures::{Context, Interrupt, Recorded};
+use super::figures::{Context, Interrupt, Recorded, percent};
+use crate::stats::SpreadReport;
 use crate::stats::report::{
     CoreReport, FunctionReport, HeapReport, LaneReport, MachineReport, NamedCount, NamedSpans, Number, ObjectReport, TaskReport,
 };
 
 /// What the values of a metric are measured in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unit {
     /// Nanoseconds. Rules may say `_us`, `_ms` or `_s` as well.
     Nanoseconds,
@@ -16,7 +18,7 @@ pub enum Unit {
     Hertz,
     /// Bytes.
     Bytes,
-    /// So many.
+    /// A number of things.
     Count,
     /// That of a value of the firmware: not known.
     Unknown,
@@ -51,6 +53,7 @@ impl Unit {
 
 /// What kind of number a metric is: which of two recordings may be compared, and which comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Nature {
     /// Something is missing or failed.
     Loss,
@@ -66,6 +69,8 @@ pub enum Nature {
     Rate,
     /// The sum of shares.
     Load,
+    /// The longest or shortest of many: a single event, which differs from recording to recording.
+    Extreme,
     /// Grows with the length of the recording, or follows from others: not compared.
     Sum,
 }
@@ -83,6 +88,7 @@ pub enum Worse {
 
 /// A metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Metric {
     /// Of what kind of thing; empty: of the recording as a whole.
     pub section: &'static str,
@@ -104,6 +110,46 @@ impl Metric {
     pub fn full_name(&self) -> String {
         format!("{}{}", self.name, self.unit.suffix())
     }
+}
+
+/// What has samples: its metrics are means, rates or shares of them.
+pub(super) trait Sampled {
+    /// The samples that a metric of this name is made of.
+    fn samples(&self, metric: &str) -> Option<SpreadReport>;
+}
+
+fn counted(count: u64) -> Option<SpreadReport> {
+    Some(SpreadReport { count, ..SpreadReport::default() })
+}
+
+macro_rules! sampled {
+    ($($report:ty: |$thing:pat_param, $metric:pat_param| $samples:expr;)*) => {
+        $(impl Sampled for $report {
+            fn samples(&self, metric: &str) -> Option<SpreadReport> {
+                let ($thing, $metric) = (self, metric);
+                $samples
+            }
+        })*
+    };
+}
+
+sampled! {
+    Recorded: |_, _| None;
+    CoreReport: |core, _| counted(core.switches);
+    TaskReport: |task, metric| Some(if matches!(metric, "cpu" | "run_rate") { task.runs } else { task.latency });
+    crate::stats::report::TaskOnCore: |_, _| None;
+    Interrupt: |isr, _| Some(isr.durations);
+    ObjectReport: |object, metric| if metric.ends_with("wait") { Some(object.waits) } else { object.holds };
+    MachineReport: |machine, metric| Some(match metric.split('_').next() {
+        Some("queued") => machine.queued,
+        Some("response") => machine.responses,
+        _ => machine.steps,
+    });
+    NamedSpans: |named, _| Some(named.spans);
+    LaneReport: |lane, _| counted(lane.logs.iter().map(|log| log.count).sum());
+    NamedCount: |named, _| counted(named.count);
+    FunctionReport: |function, _| Some(function.calls);
+    HeapReport: |_, _| None;
 }
 
 /// A metric, and how it is found.
@@ -131,11 +177,11 @@ section! { RECORDING, "", Recorded:
     "losses" Count Loss More "cases in which something is missing" |of, _| whole(of.losses.cases);
     "lost_events" Count Loss More "events that are missing, at least" |of, _| whole(of.losses.lost_events);
     "gaps" Count Loss More "places in time across which nothing is known" |of, _| whole(of.gaps);
-    "repairs" Count Sum Neither "cases in which something was put right" |of, _| whole(of.losses.repairs);
+    "repairs" Count Sum Neither "cases in which something was corrected" |of, _| whole(of.losses.repairs);
 }
 
 section! { CORE, "core", CoreReport:
-    "load" Percent Load More "busy, in tasks and interrupts, of the time of which it is known what ran" |core, _| real(core.load_percent);
+    "load" Percent Load More "busy, in tasks and interrupts, of the time of which it is known what ran" |core, _| percent(core.busy_ns.saturating_add(core.interrupts_ns), core.known_ns());
     "unknown" Nanoseconds Sum Neither "the time of which it is not known what ran" |core, _| whole(core.unknown_ns);
     "switches" Count Sum Neither "switches from task to task" |core, _| whole(core.switches);
     "switch_rate" Hertz Rate Neither "the same in a second" |core, context| context.rate(core.switches);
@@ -146,11 +192,11 @@ section! { TASK, "task", TaskReport:
     "run" Nanoseconds Sum Neither "the time that it ran itself" |task, _| whole(task.run_ns);
     "runs" Count Sum Neither "how often it got a core" |task, _| whole(task.runs.count);
     "run_rate" Hertz Rate Neither "the same in a second" |task, context| context.rate(task.runs.count);
-    "longest_run" Nanoseconds Duration More "from a switch to the next, interrupts included" |task, _| maybe(task.runs.max_ns);
+    "longest_run" Nanoseconds Extreme More "from a switch to the next, interrupts included" |task, _| maybe(task.runs.max_ns);
     "preemptions" Count Sum Neither "how often it left its core without waiting" |task, _| whole(task.preemptions);
     "ready" Nanoseconds Sum Neither "all time that it could have run and did not" |task, _| whole(task.ready_ns);
     "waits" Count Sum Neither "how often it waited" |task, _| whole(task.waits.count);
-    "longest_wait" Nanoseconds Duration Neither "for whatever it was" |task, _| maybe(task.waits.max_ns);
+    "longest_wait" Nanoseconds Extreme Neither "for whatever it was" |task, _| maybe(task.waits.max_ns);
     "suspended" Nanoseconds Sum Neither "the time that it was suspended" |task, _| whole(task.suspended_ns);
     "priority" Count Level Neither "the highest without inheritance" |task, _| maybe(task.priority.map(u64::from));
     "stack_free" Bytes Level Less "the least free stack" |task, _| maybe(task.stack_free_bytes.map(u64::from));
@@ -163,11 +209,11 @@ section! { TASK_ON_CORE, "task_on_core", crate::stats::report::TaskOnCore:
 
 section! { LATENCY, "latency", TaskReport:
     "count" Count Sum Neither "how often the task was made ready and then ran" |task, _| whole(task.latency.count);
-    "min" Nanoseconds Duration More "from being made ready to running" |task, _| maybe(task.latency.min_ns);
+    "min" Nanoseconds Extreme More "from being made ready to running" |task, _| maybe(task.latency.min_ns);
     "mean" Nanoseconds Duration More "the mean of that" |task, _| maybe(task.latency.mean_ns);
     "p50" Nanoseconds Quantile More "its median" |task, _| maybe(task.latency.p50_ns);
     "p99" Nanoseconds Quantile More "99 % are not above" |task, _| maybe(task.latency.p99_ns);
-    "max" Nanoseconds Duration More "the longest" |task, _| maybe(task.latency.max_ns);
+    "max" Nanoseconds Extreme More "the longest" |task, _| maybe(task.latency.max_ns);
 }
 
 section! { ISR, "isr", Interrupt:
@@ -176,11 +222,11 @@ section! { ISR, "isr", Interrupt:
     "rate" Hertz Rate Neither "the same in a second" |isr, context| context.rate(isr.durations.count);
     "total" Nanoseconds Sum Neither "from begin to end, with what interrupted it" |isr, _| whole(isr.durations.total_ns);
     "self" Nanoseconds Sum Neither "without what interrupted it" |isr, _| whole(isr.self_ns);
-    "min" Nanoseconds Duration More "the shortest, from begin to end" |isr, _| maybe(isr.durations.min_ns);
+    "min" Nanoseconds Extreme More "the shortest, from begin to end" |isr, _| maybe(isr.durations.min_ns);
     "mean" Nanoseconds Duration More "the mean" |isr, _| maybe(isr.durations.mean_ns);
     "p50" Nanoseconds Quantile More "the median" |isr, _| maybe(isr.durations.p50_ns);
     "p99" Nanoseconds Quantile More "99 % are not above" |isr, _| maybe(isr.durations.p99_ns);
-    "max" Nanoseconds Duration More "the longest" |isr, _| maybe(isr.durations.max_ns);
+    "max" Nanoseconds Extreme More "the longest" |isr, _| maybe(isr.durations.max_ns);
     "unfinished" Count Sum Neither "begun without an end that was seen" |isr, _| whole(isr.unfinished);
 }
 
@@ -192,68 +238,68 @@ section! { OBJECT, "object", ObjectReport:
     "fill" Percent Sum More "the highest level, of what it can hold" |object, _| fill(object);
     "waits" Count Sum Neither "how often a task waited for it" |object, _| whole(object.waits.count);
     "mean_wait" Nanoseconds Duration Neither "how long" |object, _| maybe(object.waits.mean_ns);
-    "longest_wait" Nanoseconds Duration Neither "how long at most" |object, _| maybe(object.waits.max_ns);
+    "longest_wait" Nanoseconds Extreme Neither "how long at most" |object, _| maybe(object.waits.max_ns);
 }
 
 section! { MUTEX, "mutex", ObjectReport:
     "holds" Count Sum Neither "how often it was held, from take to give" |mutex, _| maybe(mutex.holds.map(|holds| holds.count));
     "total" Nanoseconds Sum Neither "how long together" |mutex, _| maybe(mutex.holds.map(|holds| holds.total_ns));
-    "min" Nanoseconds Duration More "the shortest" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.min_ns));
+    "min" Nanoseconds Extreme More "the shortest" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.min_ns));
     "mean" Nanoseconds Duration More "the mean" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.mean_ns));
     "p50" Nanoseconds Quantile More "the median" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.p50_ns));
     "p99" Nanoseconds Quantile More "99 % are not above" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.p99_ns));
-    "max" Nanoseconds Duration More "the longest" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.max_ns));
+    "max" Nanoseconds Extreme More "the longest" |mutex, _| maybe(mutex.holds.and_then(|holds| holds.max_ns));
     "waits" Count Sum Neither "how often a task waited for it" |mutex, _| whole(mutex.waits.count);
     "mean_wait" Nanoseconds Duration More "how long" |mutex, _| maybe(mutex.waits.mean_ns);
-    "longest_wait" Nanoseconds Duration More "how long at most" |mutex, _| maybe(mutex.waits.max_ns);
+    "longest_wait" Nanoseconds Extreme More "how long at most" |mutex, _| maybe(mutex.waits.max_ns);
 }
 
 section! { MACHINE, "machine", MachineReport:
-    "busy" Percent Share More "the time of its steps, without what ran before they had ended, of the recording" |machine, _| real(machine.busy_percent);
+    "busy" Percent Share More "the time of its steps, without what ran before they had ended, of the recording" |machine, context| context.share(machine.busy_ns);
     "steps" Count Sum Neither "run-to-completion steps" |machine, _| whole(machine.steps.count);
     "step_rate" Hertz Rate Neither "the same in a second" |machine, context| context.rate(machine.steps.count);
     "step_total" Nanoseconds Sum Neither "all steps, from begin to end" |machine, _| whole(machine.steps.total_ns);
-    "step_min" Nanoseconds Duration More "the shortest step" |machine, _| maybe(machine.steps.min_ns);
+    "step_min" Nanoseconds Extreme More "the shortest step" |machine, _| maybe(machine.steps.min_ns);
     "step_mean" Nanoseconds Duration More "the mean" |machine, _| maybe(machine.steps.mean_ns);
     "step_p50" Nanoseconds Quantile More "the median" |machine, _| maybe(machine.steps.p50_ns);
     "step_p99" Nanoseconds Quantile More "99 % are not above" |machine, _| maybe(machine.steps.p99_ns);
-    "step_max" Nanoseconds Duration More "the longest" |machine, _| maybe(machine.steps.max_ns);
+    "step_max" Nanoseconds Extreme More "the longest" |machine, _| maybe(machine.steps.max_ns);
     "transitions" Count Sum Neither "steps that went from state to state" |machine, _| whole(machine.transitions);
     "ignored" Count Sum Neither "steps that had nothing to do with the event" |machine, _| whole(machine.ignored);
     "preemptions" Count Sum Neither "how often another ran before a step had ended" |machine, _| whole(machine.preemptions);
     "posts" Count Sum Neither "events put into its queue" |machine, _| whole(machine.posts);
     "refused" Count Loss More "events that could not be put into its queue" |machine, _| whole(machine.not_posted);
     "high_water" Count Level More "the highest fill of its queue" |machine, _| maybe(machine.high_water.map(u64::from));
-    "queued_min" Nanoseconds Duration More "from an event's post to its being taken: the shortest" |machine, _| maybe(machine.queued.min_ns);
+    "queued_min" Nanoseconds Extreme More "from an event's post to its being taken: the shortest" |machine, _| maybe(machine.queued.min_ns);
     "queued_mean" Nanoseconds Duration More "the mean" |machine, _| maybe(machine.queued.mean_ns);
     "queued_p50" Nanoseconds Quantile More "the median" |machine, _| maybe(machine.queued.p50_ns);
     "queued_p99" Nanoseconds Quantile More "99 % are not above" |machine, _| maybe(machine.queued.p99_ns);
-    "queued_max" Nanoseconds Duration More "the longest" |machine, _| maybe(machine.queued.max_ns);
+    "queued_max" Nanoseconds Extreme More "the longest" |machine, _| maybe(machine.queued.max_ns);
     "response_mean" Nanoseconds Duration More "from an event's post to the end of its step: the mean" |machine, _| maybe(machine.responses.mean_ns);
     "response_p50" Nanoseconds Quantile More "the median" |machine, _| maybe(machine.responses.p50_ns);
     "response_p99" Nanoseconds Quantile More "99 % are not above" |machine, _| maybe(machine.responses.p99_ns);
-    "response_max" Nanoseconds Duration More "the longest" |machine, _| maybe(machine.responses.max_ns);
+    "response_max" Nanoseconds Extreme More "the longest" |machine, _| maybe(machine.responses.max_ns);
 }
 
 section! { SIGNAL, "signal", NamedSpans:
     "count" Count Sum Neither "steps that answer this signal (name: `machine/SIGNAL`)" |signal, _| whole(signal.spans.count);
     "total" Nanoseconds Sum Neither "how long together" |signal, _| whole(signal.spans.total_ns);
-    "min" Nanoseconds Duration More "the shortest" |signal, _| maybe(signal.spans.min_ns);
+    "min" Nanoseconds Extreme More "the shortest" |signal, _| maybe(signal.spans.min_ns);
     "mean" Nanoseconds Duration More "the mean" |signal, _| maybe(signal.spans.mean_ns);
     "p50" Nanoseconds Quantile More "the median" |signal, _| maybe(signal.spans.p50_ns);
     "p99" Nanoseconds Quantile More "99 % are not above" |signal, _| maybe(signal.spans.p99_ns);
-    "max" Nanoseconds Duration More "the longest" |signal, _| maybe(signal.spans.max_ns);
+    "max" Nanoseconds Extreme More "the longest" |signal, _| maybe(signal.spans.max_ns);
 }
 
 section! { SPAN, "span", NamedSpans:
     "count" Count Sum Neither "spans or states of a marker (name: `owner/marker/span`, as far as there are such)" |span, _| whole(span.spans.count);
     "rate" Hertz Rate Neither "the same in a second" |span, context| context.rate(span.spans.count);
     "total" Nanoseconds Sum Neither "how long together" |span, _| whole(span.spans.total_ns);
-    "min" Nanoseconds Duration More "the shortest" |span, _| maybe(span.spans.min_ns);
+    "min" Nanoseconds Extreme More "the shortest" |span, _| maybe(span.spans.min_ns);
     "mean" Nanoseconds Duration More "the mean" |span, _| maybe(span.spans.mean_ns);
     "p50" Nanoseconds Quantile More "the median" |span, _| maybe(span.spans.p50_ns);
     "p99" Nanoseconds Quantile More "99 % are not above" |span, _| maybe(span.spans.p99_ns);
-    "max" Nanoseconds Duration More "the longest" |span, _| maybe(span.spans.max_ns);
+    "max" Nanoseconds Extreme More "the longest" |span, _| maybe(span.spans.max_ns);
 }
 
 section! { VALUE, "value", LaneReport:
@@ -266,8 +312,8 @@ section! { VALUE, "value", LaneReport:
 section! { CLIENT, "client", LaneReport:
     "messages" Count Sum Neither "log messages of one sender (name: `owner/sender`)" |lane, _| messages(lane, &[]);
     "rate" Hertz Rate Neither "the same in a second" |lane, context| context.rate(lane.logs.iter().map(|log| log.count).sum());
-    "errors" Count Level More "those that tell an error, or worse" |lane, _| messages(lane, &["fatal", "error"]);
-    "warnings" Count Level More "those that warn" |lane, _| messages(lane, &["warning"]);
+    "errors" Count Level More "those of severity error or worse" |lane, _| messages(lane, &["fatal", "error"]);
+    "warnings" Count Level More "those of severity warning" |lane, _| messages(lane, &["warning"]);
 }
 
 section! { MESSAGE, "message", NamedCount:
@@ -287,11 +333,11 @@ section! { FUNCTION, "function", FunctionReport:
     "self" Nanoseconds Sum Neither "its own time together" |function, _| whole(function.self_ns);
     "self_mean" Nanoseconds Duration More "its own time in a call, the mean" |function, _| maybe(function.self_ns.checked_div(function.calls.count));
     "total" Nanoseconds Sum Neither "its calls together, with what they call" |function, _| whole(function.calls.total_ns);
-    "min" Nanoseconds Duration More "the shortest call" |function, _| maybe(function.calls.min_ns);
+    "min" Nanoseconds Extreme More "the shortest call" |function, _| maybe(function.calls.min_ns);
     "mean" Nanoseconds Duration More "the mean" |function, _| maybe(function.calls.mean_ns);
     "p50" Nanoseconds Quantile More "the median" |function, _| maybe(function.calls.p50_ns);
     "p99" Nanoseconds Quantile More "99 % are not above" |function, _| maybe(function.calls.p99_ns);
-    "max" Nanoseconds Duration More "the longest" |function, _| maybe(function.calls.max_ns);
+    "max" Nanoseconds Extreme More "the longest" |function, _| maybe(function.calls.max_ns);
 }
 
 section! { HEAP, "heap", HeapReport:
@@ -302,7 +348,7 @@ section! { HEAP, "heap", HeapReport:
     "high_water" Bytes Level More "the most in use, compared with the beginning" |heap, _| Some(Number::Whole(heap.high_water_bytes));
 }
 
-/// The sections in the order in which they are told, and whether what is in them has a name.
+/// The sections in the order in which they are listed, and what their names mean.
 pub const SECTIONS: [(&str, &str); 17] = [
     ("core", "a core, by its number"),
     ("task", "a task; idle tasks are left out"),
@@ -326,7 +372,7 @@ pub const SECTIONS: [(&str, &str); 17] = [
 /// Sections of which there is only one thing, without a name.
 pub const NAMELESS: [&str; 2] = ["", "heap"];
 
-/// All metrics of a section, in the order in which they are told.
+/// All metrics of a section, in the order in which they are listed.
 #[must_use]
 pub fn of_section(section: &str) -> Vec<&'static Metric> {
     fn metrics<T>(list: &'static [Entry<T>]) -> Vec<&'static Metric> {
@@ -382,7 +428,7 @@ fn real(value: Option<f64>) -> Option<Number> {
 
 fn fill(object: &ObjectReport) -> Option<Number> {
     let capacity = object.capacity.filter(|&capacity| capacity > 0)?;
-    Some(Number::Real(super::figures::rounded(100.0 * f64::from(object.high_water?) / f64::from(capacity))))
+    percent(u64::from(object.high_water?), u64::from(capacity))
 }
 
 /// The log messages of a lane of these severities; of all if none is named.

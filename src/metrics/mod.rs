@@ -3,11 +3,12 @@
 //! - [`list`]: the one list of all metrics, with their units and which direction is worse; [`mod@figures`]: their values in a recording;
 //! - [`csv`]: all of them as one long table;
 //! - [`rule`]: a limit on a metric, as people write it; [`budget`]: a file of rules; [`check`]: what a recording makes of them;
-//! - [`saved`]: statistics that were saved as JSON; [`diff`]: two recordings side by side; [`text`]: both for people.
+//! - [`saved`]: statistics that were saved as JSON; [`baseline`]: those of several runs; [`diff`]: two recordings side by side; [`text`]: both for people.
 //!
 //! A figure is named `section.name.metric_unit`, as `task.sensor.cpu_percent`. What has the same name in a recording (a task that was
-//! created anew, an interrupt on two cores, another session of the target) is one.
+//! created again, an interrupt on two cores, another session of the target) is one.
 
+pub mod baseline;
 pub mod budget;
 pub mod check;
 pub mod csv;

@@ -1,10 +1,11 @@
 //! A limit on a metric, as people write it: `task.control.cpu_percent < 40`.
 //!
-//! - The metric is `section.name.metric`; `losses`, `events` and the like stand alone. A name with dots, spaces or operators in it is
-//!   in double quotes and then means itself; in a name without, `*` and `?` stand for any letters and any letter.
-//! - Times are told in any unit: `max_ns`, `max_us`, `max_ms`, `max_s`; or the limit has it: `max < 20us`.
+//! - The metric is `section.name.metric`; `losses`, `events` and the like have neither section nor name. A name with dots, spaces or operators in it is
+//!   in double quotes and then means itself; in a name without, `*` and `?` match any letters and any letter.
+//! - Times may be given in any unit: `max_ns`, `max_us`, `max_ms`, `max_s`; or the limit has it: `max < 20us`.
 //! - Operators are `<`, `<=`, `>`, `>=`, `==`, `!=` and `in LOW..HIGH`, both ends included.
 
+use super::figures::Figure;
 use super::list::{self, Metric, Unit};
 use super::nearest::nearest;
 
@@ -152,7 +153,7 @@ impl Rule {
     /// Reads a rule.
     ///
     /// # Errors
-    /// When it is none, or there is no such section or metric.
+    /// When it is not a rule, or there is no such section or metric.
     pub fn parse(text: &str) -> Result<Rule, RuleError> {
         let Some((at, operator)) = find_operator(text) else {
             return wrong(text.len(), "an operator is missing: <, <=, >, >=, ==, != or in LOW..HIGH");
@@ -182,8 +183,33 @@ impl Rule {
             }
             keys => keys.join("."),
         };
-        let told = &trimmed[operator.len()..];
-        target.limited(&format!("{named} {}", text.trim()), operator, told, start + operator.len())
+        let given = &trimmed[operator.len()..];
+        target.limited(&format!("{named} {}", text.trim()), operator, given, start + operator.len())
+    }
+}
+
+/// Which figures are meant: `task.*.cpu_percent`, with times in any unit.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    name: Pattern,
+    metric: &'static Metric,
+}
+
+impl Selector {
+    /// Reads a selector.
+    ///
+    /// # Errors
+    /// When there is no such section or metric.
+    pub fn parse(text: &str) -> Result<Selector, RuleError> {
+        let Target { name, metric, .. } = Target::of(&segments(text)?)?;
+        Ok(Selector { name, metric })
+    }
+
+    /// Whether it means a figure.
+    #[must_use]
+    pub fn fits(&self, figure: &Figure) -> bool {
+        let is_nameless = list::NAMELESS.contains(&self.metric.section);
+        figure.metric == self.metric && (is_nameless || self.name.fits(&figure.name))
     }
 }
 
@@ -193,7 +219,7 @@ struct Target {
     metric: &'static Metric,
     /// None: a time without unit.
     scale: Option<Scale>,
-    told: Segment,
+    given: Segment,
 }
 
 impl Target {
@@ -218,13 +244,13 @@ impl Target {
             names => Pattern::new(&names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(".")),
         };
         let (metric, scale) = metric(section, last)?;
-        Ok(Target { name, metric, scale, told: last.clone() })
+        Ok(Target { name, metric, scale, given: last.clone() })
     }
 
-    fn limited(self, text: &str, operator: &str, told: &str, told_at: usize) -> Result<Rule, RuleError> {
-        let Target { name, metric, scale, told: last } = self;
-        let (limit, told_unit) = limit(operator, told, told_at)?;
-        let scale = match (scale, told_unit) {
+    fn limited(self, text: &str, operator: &str, given: &str, given_at: usize) -> Result<Rule, RuleError> {
+        let Target { name, metric, scale, given: last } = self;
+        let (limit, given_unit) = limit(operator, given, given_at)?;
+        let scale = match (scale, given_unit) {
             (Some(scale), None) => scale,
             (None, None) => {
                 return wrong(last.at, format!("a unit is missing: {0}_ns, {0}_us, {0}_ms or {0}_s", last.text));
@@ -233,7 +259,7 @@ impl Target {
                 Some(scale) => scale,
                 None => {
                     let own = metric.unit.symbol();
-                    return wrong(told_at, format!("{unit} is no unit of {}, which is told in {own:?}", metric.full_name()));
+                    return wrong(given_at, format!("{unit} is not a unit of {}, which has {own:?}", metric.full_name()));
                 }
             },
         };
@@ -261,7 +287,7 @@ fn find_operator(text: &str) -> Option<(usize, &str)> {
             _ if quoted => {}
             '<' | '>' | '=' | '!' => {
                 let two = text.get(at..at + 2).filter(|two| ["<=", ">=", "==", "!="].contains(two));
-                // A single `=` is no operator, but meant as one: it is told with the limit.
+                // A single `=` is not an operator, but was meant as one: it is reported with the limit.
                 return Some((at, two.unwrap_or(&text[at..=at])));
             }
             // A name may have this word in it.
@@ -315,15 +341,15 @@ fn segments(text: &str) -> Result<Vec<Segment>, RuleError> {
     }
 }
 
-/// The metric of this name, and the unit that the name tells; none for a time without unit.
-fn metric(section: &str, told: &Segment) -> Result<(&'static Metric, Option<Scale>), RuleError> {
+/// The metric of this name, and the unit in the name; none for a time without unit.
+fn metric(section: &str, given: &Segment) -> Result<(&'static Metric, Option<Scale>), RuleError> {
     let metrics = list::of_section(section);
-    if let Some(metric) = metrics.iter().find(|metric| metric.full_name() == told.text) {
+    if let Some(metric) = metrics.iter().find(|metric| metric.full_name() == given.text) {
         return Ok((metric, scale_of(metric.unit, metric.unit.symbol())));
     }
     let times = metrics.iter().filter(|metric| metric.unit == Unit::Nanoseconds);
     for metric in times {
-        match told.text.strip_prefix(metric.name) {
+        match given.text.strip_prefix(metric.name) {
             Some("") => return Ok((metric, None)),
             Some(suffix) => {
                 if let Some(scale) = suffix.strip_prefix('_').and_then(|unit| scale_of(Unit::Nanoseconds, unit)) {
@@ -334,18 +360,18 @@ fn metric(section: &str, told: &Segment) -> Result<(&'static Metric, Option<Scal
         }
     }
     let names: Vec<String> = metrics.iter().map(|metric| metric.full_name()).collect();
-    // A slip in the name is found whatever unit is told.
-    let stem = ["_us", "_ms", "_s"].iter().find_map(|unit| told.text.strip_suffix(unit).map(|stem| format!("{stem}_ns")));
-    let near = nearest(&told.text, names.iter().map(String::as_str))
+    // A slip in the name is found with any unit.
+    let stem = ["_us", "_ms", "_s"].iter().find_map(|unit| given.text.strip_suffix(unit).map(|stem| format!("{stem}_ns")));
+    let near = nearest(&given.text, names.iter().map(String::as_str))
         .or_else(|| stem.as_ref().and_then(|stem| nearest(stem, names.iter().map(String::as_str))));
     let hint = near.map_or(String::new(), |near| format!(", perhaps {near}"));
     let whose = if section.is_empty() { "of a recording".into() } else { format!("of {section}") };
-    let message = format!("there is no metric {:?} {whose}{hint}; there are: {}", told.text, names.join(", "));
-    wrong(told.at, message)
+    let message = format!("there is no metric {:?} {whose}{hint}; there are: {}", given.text, names.join(", "));
+    wrong(given.at, message)
 }
 
-/// A unit in which a metric may be told.
-fn scale_of(unit: Unit, told: &str) -> Option<Scale> {
+/// A unit in which a metric may be given.
+fn scale_of(unit: Unit, given: &str) -> Option<Scale> {
     const UNITS: [(Unit, &str, f64); 14] = [
         (Unit::Nanoseconds, "ns", 1.0),
         (Unit::Nanoseconds, "us", 1e3),
@@ -362,11 +388,11 @@ fn scale_of(unit: Unit, told: &str) -> Option<Scale> {
         (Unit::Count, "count", 1.0),
         (Unit::Unknown, "", 1.0),
     ];
-    let found = UNITS.iter().find(|(of, symbol, _)| *of == unit && *symbol == told)?;
+    let found = UNITS.iter().find(|(of, symbol, _)| *of == unit && *symbol == given)?;
     Some(Scale { symbol: if found.0 == Unit::Count { "" } else { found.1 }, factor: found.2 })
 }
 
-fn limit<'a>(operator: &str, told: &'a str, at: usize) -> Result<(Limit, Option<&'a str>), RuleError> {
+fn limit<'a>(operator: &str, given: &'a str, at: usize) -> Result<(Limit, Option<&'a str>), RuleError> {
     let make = match operator {
         "<" => Limit::Below,
         "<=" => Limit::AtMost,
@@ -375,12 +401,12 @@ fn limit<'a>(operator: &str, told: &'a str, at: usize) -> Result<(Limit, Option<
         "==" => Limit::Equal,
         "!=" => Limit::Unequal,
         "in" => {
-            let Some((low, high)) = told.split_once("..") else {
+            let Some((low, high)) = given.split_once("..") else {
                 return wrong(at, "a range is expected after `in`: in LOW..HIGH");
             };
             let ((low, low_unit), (high, high_unit)) = (number(low, at)?, number(high.trim_start_matches('='), at)?);
             if low_unit.is_some_and(|unit| Some(unit) != high_unit) {
-                return wrong(at, "both ends of a range are told in one unit");
+                return wrong(at, "both ends of a range are given in one unit");
             }
             if low > high {
                 return wrong(at, "nothing lies in this range: its first number is the greater one");
@@ -389,17 +415,17 @@ fn limit<'a>(operator: &str, told: &'a str, at: usize) -> Result<(Limit, Option<
         }
         operator => return wrong(at - operator.len(), format!("{operator:?} is no operator: <, <=, >, >=, ==, != or in")),
     };
-    let (value, unit) = number(told, at)?;
+    let (value, unit) = number(given, at)?;
     Ok((make(value), unit))
 }
 
-/// A number, perhaps with a unit behind it.
-fn number(told: &str, at: usize) -> Result<(f64, Option<&str>), RuleError> {
-    let told = told.trim();
-    let end = told.find(|letter: char| !(letter.is_ascii_digit() || "+-._".contains(letter))).unwrap_or(told.len());
-    let value = told[..end].replace('_', "").parse::<f64>().ok().filter(|value| value.is_finite());
+/// A number, perhaps followed by a unit.
+fn number(given: &str, at: usize) -> Result<(f64, Option<&str>), RuleError> {
+    let given = given.trim();
+    let end = given.find(|letter: char| !(letter.is_ascii_digit() || "+-._".contains(letter))).unwrap_or(given.len());
+    let value = given[..end].replace('_', "").parse::<f64>().ok().filter(|value| value.is_finite());
     match value {
-        Some(value) => Ok((value, Some(told[end..].trim()).filter(|unit| !unit.is_empty()))),
-        None => wrong(at, format!("{told:?} is no number, with or without a unit")),
+        Some(value) => Ok((value, Some(given[end..].trim()).filter(|unit| !unit.is_empty()))),
+        None => wrong(at, format!("{given:?} is not a number, with or without a unit")),
     }
 }

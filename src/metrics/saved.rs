@@ -1,16 +1,18 @@
-//! Statistics that were saved as JSON (`traceconv stats --json`), read back as a baseline. Fields that are not known here are passed over,
+//! Statistics that were saved as JSON (`traceconv stats --json`), read back as a baseline. Unknown fields are ignored,
 //! and those that an older program did not write are empty.
 
 use serde::Deserialize;
 
-use super::figures::Losses;
+use super::baseline::BaselineFile;
+use super::figures::{Figure, Losses, figures};
 use crate::stats::report::StatisticsReport;
 
 /// Why a file cannot be a baseline.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SavedError {
     /// It is JSON, but not of statistics.
-    #[error("is JSON, but holds no statistics of `traceconv stats --json` ({0})")]
+    #[error("is JSON, but holds no statistics of `traceconv stats --json`, `baseline` or `--report` ({0})")]
     OtherJson(serde_json::Error),
     /// It is of a later program.
     #[error("is of shape {0}, which is newer than this program; it reads shape 1")]
@@ -26,7 +28,23 @@ pub enum SavedError {
 #[derive(Deserialize)]
 struct File {
     schema_version: u32,
-    recordings: Vec<Recording>,
+    /// Of `stats`.
+    #[serde(default)]
+    recordings: Option<Vec<Recording>>,
+    /// Of a report: which inputs, and their statistics.
+    #[serde(default)]
+    traces: Option<Vec<Trace>>,
+    #[serde(default)]
+    inputs: Vec<serde_json::Value>,
+    /// Of a baseline.
+    #[serde(default)]
+    figures: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Trace {
+    inputs: Vec<usize>,
+    statistics: Option<StatisticsReport>,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +69,7 @@ struct Loss {
     at_least_lost: u64,
 }
 
-/// Whether a file looks like saved statistics: it is told by its content, as captures are.
+/// Whether a file looks like saved statistics: recognised by content, as recordings are.
 #[must_use]
 pub fn is_saved(bytes: &[u8]) -> bool {
     let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(bytes.len());
@@ -59,17 +77,33 @@ pub fn is_saved(bytes: &[u8]) -> bool {
     head.starts_with(b"{") && head.windows(16).any(|window| window == b"\"schema_version\"")
 }
 
-/// Reads the statistics of one recording.
+/// Reads the figures of one recording or baseline, and how many events it has.
 ///
 /// # Errors
 /// When they are no statistics of one recording.
-pub fn read(bytes: &[u8]) -> Result<(StatisticsReport, Losses), SavedError> {
+pub fn read(bytes: &[u8]) -> Result<(Vec<Figure>, u64), SavedError> {
     let file: File = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
     if file.schema_version > 1 {
         return Err(SavedError::Newer(file.schema_version));
     }
-    let count = file.recordings.len();
-    let mut recordings = file.recordings.into_iter();
+    if file.figures.is_some() {
+        let baseline: BaselineFile = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
+        return Ok((baseline.into_figures(), 0));
+    }
+    let recordings = match (file.recordings, file.traces) {
+        (Some(recordings), _) => recordings,
+        (None, Some(traces)) => {
+            let input = |index: usize| file.inputs.get(index).cloned().and_then(|input| serde_json::from_value(input).ok());
+            let recording = |trace: Trace| Recording {
+                inputs: trace.inputs.into_iter().filter_map(input).collect(),
+                statistics: trace.statistics,
+            };
+            traces.into_iter().map(recording).collect()
+        }
+        (None, None) => return Err(SavedError::OtherJson(serde::de::Error::missing_field("recordings"))),
+    };
+    let count = recordings.len();
+    let mut recordings = recordings.into_iter();
     let (Some(recording), None) = (recordings.next(), recordings.next()) else { return Err(SavedError::Several(count)) };
     let sum = |of: fn(&Input) -> u64| recording.inputs.iter().fold(0u64, |sum, input| sum.saturating_add(of(input)));
     let losses = Losses {
@@ -79,10 +113,13 @@ pub fn read(bytes: &[u8]) -> Result<(StatisticsReport, Losses), SavedError> {
         repairs: sum(|input| input.repairs.iter().fold(0, |sum, loss| sum.saturating_add(loss.count))),
     };
     match recording.statistics {
-        Some(statistics) => Ok((statistics, losses)),
+        Some(statistics) => Ok((figures(&statistics, losses), losses.events)),
         None => {
-            let reasons = recording.inputs.into_iter().filter_map(|input| input.error);
-            Err(SavedError::Nothing(reasons.collect::<Vec<_>>().join("; ")))
+            let mut reasons: Vec<String> = recording.inputs.into_iter().filter_map(|input| input.error).collect();
+            if reasons.is_empty() {
+                reasons.push("it was written without them".into());
+            }
+            Err(SavedError::Nothing(reasons.join("; ")))
         }
     }
 }

@@ -9,9 +9,11 @@ use crate::stats::SpreadReport;
 use crate::stats::report::{CoreReport, InterruptReport, StatisticsReport, TaskOnCore, TaskReport};
 
 fn spread(values_ns: &[u64]) -> SpreadReport {
-    let (count, total_ns) = (values_ns.len() as u64, values_ns.iter().sum());
+    let (count, total_ns): (u64, u64) = (values_ns.len() as u64, values_ns.iter().sum());
     let (min_ns, max_ns) = (values_ns.iter().min().copied(), values_ns.iter().max().copied());
-    SpreadReport { count, total_ns, min_ns, mean_ns: total_ns.checked_div(count), p50_ns: max_ns, p99_ns: max_ns, max_ns }
+    // As if every run gave exactly the same: whatever differs is evident.
+    let (mean_ns, stddev_ns) = (total_ns.checked_div(count), Some(0));
+    SpreadReport { count, total_ns, min_ns, mean_ns, stddev_ns, p50_ns: max_ns, p99_ns: max_ns, max_ns }
 }
 
 fn task(name: &str, run_ns: u64, latencies_ns: &[u64]) -> TaskReport {
@@ -111,13 +113,13 @@ fn what_is_no_rule_says_what_would_be_one() {
         ("task.\"x.cpu_percent < 4", 23, "an operator is missing"),
         ("task.\"x\"y.cpu_percent < 4", 8, "a dot is missing after the quoted name"),
         ("isr.a.max < 4", 6, "a unit is missing: max_ns, max_us"),
-        ("isr.a.max_us < 4 kg", 14, "kg is no unit of max_ns"),
-        ("task.a.cpu_percent < 4us", 20, "us is no unit of cpu_percent"),
-        ("isr.a.max_us < many", 14, "\"many\" is no number"),
-        ("isr.a.max_us < nan", 14, "\"nan\" is no number"),
+        ("isr.a.max_us < 4 kg", 14, "kg is not a unit of max_ns"),
+        ("task.a.cpu_percent < 4us", 20, "us is not a unit of cpu_percent"),
+        ("isr.a.max_us < many", 14, "\"many\" is not a number"),
+        ("isr.a.max_us < nan", 14, "\"nan\" is not a number"),
         ("isr.a.max_us in 4", 17, "an operator is missing"),
         ("isr.a.max_us in 4..3", 15, "nothing lies in this range"),
-        ("isr.a.max in 4us..3ms", 12, "both ends of a range are told in one unit"),
+        ("isr.a.max in 4us..3ms", 12, "both ends of a range are given in one unit"),
         ("< 4", 0, "a part of the metric's name is empty"),
     ] {
         let error = Rule::parse(text).expect_err(text);
@@ -145,7 +147,7 @@ fn budgets_are_read_in_their_order() {
          gaps = '== 0'\n[task.b]\ncpu_percent = ['< 9', '> 1']\n[task.\"a.*\"]\nrun_ms = '< 2'\n[heap]\nused_bytes = '< 10'\n",
     );
     let budget = budget.unwrap();
-    let told: Vec<(String, usize)> = budget.limits.iter().map(|limit| (limit.rule.text.clone(), limit.line)).collect();
+    let found: Vec<(String, usize)> = budget.limits.iter().map(|limit| (limit.rule.text.clone(), limit.line)).collect();
     let expected = [
         ("losses == 0", 3),
         ("task.x.cpu_percent < 1", 4),
@@ -155,7 +157,7 @@ fn budgets_are_read_in_their_order() {
         ("task.a.*.run_ms < 2", 10),
         ("heap.used_bytes < 10", 12),
     ];
-    assert_eq!(told, expected.map(|(text, line)| (text.to_owned(), line)));
+    assert_eq!(found, expected.map(|(text, line)| (text.to_owned(), line)));
     let limit = &budget.limits[1];
     assert_eq!((limit.name.as_deref(), limit.reason.as_deref(), limit.is_optional), (Some("n"), Some("r"), true));
 }
@@ -175,7 +177,7 @@ fn a_wrong_budget_says_where() {
         ("[isr.a]\nmax_us = 20", (2, 1), "a limit is a text with an operator"),
         ("[isr.a]\nmax_us = '20'", (2, 1), "an operator is missing"),
         ("[isr.a]\nmaxi_us = '< 20'", (2, 1), "there is no metric \"maxi_us\" of isr, perhaps max_ns"),
-        ("[isr.a]\nmax_us = '< x'", (2, 12), "\"x\" is no number"),
+        ("[isr.a]\nmax_us = '< x'", (2, 12), "\"x\" is not a number"),
         ("strict = true", (1, 1), "there is no `strict` in a budget"),
         ("ä = [", (1, 6), ""),
     ] {
@@ -193,7 +195,7 @@ fn verdicts_name_who_breaks_a_rule() {
             rules.iter().map(|rule| if rule.starts_with('{') { (*rule).into() } else { format!("'{rule}'") }).collect();
         check(&Budget::parse(&format!("rules = [{}]", list.join(", "))).unwrap(), &all)
     };
-    let told = verdicts(&[
+    let found = verdicts(&[
         "losses == 0",
         "task.*.cpu_percent < 8",
         "task.*.cpu_percent < 90",
@@ -207,23 +209,24 @@ fn verdicts_name_who_breaks_a_rule() {
         "task.sensor.cpu_percent in 10..10.5",
         "lost_events != 7",
     ]);
-    let outcomes: Vec<Outcome> = told.iter().map(|verdict| verdict.outcome).collect();
+    let outcomes: Vec<Outcome> = found.iter().map(|verdict| verdict.outcome).collect();
     use Outcome::{Broken, Kept, Missing, Skipped};
     assert_eq!(outcomes, [Broken, Broken, Kept, Missing, Skipped, Kept, Missing, Missing, Missing, Missing, Kept, Broken]);
-    let values = |index: usize| told[index].values.iter().map(|of| (of.metric.as_str(), of.value, of.margin)).collect::<Vec<_>>();
+    let values =
+        |index: usize| found[index].values.iter().map(|of| (of.metric.as_str(), of.value, of.margin)).collect::<Vec<_>>();
     assert_eq!(values(0), [("losses", 2.0, -2.0)]);
     assert_eq!(values(1), [("task.\"net rx\".cpu_percent", 50.0, -42.0), ("task.sensor.cpu_percent", 10.0, -2.0)]);
     // Of those that keep to it, the one that comes closest to the limit.
-    assert_eq!((values(2), told[2].measured), (vec![("task.\"net rx\".cpu_percent", 50.0, 40.0)], 3));
+    assert_eq!((values(2), found[2].measured), (vec![("task.\"net rx\".cpu_percent", 50.0, 40.0)], 3));
     assert_eq!(values(5), [("latency.\"net rx\".max_us", 90.0, 10.0)]);
-    let missing = |index: usize| told[index].missing.clone().unwrap();
+    let missing = |index: usize| found[index].missing.clone().unwrap();
     assert_eq!(missing(3), "no task sensr in the recording, perhaps sensor; there are: sensor, \"net rx\", quiet");
     assert_eq!(missing(6), "no task like x* in the recording; there are: sensor, \"net rx\", quiet");
     assert_eq!(missing(7), "nothing of the kind \"mutex\" is in the recording");
-    assert_eq!(missing(8), "nothing in the recording tells heap used_bytes");
+    assert_eq!(missing(8), "the recording has no heap used_bytes");
     assert_eq!(missing(9), "task quiet has no stack_free_bytes in the recording");
-    assert_eq!(text::verdict_summary(&told), "12 rules: 3 kept, 8 broken, 1 skipped");
-    assert_eq!(text::broken(&told[1])[0], "task.\"net rx\".cpu_percent is 50 %: task.*.cpu_percent < 8");
+    assert_eq!(text::verdict_summary(&found), "12 rules: 3 kept, 8 broken, 1 skipped");
+    assert_eq!(text::broken(&found[1])[0], "task.\"net rx\".cpu_percent is 50 %: task.*.cpu_percent < 8");
 }
 
 #[test]
@@ -238,15 +241,17 @@ fn differences_name_who_got_slower() {
     assert_eq!(text::worst(&all).unwrap(), "task filter: CPU 20 % → 30 % (+50.0 %)");
     // 1 % more of the time is a small change; the latency of sensor is three times what it was.
     assert!(!all.changes.iter().any(|change| change.metric == "task.sensor.cpu_percent"));
-    let latency = all.changes.iter().find(|change| change.metric == "latency.sensor.max_ns").unwrap();
+    let latency = all.changes.iter().find(|change| change.metric == "latency.sensor.mean_ns").unwrap();
     assert_eq!((latency.direction, latency.is_too_much, all.is_too_much), (Direction::Worse, true, true));
-    let better = all.changes.iter().find(|change| change.metric == "latency.filter.max_ns").unwrap();
+    let better = all.changes.iter().find(|change| change.metric == "latency.filter.mean_ns").unwrap();
     assert_eq!((better.direction, better.is_too_much), (Direction::Better, false));
     let names = |things: &[super::diff::Thing]| things.iter().map(|thing| thing.name.clone()).collect::<Vec<_>>();
     assert_eq!((names(&all.removed), names(&all.added)), (vec!["gone".to_owned()], vec!["born".to_owned()]));
     // What worsened comes first.
     let ways: Vec<Direction> = all.changes.iter().map(|change| change.direction).collect();
-    assert!(ways.is_sorted(), "{ways:?}");
+    let noise = all.changes.iter().position(|change| change.is_noise).unwrap();
+    assert!(ways[..noise].is_sorted() && ways[noise..].is_sorted(), "{ways:?}");
+    assert!(all.changes[noise..].iter().all(|change| change.is_noise && !change.is_too_much));
     let only = DiffOptions { only: vec!["task.*.cpu_percent".into()], ..options.clone() };
     let few = diff(&base, &new, &only);
     assert_eq!((few.compared, few.changes.len(), few.is_too_much), (2, 1, false));
@@ -266,7 +271,7 @@ fn small_changes_do_not_shout() {
     assert_eq!(changed(100, 1000, &options), Vec::<String>::new());
     assert_eq!(changed(100, 1000, &DiffOptions { min_time_ns: 500.0, ..options.clone() }).len(), 5);
     // Quantiles are known to an eighth.
-    assert_eq!(changed(100_000, 112_000, &options), ["max_ns", "mean_ns", "min_ns"]);
+    assert_eq!(changed(100_000, 112_000, &options), ["mean_ns", "max_ns", "min_ns"]);
     assert_eq!(changed(100_000, 114_000, &options).len(), 5);
     assert_eq!(changed(100_000, 114_000, &DiffOptions { min_change_percent: 20.0, ..options }).len(), 0);
 }
@@ -294,9 +299,9 @@ fn the_list_is_in_order() {
         assert!(metrics.iter().all(|metric| metric.section == section && !metric.text.is_empty()), "{section}");
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), metrics.len(), "a name stands for one metric of {section}");
+        assert_eq!(names.len(), metrics.len(), "a name means one metric of {section}");
         for metric in metrics {
-            // What is not compared needs no direction, but for what follows from others.
+            // What is not compared needs no direction, except for what follows from others.
             assert!(metric.nature != Nature::Quantile || metric.name.contains('p'), "{metric:?}");
             let name = if list::NAMELESS.contains(&section) { "" } else { ".x" };
             let path = format!("{section}{name}.{}", metric.full_name());
@@ -305,4 +310,81 @@ fn the_list_is_in_order() {
         }
     }
     assert!(all > 100);
+}
+
+#[test]
+fn single_events_and_noise_are_no_headline() {
+    let spread = |count, mean_ns, stddev_ns, max_ns| SpreadReport {
+        count,
+        total_ns: count * mean_ns,
+        min_ns: Some(1),
+        mean_ns: Some(mean_ns),
+        stddev_ns: Some(stddev_ns),
+        max_ns: Some(max_ns),
+        ..SpreadReport::default()
+    };
+    let of = |latency: SpreadReport| {
+        let statistics = StatisticsReport {
+            first_ns: Some(0),
+            last_ns: Some(1_000_000_000),
+            tasks: vec![TaskReport { latency, ..task("a", 1_000_000, &[]) }],
+            ..StatisticsReport::default()
+        };
+        figures(&statistics, Losses::default())
+    };
+    let base = of(spread(100, 50_000, 20_000, 200_000));
+    let options = DiffOptions { fail_over_percent: Some(5.0), ..DiffOptions::default() };
+    // 2.8 standard errors, and a maximum four times as long: both are listed, and neither fails.
+    let near = diff(&base, &of(spread(100, 58_000, 20_000, 800_000)), &options);
+    assert_eq!((near.worst(), near.is_too_much, near.changes.len(), near.noise()), (None, false, 2, 2));
+    // Unless they are asked for.
+    let only = |metric: &str| DiffOptions { only: vec![metric.into()], ..options.clone() };
+    for metric in ["latency.a.max_us", "latency.*.mean_ns", "latency.*.max_ms"] {
+        let asked = diff(&base, &of(spread(100, 58_000, 20_000, 800_000)), &only(metric));
+        assert_eq!((asked.compared, asked.is_too_much), (1, true), "{metric}");
+    }
+    let far = diff(&base, &of(spread(100, 60_000, 20_000, 200_000)), &options);
+    assert_eq!(far.worst().unwrap().metric, "latency.a.mean_ns");
+    assert!(far.is_too_much && far.changes[0].evidence.unwrap() > 3.5);
+    let wrong =
+        DiffOptions { only: vec!["latency.a.mean_us".into(), "latency.b.mean_us".into(), "latency.a.maen_us".into()], ..options };
+    assert_eq!(diff(&base, &base, &wrong).unmatched, ["latency.b.mean_us", "latency.a.maen_us"]);
+}
+
+#[test]
+fn what_got_slower_under_another_name_is_noticed() {
+    use super::diff::FailOnNew;
+    let of = |name: &str, run_ns| {
+        let runs = SpreadReport { count: 100, total_ns: run_ns, stddev_ns: Some(0), ..SpreadReport::default() };
+        let statistics = StatisticsReport {
+            first_ns: Some(0),
+            last_ns: Some(1_000_000_000),
+            cores: vec![CoreReport { busy_ns: run_ns, idle_ns: 10_000_000, ..CoreReport::default() }],
+            tasks: vec![TaskReport { runs, priority: Some(3), ..task(name, run_ns, &[]) }],
+            ..StatisticsReport::default()
+        };
+        figures(&statistics, Losses::default())
+    };
+    let (base, new) = (of("control", 1_000_000), of("control2", 5_000_000));
+    for (fail_on_new, fails) in [(FailOnNew::None, false), (FailOnNew::Tasks, true), (FailOnNew::All, true)] {
+        let options =
+            DiffOptions { fail_over_percent: Some(5.0), fail_on_new, only: vec!["task.*".into()], ..DiffOptions::default() };
+        let found = diff(&base, &new, &options);
+        assert_eq!((found.is_too_much, found.added[0].other_name.as_deref()), (fails, Some("control")));
+        assert_eq!(text::thing(&found.added[0]), "task control2 (renamed? control)");
+    }
+}
+
+#[test]
+fn a_baseline_knows_how_runs_differ() {
+    use super::baseline::BaselineFile;
+    let run = |run_ns| ("x.bin".to_owned(), recording(&[("a", run_ns, &[])]));
+    let baseline = BaselineFile::new("1.2.3", &[run(1_000_000), run(1_100_000), run(900_000)]);
+    let json = serde_json::to_string(&baseline).unwrap();
+    let (base, _) = super::saved::read(json.as_bytes()).unwrap();
+    let cpu = base.iter().find(|figure| figure.path() == "task.a.cpu_percent").unwrap();
+    assert!((cpu.value.as_f64() - 10.0).abs() < 1e-9 && (cpu.runs.unwrap().stddev - 1.0).abs() < 1e-9);
+    let of = |run_ns| diff(&base, &recording(&[("a", run_ns, &[])]), &DiffOptions::default());
+    assert!(of(1_150_000).worst().is_none(), "within the spread of the runs");
+    assert_eq!(text::worst(&of(1_500_000)).unwrap(), "task a: CPU 10 % → 15 % (+50.0 %, 5.0 spreads)");
 }

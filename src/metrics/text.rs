@@ -3,9 +3,9 @@
 use super::check::{Measured, Outcome, Verdict};
 use super::diff::{Change, Diff, Direction, Thing};
 use super::list::Unit;
-use crate::stats::text::{Table, duration};
+use crate::stats::text::{Table, duration, markdown_escaped, visible};
 
-/// The verdicts of a recording: what is broken is told in full.
+/// The verdicts of a recording, with details of broken rules.
 #[must_use]
 pub fn verdicts(verdicts: &[Verdict]) -> String {
     let mut rows = Vec::new();
@@ -14,7 +14,7 @@ pub fn verdicts(verdicts: &[Verdict]) -> String {
     }
     let table = Table { heading: vec!["VERDICT", "RULE", "OF", "MEASURED", "MARGIN"], left: &["RULE", "OF"], rows };
     let mut text = table.render(usize::MAX, "").unwrap_or_default();
-    remarks(verdicts).iter().for_each(|remark| text += &format!("{remark}\n"));
+    remarks(verdicts).iter().for_each(|remark| text += &format!("{}\n", visible(remark)));
     text
 }
 
@@ -38,24 +38,24 @@ fn remarks(verdicts: &[Verdict]) -> Vec<String> {
 /// The verdicts of a recording as Markdown.
 #[must_use]
 pub fn verdicts_markdown(name: &str, verdicts: &[Verdict]) -> String {
-    let mut text = format!("### {}: {}\n\n", escaped(name), verdict_summary(verdicts));
+    let mut text = format!("### {}: {}\n\n", markdown_escaped(name), verdict_summary(verdicts));
     text += "| Verdict | Rule | Of | Measured | Margin |\n|:--|:--|:--|--:|--:|\n";
     for verdict in verdicts {
         for cells in verdict_rows(verdict) {
-            let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+            let cells: Vec<String> = cells.iter().map(|cell| markdown_escaped(cell)).collect();
             let [word, rest @ ..] = cells.as_slice() else { continue };
             let word = if verdict.is_broken() { format!("**{word}**") } else { word.clone() };
             text += &format!("| {word} | {} |\n", rest.join(" | "));
         }
     }
-    remarks(verdicts).iter().for_each(|remark| text += &format!("\n{}\n", escaped(remark)));
+    remarks(verdicts).iter().for_each(|remark| text += &format!("\n{}\n", markdown_escaped(remark)));
     text
 }
 
 /// What is to be said in Markdown of a recording that could not be read.
 #[must_use]
 pub fn unread_markdown(name: &str, error: &str) -> String {
-    format!("### {}: not checked\n\n**{}**\n", escaped(name), escaped(error))
+    format!("### {}: not checked\n\n**{}**\n", markdown_escaped(name), markdown_escaped(error))
 }
 
 fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
@@ -100,22 +100,24 @@ pub fn verdict_summary(verdicts: &[Verdict]) -> String {
 #[must_use]
 pub fn broken(verdict: &Verdict) -> Vec<String> {
     if let Some(missing) = &verdict.missing {
-        return vec![format!("{}: {missing}", verdict.rule)];
+        return vec![visible(&format!("{}: {missing}", verdict.rule)).into_owned()];
     }
-    let sentence =
-        |measured: &Measured| format!("{} is {}: {}", measured.metric, with_unit(measured.value, verdict.unit), verdict.rule);
+    let sentence = |measured: &Measured| {
+        format!("{} is {}: {}", visible(&measured.metric), with_unit(measured.value, verdict.unit), verdict.rule)
+    };
     verdict.values.iter().map(sentence).collect()
 }
 
-/// The differences for people: at most so many rows.
+/// The differences for people: at most `rows` rows.
 #[must_use]
 pub fn differences(diff: &Diff, rows: usize) -> String {
     let row = |change: &Change| {
-        let word = match (change.direction, change.is_too_much) {
-            (Direction::Worse, true) => "WORSE",
-            (Direction::Worse, false) => "worse",
-            (Direction::Better, _) => "better",
-            (Direction::Different, _) => "differs",
+        let word = match (change.direction, change.is_too_much, change.is_noise) {
+            (Direction::Worse, true, _) => "WORSE",
+            (_, _, true) => "(noise)",
+            (Direction::Worse, false, _) => "worse",
+            (Direction::Better, ..) => "better",
+            (Direction::Different, ..) => "differs",
         };
         vec![word.to_owned(), change.metric.clone(), value(change, change.base), value(change, change.new), percent(change)]
     };
@@ -137,7 +139,11 @@ pub fn differences(diff: &Diff, rows: usize) -> String {
 #[must_use]
 pub fn difference_summary(diff: &Diff) -> String {
     let [worse, better, different] = [Direction::Worse, Direction::Better, Direction::Different].map(|way| diff.count(way));
-    format!("{} metrics compared: {worse} worse, {better} better, {different} different otherwise", diff.compared)
+    let noise = match diff.noise() {
+        0 => String::new(),
+        noise => format!("; {noise} more differ by single events or within the noise"),
+    };
+    format!("{} metrics compared: {worse} worse, {better} better, {different} different otherwise{noise}", diff.compared)
 }
 
 /// The worst change in a sentence: `task sensor: CPU 1.79 % → 4.2 % (+134.6 %)`.
@@ -149,29 +155,30 @@ pub fn worst(diff: &Diff) -> Option<String> {
 /// A change in a sentence.
 #[must_use]
 pub fn sentence(change: &Change) -> String {
-    format!("{} {} → {} ({})", change.subject(), value(change, change.base), value(change, change.new), percent(change))
+    format!("{} {} → {} ({})", visible(&change.subject()), value(change, change.base), value(change, change.new), percent(change))
 }
 
 /// The differences as Markdown.
 #[must_use]
 pub fn markdown(diff: &Diff, (base, new): (&str, &str), rows: usize) -> String {
-    let mut text = format!("### {} → {}\n\n{}", escaped(base), escaped(new), difference_summary(diff));
+    let mut text = format!("### {} → {}\n\n{}", markdown_escaped(base), markdown_escaped(new), difference_summary(diff));
     if let Some(worst) = worst(diff) {
-        text += &format!("  \n**worst: {}**", escaped(&worst));
+        text += &format!("  \n**worst: {}**", markdown_escaped(&worst));
     }
     text += "\n";
     if !diff.changes.is_empty() {
         text += "\n| | Metric | Base | New | Change |\n|---|---|---:|---:|---:|\n";
     }
     for change in diff.changes.iter().take(rows) {
-        let word = match (change.direction, change.is_too_much) {
-            (Direction::Worse, true) => "**worse**",
-            (Direction::Worse, false) => "worse",
-            (Direction::Better, _) => "better",
-            (Direction::Different, _) => "",
+        let word = match (change.direction, change.is_too_much, change.is_noise) {
+            (Direction::Worse, true, _) => "**worse**",
+            (_, _, true) => "(noise)",
+            (Direction::Worse, false, _) => "worse",
+            (Direction::Better, ..) => "better",
+            (Direction::Different, ..) => "",
         };
-        let [base, new] = [change.base, change.new].map(|told| value(change, told));
-        text += &format!("| {word} | {} | {base} | {new} | {} |\n", escaped(&change.metric), percent(change));
+        let [base, new] = [change.base, change.new].map(|number| value(change, number));
+        text += &format!("| {word} | {} | {base} | {new} | {} |\n", markdown_escaped(&change.metric), percent(change));
     }
     let more = diff.changes.len().saturating_sub(rows);
     if more > 0 {
@@ -179,33 +186,32 @@ pub fn markdown(diff: &Diff, (base, new): (&str, &str), rows: usize) -> String {
     }
     for (word, things) in [("Only in the base", &diff.removed), ("Only in the new one", &diff.added)] {
         if !things.is_empty() {
-            text += &format!("\n{word}: {}\n", escaped(&names(things).join(", ")));
+            text += &format!("\n{word}: {}\n", markdown_escaped(&names(things).join(", ")));
         }
     }
     text
 }
 
 fn names(things: &[Thing]) -> Vec<String> {
-    things.iter().map(|thing| format!("{} {}", thing.section, super::figures::quoted(&thing.name))).collect()
+    things.iter().map(thing).collect()
 }
 
-/// What stands for itself in a cell of a table.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for letter in text.chars() {
-        match letter {
-            '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '#' => escaped.extend(['\\', letter]),
-            '\n' | '\r' => escaped.push(' '),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
+/// A thing that is in one recording only, with a guess what it is called in the other.
+#[must_use]
+pub fn thing(thing: &Thing) -> String {
+    let quoted = |name: &str| visible(&super::figures::quoted(name)).into_owned();
+    let guess = thing.other_name.as_ref().map_or_else(String::new, |other| format!(" (renamed? {})", quoted(other)));
+    format!("{} {}{guess}", thing.section, quoted(&thing.name))
 }
 
 fn percent(change: &Change) -> String {
+    let spreads = match (change.base_runs, change.evidence) {
+        (Some(2..), Some(spreads)) => format!(", {spreads:.1} spreads"),
+        _ => String::new(),
+    };
     match change.change_percent {
-        Some(percent) => format!("{percent:+.1} %"),
-        None => "new".into(),
+        Some(percent) => format!("{percent:+.1} %{spreads}"),
+        None => format!("new{spreads}"),
     }
 }
 

@@ -1,24 +1,6 @@
 //! The loss ledger: input that could not be converted, repairs, and the account of every input byte.
 
-/// A kind of loss or repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LossKind {
-    /// A stable `snake_case` code for scripts.
-    pub code: &'static str,
-    /// One line for people, without a final stop.
-    pub text: &'static str,
-    /// Whether information is lost, or was only corrected.
-    pub severity: Severity,
-}
-
-/// Whether information is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Severity {
-    /// Bytes, frames or events are missing from the trace.
-    Loss,
-    /// Everything is there, but something was corrected or assumed.
-    Repair,
-}
+use super::losses::{LossKind, Severity};
 
 /// One line of the ledger: all cases of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,10 +109,11 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use super::super::losses;
     use super::*;
 
-    const GAP: LossKind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
-    const FIX: LossKind = LossKind { code: "fix", text: "a fix", severity: Severity::Repair };
+    const GAP: LossKind = losses::FRAMES_LOST;
+    const FIX: LossKind = losses::TIME_HELD;
 
     #[test]
     fn cases_of_one_kind_share_a_line() {

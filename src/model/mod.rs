@@ -13,6 +13,7 @@ mod event;
 mod frequency;
 mod function;
 mod ledger;
+pub mod losses;
 mod machine;
 mod time;
 
@@ -29,6 +30,7 @@ pub use event::{
 };
 pub use frequency::{FrequencyError, whole_number};
 pub use function::{Function, FunctionId};
-pub use ledger::{Ledger, LedgerEntry, LossKind, LossNote, Severity};
+pub use ledger::{Ledger, LedgerEntry, LossNote};
+pub use losses::{LossKind, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};
 pub use time::{Nanos, Rate, Ticks};

@@ -1,13 +1,6 @@
 //! A recording's own time → the time of a trace that has other recordings too.
 
-use crate::model::{ClockReadings, EventBatch, EventKind, LossKind, Nanos, Packed, Severity, SideClock};
-
-/// Events that a merge moved out of the time range of a trace.
-pub const BEYOND_TIME: LossKind = LossKind {
-    code: "beyond_time",
-    text: "events lie beyond the end of a trace's time (292 years) and are drawn there",
-    severity: Severity::Loss,
-};
+use crate::model::{ClockReadings, EventBatch, EventKind, Nanos, Packed, SideClock};
 
 /// The map from the times of a recording to those of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,28 +2,9 @@
 
 use super::{EventDetail, Options, range};
 use crate::format::Facts;
-use crate::model::{Entities, EventBatch, Ledger, LossKind, Severity};
+use crate::model::{Entities, EventBatch, Ledger, losses};
 use crate::timeline::{Numbers, Settings, Timeline};
 use crate::track::{Block, Track};
-
-const fn repair(code: &'static str, text: &'static str) -> LossKind {
-    LossKind { code, text, severity: Severity::Repair }
-}
-
-const UNMATCHED_ISR_EXIT: LossKind = repair("isr_exit_without_enter", "an interrupt ended that was not seen to begin");
-const MISSING_ISR_EXIT: LossKind =
-    repair("isr_exit_missing", "the end of an interrupt is missing, told by the end of one below it");
-const TOO_DEEP_SPAN: LossKind =
-    LossKind { code: "span_too_deep", text: "spans nest deeper than the viewer shows", severity: Severity::Loss };
-const ORPHAN_CALL: LossKind = repair("call_without_caller", "a call's caller is missing; it is drawn without it, and marked");
-const OVERLAPPING_CALL: LossKind =
-    repair("overlapping_call", "a call overlaps others without lying within them; it is drawn on a track of its own");
-const UNDRAWN_CALL: LossKind = LossKind {
-    code: "undrawn_call",
-    text: "calls overlap on more levels, or nest deeper, than is drawn",
-    severity: Severity::Loss,
-};
-const UNMATCHED_SPAN_END: LossKind = repair("span_end_without_begin", "a span ended that was not seen to begin");
 
 /// Draws the events of a recording.
 pub struct Drawing {
@@ -40,7 +21,7 @@ impl Drawing {
         let settings = Settings {
             firmware_name: options.firmware_name.clone(),
             cores: facts.cores,
-            operations: options.events != EventDetail::None,
+            operations: options.events != EventDetail::Overview,
             raw_events: options.events == EventDetail::All,
             begins_midway: facts.begins_midway,
             range_ns: None,
@@ -94,13 +75,13 @@ impl Drawing {
         };
         if let Some(ledger) = ledger {
             let counts = timeline.counts();
-            ledger.enter_unplaced(UNMATCHED_ISR_EXIT, counts.unmatched_isr_exits);
-            ledger.enter_unplaced(MISSING_ISR_EXIT, counts.missing_isr_exits);
-            ledger.enter_unplaced(UNMATCHED_SPAN_END, counts.unmatched_span_ends);
-            ledger.enter_unplaced(ORPHAN_CALL, counts.orphan_calls);
-            ledger.enter_unplaced(OVERLAPPING_CALL, counts.overlapping_calls);
-            ledger.enter_unplaced(UNDRAWN_CALL, counts.undrawn_calls);
-            ledger.enter_unplaced(TOO_DEEP_SPAN, counts.too_deep_spans);
+            ledger.enter_unplaced(losses::ISR_EXIT_WITHOUT_ENTER, counts.unmatched_isr_exits);
+            ledger.enter_unplaced(losses::ISR_EXIT_MISSING, counts.missing_isr_exits);
+            ledger.enter_unplaced(losses::SPAN_END_WITHOUT_BEGIN, counts.unmatched_span_ends);
+            ledger.enter_unplaced(losses::CALL_WITHOUT_CALLER, counts.orphan_calls);
+            ledger.enter_unplaced(losses::OVERLAPPING_CALL, counts.overlapping_calls);
+            ledger.enter_unplaced(losses::UNDRAWN_CALL, counts.undrawn_calls);
+            ledger.enter_unplaced(losses::SPAN_TOO_DEEP, counts.too_deep_spans);
         }
         let tracks = timeline.late_tracks(entities);
         (tracks, timeline.into_numbers())

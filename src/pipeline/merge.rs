@@ -9,14 +9,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::detached::DetachedEvent;
-use crate::model::{CoreId, EventBatch, LossKind, Nanos, Severity};
+use crate::model::{CoreId, EventBatch, Nanos};
 
 /// Limit of held events of one input while one of its cores is silent.
 pub const HELD_EVENTS: usize = 1 << 18;
-
-/// An event of a core came after later events of other cores had been released.
-pub const LATE_ON_CORE: LossKind =
-    LossKind { code: "late_on_core", text: "events of a core came too late to be put in order", severity: Severity::Repair };
 
 struct Lane {
     input: usize,

@@ -147,8 +147,8 @@ impl Options {
 /// Selects the operations that are drawn as instants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventDetail {
-    /// No instants: scheduling, interrupts, levels and spans only.
-    None,
+    /// Only scheduling, interrupts, levels and spans.
+    Overview,
     /// Operations that carry a flow (send → receive, give → take) and rare ones.
     #[default]
     Default,

@@ -1,11 +1,11 @@
 //! The first ordered stage: records → events, in file order, and the cores into one order of time.
 
 use super::InputSummary;
-use super::clock::{BEYOND_TIME, ClockMap};
-use super::merge::{LATE_ON_CORE, Merger};
+use super::clock::ClockMap;
+use super::merge::Merger;
 use super::rounds::WindowQueue;
 use crate::format::{ErasedResolve, Facts, Parcel, Resolved};
-use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger};
+use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger, losses};
 
 /// Limit of the work of one round; the rest waits for the next one. The unit is an event. A loss counts as several, because each
 /// closes open slices and is drawn itself. Sound windows of one round stay below the limit.
@@ -156,11 +156,11 @@ impl Resolving {
     pub fn finish(mut self) -> Vec<InputSummary> {
         if let Some(merger) = &self.merger {
             for (ledger, &late) in self.ledgers.iter_mut().zip(&merger.late) {
-                ledger.enter_unplaced(LATE_ON_CORE, late);
+                ledger.enter_unplaced(losses::LATE_ON_CORE, late);
             }
         }
         for (ledger, &beyond) in self.ledgers.iter_mut().zip(&self.beyond) {
-            ledger.enter_unplaced(BEYOND_TIME, beyond);
+            ledger.enter_unplaced(losses::BEYOND_TIME, beyond);
         }
         let facts = self.facts();
         for (summary, ledger) in self.summaries.iter_mut().zip(self.ledgers) {

@@ -1,11 +1,11 @@
-//! What is in captures, without converting them: for scripts and for people.
+//! What recordings contain, as JSON and as text.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::text::duration;
-use super::{InputReport, TOOL_VERSION, summary};
+use super::{InputReport, TOOL_VERSION, summary, visible};
 use crate::pipeline::Contents;
 
 /// The version of the shape of [`InfoFile`]. A field that is added does not change it.
@@ -18,6 +18,7 @@ const NAMES_MAX: usize = 60;
 
 /// What is in all recordings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct InfoFile {
     /// [`INFO_SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -29,6 +30,7 @@ pub struct InfoFile {
 
 /// What is in a recording: one input, or one for each core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RecordingInfo {
     /// Its inputs, with format, clock and losses, as in the report of a conversion.
     pub inputs: Vec<InputReport>,
@@ -36,7 +38,7 @@ pub struct RecordingInfo {
     pub duration_ns: Option<u64>,
     /// How many events there are in a second; `null` if it has no duration.
     pub events_per_second: Option<f64>,
-    /// How many bytes (without layers) an event takes; `null` if there is none.
+    /// How many bytes (without layers) an event takes; `null` without events.
     pub bytes_per_event: Option<f64>,
     /// `null` if it could not be read; the inputs say why.
     pub contents: Option<Contents>,
@@ -101,9 +103,9 @@ impl RecordingInfo {
             let cores = contents.cores.iter().map(|core| format!("core {} {}", core.core, core.events));
             write_wrapped(text, "events by core", cores.collect())?;
         }
-        // One session has nothing to tell that is not told of the input.
+        // A single session has nothing to add to its input.
         for session in contents.sessions.iter().filter(|_| contents.sessions.len() > 1) {
-            let name = session.name.as_deref().map_or_else(String::new, |name| format!(" ({name})"));
+            let name = session.name.as_deref().map_or_else(String::new, |name| format!(" ({})", visible(name)));
             let lasted_ns = session.last_ns.unwrap_or(0).saturating_sub(session.first_ns.unwrap_or(0));
             writeln!(text, "  session {}{name}: {} events in {}", session.number, session.events, duration(lasted_ns))?;
         }
@@ -138,7 +140,7 @@ fn distinct<T: PartialEq + Clone + std::hash::Hash + Eq>(items: impl Iterator<It
     items.filter(|item| seen.insert(item.clone())).collect()
 }
 
-/// A list of what `noun` stands for, with how many there are; nothing of an empty list.
+/// A list of names with their number and the noun; nothing if it is empty.
 fn write_list(text: &mut String, noun: &str, names: Vec<String>) -> std::fmt::Result {
     let plural = match names.len() {
         0 => return Ok(()),
@@ -151,6 +153,7 @@ fn write_list(text: &mut String, noun: &str, names: Vec<String>) -> std::fmt::Re
 
 /// A list with its title, in lines of limited width.
 fn write_wrapped(text: &mut String, title: &str, names: Vec<String>) -> std::fmt::Result {
+    let names: Vec<String> = names.iter().map(|name| visible(name).into_owned()).collect();
     let mut line = format!("  {title}:");
     let more = names.len().saturating_sub(NAMES_MAX);
     let shown = names.len() - more;

@@ -30,7 +30,7 @@ pub struct Suite {
 pub struct Case {
     /// Its name.
     pub name: String,
-    /// What it is a case of; CI systems tell cases apart by this and the name.
+    /// What it is a case of; CI systems identify cases by this and the name.
     pub class: String,
     /// How long it took, in seconds.
     pub seconds: f64,
@@ -169,16 +169,17 @@ impl From<&InputReport> for Case {
                 let message = format!("at least {} of {} events are lost", input.at_least_lost(), known_events(input));
                 CaseOutcome::Failed(Problem { kind: "losses", message, text: losses(input) })
             }
+            InputStatus::Skipped => CaseOutcome::Skipped("it is in no known format".into()),
             InputStatus::Converted | InputStatus::Unchanged => CaseOutcome::Passed,
         };
         let trace = visible(input.output.as_deref().unwrap_or_default());
-        let told = format!("{}: {events} events in {duration}, lost: {lost} -> {trace}", status.text());
+        let line = format!("{}: {events} events in {duration}, lost: {lost} -> {trace}", status.text());
         Case {
             name: file,
             class: format!("{NAME}.{}", input.format.unwrap_or("unknown")),
             seconds: input.wall_seconds,
             outcome,
-            output: (status != InputStatus::Failed).then_some(told),
+            output: (!matches!(status, InputStatus::Failed | InputStatus::Skipped)).then_some(line),
         }
     }
 }

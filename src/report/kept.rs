@@ -3,17 +3,16 @@
 //! It is one of the trace's attributes, as JSON. Only this program reads it, and only of its own version: the shape is no contract.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-
+use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{ClockReport, DetailReport, InputReport, LossReport};
-use crate::format::{Facts, Format, FormatOptions, OptionValue};
+use crate::format::{Facts, Format, FormatOptions, Mode, OptionValue};
 use crate::input::Damage;
 use crate::model::{Ledger, Severity};
-use crate::pipeline::{Converted, InputSummary, Options};
+use crate::pipeline::{Converted, EventDetail, InputSummary, Options, TimeBound};
 
 /// The attribute's name.
 pub const ATTRIBUTE: &str = "conversion";
@@ -98,16 +97,38 @@ fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>
     let Options { firmware_name, events, from, to, window_bytes: _, threads: _, team: _, statistics: _, attributes: _, keep: _ } =
         options;
     let FormatOptions { clock, mode, cores: count, core: _, has_own_ids, own } = reading;
-    let mut text = format!("{firmware_name:?} {cores:?} {events:?} {from:?} {to:?}");
-    // Writing to a string cannot fail.
-    let _ = write!(text, " {clock:?} {mode:?} {count:?} {has_own_ids:?}");
-    for (name, value) in own {
-        let _ = match value {
-            OptionValue::File { path, bytes } => write!(text, " {name}={path:?}:{:032x}", xxh3_128(bytes)),
-            value => write!(text, " {name}={value:?}"),
-        };
-    }
-    format!("xxh3-128:{:032x}", xxh3_128(text.as_bytes()))
+    let time = |bound: &Option<TimeBound>| match bound {
+        None => Value::Null,
+        Some(TimeBound::Absolute(time)) => json!({ "at_ns": time.0 }),
+        Some(TimeBound::AfterStart(time)) => json!({ "after_start_ns": time.0 }),
+    };
+    let detail = match events {
+        EventDetail::Overview => "overview",
+        EventDetail::Default => "default",
+        EventDetail::All => "all",
+    };
+    let mode = mode.map(|mode| match mode {
+        Mode::BareMetal => "bare-metal",
+        Mode::FreeRtos => "free-rtos",
+    });
+    let own = own.iter().map(|(name, value)| match value {
+        OptionValue::Flag => json!([name]),
+        OptionValue::Text(text) => json!([name, text]),
+        OptionValue::File { path, bytes } => json!([name, path, format!("{:032x}", xxh3_128(bytes))]),
+    });
+    let all = json!({
+        "firmware_name": firmware_name,
+        "file_cores": cores,
+        "detail": detail,
+        "from": time(from),
+        "to": time(to),
+        "clock_ns_per_tick": clock.map(|rate| rate.ns_per_tick()),
+        "mode": mode,
+        "cores": count,
+        "has_own_ids": has_own_ids,
+        "own": own.collect::<Vec<Value>>(),
+    });
+    format!("xxh3-128:{:032x}", xxh3_128(all.to_string().as_bytes()))
 }
 
 impl Kept {

@@ -1,7 +1,8 @@
 //! The report as Markdown, for the summary of a CI job: one table, in which nothing of a file's name is taken for markup.
 
 use super::table::Row;
-use super::{InputReport, InputStatus, Report, visible};
+use super::{InputReport, InputStatus, Report};
+use crate::stats::text::markdown_escaped;
 
 /// GitHub takes no more than 1 MiB for the summary of a step, and drops what is larger.
 const BYTES_MAX: usize = 900 << 10;
@@ -39,7 +40,8 @@ fn limited(report: &Report, bytes_max: usize) -> String {
 #[must_use]
 pub fn totals(inputs: &[InputReport]) -> String {
     let rows: Vec<Row> = inputs.iter().map(Row::from).collect();
-    let all = [InputStatus::Converted, InputStatus::Unchanged, InputStatus::TooMuchLost, InputStatus::Failed];
+    let all =
+        [InputStatus::Converted, InputStatus::Unchanged, InputStatus::TooMuchLost, InputStatus::Failed, InputStatus::Skipped];
     let parts: Vec<String> = all
         .into_iter()
         .map(|status| (rows.iter().filter(|row| row.status == status).count(), status.text()))
@@ -57,24 +59,12 @@ fn is_notable(input: &InputReport) -> bool {
 fn line(input: &InputReport) -> String {
     let Row { file, format, duration, events, lost, status } = Row::from(input);
     let status = match (status, &input.error) {
-        (InputStatus::Failed, Some(error)) => format!("**failed**: {}", escaped(error)),
+        (InputStatus::Failed, Some(error)) => format!("**failed**: {}", markdown_escaped(error)),
         (InputStatus::Failed | InputStatus::TooMuchLost, _) => format!("**{}**", status.text()),
         _ => status.text().to_owned(),
     };
-    let cells = [file, format, duration, events, lost].map(|cell| escaped(&cell));
+    let cells = [file, format, duration, events, lost].map(|cell| markdown_escaped(&cell));
     format!("| {} | {status} |\n", cells.join(" | "))
-}
-
-/// A text that means nothing but itself, in one line of a table. Any punctuation of ASCII may be escaped in Markdown.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in visible(text).chars() {
-        if c.is_ascii_punctuation() && !".,-/%()".contains(c) {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }
 
 #[cfg(test)]
@@ -99,7 +89,7 @@ mod tests {
 | File | Format | Duration | Events | Lost | Status |
 |:--|:--|--:|--:|--:|:--|
 | a\|b\`c\`\\n\<b\>\*\@x\*\_\\.bin | - | - | - | - | **failed**: a\|b is empty\\n(0 bytes) |
-| a.bin (core 1) | Tonbandgerät | 2.500 s | 98 | \>\= 1 | **too much lost** |
+| a.bin (core 1) | Tonbandgerät | 2.500 s | 98 | \>= 1 | **too much lost** |
 | a.bin | Tonbandgerät | 2.500 s | 98 | 0 | converted |
 ";
         assert_eq!(markdown(&report()), expected);

@@ -3,6 +3,7 @@
 //! The names of the JSON fields are a contract: they only change together with [`SCHEMA_VERSION`].
 
 pub mod info;
+#[cfg(feature = "cli")]
 mod junit;
 pub mod kept;
 mod markdown;
@@ -22,12 +23,15 @@ use crate::model::LedgerEntry;
 use crate::pipeline::{ClockOffset, InputSummary};
 use crate::stats::report::StatisticsReport;
 
+pub use crate::stats::text::{visible, visible_lines};
+#[cfg(feature = "cli")]
 pub use junit::junit;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use junit::{Case, CaseOutcome, Problem, Suite, junit_document};
 pub use markdown::{markdown, totals};
 pub use table::{Row, table};
-pub use text::{summary, visible};
+pub use text::summary;
 
 /// The version of the JSON report's shape.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -37,6 +41,7 @@ pub const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Report {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -80,10 +85,35 @@ impl Report {
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self).map(|json| json + "\n")
     }
+
+    /// As lines of JSON: one for each trace, in which `inputs` are the inputs themselves, and at last one with `schema_version` and the
+    /// totals of the run.
+    ///
+    /// # Errors
+    /// Never for reports made by this library; serde's interface wants it.
+    pub fn to_ndjson(&self) -> serde_json::Result<String> {
+        let mut text = String::new();
+        for trace in &self.traces {
+            let inputs: Vec<&InputReport> = trace.inputs.iter().filter_map(|&index| self.inputs.get(index)).collect();
+            let mut line = serde_json::to_value(trace)?;
+            line["inputs"] = serde_json::to_value(inputs)?;
+            text += &format!("{line}\n");
+        }
+        let Report { schema_version, tool_version, output_bytes, wall_seconds, .. } = self;
+        let run = serde_json::json!({
+            "schema_version": schema_version,
+            "tool_version": tool_version,
+            "inputs": self.inputs.len(),
+            "output_bytes": output_bytes,
+            "wall_seconds": wall_seconds,
+        });
+        Ok(text + &format!("{run}\n"))
+    }
 }
 
 /// What became of one recording. Every field is always there; what is not known is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TraceReport {
     /// Which of [`Report::inputs`] it was made of, counted from 0.
     pub inputs: Vec<usize>,
@@ -95,12 +125,13 @@ pub struct TraceReport {
     pub output_bytes: u64,
     /// What that was before compression; `null` if it was not compressed.
     pub uncompressed_bytes: Option<u64>,
-    /// The statistics of the time range, as `stats` tells them; `null` without a trace.
+    /// The statistics of the time range, as in `stats --json`; `null` without a trace.
     pub statistics: Option<StatisticsReport>,
 }
 
 /// What became of one input. Every field is always there; what is not known is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct InputReport {
     /// Its name as given, `-` for standard input. What is not Unicode in it is written as `\xNN`, byte by byte.
     pub path: String,
@@ -113,13 +144,16 @@ pub struct InputReport {
     /// How long its trace took, in seconds. Not in the JSON: what is said of an input is the same in every run.
     #[serde(skip)]
     pub wall_seconds: f64,
+    /// Whether it is in no known format. Not in the JSON: `error` says so.
+    #[serde(skip)]
+    pub unrecognised: bool,
     /// The core that was named with it.
     pub core: Option<u16>,
     /// The format's name, as for `--format`.
     pub format: Option<&'static str>,
     /// What speaks for that format.
     pub detected_because: Option<String>,
-    /// What was taken off, outermost first: `gzip`, `zstd`, `hex text`, `base64 text`.
+    /// Which layers were removed, outermost first: `gzip`, `zstd`, `hex text`, `base64 text`.
     pub layers: Vec<&'static str>,
     /// The length of the file itself, in bytes.
     pub file_bytes: u64,
@@ -141,11 +175,11 @@ pub struct InputReport {
     pub first_ns: Option<u64>,
     /// The time of the last event, in nanoseconds.
     pub last_ns: Option<u64>,
-    /// How its times became those of a trace with several recordings (both above are the trace's); `null` if it stands alone.
+    /// How its times became those of a trace with several recordings (both above are the trace's); `null` for a single recording.
     pub offset: Option<ClockOffset>,
     /// What is missing, by kind.
     pub losses: Vec<LossReport>,
-    /// What was put right, by kind.
+    /// What was corrected, by kind.
     pub repairs: Vec<LossReport>,
     /// The tick rate.
     pub clock: Option<ClockReport>,
@@ -170,6 +204,7 @@ pub struct InputReport {
 /// What became of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum InputStatus {
     /// There is a trace of it.
     Converted,
@@ -177,8 +212,10 @@ pub enum InputStatus {
     Unchanged,
     /// There is a trace, but more is lost than is allowed.
     TooMuchLost,
-    /// There is none.
+    /// There is no trace.
     Failed,
+    /// There is no trace: it is in no known format, and such inputs were to be skipped.
+    Skipped,
 }
 
 impl InputStatus {
@@ -190,12 +227,14 @@ impl InputStatus {
             InputStatus::Unchanged => "unchanged",
             InputStatus::TooMuchLost => "too much lost",
             InputStatus::Failed => "failed",
+            InputStatus::Skipped => "skipped",
         }
     }
 }
 
 /// A fact about a recording that has no field of its own, see [`Detail`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct DetailReport {
     /// What it is, as a short noun in lower case.
     pub name: Cow<'static, str>,
@@ -213,6 +252,7 @@ impl From<&Detail> for DetailReport {
 
 /// The tick rate of an input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClockReport {
     /// A tick lasts `ns_numerator / ns_denominator` nanoseconds.
     pub ns_numerator: u64,
@@ -226,6 +266,7 @@ pub struct ClockReport {
 
 /// All cases of one kind of loss or repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LossReport {
     /// The kind's code.
     pub kind: Cow<'static, str>,
@@ -299,11 +340,11 @@ impl InputReport {
 mod tests {
     use super::*;
     use crate::format::Facts;
-    use crate::model::{Entities, Ledger, LossKind, Nanos, Rate, Severity};
+    use crate::model::{Entities, Ledger, LossKind, Nanos, Rate, losses};
     use crate::stats::Statistics;
 
-    const GAP: LossKind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
-    const FIX: LossKind = LossKind { code: "fix", text: "a fix", severity: Severity::Repair };
+    const GAP: LossKind = losses::FRAMES_LOST;
+    const FIX: LossKind = losses::TIME_HELD;
 
     /// An input with one loss and one repair.
     pub(super) fn example() -> InputReport {
@@ -318,7 +359,7 @@ mod tests {
             last: Some(Nanos(2_500_001_000)),
             offset: None,
             facts: Facts {
-                clock: Some((Rate::from_hz(168_000_000, 1).unwrap(), "told by --clock-hz")),
+                clock: Some((Rate::from_hz(168_000_000, 1).unwrap(), "given by --clock-hz")),
                 system: Some("FreeRTOS"),
                 cores: 2,
                 sessions: 1,
@@ -419,7 +460,7 @@ mod tests {
         "ns_numerator": 125,
         "ns_denominator": 21,
         "hz": 168000000.0,
-        "because": "told by --clock-hz"
+        "because": "given by --clock-hz"
       },
       "system": "FreeRTOS",
       "cores": 2,

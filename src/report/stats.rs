@@ -10,6 +10,7 @@ pub const STATS_SCHEMA_VERSION: u32 = 1;
 
 /// The statistics of all recordings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct StatsFile {
     /// [`STATS_SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -21,6 +22,7 @@ pub struct StatsFile {
 
 /// A recording: one input, or one for each core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Recording {
     /// Its inputs, with their losses, as in the report of a conversion.
     pub inputs: Vec<InputReport>,
@@ -30,14 +32,15 @@ pub struct Recording {
     pub statistics: Option<StatisticsReport>,
 }
 
-/// The account of a recording, summed up. Kinds and places are told with each input.
+/// The losses of a recording, summed up. The inputs have kinds and places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LossTotals {
     /// Cases in which something is missing.
     pub cases: u64,
     /// Events that are missing, at least.
     pub at_least_lost: u64,
-    /// Cases in which something was put right.
+    /// Cases in which something was corrected.
     pub repairs: u64,
 }
 

@@ -1,7 +1,7 @@
 //! One line per input: file, format, duration, events, losses, status. For terminals as text; [`super::markdown()`] uses it too.
 
-use super::text::{duration, visible};
-use super::{InputReport, InputStatus};
+use super::text::duration;
+use super::{InputReport, InputStatus, visible};
 use crate::format::Format;
 use crate::input::detect;
 
@@ -30,7 +30,7 @@ impl From<&InputReport> for Row {
         let dash = || "-".to_owned();
         let status = input.status.unwrap_or(if input.error.is_some() { InputStatus::Failed } else { InputStatus::Converted });
         let core = input.core.map_or_else(String::new, |core| format!(" (core {core})"));
-        let is_known = status != InputStatus::Failed;
+        let is_known = !matches!(status, InputStatus::Failed | InputStatus::Skipped);
         Row {
             file: format!("{}{core}", visible(&input.path)),
             format: input.format.map_or_else(dash, |name| detect::by_name(name).map_or(name, Format::title).to_owned()),
@@ -56,7 +56,9 @@ impl Row {
 /// The inputs as lines of a table with a final line break. `paint` may put colour around a status.
 #[must_use]
 pub fn table(inputs: &[InputReport], paint: impl Fn(InputStatus, &str) -> String) -> String {
-    let rows: Vec<Row> = inputs.iter().map(Row::from).collect();
+    let mut rows: Vec<Row> = inputs.iter().map(Row::from).collect();
+    // One long path does not make all lines long.
+    rows.iter_mut().for_each(|row| row.file = path_end(&row.file));
     let mut widths = TITLES.map(|title| title.chars().count());
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row.cells()) {
@@ -77,6 +79,18 @@ pub fn table(inputs: &[InputReport], paint: impl Fn(InputStatus, &str) -> String
         text += &line(row.cells(), &paint(row.status, row.status.text()));
     }
     text
+}
+
+/// How wide names are at most, in characters.
+const FILE_WIDTH: usize = 60;
+
+/// The end of a path that is too long for a table.
+fn path_end(path: &str) -> String {
+    let length = path.chars().count();
+    match length > FILE_WIDTH {
+        true => std::iter::once('…').chain(path.chars().skip(length - FILE_WIDTH + 1)).collect(),
+        false => path.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The report for people: a few lines per input.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::{ClockReport, DetailReport, InputReport, LossReport};
+use super::{ClockReport, DetailReport, InputReport, LossReport, visible, visible_lines};
 use crate::format::Format;
 use crate::input::detect;
 use crate::input::memory::Part;
@@ -20,7 +19,7 @@ pub fn summary(input: &InputReport, verbose: bool) -> String {
 
 fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::fmt::Result {
     if let Some(error) = &input.error {
-        return writeln!(text, "error: {error}");
+        return writeln!(text, "error: {}", visible_lines(error));
     }
     let core = input.core.map_or_else(String::new, |core| format!(" (core {core})"));
     write!(text, "{}{core}: ", visible(&input.path))?;
@@ -30,7 +29,7 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
             write!(text, " in {}", input.layers.join(" around "))?;
         }
         let because = input.detected_because.as_deref().unwrap_or_default();
-        writeln!(text, ", because {because}")?;
+        writeln!(text, ", because {}", visible(because))?;
     }
 
     if let Some(part) = &input.memory {
@@ -71,7 +70,7 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         }
     }
     for DetailReport { name, value, source } in &input.details {
-        writeln!(text, "  {name}: {value} ({source})")?;
+        writeln!(text, "  {name}: {} ({})", visible(value), visible(source))?;
     }
     if verbose {
         let InputReport { input_bytes, decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = input;
@@ -93,10 +92,10 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         writeln!(text, "  nothing lost")?;
     }
     for hint in &input.hints {
-        writeln!(text, "  hint: {hint}")?;
+        writeln!(text, "  hint: {}", visible(hint))?;
     }
     for warning in &input.warnings {
-        writeln!(text, "  warning: {warning}")?;
+        writeln!(text, "  warning: {}", visible(warning))?;
     }
     Ok(())
 }
@@ -119,16 +118,6 @@ fn signed_duration(ns: i64) -> String {
     format!("{}{}", if ns < 0 { "-" } else { "+" }, duration(ns.unsigned_abs()))
 }
 
-/// A text from outside in a line: control characters are escaped, so that a file name cannot end the line or talk to the terminal.
-#[must_use]
-pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return text.into();
-    }
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect::<String>().into()
-}
-
 fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
@@ -143,7 +132,12 @@ pub(super) fn duration(ns: u64) -> String {
         1_000_000_000..600_000_000_000 => format!("{:.3} s", ns_f / 1e9),
         _ => {
             let seconds = ns / 1_000_000_000;
-            format!("{} h {:02} min {:02} s", seconds / 3600, seconds / 60 % 60, seconds % 60)
+            let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+            if hours == 0 {
+                format!("{minutes} min {seconds:02} s")
+            } else {
+                format!("{hours} h {minutes:02} min {seconds:02} s")
+            }
         }
     }
 }
@@ -169,7 +163,7 @@ mod tests {
     fn losses_are_told_and_repairs_are_counted() {
         let expected = "\
 a.bin (core 1): Tonbandgerät, because it looks so
-  98 events in 2.500 s, FreeRTOS, 2 cores, clock 168 MHz (told by --clock-hz)
+  98 events in 2.500 s, FreeRTOS, 2 cores, clock 168 MHz (given by --clock-hz)
   timer period: 1 ms (inferred)
   lost: 1 x a gap [gap], at byte 40, at least 1 event
   repaired: 1 case (-v lists them)
@@ -184,7 +178,7 @@ a.bin (core 1): Tonbandgerät, because it looks so
         let input = InputReport { core: None, layers: vec!["base64 text", "gzip"], sessions: 3, ..example() };
         let expected = "\
 a.bin: Tonbandgerät in base64 text around gzip, because it looks so
-  98 events in 2.500 s, FreeRTOS, 2 cores, 3 sessions (the target was reset), clock 168 MHz (told by --clock-hz)
+  98 events in 2.500 s, FreeRTOS, 2 cores, 3 sessions (the target was reset), clock 168 MHz (given by --clock-hz)
   timer period: 1 ms (inferred)
   1000 bytes: 990 decoded, 10 skipped; 100 good frames, 1 bad
   lost: 1 x a gap [gap], at byte 40, at least 1 event

@@ -1,6 +1,6 @@
 //! Completed calls of functions: how often, how long, and how long without what they called.
 //!
-//! A call is told when it has ended, so what it called comes before it. Calls that have ended wait until their caller comes, which
+//! A call is reported when it has ended, so what it called comes before it. Calls that have ended wait until their caller comes, which
 //! takes those that are deeper and lie within it; their time is not its own. Across a gap no caller is looked for.
 
 use super::spread::Distribution;
@@ -52,10 +52,10 @@ impl CoreCalls {
     /// Takes a call.
     pub fn ended(&mut self, call: EndedCall, functions: &mut Vec<FunctionCalls>, mut stacks: Option<&mut Stacks>) {
         let EndedCall { function, depth, begin_ns, end_ns, is_hidden } = call;
-        // What interrupted its exit may be told before it, and comes after it all the same.
-        let is_behind = |other: &&Pending| other.end_ns > end_ns && other.begin_ns >= end_ns;
-        let behind = self.pending.iter().rev().take_while(is_behind).count();
-        let behind = self.pending.split_off(self.pending.len() - behind);
+        // What interrupted its exit may be reported before it, although it comes after it.
+        let is_later = |other: &&Pending| other.end_ns > end_ns && other.begin_ns >= end_ns;
+        let later = self.pending.iter().rev().take_while(is_later).count();
+        let later = self.pending.split_off(self.pending.len() - later);
         let duration_ns = end_ns.saturating_sub(begin_ns);
         let mut called_ns = 0u64;
         let called = self.pending.iter().rev().take_while(|inner| inner.lies_in(&call)).count();
@@ -83,10 +83,10 @@ impl CoreCalls {
         if depth == 0 {
             // It has no caller, and nothing before it can have one that is still to come.
             self.forget(stacks);
-            self.pending.extend(behind);
+            self.pending.extend(later);
             return;
         }
-        self.pending.extend(behind);
+        self.pending.extend(later);
         if self.pending.len() >= PENDING_CALLS {
             self.fold(stacks);
         }

@@ -14,8 +14,8 @@ use crate::model::{
 };
 
 fn log_reports(counts: &[u64; LOG_SEVERITIES.len()]) -> Vec<LogReport> {
-    let told = LOG_SEVERITIES.iter().zip(counts).filter(|(_, count)| **count > 0);
-    told.map(|(&(_, severity), &count)| LogReport { severity: severity.into(), count }).collect()
+    let counted = LOG_SEVERITIES.iter().zip(counts).filter(|(_, count)| **count > 0);
+    counted.map(|(&(_, severity), &count)| LogReport { severity: severity.into(), count }).collect()
 }
 
 impl Statistics {

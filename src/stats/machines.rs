@@ -134,7 +134,7 @@ impl Statistics {
         Some(state)
     }
 
-    /// Nothing tells how the machine goes on, and what is in its queue.
+    /// What the machine does next, and what is in its queue, is unknown.
     pub(super) fn forget_machine(&mut self, machine: MachineId) {
         if let Some(state) = self.machines.get_mut(machine.index()) {
             state.waiting.clear();

@@ -178,7 +178,7 @@ impl Statistics {
                     self.leave_unknown(core);
                 }
                 EventKind::SessionStart(session) => {
-                    // Other cores of the same recording tell it too.
+                    // Other cores of the same recording report it too.
                     if session > self.session {
                         self.session = session;
                         self.forget_all(self.now_ns);
@@ -350,7 +350,7 @@ impl Statistics {
         }
     }
 
-    /// The time in a task that stands for "nothing to do".
+    /// The time in an idle task.
     fn is_idle(entities: &Entities, task: usize) -> bool {
         entities.tasks.get(task).is_some_and(|task| task.kind == TaskKind::Idle)
     }

@@ -12,7 +12,7 @@ use crate::model::{CoreId, Entities, HeapOp, Label, LaneId, NameId, ObjectId, Ob
 /// How many spans of one lane may be open.
 const OPEN_SPANS: usize = 512;
 
-/// How many different names of spans and states are told apart; further ones count for their lane.
+/// How many different names of spans and states are counted separately; further ones count for their lane.
 const NAMES: usize = 1 << 16;
 
 /// A kernel object.
@@ -136,7 +136,7 @@ impl Statistics {
         }
     }
 
-    /// The level of an object was told.
+    /// The level of an object was reported.
     pub(super) fn object_level(&mut self, object: ObjectId, level: u32, time_ns: u64, entities: &Entities) {
         let has_level = entities.objects.get(object.index()).is_some_and(|object| object.kind.has_level());
         if let Some(state) = self.objects.get_mut(object.index()).filter(|_| has_level) {
@@ -226,7 +226,7 @@ impl Statistics {
         }
     }
 
-    /// Nothing tells how the lane goes on.
+    /// What the lane does next is unknown.
     pub(super) fn forget_lane(&mut self, lane: LaneId) {
         if let Some(state) = self.lanes.get_mut(lane.index()) {
             state.open.clear();
@@ -289,7 +289,7 @@ pub(super) struct IsrState {
 #[derive(Debug, Default)]
 pub(super) struct CoreState {
     pub(super) current: Option<TaskId>,
-    /// The handlers that are active, with their begins, but for those before the part that is counted.
+    /// The handlers that are active, with their begins, except those before the part that is counted.
     pub(super) isr_stack: Vec<(crate::model::IsrId, Option<u64>)>,
     pub(super) accounted_ns: u64,
     pub(super) unknown_ns: u64,

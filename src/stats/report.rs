@@ -11,6 +11,7 @@ use super::spread::SpreadReport;
 /// not occur is left out of the lists; what is not known is `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct StatisticsReport {
     /// The time of the first event, in nanoseconds on the trace's axis.
     pub first_ns: Option<u64>,
@@ -41,6 +42,7 @@ pub struct StatisticsReport {
 /// A core: `busy_ns + idle_ns + interrupts_ns + unknown_ns` is the time from the first event to the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct CoreReport {
     /// Its number.
     pub core: u16,
@@ -61,6 +63,7 @@ pub struct CoreReport {
 /// One life of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct TaskReport {
     /// Its name.
     pub name: String,
@@ -84,7 +87,7 @@ pub struct TaskReport {
     pub preemptions: u64,
     /// Ready without running: after being made ready, and while pre-empted.
     pub ready_ns: u64,
-    /// Its waits: for time, objects, notifications, or for what it did not tell.
+    /// Its waits: for time, objects, notifications, or for an unknown reason.
     pub waits: SpreadReport,
     /// What the longest of them was for.
     pub longest_wait: Option<WaitReport>,
@@ -99,6 +102,7 @@ pub struct TaskReport {
 /// A task on a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct TaskOnCore {
     /// The core's number.
     pub core: u16,
@@ -111,8 +115,9 @@ pub struct TaskOnCore {
 /// A wait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct WaitReport {
-    /// What for, as the trace calls it; `null` if it was not told.
+    /// What for, as the trace calls it; `null` if unknown.
     pub what: Option<String>,
     /// When it began.
     pub begin_ns: u64,
@@ -121,6 +126,7 @@ pub struct WaitReport {
 /// An interrupt on a core.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct InterruptReport {
     /// Its name.
     pub name: String,
@@ -141,6 +147,7 @@ pub struct InterruptReport {
 /// A kernel object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ObjectReport {
     /// Its name.
     pub name: String,
@@ -154,7 +161,7 @@ pub struct ObjectReport {
     pub sends: u64,
     /// Items taken out, or taken.
     pub receives: u64,
-    /// The highest level that was told, in items; of streams in bytes. `null` for mutexes.
+    /// The highest level that was reported, in items; of streams in bytes. `null` for mutexes.
     pub high_water: Option<u32>,
     /// When that level was reached first.
     pub high_water_ns: Option<u64>,
@@ -173,6 +180,7 @@ pub struct ObjectReport {
 /// A lane of spans, states or values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct LaneReport {
     /// Its name.
     pub name: String,
@@ -203,6 +211,7 @@ pub struct LaneReport {
 /// How often something of this name was.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct NamedCount {
     /// The name.
     pub name: String,
@@ -213,6 +222,7 @@ pub struct NamedCount {
 /// A state machine or active object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct MachineReport {
     /// Its name.
     pub name: String,
@@ -252,9 +262,10 @@ pub struct MachineReport {
     pub signals: Vec<NamedSpans>,
 }
 
-/// A value as it was told.
+/// A value as recorded.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Number {
     /// Without a fraction.
     Whole(i64),
@@ -285,6 +296,7 @@ impl std::fmt::Display for Number {
 /// The spans of one name on a lane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct NamedSpans {
     /// The name.
     pub name: String,
@@ -296,6 +308,7 @@ pub struct NamedSpans {
 /// A function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct FunctionReport {
     /// Its name.
     pub name: String,
@@ -316,6 +329,7 @@ pub struct FunctionReport {
 /// The heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct HeapReport {
     /// Blocks taken.
     pub allocations: u64,
@@ -332,6 +346,7 @@ pub struct HeapReport {
 /// Log messages of one severity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct LogReport {
     /// The severity.
     pub severity: Cow<'static, str>,

@@ -9,25 +9,28 @@ pub struct Spread {
     pub count: u64,
     /// Their sum; held at `u64::MAX`.
     pub total_ns: u64,
-    /// The least; `u64::MAX` if there is none.
+    /// The least; `u64::MAX` without values.
     pub min_ns: u64,
     /// The greatest.
     pub max_ns: u64,
+    /// The sum of their squares; held at `u128::MAX`.
+    pub squares: u128,
 }
 
 impl Default for Spread {
     fn default() -> Spread {
-        Spread { count: 0, total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Spread { count: 0, total_ns: 0, min_ns: u64::MAX, max_ns: 0, squares: 0 }
     }
 }
 
 impl Spread {
-    /// Adds a value; tells whether it is the first or greater than all before.
+    /// Adds a value; returns whether it is the first or greater than all before.
     #[inline]
     pub fn add(&mut self, value_ns: u64) -> bool {
         let is_greatest = self.count == 0 || value_ns > self.max_ns;
         self.count += 1;
         self.total_ns = self.total_ns.saturating_add(value_ns);
+        self.squares = self.squares.saturating_add(u128::from(value_ns) * u128::from(value_ns));
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
         is_greatest
@@ -39,6 +42,16 @@ impl Spread {
         self.total_ns.checked_div(self.count)
     }
 
+    /// The standard deviation, rounded down; `None` of fewer than two values, or of values beyond what can be summed up.
+    #[must_use]
+    pub fn stddev_ns(&self) -> Option<u64> {
+        let count = u128::from(self.count);
+        let pairs = count.checked_mul(count.checked_sub(1)?).filter(|&pairs| pairs > 0)?;
+        let total = u128::from(self.total_ns);
+        let squares = count.checked_mul(self.squares)?.checked_sub(total * total)?;
+        Some((squares as f64 / pairs as f64).sqrt() as u64)
+    }
+
     /// As it is reported.
     #[must_use]
     pub fn report(&self) -> SpreadReport {
@@ -48,6 +61,7 @@ impl Spread {
             total_ns: self.total_ns,
             min_ns: some(self.min_ns),
             mean_ns: self.mean_ns(),
+            stddev_ns: self.stddev_ns(),
             p50_ns: None,
             p99_ns: None,
             max_ns: some(self.max_ns),
@@ -55,10 +69,11 @@ impl Spread {
     }
 }
 
-/// A [`Distribution`] for scripts; what no value tells is `null`. Quantiles are the upper ends of the steps of a histogram with eight
+/// A [`Distribution`] for scripts; what is unknown without values is `null`. Quantiles are the upper ends of the steps of a histogram with eight
 /// steps per doubling: at most 12.5 % too high, and never above the greatest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct SpreadReport {
     /// How many values.
     pub count: u64,
@@ -68,7 +83,9 @@ pub struct SpreadReport {
     pub min_ns: Option<u64>,
     /// The mean, rounded down.
     pub mean_ns: Option<u64>,
-    /// Half of them are not above this. Like `p99_ns` told of the first 1024 of a kind.
+    /// Their standard deviation, rounded down; `null` with fewer than two values.
+    pub stddev_ns: Option<u64>,
+    /// Half of them are not above this. Like `p99_ns`, known for the first 1024 of a kind.
     pub p50_ns: Option<u64>,
     /// 99 % of them are not above this.
     pub p99_ns: Option<u64>,
@@ -81,7 +98,7 @@ const STEP_BITS: u32 = 3;
 const STEPS: usize = 1 << STEP_BITS;
 const BUCKETS: usize = (64 - STEP_BITS as usize + 1) * STEPS;
 
-/// A histogram with eight steps per doubling, so that a quantile is told at most 12.5 % too high, in 4 KiB.
+/// A histogram with eight steps per doubling, so that a quantile is at most 12.5 % too high, in 4 KiB.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Box<[u64; BUCKETS]>,
@@ -102,7 +119,7 @@ impl Histogram {
         }
     }
 
-    /// The value that so many per mille of all are not above: the upper end of its step, but never more than the greatest value.
+    /// The value that `per_mille` of all are not above: the upper end of its step, but never more than the greatest value.
     #[must_use]
     pub fn quantile(&self, per_mille: u64, spread: &Spread) -> Option<u64> {
         if spread.count == 0 {
@@ -152,7 +169,7 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Adds a value; tells whether it is the first or greater than all before. `place` is the number of this distribution among its
+    /// Adds a value; returns whether it is the first or greater than all before. `place` is the number of this distribution among its
     /// kind, the same for all its values: the first [`HISTOGRAMS`] have quantiles.
     #[inline]
     pub fn add(&mut self, value_ns: u64, place: usize) -> bool {
@@ -184,6 +201,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn deviations_are_those_of_samples() {
+        let mut spread = Spread::default();
+        let _ = [2, 4, 4, 4, 5, 5, 7, 9].map(|value| spread.add(value * 1_000_000));
+        assert_eq!(spread.stddev_ns(), Some(2_138_089));
+        let mut one = Spread::default();
+        one.add(7);
+        assert_eq!(one.stddev_ns(), None);
+        one.add(u64::MAX);
+        one.add(u64::MAX);
+        assert!(one.stddev_ns().is_none());
+    }
+
+    #[test]
     fn a_spread_of_nothing_tells_nothing() {
         let report = Spread::default().report();
         assert_eq!((report.count, report.min_ns, report.mean_ns, report.max_ns), (0, None, None, None));
@@ -210,8 +240,8 @@ mod tests {
             values.sort_unstable();
             for per_mille in [1, 500, 990, 1000] {
                 let exact = values[(values.len() * per_mille as usize).div_ceil(1000).max(1) - 1];
-                let told = histogram.quantile(per_mille, &spread).unwrap();
-                prop_assert!(exact <= told && told <= exact + exact / 8, "{} {}", exact, told);
+                let given = histogram.quantile(per_mille, &spread).unwrap();
+                prop_assert!(exact <= given && given <= exact + exact / 8, "{} {}", exact, given);
             }
             prop_assert_eq!(spread.report().mean_ns, Some(values.iter().sum::<u64>() / values.len() as u64));
             prop_assert_eq!((spread.min_ns, spread.max_ns), (values[0], values[values.len() - 1]));

@@ -11,7 +11,7 @@ const NODE_LIMIT: usize = 1 << 20;
 /// How many different frames may follow one frame. The time of further ones counts for that frame.
 const CHILD_LIMIT: usize = 256;
 
-/// What stands in a stack.
+/// An entry of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// Nothing: the bottom of all stacks.
@@ -101,7 +101,7 @@ impl Stacks {
         self.work.push((above.0, tree.0));
         while let Some((above, tree)) = self.work.pop() {
             let frame = self.nodes[tree as usize].frame;
-            // A root is nothing by itself: what stands on it goes in its place.
+            // A root is nothing by itself: its children take its place.
             let joins = if frame == Frame::Root { (Some(above), 0) } else { self.child(above, frame) };
             match joins {
                 (Some(same), _) => self.join(same, tree),
@@ -111,7 +111,7 @@ impl Stacks {
         }
     }
 
-    /// The time of a tree and what stands on it go to another one.
+    /// Adds a tree's time and its children to another one.
     fn join(&mut self, same: u32, tree: u32) {
         let Node { own_ns, first_child, .. } = self.nodes[tree as usize];
         self.nodes[same as usize].own_ns += own_ns;

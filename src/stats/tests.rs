@@ -2,9 +2,7 @@
 
 use super::report::StatisticsReport;
 use super::*;
-use crate::model::{
-    Event, Isr, Level, LossKind, LossNote, Nanos, Object, ObjectKind, ObjectOp, Severity, Task, TaskKind, Wait, WaitReason,
-};
+use crate::model::{Event, Isr, Level, LossNote, Nanos, Object, ObjectKind, ObjectOp, Task, TaskKind, Wait, WaitReason, losses};
 
 const IDLE: TaskId = TaskId(0);
 const HIGH: TaskId = TaskId(1);
@@ -31,7 +29,7 @@ fn entities() -> Entities {
 fn gather(events: &[(u64, EventKind)]) -> (StatisticsReport, String) {
     let entities = entities();
     let event = |&(time, kind): &(u64, EventKind)| Event { time: Nanos(time), core: CoreId(0), kind };
-    let kind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
+    let kind = losses::FRAMES_LOST;
     let losses = vec![LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 }];
     let mut statistics = Statistics::new(true);
     // One event in each batch: what is open goes on from batch to batch.
@@ -204,7 +202,7 @@ fn steps_of_machines_and_what_waits_for_them() {
         (61, begin(eat)),
         (100, end(StepResult::Internal)),
     ];
-    let kind = LossKind { code: "gap", text: "a gap", severity: Severity::Loss };
+    let kind = losses::FRAMES_LOST;
     let losses = vec![LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 }];
     let gather = |part: Option<(u64, u64)>| {
         let mut statistics = Statistics::new(false);

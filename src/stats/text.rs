@@ -74,7 +74,8 @@ impl Table {
             return None;
         }
         let heading: Vec<String> = self.heading.iter().map(ToString::to_string).collect();
-        let shown: Vec<&Vec<String>> = std::iter::once(&heading).chain(self.rows.iter().take(limit)).collect();
+        let cells = |row: &Vec<String>| row.iter().map(|cell| visible(cell).into_owned()).collect::<Vec<String>>();
+        let shown: Vec<Vec<String>> = std::iter::once(heading.clone()).chain(self.rows.iter().take(limit).map(cells)).collect();
         let width = |column: usize| shown.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let mut widths: Vec<usize> = (0..heading.len()).map(|column| width(column).unwrap_or(0)).collect();
         let is_left = |column: usize| column == 0 || self.left.contains(&self.heading[column]);
@@ -87,7 +88,7 @@ impl Table {
             excess -= 1;
         }
         let mut text = String::new();
-        for row in shown {
+        for row in &shown {
             let mut line = String::new();
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
                 let is_left = is_left(column);
@@ -106,6 +107,45 @@ impl Table {
         }
         Some(text)
     }
+}
+
+/// A text from outside within a line: control and bidirectional characters are escaped, so that a name in a recording, or of a file,
+/// can neither end the line nor send commands to the terminal nor reorder what is read.
+#[must_use]
+pub fn visible(text: &str) -> std::borrow::Cow<'_, str> {
+    escaped_if(text, is_hidden)
+}
+
+/// The same for whole texts: line feeds stay.
+#[must_use]
+pub fn visible_lines(text: &str) -> std::borrow::Cow<'_, str> {
+    escaped_if(text, |c| c != '\n' && is_hidden(c))
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+fn escaped_if(text: &str, is_escaped: impl Fn(char) -> bool + Copy) -> std::borrow::Cow<'_, str> {
+    if !text.contains(is_escaped) {
+        return text.into();
+    }
+    let escape = |c: char| if is_escaped(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect::<String>().into()
+}
+
+/// A text that means nothing but itself in a line or cell of Markdown, where any punctuation of ASCII may be escaped.
+#[must_use]
+pub fn markdown_escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        if c.is_ascii_punctuation() && !".,-/%():+=;'\"".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
 }
 
 /// How wide a line is at most, if that can be done.
@@ -424,5 +464,14 @@ mod tests {
         let table = Table { heading: vec!["NAME", "N"], left: &[], rows };
         assert_eq!(table.render(2, "--json has all").unwrap(), "NAME   N\nä      1\nlong  22\n... and 1 more (--json has all)\n");
         assert_eq!(Table { heading: vec!["A"], left: &[], rows: vec![] }.render(9, ""), None);
+    }
+
+    #[test]
+    fn names_cannot_command_the_terminal() {
+        assert_eq!(visible("plain ä"), "plain ä");
+        assert_eq!(visible("\x1b]0;PWN\x07\n\u{9b}2J\u{202e}x"), "\\u{1b}]0;PWN\\u{7}\\n\\u{9b}2J\\u{202e}x");
+        let table = Table { heading: vec!["NAME"], left: &[], rows: vec![vec!["a\nb\x1b".into()]] };
+        assert_eq!(table.render(9, "").unwrap(), "NAME\na\\nb\\u{1b}\n");
+        assert_eq!(markdown_escaped("a|b`c`\n<b>*@x*_ +3.5 %"), "a\\|b\\`c\\`\\\\n\\<b\\>\\*\\@x\\*\\_ +3.5 %");
     }
 }

@@ -61,9 +61,9 @@ impl Checksum {
 pub enum BuildIdVerdict {
     /// It is this checksum of the program's `.text`.
     Fits(Checksum),
-    /// It is none of the known checksums of the program's `.text`: the program may be another build.
+    /// It differs from all known checksums of the program's `.text`: the program may be another build.
     Differs,
-    /// It is no checksum but a value that stands for "none": 0, FFFFFFFF, DEADBEEF and the like. It says nothing.
+    /// It is a placeholder (0, FFFFFFFF, DEADBEEF and the like), not a checksum.
     NotAnId,
     /// The program has no `.text` to compare with.
     NoText,

@@ -12,8 +12,8 @@ use gimli::{
 use object::Object;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::budget::{Budget, Exhausted};
 use super::elf::Elf;
-use super::error::{Budget, Exhausted};
 use super::flat::{Flat, Interval};
 
 type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -92,11 +92,11 @@ impl DebugInfo {
     }
 }
 
-/// An entry that stands for a function.
+/// An entry that describes a function.
 struct Entry {
     /// Its offset in `.debug_info`.
     offset: u64,
-    /// The entry that says more, [`u64::MAX`] if there is none.
+    /// The entry that says more, [`u64::MAX`] without one.
     origin: u64,
     name: u32,
     is_linkage_name: bool,
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let sequence = self.info.rows.get_mut(start as usize..).unwrap_or_default();
-            // Of several rows of one address the last counts: a stable sort and a search from behind.
+            // Of several rows of one address the last counts: a stable sort and a search from the end.
             sequence.sort_by_key(|row| row.address);
             let begin = sequence.first().map_or(address, |row| row.address);
             let end = first(self);
@@ -462,7 +462,7 @@ fn path(unit: UnitRef<'_, Bytes<'_>>, index: u64) -> Option<String> {
     (!path.is_empty()).then_some(path)
 }
 
-/// Puts a part of a path behind another, as the operating system does that the path is of.
+/// Appends a part of a path to another, as the operating system does that the path is of.
 fn push(path: &mut String, part: String) {
     let bytes = part.as_bytes();
     let has_drive = bytes.get(1) == Some(&b':') && bytes.first().is_some_and(u8::is_ascii_alphabetic);
@@ -485,7 +485,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Shows each range that is not empty, and tells whether there was one.
+    /// Shows each range that is not empty, and returns whether there was one.
     fn each(&self, unit: UnitRef<'_, Bytes<'_>>, budget: &mut Budget, mut range: impl FnMut(u64, u64)) -> Result<bool, Stop> {
         let mut has_some = false;
         let mut add = |start, end| {

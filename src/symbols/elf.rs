@@ -2,7 +2,8 @@
 
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
 
-use super::error::{Budget, SymbolsError, other_kind};
+use super::SymbolsError;
+use super::budget::{Budget, other_kind};
 use super::flat::{Flat, Interval};
 
 /// Bits of a section's flags.
@@ -39,7 +40,7 @@ impl Image {
 #[derive(Clone, Debug)]
 pub(super) struct FunctionSymbol {
     pub(super) start: u64,
-    /// 0: not told.
+    /// 0: unknown.
     pub(super) size_bytes: u64,
     pub(super) name: Box<[u8]>,
     /// The better of two symbols of one address has the higher one.
@@ -201,7 +202,7 @@ impl<'a> Elf<'a> {
         memory_from(&self.images, &self.places, address)
     }
 
-    /// The content of a section of debug information, decompressed; empty if there is none.
+    /// The content of a section of debug information, decompressed; empty without one.
     pub(super) fn debug_section(&self, name: &str, budget: &mut Budget) -> Result<Box<[u8]>, String> {
         let Some(section) = self.file.section_by_name(name) else { return Ok(Box::default()) };
         let what = |why: &dyn std::fmt::Display| format!("{name}: {why}");

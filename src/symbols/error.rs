@@ -28,6 +28,9 @@ pub enum SymbolsError {
     /// It has neither a symbol table nor debug information.
     #[error("an ELF file without symbols (stripped)")]
     Stripped,
+    /// This build cannot read ELF files.
+    #[error("not readable: this build has no support for ELF files (feature `symbols`)")]
+    NotBuiltIn,
 }
 
 impl SymbolsError {
@@ -39,6 +42,7 @@ impl SymbolsError {
             SymbolsError::Damaged(_) => "copy or build it again",
             SymbolsError::NotLinked | SymbolsError::Core => "the linked program is expected",
             SymbolsError::WrongMachine { .. } => "the program that ran on the target is expected, not a build for the host",
+            SymbolsError::NotBuiltIn => "use a build with that feature",
             SymbolsError::Stripped => "the one that the linker wrote is expected, before strip or objcopy",
         }
     }
@@ -68,49 +72,5 @@ impl std::fmt::Display for Shortcoming {
             Shortcoming::BadDebugInfo(why) => write!(f, "part of its debug information could not be read: {why}"),
             Shortcoming::NoSymbolTable => f.write_str("it has no symbol table: names are those of its debug information"),
         }
-    }
-}
-
-/// What other file this is, by its first bytes.
-pub(super) fn other_kind(bytes: &[u8]) -> Option<&'static str> {
-    let kinds: [(&[u8], &str); 12] = [
-        (b"MZ", "a Windows program"),
-        (b"!<arch>\n", "a static library"),
-        (b"\xCE\xFA\xED\xFE", "a Mach-O file"),
-        (b"\xCF\xFA\xED\xFE", "a Mach-O file"),
-        (b"\xCA\xFE\xBA\xBE", "a Mach-O file"),
-        (b"UF2\n", "a UF2 image"),
-        (b"S0", "a file of S-records"),
-        (b":", "an Intel HEX file"),
-        (b"\x1F\x8B", "a gzip archive"),
-        (b"\x28\xB5\x2F\xFD", "a zstd archive"),
-        (b"PK\x03\x04", "a zip archive"),
-        (b"DfuSe", "a DfuSe image"),
-    ];
-    if bytes.is_empty() {
-        return Some("an empty file");
-    }
-    kinds.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, name)| name)
-}
-
-/// How much work a file may cause: a hostile one can make few bytes stand for endless tables. What is honest needs less than
-/// the size of the file, counted in bytes, entries and attributes.
-pub(super) struct Budget {
-    left: u64,
-}
-
-/// The budget is used up.
-pub(super) struct Exhausted;
-
-impl Budget {
-    /// For a file (or section) of so many bytes.
-    pub(super) fn new(bytes: usize) -> Budget {
-        Budget { left: (bytes as u64).saturating_mul(8).saturating_add(1 << 16) }
-    }
-
-    /// Takes `amount` from what is left.
-    pub(super) fn spend(&mut self, amount: usize) -> Result<(), Exhausted> {
-        self.left = self.left.checked_sub(amount as u64).ok_or(Exhausted)?;
-        Ok(())
     }
 }

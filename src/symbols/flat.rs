@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) start: u64,
-    /// The first address behind it.
+    /// The first address after it.
     pub(super) end: u64,
     /// How deep it lies in others that begin at the same address: the deeper is the inner one.
     pub(super) depth: u32,

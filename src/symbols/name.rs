@@ -20,7 +20,7 @@ fn floor(text: &str, max: usize) -> usize {
     (0..=max.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Rust's old scheme looks like C++'s; what tells it is the hash at its end.
+/// Rust's old scheme looks like C++'s; the hash at its end identifies it.
 fn rust(raw: &str) -> Option<String> {
     let demangled = rustc_demangle::try_demangle(raw).ok()?;
     if raw.starts_with("_ZN") {
@@ -46,7 +46,7 @@ fn cpp(raw: &str) -> Option<String> {
     Some(name.text)
 }
 
-/// A text that refuses to become too long: a short mangled name can stand for an endless one.
+/// A text that refuses to become too long: a short mangled name can expand to an endless one.
 #[derive(Default)]
 struct Bounded {
     text: String,

@@ -53,7 +53,7 @@ fn inlined_functions_stand_before_those_that_they_are_in() {
     let inlined = addresses.clone().map(|at| symbols.frames_at(at)).find(|frames| frames.len() == 2).unwrap();
     assert_eq!((inlined[0].function, inlined[0].is_inlined), ("scaled", true));
     assert_eq!(inlined[0].declared, Some(Place { file: "pump/pump.c", line: 13 }));
-    // The call stands in line 21 of the outer function.
+    // The call is in line 21 of the outer function.
     assert_eq!((inlined[1].function, inlined[1].is_inlined), ("pump_read", false));
     assert_eq!(inlined[1].place, Some(Place { file: "pump/pump.c", line: 21 }));
     let plain = addresses.map(|at| symbols.frames_at(at)).find(|frames| frames.len() == 1).unwrap();

@@ -3,9 +3,11 @@
 //! The table begins with the initial stack pointer; then follow the handlers' addresses with the Thumb bit set, by exception number:
 //! 1 is reset, 16 and above are the device's interrupts (ARMv7-M Architecture Reference Manual, B1.5.3).
 
+#[cfg(feature = "symbols")]
 use super::elf::Elf;
 
-/// ARMv8-M has at most 480 interrupts behind the 16 exceptions of the system.
+#[cfg(feature = "symbols")]
+/// ARMv8-M has at most 480 interrupts after the 16 exceptions of the system.
 const MAX_EXCEPTIONS: usize = 16 + 480;
 
 /// An entry of the vector table.
@@ -36,6 +38,7 @@ pub fn exception_name(exception: u32) -> Option<&'static str> {
     })
 }
 
+#[cfg(feature = "symbols")]
 /// The vectors, by exception number; empty if there is no table that looks like one.
 pub(super) fn vectors(elf: &Elf<'_>) -> Vec<Vector> {
     if !elf.is_arm {
@@ -47,6 +50,7 @@ pub(super) fn vectors(elf: &Elf<'_>) -> Vec<Vector> {
     places.map(|place| table_at(elf, place)).find(|table| !table.is_empty()).unwrap_or_default()
 }
 
+#[cfg(feature = "symbols")]
 fn table_at(elf: &Elf<'_>, place: u64) -> Vec<Vector> {
     let Some(bytes) = elf.memory_from(place) else { return Vec::new() };
     let mut words = bytes.chunks_exact(4).map(|word| word.try_into().map_or(0, u32::from_le_bytes));

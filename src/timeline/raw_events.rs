@@ -1,4 +1,4 @@
-//! Every event as an instant on a track of its core, for `--events all`: the whole stream, searchable, beside the other tracks.
+//! Every event as an instant on a track of its core, for `--detail all`: the whole stream, searchable, beside the other tracks.
 
 use super::annotations::Annotations;
 use super::layout::{Group, lane_name, object_name, task_name};

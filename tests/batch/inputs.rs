@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
+use serde_json::Value;
+
 use super::captures::small;
 use super::{Desk, inputs};
 
@@ -241,4 +243,66 @@ fn a_directory_that_cannot_be_made_fails_each_input() {
     fs::create_dir_all(desk.path("out/a.perfetto-trace")).unwrap();
     desk.run("a.bin b.bin -o out").ends(1).says(&["cannot write out/a.perfetto-trace", "1 converted, 1 failed"]);
     assert_eq!(desk.files("out"), ["b.perfetto-trace"]);
+}
+
+/// Members of archives are inputs, with outputs as if they lay in a directory.
+#[test]
+fn archives_give_their_members() {
+    let desk = Desk::new();
+    desk.put("src/run/a.bin", &small(1));
+    desk.put("src/b.bin", &small(2));
+    desk.put("src/.hidden", b"x");
+    desk.put("src/README", b"Recordings of today.\n");
+    std::os::unix::fs::symlink("b.bin", desk.path("src/link.bin")).unwrap();
+    for (name, option) in [("x.tar", "-cf"), ("x.tgz", "-czf")] {
+        let made = std::process::Command::new("tar").args([option, name, "-C", "src", "."]).current_dir(desk.path("")).status();
+        assert!(made.unwrap().success());
+        let ran = desk.run(&format!("{name} -o out/ --skip-unrecognised --report report.json")).ends(1);
+        let report = desk.json("report.json");
+        let found: Vec<(&str, &str)> =
+            inputs(&report).iter().map(|input| (input["path"].as_str().unwrap(), input["status"].as_str().unwrap())).collect();
+        for (member, status) in
+            [("README", "skipped"), ("b.bin", "converted"), ("link.bin", "failed"), ("run/a.bin", "converted")]
+        {
+            assert!(found.contains(&(&format!("{name}!{member}"), status)), "{member}: {found:?}");
+        }
+        assert_eq!(found.len(), 4);
+        ran.says(&["is a link in an archive, which is not followed"]);
+        assert_eq!(desk.files("out"), ["b.perfetto-trace", "run/a.perfetto-trace"]);
+        fs::remove_dir_all(desk.path("out")).unwrap();
+        // One member by its name; and every command takes it.
+        desk.run(&format!("{name}!run/a.bin -o one")).ends(0).says(&[&format!("{name}!run/a.bin: Tonbandger")]);
+        desk.run("src/run/a.bin -o other").ends(0);
+        assert_eq!(desk.get("one").len(), desk.get("other").len());
+        assert!(!desk.run(&format!("dump {name}!b.bin")).ends(0).stdout.is_empty());
+        desk.run(&format!("dump {name}!c.bin")).ends(1).says(&["has no file c.bin"]);
+        desk.run(&format!("dump {name}")).ends(1).says(&["is an archive, not a recording", "ARCHIVE!FILE"]);
+        desk.run(&format!("stats -q --csv --skip-unrecognised {name}!b.bin")).ends(0);
+    }
+    // A file of the whole name wins.
+    desk.put("x.tar!b.bin", &small(3));
+    desk.run("x.tar!b.bin -o whole").ends(0).says(&["x.tar!b.bin: "]);
+}
+
+#[test]
+fn what_is_in_no_known_format_can_be_skipped() {
+    let desk = Desk::with("in/a.bin", &small(1));
+    desk.put("in/README.md", b"# Recordings\n");
+    desk.run("-r in -o out/").ends(1);
+    let ran = desk.run("-r in -o out/ --skip-unrecognised --junit junit.xml --report report.ndjson --no-statistics").ends(0);
+    ran.says(&["skipped: in/README.md is in no known format", "2 inputs: 1 converted, 1 skipped"]);
+    assert!(desk.text("junit.xml").contains("<skipped"));
+    let lines = desk.text("report.ndjson");
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((&lines[1]["inputs"][0]["status"], &lines[1]["statistics"]), (&"converted".into(), &Value::Null));
+    assert_eq!((&lines[2]["schema_version"], &lines[2]["inputs"]), (&1.into(), &2.into()));
+    for command in ["stats", "info", "check -b b.toml"] {
+        desk.put("b.toml", b"rules = ['losses >= 0']");
+        desk.run(&format!("{command} -r in")).ends(1);
+        desk.run(&format!("{command} -r in --skip-unrecognised")).ends(0).says(&["skipped: in/README.md"]);
+    }
+    // What is damaged is not unrecognised.
+    desk.put("in/empty.bin", b"");
+    desk.run("-r in -o out/ --skip-unrecognised").ends(1);
 }

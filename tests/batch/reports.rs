@@ -222,3 +222,19 @@ fn a_quiet_batch_tells_errors_only() {
     let ran = desk.run("good.bin empty.bin -o out/ --from 5000s").ends(1);
     assert!(ran.stderr.contains("warning: good.bin: nothing is in the time range"), "{}", ran.stderr);
 }
+
+/// In a fresh checkout: the directory of traces and reports does not exist, and nothing can be converted.
+#[test]
+fn reports_are_written_even_if_everything_fails() {
+    let desk = Desk::with("in/broken.bin", b"not a recording");
+    for (line, directory) in [
+        ("in/broken.bin -o one/ --junit one/junit.xml --report one/deep/report.json", "one"),
+        ("-r in --glob *.none -o two/ --junit two/junit.xml --report two/deep/report.json", "two"),
+        ("missing/x.bin -o three/ --junit three/junit.xml --report three/deep/report.json", "three"),
+    ] {
+        desk.run(line).ends(1);
+        let junit = desk.text(&format!("{directory}/junit.xml"));
+        assert!(junit.contains("errors=\"1\""), "{line}: {junit}");
+        assert!(desk.json(&format!("{directory}/deep/report.json"))["inputs"][0]["error"].is_string(), "{line}");
+    }
+}

@@ -99,3 +99,104 @@ fn the_pages_workflow_runs_what_the_checks_run() {
     }
     assert_eq!(workflow["jobs"]["deploy"]["needs"].as_str(), Some("build"));
 }
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All texts under `key`, wherever they are.
+fn texts(yaml: &Yaml, key: &str, found: &mut Vec<String>) {
+    match yaml {
+        Yaml::Hash(map) => {
+            for (name, value) in map {
+                match (name.as_str(), value.as_str()) {
+                    (Some(name), Some(text)) if name == key => found.push(text.to_owned()),
+                    _ => texts(value, key, found),
+                }
+            }
+        }
+        Yaml::Array(all) => all.iter().for_each(|one| texts(one, key, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn release_and_action_are_sound_scripts() {
+    for file in [".github/workflows/release.yml", "action.yml"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        let yaml = YamlLoader::load_from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let mut scripts = Vec::new();
+        texts(&yaml[0], "run", &mut scripts);
+        assert!(scripts.len() >= 2, "{file}");
+        for script in scripts {
+            // What GitHub puts in before the shell sees it.
+            let script = script.replace("${{", "$(: '").replace("}}", "')");
+            let output = Command::new("bash").args(["-n", "-c", &script]).output().unwrap();
+            assert!(output.status.success(), "{file}: {script}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        // Whatever of this repository a workflow names is there.
+        for path in [".ci/dist", ".ci/action"].iter().filter(|path| text.contains(*path)) {
+            assert!(root().join(path).is_file(), "{file}: {path}");
+        }
+    }
+}
+
+#[test]
+fn a_release_archive_holds_all_of_it() {
+    let desk = Desk::new();
+    for (target, archive, list) in
+        [("x86_64-unknown-linux-gnu", "tar.gz", "tar -tzf"), ("x86_64-pc-windows-msvc", "zip", "unzip -Z1")]
+    {
+        let mut dist = Command::new(root().join(".ci/dist"));
+        let output = dist.args([env!("CARGO_BIN_EXE_traceconv"), target]).arg(desk.path("dist")).output().unwrap();
+        if archive == "zip" && !output.status.success() {
+            println!("There is no zip here: {}", String::from_utf8_lossy(&output.stderr));
+            continue;
+        }
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let name = format!("traceconv-{}-{target}", env!("CARGO_PKG_VERSION"));
+        let check =
+            Command::new("sha256sum").args(["-c", &format!("{name}.{archive}.sha256")]).current_dir(desk.path("dist")).output();
+        assert!(check.unwrap().status.success());
+        let mut words = list.split(' ');
+        let Ok(listed) =
+            Command::new(words.next().unwrap()).args(words).arg(desk.path(format!("dist/{name}.{archive}"))).output()
+        else {
+            continue;
+        };
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        for file in
+            ["traceconv", "man/traceconv.1", "man/traceconv-stats.1", "completions/traceconv.zsh", "LICENSE-MIT", "README.md"]
+        {
+            assert!(listed.contains(&format!("{name}/{file}\n")), "{file} is not in\n{listed}");
+        }
+    }
+}
+
+#[test]
+fn the_action_converts_checks_and_sums_up() {
+    let (desk, path) = ci_desk();
+    desk.put("budget.toml", b"rules = ['losses == 0']");
+    let act = |budget: &str| {
+        let mut action = Command::new(root().join(".ci/action"));
+        action.current_dir(desk.path("")).env("PATH", &path).env("GITHUB_STEP_SUMMARY", desk.path("summary.md"));
+        action.envs([
+            ("INPUTS", "captures"),
+            ("OUTPUT", "out"),
+            ("GLOB", "*"),
+            ("MAX_LOST", "50%"),
+            ("BUDGET", budget),
+            ("OPTIONS", ""),
+        ]);
+        let output = action.output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (status, said) = act("budget.toml");
+    assert_eq!(status, 0, "{said}");
+    assert!(desk.text("summary.md").contains("2 converted, 1 skipped"), "{}", desk.text("summary.md"));
+    assert!(desk.text("out/conversion.xml").contains("<skipped") && desk.text("out/budget.xml").contains("losses == 0"));
+    desk.put("captures/idle/a.bin", &damaged(2));
+    let (status, said) = act("budget.toml");
+    assert_eq!(status, 3, "{said}");
+    assert_eq!(act("").0, 0);
+}

@@ -14,7 +14,7 @@ use super::hold;
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
-const EXAMPLES: [(&str, &str, &str); 83] = [
+const EXAMPLES: [(&str, &str, &str); 92] = [
     (CONVERT, "color", "traceconv --color never demo.bin"),
     (CONVERT, "recursive", "traceconv --recursive . --glob '*.bin' -o out/"),
     (CONVERT, "glob", "traceconv -r . --glob 'd*.bin' --glob '!dual*' -o out/"),
@@ -40,7 +40,10 @@ const EXAMPLES: [(&str, &str, &str); 83] = [
     (CONVERT, "verbose", "traceconv -v damaged.bin"),
     (CONVERT, "from", "traceconv --from +10ms --to +20ms demo.bin"),
     (CONVERT, "to", "traceconv --to 50ms demo.bin"),
-    (CONVERT, "events", "traceconv --events all demo.bin"),
+    (CONVERT, "detail", "traceconv --detail all demo.bin"),
+    (CONVERT, "skip-unrecognised", "traceconv --recursive . --skip-unrecognised -o out/"),
+    (CONVERT, "max-decompressed", "traceconv --max-decompressed 2G demo.bin"),
+    (CONVERT, "no-statistics", "traceconv --report report.json --no-statistics demo.bin"),
     (CONVERT, "report", "traceconv --report report.json demo.bin"),
     (CONVERT, "report-md", "traceconv --report-md - demo.bin damaged.bin"),
     (CONVERT, "junit", "traceconv --junit junit.xml demo.bin"),
@@ -89,6 +92,8 @@ const EXAMPLES: [(&str, &str, &str); 83] = [
     ("diff", "fail-over", "traceconv diff --fail-over 50% before.bin after.bin"),
     ("diff", "min-change", "traceconv diff --min-change 10% before.bin after.bin"),
     ("diff", "min-time", "traceconv diff --min-time 10us before.bin after.bin"),
+    ("diff", "min-points", "traceconv diff --min-points 0.1 before.bin after.bin"),
+    ("diff", "fail-on-new", "traceconv diff --fail-on-new all before.bin after.bin"),
     ("diff", "only", "traceconv diff --only 'task.*.cpu_percent' before.bin after.bin"),
     ("diff", "rows", "traceconv diff --rows 5 before.bin after.bin"),
     ("diff", "output", "traceconv diff before.bin after.bin -o changes.txt"),
@@ -96,6 +101,10 @@ const EXAMPLES: [(&str, &str, &str); 83] = [
     ("diff", "md", "traceconv diff --md before.bin after.bin"),
     ("diff", "from", "traceconv diff --from +20ms before.bin after.bin"),
     ("diff", "to", "traceconv diff --to +60ms before.bin after.bin"),
+    ("baseline", "output", "traceconv baseline before.bin before.bin -o base.json"),
+    ("baseline", "from", "traceconv baseline --from +20ms before.bin"),
+    ("baseline", "to", "traceconv baseline --to +60ms before.bin"),
+    ("info", "output", "traceconv info demo.bin -o contents.txt"),
     ("info", "json", "traceconv info --json demo.bin"),
     ("formats", "json", "traceconv formats --json"),
 ];

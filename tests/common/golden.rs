@@ -129,7 +129,7 @@ impl Goldens {
     /// The reader takes the trace whatever detail of events is asked for.
     pub fn check_details(&self) {
         for Capture { name, bytes } in &self.captures {
-            for events in [EventDetail::None, EventDetail::All] {
+            for events in [EventDetail::Overview, EventDetail::All] {
                 let options = run::options(Cut::WHOLE).events(events);
                 let trace = Trace::parse(&self.subject.convert_with(bytes, &options).trace);
                 let trace = trace.unwrap_or_else(|error| panic!("{name} with {events:?}: {error}"));

@@ -32,7 +32,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 const BLIND_TO_FORMATS: [&str; 8] = ["model", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 28] = [
+const CRATES: [(&str, &[&str]); 31] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -43,6 +43,7 @@ const CRATES: [(&str, &[&str]); 28] = [
     ("crc", &["format", "frame", "symbols"]),
     ("ctrlc", &["cli"]),
     ("flate2", &["input", "pipeline"]),
+    ("getrandom", &["cli"]),
     ("gimli", &["symbols"]),
     ("globset", &["cli"]),
     ("http", &["cli"]),
@@ -57,9 +58,11 @@ const CRATES: [(&str, &[&str]); 28] = [
     ("quick_xml", &["report"]),
     ("rayon", &["pipeline"]),
     ("rustc_demangle", &["symbols"]),
+    ("tar", &["input"]),
     ("tempfile", &["cli", "input"]),
     ("toml", &["metrics"]),
     ("walkdir", &["cli"]),
+    ("zip", &["input"]),
     ("zstd", &["input", "pipeline"]),
 ];
 

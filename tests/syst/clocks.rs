@@ -194,7 +194,7 @@ fn absurd_times_do_not_move_their_neighbours() {
     assert_eq!(run.summary.facts.sessions, 1);
     let count =
         |code: &str| run.summary.ledger.entries().iter().find(|entry| entry.kind.code == code).map_or(0, |entry| entry.count);
-    assert_eq!((count("time_outlier"), count("time_overflow"), count("time_restart")), (4, 1, 0));
+    assert_eq!((count("time_outlier"), count("time_overflow"), count("session_restart")), (4, 1, 0));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     }
     let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
     prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
-    for detail in [EventDetail::None, EventDetail::All] {
+    for detail in [EventDetail::Overview, EventDetail::All] {
         let options = run::options(Cut::WHOLE).events(detail);
         Trace::parse(&convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
     }

@@ -223,8 +223,8 @@ fn losses_are_reported_by_cause() {
         losses.map(|entry| entry.kind.code).collect::<Vec<_>>()
     };
     assert_eq!(causes(Damage::None), [] as [&str; 0]);
-    assert_eq!(causes(Damage::Fifo), ["stream_fifo_full"]);
-    assert!(causes(Damage::Bytes).contains(&"packets_lost"));
+    assert_eq!(causes(Damage::Fifo), ["dropped_by_target"]);
+    assert!(causes(Damage::Bytes).contains(&"frames_lost"));
 }
 
 /// A loss on the target is reported after all packets in its FIFO, but is placed at its own time: earlier state is not used

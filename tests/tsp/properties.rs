@@ -88,7 +88,7 @@ fn check(capture: &[u8]) -> Result<(), TestCaseError> {
     prop_assert!(small.trace == whole.trace, "another trace in small pieces");
     let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
     prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
-    for detail in [EventDetail::None, EventDetail::All] {
+    for detail in [EventDetail::Overview, EventDetail::All] {
         let options = common::options(Cut::WHOLE).events(detail);
         Trace::parse(&subject().convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
     }

@@ -42,7 +42,7 @@ fn the_viewer_fetches_the_trace() {
     browser.open(&running.link());
     let route = viewer.text("route");
     pins(&route);
-    assert!(route.contains("\"url\":\"http://127.0.0.1:9001/demo.perfetto-trace\""), "{route}");
+    assert!(route.contains("\"url\":\"http://127.0.0.1:9001/") && route.contains("/demo.perfetto-trace\""), "{route}");
     assert_eq!(viewer.text("accelerator"), "404");
     let trace = viewer.report("trace");
     assert!(trace == fs::read(desk.path("demo.perfetto-trace")).unwrap());

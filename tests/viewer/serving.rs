@@ -22,20 +22,29 @@ fn fetch(line: &str) -> (u16, Vec<u8>) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body)
 }
 
+/// The path under which the trace is, by the link.
+fn path_in(link: &str) -> String {
+    let url = link.split("url=").nth(1).and_then(|rest| rest.split('&').next()).unwrap();
+    let url = percent_encoding::percent_decode_str(url).decode_utf8().unwrap();
+    url.strip_prefix("http://127.0.0.1:9001").unwrap().to_owned()
+}
+
 #[test]
 fn open_converts_serves_and_ends() {
     let _port = Port::take();
     let desk = Desk::new();
     let mut running = desk.start("demo.bin --open --no-browser");
     let link = running.link();
-    let expected =
-        "https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A9001%2Fdemo.perfetto-trace&referrer=traceconv&startupCommands=";
-    assert!(link.starts_with(expected), "{link}");
+    assert!(link.starts_with("https://ui.perfetto.dev/#!/?url=http%3A%2F%2F127.0.0.1%3A9001%2F"), "{link}");
+    assert!(link.contains("%2Fdemo.perfetto-trace&referrer=traceconv&startupCommands="), "{link}");
+    let path = path_in(&link);
+    assert!(path.len() > "/demo.perfetto-trace".len() + 32, "{path} can be guessed");
+    assert_eq!(fetch("GET /demo.perfetto-trace").0, 404);
     // What a browser asks for before.
     assert_eq!(fetch("POST /status").0, 404);
-    assert_eq!(fetch("OPTIONS /demo.perfetto-trace").0, 204);
-    assert_eq!(fetch("HEAD /demo.perfetto-trace"), (200, Vec::new()));
-    let (status, body) = fetch("GET /demo.perfetto-trace");
+    assert_eq!(fetch(&format!("OPTIONS {path}")).0, 204);
+    assert_eq!(fetch(&format!("HEAD {path}")), (200, Vec::new()));
+    let (status, body) = fetch(&format!("GET {path}"));
     assert!((status, &body) == (200, &fs::read(desk.path("demo.perfetto-trace")).unwrap()));
     let (status, said) = running.ends();
     assert_eq!(status, 0, "{said}");
@@ -60,9 +69,11 @@ fn serve_goes_on_until_it_is_stopped() {
     let mut command = desk.command("serve --no-browser");
     command.arg("a b.trace");
     let mut running = super::program::Running::start(command);
-    assert!(running.link().contains("url=http%3A%2F%2F127.0.0.1%3A9001%2Fa%2520b.trace&"));
+    let link = running.link();
+    assert!(link.contains("%2Fa%2520b.trace&"), "{link}");
+    let path = path_in(&link);
     for _ in 0..3 {
-        assert!(fetch("GET /a%20b.trace") == (200, trace.clone()));
+        assert!(fetch(&format!("GET {path}")) == (200, trace.clone()));
         running.says("The viewer has the trace");
     }
     assert_eq!(fetch("GET /a%20b").0, 404);
@@ -124,16 +135,16 @@ fn the_browser_gets_the_link() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert_eq!(fs::read_to_string(desk.path("opened")).unwrap(), format!("{link}\n"));
-    assert_eq!(fetch("GET /demo.perfetto-trace").0, 200);
+    assert_eq!(fetch(&format!("GET {}", path_in(&link))).0, 200);
     assert_eq!(running.ends().0, 0);
     // Where there is none, the link is printed all the same, even to those who want no messages.
     let mut command = desk.command("demo.bin --open -q");
     command.env("PATH", desk.path("nowhere"));
     let mut running = super::program::Running::start(command);
     running.says("Open this link in a browser");
-    assert_eq!(running.link(), link);
+    let link = running.link();
     running.says("No browser could be started");
-    assert_eq!(fetch("GET /demo.perfetto-trace").0, 200);
+    assert_eq!(fetch(&format!("GET {}", path_in(&link))).0, 200);
     assert_eq!(running.ends().0, 0);
 }
 
@@ -144,7 +155,7 @@ fn the_page_needs_no_certain_port() {
     let desk = Desk::new();
     let mut running = desk.start("demo.bin --open=page --no-browser --ui-url http://localhost:10000/ui/");
     let link = running.link();
-    let address = link.strip_prefix("http://").and_then(|link| link.strip_suffix('/')).unwrap();
+    let (address, lot) = link.strip_prefix("http://").and_then(|link| link.strip_suffix('/')).unwrap().split_once('/').unwrap();
     let ask = |line: &str, fields: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(format!("{line} HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n").as_bytes()).unwrap();
@@ -152,12 +163,14 @@ fn the_page_needs_no_certain_port() {
         stream.read_to_string(&mut all).unwrap();
         all
     };
-    let page = ask("GET /", "");
+    let page = ask(&format!("GET /{lot}/"), "");
     assert!(page.contains("data-origin=\"http://localhost:10000\""), "{page}");
     assert!(page.contains("data-viewer=\"http://localhost:10000/ui/#!/?referrer=traceconv&amp;startupCommands="), "{page}");
     // That the trace was fetched by the page does not mean that the viewer has it.
-    assert!(ask("HEAD /demo.perfetto-trace", "").starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(ask("POST /-/handed-over", &format!("Origin: http://{address}\r\n")).starts_with("HTTP/1.1 204 "));
+    assert!(
+        ask(&format!("HEAD /{lot}/demo.perfetto-trace"), "Sec-Fetch-Site: same-origin\r\n").starts_with("HTTP/1.1 200 OK\r\n")
+    );
+    assert!(ask(&format!("POST /{lot}/-/handed-over"), &format!("Origin: http://{address}\r\n")).starts_with("HTTP/1.1 204 "));
     let (status, said) = running.ends();
     assert_eq!(status, 0, "{said}");
 }
@@ -209,7 +222,7 @@ fn the_pinned_tracks_are_in_the_trace() {
     let commands = percent_encoding::percent_decode_str(commands).decode_utf8().unwrap();
     let commands: serde_json::Value = serde_json::from_str(&commands).unwrap();
     let pinned = regex::Regex::new(commands[0]["args"][0].as_str().unwrap()).unwrap();
-    let (_, trace) = fetch("GET /damaged.perfetto-trace");
+    let (_, trace) = fetch(&format!("GET {}", path_in(&link)));
     assert_eq!(running.ends().0, 0);
     let trace = <perfetto_protos::trace::Trace as protobuf::Message>::parse_from_bytes(&trace).unwrap();
     let descriptors = trace.packet.iter().filter(|packet| packet.has_track_descriptor());
@@ -240,7 +253,7 @@ fn the_book_opens_traces() {
         if line.contains("page") {
             assert!(link.starts_with("http://127.0.0.1:"), "{line}: {link}");
         } else {
-            assert_eq!(fetch("GET /demo.perfetto-trace").0, 200, "{line}");
+            assert_eq!(fetch(&format!("GET {}", path_in(&link))).0, 200, "{line}");
             running.says("The viewer has the trace");
         }
     }

@@ -13,11 +13,14 @@ const FIELDS_MAX: usize = 64;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) method: String,
-    /// As it stands in the request: nothing is decoded.
+    /// As in the request: nothing is decoded.
     pub(super) target: String,
     /// `None` if it is missing, or there are several.
     pub(super) host: Option<String>,
     pub(super) origin: Option<String>,
+    /// Whose page asks, and how, as browsers say it: no page can change these.
+    pub(super) fetch_site: Option<String>,
+    pub(super) fetch_mode: Option<String>,
 }
 
 /// Why there is no request.
@@ -25,7 +28,7 @@ pub(super) struct Request {
 pub(super) enum NoRequest {
     /// The other side closed the connection, or said nothing in time: browsers open connections that they never use.
     Silent,
-    /// What it said is none.
+    /// It is not a request of HTTP/1.1.
     Malformed,
     /// Its head is too long.
     TooLong,
@@ -74,13 +77,15 @@ fn parse(head: &[u8]) -> Result<Option<Request>, NoRequest> {
     let has_origin = request.headers.iter().any(|field| field.name.eq_ignore_ascii_case("origin"));
     // Several are as good as a wrong one.
     let origin = has_origin.then(|| only("origin").unwrap_or_default());
-    Ok(Some(Request { method: method.to_owned(), target: target.to_owned(), host: only("host"), origin }))
+    let (fetch_site, fetch_mode) = (only("sec-fetch-site"), only("sec-fetch-mode"));
+    Ok(Some(Request { method: method.to_owned(), target: target.to_owned(), host: only("host"), origin, fetch_site, fetch_mode }))
 }
 
-/// The head of a response with a body of `body_bytes`. The connection is closed behind it.
+/// The head of a response with a body of `body_bytes`. The connection is closed after it.
 pub(super) fn head(status: &str, body_bytes: u64, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut head = format!(
-        "HTTP/1.1 {status}\r\nServer: traceconv\r\nConnection: close\r\nCache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\n"
+        "HTTP/1.1 {status}\r\nServer: traceconv\r\nConnection: close\r\nCache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\n"
     );
     // A response of this status has no body, so it has no length either.
     if !status.starts_with("204") {

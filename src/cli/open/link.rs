@@ -18,7 +18,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// What the viewer is told to pin to its top: who ran on each core, and what is missing. It calls its scheduling tracks
+/// What the viewer pins to its top: who ran on each core, and what is missing. It calls its scheduling tracks
 /// `CPU 0 Scheduling`, older ones `CPU 0`; the track of losses is ours.
 const PINNED: &str = r"^(CPU \d+( Scheduling|$)|Losses$)";
 
@@ -36,7 +36,7 @@ impl Viewer {
         &self.origin
     }
 
-    /// The viewer, to be told later what to open.
+    /// The viewer, without a trace to open.
     pub(super) fn link(&self) -> String {
         format!("{}#!/?referrer=traceconv&startupCommands={}", self.url, component(startup_commands().as_bytes()))
     }
@@ -71,7 +71,7 @@ impl FromStr for Viewer {
     fn from_str(text: &str) -> Result<Viewer, String> {
         let wrong = |what: &str| Err(format!("{what}; expected is an address like {}", Viewer::default()));
         if text.contains(['#', '?']) {
-            return wrong("what is behind # or ? is added by this program");
+            return wrong("# and ? and what follows them are added by this program");
         }
         let Ok(uri) = text.parse::<http::Uri>() else { return wrong("it is no address") };
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -143,8 +143,8 @@ mod tests {
             ("file:///ui/index.html", "no address"),
             ("ftp://host/", "neither http://"),
             ("https://me:secret@host/", "name or password"),
-            ("https://host/#!/viewer", "behind # or ?"),
-            ("https://host/?x", "behind # or ?"),
+            ("https://host/#!/viewer", "# and ? and what follows"),
+            ("https://host/?x", "# and ? and what follows"),
             ("https://host:99999/", "its port is no number"),
             ("https://host:x/", "expected is an address"),
             ("", "no address"),

@@ -210,16 +210,17 @@ fn show(plan: &OpenPlan) -> Result<(), ShowError> {
         Err(error) => return Err(ShowError::System(error)),
     };
     let address = listener.local_addr().map_err(ShowError::System)?;
+    let lot = shown::draw_lot().map_err(ShowError::System)?;
     let shown = match plan.how {
-        How::Link => Shown::by_link(&file, &plan.viewer, address),
-        How::Page => Shown::by_page(&file, size, &plan.viewer, address),
+        How::Link => Shown::by_link(&file, &plan.viewer, address, &lot),
+        How::Page => Shown::by_page(&file, size, &plan.viewer, address, &lot),
     };
     let Shown { site, link } = shown;
     let server = Server::start(listener, site, Patience::default()).map_err(ShowError::System)?;
     let started = plan.starts_browser.then(|| open::that_detached(&link));
     // Whoever wants no messages still needs the link where no browser opens it.
     if !plan.is_quiet || !matches!(started, Some(Ok(()))) {
-        tell(plan, &link, &file, started.as_ref().and_then(|started| started.as_ref().err()));
+        print_instructions(plan, &link, &file, started.as_ref().and_then(|started| started.as_ref().err()));
     }
     loop {
         match server.next(OPEN_PATIENCE) {
@@ -243,8 +244,8 @@ fn show(plan: &OpenPlan) -> Result<(), ShowError> {
     }
 }
 
-/// Tells people where to go, and what to do if that does not work.
-fn tell(plan: &OpenPlan, link: &str, file: &Path, failure: Option<&std::io::Error>) {
+/// Prints where to go, and what to do if that does not work.
+fn print_instructions(plan: &OpenPlan, link: &str, file: &Path, failure: Option<&std::io::Error>) {
     let until = if plan.once { "until the viewer has it; Ctrl-C ends it before" } else { "until Ctrl-C" };
     let mut text = format!("The trace is served {until}. ");
     text += match (plan.starts_browser, failure) {

@@ -66,7 +66,7 @@ function openViewer() {
   const timer = setInterval(() => {
     if (tab.closed) {
       giveUp();
-      fail("The viewer's tab was closed before it had the trace. Click again to open it anew.");
+      fail("The viewer's tab was closed before it had the trace. Click again to reopen it.");
       return;
     }
     if (Date.now() - started > SLOW_AFTER) {
@@ -101,7 +101,7 @@ function handOver(tab) {
   buffer = null;
   say("The viewer has the trace. You may close this page.");
   // That traceconv has ended meanwhile is no harm.
-  fetch("/-/handed-over", {method: "POST"}).catch(() => {});
+  fetch("-/handed-over", {method: "POST"}).catch(() => {});
 }
 
 button.addEventListener("click", openViewer);

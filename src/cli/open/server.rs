@@ -1,8 +1,9 @@
 //! A server of a few resources to a browser on this machine, and of nothing to anybody else.
 //!
 //! Each connection has a thread and serves one request, so that those that a browser opens and never uses hold nobody up. What the
-//! server is asked for must be addressed to it by number (`Host`): a page of elsewhere whose name is made to point here is refused, as
-//! is one that states another `Origin`.
+//! server is asked for must be addressed to it by number (`Host`): a page of elsewhere whose name is made to point here is refused. Of the
+//! rest only the one page may ask that the site is for: the viewer, which browsers make state its `Origin`, or our own page, for which
+//! they state `Sec-Fetch-Site`. Other programs of this machine do not know the path, which is drawn by lot.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +18,11 @@ use std::time::{Duration, Instant};
 use super::http::{self, NoRequest, Request};
 
 /// How many connections there are at a time. A browser has six for each host.
-const CONNECTIONS_MAX: usize = 64;
+const CONNECTIONS_MAX: usize = 256;
+/// From here on a connection has to send its request sooner: somebody opens connections and does not use them.
+const CONNECTIONS_CROWDED: usize = 32;
+/// How much sooner.
+const CROWDED_DIVISOR: u32 = 10;
 /// How much of a file is read and sent at a time, in bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
@@ -26,6 +31,8 @@ const PIECE_BYTES: usize = 256 << 10;
 pub(super) struct Site {
     /// Whose pages may ask: scheme, host and port.
     pub(super) origin: String,
+    /// Whether that is this server itself: then browsers state no origin for what a page reads.
+    pub(super) is_own_page: bool,
     pub(super) resources: Vec<Resource>,
 }
 
@@ -55,7 +62,7 @@ pub(super) enum Content {
         media_type: &'static str,
         text: String,
     },
-    /// Nothing: a POST of it tells that the page has handed the trace over.
+    /// Nothing: a POST to it reports that the page has handed the trace over.
     HandedOver,
 }
 
@@ -85,7 +92,7 @@ pub(super) struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Patience { request: Duration::from_secs(20), response: Duration::from_secs(60) }
+        Patience { request: Duration::from_secs(5), response: Duration::from_secs(60) }
     }
 }
 
@@ -180,9 +187,12 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>, events: &Sender<Event>, 
     }
 }
 
-/// Serves the request of a connection, and tells what is worth telling.
+/// Serves the request of a connection, and returns what is worth reporting.
 fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<Event> {
-    let Patience { request, response } = shared.patience;
+    let Patience { mut request, response } = shared.patience;
+    if shared.connections.load(Ordering::SeqCst) > CONNECTIONS_CROWDED {
+        request /= CROWDED_DIVISOR;
+    }
     stream.set_write_timeout(Some(response)).ok()?;
     stream.set_nodelay(true).ok()?;
     let answer = match http::read_request(stream, Instant::now() + request) {
@@ -192,7 +202,7 @@ fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<Event> {
         Err(NoRequest::TooLong) => Answer::text("431 Request Header Fields Too Large", "The request is too long."),
     };
     let Answer { status, fields, body, event } = answer;
-    // A page of the right origin may read every answer, so that it can tell what is wrong.
+    // A page of the right origin may read every answer, so that it can show what is wrong.
     let mut all_fields = vec![
         ("Access-Control-Allow-Origin", shared.site.origin.as_str()),
         ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
@@ -286,9 +296,21 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
         let refused = format!("a request of a page of {origin:?}");
         return Answer { event: Some(Event::Refused(refused)), ..Answer::text("403 Forbidden", "Not for pages of this origin.") };
     }
+    if request.origin.is_none() && !shared.site.is_own_page {
+        let refused = "a request without the viewer's origin: no browser sends one".to_owned();
+        return Answer { event: Some(Event::Refused(refused)), ..Answer::text("403 Forbidden", "Only for the viewer's page.") };
+    }
     let Some(resource) = shared.site.resources.iter().find(|resource| resource.is_meant(&request.target)) else {
         return Answer::text("404 Not Found", "There is nothing here. The address of the trace is what traceconv printed.");
     };
+    let is_own = request.origin.is_some() || request.fetch_site.as_deref() == Some("same-origin");
+    if matches!(resource.content, Content::File(_)) && (!is_own || request.fetch_mode.as_deref() == Some("no-cors")) {
+        let refused = "a request for the trace that is not of the page that it is for".to_owned();
+        return Answer {
+            event: Some(Event::Refused(refused)),
+            ..Answer::text("403 Forbidden", "Only for the page that shows it.")
+        };
+    }
     match (&resource.content, request.method.as_str()) {
         (Content::HandedOver, "POST") if request.origin.is_some() => {
             Answer { status: "204 No Content", fields: Vec::new(), body: Body::None(0), event: Some(Event::HandedOver) }

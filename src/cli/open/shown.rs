@@ -21,17 +21,18 @@ pub(super) struct Shown {
 
 impl Shown {
     /// The file alone, for the viewer to fetch.
-    pub(super) fn by_link(file: &Path, viewer: &Viewer, address: SocketAddr) -> Shown {
-        let path = path_of(file.file_name().unwrap_or_default());
+    /// `lot` is the first part of all paths.
+    pub(super) fn by_link(file: &Path, viewer: &Viewer, address: SocketAddr, lot: &str) -> Shown {
+        let path = format!("/{lot}{}", path_of(file.file_name().unwrap_or_default()));
         let link = viewer.link_to(&format!("http://{address}{path}"));
         let resources = vec![Resource { path, content: Content::File(file.to_path_buf()) }];
-        Shown { site: Site { origin: viewer.origin().to_owned(), resources }, link }
+        Shown { site: Site { origin: viewer.origin().to_owned(), is_own_page: false, resources }, link }
     }
 
     /// The page that hands the file over.
-    pub(super) fn by_page(file: &Path, size: u64, viewer: &Viewer, address: SocketAddr) -> Shown {
+    pub(super) fn by_page(file: &Path, size: u64, viewer: &Viewer, address: SocketAddr, lot: &str) -> Shown {
         let name = file.file_name().unwrap_or_default();
-        let path = path_of(name);
+        let path = format!("/{lot}{}", path_of(name));
         let page = fill_in(
             include_str!("page.html"),
             &[
@@ -43,26 +44,36 @@ impl Shown {
                 ("origin", viewer.origin()),
             ],
         );
-        let text = |path: &str, media_type, text| Resource { path: path.into(), content: Content::Text { media_type, text } };
+        let text = |path: &str, media_type, text| Resource {
+            path: format!("/{lot}{path}"),
+            content: Content::Text { media_type, text },
+        };
         let resources = vec![
             text("/", "text/html; charset=utf-8", page),
             text("/-/page.js", "text/javascript; charset=utf-8", include_str!("page.js").into()),
             text("/-/page.css", "text/css; charset=utf-8", include_str!("page.css").into()),
-            Resource { path: "/-/handed-over".into(), content: Content::HandedOver },
+            Resource { path: format!("/{lot}/-/handed-over"), content: Content::HandedOver },
             Resource { path, content: Content::File(file.to_path_buf()) },
         ];
         let origin = format!("http://{address}");
-        Shown { link: format!("{origin}/"), site: Site { origin, resources } }
+        Shown { link: format!("{origin}/{lot}/"), site: Site { origin, is_own_page: true, resources } }
     }
+}
+
+/// What nobody can guess: 128 bits of the system's randomness, as hex digits.
+pub(super) fn draw_lot() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(data_encoding::HEXLOWER.encode(&bytes))
 }
 
 /// Puts values in the places `{{name}}` of a page.
 fn fill_in(page: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = page;
-    while let Some((before, behind)) = rest.split_once("{{") {
+    while let Some((before, after)) = rest.split_once("{{") {
         filled += before;
-        let (name, behind) = behind.split_once("}}").unwrap_or((behind, ""));
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
         let value = values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value);
         for character in value.chars() {
             match character {
@@ -74,12 +85,12 @@ fn fill_in(page: &str, values: &[(&str, &str)]) -> String {
                 other => filled.push(other),
             }
         }
-        rest = behind;
+        rest = after;
     }
     filled + rest
 }
 
-/// The length of a trace in bytes. A capture is none, and is told from one by what it holds.
+/// The length of a trace in bytes. A recording is refused, recognised by content.
 pub(super) fn check(trace: &Path) -> Result<u64, String> {
     let name = plan::shown(trace);
     let metadata = fs::metadata(trace).map_err(|error| format!("{name} cannot be read: {error}"))?;
@@ -95,13 +106,22 @@ pub(super) fn check(trace: &Path) -> Result<u64, String> {
     if sample.is_empty() {
         return Err(format!("{name} is empty"));
     }
-    // A trace is a list of packets, which begins with the tag of the first one, or is compressed with gzip.
-    let may_be_trace = sample.starts_with(&[0x0a]) || sample.starts_with(&[0x1f, 0x8b]);
-    if !may_be_trace && let Ok(detected) = detect(&sample, &[]) {
+    // A trace is a list of packets, which begins with the tag of the first one, or is compressed; or one in JSON, as other tools write it.
+    let is_text = sample.iter().all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace());
+    let is_packets = sample.starts_with(&[0x0a]) && !is_text;
+    let is_json =
+        is_text && sample.trim_ascii_start().starts_with(b"{") && sample.windows(13).any(|window| window == b"\"traceEvents\"");
+    let may_be_trace = is_packets
+        || is_json
+        || [&[0x1f, 0x8b, 0x08][..], &[0x28, 0xb5, 0x2f, 0xfd]].iter().any(|magic| sample.starts_with(magic));
+    if may_be_trace {
+        return Ok(metadata.len());
+    }
+    if let Ok(detected) = detect(&sample, &[]) {
         let title = detected.format.title();
         return Err(format!("{name} is no trace but a recording ({title}); `traceconv {name} --open` converts and shows it"));
     }
-    Ok(metadata.len())
+    Err(format!("{name} is not a Perfetto trace, and nothing else is served"))
 }
 
 /// What most likely holds a port of this machine, for people.
@@ -137,11 +157,11 @@ mod tests {
         let page = fill_in("a {{x}} b {{y}}{{z}} {{x}}", &[("x", "<\"'&>{{y}}"), ("y", "1")]);
         assert_eq!(page, "a &lt;&quot;&#39;&amp;&gt;{{y}} b 1 &lt;&quot;&#39;&amp;&gt;{{y}}");
         let viewer = "https://viewer.example/".parse().unwrap();
-        let shown = Shown::by_page(Path::new("/tmp/a \"b\".trace"), 5, &viewer, "127.0.0.1:4000".parse().unwrap());
+        let shown = Shown::by_page(Path::new("/tmp/a \"b\".trace"), 5, &viewer, "127.0.0.1:4000".parse().unwrap(), "lot");
         let Content::Text { text, .. } = &shown.site.resources[0].content else { panic!("no page") };
-        assert!(text.contains("data-trace=\"/a%20%22b%22.trace\" data-title=\"a &quot;b&quot;.trace\""), "{text}");
+        assert!(text.contains("data-trace=\"/lot/a%20%22b%22.trace\" data-title=\"a &quot;b&quot;.trace\""), "{text}");
         assert!(!text.contains("{{"), "{text}");
-        assert_eq!((shown.link.as_str(), shown.site.origin.as_str()), ("http://127.0.0.1:4000/", "http://127.0.0.1:4000"));
+        assert_eq!((shown.link.as_str(), shown.site.origin.as_str()), ("http://127.0.0.1:4000/lot/", "http://127.0.0.1:4000"));
     }
 
     #[test]
@@ -154,6 +174,8 @@ mod tests {
         };
         assert_eq!(file("trace", &[0x0a, 0, 0x0a, 0]), Ok(4));
         assert_eq!(file("other.json", b"{\"traceEvents\":[]}"), Ok(18));
+        assert!(file("README.md", b"# A page\n").unwrap_err().contains("is not a Perfetto trace"));
+        assert!(file("lines.txt", b"\nnot a trace").unwrap_err().contains("is not a Perfetto trace"));
         assert!(file("empty", b"").unwrap_err().contains("is empty"));
         let demo = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/demo/demo.bin")).unwrap();
         assert!(file("demo.bin", &demo).unwrap_err().contains("no trace but a recording (Tonbandgerät)"));

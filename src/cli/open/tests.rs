@@ -33,9 +33,9 @@ impl Stand {
         fs::write(&file, content).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let shown = Shown::by_link(&file, &format!("{ORIGIN}/ui/").parse().unwrap(), address);
+        let shown = Shown::by_link(&file, &format!("{ORIGIN}/ui/").parse().unwrap(), address, "lot");
         assert!(
-            shown.link.contains(&format!("url=http%3A%2F%2F127.0.0.1%3A{}%2Fa%2520b.trace", address.port())),
+            shown.link.contains(&format!("url=http%3A%2F%2F127.0.0.1%3A{}%2Flot%2Fa%2520b.trace", address.port())),
             "{}",
             shown.link
         );
@@ -48,9 +48,10 @@ impl Stand {
         stream
     }
 
-    /// The request line, the right host, and these fields.
+    /// The request line, the right host, the viewer's origin if there is no other, and these fields.
     fn request(&self, line: &str, fields: &str) -> String {
-        format!("{line} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", self.address)
+        let origin = if fields.contains("Origin:") { String::new() } else { format!("Origin: {ORIGIN}\r\n") };
+        format!("{line} HTTP/1.1\r\nHost: {}\r\n{origin}{fields}\r\n", self.address)
     }
 
     fn ask(&self, request: &str) -> Response {
@@ -103,7 +104,7 @@ fn a_get_gives_the_whole_file() {
     let origin = format!("Origin: {ORIGIN}\r\n");
     // A part is not given: the whole is the right answer too, and says that it is the whole.
     for fields in [origin.as_str(), "", "Range: bytes=10-20\r\n", "Range: bytes=9999999-\r\n", "Connection: keep-alive\r\n"] {
-        let response = stand.ask(&stand.request("GET /a%20b.trace", fields));
+        let response = stand.ask(&stand.request("GET /lot/a%20b.trace", fields));
         assert_eq!((response.status(), response.body == content), (200, true), "{}", response.head);
         assert_eq!(response.field("Content-Length"), Some("3000001"));
         assert_eq!(response.field("Content-Type"), Some("application/octet-stream"));
@@ -116,10 +117,10 @@ fn a_get_gives_the_whole_file() {
     }
     // As it is now, not as it was when the server started.
     fs::write(&stand.file, b"new").unwrap();
-    assert_eq!(stand.ask(&stand.request("GET /a%20b.trace", "")).body, b"new");
+    assert_eq!(stand.ask(&stand.request("GET /lot/a%20b.trace", "")).body, b"new");
     fs::remove_file(&stand.file).unwrap();
     assert!(matches!(stand.next(), Event::Sent { bytes: 3 }));
-    assert_eq!(stand.ask(&stand.request("GET /a%20b.trace", "")).status(), 404);
+    assert_eq!(stand.ask(&stand.request("GET /lot/a%20b.trace", "")).status(), 404);
     assert!(matches!(stand.next(), Event::Unreadable(_)));
 }
 
@@ -127,18 +128,20 @@ fn a_get_gives_the_whole_file() {
 fn nothing_else_is_given() {
     let stand = Stand::new(b"trace", Patience::default());
     let lines = [
-        ("HEAD /a%20b.trace", 200),
-        ("OPTIONS /a%20b.trace", 204),
-        ("POST /a%20b.trace", 405),
-        ("PUT /a%20b.trace", 405),
-        ("DELETE /a%20b.trace", 405),
+        ("HEAD /lot/a%20b.trace", 200),
+        ("OPTIONS /lot/a%20b.trace", 204),
+        ("POST /lot/a%20b.trace", 405),
+        ("PUT /lot/a%20b.trace", 405),
+        ("DELETE /lot/a%20b.trace", 405),
         ("GET /", 404),
+        ("GET /a%20b.trace", 404),
+        ("GET /tol/a%20b.trace", 404),
         ("GET /a+b.trace", 404),
         ("GET /%61%20b.trace", 404),
-        ("GET /a%20b.trace?x", 404),
-        ("GET /a%20b.trace/", 404),
+        ("GET /lot/a%20b.trace?x", 404),
+        ("GET /lot/a%20b.trace/", 404),
         ("GET //a%20b.trace", 404),
-        ("GET /../a%20b.trace", 404),
+        ("GET /lot/../a%20b.trace", 404),
         ("GET /etc/passwd", 404),
         ("OPTIONS /status", 404),
         ("OPTIONS *", 404),
@@ -160,7 +163,8 @@ fn nothing_else_is_given() {
             _ => assert_eq!(response.field("Content-Length"), Some(response.body.len().to_string().as_str())),
         }
     }
-    let absolute = format!("GET http://{}/a%20b.trace HTTP/1.1\r\nHost: {}\r\n\r\n", stand.address, stand.address);
+    let absolute =
+        format!("GET http://{}/lot/a%20b.trace HTTP/1.1\r\nHost: {}\r\nOrigin: {ORIGIN}\r\n\r\n", stand.address, stand.address);
     assert_eq!(stand.ask(&absolute).status(), 404);
     assert_eq!(stand.ask("nonsense\r\n\r\n").status(), 400);
     assert_eq!(stand.ask(&format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "b".repeat(20_000))).status(), 431);
@@ -184,15 +188,36 @@ fn others_are_refused() {
         String::new(),
     ];
     for host in hosts {
-        let response = stand.ask(&format!("GET /a%20b.trace HTTP/1.1\r\n{host}\r\n"));
+        let response = stand.ask(&format!("GET /lot/a%20b.trace HTTP/1.1\r\n{host}\r\n"));
         assert_eq!(response.status(), 421, "{host}");
         assert!(matches!(stand.next(), Event::Refused(_)));
     }
     for origin in ["https://attacker.example", "null", "http://viewer.example", "https://viewer.example.org", ""] {
-        let response = stand.ask(&stand.request("GET /a%20b.trace", &format!("Origin: {origin}\r\n")));
+        let response = stand.ask(&stand.request("GET /lot/a%20b.trace", &format!("Origin: {origin}\r\n")));
         assert_eq!((response.status(), response.field("Access-Control-Allow-Origin")), (403, Some(ORIGIN)), "{origin}");
         assert!(matches!(stand.next(), Event::Refused(_)));
     }
+    // What no browser sends for the viewer: `curl`, an image, a script.
+    for fields in ["", "Sec-Fetch-Site: same-origin\r\n"] {
+        let response = stand.ask(&format!("GET /lot/a%20b.trace HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", stand.address));
+        assert_eq!((response.status(), response.field("Cross-Origin-Resource-Policy")), (403, Some("same-origin")));
+        assert!(matches!(stand.next(), Event::Refused(_)));
+    }
+    assert_eq!(stand.ask(&stand.request("GET /lot/a%20b.trace", "Sec-Fetch-Mode: no-cors\r\n")).status(), 403);
+    assert!(matches!(stand.next(), Event::Refused(_)));
+}
+
+/// Connections that are opened and not used are closed sooner when there are many.
+#[test]
+fn a_crowd_of_idle_connections_holds_nobody_up_for_long() {
+    let stand = Stand::new(b"trace", Patience { request: Duration::from_secs(20), response: LONG });
+    let idle: Vec<TcpStream> = (0..200).map(|_| stand.connect()).collect();
+    assert_eq!(stand.ask(&stand.request("GET /lot/a%20b.trace", "")).body, b"trace");
+    let started = Instant::now();
+    for mut stream in idle.into_iter().skip(100) {
+        assert_eq!(stream.read(&mut [0; 16]).unwrap(), 0);
+    }
+    assert!(started.elapsed() < Duration::from_secs(15), "the last of a crowd wait as long as one alone");
 }
 
 #[test]
@@ -200,9 +225,9 @@ fn silent_connections_hold_nobody_up() {
     let stand = Stand::new(b"trace", short());
     let mut silent: Vec<TcpStream> = (0..20).map(|_| stand.connect()).collect();
     let mut half = stand.connect();
-    half.write_all(b"GET /a%20b.trace HT").unwrap();
+    half.write_all(b"GET /lot/a%20b.trace HT").unwrap();
     let asked = Instant::now();
-    assert_eq!(stand.ask(&stand.request("GET /a%20b.trace", "")).body, b"trace");
+    assert_eq!(stand.ask(&stand.request("GET /lot/a%20b.trace", "")).body, b"trace");
     assert!(asked.elapsed() < LONG / 2);
     // And they are closed in the end.
     silent.push(half);
@@ -221,7 +246,7 @@ fn silent_connections_hold_nobody_up() {
 #[test]
 fn more_connections_than_there_is_room_for_are_closed() {
     let stand = Stand::new(b"trace", Patience { request: LONG, response: LONG });
-    let waiting: Vec<TcpStream> = (0..64).map(|_| stand.connect()).collect();
+    let waiting: Vec<TcpStream> = (0..256).map(|_| stand.connect()).collect();
     let mut over = stand.connect();
     assert!(matches!(over.read(&mut [0; 16]), Ok(0) | Err(_)));
     drop(waiting);
@@ -229,7 +254,7 @@ fn more_connections_than_there_is_room_for_are_closed() {
     loop {
         let mut stream = stand.connect();
         let mut answer = Vec::new();
-        let _ = stream.write_all(stand.request("GET /a%20b.trace", "").as_bytes());
+        let _ = stream.write_all(stand.request("GET /lot/a%20b.trace", "").as_bytes());
         if stream.read_to_end(&mut answer).is_ok() && answer.ends_with(b"trace") {
             break;
         }
@@ -242,9 +267,9 @@ fn a_slow_reader_gets_all_of_it() {
     let content = pattern(12 << 20);
     let stand = Stand::new(&content, Patience { request: LONG, response: Duration::from_secs(5) });
     let mut slow = stand.connect();
-    slow.write_all(stand.request("GET /a%20b.trace", "").as_bytes()).unwrap();
+    slow.write_all(stand.request("GET /lot/a%20b.trace", "").as_bytes()).unwrap();
     // Meanwhile another one is served.
-    assert!(stand.ask(&stand.request("GET /a%20b.trace", "")).body == content);
+    assert!(stand.ask(&stand.request("GET /lot/a%20b.trace", "")).body == content);
     assert!(matches!(stand.next(), Event::Sent { .. }));
     assert!(stand.server.next(Duration::from_millis(50)).is_none(), "the slow one has not had it yet");
     let mut got = Vec::new();
@@ -267,14 +292,14 @@ fn who_breaks_off_has_not_got_it() {
     let content = pattern(12 << 20);
     let stand = Stand::new(&content, Patience::default());
     let mut stream = stand.connect();
-    stream.write_all(stand.request("GET /a%20b.trace", "").as_bytes()).unwrap();
+    stream.write_all(stand.request("GET /lot/a%20b.trace", "").as_bytes()).unwrap();
     stream.read_exact(&mut [0; 1000]).unwrap();
     drop(stream);
     assert!(matches!(stand.next(), Event::BrokenOff { of_bytes, .. } if of_bytes == content.len() as u64));
     // One that stops reading is given up.
     let stand = Stand::new(&content, short());
     let mut stream = stand.connect();
-    stream.write_all(stand.request("GET /a%20b.trace", "").as_bytes()).unwrap();
+    stream.write_all(stand.request("GET /lot/a%20b.trace", "").as_bytes()).unwrap();
     assert!(matches!(stand.next(), Event::BrokenOff { .. }));
     drop(stream);
 }
@@ -284,7 +309,7 @@ fn a_file_cut_short_meanwhile_is_told() {
     let content = pattern(12 << 20);
     let stand = Stand::new(&content, Patience::default());
     let mut stream = stand.connect();
-    stream.write_all(stand.request("GET /a%20b.trace", "").as_bytes()).unwrap();
+    stream.write_all(stand.request("GET /lot/a%20b.trace", "").as_bytes()).unwrap();
     stream.read_exact(&mut [0; 1000]).unwrap();
     fs::File::options().write(true).open(&stand.file).unwrap().set_len(6 << 20).unwrap();
     let mut rest = Vec::new();
@@ -299,9 +324,16 @@ fn the_page_tells_when_it_has_handed_over() {
     let address = listener.local_addr().unwrap();
     let origin = format!("http://{address}");
     let text = Content::Text { media_type: "text/html", text: "page".into() };
-    let resources =
-        vec![Resource { path: "/".into(), content: text }, Resource { path: "/done".into(), content: Content::HandedOver }];
-    let server = Server::start(listener, Site { origin: origin.clone(), resources }, Patience::default()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("trace");
+    fs::write(&file, b"trace").unwrap();
+    let resources = vec![
+        Resource { path: "/".into(), content: text },
+        Resource { path: "/done".into(), content: Content::HandedOver },
+        Resource { path: "/trace".into(), content: Content::File(file) },
+    ];
+    let server =
+        Server::start(listener, Site { origin: origin.clone(), is_own_page: true, resources }, Patience::default()).unwrap();
     let ask = |line: &str, fields: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(format!("{line} HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n").as_bytes()).unwrap();
@@ -311,6 +343,13 @@ fn the_page_tells_when_it_has_handed_over() {
     assert_eq!((page.status(), page.body.as_slice()), (200, b"page".as_slice()));
     let policy = page.field("Content-Security-Policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; script-src 'self'") && !policy.contains("unsafe"), "{policy}");
+    // The trace is for the page itself, which browsers say of it.
+    assert_eq!(ask("GET /trace", "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\n").body, b"trace");
+    assert!(matches!(server.next(LONG), Some(Event::Sent { .. })));
+    for fields in ["", "Sec-Fetch-Site: cross-site\r\n", "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: no-cors\r\n"] {
+        assert_eq!(ask("GET /trace", fields).status(), 403, "{fields}");
+        assert!(matches!(server.next(LONG), Some(Event::Refused(_))));
+    }
     assert_eq!(ask("POST /done", "").status(), 404);
     assert_eq!(ask("GET /done", &format!("Origin: {origin}\r\n")).status(), 404);
     assert!(server.next(Duration::ZERO).is_none());

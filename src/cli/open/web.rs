@@ -53,7 +53,7 @@ fn serve(args: &WebArgs) -> Result<(), String> {
     let mut resources: Vec<Resource> = FILES.iter().map(file).collect();
     let index = FILES.iter().filter(|(path, ..)| *path == "/index.html").map(file);
     resources.extend(index.map(|index| Resource { path: "/".into(), ..index }));
-    let server = Server::start(listener, Site { origin, resources }, Patience::default())
+    let server = Server::start(listener, Site { origin, is_own_page: true, resources }, Patience::default())
         .map_err(|error| format!("the page cannot be served: {error}"))?;
     let opens = !args.no_browser && open::that_detached(&link).is_ok();
     let how = if opens { "The browser opens" } else { "Open this link in a browser of this machine:" };

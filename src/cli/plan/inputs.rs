@@ -7,16 +7,19 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
-use super::place::{FileId, Place, SourceName, path_from_bytes};
+use super::place::{ArchiveMember, FileId, Place, SourceName, directory_of, path_from_bytes};
 use super::{PlanError, TRACE_EXTENSION, usage};
 use crate::cli::args::MoreInputs;
+use crate::input::archive::Archive;
+use crate::input::{InputError, ReadOptions};
 
-/// A list of inputs that is longer is none.
+/// A longer file is not a list of inputs.
 const LIST_BYTES_MAX: u64 = 256 << 20;
 
 /// An input of a batch.
@@ -25,8 +28,16 @@ pub(super) struct Found {
     pub(super) source: SourceName,
     /// Its place within the folder in which it was found, with the name of the file; for others the name alone.
     pub(super) within: PathBuf,
+    /// A member of an archive: the name that its trace is derived from if that is to lie beside the archive.
+    pub(super) beside: Option<PathBuf>,
     /// Why it cannot be an input.
     pub(super) problem: Option<String>,
+}
+
+impl Found {
+    fn new(source: SourceName, within: PathBuf, problem: Option<String>) -> Found {
+        Found { source, within, beside: None, problem }
+    }
 }
 
 /// All inputs, in the order in which they were named.
@@ -37,17 +48,18 @@ pub(super) struct FoundAll {
     pub(super) is_open: bool,
 }
 
-/// Finds all inputs. What is among `own` (the reports of this run) is none.
-pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId]) -> Result<FoundAll, PlanError> {
+/// Finds all inputs. Files in `own` (the reports of this run) are not inputs.
+pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], options: &ReadOptions) -> Result<FoundAll, PlanError> {
     let globs = Globs::new(&args.glob)?;
-    let mut names = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
+    let mut names = inputs.iter().map(|arg| SourceName::parse(arg, options)).collect::<Result<Vec<_>, _>>()?;
     if let Some(list) = &args.files_from {
         if list.as_os_str() == "-" && names.iter().any(|name| name.place == Place::Standard) {
             return usage("standard input (-) can be read only once: it is an input and the list of --files-from");
         }
-        names.extend(read_list(list, args.from0)?);
+        names.extend(read_list(list, args.from0, options)?);
     }
-    let folders: Vec<bool> = names.iter().map(|name| args.recursive && name.core.is_none() && is_folder(name)).collect();
+    let folders: Vec<bool> =
+        names.iter().map(|name| args.recursive && name.core.is_none() && name.member.is_none() && is_folder(name)).collect();
     let has_several = folders.iter().filter(|is_folder| **is_folder).count() > 1;
     let mut found = Vec::new();
     for (source, is_folder) in names.into_iter().zip(&folders) {
@@ -61,27 +73,72 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId]) -> Res
                 let is_unasked = !args.recursive && source.core.is_none() && self::is_folder(&source);
                 let problem = is_unasked.then(|| "is a directory, not a recording; --recursive takes the files in it".to_owned());
                 let within = source.file_name().into();
-                found.push(Found { source, within, problem });
+                found.push(Found::new(source, within, problem));
             }
         }
     }
-    let is_open = args.files_from.is_some() || folders.contains(&true);
+    let named = found.len();
+    let mut found: Vec<Found> = found.into_iter().flat_map(|input| members(input, &globs, options)).collect();
+    let is_open = args.files_from.is_some()
+        || folders.contains(&true)
+        || found.len() != named
+        || found.iter().any(|input| input.beside.is_some());
     if found.is_empty()
         && let Some(list) = &args.files_from
     {
-        let source = SourceName { place: Place::from_arg(list), core: None };
+        let source = SourceName::of(Place::from_arg(list));
         let problem = Some("is a list that names no input".to_owned());
-        found.push(Found { within: source.file_name().into(), source, problem });
+        found.push(Found::new(source.clone(), source.file_name().into(), problem));
     }
     // What is named twice, e.g. by its folder and by itself, is converted once.
     let mut seen = HashSet::new();
     found.retain(|input| match &input.source {
-        SourceName { place: Place::File(path), core: None } => {
+        SourceName { place: Place::File(path), core: None, member: None } => {
             seen.insert(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
         }
         _ => true,
     });
     Ok(FoundAll { found, is_open })
+}
+
+/// The files in an archive, each as an input; whatever else it is, the input itself.
+fn members(input: Found, globs: &Globs, options: &ReadOptions) -> Vec<Found> {
+    let SourceName { place: Place::File(path), core: None, member: None } = &input.source else { return vec![input] };
+    if input.problem.is_some() {
+        return vec![input];
+    }
+    let archive = match Archive::open(path, options) {
+        Ok(Some(archive)) => Arc::new(archive),
+        // What cannot be opened says so when it is to be read.
+        Ok(None) | Err(InputError::Open(_) | InputError::Empty) => return vec![input],
+        Err(error) => return vec![Found { problem: Some(format!("cannot be read as an archive: {error}")), ..input }],
+    };
+    let is_named = input.within.components().count() == 1;
+    let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
+    let wanted = archive.members().iter().filter(|member| {
+        let name = Path::new(&member.name);
+        !name.iter().any(|part| part.as_encoded_bytes().starts_with(b".") && part != ".." && part != "." || part == "__MACOSX")
+            && !is_trace(name)
+            && globs.take(name)
+    });
+    let found: Vec<Found> = wanted
+        .map(|member| {
+            let inside: PathBuf =
+                Path::new(&member.name).components().filter(|part| matches!(part, Component::Normal(_))).collect();
+            let beside = directory_of(path).join(inside.file_name().unwrap_or_default());
+            let place = input.source.place.clone();
+            let source = SourceName {
+                place,
+                member: Some(ArchiveMember { archive: archive.clone(), member: member.clone() }),
+                core: None,
+            };
+            Found { source, within: folder.join(inside), beside: Some(beside), problem: member.problem.clone() }
+        })
+        .collect();
+    if found.is_empty() {
+        return vec![Found { problem: Some("is an archive without a recording".into()), ..input }];
+    }
+    found
 }
 
 fn is_folder(name: &SourceName) -> bool {
@@ -114,13 +171,12 @@ fn walk(root: &Path, prefix: &Path, globs: &Globs, own: &[FileId], found: &mut V
             continue;
         }
         let within = prefix.join(below);
-        found.push(Found { source: SourceName { place: Place::File(path), core: None }, within, problem });
+        found.push(Found::new(SourceName::of(Place::File(path)), within, problem));
     }
     if found.len() == before {
         let of_glob = if globs.is_empty() { "" } else { " that --glob takes" };
         let problem = Some(format!("is a directory without a file{of_glob}"));
-        let source = SourceName { place: Place::File(root.to_path_buf()), core: None };
-        found.push(Found { within: folder_name(root), source, problem });
+        found.push(Found::new(SourceName::of(Place::File(root.to_path_buf())), folder_name(root), problem));
     }
 }
 
@@ -128,20 +184,24 @@ fn is_hidden(entry: &DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().starts_with(b".")
 }
 
-/// Whether what stands in a folder is taken for an input: a file, or a link to one, that this program did not write. A link that
-/// leads nowhere is one as well: whoever put it there wants to know.
+/// Whether an entry of a folder is an input: a file, or a link to one, that this program did not write. A dangling link is one
+/// as well, so that it is reported.
 fn is_input(entry: &DirEntry, own: &[FileId]) -> bool {
     let is_file = match entry.file_type() {
         kind if kind.is_symlink() => fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_file()),
         kind => kind.is_file(),
     };
-    let name = entry.file_name().as_encoded_bytes();
-    let is_trace = ["", ".gz", ".zst"].iter().any(|packed| name.ends_with(format!(".{TRACE_EXTENSION}{packed}").as_bytes()));
-    is_file && !is_trace && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
+    is_file && !is_trace(entry.path()) && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
+}
+
+/// Whether a file has the name of a trace.
+fn is_trace(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    ["", ".gz", ".zst"].iter().any(|packed| name.ends_with(format!(".{TRACE_EXTENSION}{packed}").as_bytes()))
 }
 
 /// The inputs of a list, one in each line (or before each NUL).
-fn read_list(list: &Path, from0: bool) -> Result<Vec<SourceName>, PlanError> {
+fn read_list(list: &Path, from0: bool, options: &ReadOptions) -> Result<Vec<SourceName>, PlanError> {
     let place = Place::from_arg(list);
     let mut bytes = Vec::new();
     let read = match &place {
@@ -156,11 +216,13 @@ fn read_list(list: &Path, from0: bool) -> Result<Vec<SourceName>, PlanError> {
         return Err(PlanError::File(why));
     }
     let end = if from0 { 0 } else { b'\n' };
+    // Editors on Windows begin a file with a byte order mark.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let lines = bytes.split(|&byte| byte == end).map(|line| if from0 { line } else { line.strip_suffix(b"\r").unwrap_or(line) });
     let name = |line: &[u8]| {
         let path = path_from_bytes(line).ok_or_else(|| PlanError::File("the list of --files-from is not UTF-8".into()))?;
         let in_list = |error: PlanError| PlanError::File(format!("the list {} (--files-from): {error}", place.for_people()));
-        SourceName::parse(path).map_err(in_list)
+        SourceName::parse(path, options).map_err(in_list)
     };
     lines.filter(|line| !line.is_empty()).map(name).collect()
 }

@@ -6,16 +6,15 @@ mod names;
 mod place;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use self::inputs::{Found, FoundAll};
 use self::names::Named;
-use self::place::{FileId, file, is_same_file};
-pub(super) use self::place::{Place, SourceName, directory_of, path_text, shown};
+pub(super) use self::place::{ArchiveMember, Place, SourceName, directory_of, file, path_text, shown};
+use self::place::{FileId, is_same_file};
 use super::args::{ConvertArgs, DumpArgs, MoreInputs, ReadArgs, StatsArgs, When};
-use super::forms::{self, Form};
 use super::merging::{self, MergePlan};
+use super::trace_file::{self, Form};
 use super::values::MaxLost;
 use crate::format::{Format, FormatOptions};
 use crate::input::{ReadOptions, detect};
@@ -46,7 +45,7 @@ impl PlanError {
 pub(super) struct ConvertPlan {
     pub(super) jobs: Vec<Job>,
     pub(super) reading: Reading,
-    /// The options of every job but for the firmware's name.
+    /// The options of every job, except the firmware's name.
     pub(super) options: Options,
     /// The form of every trace.
     pub(super) form: Form,
@@ -56,6 +55,7 @@ pub(super) struct ConvertPlan {
     pub(super) strict: bool,
     pub(super) max_lost: Option<MaxLost>,
     pub(super) skip_unchanged: bool,
+    pub(super) skip_unrecognised: bool,
 }
 
 /// Something for each form of the report.
@@ -68,7 +68,7 @@ pub(super) struct Reports<T> {
 
 impl Reports<Option<Place>> {
     /// Those that are wanted, with their options.
-    fn wanted(&self) -> impl Iterator<Item = (&'static str, &Place)> {
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (&'static str, &Place)> {
         let all = [("--report", &self.json), ("--report-md", &self.markdown), ("--junit", &self.junit)];
         all.into_iter().filter_map(|(option, place)| Some((option, place.as_ref()?)))
     }
@@ -98,7 +98,7 @@ impl Job {
 /// All that `traceconv dump INPUT` is to do.
 #[derive(Debug)]
 pub(super) struct DumpPlan {
-    pub(super) source: SourceName,
+    pub(super) sources: Vec<SourceName>,
     pub(super) output: Place,
     pub(super) text: bool,
     pub(super) reading: Reading,
@@ -111,6 +111,7 @@ pub(super) struct StatsPlan {
     pub(super) recordings: Vec<Vec<SourceName>>,
     /// What was named and cannot be one, and why.
     pub(super) problems: Vec<String>,
+    pub(super) skip_unrecognised: bool,
     pub(super) output: Place,
     pub(super) form: StatsForm,
     pub(super) from: Option<TimeBound>,
@@ -118,10 +119,10 @@ pub(super) struct StatsPlan {
     pub(super) reading: Reading,
 }
 
-/// How statistics are told.
+/// How statistics are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatsForm {
-    /// As tables of so many rows at most.
+    /// As tables with at most this many rows.
     Tables(usize),
     Json,
     /// As one long table of figures.
@@ -136,6 +137,7 @@ pub(super) struct Reading {
     pub(super) format_options: FormatOptions,
     pub(super) threads: usize,
     mmap: bool,
+    max_decompressed_bytes: u64,
     pub(super) verbosity: Verbosity,
     pub(super) progress: When,
 }
@@ -155,7 +157,8 @@ impl Reading {
         };
         let beside = beside.filter(|dir| !dir.starts_with("/dev"));
         let spool_dir = beside.unwrap_or_else(std::env::temp_dir);
-        ReadOptions { mmap: self.mmap, spool_dir: Some(spool_dir), ..ReadOptions::default() }
+        let max_decompressed_bytes = self.max_decompressed_bytes;
+        ReadOptions { mmap: self.mmap, spool_dir: Some(spool_dir), max_decompressed_bytes, ..ReadOptions::default() }
     }
 }
 
@@ -174,7 +177,8 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     check_times(args.from, args.to)?;
     check_standard_output(output.as_ref(), &reports, stdout_is_terminal)?;
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
-    let FoundAll { found, is_open } = inputs::find(&args.inputs.inputs, &args.inputs.more, &own)?;
+    let FoundAll { found, is_open } =
+        inputs::find(&args.inputs.inputs, &args.inputs.more, &own, &first_read_options(&args.read))?;
     let form = Form::from(&args.form);
     if let Some(output) = &output {
         form.check(output)?;
@@ -211,7 +215,10 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
             let merged = groups.first().and_then(|group| group.first()).map(|first| merging::name_of_several(&first.source));
             let merged = merged.filter(|_| merge.is_some());
             let named: Vec<Named<'_>> = firsts()
-                .map(|first| Named { path: file(&first.source.place), within: merged.as_deref().unwrap_or(&first.within) })
+                .map(|first| Named {
+                    path: first.beside.as_deref().or(file(&first.source.place)),
+                    within: merged.as_deref().unwrap_or(&first.within),
+                })
                 .collect();
             names::outputs(&named, output_dir, &form.extension()).into_iter().map(Place::File).collect()
         }
@@ -220,11 +227,10 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     let mut jobs = Vec::with_capacity(groups.len());
     for (group, output) in groups.into_iter().zip(outputs) {
         let firmware_name = group.first().map_or_else(String::new, |first| path_text(Path::new(first.source.stem())));
-        let length = |input: &Found| fs::metadata(file(&input.source.place)?).ok().map(|metadata| metadata.len());
         jobs.push(Job {
             output,
             firmware_name: args.name.clone().unwrap_or(firmware_name),
-            bytes: group.iter().filter_map(length).fold(0, u64::saturating_add),
+            bytes: group.iter().filter_map(|input| input.source.length()).fold(0, u64::saturating_add),
             problem: group.iter().find_map(|input| input.problem.clone()),
             sources: group.into_iter().map(|input| input.source).collect(),
             merge: merge.take(),
@@ -240,12 +246,12 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     Ok(ConvertPlan {
         jobs,
         options: Options {
-            events: args.events.into(),
+            events: args.detail.into(),
             from: args.from,
             to: args.to,
             threads: args.read.threads,
             // What gathers them costs time: only for those who will see them.
-            statistics: reports.json.is_some() || args.read.verbose,
+            statistics: reports.json.is_some() && !args.no_statistics || args.read.verbose,
             ..Options::default()
         },
         reading: reading(&args.read)?,
@@ -255,6 +261,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
         strict: args.strict,
         max_lost: args.max_lost,
         skip_unchanged: args.skip_unchanged,
+        skip_unrecognised: args.inputs.more.skip_unrecognised,
     })
 }
 
@@ -283,9 +290,10 @@ fn check_standard_output(
 /// Plans a dump.
 pub(super) fn plan_dump(args: &DumpArgs) -> Result<DumpPlan, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
-    let recordings = plan_recordings(std::slice::from_ref(&args.input), [&output], &named_files(&args.read))?;
-    let source = recordings.into_iter().flatten().next().unwrap_or(SourceName { place: Place::Standard, core: None });
-    Ok(DumpPlan { source, output, text: args.text, reading: reading(&args.read)? })
+    let recordings = plan_recordings(&args.inputs, [&output], &args.read)?;
+    let [sources] = <[Vec<SourceName>; 1]>::try_from(recordings)
+        .map_err(|_| PlanError::usage("dump lists one recording; name its cores (FILE@0 FILE@1 ...) if these are its inputs"))?;
+    Ok(DumpPlan { sources, output, text: args.text, reading: reading(&args.read)? })
 }
 
 /// Plans statistics.
@@ -298,18 +306,29 @@ pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, PlanError> {
         (false, false, false) => StatsForm::Tables(args.rows),
     };
     check_times(args.from, args.to)?;
-    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], named_files(&args.read))?;
-    Ok(StatsPlan { recordings, problems, output, form, from: args.from, to: args.to, reading: reading(&args.read)? })
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
+    let skip_unrecognised = args.more.skip_unrecognised;
+    Ok(StatsPlan {
+        recordings,
+        problems,
+        skip_unrecognised,
+        output,
+        form,
+        from: args.from,
+        to: args.to,
+        reading: reading(&args.read)?,
+    })
 }
 
 /// The recordings that are to be read; none of them, nor of what else is read, is an output.
 pub(super) fn plan_recordings<'a>(
     inputs: &[PathBuf],
     outputs: impl IntoIterator<Item = &'a Place>,
-    reads: &[PathBuf],
+    read: &ReadArgs,
 ) -> Result<Vec<Vec<SourceName>>, PlanError> {
-    let sources = inputs.iter().map(|arg| SourceName::parse(arg)).collect::<Result<Vec<_>, _>>()?;
-    check_recordings(&sources, outputs, reads)?;
+    let options = first_read_options(read);
+    let sources = inputs.iter().map(|arg| SourceName::parse(arg, &options)).collect::<Result<Vec<_>, _>>()?;
+    check_recordings(&sources, outputs, &named_files(read))?;
     Ok(recordings(sources))
 }
 
@@ -326,17 +345,19 @@ pub(super) fn plan_many(
     inputs: &[PathBuf],
     more: &MoreInputs,
     outputs: &[&Place],
+    read: &ReadArgs,
     mut reads: Vec<PathBuf>,
 ) -> Result<Recordings, PlanError> {
     let own: Vec<FileId> = outputs.iter().filter_map(|place| FileId::of(file(place)?)).collect();
     let mut sources = Vec::new();
     let mut problems = Vec::new();
-    for Found { source, problem, .. } in inputs::find(inputs, more, &own)?.found {
+    for Found { source, problem, .. } in inputs::find(inputs, more, &own, &first_read_options(read))?.found {
         match problem {
             Some(problem) => problems.push(format!("{} {problem}", source.for_people())),
             None => sources.push(source),
         }
     }
+    reads.extend(named_files(read));
     reads.extend(listed_in(more));
     check_recordings(&sources, outputs.iter().copied(), &reads)?;
     let recordings = if sources.is_empty() { Vec::new() } else { recordings(sources) };
@@ -361,6 +382,12 @@ fn check_recordings<'a>(
         }
     }
     Ok(())
+}
+
+/// How archives are read to see what is in them, before outputs are known.
+fn first_read_options(args: &ReadArgs) -> ReadOptions {
+    let spool_dir = Some(std::env::temp_dir());
+    ReadOptions { mmap: !args.no_mmap, spool_dir, max_decompressed_bytes: args.max_decompressed, ..ReadOptions::default() }
 }
 
 /// The files that options name to be read.
@@ -396,6 +423,7 @@ pub(super) fn reading(args: &ReadArgs) -> Result<Reading, PlanError> {
         format_options,
         threads: args.threads,
         mmap: !args.no_mmap,
+        max_decompressed_bytes: args.max_decompressed,
         verbosity,
         progress: args.progress,
     })
@@ -411,7 +439,7 @@ pub(super) fn check_times(from: Option<TimeBound>, to: Option<TimeBound>) -> Res
         | (Some(TimeBound::AfterStart(from)), Some(TimeBound::AfterStart(to)))
             if from > to =>
         {
-            usage("nothing lies between --from and --to: the first is the later one")
+            usage("nothing lies between --from and --to: --from is the later one")
         }
         _ => Ok(()),
     }
@@ -450,7 +478,7 @@ fn check_sources<'a>(sources: impl IntoIterator<Item = &'a SourceName, IntoIter:
 fn check_parts(jobs: &[Job]) -> Result<(), PlanError> {
     let outputs: HashSet<PathBuf> = jobs.iter().filter_map(|job| file(&job.output)).map(absolute).collect();
     for input in jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place)) {
-        if forms::wholes(&absolute(input)).any(|whole| outputs.contains(&whole)) {
+        if trace_file::wholes(&absolute(input)).any(|whole| outputs.contains(&whole)) {
             return usage(format!(
                 "{} is an input itself and could be overwritten by --split-size; name another output with -o",
                 shown(input)
@@ -474,9 +502,15 @@ fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>, reads: &[PathBu
     for job in jobs {
         let Some(output) = file(&job.output) else { continue };
         if is_input(output) {
-            return usage(format!("{} is an input itself and is not overwritten; name the output with -o", shown(output)));
+            let looks_like_trace = output.as_os_str().as_encoded_bytes().ends_with(TRACE_EXTENSION.as_bytes());
+            let hint = if looks_like_trace {
+                ". If it is a Perfetto trace, it needs no conversion: open it at https://ui.perfetto.dev"
+            } else {
+                ""
+            };
+            return usage(format!("{} is an input itself and is not overwritten; name the output with -o{hint}", shown(output)));
         }
-        // By its name, and by what is behind it: another output may be a link to it.
+        // By name and by file: another output may be a link to it.
         let by_id = FileId::of(output).and_then(|id| output_ids.insert(id, job));
         if let Some(other) = outputs.insert(absolute(output), job).or(by_id) {
             return usage(format!(

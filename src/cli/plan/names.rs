@@ -4,8 +4,8 @@
 //! that was named. Where that is the same for several inputs, all of these get longer names:
 //!
 //! 1. inputs of one folder keep their whole name: `x.bin.perfetto-trace`, `x.hex.perfetto-trace`;
-//! 2. in an output folder, inputs of several folders are put into as many of their own folders' names, from the last one on, as tell
-//!    them apart: `a/x.perfetto-trace`, `b/x.perfetto-trace`;
+//! 2. in an output folder, inputs of several folders are put into as many of their own folders' names, from the last one on, as
+//!    distinguish them: `a/x.perfetto-trace`, `b/x.perfetto-trace`;
 //! 3. if there still are two of a name, the later ones are numbered.
 
 use std::collections::HashMap;
@@ -78,7 +78,7 @@ impl<'a> Choice<'a> {
         if self.is_beside { 0 } else { self.parents.len().saturating_sub(self.within) }
     }
 
-    /// Its name with so many more of its folders, and with the whole name of the file or not.
+    /// Its name with `depth` more of its folders, and with the whole name of the file or not.
     fn name(&self, depth: usize, is_whole: bool) -> PathBuf {
         let mut path = self.base.clone();
         if !self.is_beside {

@@ -1,10 +1,13 @@
-//! Names of files, as they are typed and as they are told to people.
+//! Names of files, as typed and as printed.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::PlanError;
+use crate::input::ReadOptions;
+use crate::input::archive::{Archive, Member};
 use crate::report::visible;
 
 /// The highest core number: the viewer knows 1024 CPUs.
@@ -71,35 +74,101 @@ pub(in crate::cli) fn path_text(path: &Path) -> String {
 /// An input as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct SourceName {
+    /// The file; of a member of an archive that of the archive.
     pub(in crate::cli) place: Place,
+    pub(in crate::cli) member: Option<ArchiveMember>,
     pub(in crate::cli) core: Option<u16>,
 }
 
+/// A file in an archive.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct ArchiveMember {
+    pub(in crate::cli) archive: Arc<Archive>,
+    pub(in crate::cli) member: Member,
+}
+
+impl PartialEq for ArchiveMember {
+    fn eq(&self, other: &ArchiveMember) -> bool {
+        Arc::ptr_eq(&self.archive, &other.archive) && self.member == other.member
+    }
+}
+
+impl Eq for ArchiveMember {}
+
 impl SourceName {
-    /// Takes `FILE@CORE` apart. A file that has the whole name wins, so that names with an `@` keep working.
-    pub(in crate::cli) fn parse(arg: &Path) -> Result<SourceName, PlanError> {
-        let whole = || SourceName { place: Place::from_arg(arg), core: None };
+    /// A file, or standard input.
+    pub(in crate::cli) fn of(place: Place) -> SourceName {
+        SourceName { place, member: None, core: None }
+    }
+
+    /// Splits `FILE@CORE` and `ARCHIVE!MEMBER`. A file that has the whole name wins, so that names with an `@` or `!` keep working.
+    pub(in crate::cli) fn parse(arg: &Path, options: &ReadOptions) -> Result<SourceName, PlanError> {
+        let whole = || SourceName::of(Place::from_arg(arg));
         if fs::symlink_metadata(arg).is_ok() {
             return Ok(whole());
+        }
+        if let Some(named) = SourceName::in_archive(arg, options)? {
+            return Ok(named);
         }
         let Some((path, digits)) = split_core(arg.as_os_str()) else { return Ok(whole()) };
         let core = digits.parse().ok().filter(|&core| core <= CORE_MAX).ok_or_else(|| {
             PlanError::Usage(format!(
-                "{}: {digits} is no core number (0 to {}), and no file has the whole name",
+                "{}: {digits} is not a core number (0 to {}), and no file has the whole name",
                 shown(arg),
                 CORE_MAX
             ))
         })?;
-        Ok(SourceName { place: Place::from_arg(path), core: Some(core) })
+        let named = SourceName::in_archive(path, options)?.unwrap_or_else(|| SourceName::of(Place::from_arg(path)));
+        Ok(SourceName { core: Some(core), ..named })
+    }
+
+    /// A member of an archive, if the name is one: the archive's, `!`, and the member's.
+    fn in_archive(arg: &Path, options: &ReadOptions) -> Result<Option<SourceName>, PlanError> {
+        let bytes = arg.as_os_str().as_encoded_bytes();
+        let splits = (1..bytes.len()).filter(|&at| bytes.get(at) == Some(&b'!'));
+        for at in splits {
+            let Some((path, name)) =
+                bytes.split_at_checked(at).and_then(|(path, name)| Some((path_from_bytes(path)?, name.get(1..)?)))
+            else {
+                continue;
+            };
+            let Ok(Some(archive)) = Archive::open(path, options) else { continue };
+            let found = archive.members().iter().find(|member| member.name.as_bytes() == name).cloned();
+            let Some(member) = found else {
+                let message = format!("{} has no file {}", shown(path), visible(&String::from_utf8_lossy(name)));
+                return Err(PlanError::File(message));
+            };
+            let member = ArchiveMember { archive: Arc::new(archive), member };
+            return Ok(Some(SourceName { place: Place::from_arg(path), member: Some(member), core: None }));
+        }
+        Ok(None)
+    }
+
+    /// The name as typed, without its core, see [`path_text`].
+    pub(in crate::cli) fn as_typed(&self) -> String {
+        let member = self.member.as_ref().map_or_else(String::new, |of| format!("!{}", of.member.name));
+        self.place.as_typed() + &member
     }
 
     /// The input in a sentence.
     pub(in crate::cli) fn for_people(&self) -> String {
-        self.place.for_people()
+        let member = self.member.as_ref().map_or_else(String::new, |of| format!("!{}", visible(&of.member.name)));
+        self.place.for_people() + &member
+    }
+
+    /// The length of the file, or of the member, in bytes, if that is known before it is read.
+    pub(in crate::cli) fn length(&self) -> Option<u64> {
+        match &self.member {
+            Some(of) => Some(of.member.bytes),
+            None => fs::metadata(file(&self.place)?).ok().map(|metadata| metadata.len()),
+        }
     }
 
     /// The name without its directory.
     pub(super) fn file_name(&self) -> &OsStr {
+        if let Some(of) = &self.member {
+            return Path::new(&of.member.name).file_name().unwrap_or(OsStr::new("member"));
+        }
         file(&self.place).map_or(OsStr::new("stdin"), |path| path.file_name().unwrap_or(OsStr::new("trace")))
     }
 
@@ -135,7 +204,7 @@ pub(in crate::cli) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-pub(super) fn file(place: &Place) -> Option<&Path> {
+pub(in crate::cli) fn file(place: &Place) -> Option<&Path> {
     match place {
         Place::File(path) => Some(path),
         Place::Standard => None,

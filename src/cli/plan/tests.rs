@@ -1,5 +1,7 @@
 //! Plans of command lines: what becomes of which input, and what wrong usage is answered.
 
+use std::fs;
+
 use clap::Parser;
 
 use super::super::args::{Args, Command};
@@ -75,10 +77,11 @@ fn wrong_usage_names_the_way_out() {
         ("./a.bin ./b.bin -o -", "several inputs cannot go into one output"),
         ("./a.bin@0 ./b.bin", "name the cores of all"),
         ("./a.bin@1 ./b.bin@1", "are both named as core 1"),
-        ("./a.bin@65536", "65536 is no core number (0 to 1023)"),
+        ("./a.bin@65536", "65536 is not a core number (0 to 1023)"),
         ("-", "name the output with -o"),
         ("- - -o ./", "standard input (-) can be read only once"),
         ("./c.perfetto-trace", "is an input itself"),
+        ("./c.perfetto-trace", "If it is a Perfetto trace, it needs no conversion"),
         ("./a.bin -o ./a.bin", "is an input itself"),
         ("./a.bin -o - --report -", "cannot share standard output"),
         ("./a.bin --junit - --report-md -", "--report-md - and --junit - cannot share standard output"),
@@ -117,5 +120,5 @@ fn a_dump_does_not_overwrite_its_input() {
     let Some(Command::Dump(args)) = args.unwrap().command else { panic!("no dump") };
     assert!(plan_dump(&args).unwrap_err().to_string().contains("is an input itself"));
     let plan = plan_dump(&DumpArgs { output: None, ..args }).unwrap();
-    assert_eq!((plan.output, plan.source.place), (Place::Standard, Place::File(input)));
+    assert_eq!((plan.output, plan.sources), (Place::Standard, vec![SourceName::of(Place::File(input))]));
 }

@@ -5,7 +5,9 @@
 
 pub mod crc;
 pub mod decode;
+#[cfg(any(test, feature = "generate"))]
 pub mod encode;
+#[cfg(any(test, feature = "generate"))]
 pub mod generate;
 mod options;
 pub mod packet;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::format::{Decode, Part};
 use crate::frame::split::{self, Delimiters, MAX_FRAME_BYTES};
-use crate::model::{LossKind, Severity, TextRef};
+use crate::model::{LossKind, TextRef, losses};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
@@ -41,20 +41,19 @@ impl Bad {
     /// The kind of loss in the ledger.
     #[must_use]
     pub fn loss_kind(self) -> LossKind {
-        let (code, text) = match self {
-            Bad::Body(BadBody::Empty) => ("empty_frame", "a frame is empty"),
-            Bad::Body(BadBody::TooShort) => ("short_frame", "a frame is too short"),
-            Bad::Body(BadBody::IllegalEscape) => ("illegal_escape", "a frame has an invalid escape"),
-            Bad::Body(BadBody::Checksum) => ("bad_checksum", "a frame has a wrong checksum"),
-            Bad::Body(BadBody::ImpossibleId) => ("impossible_record", "a frame has a record id that no target sends"),
-            Bad::Body(BadBody::Oversize) => ("oversize_frame", "a run of bytes without a flag is too long to be a frame"),
-            Bad::Truncated => ("truncated_frame", "the input ends within a frame"),
-            Bad::UnknownRecord => ("unknown_record", "a frame has a record that this version of QP does not have"),
-            Bad::WrongLength => ("wrong_length", "the length of a record does not fit the target's sizes"),
-            Bad::BadText => ("bad_text", "a text in a record does not end where the record does"),
-            Bad::BadElements => ("bad_elements", "an application record does not consist of whole elements"),
-        };
-        LossKind { code, text, severity: Severity::Loss }
+        match self {
+            Bad::Body(BadBody::Empty) => losses::EMPTY_FRAME,
+            Bad::Body(BadBody::TooShort) => losses::SHORT_FRAME,
+            Bad::Body(BadBody::IllegalEscape) => losses::ILLEGAL_ESCAPE,
+            Bad::Body(BadBody::Checksum) => losses::BAD_CHECKSUM,
+            Bad::Body(BadBody::ImpossibleId) => losses::IMPOSSIBLE_RECORD,
+            Bad::Body(BadBody::Oversize) => losses::OVERSIZE_FRAME,
+            Bad::Truncated => losses::TRUNCATED_FRAME,
+            Bad::UnknownRecord => losses::UNKNOWN_RECORD,
+            Bad::WrongLength => losses::WRONG_LENGTH,
+            Bad::BadText => losses::BAD_TEXT,
+            Bad::BadElements => losses::BAD_ELEMENTS,
+        }
     }
 }
 

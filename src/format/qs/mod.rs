@@ -8,9 +8,11 @@ pub mod clockrate;
 pub mod decode;
 pub mod dic;
 pub mod element;
+#[cfg(any(test, feature = "generate"))]
 pub mod encode;
 mod facts;
 pub mod frame;
+#[cfg(any(test, feature = "generate"))]
 pub mod generate;
 pub mod infer;
 pub mod info;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::model::{LossKind, Severity};
+use crate::model::{LossKind, losses};
 
 use super::decode::{Bad, verify};
 use super::frame;
@@ -36,11 +36,6 @@ pub struct Repaired {
     /// The kind of repair.
     pub kind: LossKind,
 }
-
-const GLUED: LossKind =
-    LossKind { code: "glued_frames", text: "frames without a flag between them were separated", severity: Severity::Repair };
-const UNESCAPED: LossKind =
-    LossKind { code: "unescaped_text", text: "a text that the target did not escape was restored", severity: Severity::Repair };
 
 /// Longer runs are noise.
 const RUN_BYTES_MAX: usize = 2048;
@@ -100,7 +95,7 @@ fn unescaped_text(part: &[u8], pieces: &[Piece], expected: Option<u8>, layout: &
         frame::join_unescaped(pieces.iter().filter_map(|piece| without_flag(part, piece)), &mut body);
         let fits = frame::check(&body).is_ok() && verify(layout, &body).is_ok();
         let last = pieces.last()?;
-        fits.then(|| (Repaired { start: first.start, end: last.end, body: body.clone(), kind: UNESCAPED }, used))
+        fits.then(|| (Repaired { start: first.start, end: last.end, body: body.clone(), kind: losses::UNESCAPED_TEXT }, used))
     })
 }
 
@@ -118,7 +113,12 @@ fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>,
         let frame = bytes.get(range.clone())?;
         frame::unescape(frame, &mut body).ok()?;
         let is_right = body.first().is_some_and(|&seq| is_expected(seq)) && verify(layout, &body).is_ok();
-        is_right.then_some(Repaired { start: piece.start + range.start, end: piece.start + range.end, body, kind: GLUED })
+        is_right.then_some(Repaired {
+            start: piece.start + range.start,
+            end: piece.start + range.end,
+            body,
+            kind: losses::GLUED_FRAMES,
+        })
     };
     let head =
         expected.and_then(|expected| (frame::OVERHEAD_BYTES..bytes.len()).find_map(|end| fits(0..end, &|seq| seq == expected)));

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use crate::format::{Facts, Part, Recording, Stages};
 use crate::frame::split::Delimiters;
-use crate::model::{CoreId, Ledger, LossKind, Severity, TextRef};
+use crate::model::{CoreId, Ledger, TextRef, losses};
 
 use super::decode::{self, Decoder, Decoders};
 use super::frame::{self, ESCAPE, FLAG};
@@ -53,7 +53,7 @@ impl Recording for Scanner {
         let inputs: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
         for (facts, ledger) in inputs.iter().zip(ledgers) {
             if facts.is_cut {
-                ledger.enter(METADATA_CUT, 0, 1);
+                ledger.enter(losses::METADATA_LIMIT, 0, 1);
             }
         }
         let none = InputOptions::default();
@@ -132,10 +132,6 @@ impl ScanFacts {
         TextRef { start: start as u32, len: data.len() as u32 }
     }
 }
-
-/// Metadata beyond the limits.
-pub const METADATA_CUT: LossKind =
-    LossKind { code: "too_many_names", text: "there are more names than any target has", severity: Severity::Loss };
 
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;

@@ -34,8 +34,10 @@ pub mod collateral;
 mod correlation;
 pub mod decode;
 pub mod decoded;
+#[cfg(any(test, feature = "generate"))]
 pub mod encode;
 pub mod escape;
+#[cfg(any(test, feature = "generate"))]
 pub mod generate;
 pub mod printf;
 mod raw;

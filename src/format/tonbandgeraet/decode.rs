@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::format::{Decode, Mode, Part};
 use crate::frame::cobs;
 use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
-use crate::model::{LossKind, Severity, TextRef};
+use crate::model::{LossKind, TextRef, losses};
 
 use super::field::{Borrow, KeepText, Reader, SliceReader, WindowReader};
 use super::record::{DELTA, EVENTS, Record, RecordSink};
@@ -50,20 +50,19 @@ impl BadFrame {
     /// The kind of loss in the ledger.
     #[must_use]
     pub fn loss_kind(self) -> LossKind {
-        let (code, text) = match self {
-            BadFrame::Empty => ("empty_frame", "a frame is empty"),
-            BadFrame::MalformedCobs => ("malformed_cobs", "a frame is not valid COBS"),
-            BadFrame::UnknownEvent => ("unknown_event", "a frame has an event of unknown id"),
-            BadFrame::MissingField => ("missing_field", "an event lacks a field"),
-            BadFrame::UnterminatedVarint => ("unterminated_varint", "an event ends within a number"),
-            BadFrame::VarintTooLong => ("varint_too_long", "an event has a number too large for its field"),
-            BadFrame::LooseBytes => ("loose_bytes", "an event is followed by bytes that belong to no field"),
-            BadFrame::UnknownEnum => ("unknown_enum", "an event has an unknown kind of queue"),
-            BadFrame::UnknownSync => ("unknown_sync", "a sync frame is of another version, or contradicts itself"),
-            BadFrame::Oversize => ("oversize_frame", "a run of bytes without a delimiter is too long to be a frame"),
-            BadFrame::Truncated => ("truncated_frame", "the input ends within a frame"),
-        };
-        LossKind { code, text, severity: Severity::Loss }
+        match self {
+            BadFrame::Empty => losses::EMPTY_FRAME,
+            BadFrame::MalformedCobs => losses::MALFORMED_COBS,
+            BadFrame::UnknownEvent => losses::UNKNOWN_EVENT,
+            BadFrame::MissingField => losses::MISSING_FIELD,
+            BadFrame::UnterminatedVarint => losses::UNTERMINATED_VARINT,
+            BadFrame::VarintTooLong => losses::VARINT_TOO_LONG,
+            BadFrame::LooseBytes => losses::LOOSE_BYTES,
+            BadFrame::UnknownEnum => losses::UNKNOWN_ENUM,
+            BadFrame::UnknownSync => losses::UNKNOWN_SYNC,
+            BadFrame::Oversize => losses::OVERSIZE_FRAME,
+            BadFrame::Truncated => losses::TRUNCATED_FRAME,
+        }
     }
 
     /// The least number of events lost with it.

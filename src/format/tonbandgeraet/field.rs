@@ -73,6 +73,7 @@ pub(super) fn from_sign_magnitude(wire: u64) -> i64 {
 }
 
 /// The opposite of [`from_sign_magnitude`].
+#[cfg(any(test, feature = "generate"))]
 #[inline]
 pub(super) fn to_sign_magnitude(value: i64) -> u64 {
     // The magnitude of the smallest value is 2^63, which the shift drops: only the sign remains, as required.
@@ -267,11 +268,13 @@ impl<'a> Writer<'a> {
         self.payload.push(value as u8);
     }
 
+    #[cfg(any(test, feature = "generate"))]
     #[inline]
     pub(super) fn i64(&mut self, value: i64) {
         self.u64(to_sign_magnitude(value));
     }
 
+    #[cfg(any(test, feature = "generate"))]
     #[inline]
     pub(super) fn text(&mut self, text: &[u8]) {
         self.payload.extend_from_slice(text);

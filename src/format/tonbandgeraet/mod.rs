@@ -8,9 +8,11 @@
 //! The frames of a capture show which of the two it uses.
 
 pub mod decode;
+#[cfg(any(test, feature = "generate"))]
 pub mod encode;
 mod event_table;
 mod field;
+#[cfg(any(test, feature = "generate"))]
 pub mod generate;
 mod probe;
 pub mod record;

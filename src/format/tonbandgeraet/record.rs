@@ -149,6 +149,7 @@ macro_rules! records {
             }
         }
 
+        #[cfg(any(test, feature = "generate"))]
         impl Record<&[u8]> {
             /// Writes the id, with `flags` added to it, and the fields.
             #[inline]

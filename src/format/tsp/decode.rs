@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 
 use crate::format::{Decode, Part};
 use crate::frame::sync::{self, Grammar};
-use crate::model::{LossKind, Severity, TextRef};
+use crate::model::{LossKind, TextRef, losses};
 
 use super::record::{HEAD_BYTES, MAX_DATA_BYTES, MAX_LIST_BYTES, OPEN, PREAMBLE, Packet, data_bytes_of, entries, id};
 use super::sniff;
@@ -108,19 +108,17 @@ impl BadPacket {
     /// The kind of loss in the ledger.
     #[must_use]
     pub fn loss_kind(self) -> LossKind {
-        let (code, text) = match self {
-            BadPacket::Start => ("starts_within_packet", "the input starts within a packet"),
-            BadPacket::Damaged => ("damaged_packet", "a packet is damaged: no other packet follows at its end"),
-            BadPacket::UnknownId => ("unknown_id", "a packet has an id of unknown length"),
-            BadPacket::BadList => ("damaged_object_list", "an object list is damaged"),
-            BadPacket::LonePreamble => ("lone_preamble", "a preamble belongs to no packet"),
-            BadPacket::Truncated => ("truncated_packet", "the input ends within a packet"),
-            BadPacket::Noise => ("noise", "bytes between packets belong to no packet"),
-            BadPacket::BadText => ("bad_text", "the text of a saved packet is damaged"),
-            BadPacket::HostBytes => ("host_bytes", "a command of the host is between packets"),
-        };
-        let severity = if self == BadPacket::HostBytes { Severity::Repair } else { Severity::Loss };
-        LossKind { code, text, severity }
+        match self {
+            BadPacket::Start => losses::STARTS_WITHIN_PACKET,
+            BadPacket::Damaged => losses::DAMAGED_PACKET,
+            BadPacket::UnknownId => losses::UNKNOWN_ID,
+            BadPacket::BadList => losses::DAMAGED_OBJECT_LIST,
+            BadPacket::LonePreamble => losses::LONE_PREAMBLE,
+            BadPacket::Truncated => losses::TRUNCATED_FRAME,
+            BadPacket::Noise => losses::NOISE,
+            BadPacket::BadText => losses::BAD_TEXT,
+            BadPacket::HostBytes => losses::HOST_BYTES,
+        }
     }
 
     /// The least number of packets lost. Packets lost within the stream are counted by their numbers instead.

@@ -6,7 +6,9 @@
 //! Names are sent in object lists, if the host asked for them. The usual viewer saves measurements as JSON; these are read as well ([`sniff`]).
 
 pub mod decode;
+#[cfg(any(test, feature = "generate"))]
 pub mod encode;
+#[cfg(any(test, feature = "generate"))]
 pub mod generate;
 mod probe;
 pub mod record;

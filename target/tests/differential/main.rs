@@ -164,7 +164,7 @@ fn compare(firmware: &Firmware, run_: &Run) {
             "dropped_by_target" => lost == expected.model.lost_after_begin,
             "recording_restarted" => count == expected.restarts,
             // A text of any bytes.
-            "lossy_utf8" => lost == 0,
+            "not_utf8" => lost == 0,
             _ => goes_back && lost == 0,
         };
         assert!(agrees, "{}: {count} times {code}, {lost} lost; {} are", firmware.name, expected.model.lost_after_begin);
@@ -177,7 +177,7 @@ fn compare_newest(firmware: &Firmware, expected: &Expected<'_>, mut lines: Vec<S
     let running = |line: &String| line.contains(" task_running ");
     lines.retain(|line| !running(line));
     let calls: Vec<&String> = expected.lines.iter().filter(|line| !running(line)).collect();
-    assert!(ledger.iter().all(|entry| entry.0 == "lossy_utf8"), "{}: {ledger:?}", firmware.name);
+    assert!(ledger.iter().all(|entry| entry.0 == "not_utf8"), "{}: {ledger:?}", firmware.name);
     assert!(
         lines.len() == calls.len() || lines.len() > 100,
         "{}: only {} of {} are left",

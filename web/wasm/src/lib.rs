@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use traceconv::format::{FORMATS, OptionKind, OptionSpec};
 use traceconv::metrics::budget::Budget;
 use traceconv::metrics::diff::{DiffOptions, diff};
-use traceconv::metrics::{Figure, check, figures, saved, text};
+use traceconv::metrics::{Figure, check, saved, text};
 
 /// A request of the page.
 #[derive(Deserialize)]
@@ -63,8 +63,7 @@ fn answer(request: Request) -> Result<Value, Problem> {
 }
 
 fn saved_figures(statistics: &str) -> Result<Vec<Figure>, Problem> {
-    let (statistics, losses) = saved::read(statistics.as_bytes())?;
-    Ok(figures(&statistics, losses))
+    Ok(saved::read(statistics.as_bytes())?.0)
 }
 
 /// An option of a format, for a form.

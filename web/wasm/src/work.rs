@@ -156,7 +156,7 @@ impl Convert {
         };
         let events = match self.detail.as_deref() {
             None | Some("default") => EventDetail::Default,
-            Some("overview") => EventDetail::None,
+            Some("overview") => EventDetail::Overview,
             Some("all") => EventDetail::All,
             Some(other) => return Err(format!("a detail {other} is not known").into()),
         };

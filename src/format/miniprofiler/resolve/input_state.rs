@@ -193,7 +193,7 @@ impl InputState {
         out.ledger.decoded_bytes += text_bytes;
         if damage.bytes > 0 {
             let kind = damage.kind(self.reading, at_end);
-            let at_least_lost = u64::from(kind != losses::GARBAGE);
+            let at_least_lost = u64::from(kind != losses::NOISE);
             out.ledger.bad_frame(kind, damage.offset, damage.bytes, at_least_lost);
             self.add_gap(LossNote { kind, offset: damage.offset, bytes: damage.bytes, at_least_lost });
         }
@@ -235,8 +235,8 @@ impl InputState {
                 }
                 None
             }
-            Content::UnknownType { .. } => Some(losses::UNKNOWN_TYPE),
-            Content::OddLength { .. } => Some(losses::ODD_LENGTH),
+            Content::UnknownType { .. } => Some(losses::UNKNOWN_PACKET_TYPE),
+            Content::OddLength { .. } => Some(losses::WRONG_LENGTH),
             // Accounted for together with its loss.
             Content::OtherVersion { .. } | Content::Stray => return,
             _ => None,

@@ -5,7 +5,6 @@
 pub(super) mod clock;
 mod functions;
 mod input_state;
-mod losses;
 mod status;
 mod stray;
 mod view;
@@ -13,6 +12,7 @@ mod view;
 use std::sync::Arc;
 
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::model::losses;
 use crate::model::{
     CoreId, Entities, Event, EventKind, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote, LogSeverity, LossNote, Nanos,
     Packed, Rate, Session, Ticks,
@@ -192,7 +192,7 @@ fn resolve_records(
         let begin = match exit.checked_sub(u64::from(record.duration_us)) {
             Some(begin) => begin,
             None => {
-                out.ledger.enter(losses::BEFORE_ZERO, offset, 0);
+                out.ledger.enter(losses::BEFORE_TIME_ZERO, offset, 0);
                 0
             }
         };

@@ -62,7 +62,7 @@ impl InputState {
         counters.captured += grown(status.records_captured, last.map(|last| last.records_captured));
         // Overflows before the first status may have happened before the capture.
         if overflows > 0 && last.is_some() {
-            let kind = losses::BUFFER_OVERFLOW;
+            let kind = losses::DROPPED_BY_TARGET;
             out.ledger.enter(kind, offset, overflows);
             self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: overflows });
         }

@@ -48,9 +48,9 @@ impl Damage {
         let is_packet = self.head.starts_with(&reading.header) && self.head.get(2).is_none_or(|kind| (1..=5).contains(kind));
         let length = self.head.get(3..PACKET_HEAD).map_or(u64::MAX, |len| u64::from(len[0]) | u64::from(len[1]) << 8);
         match is_packet {
-            true if at_end && self.bytes < length.saturating_add(8) => losses::TRUNCATED,
+            true if at_end && self.bytes < length.saturating_add(8) => losses::TRUNCATED_FRAME,
             true => losses::DAMAGED_PACKET,
-            false => losses::GARBAGE,
+            false => losses::NOISE,
         }
     }
 }
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(lines.len(), 1);
         assert_eq!((damage.offset, damage.bytes, damage.head[0]), (115, 11, 0xAA));
         assert_eq!(damage.kind(Reading::DOCUMENT_DUMP, false), losses::DAMAGED_PACKET);
-        assert_eq!(damage.kind(Reading::DOCUMENT_DUMP, true), losses::TRUNCATED);
-        assert_eq!(damage.kind(Reading::HOST, false), losses::GARBAGE);
+        assert_eq!(damage.kind(Reading::DOCUMENT_DUMP, true), losses::TRUNCATED_FRAME);
+        assert_eq!(damage.kind(Reading::HOST, false), losses::NOISE);
     }
 
     #[test]

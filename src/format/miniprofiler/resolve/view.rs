@@ -125,7 +125,7 @@ fn end_stray(input: &mut InputState, ledger: &mut Ledger, at_end: bool, out: &mu
     ledger.decoded_bytes += text_bytes;
     if damage.bytes > 0 {
         let kind = damage.kind(reading, at_end);
-        ledger.bad_frame(kind, damage.offset, damage.bytes, u64::from(kind != losses::GARBAGE));
+        ledger.bad_frame(kind, damage.offset, damage.bytes, u64::from(kind != losses::NOISE));
         let fields = [("bytes", FieldValue::Bytes(&damage.head)), ("reason", FieldValue::Text(kind.text))];
         let offset = damage.offset;
         continues =

@@ -2,30 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::model::{Ledger, LossKind, LossNote, Rate, Severity};
+use crate::model::{Ledger, LossNote, Rate, losses};
 
 use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
 use super::super::frame::BadBody;
 use super::super::record::Kind;
 use super::super::sessions::{Session, Sessions};
 use super::clock::{Clock, TimeStatus};
-
-const FRAMES_MISSING: LossKind =
-    LossKind { code: "frames_missing", text: "the sequence numbers have a gap", severity: Severity::Loss };
-const SEQUENCE_REPEATED: LossKind = LossKind {
-    code: "sequence_repeated",
-    text: "a sequence number is repeated: 0, 255, 511, … frames are missing",
-    severity: Severity::Loss,
-};
-const TIME_HELD: LossKind =
-    LossKind { code: "time_held", text: "a time stamp is earlier than the one before it", severity: Severity::Repair };
-const TIME_SET_BACK: LossKind =
-    LossKind { code: "time_set_back", text: "the target set its clock back", severity: Severity::Repair };
-const TIME_OVERFLOW: LossKind =
-    LossKind { code: "time_overflow", text: "a time is beyond the range of the viewer", severity: Severity::Repair };
-/// A reset of the target.
-const SESSION_START: LossKind =
-    LossKind { code: "session_restart", text: "the target was reset: a new session begins", severity: Severity::Repair };
 
 /// The time drawn between the last record before a reset and the first one after it. The real duration is unknown.
 const RESET_GAP_NS: u64 = 1_000;
@@ -106,7 +89,7 @@ impl WireState {
         self.sessions_begun += 1;
         let width = self.present().layout.config.sizes.time;
         self.clock.restart(width, RESET_GAP_NS);
-        ledger.enter(SESSION_START, offset, 0);
+        ledger.enter(losses::SESSION_RESTART, offset, 0);
         true
     }
 
@@ -137,8 +120,8 @@ impl WireState {
         }
         let (kind, missing) = match missing {
             0 => return,
-            255 => (SEQUENCE_REPEATED, 0),
-            _ => (FRAMES_MISSING, missing),
+            255 => (losses::SEQUENCE_REPEATED, 0),
+            _ => (losses::FRAMES_LOST, missing),
         };
         ledger.enter(kind, offset, missing);
         self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: missing });
@@ -216,9 +199,9 @@ impl WireState {
         let status = self.clock.advance(stored.time);
         if status != TimeStatus::AsRecorded {
             let kind = match status {
-                TimeStatus::SetBack => TIME_SET_BACK,
-                TimeStatus::Overflow => TIME_OVERFLOW,
-                _ => TIME_HELD,
+                TimeStatus::SetBack => losses::TIME_SET_BACK,
+                TimeStatus::Overflow => losses::TIME_OVERFLOW,
+                _ => losses::TIME_HELD,
             };
             ledger.enter(kind, base + u64::from(stored.offset), 0);
         }

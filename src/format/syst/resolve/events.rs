@@ -87,7 +87,7 @@ impl EventWriter {
             _ => self.tracks.track(records, stored, at.session, &self.collateral, out.entities).map(|track| track.lane),
         };
         let Some(lane) = lane else {
-            out.ledger.enter(losses::TRACK_LIMIT, records.base + u64::from(stored.offset), 1);
+            out.ledger.enter(losses::ENTITY_LIMIT, records.base + u64::from(stored.offset), 1);
             return;
         };
         let name = self.tracks.name(records, stored.name, &self.collateral, out.entities);
@@ -199,7 +199,7 @@ impl EventWriter {
             Exit::Closes(inner) => {
                 let auto_closed = if inner > 0 { self.tracks.word("auto_closed", out.entities) } else { None };
                 for _ in 0..inner {
-                    out.ledger.enter(losses::AUTO_CLOSED, offset, 0);
+                    out.ledger.enter(losses::EXIT_MISSING, offset, 0);
                     let args = auto_closed.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Bool(true))]));
                     push(at, EventKind::SpanEnd { lane, args }, out);
                 }

@@ -266,7 +266,7 @@ impl RecordResolver {
             JudgedTime::Clamped(time) => {
                 // A notice comes at once, before the messages that are still open.
                 if !matches!(stored.kind, RecordKind::Notice(_)) {
-                    out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
+                    out.ledger.enter(losses::TIME_HELD, offset, 0);
                 }
                 time
             }
@@ -281,7 +281,7 @@ impl RecordResolver {
                 time
             }
             JudgedTime::Restart(_) if input.session + 1 >= SESSIONS_LIMIT => {
-                out.ledger.enter(losses::TIME_CLAMPED, offset, 0);
+                out.ledger.enter(losses::TIME_HELD, offset, 0);
                 input.times.reached()
             }
             JudgedTime::Restart(time) => {
@@ -289,7 +289,7 @@ impl RecordResolver {
                 input.times.note_restart(stored, time);
                 input.session += 1;
                 self.sessions = self.sessions.max(input.session + 1);
-                out.ledger.enter(losses::TIME_RESTART, offset, 0);
+                out.ledger.enter(losses::SESSION_RESTART, offset, 0);
                 out.batch.events.push(Event { time, core: input.core, kind: EventKind::SessionStart(input.session) });
                 self.writer.begin_session(records);
                 time

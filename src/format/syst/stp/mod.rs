@@ -7,6 +7,7 @@
 //! [`survey`] is the first pass.
 
 mod assembly;
+#[cfg(any(test, feature = "generate"))]
 pub mod encode;
 mod packets;
 mod predecode;

@@ -51,7 +51,7 @@ impl Resolver {
             ($bytes:expr) => {{
                 let (text, lossy) = out.batch.texts.add_lossy(chunk.bytes($bytes));
                 if lossy {
-                    out.ledger.enter(losses::LOSSY_UTF8, at.offset, 0);
+                    out.ledger.enter(losses::NOT_UTF8, at.offset, 0);
                 }
                 text
             }};
@@ -509,7 +509,7 @@ impl Resolver {
 
     /// Adds the name of a task-local marker that names no task: it belongs to the running task.
     fn name_of_running(&mut self, index: usize, offset: u64, kind: LaneKind, id: u32, name: &[u8], out: &mut Resolved<'_>) {
-        out.ledger.enter(losses::MARKER_WITHOUT_TASK, offset, 0);
+        out.ledger.enter(losses::TASK_MARKER_WITHOUT_TASK, offset, 0);
         let input = &mut self.inputs[index];
         if let Some(task) = input.state().running {
             let name = String::from_utf8_lossy(name).as_ref().into();

@@ -12,7 +12,6 @@ mod events;
 mod held;
 mod ids;
 mod input;
-mod losses;
 mod mailbox;
 mod names;
 mod restore;
@@ -20,6 +19,7 @@ mod sync_check;
 mod view;
 
 use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
+use crate::model::losses;
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
 
 use super::decode::{Records, Stamp, Stored};
@@ -290,7 +290,7 @@ impl Resolver {
         let ticks = match input.time_status(at, ticks, sign.is_some()) {
             TimeStatus::AsRecorded => ticks,
             TimeStatus::Clamp => {
-                out.ledger.enter(losses::TIME_CLAMPED, at.offset, 0);
+                out.ledger.enter(losses::TIME_HELD, at.offset, 0);
                 input.state().clock.last.unwrap_or(ticks)
             }
             TimeStatus::Outlier(instead) => {

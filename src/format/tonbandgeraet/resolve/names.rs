@@ -78,7 +78,7 @@ impl Names {
                     Err(_) => (Arc::from(&*String::from_utf8_lossy(facts.bytes(text))), true),
                 };
                 if lossy {
-                    ledger.enter(losses::LOSSY_UTF8, entry.offset, 0);
+                    ledger.enter(losses::NOT_UTF8, entry.offset, 0);
                 }
                 Fact::Name(name)
             };

@@ -62,7 +62,7 @@ impl InputResolver {
             id::TASK_DELAY | id::TASK_DELAY_UNTIL => {
                 let task = self.task(first, timed, out);
                 if task.is_none() || task != self.running {
-                    out.ledger.enter(losses::OTHER_TASK, timed.offset, 0);
+                    out.ledger.enter(losses::NO_CURRENT_TASK, timed.offset, 0);
                     return;
                 }
                 let reason = if packet.id == id::TASK_DELAY { WaitReason::Delay } else { WaitReason::Period };

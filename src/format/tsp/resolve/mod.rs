@@ -10,7 +10,6 @@ mod clock;
 mod events;
 mod facts;
 mod ids;
-mod losses;
 mod view;
 
 use std::cmp::Reverse;
@@ -21,6 +20,7 @@ use super::record::{Packet, id};
 use super::scan::{ScanFacts, Used};
 use super::timer::TimerOptions;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
+use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
 use clock::{Clock, TimeStatus};
 use events::TimedPacket;
@@ -118,7 +118,7 @@ impl Resolver {
     pub(super) fn new(setups: Vec<Setup>, ledgers: &mut [Ledger]) -> Resolver {
         let facts = facts::facts(&setups);
         for (setup, ledger) in setups.iter().zip(ledgers) {
-            ledger.enter_unplaced(losses::LOST_NUMBER, setup.facts.lost_numbers);
+            ledger.enter_unplaced(losses::OBJECT_NUMBER_ZERO, setup.facts.lost_numbers);
         }
         Resolver { inputs: setups.into_iter().map(InputResolver::new).collect(), facts }
     }
@@ -254,7 +254,7 @@ impl InputResolver {
         let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
         if self.is_saved && (id::PACKETID_ERROR..=id::ERROR_STOP).contains(&packet.id) {
             // Written by the viewer, not sent.
-            return out.ledger.enter(losses::HOST_MARK, offset, 0);
+            return out.ledger.enter(losses::HOST_ERROR_MARK, offset, 0);
         }
         let mut is_restarted = false;
         if self.expected != Some(packet.packet_id) || self.after_error {
@@ -316,7 +316,7 @@ impl InputResolver {
             ledger.enter(losses::LISTS_KEPT_APART, offset, 0);
             return false;
         }
-        let kind = losses::PACKETS_LOST;
+        let kind = losses::FRAMES_LOST;
         ledger.enter(kind, offset, u64::from(lost));
         self.gaps.push_back((number, LossNote { kind, offset, bytes: 0, at_least_lost: u64::from(lost) }));
         packet.packet_id < 64
@@ -327,7 +327,7 @@ impl InputResolver {
     fn resolve_other(&mut self, packet: &Packet, number: u64, offset: u64, out: &mut Resolved<'_>) {
         match packet.id {
             id::ERROR_STREAM_FIFO_FULL => {
-                out.ledger.enter(losses::FIFO_FULL, offset, 1);
+                out.ledger.enter(losses::DROPPED_BY_TARGET, offset, 1);
                 self.ends_in_error = Some(offset);
                 let time = self.clock.error_time(packet);
                 if time < self.last_ns {
@@ -384,7 +384,7 @@ impl InputResolver {
                 return;
             }
             self.errors.pop();
-            let note = LossNote { kind: losses::FIFO_FULL, offset, bytes: 0, at_least_lost: 1 };
+            let note = LossNote { kind: losses::DROPPED_BY_TARGET, offset, bytes: 0, at_least_lost: 1 };
             add_note(&mut self.pending, note);
         }
     }

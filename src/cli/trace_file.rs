@@ -250,7 +250,7 @@ pub(super) struct Conversion<'a> {
     pub(super) compressing_threads: usize,
 }
 
-/// The file of a part: its number stands before the extension.
+/// The file of a part: its number is placed before the extension.
 pub(super) fn part_path(path: &Path, number: usize) -> PathBuf {
     let name = path.file_name().unwrap_or_default();
     let bytes = name.as_encoded_bytes();

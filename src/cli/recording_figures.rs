@@ -1,20 +1,19 @@
-//! Statistics of recordings for the commands that tell, check or compare them: gathered from captures, or read from those that
+//! Statistics of recordings for the commands that print, check or compare them: gathered from recordings, or read from those that
 //! `stats --json` saved.
 
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, BufRead, Read};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::output::write_text;
-use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times, shown};
+use super::plan::{Place, PlanError, Reading, SourceName, Verbosity, check_times};
 use super::progress::ProgressMeter;
-use super::source::{Opened, OpenedTogether, blame};
+use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::values::parse_time;
 use super::{Status, say};
-use crate::input::InputError;
+use crate::input::{Input, InputError, ReadOptions, beginning};
 use crate::metrics::{Figure, Losses, figures, saved};
 use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
 use crate::report::stats::Recording;
@@ -40,7 +39,7 @@ impl PartArgs {
     }
 }
 
-/// How much of a file tells whether it holds saved statistics.
+/// How much of a file is inspected to recognise saved statistics.
 const HEAD_BYTES: u64 = 4096;
 
 /// The figures of a recording. Without them its inputs say why.
@@ -49,11 +48,13 @@ pub(super) fn measure(
     reading: &Reading,
     options: &Options,
     output: &Place,
+    skips: bool,
 ) -> (Vec<InputReport>, Option<Vec<Figure>>) {
-    if let [SourceName { place: place @ Place::File(path), core: None }] = sources
+    if let [source @ SourceName { place, core: None, member: None }] = sources
         && reading.format().is_none()
-        && let Some(result) = read_saved(path)
+        && let Some(result) = read_saved(place, &reading.read_options(output))
     {
+        let name = source.for_people();
         let mut report = InputReport { path_bytes: place.raw_name(), ..InputReport::named(place.as_typed(), None) };
         let has_part = options.from.is_some() || options.to.is_some();
         let result = result.and_then(|read| match has_part {
@@ -64,39 +65,47 @@ pub(super) fn measure(
             Ok((figures, events)) => {
                 report.events = events;
                 if reading.verbosity > Verbosity::Quiet {
-                    say(&format!("{}: statistics that were saved, of {events} events\n", shown(path)));
+                    say(&format!("{name}: statistics that were saved, of {events} events\n"));
                 }
                 (vec![report], Some(figures))
             }
             Err(reason) => {
-                report.error = Some(format!("{} {reason}", shown(path)));
-                tell_inputs(std::slice::from_ref(&report), false, reading.verbosity);
+                report.error = Some(format!("{name} {reason}"));
+                print_inputs(std::slice::from_ref(&report), false, reading.verbosity);
                 (vec![report], None)
             }
         };
     }
     let (inputs, gathered) = gather(sources, reading, options, output, false);
-    tell_inputs(&inputs, gathered.is_some(), reading.verbosity);
+    if gathered.is_some() || !(skips && report_skipped(&inputs, reading.verbosity)) {
+        print_inputs(&inputs, gathered.is_some(), reading.verbosity);
+    }
     let Some(gathered) = gathered else { return (inputs, None) };
     let recording = Recording::new(inputs, None);
     let figures = figures(&gathered.statistics, losses_of(&recording));
     (recording.inputs, Some(figures))
 }
 
-/// The figures of saved statistics, and the number of events; `None` if the file is something else, or cannot be opened: then the way
-/// of captures says so.
-fn read_saved(path: &Path) -> Option<Result<(Vec<Figure>, u64), String>> {
-    let mut file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
-    let mut bytes = Vec::new();
-    Read::by_ref(&mut file).take(HEAD_BYTES).read_to_end(&mut bytes).ok()?;
-    if !saved::is_saved(&bytes) {
+/// The figures of saved statistics, also compressed, and the number of events; `None` if the input is something else, or cannot be
+/// opened: then opening it as a recording says so. Of standard input nothing is consumed in that case.
+fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<(Vec<Figure>, u64), String>> {
+    let mut head = Vec::new();
+    match place {
+        Place::Standard => head.extend_from_slice(io::stdin().lock().fill_buf().ok()?),
+        Place::File(path) => {
+            let file = File::open(path).ok().filter(|_| path.is_file())?;
+            file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+        }
+    }
+    if !saved::is_saved(&beginning(&head)) {
         return None;
     }
-    let read = file.read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"));
-    Some(read.and_then(|_| {
-        let (statistics, losses) = saved::read(&bytes).map_err(|error| error.to_string())?;
-        Ok((figures(&statistics, losses), losses.events))
-    }))
+    let input = match place {
+        Place::Standard => Input::read(&mut io::stdin().lock(), options),
+        Place::File(path) => Input::open(path, options),
+    };
+    let input = input.map_err(|error| error.to_string());
+    Some(input.and_then(|input| saved::read(input.bytes()).map_err(|error| error.to_string())))
 }
 
 /// What is missing in a recording.
@@ -105,14 +114,23 @@ pub(super) fn losses_of(recording: &Recording) -> Losses {
     Losses { events: recording.events(), cases: totals.cases, lost_events: totals.at_least_lost, repairs: totals.repairs }
 }
 
-/// Says what was named and cannot be a recording. The status so far.
-pub(super) fn tell_problems(problems: &[String]) -> Status {
+/// Reports inputs that cannot be recordings. The status so far.
+pub(super) fn report_problems(problems: &[String]) -> Status {
     problems.iter().for_each(|problem| say(&format!("error: {problem}\n")));
     if problems.is_empty() { Status::Done } else { Status::Failed }
 }
 
-/// Says what is known of the inputs: of those that failed always.
-pub(super) fn tell_inputs(inputs: &[InputReport], is_good: bool, verbosity: Verbosity) {
+/// Whether a recording is in no known format; then its inputs are listed as skipped.
+pub(super) fn report_skipped(inputs: &[InputReport], verbosity: Verbosity) -> bool {
+    let is_skipped = !inputs.is_empty() && inputs.iter().all(|input| input.unrecognised);
+    if is_skipped && verbosity > Verbosity::Quiet {
+        inputs.iter().for_each(|input| say(&format!("skipped: {} is in no known format\n", name_in_sentence(input))));
+    }
+    is_skipped
+}
+
+/// Prints summaries of the inputs; those that failed are always printed.
+pub(super) fn print_inputs(inputs: &[InputReport], is_good: bool, verbosity: Verbosity) {
     if !is_good {
         inputs.iter().for_each(|input| say(&summary(input, false)));
     } else if verbosity > Verbosity::Quiet {
@@ -177,9 +195,9 @@ pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|json| json + "\n")
 }
 
-/// Writes what is told; the status is that of the run, or a failure.
-pub(super) fn tell(output: &Place, what: &str, told: anyhow::Result<String>, status: Status) -> Status {
-    match told.and_then(|told| write_text(output, what, &told)) {
+/// Writes a result; the status is that of the run, or a failure.
+pub(super) fn write_result(output: &Place, what: &str, text: anyhow::Result<String>, status: Status) -> Status {
+    match text.and_then(|text| write_text(output, what, &text)) {
         Ok(()) => status,
         Err(error) => {
             say(&format!("error: {error:#}\n"));

@@ -1,0 +1,56 @@
+//! `traceconv baseline RUN...`: the figures of several runs, with how much they differ, to compare others with.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::Status;
+use super::args::{MoreInputs, ReadArgs};
+use super::plan::{Place, PlanError, Recordings, SourceName, plan_many, reading};
+use super::recording_figures::{PartArgs, json, measure, report_problems, write_result};
+use crate::metrics::Figure;
+use crate::metrics::baseline::BaselineFile;
+use crate::report::TOOL_VERSION;
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BaselineArgs {
+    /// The recordings, or statistics that `stats --json` saved: runs of the same firmware that do the same
+    #[arg(value_name = "INPUT[@CORE]", required_unless_present = "files_from")]
+    pub(super) inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) more: MoreInputs,
+
+    /// Where to write the baseline [default: standard output]
+    #[arg(short, long, value_name = "OUT")]
+    pub(super) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) part: PartArgs,
+
+    #[command(flatten)]
+    pub(super) read: ReadArgs,
+}
+
+/// Writes the baseline. One that lacks a run would be another: if a recording cannot be read, there is none.
+pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
+    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let reading = reading(&args.read)?;
+    let options = args.part.options(&reading)?;
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
+    let mut status = report_problems(&problems);
+    let mut runs: Vec<(String, Vec<Figure>)> = Vec::new();
+    for sources in &recordings {
+        let (inputs, figures) = measure(sources, &reading, &options, &output, args.more.skip_unrecognised);
+        match figures {
+            Some(figures) => runs.push((sources.first().map_or_else(String::new, SourceName::as_typed), figures)),
+            None if args.more.skip_unrecognised && inputs.iter().all(|input| input.unrecognised) => {}
+            None => status = Status::Failed,
+        }
+    }
+    if status != Status::Done || runs.is_empty() {
+        return Ok(status.max(Status::Failed));
+    }
+    let file = BaselineFile::new(TOOL_VERSION, &runs);
+    Ok(write_result(&output, "the baseline", json(&file).map_err(Into::into), status))
+}

@@ -1,0 +1,292 @@
+//! Archives of recordings: tar, also compressed, and ZIP. Each regular file in one is an input of its own.
+//!
+//! Nothing is extracted to a place that an archive names: a member's bytes go the way of every other input. Members that are links,
+//! are encrypted, or have a name that leads out of the archive (`..`, an absolute path) are refused, and say why.
+
+use std::borrow::Cow;
+use std::io::{self, Cursor, Read};
+use std::path::{Component, Path};
+
+use tar::EntryType;
+use zip::ZipArchive;
+
+use super::{Bytes, Input, InputError, ReadOptions, beginning};
+
+/// More members than this are an attack or a mistake.
+const MEMBERS_MAX: usize = 100_000;
+
+/// How much of a file tells whether it is an archive: a block of tar.
+const HEAD_BYTES: usize = 512;
+
+/// An opened archive.
+pub struct Archive {
+    bytes: Bytes,
+    kind: Kind,
+    members: Vec<Member>,
+}
+
+/// What kind of archive something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Tar,
+    Zip,
+}
+
+/// A file in an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its path in the archive, with `/` between directories.
+    pub name: String,
+    /// Why it is refused, if it is: the end of a sentence that begins with its name.
+    pub problem: Option<String>,
+    /// Tar: where its content begins. ZIP: its number.
+    at: u64,
+    /// The length of its content, as the archive states it.
+    pub bytes: u64,
+}
+
+impl std::fmt::Debug for Archive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Archive").field("kind", &self.kind).field("members", &self.members.len()).finish()
+    }
+}
+
+impl Archive {
+    /// Opens a file if it is an archive; `None` if it is something else.
+    ///
+    /// # Errors
+    /// When it is an archive that cannot be read, or has too many members.
+    pub fn open(path: &Path, options: &ReadOptions) -> Result<Option<Archive>, InputError> {
+        // Opening a pipe would wait for its writer, and take from what it writes.
+        if !std::fs::metadata(path).map_err(InputError::Open)?.is_file() {
+            return Ok(None);
+        }
+        let mut head = Vec::new();
+        let mut file = std::fs::File::open(path).map_err(InputError::Open)?;
+        Read::by_ref(&mut file).take(HEAD_BYTES as u64 * 8).read_to_end(&mut head).map_err(InputError::Read)?;
+        if Kind::inside(&head).is_none() {
+            return Ok(None);
+        }
+        let Input { bytes, .. } = Input::open(path, options)?;
+        let Some(kind) = Kind::of(&bytes) else { return Ok(None) };
+        let members = match kind {
+            Kind::Tar => tar_members(&bytes),
+            Kind::Zip => zip_members(&bytes),
+        };
+        let members = members.map_err(|error| InputError::Archive(error.to_string()))?;
+        Ok(Some(Archive { bytes, kind, members }))
+    }
+
+    /// The files in it, in their order.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Reads a file of it.
+    ///
+    /// # Errors
+    /// When it is refused, cannot be read, is empty, or is too large.
+    pub fn read(&self, member: &Member, options: &ReadOptions) -> Result<Input, InputError> {
+        if let Some(problem) = &member.problem {
+            return Err(InputError::Archive(problem.clone()));
+        }
+        match self.kind {
+            Kind::Tar => {
+                let start = usize::try_from(member.at).unwrap_or(usize::MAX);
+                let content = self.bytes.get(start..).unwrap_or_default();
+                let len = usize::try_from(member.bytes).unwrap_or(usize::MAX).min(content.len());
+                Input::read(&mut content.get(..len).unwrap_or_default(), options)
+            }
+            Kind::Zip => {
+                let mut archive =
+                    ZipArchive::new(Cursor::new(&*self.bytes)).map_err(|error| InputError::Archive(error.to_string()))?;
+                let number = usize::try_from(member.at).unwrap_or(usize::MAX);
+                let mut file = archive.by_index(number).map_err(|error| InputError::Archive(error.to_string()))?;
+                // What the directory says of its size need not be true.
+                let limit = options.max_decompressed_bytes;
+                let mut limited = Read::by_ref(&mut file).take(limit.saturating_add(1));
+                let input = Input::read(&mut limited, options)?;
+                if limited.limit() == 0 {
+                    return Err(InputError::TooLarge { what: "ZIP", limit_bytes: limit });
+                }
+                Ok(input)
+            }
+        }
+    }
+}
+
+impl Kind {
+    /// By the first bytes of the archive itself.
+    fn of(head: &[u8]) -> Option<Kind> {
+        if head.get(257..).is_some_and(|magic| magic.starts_with(b"ustar")) {
+            Some(Kind::Tar)
+        } else if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+            Some(Kind::Zip)
+        } else {
+            None
+        }
+    }
+
+    /// By the first bytes of a file, which may be compressed.
+    fn inside(head: &[u8]) -> Option<Kind> {
+        let start = beginning(head);
+        // A ZIP archive that is compressed once more is not read.
+        Kind::of(&start).filter(|kind| *kind == Kind::Tar || start == head)
+    }
+}
+
+/// Whether these bytes are an archive.
+#[must_use]
+pub fn is_archive(bytes: &[u8]) -> bool {
+    Kind::of(bytes.get(..HEAD_BYTES).unwrap_or(bytes)).is_some()
+}
+
+fn tar_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
+    let mut members = Vec::new();
+    let mut archive = tar::Archive::new(bytes);
+    for entry in archive.entries()? {
+        let entry = entry?;
+        // `tar -c .` writes all names like this.
+        let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
+        let problem = match entry.header().entry_type() {
+            EntryType::Directory | EntryType::XGlobalHeader => continue,
+            EntryType::Regular | EntryType::Continuous => leads_out(&name),
+            EntryType::Symlink | EntryType::Link => Some("is a link in an archive, which is not followed".to_owned()),
+            _ => Some("is not a plain file of the archive".to_owned()),
+        };
+        members.push(Member { name, problem, at: entry.raw_file_position(), bytes: entry.size() });
+        check_number(members.len())?;
+    }
+    Ok(members)
+}
+
+fn zip_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(io::Error::other)?;
+    check_number(archive.len())?;
+    let mut members = Vec::new();
+    for number in 0..archive.len() {
+        let file = archive.by_index_raw(number).map_err(io::Error::other)?;
+        if file.is_dir() {
+            continue;
+        }
+        let name = file.name().map_or_else(|_| String::from_utf8_lossy(file.name_raw()).into_owned(), Cow::into_owned);
+        let problem = if file.is_symlink() {
+            Some("is a link in an archive, which is not followed".to_owned())
+        } else if file.encrypted() {
+            Some("is encrypted".to_owned())
+        } else {
+            leads_out(&name)
+        };
+        members.push(Member { name, problem, at: number as u64, bytes: file.size() });
+    }
+    Ok(members)
+}
+
+fn check_number(members: usize) -> io::Result<()> {
+    if members > MEMBERS_MAX {
+        return Err(io::Error::other(format!("it has more than {MEMBERS_MAX} files")));
+    }
+    Ok(())
+}
+
+fn leads_out(name: &str) -> Option<String> {
+    let is_inside = |component: Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
+    let is_plain = !name.is_empty() && !name.contains('\\') && Path::new(name).components().all(is_inside);
+    (!is_plain).then(|| "has a name that leads out of its archive".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn tar_of(entries: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (name, kind, content) in entries {
+            let mut header = tar::Header::new_ustar();
+            // Written by hand: the builder refuses names that lead out.
+            header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_entry_type(*kind);
+            header.set_size(content.len() as u64);
+            header.set_mode(0o644);
+            if *kind == EntryType::Symlink {
+                header.set_link_name("/etc/passwd").unwrap();
+            }
+            header.set_cksum();
+            builder.append(&header, *content).unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn zip_of(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (number, (name, content)) in entries.iter().enumerate() {
+            let method = if number % 2 == 0 { zip::CompressionMethod::Stored } else { zip::CompressionMethod::Deflated };
+            let options = zip::write::SimpleFileOptions::default().compression_method(method);
+            writer.start_file(*name, options).unwrap();
+            writer.write_all(content).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    fn open(bytes: &[u8], options: &ReadOptions) -> Result<Option<Archive>, InputError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, bytes).unwrap();
+        Archive::open(&path, options)
+    }
+
+    fn contents(archive: &Archive, options: &ReadOptions) -> Vec<(String, Result<Vec<u8>, String>)> {
+        let read = |member: &Member| {
+            archive.read(member, options).map(|input| input.bytes().to_vec()).map_err(|error| error.to_string())
+        };
+        archive.members().iter().map(|member| (member.name.clone(), read(member))).collect()
+    }
+
+    #[test]
+    fn members_are_read_however_the_archive_is_packed() {
+        let options = ReadOptions::default();
+        let files: [(&str, &[u8]); 2] = [("run/a.bin", &[1, 2, 3, 250]), ("b.bin", &[9; 5000])];
+        let tar = tar_of(&files.map(|(name, content)| (name, EntryType::Regular, content)));
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&tar).unwrap();
+        let expected = files.map(|(name, content)| (name.to_owned(), Ok(content.to_vec())));
+        for packed in [tar.clone(), gzip.finish().unwrap(), zstd::encode_all(&*tar, 1).unwrap(), zip_of(&files)] {
+            assert_eq!(contents(&open(&packed, &options).unwrap().unwrap(), &options), expected);
+        }
+        assert!(open(&[3, 1, 2, 2, 4, 2, 5, 0], &options).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_leads_out_is_refused() {
+        let options = ReadOptions::default();
+        let tar = tar_of(&[
+            ("../up.bin", EntryType::Regular, b"x"),
+            ("/etc/x.bin", EntryType::Regular, b"x"),
+            ("link", EntryType::Symlink, b""),
+            ("dir/", EntryType::Directory, b""),
+        ]);
+        let problems: Vec<_> = contents(&open(&tar, &options).unwrap().unwrap(), &options);
+        assert_eq!(problems.len(), 3);
+        assert!(problems.iter().all(|(_, read)| read.is_err()), "{problems:?}");
+        assert!(problems[2].1.as_ref().unwrap_err().contains("is a link"));
+        let zip = zip_of(&[("../up.bin", b"x")]);
+        assert!(contents(&open(&zip, &options).unwrap().unwrap(), &options)[0].1.is_err());
+        // Broken ones are errors, not panics.
+        for len in [600, 700] {
+            let _ = open(&tar[..len], &options);
+            let _ = open(&zip[..zip.len().min(len) - 5], &options);
+        }
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        let options = ReadOptions { max_decompressed_bytes: 1000, ..ReadOptions::default() };
+        let archive = open(&zip_of(&[("a", &[1; 10]), ("b", &[0; 100_000])]), &options).unwrap().unwrap();
+        let read = contents(&archive, &options);
+        assert_eq!(read[0].1, Ok(vec![1; 10]));
+        assert!(read[1].1.as_ref().unwrap_err().contains("--max-decompressed"), "{read:?}");
+    }
+}
