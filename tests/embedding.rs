@@ -163,6 +163,14 @@ fn only_the_surface_is_documented() {
         .collect();
     assert_eq!(
         shown,
-        ["pub mod format;", "pub mod input;", "pub mod model;", "pub mod pipeline;", "pub mod report;", "pub mod stats;"]
+        [
+            "pub mod format;",
+            "pub mod input;",
+            "pub mod metrics;",
+            "pub mod model;",
+            "pub mod pipeline;",
+            "pub mod report;",
+            "pub mod stats;"
+        ]
     );
 }

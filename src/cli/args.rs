@@ -119,7 +119,7 @@ pub(super) struct ConvertArgs {
     #[command(flatten)]
     pub(super) inputs: InputArgs,
 
-    /// Where to write the trace; a directory gets one trace per input; `-` is standard output
+    /// Where to write the trace; DIR/ gets one per input; `-` is standard output
     ///
     /// A name that ends in `/` is a directory, which is created if needed. Without this option the trace is written beside the (first)
     /// input, with its name up to the last dot and `.perfetto-trace`. Inputs of the same name get longer names in a directory: the
@@ -157,7 +157,7 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "LEVEL", default_value = "default")]
     pub(super) detail: DetailArg,
 
-    /// Write a report with inputs, losses and statistics as JSON; `-` is standard output
+    /// Write a report (inputs, losses, statistics) as JSON; `-` is standard output
     ///
     /// If the name ends in .ndjson or .jsonl, it has a line for each trace with its inputs, and one for the run at the end.
     #[arg(long, value_name = "FILE")]
@@ -171,7 +171,7 @@ pub(super) struct ConvertArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) report_md: Option<PathBuf>,
 
-    /// Write the inputs as test cases in JUnit's XML, for CI systems; `-` is standard output
+    /// Write the inputs as JUnit test cases, for CI; `-` is standard output
     ///
     /// An input that cannot be converted is an error, one that lost more than --strict or --max-lost allow is a failure.
     #[arg(long, value_name = "FILE")]
@@ -181,7 +181,7 @@ pub(super) struct ConvertArgs {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Exit with 3 if more events than this were lost in one trace, e.g. `10`, or `0.5%` of all events
+    /// Exit with 3 if more events were lost in a trace, e.g. `10`, or `0.5%` of all
     #[arg(long, value_name = "N|N%", value_parser = parse_max_lost)]
     pub(super) max_lost: Option<MaxLost>,
 
@@ -197,8 +197,8 @@ pub(super) struct ConvertArgs {
 /// What concerns the reading of inputs, for every command.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReadArgs {
-    /// The format, instead of recognising it by content
-    #[arg(long, value_name = "NAME", value_parser = format_names())]
+    /// The format (see `traceconv formats`), instead of recognising it by content
+    #[arg(long, value_name = "NAME", value_parser = format_names(), hide_possible_values = true)]
     pub(super) format: Option<String>,
 
     /// What ran on the target, if it is not to be found out

@@ -20,18 +20,14 @@ const HEADINGS: [(&str, &[&str]); 7] = [
 ];
 
 /// What `-h` shows of the options; `--help` has all.
-const COMMON: [&str; 26] = [
+const COMMON: [&str; 22] = [
     "recursive",
     "format",
-    "clock_hz",
     "output",
     "gzip",
-    "merge",
-    "skip_unchanged",
     "open",
     "from",
     "to",
-    "detail",
     "report",
     "junit",
     "strict",

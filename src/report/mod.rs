@@ -440,8 +440,8 @@ mod tests {
       "offset": null,
       "losses": [
         {
-          "kind": "gap",
-          "text": "a gap",
+          "kind": "frames_lost",
+          "text": "frames or packets were lost between the target and the file, as their sequence numbers show",
           "count": 1,
           "first_offset": 40,
           "at_least_lost": 1
@@ -449,8 +449,8 @@ mod tests {
       ],
       "repairs": [
         {
-          "kind": "fix",
-          "text": "a fix",
+          "kind": "time_held",
+          "text": "a time stamp is earlier than the one before it; the earlier time was held",
           "count": 1,
           "first_offset": 90,
           "at_least_lost": 0

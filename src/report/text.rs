@@ -165,7 +165,7 @@ mod tests {
 a.bin (core 1): Tonbandgerät, because it looks so
   98 events in 2.500 s, FreeRTOS, 2 cores, clock 168 MHz (given by --clock-hz)
   timer period: 1 ms (inferred)
-  lost: 1 x a gap [gap], at byte 40, at least 1 event
+  lost: 1 x frames or packets were lost between the target and the file, as their sequence numbers show [frames_lost], at byte 40, at least 1 event
   repaired: 1 case (-v lists them)
   hint: Try --elf.
   warning: nothing is in the time range
@@ -181,8 +181,8 @@ a.bin: Tonbandgerät in base64 text around gzip, because it looks so
   98 events in 2.500 s, FreeRTOS, 2 cores, 3 sessions (the target was reset), clock 168 MHz (given by --clock-hz)
   timer period: 1 ms (inferred)
   1000 bytes: 990 decoded, 10 skipped; 100 good frames, 1 bad
-  lost: 1 x a gap [gap], at byte 40, at least 1 event
-  repaired: 1 x a fix [fix], at byte 90
+  lost: 1 x frames or packets were lost between the target and the file, as their sequence numbers show [frames_lost], at byte 40, at least 1 event
+  repaired: 1 x a time stamp is earlier than the one before it; the earlier time was held [time_held], at byte 90
   hint: Try --elf.
   warning: nothing is in the time range
 ";

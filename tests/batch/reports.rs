@@ -196,7 +196,10 @@ fn the_worst_status_counts() {
     desk.run("good.bin lossy.bin -o out/").ends(0);
     desk.run("good.bin lossy.bin -o out/ --max-lost 0").ends(3).says(&["too much lost", "beyond the limit set by --max-lost"]);
     desk.run("good.bin lossy.bin empty.bin -o out/ --strict").ends(1);
-    desk.run("good.bin empty.bin -o out/ --junit missing/j.xml").ends(1).says(&["error: cannot write missing/j.xml"]);
+    // A report's directories are made; a place that cannot be one is an error.
+    desk.run("good.bin empty.bin -o out/ --junit new/j.xml").ends(1);
+    check_junit(std::str::from_utf8(&desk.get("new/j.xml")).unwrap(), 2, 0, 1);
+    desk.run("good.bin empty.bin -o out/ --junit good.bin/j.xml").ends(1).says(&["error: cannot write good.bin/j.xml"]);
     assert_eq!(desk.files("out"), ["good.perfetto-trace", "lossy.perfetto-trace"]);
     // A single input has its reports as well, and one of them may be printed.
     let ran = desk.run("-q good.bin -o out/ --junit -").ends(0);

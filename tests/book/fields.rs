@@ -12,7 +12,7 @@ use super::session::Session;
 type Fields = BTreeMap<String, BTreeSet<String>>;
 
 /// What writes each file: its name on the page, and a command that prints it.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("report", "traceconv -q --report - demo.bin damaged.bin dpp.bin stm.stp pump.bin sniffer.bin firmware.bin -o out/"),
     ("report", "(head -c 999 /dev/zero; cat ring.ram) > dump.ram; traceconv -q --report - dump.ram"),
     ("report", "traceconv -q --merge before.bin after.bin --sync-marker SysTick --report - -o merged.perfetto-trace"),
@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 10] = [
     ("check", "traceconv check -q --budget budget.toml --json after.bin 2>/dev/null"),
     ("diff", "traceconv diff -q --json before.bin after.bin"),
     ("diff", "traceconv diff -q --json dual-0.bin firmware.bin"),
+    ("baseline", "traceconv baseline -q before.bin after.bin"),
     ("info", "traceconv info -q --json demo.bin damaged.bin dpp.bin stm.stp pump.bin firmware.bin"),
     ("formats", "traceconv formats --json"),
 ];

@@ -101,7 +101,7 @@ const EXAMPLES: [(&str, &str, &str); 92] = [
     ("diff", "md", "traceconv diff --md before.bin after.bin"),
     ("diff", "from", "traceconv diff --from +20ms before.bin after.bin"),
     ("diff", "to", "traceconv diff --to +60ms before.bin after.bin"),
-    ("baseline", "output", "traceconv baseline before.bin before.bin -o base.json"),
+    ("baseline", "output", "traceconv baseline before.bin after.bin -o base.json"),
     ("baseline", "from", "traceconv baseline --from +20ms before.bin"),
     ("baseline", "to", "traceconv baseline --to +60ms before.bin"),
     ("info", "output", "traceconv info demo.bin -o contents.txt"),

@@ -73,7 +73,7 @@ pub(super) struct ServeArgs {
     with: ViewerArgs,
 
     /// Print nothing but errors
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     quiet: bool,
 }
 
