@@ -181,7 +181,7 @@ pub(super) struct ConvertArgs {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// Exit with 3 if more events were lost in a trace, e.g. `10`, or `0.5%` of all
+    /// Exit with 3 if more events were lost in a trace, e.g. `10` or `0.5%`
     #[arg(long, value_name = "N|N%", value_parser = parse_max_lost)]
     pub(super) max_lost: Option<MaxLost>,
 
@@ -197,8 +197,8 @@ pub(super) struct ConvertArgs {
 /// What concerns the reading of inputs, for every command.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReadArgs {
-    /// The format (see `traceconv formats`), instead of recognising it by content
-    #[arg(long, value_name = "NAME", value_parser = format_names(), hide_possible_values = true)]
+    /// The format, instead of recognising it by content
+    #[arg(long, value_name = "NAME", value_parser = format_names())]
     pub(super) format: Option<String>,
 
     /// What ran on the target, if it is not to be found out

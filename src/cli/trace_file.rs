@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 8;
 /// The options.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(super) struct FormArgs {
-    /// Compress the trace with gzip: about a quarter of the size, and every viewer opens it
+    /// Compress the trace with gzip to about a quarter; every viewer opens it
     ///
     /// Without -o its name ends with `.perfetto-trace.gz`.
     #[arg(long, conflicts_with = "zstd")]

@@ -81,6 +81,14 @@ pub trait Format: Sync {
     fn read_memory(&self, _image: &[u8], _at: usize) -> Result<Kept, String> {
         Err("this format keeps no recordings in memory".into())
     }
+
+    /// Writes a capture of a simulated firmware, which ends with the record that reaches `bytes`. Another seed is another run of it.
+    /// Gives the options that it is read with.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions>;
 }
 
 /// Bytes by which a recording in memory is recognised.

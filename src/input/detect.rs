@@ -212,6 +212,10 @@ mod tests {
         fn open(&self, _inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
             unreachable!("detection opens nothing")
         }
+
+        fn generate(&self, _bytes: u64, _seed: u64, _out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+            Ok(FormatOptions::default())
+        }
     }
 
     const FAKES: &[&dyn Format] = &[

@@ -213,6 +213,10 @@ mod tests {
                 damages: if is_cut { vec![damage] } else { Vec::new() },
             })
         }
+
+        fn generate(&self, _bytes: u64, _seed: u64, _out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+            Ok(FormatOptions::default())
+        }
     }
 
     fn input(bytes: Vec<u8>) -> Input {

@@ -90,9 +90,9 @@ fn progress_is_for_terminals_or_on_demand() {
     assert!(piped(&desk, &format!("{LINE} --progress always"), &[]).contains("progress: "));
     let single = piped(&desk, "b.bin -o out/ --progress always", &[]);
     assert!(single.starts_with("progress: ") && single.contains(" %"), "{single}");
-    // A bar with share, files, rate and rest, which goes away.
+    // A bar with share and files, which goes away. The rate and the time left come when they are known.
     let bar = on_terminal(&desk, &format!("{LINE} --progress always --color never"), &[]);
-    assert!(bar.contains(" %  ") && bar.contains(" of 3 files  ") && bar.contains("B/s") && bar.contains(" left"), "{bar:?}");
+    assert!(bar.contains(" %, ") && bar.contains(" of 3 files  "), "{bar:?}");
     assert!(bar.contains("3 inputs: 2 converted, 1 failed"), "{bar:?}");
     assert!(!on_terminal(&desk, &format!("{LINE} --progress never"), &[]).contains('%'));
     // What is over at once is not worth a bar.

@@ -169,7 +169,9 @@ fn is_global(arg: &Arg) -> bool {
 
 /// What all commands have that have this option.
 fn common(program: &Command, option: &str) -> BTreeSet<String> {
-    let names = |command: &Command| options(command).filter(|arg| !is_global(arg)).map(|arg| long(arg).to_owned()).collect();
+    // `--output` has a meaning of its own in each command.
+    let is_own = |arg: &&Arg| is_global(arg) || long(arg) == "output";
+    let names = |command: &Command| options(command).filter(|arg| !is_own(arg)).map(|arg| long(arg).to_owned()).collect();
     let having = std::iter::once(program).chain(commands(program)).filter(|command| has(command, option));
     having.map(names).reduce(|one: BTreeSet<String>, other| &one & &other).expect("there are such commands")
 }

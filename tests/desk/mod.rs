@@ -9,6 +9,9 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "../common/signals.rs"]
+mod signals;
+
 /// A directory to work in.
 pub struct Desk {
     pub dir: TempDir,
@@ -114,7 +117,7 @@ impl Desk {
 
     /// The program, with its arguments divided by blanks.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
+        let mut command = signals::with_default_signals(Command::new(env!("CARGO_BIN_EXE_traceconv")));
         command.args(line.split_whitespace()).current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+#[path = "../common/signals.rs"]
+mod signals;
+
 /// Enough that a wait for it is a failure.
 pub const LONG: Duration = Duration::from_secs(60);
 
@@ -53,7 +56,7 @@ impl Desk {
 
     /// The program, with its arguments divided by blanks.
     pub fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_traceconv"));
+        let mut command = signals::with_default_signals(Command::new(env!("CARGO_BIN_EXE_traceconv")));
         command.args(line.split_whitespace()).current_dir(self.dir.path()).stdin(Stdio::null()).env_remove("SSH_CONNECTION");
         command
     }

@@ -3,6 +3,7 @@
 //! One round converts with one thread, with two, and then only reads the input and copies the output (`cat INPUT >/dev/null;
 //! cp OUTPUT COPY`). Rounds repeat, and the best of each counts, so that a busy moment of the machine spoils no figure.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -11,12 +12,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use traceconv::format::tonbandgeraet::generate::{GenerateOptions, generate};
+use traceconv::format::{FORMATS, Format, OptionValue};
 
 /// What to measure.
 #[derive(Args)]
 pub struct Bench {
-    /// Size of the generated capture in bytes; k, M and G stand for powers of 1000
+    /// The formats to measure; all if none is given
+    #[arg(long)]
+    format: Vec<String>,
+    /// Size of the generated captures in bytes; k, M and G stand for powers of 1000
     #[arg(long, default_value = "250M", value_parser = crate::generate::parse_bytes)]
     bytes: u64,
     /// How often everything is measured
@@ -25,7 +29,7 @@ pub struct Bench {
     /// Another capture than a generated one
     #[arg(long)]
     input: Option<PathBuf>,
-    /// Where captures and traces are put; the generated capture is kept for the next time
+    /// Where captures and traces are put; generated captures are kept for the next time
     #[arg(long, default_value = "build/bench")]
     folder: PathBuf,
 }
@@ -44,81 +48,105 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     let build = Command::new(env!("CARGO")).current_dir(&root).args(["build", "--release", "--bin", "traceconv"]).status()?;
     ensure!(build.success(), "the converter does not build");
     let converter = root.join("build/release/traceconv");
-    let input = match &bench.input {
-        Some(input) => input.clone(),
-        None => capture(&folder, bench.bytes)?,
-    };
-    let (output, copy) = (folder.join("bench.perfetto-trace"), folder.join("copy"));
+    println!("{HEADER}");
+    if let Some(input) = &bench.input {
+        return measure_all(bench, &converter, "given", &Capture { path: input.clone(), arguments: Vec::new() });
+    }
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name()).collect();
+    if let Some(unknown) = bench.format.iter().find(|name| !names.contains(&name.as_str())) {
+        bail!("there is no format {unknown}; there are {}", names.join(", "));
+    }
+    let wanted = |name: &str| bench.format.is_empty() || bench.format.iter().any(|format| format == name);
+    for format in FORMATS.iter().filter(|format| wanted(format.name())) {
+        measure_all(bench, &converter, format.name(), &capture(&folder, *format, bench.bytes)?)?;
+    }
+    Ok(())
+}
 
+const HEADER: &str = "\
+format         input MB  events   output/input  1 thread s (MB/s)  2 threads s (MB/s)  peak MiB  1/2 threads  2 threads/copy";
+
+/// Prints a line of the table.
+fn measure_all(bench: &Bench, converter: &Path, name: &str, capture: &Capture) -> anyhow::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(&bench.folder);
+    let (output, copy) = (folder.join("bench.perfetto-trace"), folder.join("copy"));
     let (mut one, mut two, mut machine): (Option<Best>, Option<Best>, Option<Best>) = (None, None, None);
     for _ in 0..bench.rounds {
-        better(&mut one, measure(&mut convert(&converter, &input, &output, 1))?);
-        better(&mut two, measure(&mut convert(&converter, &input, &output, 2))?);
+        better(&mut one, measure(&mut convert(converter, capture, &output, 1))?);
+        better(&mut two, measure(&mut convert(converter, capture, &output, 2))?);
         let mut read = Command::new("cat");
-        read.arg(&input).stdout(Stdio::null());
+        read.arg(&capture.path).stdout(Stdio::null());
         let mut write = Command::new("cp");
         write.arg(&output).arg(&copy);
         let (read, write) = (measure(&mut read)?, measure(&mut write)?);
         better(&mut machine, Best { wall: read.wall + write.wall, peak_rss_kib: 0 });
     }
     let (Some(one), Some(two), Some(machine)) = (one, two, machine) else { bail!("nothing was measured") };
-    let (input_bytes, output_bytes) = (fs::metadata(&input)?.len(), fs::metadata(&output)?.len());
-    let events = events(&converter, &input, &output)?;
+    let (input_bytes, output_bytes) = (fs::metadata(&capture.path)?.len(), fs::metadata(&output)?.len());
+    let events = events(converter, capture, &output)?;
     fs::remove_file(&copy)?;
-
-    println!("input     {input_bytes} bytes, {events} events, {:.2} bytes per event", per(input_bytes, events));
+    let megabytes = input_bytes as f64 / 1e6;
+    let speed = |best: Best| format!("{:.3} ({:.0})", best.wall.as_secs_f64(), megabytes / best.wall.as_secs_f64());
+    let ratio = |of: Best, to: Best| of.wall.as_secs_f64() / to.wall.as_secs_f64();
     println!(
-        "output    {output_bytes} bytes, {:.2} per event, {:.3} times the input",
-        per(output_bytes, events),
-        per(output_bytes, input_bytes)
+        "{name:<14} {megabytes:>8.1}  {events:<8} {:>12.3}  {:>17}  {:>18}  {:>8.1}  {:>11.2}  {:>14.2}",
+        output_bytes as f64 / input_bytes.max(1) as f64,
+        speed(one),
+        speed(two),
+        two.peak_rss_kib as f64 / 1024.0,
+        ratio(one, two),
+        ratio(two, machine),
     );
-    for (name, best) in [("1 thread", one), ("2 threads", two)] {
-        let seconds = best.wall.as_secs_f64();
-        println!(
-            "{name:<10}{seconds:.3} s, {:.1} MB/s, {:.2} M events/s, peak RSS {:.1} MiB",
-            input_bytes as f64 / seconds / 1e6,
-            events as f64 / seconds / 1e6,
-            best.peak_rss_kib as f64 / 1024.0,
-        );
-    }
-    println!("machine   {:.3} s to read the input and copy the output", machine.wall.as_secs_f64());
-    let ratio = |of: Duration, to: Duration| of.as_secs_f64() / to.as_secs_f64();
-    println!("2 threads are {:.2} times as fast as 1", ratio(one.wall, two.wall));
-    println!("2 threads take {:.2} times as long as reading and copying", ratio(two.wall, machine.wall));
     Ok(())
 }
 
+/// A capture, and the command line's options for it.
+struct Capture {
+    path: PathBuf,
+    arguments: Vec<OsString>,
+}
+
 /// The command that converts. All that this file knows of the command line.
-fn convert(converter: &Path, input: &Path, output: &Path, threads: usize) -> Command {
+fn convert(converter: &Path, capture: &Capture, output: &Path, threads: usize) -> Command {
     let mut command = Command::new(converter);
-    command.arg(input).arg("-o").arg(output).arg("--threads").arg(threads.to_string()).arg("-q");
+    command.arg(&capture.path).args(&capture.arguments).arg("-o").arg(output).arg("--threads").arg(threads.to_string()).arg("-q");
     command
 }
 
 /// The generated capture of this size; made if it is not there.
-fn capture(folder: &Path, bytes: u64) -> anyhow::Result<PathBuf> {
-    let path = folder.join(format!("tonbandgeraet-{bytes}.bin"));
-    if fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= bytes) {
-        return Ok(path);
+fn capture(folder: &Path, format: &dyn Format, bytes: u64) -> anyhow::Result<Capture> {
+    let path = folder.join(format!("{}-{bytes}.bin", format.name()));
+    let options = if fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= bytes) {
+        // The options do not depend on the size.
+        format.generate(1, 1, &mut std::io::sink())?
+    } else {
+        let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let mut out = BufWriter::new(file);
+        let options = format.generate(bytes, 1, &mut out).context("cannot write the capture")?;
+        out.flush()?;
+        options
+    };
+    let mut arguments: Vec<OsString> = vec!["--format".into(), format.name().into()];
+    for (name, value) in &options.own {
+        arguments.push(format!("--{name}").into());
+        match value {
+            OptionValue::Flag => {}
+            OptionValue::Text(text) => arguments.push(text.into()),
+            OptionValue::File { path, bytes } => {
+                let path = folder.join(path);
+                fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+                arguments.push(path.into());
+            }
+        }
     }
-    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-    let mut out = BufWriter::new(file);
-    generate(&GenerateOptions { bytes, ..GenerateOptions::default() }, &mut out).context("cannot write the capture")?;
-    out.flush()?;
-    Ok(path)
+    Ok(Capture { path, arguments })
 }
 
-/// How many events the converter says it found.
-fn events(converter: &Path, input: &Path, output: &Path) -> anyhow::Result<u64> {
-    let out = convert(converter, input, output, 2).args(["--report", "-"]).stderr(Stdio::inherit()).output()?;
-    let report = String::from_utf8(out.stdout).context("the report is no text")?;
-    let number = report.split("\"events\":").nth(1).map(str::trim_start);
-    let digits = number.and_then(|number| number.split(|digit: char| !digit.is_ascii_digit()).next());
-    digits.and_then(|digits| digits.parse().ok()).context("the report tells no events")
-}
-
-fn per(one: u64, other: u64) -> f64 {
-    one as f64 / other.max(1) as f64
+/// The number of events that the converter reports.
+fn events(converter: &Path, capture: &Capture, output: &Path) -> anyhow::Result<u64> {
+    let out = convert(converter, capture, output, 2).args(["--report", "-"]).stderr(Stdio::inherit()).output()?;
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).context("the report is not JSON")?;
+    report["inputs"][0]["events"].as_u64().context("the report has no number of events")
 }
 
 fn better(best: &mut Option<Best>, new: Best) {

@@ -35,10 +35,10 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// Options of a conversion.
 #[derive(Debug, ClapArgs)]
 pub(super) struct OpenArgs {
-    /// Open the trace in the viewer: by a `link` (if nothing is said), or by a `page` with a button
+    /// Open the trace in the viewer
     ///
-    /// With `link` the viewer fetches the trace from port 9001 of this machine, for which the browser may ask a permission. With
-    /// `page` a page of this machine hands it over after a click. The program ends when the viewer has the trace.
+    /// With `link`, which is the default, the viewer fetches the trace from port 9001 of this machine, for which the browser may ask a permission. With
+    /// `page` a page of this machine with a button hands it over. The program ends when the viewer has the trace.
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "link")]
     open: Option<How>,
 

@@ -55,4 +55,10 @@ impl Format for MiniProfiler {
         let cores = (0..).zip(inputs).map(|(index, input)| CoreId(input.core.unwrap_or(index))).collect();
         Ok(erase(Scanner::new(options, cores)))
     }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::generate(&generate::GenerateOptions { bytes, seed, ..generate::GenerateOptions::default() }, out, &mut |_| {})?;
+        Ok(FormatOptions::default())
+    }
 }

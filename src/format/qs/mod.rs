@@ -106,6 +106,12 @@ impl Format for Qs {
         let options = inputs.iter().map(InputOptions::read).collect::<Result<Vec<_>, _>>()?;
         Ok(erase(Scanner::new(options)))
     }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::generate(&generate::GenerateOptions { bytes, seed, ..generate::GenerateOptions::default() }, out)?;
+        Ok(FormatOptions::default())
+    }
 }
 
 /// The options for one input.

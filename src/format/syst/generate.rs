@@ -10,6 +10,7 @@ use super::record::{Guid, Kind, Pointers};
 use super::stp::NibbleOrder;
 use super::stp::encode::{Ending, TimeScheme, Writer};
 use super::text::MARKER;
+use crate::format::{FormatOptions, OptionValue};
 
 /// How messages are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,18 @@ pub fn collateral(formats: u32) -> String {
     client("boot", "{00000000-0000-0000-1200-000000000000}", " Mask=\"{00000000-0000-0000-FF00-000000000000}\"");
     xml.push_str("</syst:Collateral>\n");
     xml
+}
+
+/// Writes a capture, and gives its catalog as an option.
+///
+/// # Errors
+/// Those of `out`.
+pub fn with_catalog(bytes: u64, seed: u64, carrier: Carrier, out: &mut dyn Write) -> io::Result<FormatOptions> {
+    let options = GenerateOptions { bytes, seed, carrier, ..GenerateOptions::default() };
+    generate(&options, out)?;
+    let catalog = collateral(options.formats).into_bytes();
+    let file = OptionValue::File { path: "collateral.xml".into(), bytes: catalog.into() };
+    Ok(FormatOptions { own: vec![("collateral", file)], ..FormatOptions::default() })
 }
 
 /// Writes a capture.

@@ -88,6 +88,11 @@ impl Format for SystText {
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         text::open(inputs)
     }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::with_catalog(bytes, seed, generate::Carrier::Text, out)
+    }
 }
 
 impl Format for SystRaw {
@@ -118,6 +123,11 @@ impl Format for SystRaw {
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         raw::open(inputs)
     }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::with_catalog(bytes, seed, generate::Carrier::Raw, out)
+    }
 }
 
 impl Format for SystStp {
@@ -147,5 +157,10 @@ impl Format for SystStp {
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         stp::open(inputs)
+    }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::with_catalog(bytes, seed, generate::Carrier::Stp(stp::NibbleOrder::Msb), out)
     }
 }

@@ -63,4 +63,10 @@ impl Format for Tonbandgeraet {
     fn read_memory(&self, image: &[u8], at: usize) -> Result<Kept, String> {
         ring::read(image, at)
     }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::generate(&generate::GenerateOptions { bytes, seed, ..generate::GenerateOptions::default() }, out)?;
+        Ok(FormatOptions::default())
+    }
 }

@@ -95,6 +95,12 @@ impl Format for Tsp {
         let inputs = inputs.iter().map(InputOptions::read).collect::<Result<Vec<_>, _>>()?;
         Ok(erase(Scanner::new(inputs)))
     }
+
+    #[cfg(any(test, feature = "generate"))]
+    fn generate(&self, bytes: u64, seed: u64, out: &mut dyn std::io::Write) -> std::io::Result<FormatOptions> {
+        generate::generate(&generate::GenerateOptions { bytes, seed, ..generate::GenerateOptions::default() }, out)?;
+        Ok(FormatOptions::default())
+    }
 }
 
 /// The options for one input.
