@@ -132,6 +132,16 @@ void tband_valmarker_name(uint32_t id, const char *name);
 void tband_valmarker(uint32_t id, int64_t val);
 #endif
 
+/* ---- Functions ------------------------------------------------------------------------------------------------------- */
+
+/** Excludes a function from tracing. */
+#define TBAND_NO_TRACE __attribute__((no_instrument_function))
+#if tband_configFUNCTION_TRACE_ENABLE == 1
+/** From now on only functions from the one address up to the other are recorded; before the first call all are. Any context, but not
+ * while functions are recorded: their ends would be missing. */
+void tband_functions_between(const void *from, const void *to);
+#endif
+
 /* ---- FreeRTOS -------------------------------------------------------------------------------------------------------- */
 
 #if tband_configFREERTOS_TRACE_ENABLE == 1
@@ -176,6 +186,13 @@ void tband_freertos_task_valmarker(uint32_t id, int64_t val);
 #define tband_post_mortem_size() ((size_t)0)
 #define tband_post_mortem_read(offset, dst, len) ((void)(offset), (void)(dst), (void)(len), (size_t)0)
 #define tband_clear_post_mortem() (0)
+#endif
+
+#if tband_configENABLE == 0
+#define TBAND_NO_TRACE
+#endif
+#if tband_configENABLE == 0 || tband_configFUNCTION_TRACE_ENABLE == 0
+#define tband_functions_between(from, to) ((void)(from), (void)(to))
 #endif
 
 #if tband_configENABLE == 0 || tband_configISR_TRACE_ENABLE == 0

@@ -34,6 +34,19 @@
 #define tband_configISR_TRACE_ENABLE 1
 #endif
 
+/* Superset: functions compiled with -finstrument-functions (src/tband_functions.c). */
+#ifndef tband_configFUNCTION_TRACE_ENABLE
+#define tband_configFUNCTION_TRACE_ENABLE 0
+#endif
+/* Calls within each other that are recorded, per task; 0: all. Costs two bytes for each task and core. */
+#ifndef tband_configFUNCTION_MAX_DEPTH
+#define tband_configFUNCTION_MAX_DEPTH 0
+#endif
+/* With a depth: tasks whose depth is counted, in order of creation. */
+#ifndef tband_configFUNCTION_TASKS
+#define tband_configFUNCTION_TASKS 16
+#endif
+
 /* Keeps names given before a recording starts; bytes per core. */
 #ifndef tband_configUSE_METADATA_BUF
 #define tband_configUSE_METADATA_BUF 1
@@ -130,6 +143,9 @@
 #endif
 #if tband_configSYNC_EVERY < 1
 #error "tband_configSYNC_EVERY must be at least 1: delta timestamps need absolute ones in between."
+#endif
+#if tband_configFUNCTION_TRACE_ENABLE == 1 && tband_configCOMPAT == 1
+#error "tband_configFUNCTION_TRACE_ENABLE needs the superset: the plain format has no events for functions."
 #endif
 #if tband_configMETADATA_REPEAT_EVERY < 0
 #error "tband_configMETADATA_REPEAT_EVERY must be 0 (off) or a number of syncs."

@@ -39,6 +39,7 @@
 #define TBAND_EVT_CURTASK_BLOCK_ON_STREAM_SEND    0x0228u
 #define TBAND_EVT_CURTASK_BLOCK_ON_STREAM_RECEIVE 0x0229u
 #define TBAND_EVT_STREAM_LEVEL                    0x022au
+#define TBAND_EVT_STREAM_STATE                    0x032bu
 #define TBAND_EVT_TASK_NOTIFY                     0x0330u
 #define TBAND_EVT_TASK_NOTIFY_FROM_ISR            0x0331u
 #define TBAND_EVT_CURTASK_BLOCK_ON_NOTIFY         0x0232u
@@ -92,6 +93,9 @@
 #define TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_SEND     0x026eu
 #define TBAND_EVT_CURTASK_BLOCK_ON_QUEUE_RECEIVE  0x026fu
 #define TBAND_EVT_QUEUE_CUR_LENGTH                0x0270u
+#define TBAND_EVT_FUNCTION_ENTER                  0x0171u
+#define TBAND_EVT_FUNCTION_EXIT                   0x0172u
+#define TBAND_EVT_ADDRESS_BASE                    0x1173u
 #define TBAND_EVT_TASK_EVTMARKER_NAME             0x127au
 #define TBAND_EVT_TASK_EVTMARKER                  0x017bu
 #define TBAND_EVT_TASK_EVTMARKER_BEGIN            0x017cu

@@ -870,6 +870,21 @@ void tband_emit_address(uint32_t event, uint64_t address, uint32_t bytes) {
 }
 #endif
 
+#if tband_configFUNCTION_TRACE_ENABLE == 1
+static TBAND_APART bool tband_try_wide(uint32_t event, uint64_t value) {
+    uint8_t frame[TBAND_FRAME_SIZE(10u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u64(&at, value);
+    return tband_try(event, frame, at);
+}
+
+void tband_emit_wide(uint32_t event, uint64_t value) {
+    if (tband_wants(event)) {
+        TBAND_SEND(event, tband_try_wide(event, value))
+    }
+}
+#endif
+
 void tband_gather_system_metadata(void) {
 #if tband_configCOMPAT == 1
     TBAND_LOCK();

@@ -443,6 +443,9 @@ static void tband_dump_object(void *object, enum tband_kind kind) {
         const size_t tail = stream->uxDummy1[0];
         const size_t head = stream->uxDummy1[1];
         const size_t length = stream->uxDummy1[2];
+        /* The kernel's flags: bit 0 a message buffer, bit 2 a batching buffer. The buffer never holds its last byte. */
+        tband_emit(TBAND_EVT_STREAM_STATE, (uint32_t)stream->uxDummy4,
+                   (stream->ucDummy3 & 1u) != 0 ? 1u : (stream->ucDummy3 & 4u) != 0 ? 2u : 0u, (uint32_t)length - 1u);
         tband_emit(TBAND_EVT_STREAM_LEVEL, (uint32_t)stream->uxDummy4, (uint32_t)(head >= tail ? head - tail : head + length - tail),
                    0);
         break;

@@ -237,6 +237,9 @@ void tband_emit_value(uint32_t event, uint32_t id, int64_t value);
 /* An address and a size. */
 void tband_emit_address(uint32_t event, uint64_t address, uint32_t bytes);
 
+/* One integer of 64 bits. */
+void tband_emit_wide(uint32_t event, uint64_t value);
+
 struct tband_channel {
     uint64_t last;      /* time of the last event, ticks */
     uint32_t seq;       /* frames since the recording started */

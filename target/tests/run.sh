@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the tracer library: run.sh [host] [two-cores] [compile] [miniprofiler] [packages] [kernels]
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [functions] [miniprofiler] [packages] [kernels]
 # [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
 # Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
 # qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
@@ -335,6 +335,7 @@ compile() {
     refuses "must give each segment" -Dtband_configUSE_BACKEND_POST_MORTEM=1 -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=800
     refuses "tband_portTIMESTAMP_BITS must be" $on -Dtband_portTIMESTAMP_BITS=48
     refuses "tband_portNUMBER_OF_CORES must be" $on -DTEST_CORES=17
+    refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configFUNCTION_TRACE_ENABLE=1
     refuses "METADATA_REPEAT_EVERY must be" $on -Dtband_configMETADATA_REPEAT_EVERY=-1
     # A tick of 5.95 ns is 6 within a percent, one of 0.83 ns is no whole number; who says so may have it.
     plain="-Dtband_configUSE_BACKEND_STREAMING=1 -Dtband_configCOMPAT=1"
@@ -430,6 +431,24 @@ miniprofiler() {
     done
     arm-none-eabi-gcc $warnings -mcpu=cortex-m4 -mthumb -Os -c miniprofiler/miniprofiler.c -o "$build/miniprofiler/target.o" ||
         fail "MiniProfiler for the target"
+}
+
+# Traced functions, at any depth and down to two; the last recording stays, for xtask to find the functions' names in it.
+functions() {
+    mkdir -p "$build/functions"
+    for depth in 2 0; do
+        for compiler in gcc clang; do
+            options="-g -O1 -fno-pie -D_POSIX_C_SOURCE=200809L -Dtband_configENABLE=1 -Dtband_configUSE_BACKEND_STREAMING=1 \
+-Dtband_configFUNCTION_TRACE_ENABLE=1 -Dtband_configFUNCTION_MAX_DEPTH=$depth -Iinclude -Itests/ports -Iport/posix"
+            [ $depth = 0 ] || options="$options -DMAX_DEPTH=$depth"
+            $compiler $warnings $options -finstrument-functions -c tests/functions/main.c -o "$build/functions/main.o" &&
+                $compiler -no-pie "$build/functions/main.o" tests/decode.c src/*.c $options -o "$build/functions/program" &&
+                (cd "$build/functions" && run ./program) || fail "functions to depth $depth, $compiler"
+        done
+    done
+    # With the sources excluded instead, as one compiles a project.
+    gcc $warnings $options -finstrument-functions -finstrument-functions-exclude-file-list=tband -c src/tband.c -o "$build/functions/tband.o" &&
+        ! nm "$build/functions/tband.o" | grep -q __cyg_profile || fail "functions: the library traces itself"
 }
 
 # ---- As other build systems see it --------------------------------------------------------------------------------------------
@@ -650,7 +669,7 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile miniprofiler packages kernels ten-minutes firmware kernel qemu
+[ $# = 0 ] && set -- host two-cores compile functions miniprofiler packages kernels ten-minutes firmware kernel qemu
 for part; do
     case $part in
     host) host ;;
@@ -661,6 +680,7 @@ for part; do
     ten-minutes) ten_minutes ;;
     packages) packages ;;
     miniprofiler) miniprofiler ;;
+    functions) functions ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
     captures) captures ;;

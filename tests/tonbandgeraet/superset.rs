@@ -479,6 +479,44 @@ fn a_recording_of_two_cores_begins_with_who_runs() {
     assert_eq!(wait.arg("index"), Some(&Arg::Uint(3)));
 }
 
+/// Functions are spans of the task that runs, named by their addresses without a program. The exit of a call that began before the
+/// recording is not drawn.
+#[test]
+fn functions_are_spans_of_their_tasks() {
+    let ts = 0;
+    let mut sequence = Sequence::new(1, (10, 1), 1, 30);
+    let mut frames = Vec::new();
+    sequence.start(1000);
+    for (task_id, name) in [(1, b"one"), (2, b"two")] {
+        sequence.metadata(0, &Record::TaskName { task_id, name }, &mut frames);
+    }
+    sequence.metadata(0, &Record::AddressBase { address: 0x0800_0100 }, &mut frames);
+    let events = [
+        (1000, Record::TaskRunning { ts, task_id: 1 }),
+        (1001, Record::FunctionExit { ts, delta: 7 }),
+        (1010, Record::FunctionEnter { ts, delta: 0x21 }),
+        (1020, Record::FunctionEnter { ts, delta: -0xff }),
+        (1030, Record::TaskSwitchedIn { ts, task_id: 2 }),
+        (1040, Record::FunctionEnter { ts, delta: 0x21 }),
+        (1050, Record::TaskSwitchedIn { ts, task_id: 1 }),
+        (1060, Record::FunctionExit { ts, delta: -0xff }),
+        (1070, Record::FunctionExit { ts, delta: 0x21 }),
+    ];
+    for (ticks, record) in &events {
+        sequence.event(0, *ticks, record, &mut frames);
+    }
+    sequence.stop(0, 1100, &mut frames);
+    let conversion = convert(&frames, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries(), []);
+    let trace = conversion.read();
+    let functions = trace.slices.iter().filter(|slice| slice.name.starts_with("0x"));
+    let mut functions: Vec<(u64, Option<u64>, &str)> = functions.map(|slice| (slice.ts, slice.end(), &*slice.name)).collect();
+    functions.sort_unstable();
+    let expected =
+        [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(11_000), "0x08000121")];
+    assert_eq!(functions, expected);
+}
+
 /// A flipped bit in the clock of any sync, the first too: the original is known from those around it.
 #[test]
 fn a_flipped_bit_of_a_clock_scales_no_time() {

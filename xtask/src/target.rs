@@ -61,6 +61,10 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     script("target/tests/run.sh", "miniprofiler")?;
     let calls = kernel_log::calls(&build.join("miniprofiler/capture.bin"))?;
     ensure!(calls == 433, "the MiniProfiler target recorded 433 calls, and traceconv finds {calls}");
+    script("target/tests/run.sh", "functions")?;
+    let functions = kernel_log::functions(&build.join("functions/trace.bin"), &build.join("functions/program"))?;
+    ensure!(functions.keys().eq(["inner", "middle", "outer"]), "other functions than those of the program: {functions:?}");
+    println!("functions: {functions:?}");
     script("target/tests/run.sh", "firmware")?;
     for name in ["simulated_target", "posix_freertos"] {
         let trace = build.join("firmware").join(name).join("trace.bin");

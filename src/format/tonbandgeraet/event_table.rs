@@ -41,6 +41,7 @@ macro_rules! event_table {
             0x28 superset freertos curtask_block_on_stream_send CurtaskBlockOnStreamSend [ts: u64] { stream_id: u32, ticks_to_wait: u32 }
             0x29 superset freertos curtask_block_on_stream_receive CurtaskBlockOnStreamReceive [ts: u64] { stream_id: u32, ticks_to_wait: u32 }
             0x2A superset freertos stream_level StreamLevel [ts: u64] { stream_id: u32, bytes: u32 }
+            0x2B superset freertos stream_state StreamState [ts: u64] { stream_id: u32, kind: StreamKind, size_bytes: u32 }
             0x30 superset freertos task_notify TaskNotify [ts: u64] { task_id: u32, index: u32, value: u32 }
             0x31 superset freertos task_notify_from_isr TaskNotifyFromIsr [ts: u64] { task_id: u32, index: u32, value: u32 }
             0x32 superset freertos curtask_block_on_notify CurtaskBlockOnNotify [ts: u64] { index: u32, ticks_to_wait: u32 }
@@ -94,6 +95,9 @@ macro_rules! event_table {
             0x6E plain freertos curtask_block_on_queue_send CurtaskBlockOnQueueSend [ts: u64] { queue_id: u32, ticks_to_wait: u32 }
             0x6F plain freertos curtask_block_on_queue_receive CurtaskBlockOnQueueReceive [ts: u64] { queue_id: u32, ticks_to_wait: u32 }
             0x70 plain freertos queue_cur_length QueueCurLength [ts: u64] { queue_id: u32, length: u32 }
+            0x71 superset base function_enter FunctionEnter [ts: u64] { delta: i64 }
+            0x72 superset base function_exit FunctionExit [ts: u64] { delta: i64 }
+            0x73 superset base address_base AddressBase [] { address: u64 }
             0x7A plain freertos task_evtmarker_name TaskEvtmarkerName [] { evtmarker_id: u32, task_id: u32, name: T }
             0x7B plain freertos task_evtmarker TaskEvtmarker [ts: u64] { evtmarker_id: u32, msg: T }
             0x7C plain freertos task_evtmarker_begin TaskEvtmarkerBegin [ts: u64] { evtmarker_id: u32, msg: T }

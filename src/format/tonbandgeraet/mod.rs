@@ -25,8 +25,19 @@ pub mod sync_frame;
 #[cfg(test)]
 mod tests;
 
-use super::{ErasedRecording, Format, FormatOptions, Kept, MemoryMark, OptionError, Probe, erase};
+use std::sync::Arc;
+
+use super::{ErasedRecording, Format, FormatOptions, Kept, MemoryMark, OptionError, OptionKind, OptionSpec, Probe, erase};
+use crate::symbols::Symbols;
 use scan::Scanner;
+
+/// The program that ran, for the names of traced functions.
+const ELF: OptionSpec = OptionSpec {
+    name: "elf",
+    kind: OptionKind::File("FILE"),
+    repeatable: false,
+    help: "The program that ran on the target: names of functions, files and lines",
+};
 
 /// The format's entry in the registry.
 pub struct Tonbandgeraet;
@@ -52,8 +63,20 @@ impl Format for Tonbandgeraet {
         probe::probe(sample, whole)
     }
 
+    fn options(&self) -> &'static [OptionSpec] {
+        &[ELF]
+    }
+
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
-        Ok(erase(Scanner::new(inputs)))
+        let program = inputs.iter().find_map(|options| options.files("elf").last());
+        let parse = |(path, bytes): (&str, &Arc<[u8]>)| {
+            Symbols::parse(bytes, None).map(Arc::new).map_err(|error| OptionError {
+                option: "elf",
+                found: format!("`{path}` is {error}"),
+                expected: error.expected().into(),
+            })
+        };
+        Ok(erase(Scanner::new(inputs, program.map(parse).transpose()?)))
     }
 
     fn memory_marks(&self) -> &'static [MemoryMark] {

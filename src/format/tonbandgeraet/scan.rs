@@ -7,12 +7,14 @@
 //! that differs from the last one of the same subject is kept, so that memory is bounded by the changes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::format::{FormatOptions, Mode, Part, Recording, Stages};
 use crate::frame::split::{self, Delimiters};
 use crate::model::{Ledger, TextRef};
+use crate::symbols::Symbols;
 
 use super::decode::{BadFrame, DELIMITER, Decoder, Decoders, Wire};
 use super::field::KeepText;
@@ -22,11 +24,13 @@ use super::resolve::Resolver;
 /// The first pass over a recording.
 pub(super) struct Scanner {
     inputs: Vec<FormatOptions>,
+    /// The program that ran.
+    symbols: Option<Arc<Symbols>>,
 }
 
 impl Scanner {
-    pub(super) fn new(inputs: &[FormatOptions]) -> Scanner {
-        Scanner { inputs: inputs.to_vec() }
+    pub(super) fn new(inputs: &[FormatOptions], symbols: Option<Arc<Symbols>>) -> Scanner {
+        Scanner { inputs: inputs.to_vec(), symbols }
     }
 }
 
@@ -57,7 +61,7 @@ impl Recording for Scanner {
         for (facts, &wire) in facts.iter_mut().zip(&wires) {
             facts.retain(wire, mode);
         }
-        let resolver = Resolver::new(&self.inputs, facts, mode, ledgers);
+        let resolver = Resolver::new(&self.inputs, self.symbols, facts, mode, ledgers);
         let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
         Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
     }
@@ -352,7 +356,7 @@ impl Collector {
 
 fn subject_of(record: &Record<&[u8]>, core: Option<u32>, is_superset: bool) -> Option<Subject> {
     let (first, second) = match *record {
-        Record::TsResolutionNs { .. } | Record::Sync { .. } => (0, 0),
+        Record::TsResolutionNs { .. } | Record::Sync { .. } | Record::AddressBase { .. } => (0, 0),
         Record::IsrName { isr_id, .. } => (isr_id, 0),
         Record::CoreIsrName { core_id, isr_id, .. } => (isr_id, core_id),
         Record::EvtmarkerName { evtmarker_id, .. } => (evtmarker_id, 0),

@@ -100,7 +100,9 @@ impl Call {
     pub fn command(&self) -> String {
         let kind = match self.event.fields.iter().map(|field| &*field.kind).find(|kind| ["str", "s64", "u64"].contains(kind)) {
             Some("str") => "text",
+            Some("s64") if self.event.fields.len() == 1 => "delta",
             Some("s64") => "value",
+            Some("u64") if self.event.fields.len() == 1 => "wide",
             Some("u64") if self.event.fields.len() > 1 => "heap",
             _ => "numbers",
         };

@@ -6,7 +6,7 @@
  *   numbers EVENT A B C                   an event, with as many numbers as it has
  *   text EVENT A B HEX|null               a text; in hex it is followed by what is no longer part of it, unless it ends with 00
  *   value EVENT A VALUE                   a signed value
- *   heap EVENT ADDRESS BYTES
+ *   delta EVENT VALUE | wide EVENT NUMBER | heap EVENT ADDRESS BYTES
  * Events that application code sends by a function of the API are sent by it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static void command(char *line) {
     uint64_t n[4] = {0};
     (void)sscanf(line, "%15s %n", word, &rest);
     char *at = line + rest;
-    const size_t most = is(word, "text") ? 3 : is(word, "value") ? 2 : 4;
+    const size_t most = is(word, "text") ? 3 : is(word, "value") ? 2 : is(word, "delta") ? 1 : 4;
     for (size_t i = 0; i < most && *at != '\0'; i++) {
         n[i] = strtoull(at, &at, 10);
         at += *at == ' ';
@@ -163,6 +163,14 @@ static void command(char *line) {
 #if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configCOMPAT == 0
     } else if (is(word, "heap")) {
         tband_emit_address(event, n[1], (uint32_t)n[2]);
+#endif
+#if tband_configFUNCTION_TRACE_ENABLE == 1
+    } else if (is(word, "delta")) {
+        const int64_t value = strtoll(at, NULL, 10);
+        const uint64_t bits = (uint64_t)value;
+        tband_emit_wide(event, value < 0 ? ((0u - bits) << 1) | 1u : bits << 1);
+    } else if (is(word, "wide")) {
+        tband_emit_wide(event, n[1]);
 #endif
     } else {
         fail("unknown command", line);

@@ -4,11 +4,11 @@
 //! what the line says: who runs, the level of a queue, the holder of a mutex, the fill of a stream, bits, a priority. What a task says
 //! it is going to wait for must be its next wait, if it waits before it says that it runs on.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use traceconv::format::{FORMATS, FormatOptions, Part, Resolved};
+use traceconv::format::{FORMATS, FormatOptions, OptionValue, Part, Resolved};
 use traceconv::model::{
     Entities, Event, EventBatch, EventKind, LaneKind, Ledger, ObjectId, ObjectKind, ObjectOp, TaskId, Wait, WaitReason,
 };
@@ -90,10 +90,33 @@ pub fn calls(path: &Path) -> anyhow::Result<usize> {
     Ok(batch.events.iter().filter(|event| matches!(event.kind, EventKind::Call { .. })).count())
 }
 
+/// The names of the functions in a recording of the program, and how often each begins.
+///
+/// # Errors
+/// The capture cannot be read, or its ledger is not empty.
+pub fn functions(trace: &Path, program: &Path) -> anyhow::Result<BTreeMap<String, usize>> {
+    let file = OptionValue::File { path: program.display().to_string(), bytes: std::fs::read(program)?.into() };
+    let options = FormatOptions { own: vec![("elf", file)], ..FormatOptions::default() };
+    let (batch, _, ledger) = events_with("tonbandgeraet", &std::fs::read(trace)?, options)?;
+    ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
+    let mut names = BTreeMap::new();
+    for event in &batch.events {
+        if let EventKind::SpanBegin { label, .. } = event.kind {
+            let text = label.as_text().map_or("", |text| batch.texts.get(text));
+            *names.entry(text.to_owned()).or_default() += 1;
+        }
+    }
+    Ok(names)
+}
+
 /// The events of a capture.
 fn events(format: &str, capture: &[u8]) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
+    events_with(format, capture, FormatOptions::default())
+}
+
+fn events_with(format: &str, capture: &[u8], options: FormatOptions) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
     let format = FORMATS.iter().find(|known| known.name() == format).context("the format is missing")?;
-    let scan = format.open(&[FormatOptions::default()])?;
+    let scan = format.open(&[options])?;
     let part = Part::new(capture, 0..capture.len());
     let facts = Some(scan.join(capture, None, scan.scan(0, part)));
     let mut ledgers = vec![Ledger::default()];

@@ -22,7 +22,7 @@ impl Resolver {
         time: Nanos,
         out: &mut Resolved<'_>,
     ) {
-        let Resolver { names, inputs, starts, sessions, .. } = self;
+        let Resolver { names, inputs, starts, sessions, functions, .. } = self;
         let input = &mut inputs[at.index];
         input.restart_sign = None;
         input.timed_before = true;
@@ -30,7 +30,9 @@ impl Resolver {
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time, core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
-            sessions[input.slot()].gaps += 1;
+            let session = &mut sessions[input.slot()];
+            session.gaps += 1;
+            session.ids.forget_functions();
         }
         let scope = NameScope { names, input: at.index, starts, session: input.session };
         let session = &mut sessions[input.slot()];
@@ -81,6 +83,21 @@ impl Resolver {
             Record::Valmarker { valmarker_id, val, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, scope, entities));
                 EventKind::Value { lane, value: Packed(val) }
+            }
+            Record::FunctionEnter { delta, .. } => {
+                let on = entity!(ids.functions(running, core, scope, entities));
+                on.open += 1;
+                let name = functions.name(scope.address_base().wrapping_add_signed(delta));
+                let (label, _) = out.batch.texts.add_lossy(name.as_bytes());
+                EventKind::SpanBegin { lane: on.lane, label: label.into(), args: Args::NONE }
+            }
+            Record::FunctionExit { .. } => {
+                let on = entity!(ids.functions(running, core, scope, entities));
+                if on.open == 0 {
+                    return;
+                }
+                on.open -= 1;
+                EventKind::SpanEnd { lane: on.lane, args: Args::NONE }
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset, out.ledger);
@@ -283,15 +300,14 @@ impl Resolver {
             }
             Record::QueueDeleted { queue_id, .. } => deleted(entity!(ids.queue(queue_id, scope, entities))),
             Record::StreamCreated { stream_id, kind, size_bytes, .. } => {
-                let kind = match kind {
-                    StreamKind::StreamBuffer => ObjectKind::StreamBuffer,
-                    StreamKind::MessageBuffer => ObjectKind::MessageBuffer,
-                    StreamKind::BatchingBuffer => ObjectKind::BatchingBuffer,
-                };
-                let object = entity!(ids.stream(stream_id, kind, scope, entities));
+                let object = entity!(ids.stream(stream_id, stream_kind(kind), scope, entities));
                 let kind = EventKind::Capacity { object, items: size_bytes, item_bytes: 1 };
                 out.batch.events.push(Event { time, core, kind });
                 EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
+            }
+            Record::StreamState { stream_id, kind, size_bytes, .. } => {
+                let object = entity!(ids.stream(stream_id, stream_kind(kind), scope, entities));
+                EventKind::Capacity { object, items: size_bytes, item_bytes: 1 }
             }
             Record::StreamSend { stream_id, bytes, bytes_after, .. }
             | Record::StreamSendFromIsr { stream_id, bytes, bytes_after, .. } => {
@@ -408,6 +424,7 @@ impl Resolver {
             | Record::EventGroupName { .. }
             | Record::TimerName { .. }
             | Record::TsResolutionNs { .. }
+            | Record::AddressBase { .. }
             | Record::IsrName { .. }
             | Record::EvtmarkerName { .. }
             | Record::ValmarkerName { .. }
@@ -541,6 +558,14 @@ fn is_inherited_next(at: RecordPlace<'_>, task: u32) -> bool {
             matches!(following.next(), Some(Record::TaskPriorityInherit { task_id, .. }) if *task_id == task)
         }
         _ => false,
+    }
+}
+
+fn stream_kind(kind: StreamKind) -> ObjectKind {
+    match kind {
+        StreamKind::StreamBuffer => ObjectKind::StreamBuffer,
+        StreamKind::MessageBuffer => ObjectKind::MessageBuffer,
+        StreamKind::BatchingBuffer => ObjectKind::BatchingBuffer,
     }
 }
 

@@ -22,9 +22,24 @@ impl NameScope<'_> {
         self.names.name(subject, self.input, self.starts)
     }
 
+    /// What addresses are counted from; 0 if the capture does not record it.
+    pub fn address_base(&self) -> u64 {
+        match self.names.fact(Subject::AddressBase, self.input, self.starts) {
+            Some(Fact::Address(address)) => *address,
+            _ => 0,
+        }
+    }
+
     fn is_recorded(&self, subject: Subject) -> bool {
         self.names.fact(subject, self.input, self.starts).is_some()
     }
+}
+
+/// The lane of functions, and how many are open on it: an exit beyond that belongs to a call before the recording.
+#[derive(Debug)]
+pub struct FunctionLane {
+    pub lane: LaneId,
+    pub open: u32,
 }
 
 /// A map from the target's ids, which count from 1 and are mostly small.
@@ -88,6 +103,7 @@ pub struct Ids {
     event_markers: IdMap,
     value_markers: IdMap,
     task_lanes: FxHashMap<(Option<TaskId>, LaneKind, u32), u32>,
+    functions: FxHashMap<(Option<TaskId>, CoreId), FunctionLane>,
     /// Names of task-local markers without a task, by the task that was running.
     pub running_names: FxHashMap<(TaskId, LaneKind, u32), std::sync::Arc<str>>,
 }
@@ -213,6 +229,34 @@ impl Ids {
             Some(&lane) => Some(LaneId(lane)),
             None => self.new_task_marker(kind, task, id, scope, entities),
         }
+    }
+
+    /// The lane of the functions of a task, or without a task, of a core.
+    pub fn functions(
+        &mut self,
+        task: Option<TaskId>,
+        core: CoreId,
+        scope: NameScope<'_>,
+        entities: &mut Entities,
+    ) -> Option<&mut FunctionLane> {
+        // The calls of a task go with it from core to core.
+        let key = (task, if task.is_some() { CoreId(0) } else { core });
+        if !self.functions.contains_key(&key) {
+            let owner = task.map_or(LaneOwner::Firmware, LaneOwner::Task);
+            let name = match key {
+                (None, CoreId(core)) if core > 0 => format!("Functions, core {core}"),
+                _ => "Functions".to_owned(),
+            };
+            let lane = Lane { number: 0, name: Some(name.into()), owner, kind: LaneKind::Events, session: scope.session };
+            let lane = entities.add_lane(lane)?;
+            self.functions.insert(key, FunctionLane { lane, open: 0 });
+        }
+        self.functions.get_mut(&key)
+    }
+
+    /// After a gap it is unknown which functions are open.
+    pub fn forget_functions(&mut self) {
+        self.functions.values_mut().for_each(|lane| lane.open = 0);
     }
 
     #[cold]

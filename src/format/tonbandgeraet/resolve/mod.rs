@@ -9,6 +9,7 @@
 
 mod clock;
 mod events;
+mod functions;
 mod held;
 mod ids;
 mod input;
@@ -18,14 +19,18 @@ mod restore;
 mod sync_check;
 mod view;
 
+use std::sync::Arc;
+
 use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
+use crate::symbols::Symbols;
 
 use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::ScanFacts;
 use clock::{LOOKAHEAD_RECORDS, TimeStatus};
+use functions::Functions;
 use held::{Carry, Chunk, PendingRecords, RecordPlace, add_gap, enter_part, merge_gaps};
 use ids::Ids;
 use input::{CoreState, InputState, Touched};
@@ -52,6 +57,7 @@ pub(crate) struct Resolver {
     starts: Vec<u64>,
     /// By session, and within it by program: see [`InputState::slot`].
     sessions: Vec<Session>,
+    functions: Functions,
     facts: Facts,
 }
 
@@ -82,7 +88,13 @@ impl Session {
 }
 
 impl Resolver {
-    pub(crate) fn new(options: &[FormatOptions], facts: Vec<ScanFacts>, mode: Mode, ledgers: &mut [Ledger]) -> Resolver {
+    pub(crate) fn new(
+        options: &[FormatOptions],
+        symbols: Option<Arc<Symbols>>,
+        facts: Vec<ScanFacts>,
+        mode: Mode,
+        ledgers: &mut [Ledger],
+    ) -> Resolver {
         let mut names = Names::new(options.iter().any(|options| options.has_own_ids));
         let mut spare = Ledger::default();
         for (index, facts) in facts.iter().enumerate() {
@@ -116,7 +128,7 @@ impl Resolver {
         let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
-        Resolver { names, inputs, starts, sessions, facts }
+        Resolver { names, inputs, starts, sessions, functions: Functions::new(symbols), facts }
     }
 
     /// The cores that may have events, of each input.

@@ -17,6 +17,7 @@ use super::{losses, sync_check};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     Resolution,
+    AddressBase,
     Isr { core: u32, isr: u32 },
     EventMarker(u32),
     ValueMarker(u32),
@@ -37,6 +38,7 @@ pub enum Subject {
 pub enum Fact {
     Name(Arc<str>),
     Rate(Rate),
+    Address(u64),
     Kind(ObjectKind),
     True,
 }
@@ -90,6 +92,7 @@ impl Names {
                         continue;
                     }
                 },
+                Record::AddressBase { address } => (Subject::AddressBase, Fact::Address(address)),
                 Record::CoreIsrName { core_id: core, isr_id: isr, name: text } => (Subject::Isr { core, isr }, name(text)),
                 Record::StreamName { stream_id, name: text } => (Subject::Stream(stream_id), name(text)),
                 Record::EventGroupName { event_group_id, name: text } => (Subject::EventGroup(event_group_id), name(text)),
