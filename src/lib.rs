@@ -51,6 +51,8 @@ pub mod model;
 #[doc(hidden)]
 pub mod perfetto;
 pub mod pipeline;
+#[doc(hidden)]
+pub mod printf;
 pub mod report;
 pub mod stats;
 #[doc(hidden)]

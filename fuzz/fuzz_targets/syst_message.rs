@@ -5,9 +5,9 @@
 use libfuzzer_sys::fuzz_target;
 use traceconv::format::syst::decode::{Context, Decoder, Records};
 use traceconv::format::syst::encode::{Draft, encode};
-use traceconv::format::syst::escape::PendingText;
-use traceconv::format::syst::printf::write::Writer;
-use traceconv::format::syst::printf::{Format, Packing};
+use traceconv::printf::escape::PendingText;
+use traceconv::printf::write::Writer;
+use traceconv::printf::{Format, Packing};
 use traceconv::format::syst::record::{Marks, Message};
 
 fuzz_target!(|input: &[u8]| {

@@ -197,6 +197,8 @@ losses! {
     "Texts of messages" {
         Loss MISSING_ARGUMENTS "missing_arguments": "a message lacks arguments of its format", VERSION;
         Loss BAD_FORMAT "bad_format": "a format string has an invalid conversion", VERSION;
+        Repair UNKNOWN_FORMAT "unknown_format": "a log message has its format where the program has none: it is shown with its arguments", "Give `--elf` the program that ran on the target.";
+        Repair OTHER_ARGUMENTS "other_arguments": "a log message has other arguments than its format", "Give `--elf` the program that ran on the target.";
         Repair WIDTH_CLAMPED "width_clamped": "a width or precision was limited to 4096", VERSION;
         Repair OTHER_BUILD "other_build": "a message was read with the collateral of another build", "Give the collateral of the build that runs on the target.";
     }

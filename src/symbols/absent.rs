@@ -15,6 +15,12 @@ impl Symbols {
     }
 }
 
+/// None.
+#[must_use]
+pub fn sections_named(_bytes: &[u8], _name: &str) -> Vec<(u64, Box<[u8]>)> {
+    Vec::new()
+}
+
 /// The methods that formats call, with the signatures of the real ones.
 macro_rules! never {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
@@ -32,6 +38,7 @@ macro_rules! never {
 
 never! {
     machine() -> &'static str;
+    is_64_bit() -> bool;
     shortcomings() -> &[Shortcoming];
     function_at(_address: u64) -> Option<Function<'_>>;
     frames_at(_address: u64) -> Vec<Frame<'_>>;

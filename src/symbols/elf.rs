@@ -217,6 +217,19 @@ impl<'a> Elf<'a> {
     }
 }
 
+/// The content of a file's sections of a name, and of those whose name continues it after a dot, and where the linker placed them; as
+/// much of them as the file can hold. Nothing if it is not an ELF file.
+#[must_use]
+pub fn sections_named(bytes: &[u8], name: &str) -> Vec<(u64, Box<[u8]>)> {
+    let mut budget = Budget::new(bytes.len());
+    let Ok(file) = object::File::parse(bytes) else { return Vec::new() };
+    let is_wanted =
+        |found: &[u8]| found.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."));
+    let wanted = file.sections().filter(|section| section.name_bytes().is_ok_and(is_wanted));
+    let contents = wanted.filter_map(|section| Some((section.address(), section.data().ok()?)));
+    contents.take_while(|(_, data)| budget.spend(data.len()).is_ok()).map(|(start, data)| (start, data.into())).collect()
+}
+
 /// The bytes from an address on, up to the end of their image.
 pub(super) fn memory_from<'a>(images: &'a [Image], places: &Flat, address: u64) -> Option<&'a [u8]> {
     images.get(places.at(address)? as usize)?.from(address)

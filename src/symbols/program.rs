@@ -15,6 +15,7 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 /// The symbols of one program.
 pub struct Symbols {
     machine: &'static str,
+    is_64_bit: bool,
     is_arm: bool,
     /// Functions by start.
     functions: Vec<StoredFunction>,
@@ -67,6 +68,7 @@ impl Symbols {
         };
         Ok(Symbols {
             machine: elf.machine(),
+            is_64_bit: elf.file.is_64(),
             is_arm: elf.is_arm,
             code: Flat::new(functions.iter().enumerate().filter_map(interval).collect()),
             functions,
@@ -83,6 +85,12 @@ impl Symbols {
     #[must_use]
     pub fn machine(&self) -> &'static str {
         self.machine
+    }
+
+    /// Whether its addresses have 64 bits, and not 32 or less.
+    #[must_use]
+    pub fn is_64_bit(&self) -> bool {
+        self.is_64_bit
     }
 
     /// What the file lacks.

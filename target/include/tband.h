@@ -256,6 +256,8 @@ void tband_freertos_task_valmarker(uint32_t id, int64_t val);
 /* Elsewhere, with the marker's id. */
 #define tband_fn_end_of(id) tband_evtmarker_end(id)
 
+#include "tband_log.h"
+
 #if tband_configENABLE == 1 && tband_configFREERTOS_TRACE_ENABLE == 1
 #include "tband_freertos.h"
 #else

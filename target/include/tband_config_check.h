@@ -47,6 +47,14 @@
 #define tband_configFUNCTION_TASKS 16
 #endif
 
+/* Superset: tband_log(), and the least severity that is compiled (TBAND_LOG_VERBOSE, 1, to TBAND_LOG_FATAL, 6). */
+#ifndef tband_configLOG_ENABLE
+#define tband_configLOG_ENABLE 0
+#endif
+#ifndef tband_configLOG_LEVEL
+#define tband_configLOG_LEVEL 0
+#endif
+
 /* Keeps names given before a recording starts; bytes per core. */
 #ifndef tband_configUSE_METADATA_BUF
 #define tband_configUSE_METADATA_BUF 1
@@ -147,6 +155,9 @@
 #if tband_configFUNCTION_TRACE_ENABLE == 1 && tband_configCOMPAT == 1
 #error "tband_configFUNCTION_TRACE_ENABLE needs the superset: the plain format has no events for functions."
 #endif
+#if tband_configLOG_ENABLE == 1 && tband_configCOMPAT == 1
+#error "tband_configLOG_ENABLE needs the superset: the plain format has no event for log messages."
+#endif
 #if tband_configMETADATA_REPEAT_EVERY < 0
 #error "tband_configMETADATA_REPEAT_EVERY must be 0 (off) or a number of syncs."
 #endif
@@ -165,9 +176,10 @@
 #if tband_configBACKEND_POST_MORTEM_SEGMENTS < 2
 #error "tband_configBACKEND_POST_MORTEM_SEGMENTS must be at least 2: one is dropped to make room."
 #endif
-#if tband_configBACKEND_POST_MORTEM_BUF_SIZE / tband_configBACKEND_POST_MORTEM_SEGMENTS < 2 * tband_configMAX_STR_LEN + 128
+#if tband_configBACKEND_POST_MORTEM_BUF_SIZE / tband_configBACKEND_POST_MORTEM_SEGMENTS <                                    \
+    2 * tband_configMAX_STR_LEN + 128 + 64 * tband_configLOG_ENABLE
 #error                                                                                                                       \
-    "tband_configBACKEND_POST_MORTEM_BUF_SIZE must give each segment at least 2 * tband_configMAX_STR_LEN + 128 bytes: raise it, or lower tband_configBACKEND_POST_MORTEM_SEGMENTS."
+    "tband_configBACKEND_POST_MORTEM_BUF_SIZE must give each segment at least 2 * tband_configMAX_STR_LEN + 128 bytes (with log messages 64 more): raise it, or lower tband_configBACKEND_POST_MORTEM_SEGMENTS."
 #endif
 #endif
 #if tband_configFREERTOS_TRACE_ENABLE == 1 && tband_configFREERTOS_MAX_OBJECTS < 0

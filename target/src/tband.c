@@ -788,11 +788,14 @@ void tband_emit(uint32_t event, uint32_t a, uint32_t b, uint32_t c) {
     }
 }
 
+/* Two integers and a text have only names that belong to a task or a core. */
+#define TBAND_NAMES_BELONG (tband_configFREERTOS_TRACE_ENABLE == 1 || TBAND_CORES > 1)
+
 static TBAND_APART bool tband_try_text(uint32_t event, uint32_t a, uint32_t b, const char *text) {
-    uint8_t frame[TBAND_FRAME_SIZE(10u + TBAND_TEXT_MAX)];
+    uint8_t frame[TBAND_FRAME_SIZE((TBAND_NAMES_BELONG ? 10u : 5u) + TBAND_TEXT_MAX)];
     struct tband_cursor at = tband_begin(frame);
     tband_put_u32(&at, a);
-    if (TBAND_FIELDS(event) > 1u) {
+    if (TBAND_NAMES_BELONG && TBAND_FIELDS(event) > 1u) {
         tband_put_u32(&at, b);
     }
     tband_put_text(&at, text);
@@ -881,6 +884,63 @@ static TBAND_APART bool tband_try_wide(uint32_t event, uint64_t value) {
 void tband_emit_wide(uint32_t event, uint64_t value) {
     if (tband_wants(event)) {
         TBAND_SEND(event, tband_try_wide(event, value))
+    }
+}
+#endif
+
+#if tband_configLOG_ENABLE == 1
+static TBAND_APART bool tband_try_words(uint32_t event, uint32_t format, uint32_t types, uint32_t a, uint32_t b) {
+    uint8_t frame[TBAND_FRAME_SIZE(20u)];
+    struct tband_cursor at = tband_begin(frame);
+    tband_put_u32(&at, format);
+    if (types != 0) {
+        tband_put_u32(&at, types);
+        tband_put_u32(&at, a);
+        if (types > 7u) {
+            tband_put_u32(&at, b);
+        }
+    }
+    return tband_try(event, frame, at);
+}
+
+void tband_log_words(uint32_t format, uint32_t types, uint32_t a, uint32_t b) {
+    if (TBAND_RECORDS()) {
+        uint32_t event = TBAND_EVT_LOG & 0xffu;
+        TBAND_SEND(event, tband_try_words(event, format, types, a, b))
+    }
+}
+
+static bool tband_try_wide_arguments(uint32_t event, uint32_t format, uint32_t types, const uint64_t *arguments) {
+    uint8_t frame[TBAND_FRAME_SIZE(10u + 8u * 10u + TBAND_TEXT_MAX)];
+    struct tband_cursor at = tband_begin(frame);
+    size_t room = TBAND_TEXT_MAX;
+    tband_put_u32(&at, format);
+    tband_put_u32(&at, types);
+    for (; types != 0; types >>= 3) {
+        const uint64_t argument = *arguments++;
+        if ((types & 7u) == TBAND_LOG_TEXT) {
+            const char *const text = (const char *)(uintptr_t)argument;
+            size_t len = 0;
+            while (text != NULL && len < room && text[len] != '\0') {
+                len++;
+            }
+            room -= len;
+            tband_put_u32(&at, (uint32_t)len);
+            if (len != 0) {
+                memcpy(at.at, text, len);
+                at.at += len;
+            }
+        } else {
+            tband_put_u64(&at, argument);
+        }
+    }
+    return tband_try(event, frame, at);
+}
+
+void tband_log_wide(uint32_t format, uint32_t types, const uint64_t *arguments) {
+    if (TBAND_RECORDS()) {
+        uint32_t event = TBAND_EVT_LOG & 0xffu;
+        TBAND_SEND(event, tband_try_wide_arguments(event, format, types, arguments))
     }
 }
 #endif

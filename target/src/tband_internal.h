@@ -152,7 +152,7 @@ static inline uint32_t tband_core(void) {
 /* ---- Building a frame -------------------------------------------------------------------------------------------------- */
 
 /* Frames longer than one COBS block need the general encoder. */
-#define TBAND_LONG_FRAMES (tband_configMAX_STR_LEN > 230)
+#define TBAND_LONG_FRAMES (tband_configMAX_STR_LEN > (tband_configLOG_ENABLE == 1 ? 150 : 230))
 
 #if tband_configCOMPAT == 1
 #define TBAND_TIME_MAX 10u

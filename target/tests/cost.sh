@@ -99,7 +99,7 @@ bench() {
     none) flags= source= ;;
     *) flags="-Dtband_portSINK_HEADER=\"tband_sink_$sink.h\"" source=port/sinks/tband_sink_$sink.c ;;
     esac
-    $cc "$@" "${flags:--DNO_SINK}" --specs=nano.specs --specs=nosys.specs -nostartfiles -T tests/kernel/qemu/mps2.ld \
+    $cc "$@" "${flags:--DNO_SINK}" --specs=nano.specs --specs=nosys.specs -nostartfiles -T tband_log.ld -T tests/kernel/qemu/mps2.ld \
         -ffunction-sections -Wl,--gc-sections -Iinclude -Itests/cost -Iport/sinks tests/cost/bench.c tests/kernel/qemu/startup.c \
         src/tband.c src/tband_backend.c $source -o "$build/bench" 2>/dev/null || exit 2
     qemu-system-arm -M mps2-an386 -icount shift=5 -nographic -monitor none -serial none \

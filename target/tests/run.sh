@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the tracer library: run.sh [host] [two-cores] [compile] [functions] [miniprofiler] [packages] [kernels]
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [functions] [logging] [riscv] [miniprofiler] [packages] [kernels]
 # [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
 # Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
 # qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
@@ -279,7 +279,7 @@ compile() {
         for backend in STREAMING SNAPSHOT POST_MORTEM EXTERNAL; do
             for options in "" -Dtband_configCOMPAT=1 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0 \
                 -Dtband_configUSE_METADATA_BUF=0 -Dtband_configENABLE=0 -DTEST_CORES=2 "-DTEST_CORES=4 -Dtband_configCOMPAT=1" \
-                -Dtband_configMAX_STR_LEN=300 -Dtband_portTIMESTAMP_BITS=32; do
+                -Dtband_configMAX_STR_LEN=300 -Dtband_portTIMESTAMP_BITS=32 "-Dtband_configLOG_ENABLE=1 -Dtband_configFUNCTION_TRACE_ENABLE=1"; do
                 beside compiled "$compiler $backend $options" $compiler -Dtband_configUSE_BACKEND_$backend=1 \
                     -Dtband_configBACKEND_POST_MORTEM_BUF_SIZE=20000 $options
             done
@@ -306,7 +306,7 @@ compile() {
             -Dtband_configFREERTOS_TRACE_ENABLE=1 -Iinclude -Itests/kernel/smp -Itests/host -Itests/kernel -I"$kernel/include" -c "$kernel/$file.c" -o "$build/compiled.o" ||
             fail "SMP kernel $file"
     done
-    for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0; do
+    for options in "" -Dtband_configENABLE=0 -Dtband_configMARKER_TRACE_ENABLE=0 -Dtband_configISR_TRACE_ENABLE=0 -Dtband_configLOG_ENABLE=1; do
         for compiler in g++ clang++; do
             $compiler -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $on $options -Iinclude -Itests/host \
                 -c tests/test_header.cpp -o "$build/header.o" || fail "$compiler header $options"
@@ -336,6 +336,7 @@ compile() {
     refuses "tband_portTIMESTAMP_BITS must be" $on -Dtband_portTIMESTAMP_BITS=48
     refuses "tband_portNUMBER_OF_CORES must be" $on -DTEST_CORES=17
     refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configFUNCTION_TRACE_ENABLE=1
+    refuses "needs the superset" $on -Dtband_configCOMPAT=1 -Dtband_configLOG_ENABLE=1
     refuses "METADATA_REPEAT_EVERY must be" $on -Dtband_configMETADATA_REPEAT_EVERY=-1
     # A tick of 5.95 ns is 6 within a percent, one of 0.83 ns is no whole number; who says so may have it.
     plain="-Dtband_configUSE_BACKEND_STREAMING=1 -Dtband_configCOMPAT=1"
@@ -374,6 +375,14 @@ build_and_run() {
         port="$kernel/portable/ThirdParty/GCC/Posix"
         gcc $options -D_GNU_SOURCE -I"$port" -I"$port/utils" $sources "$port/port.c" "$port/utils/wait_for_event.c" \
             -lpthread -o "$folder/app" && (cd "$folder" && timeout 60 ./app)
+    elif [ "$platform" = riscv ]; then
+        port="$kernel/portable/GCC/RISC-V"
+        extensions="$port/chip_specific_extensions/RISCV_MTIME_CLINT_no_extensions"
+        riscv64-unknown-elf-gcc $options -misa-spec=2.2 -march=rv32imac -mabi=ilp32 --specs=picolibc.specs --oslib=semihost --crt0=semihost \
+            -Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x400000,--defsym=__ram=0x80400000,--defsym=__ram_size=0x800000 \
+            -I"$port" -I"$extensions" $sources "$port/port.c" "$port/portASM.S" -o "$folder/app" &&
+            (cd "$folder" && timeout 120 qemu-system-riscv32 -M virt -bios none -icount shift=0 -nographic -monitor none -serial none \
+                -semihosting-config enable=on,target=native -kernel app)
     else
         port="$kernel/portable/GCC/ARM_CM4F"
         arm-none-eabi-gcc $options -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs \
@@ -421,6 +430,15 @@ kernel() {
     finish
 }
 
+# The same on an emulated RISC-V.
+riscv() {
+    if ! command -v qemu-system-riscv32 >/dev/null; then
+        missing "qemu-system-riscv32: the RISC-V port on a running kernel"
+        return
+    fi
+    kernel riscv
+}
+
 # The MiniProfiler target, instrumented and with sanitizers; what traceconv makes of it is checked by xtask.
 miniprofiler() {
     mkdir -p "$build/miniprofiler"
@@ -449,6 +467,53 @@ functions() {
     # With the sources excluded instead, as one compiles a project.
     gcc $warnings $options -finstrument-functions -finstrument-functions-exclude-file-list=tband -c src/tband.c -o "$build/functions/tband.o" &&
         ! nm "$build/functions/tband.o" | grep -q __cyg_profile || fail "functions: the library traces itself"
+}
+
+# logs <name> <folder> <statement>: the compiler's opinion of a message.
+log_compiled() {
+    printf '#include "tband.h"\nvoid f(int level, int n);\nvoid f(int level, int n) { (void)level; (void)n; %s; }\n' "$2" >"$build/logging/call.c"
+    gcc -std=c11 -Wall -Werror -Wno-unused-parameter -Iinclude -Itests/host -Dtband_configUSE_BACKEND_STREAMING=1 -Dtband_configLOG_ENABLE=$1 \
+        -c "$build/logging/call.c" -o "$build/logging/call.o" 2>"$build/logging/call.log"
+}
+
+# Messages: what the host makes of the recording is compared with printf's texts by xtask. Functions and messages of tasks as well.
+logging() {
+    mkdir -p "$build/logging"
+    options="-g -O1 -fno-pie -D_POSIX_C_SOURCE=200809L -Dtband_configENABLE=1 -Dtband_configUSE_BACKEND_STREAMING=1 \
+-Dtband_configLOG_ENABLE=1 -Iinclude -Itests/ports -Iport/posix"
+    for compiler in gcc clang; do
+        $compiler $warnings -Wno-double-promotion -no-pie $options tests/logging/main.c src/*.c -o "$build/logging/program" &&
+            (cd "$build/logging" && run ./program) || fail "logging, $compiler"
+    done
+    for enabled in 0 1; do
+        log_compiled $enabled 'tband_log(TBAND_LOG_INFO, "%d", n)' || fail "logging: a message does not compile"
+        for wrong in '"%s", n' '"%d"' '"%d", n, n' '"%lld", n'; do
+            log_compiled $enabled "tband_log(TBAND_LOG_INFO, $wrong)" && fail "logging: no warning of $wrong, LOG_ENABLE=$enabled"
+        done
+    done
+    log_compiled 1 'tband_log(level, "x")' && fail "logging: a severity that is not constant compiles"
+    log_compiled 1 'tband_log(TBAND_LOG_INFO, "%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9)' && fail "logging: nine arguments compile"
+    grep -q more_than_8_arguments "$build/logging/call.log" || fail "logging: of nine arguments the compiler does not say what is wrong"
+    # What is below the level is not compiled.
+    gcc $warnings -O1 $options -Dtband_configLOG_LEVEL=5 -c tests/logging/main.c -o "$build/logging/call.o" &&
+        [ "$(readelf -p .tband_log "$build/logging/call.o" | grep -c say.h:)" = 2 ] ||
+        fail "logging: the level"
+    # On the kernel, with the functions.
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    port="$kernel/portable/GCC/ARM_CM4F"
+    arm="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+    options="-std=gnu11 -g -O2 -Dtband_configUSE_BACKEND_STREAMING=1 -Dtband_configLOG_ENABLE=1 -Dtband_configFUNCTION_TRACE_ENABLE=1 \
+-Iinclude -Itests/kernel -Itests/kernel/qemu -I$kernel/include -I$port"
+    mkdir -p "$build/logging/tasks"
+    rm -f "$build/logging/tasks/"*
+    arm-none-eabi-gcc $arm $options -Wall -Wextra -Werror -finstrument-functions -c tests/functions/tasks.c -o "$build/logging/tasks/tasks.o" &&
+        arm-none-eabi-gcc $arm -w $options --specs=nosys.specs -Wl,--no-warnings -nostartfiles -T tband_log.ld -T tests/kernel/qemu/mps2.ld \
+            -ffunction-sections -Wl,--gc-sections "$build/logging/tasks/tasks.o" tests/kernel/qemu/platform.c tests/kernel/qemu/startup.c \
+            src/*.c "$kernel/tasks.c" "$kernel/queue.c" "$kernel/list.c" "$kernel/timers.c" "$kernel/portable/MemMang/heap_4.c" "$port/port.c" -o "$build/logging/tasks/app" &&
+        (cd "$build/logging/tasks" && in_qemu app) || fail "logging on the kernel"
+    # The formats are in the file, and not in memory.
+    arm-none-eabi-objdump -h "$build/logging/tasks/app" | grep -A1 ' [.]tband_log ' | grep -q READONLY || fail "logging: no section"
+    arm-none-eabi-objdump -h "$build/logging/tasks/app" | grep -A1 ' [.]tband_log ' | grep -q 'ALLOC\|LOAD' && fail "logging: formats are loaded"
 }
 
 # ---- As other build systems see it --------------------------------------------------------------------------------------------
@@ -669,7 +734,7 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile functions miniprofiler packages kernels ten-minutes firmware kernel qemu
+[ $# = 0 ] && set -- host two-cores compile functions logging riscv miniprofiler packages kernels ten-minutes firmware kernel qemu
 for part; do
     case $part in
     host) host ;;
@@ -681,6 +746,8 @@ for part; do
     packages) packages ;;
     miniprofiler) miniprofiler ;;
     functions) functions ;;
+    logging) logging ;;
+    riscv) riscv ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
     captures) captures ;;

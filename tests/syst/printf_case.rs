@@ -4,9 +4,9 @@
 
 use std::ffi::CString;
 
-use traceconv::format::syst::escape::PendingText;
-use traceconv::format::syst::printf::write::Writer;
-use traceconv::format::syst::printf::{Format, Packing};
+use traceconv::printf::escape::PendingText;
+use traceconv::printf::write::Writer;
+use traceconv::printf::{Format, Packing};
 
 /// The most conversions of a case.
 const CONVERSIONS: u64 = 4;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use traceconv::format::tonbandgeraet::arguments::{self, Argument};
 use traceconv::format::tonbandgeraet::encode::Sequence;
 use traceconv::format::tonbandgeraet::record::{Record, TaskState};
 
@@ -515,6 +516,36 @@ fn functions_are_spans_of_their_tasks() {
     let expected =
         [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(11_000), "0x08000121")];
     assert_eq!(functions, expected);
+}
+
+/// Without the program a message has its place and its arguments, and a hint says what is missing. The messages of a task are in its
+/// process.
+#[test]
+fn messages_without_their_formats_have_their_arguments() {
+    let ts = 0;
+    let mut sequence = Sequence::new(1, (10, 1), 1, 30);
+    let mut frames = Vec::new();
+    sequence.start(1000);
+    let mut arguments = Vec::new();
+    arguments::write(&[Argument::Unsigned(300), Argument::Signed(-1), Argument::Text(b"hi")], &mut arguments);
+    sequence.event(0, 1000, &Record::Log { ts, format: 0x1A4, arguments: b"" }, &mut frames);
+    sequence.event(0, 1010, &Record::TaskRunning { ts, task_id: 1 }, &mut frames);
+    sequence.event(0, 1020, &Record::Log { ts, format: 0x1A5, arguments: &arguments }, &mut frames);
+    sequence.stop(0, 1100, &mut frames);
+    let conversion = convert(&frames, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries(), []);
+    assert_eq!(conversion.summary.facts.hints, ["2 log messages have no text: give the program that ran with --elf"]);
+    let logs = conversion.read().logs;
+    let logs: Vec<(u64, &str)> = logs.iter().map(|log| (log.ts, &*log.body)).collect();
+    assert_eq!(logs, [(10_000, "log 0x1A4"), (10_200, "log 0x1A5: 300, -1, \"hi\"")]);
+    // What are no arguments costs its frame.
+    arguments.push(0);
+    sequence = Sequence::new(1, (10, 1), 1, 30);
+    frames.clear();
+    sequence.start(1000);
+    sequence.event(0, 1000, &Record::Log { ts, format: 1, arguments: &arguments }, &mut frames);
+    let conversion = convert(&frames, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries()[0].kind.code, "loose_bytes");
 }
 
 /// A flipped bit in the clock of any sync, the first too: the original is known from those around it.

@@ -11,7 +11,7 @@ use crate::codegen::root;
 
 #[derive(clap::Args)]
 pub struct TestArguments {
-    /// Also run the kernel on an emulated Cortex-M4. Needs arm-none-eabi-gcc and qemu-system-arm
+    /// Also run the kernel on an emulated Cortex-M4 and RISC-V. Needs their compilers, qemu-system-arm and qemu-system-riscv32
     #[arg(long)]
     qemu: bool,
 }
@@ -23,6 +23,7 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     let mut parts = vec![("kernel", "posix")];
     if arguments.qemu {
         parts.push(("qemu", "qemu"));
+        parts.push(("riscv", "riscv"));
     }
     for (part, platform) in parts {
         script("target/tests/run.sh", part)?;
@@ -65,6 +66,18 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     let functions = kernel_log::functions(&build.join("functions/trace.bin"), &build.join("functions/program"))?;
     ensure!(functions.keys().eq(["inner", "middle", "outer"]), "other functions than those of the program: {functions:?}");
     println!("functions: {functions:?}");
+    script("target/tests/run.sh", "logging")?;
+    let logging = build.join("logging");
+    let mut said = kernel_log::said(&logging.join("trace.bin"), &logging.join("program"), &logging.join("said.txt"))?;
+    if arguments.qemu {
+        let tasks = logging.join("tasks");
+        said += kernel_log::said(&tasks.join("capture.bin"), &tasks.join("app"), &tasks.join("said.txt"))?;
+        let called = kernel_log::called(&tasks.join("capture.bin"), &tasks.join("app"), &tasks.join("called.txt"))?;
+        ensure!(called > 50, "only {called} calls of functions");
+        println!("functions of two tasks: {called} calls");
+    }
+    ensure!(said > 500, "only {said} messages");
+    println!("logging: {said} messages have the text that printf makes of them");
     script("target/tests/run.sh", "firmware")?;
     for name in ["simulated_target", "posix_freertos"] {
         let trace = build.join("firmware").join(name).join("trace.bin");

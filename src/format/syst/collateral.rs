@@ -5,9 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::escape;
-use super::printf::Format;
 use super::record::{Fields, Guid};
+use crate::printf::{Format, escape};
 
 /// The content of all files.
 #[derive(Debug, Default)]

@@ -9,12 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::collateral::{Client, ClientMatch, Collateral, Entry, Sender};
 use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
-use super::escape::{self, PendingText};
-use super::printf::write::{Value, Writer};
-use super::printf::{Format, Packing};
 use super::record::{Fields, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
 use super::scan::{Builds, last_build};
 use crate::model::{Tag, TextRef};
+use crate::printf::escape::{self, PendingText};
+use crate::printf::write::{Value, Writer};
+use crate::printf::{Format, Packing};
 use crate::symbols::Symbols;
 
 /// How many bytes of a malformed frame are shown.
@@ -687,7 +687,7 @@ impl Records {
             place = place.saturating_add(1);
         };
         let mut text = PendingText::after(std::mem::take(texts));
-        let mut marks = writer.write(format, packing, arguments, &mut text, list);
+        let mut marks = Marks::of_printf(writer.write(format, packing, arguments, &mut text, list));
         let (all, is_utf8) = text.finish();
         *texts = all;
         if !is_utf8 {

@@ -124,7 +124,7 @@ pub fn collateral(formats: u32) -> String {
     };
     for (guid, name) in CLIENTS {
         let mut text = String::new();
-        super::escape::push_guid(&guid, &mut text);
+        crate::printf::escape::push_guid(&guid, &mut text);
         client(name, &text, "");
     }
     client("boot", "{00000000-0000-0000-1200-000000000000}", " Mask=\"{00000000-0000-0000-FF00-000000000000}\"");
@@ -300,7 +300,7 @@ impl Firmware {
                 }
                 out.extend_from_slice(MARKER);
                 let mut hex = String::with_capacity(2 * self.frame.len());
-                super::escape::push_hex(&self.frame, &mut hex);
+                crate::printf::escape::push_hex(&self.frame, &mut hex);
                 out.extend(hex.bytes());
                 out.extend(b"\r\n");
             }

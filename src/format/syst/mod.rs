@@ -21,13 +21,13 @@
 //! 1. **First pass.** Text and raw collect facts from all messages ([`scan`]): time stamps, clock messages, builds. STP inspects the
 //!    head of the stream, and reads all of it only if its clock messages are needed.
 //! 2. **Parallel stage.** A transport finds messages in its part of the input, and passes each to the one decoder ([`decode`]), which
-//!    formats texts ([`printf`], [`escape`]) and makes records ([`decoded`]). Where a raw or STP message begins depends on all bytes
+//!    formats texts ([`crate::printf`]) and makes records ([`decoded`]). Where a raw or STP message begins depends on all bytes
 //!    before the part, so these transports decode ahead from the first place in the part where that can be known.
 //! 3. **Ordered stage.** The transport's `resolve::Sequence` joins the parts of an input into one sequence of records, and decodes what
 //!    could not be decoded ahead. The one resolver ([`resolve`]) judges times, keeps the ledger, and makes events on the tracks of
 //!    senders. Time stamps of the message clock get onto the transport's axis by [`correlation`].
 //!
-//! Modules import only those of earlier lines: `record escape correlation` · `printf` · `collateral` · `scan` `decoded` · `decode` ·
+//! Modules import only those of earlier lines: `record correlation` · `collateral` · `scan` `decoded` · `decode` ·
 //! `settings` · `resolve` · `text` `raw` `stp`.
 
 pub mod collateral;
@@ -36,10 +36,8 @@ pub mod decode;
 pub mod decoded;
 #[cfg(any(test, feature = "generate"))]
 pub mod encode;
-pub mod escape;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
-pub mod printf;
 mod raw;
 pub mod record;
 mod resolve;

@@ -10,6 +10,9 @@
 //! [`Message::read_frame`] takes bytes that are one message ("framed": a line of text, an STP packet sequence), and
 //! [`Fields::read`] reads the part before the payload, which is all that is certain in a raw stream.
 
+use crate::printf::write::Oddities;
+pub use crate::printf::{Pointers, Reader};
+
 /// The kinds of message, by the header's TYPE (bits 0–3) and SUBTYPE (bits 24–29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -48,15 +51,6 @@ pub enum Kind {
     ClockSync,
     /// Structured binary data: an id, maybe an address and a name, and bytes. The value is the subtype.
     Sbd(u8),
-}
-
-/// The size of a pointer, and with it of `long`, on the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pointers {
-    /// 4 bytes.
-    Bits32,
-    /// 8 bytes.
-    Bits64,
 }
 
 impl Kind {
@@ -328,57 +322,6 @@ pub enum Malformed {
     UnknownLocation,
 }
 
-/// Reads fields from the front of bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
-
-impl<'a> Reader<'a> {
-    /// The next `N` bytes.
-    #[inline]
-    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*head)
-    }
-
-    /// A u8.
-    #[inline]
-    pub fn u8(&mut self) -> Option<u8> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    /// A u16.
-    #[inline]
-    pub fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    /// A u32.
-    #[inline]
-    pub fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    /// A u64.
-    #[inline]
-    pub fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    /// Bytes up to a NUL, which is consumed, or to the end; and whether there was a NUL.
-    #[inline]
-    pub fn text(&mut self) -> (&'a [u8], bool) {
-        match memchr::memchr(0, self.0) {
-            Some(end) => {
-                let (text, rest) = self.0.split_at(end);
-                self.0 = rest.get(1..).unwrap_or(&[]);
-                (text, true)
-            }
-            None => (std::mem::take(&mut self.0), false),
-        }
-    }
-}
-
 /// The fields before the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields<'a> {
@@ -478,6 +421,22 @@ impl Marks {
         (Marks::CLAMPED, "clamped"),
         (Marks::OTHER_BUILD, "other_build"),
     ];
+
+    /// What was odd about a format and its arguments.
+    #[must_use]
+    pub fn of_printf(oddities: Oddities) -> Marks {
+        let mut marks = Marks::default();
+        for (oddity, mark) in [
+            (Oddities::MISSING_ARGUMENTS, Marks::MISSING_ARGUMENTS),
+            (Oddities::BAD_FORMAT, Marks::BAD_FORMAT),
+            (Oddities::CLAMPED, Marks::CLAMPED),
+        ] {
+            if oddities.has(oddity) {
+                marks.add(mark);
+            }
+        }
+        marks
+    }
 
     /// Adds marks.
     pub fn add(&mut self, marks: Marks) {

@@ -98,6 +98,7 @@ macro_rules! event_table {
             0x71 superset base function_enter FunctionEnter [ts: u64] { delta: i64 }
             0x72 superset base function_exit FunctionExit [ts: u64] { delta: i64 }
             0x73 superset base address_base AddressBase [] { address: u64 }
+            0x74 superset base log Log [ts: u64] { format: u32, arguments: T }
             0x7A plain freertos task_evtmarker_name TaskEvtmarkerName [] { evtmarker_id: u32, task_id: u32, name: T }
             0x7B plain freertos task_evtmarker TaskEvtmarker [ts: u64] { evtmarker_id: u32, msg: T }
             0x7C plain freertos task_evtmarker_begin TaskEvtmarkerBegin [ts: u64] { evtmarker_id: u32, msg: T }

@@ -96,6 +96,13 @@ impl<'a, 'k, K: KeepText<'a>> SliceReader<'a, 'k, K> {
         self.rest.is_empty()
     }
 
+    /// A number of bytes.
+    pub(super) fn bytes(&mut self, len: usize) -> Result<&'a [u8], BadFrame> {
+        let (bytes, rest) = self.rest.split_at_checked(len).ok_or(BadFrame::MissingField)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
     /// A LEB128 number of at most `max_len` bytes, the last of which is at most `last_max`. Over-long forms are accepted.
     fn varint(&mut self, max_len: usize, last_max: u8) -> Result<u64, BadFrame> {
         let mut value = 0;

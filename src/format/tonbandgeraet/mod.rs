@@ -7,6 +7,7 @@
 //! ([`sync_frame`]) with the clock, the cores, the absolute time, and the number of lost events. `target/FORMAT.md` describes both.
 //! The frames of a capture show which of the two it uses.
 
+pub mod arguments;
 pub mod decode;
 #[cfg(any(test, feature = "generate"))]
 pub mod encode;
@@ -28,7 +29,8 @@ mod tests;
 use std::sync::Arc;
 
 use super::{ErasedRecording, Format, FormatOptions, Kept, MemoryMark, OptionError, OptionKind, OptionSpec, Probe, erase};
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, sections_named};
+use resolve::Program;
 use scan::Scanner;
 
 /// The program that ran, for the names of traced functions.
@@ -69,6 +71,7 @@ impl Format for Tonbandgeraet {
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let program = inputs.iter().find_map(|options| options.files("elf").last());
+        let messages = program.map_or_else(Vec::new, |(_, bytes)| sections_named(bytes, ".tband_log"));
         let parse = |(path, bytes): (&str, &Arc<[u8]>)| {
             Symbols::parse(bytes, None).map(Arc::new).map_err(|error| OptionError {
                 option: "elf",
@@ -76,7 +79,8 @@ impl Format for Tonbandgeraet {
                 expected: error.expected().into(),
             })
         };
-        Ok(erase(Scanner::new(inputs, program.map(parse).transpose()?)))
+        let program = program.map(parse).transpose()?.map(|symbols| Program { symbols, messages });
+        Ok(erase(Scanner::new(inputs, program)))
     }
 
     fn memory_marks(&self) -> &'static [MemoryMark] {

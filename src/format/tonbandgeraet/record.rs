@@ -7,6 +7,7 @@
 use crate::format::FieldValue;
 use crate::model::TextRef;
 
+use super::arguments;
 use super::decode::BadFrame;
 use super::event_table::{enum_table, event_table, wide_table};
 use super::field::{Borrow, Reader, SliceReader, Writer};
@@ -243,6 +244,9 @@ macro_rules! read_field {
     // The fields of an event that is too wide for a record: there is one.
     ($reader:ident, fields T) => {
         $reader.checked_text(SyncFields::check)?
+    };
+    ($reader:ident, arguments T) => {
+        $reader.checked_text(arguments::check)?
     };
     ($reader:ident, $field:ident T) => {
         $reader.text()?

@@ -7,30 +7,28 @@
 //! that differs from the last one of the same subject is kept, so that memory is bounded by the changes.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::format::{FormatOptions, Mode, Part, Recording, Stages};
 use crate::frame::split::{self, Delimiters};
 use crate::model::{Ledger, TextRef};
-use crate::symbols::Symbols;
 
 use super::decode::{BadFrame, DELIMITER, Decoder, Decoders, Wire};
 use super::field::KeepText;
 use super::record::{DELTA, EVENTS, Record, SyncFields, is_freertos};
-use super::resolve::Resolver;
+use super::resolve::{Program, Resolver};
 
 /// The first pass over a recording.
 pub(super) struct Scanner {
     inputs: Vec<FormatOptions>,
     /// The program that ran.
-    symbols: Option<Arc<Symbols>>,
+    program: Option<Program>,
 }
 
 impl Scanner {
-    pub(super) fn new(inputs: &[FormatOptions], symbols: Option<Arc<Symbols>>) -> Scanner {
-        Scanner { inputs: inputs.to_vec(), symbols }
+    pub(super) fn new(inputs: &[FormatOptions], program: Option<Program>) -> Scanner {
+        Scanner { inputs: inputs.to_vec(), program }
     }
 }
 
@@ -61,7 +59,7 @@ impl Recording for Scanner {
         for (facts, &wire) in facts.iter_mut().zip(&wires) {
             facts.retain(wire, mode);
         }
-        let resolver = Resolver::new(&self.inputs, self.symbols, facts, mode, ledgers);
+        let resolver = Resolver::new(&self.inputs, self.program.clone(), facts, mode, ledgers);
         let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
         Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
     }

@@ -59,12 +59,14 @@ static inline void tband_port_unmask(uint8_t key) {
 #define tband_portGET_CORE_ID() 0
 
 /* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifndef tband_portBACKEND_STREAM_DATA
 #ifdef tband_portSINK_HEADER
 #include tband_portSINK_HEADER
 #else
 bool tband_sink(const uint8_t *buf, size_t len);
 #endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+#endif
 
 #ifdef __cplusplus
 }

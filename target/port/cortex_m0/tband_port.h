@@ -13,10 +13,12 @@
 extern "C" {
 #endif
 
+#ifndef tband_portTIMESTAMP /* tband_config.h may have one */
 /* Clock and address of the timer's counter. */
 #define tband_portTIMESTAMP_HZ 32000000u
 #define tband_portTIMESTAMP() ((uint64_t) * (volatile uint32_t *)0x40000024u)
 #define tband_portTIMESTAMP_BITS 32
+#endif
 
 static inline uint32_t tband_port_mask(void) {
     uint32_t key;
@@ -33,12 +35,14 @@ static inline void tband_port_unmask(uint32_t key) { __asm volatile("msr primask
 #define tband_portGET_CORE_ID() 0
 
 /* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifndef tband_portBACKEND_STREAM_DATA
 #ifdef tband_portSINK_HEADER
 #include tband_portSINK_HEADER
 #else
 bool tband_sink(const uint8_t *buf, size_t len);
 #endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+#endif
 
 #ifdef __cplusplus
 }

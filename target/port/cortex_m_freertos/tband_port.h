@@ -15,12 +15,15 @@
 extern "C" {
 #endif
 
+/* The clock, unless tband_config.h has one, as applications of the original library do. */
+#ifndef tband_portTIMESTAMP
 #define tband_portTIMESTAMP_HZ configCPU_CLOCK_HZ
 
 /* DWT->CYCCNT counts CPU cycles in 32 bits; the library extends it, as long as there is an event at least once per wrap (25 s at
  * 168 MHz). Call tband_port_init() first. */
 #define tband_portTIMESTAMP() ((uint64_t) * (volatile uint32_t *)0xe0001004u)
 #define tband_portTIMESTAMP_BITS 32
+#endif
 
 static inline void tband_port_init(void) {
     *(volatile uint32_t *)0xe000edfcu |= 1u << 24; /* CoreDebug->DEMCR: TRCENA */
@@ -45,12 +48,14 @@ static inline void tband_port_unmask(uint32_t key) { __asm volatile("msr basepri
 #define tband_portGET_CORE_ID() 0
 
 /* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifndef tband_portBACKEND_STREAM_DATA
 #ifdef tband_portSINK_HEADER
 #include tband_portSINK_HEADER
 #else
 bool tband_sink(const uint8_t *buf, size_t len);
 #endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+#endif
 
 #ifdef __cplusplus
 }

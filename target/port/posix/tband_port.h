@@ -29,12 +29,14 @@ static inline uint64_t tband_port_now(void) {
 #define tband_portNOINIT
 
 /* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifndef tband_portBACKEND_STREAM_DATA
 #ifdef tband_portSINK_HEADER
 #include tband_portSINK_HEADER
 #else
 bool tband_sink(const uint8_t *buf, size_t len);
 #endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+#endif
 
 #ifdef __cplusplus
 }

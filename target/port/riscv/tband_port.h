@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+#ifndef tband_portTIMESTAMP /* tband_config.h may have one */
 /* Set both for the chip: 10 MHz on QEMU's `virt`, often 32768 Hz on hardware; then rather use mcycle. */
 #ifndef TBAND_PORT_MTIME
 #define TBAND_PORT_MTIME 0x0200bff8u
@@ -23,6 +24,7 @@ extern "C" {
 /* The low word. The library extends it, as long as there is an event at least once per wrap. */
 #define tband_portTIMESTAMP() ((uint64_t) * (volatile uint32_t *)TBAND_PORT_MTIME)
 #define tband_portTIMESTAMP_BITS 32
+#endif
 
 static inline uint32_t tband_port_mask(void) {
     unsigned long status;
@@ -39,12 +41,14 @@ static inline void tband_port_unmask(uint32_t key) { __asm volatile("csrs mstatu
 #define tband_portGET_CORE_ID() 0
 
 /* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
+#ifndef tband_portBACKEND_STREAM_DATA
 #ifdef tband_portSINK_HEADER
 #include tband_portSINK_HEADER
 #else
 bool tband_sink(const uint8_t *buf, size_t len);
 #endif
 #define tband_portBACKEND_STREAM_DATA(buf, len) tband_sink((buf), (len))
+#endif
 
 #ifdef __cplusplus
 }

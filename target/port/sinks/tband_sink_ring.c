@@ -8,13 +8,16 @@ struct tband_sink_ring tband_sink_ring;
 
 bool tband_sink_rarely(const uint8_t *buf, uint32_t len) {
     const uint32_t head = tband_sink_ring.put;
-    if (len > TBAND_SINK_SIZE - (head - tband_sink_ring.got)) {
+    /* Whole words at the wrap too: interrupts are held off. */
+    if (len + TBAND_SINK_SLACK > TBAND_SINK_SIZE - (head - tband_sink_ring.got)) {
         return true;
     }
     const uint32_t at = head & (TBAND_SINK_SIZE - 1u);
     const uint32_t first = len < TBAND_SINK_SIZE - at ? len : TBAND_SINK_SIZE - at;
-    memcpy(&tband_sink_ring.bytes[at], buf, (size_t)first);
-    memcpy(tband_sink_ring.bytes, buf + first, (size_t)(len - first));
+    tband_sink_copy(&tband_sink_ring.bytes[at], buf, first);
+    if (first < len) {
+        tband_sink_copy(tband_sink_ring.bytes, buf + first, len - first);
+    }
     __atomic_thread_fence(__ATOMIC_RELEASE);
     tband_sink_ring.put = head + len;
     return false;

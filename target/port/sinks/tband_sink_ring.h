@@ -27,12 +27,23 @@ struct tband_sink_ring {
     /* Bytes put in and taken out so far. Each has one writer (the library's lock sees to it). */
     volatile uint32_t put;
     volatile uint32_t got;
-    uint8_t bytes[TBAND_SINK_SIZE];
+    uint8_t bytes[TBAND_SINK_SIZE + TBAND_SINK_SLACK];
 };
 extern struct tband_sink_ring tband_sink_ring;
 
 /* A frame that reaches the end of the memory, or for which there is no room. */
 bool tband_sink_rarely(const uint8_t *buf, uint32_t len);
+
+/* Few words: not as a call of memcpy(). The last one may be up to three bytes more than `len`, which is not 0. */
+static inline void tband_sink_copy(uint8_t *to, const uint8_t *from, uint32_t len) {
+    const uint8_t *const end = to + len;
+    do {
+        (void)memcpy(to, from, 4);
+        to += 4;
+        from += 4;
+        __asm volatile("" : "+r"(to));
+    } while (to < end);
+}
 
 /** Takes a whole frame, or none of it: true if there is no room. Called by the library, inside its critical section. It may read
  * three bytes beyond the frame, which the library's frames have. */
@@ -40,19 +51,11 @@ static inline bool tband_sink(const uint8_t *buf, size_t size) {
     const uint32_t len = (uint32_t)size;
     const uint32_t head = tband_sink_ring.put;
     const uint32_t at = head & (TBAND_SINK_SIZE - 1u);
-    uint8_t *to = &tband_sink_ring.bytes[at];
     if (len + TBAND_SINK_SLACK > TBAND_SINK_SIZE - (head - tband_sink_ring.got) ||
         len + TBAND_SINK_SLACK > TBAND_SINK_SIZE - at) {
         return tband_sink_rarely(buf, len);
     }
-    const uint8_t *const end = to + len;
-    do {
-        (void)memcpy(to, buf, 4);
-        to += 4;
-        buf += 4;
-        /* Few words: not as a call of memcpy(). */
-        __asm volatile("" : "+r"(to));
-    } while (to < end);
+    tband_sink_copy(&tband_sink_ring.bytes[at], buf, len);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     tband_sink_ring.put = head + len;
     return false;

@@ -2,7 +2,8 @@
 
 struct tband_rtt_block tband_rtt;
 static uint8_t tband_rtt_text[TBAND_RTT_TEXT_SIZE];
-static uint8_t tband_rtt_trace[TBAND_RTT_SIZE];
+/* With the slack of the last word that is copied. */
+static uint8_t tband_rtt_trace[TBAND_RTT_SIZE + 3u];
 static uint8_t tband_rtt_down[TBAND_RTT_DOWN_SIZE];
 
 static void tband_rtt_set_up(struct tband_rtt_channel *channel, const char *name, uint8_t *bytes, uint32_t size, uint32_t flags) {
@@ -21,7 +22,7 @@ void tband_sink_init(void) {
     tband_rtt.up_channels = TBAND_RTT_UP_CHANNELS;
     tband_rtt.down_channels = 1;
     tband_rtt_set_up(&tband_rtt.up[0], "Terminal", tband_rtt_text, sizeof tband_rtt_text, TBAND_RTT_TRIM);
-    tband_rtt_set_up(&tband_rtt.up[TBAND_RTT_TRACE], "tband", tband_rtt_trace, sizeof tband_rtt_trace, TBAND_RTT_MODE);
+    tband_rtt_set_up(&tband_rtt.up[TBAND_RTT_TRACE], "tband", tband_rtt_trace, TBAND_RTT_SIZE, TBAND_RTT_MODE);
     tband_rtt_set_up(&tband_rtt.down[0], "Terminal", tband_rtt_down, sizeof tband_rtt_down, TBAND_RTT_SKIP);
     volatile char *const id = tband_rtt.id;
     for (size_t i = sizeof mark; i-- > 0;) {
@@ -73,4 +74,25 @@ size_t tband_rtt_read(void *data, size_t len) {
     return n;
 }
 
-bool tband_sink_rarely(const uint8_t *buf, uint32_t len) { return tband_rtt_write(TBAND_RTT_TRACE, buf, (size_t)len) != (size_t)len; }
+bool tband_sink_rarely(const uint8_t *buf, uint32_t len) {
+#if TBAND_RTT_MODE != 0 /* TBAND_RTT_SKIP */
+    return tband_rtt_write(TBAND_RTT_TRACE, buf, (size_t)len) != (size_t)len;
+#else
+    struct tband_rtt_channel *const channel = &tband_rtt.up[TBAND_RTT_TRACE];
+    const uint32_t at = channel->write;
+    const uint32_t read = channel->read;
+    /* One byte stays free, and whole words are copied at the wrap too: interrupts are held off. */
+    const uint32_t room = read > at ? read - at : TBAND_RTT_SIZE - at + read;
+    if (channel->size == 0 || len + 3u >= room) {
+        return true;
+    }
+    const uint32_t first = len < TBAND_RTT_SIZE - at ? len : TBAND_RTT_SIZE - at;
+    tband_sink_copy(channel->bytes + at, buf, first);
+    if (first < len) {
+        tband_sink_copy(channel->bytes, buf + first, len - first);
+    }
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    channel->write = at + len < TBAND_RTT_SIZE ? at + len : at + len - TBAND_RTT_SIZE;
+    return false;
+#endif
+}

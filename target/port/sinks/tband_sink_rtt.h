@@ -71,6 +71,17 @@ size_t tband_rtt_read(void *data, size_t len);
 /* A frame that reaches the end of the memory, or for which there is no room. */
 bool tband_sink_rarely(const uint8_t *buf, uint32_t len);
 
+/* Few words: not as a call of memcpy(). The last one may be up to three bytes more than `len`, which is not 0. */
+static inline void tband_sink_copy(uint8_t *to, const uint8_t *from, uint32_t len) {
+    const uint8_t *const end = to + len;
+    do {
+        (void)memcpy(to, from, 4);
+        to += 4;
+        from += 4;
+        __asm volatile("" : "+r"(to));
+    } while (to < end);
+}
+
 /** Takes a whole frame, or none of it: true if there is no room. Called by the library, inside its critical section. It may read
  * three bytes beyond the frame, which the library's frames have. */
 static inline bool tband_sink(const uint8_t *buf, size_t size) {
@@ -78,20 +89,12 @@ static inline bool tband_sink(const uint8_t *buf, size_t size) {
     const uint32_t len = (uint32_t)size;
     const uint32_t at = channel->write;
     const uint32_t read = channel->read;
-    uint8_t *to = channel->bytes + at;
     /* Free bytes in one piece. One byte stays free: a full ring would look empty. */
     const uint32_t room = (read > at ? read : TBAND_RTT_SIZE) - at;
     if (len + 3u >= room) {
         return tband_sink_rarely(buf, len);
     }
-    const uint8_t *const end = to + len;
-    do {
-        (void)memcpy(to, buf, 4);
-        to += 4;
-        buf += 4;
-        /* Few words: not as a call of memcpy(). */
-        __asm volatile("" : "+r"(to));
-    } while (to < end);
+    tband_sink_copy(channel->bytes + at, buf, len);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     channel->write = at + len;
     return false;

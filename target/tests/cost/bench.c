@@ -78,6 +78,15 @@ __attribute__((noinline)) static void evtmarker(uint32_t i) { tband_evtmarker(1 
 __attribute__((noinline)) static void evtmarker_end(uint32_t i) { tband_evtmarker_end(1 + (i & 1)); }
 __attribute__((noinline)) static void valmarker(uint32_t i) { tband_valmarker(2, (int64_t)(1000 + i)); }
 
+#if tband_configLOG_ENABLE == 1
+__attribute__((noinline)) static void log_0(uint32_t i) {
+    (void)i;
+    tband_log(TBAND_LOG_INFO, "nothing");
+}
+__attribute__((noinline)) static void log_2(uint32_t i) { tband_log(TBAND_LOG_INFO, "%lu of %d", i & 63u, -1); }
+__attribute__((noinline)) static void log_wide(uint32_t i) { tband_log(TBAND_LOG_INFO, "%lu of %s", i & 63u, "hello"); }
+#endif
+
 static void pause(uint32_t i) {
     for (uint32_t n = 0; n < i % 97u; n++) {
         __asm volatile("nop");
@@ -150,6 +159,11 @@ int main(void) {
     measure("evtmarker", evtmarker, empty);
     measure("evtmarker_end", evtmarker_end, empty);
     measure("valmarker", valmarker, empty);
+#if tband_configLOG_ENABLE == 1
+    measure("log_0", log_0, empty);
+    measure("log_2", log_2, empty);
+    measure("log_wide", log_wide, empty);
+#endif
     board_exit(0);
     return 0;
 }

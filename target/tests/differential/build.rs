@@ -47,6 +47,7 @@ fn settings(firmware: &Firmware) -> Vec<String> {
         format!("-Dtband_configFREERTOS_TRACE_ENABLE={}", u8::from(firmware.has_freertos)),
         format!("-Dtband_configUSE_METADATA_BUF={}", u8::from(firmware.keeps_names)),
         format!("-Dtband_configFUNCTION_TRACE_ENABLE={}", u8::from(!firmware.is_plain)),
+        format!("-Dtband_configLOG_ENABLE={}", u8::from(!firmware.is_plain)),
         // The encoder in Rust repeats no names.
         "-Dtband_configMETADATA_REPEAT_EVERY=0".to_owned(),
         format!("-Dtband_configMAX_STR_LEN={}", firmware.max_str_len),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use traceconv::format::tonbandgeraet::arguments::{self, Argument};
 use traceconv::format::tonbandgeraet::decode::{Decoder, Wire};
 use traceconv::format::tonbandgeraet::record::Record;
 use traceconv::format::{FieldValue, Mode};
@@ -66,6 +67,14 @@ pub enum Value {
     Signed(i64),
     /// The bytes that the library finds at the address; `None` for no address.
     Text(Option<Vec<u8>>),
+    /// Arguments of a message: unsigned, signed, double, text and float, as many of them as are there, in an order by the number.
+    Arguments {
+        rotate: usize,
+        count: usize,
+        number: u64,
+        signed: i64,
+        text: Vec<u8>,
+    },
 }
 
 /// One call of the library.
@@ -81,6 +90,13 @@ impl Call {
     pub fn fitting(event: &'static Event, numbers: [u64; 3], signed: i64, text: Option<Vec<u8>>) -> Call {
         let value = |(index, field): (usize, &Field)| match &*field.kind {
             "str" => Value::Text(text.clone()),
+            "args" => Value::Arguments {
+                rotate: (numbers[1] % 5) as usize,
+                count: (numbers[2] % 6) as usize,
+                number: numbers[0],
+                signed,
+                text: text.clone().unwrap_or_default(),
+            },
             "s64" => Value::Signed(signed),
             "u64" => Value::Number(numbers[index]),
             "u32" => Value::Number(numbers[index] & u64::from(u32::MAX)),
@@ -98,6 +114,25 @@ impl Call {
 
     /// The driver's command.
     pub fn command(&self) -> String {
+        if let [Value::Number(format), Value::Arguments { .. }] = &*self.values {
+            let mut command = format!("log {format}");
+            self.with_arguments(usize::MAX, |arguments| {
+                for argument in arguments {
+                    match *argument {
+                        Argument::Unsigned(value) => write!(command, " 1 {value}"),
+                        Argument::Signed(value) => write!(command, " 2 {}", (value << 1 ^ value >> 63).cast_unsigned()),
+                        Argument::Double(value) => write!(command, " 3 {}", value.to_bits()),
+                        Argument::Text(text) => {
+                            let hex: String = text.iter().map(|byte| format!("{byte:02x}")).collect();
+                            write!(command, " 4 x{hex}")
+                        }
+                        Argument::Float(value) => write!(command, " 5 {}", value.to_bits()),
+                    }
+                    .expect("memory does not fail");
+                }
+            });
+            return command;
+        }
         let kind = match self.event.fields.iter().map(|field| &*field.kind).find(|kind| ["str", "s64", "u64"].contains(kind)) {
             Some("str") => "text",
             Some("s64") if self.event.fields.len() == 1 => "delta",
@@ -114,6 +149,7 @@ impl Call {
             match value {
                 Value::Number(number) => write!(command, " {number}"),
                 Value::Signed(number) => write!(command, " {number}"),
+                Value::Arguments { .. } => unreachable!("a message is the only event with arguments"),
                 Value::Text(text) => {
                     // The command has two numbers, whatever the event has.
                     let zeros = if self.values.len() == 2 { " 0" } else { "" };
@@ -124,6 +160,21 @@ impl Call {
             .expect("memory does not fail");
         }
         command
+    }
+
+    /// Hands the arguments of a message over, texts cut.
+    fn with_arguments<R>(&self, max_str_len: usize, take: impl FnOnce(&[Argument<'_>]) -> R) -> R {
+        let Some(Value::Arguments { rotate, count, number, signed, text }) = self.values.last() else { return take(&[]) };
+        let len = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
+        let mut arguments = [
+            Argument::Unsigned(*number),
+            Argument::Signed(*signed),
+            Argument::Double(*signed as f64 / 3.0),
+            Argument::Text(&text[..len.min(max_str_len)]),
+            Argument::Float(*number as f32 / 3.0),
+        ];
+        arguments.rotate_left(*rotate);
+        take(&arguments[..*count])
     }
 
     /// The text as the library takes it: up to a zero byte, or cut.
@@ -147,6 +198,9 @@ impl Call {
                 // The value of the wire has no room for the magnitude of the lowest number, which is what "negative zero" stands for.
                 Value::Signed(number) => varint(number.unsigned_abs() << 1 | u64::from(number < 0), &mut payload),
                 Value::Text(_) => payload.extend(self.text(firmware)),
+                Value::Arguments { .. } => {
+                    self.with_arguments(firmware.max_str_len, |list| arguments::write(list, &mut payload));
+                }
             }
         }
         let mut frame = Vec::new();
@@ -166,6 +220,11 @@ impl Call {
                 (Some(names), Value::Number(number)) => names.iter().find(|(_, n)| *n == number).expect("it fits").0.clone(),
                 (_, Value::Number(number)) => number.to_string(),
                 (_, Value::Signed(number)) => number.to_string(),
+                (_, Value::Arguments { .. }) => {
+                    let mut wire = Vec::new();
+                    self.with_arguments(firmware.max_str_len, |list| arguments::write(list, &mut wire));
+                    arguments::list(&wire)
+                }
                 (_, Value::Text(_)) => String::from_utf8_lossy(self.text(firmware)).into_owned(),
             };
             write!(line, " {}={value}", field.name).expect("memory does not fail");

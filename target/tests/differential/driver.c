@@ -6,6 +6,7 @@
  *   numbers EVENT A B C                   an event, with as many numbers as it has
  *   text EVENT A B HEX|null               a text; in hex it is followed by what is no longer part of it, unless it ends with 00
  *   value EVENT A VALUE                   a signed value
+ *   log FORMAT TYPE ARGUMENT ...          a message; texts in hex after an x
  *   delta EVENT VALUE | wide EVENT NUMBER | heap EVENT ADDRESS BYTES
  * Events that application code sends by a function of the API are sent by it. */
 #include <stdio.h>
@@ -121,6 +122,41 @@ static const char *from_hex(char *digits) {
 
 static bool is(const char *word, const char *other) { return strcmp(word, other) == 0; }
 
+#if tband_configLOG_ENABLE == 1
+/* A message: as words if it can be. */
+static void message(char *at) {
+    const uint32_t format = (uint32_t)strtoul(at, &at, 10);
+    uint64_t values[8] = {0};
+    uint32_t types = 0;
+    uint32_t count = 0;
+    bool are_words = true;
+    while (*at != '\0') {
+        const uint32_t type = (uint32_t)strtoul(at, &at, 10);
+        types |= type << (3u * count);
+        at++;
+        if (type == TBAND_LOG_TEXT) {
+            /* Its digits become its bytes, up to the next space or the end. */
+            char *const digits = at + 1;
+            at += strcspn(at, " ");
+            const char after = *at;
+            *at = '\0';
+            size_t n = strlen(digits) / 2;
+            values[count++] = (uint64_t)(uintptr_t)from_hex(digits);
+            digits[n] = '\0';
+            *at = after;
+        } else {
+            values[count++] = strtoull(at, &at, 10);
+        }
+        are_words = are_words && type != TBAND_LOG_TEXT && type != TBAND_LOG_DOUBLE && values[count - 1] <= UINT32_MAX;
+    }
+    if (are_words && count <= 2) {
+        tband_log_words(format, types, (uint32_t)values[0], (uint32_t)values[1]);
+    } else {
+        tband_log_wide(format, types, values);
+    }
+}
+#endif
+
 static void command(char *line) {
     char word[16] = "";
     int rest = 0;
@@ -171,6 +207,8 @@ static void command(char *line) {
         tband_emit_wide(event, value < 0 ? ((0u - bits) << 1) | 1u : bits << 1);
     } else if (is(word, "wide")) {
         tband_emit_wide(event, n[1]);
+    } else if (is(word, "log")) {
+        message(line + rest);
 #endif
     } else {
         fail("unknown command", line);

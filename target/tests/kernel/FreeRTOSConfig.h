@@ -2,8 +2,10 @@
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H
 
+#ifndef __ASSEMBLER__
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #define configUSE_PREEMPTION 1
 #define configUSE_TIME_SLICING 1
@@ -40,6 +42,14 @@
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY (2 << 5)
 #define vPortSVCHandler SVC_Handler
 #define xPortPendSVHandler PendSV_Handler
+#elif defined(__riscv)
+/* The CLINT of QEMU's `virt`. */
+#define configCPU_CLOCK_HZ 10000000
+#define configMTIME_BASE_ADDRESS 0x0200bff8
+#define configMTIMECMP_BASE_ADDRESS 0x02004000
+#define configISR_STACK_SIZE_WORDS 1024
+#define configMINIMAL_STACK_SIZE 512
+#define configTOTAL_HEAP_SIZE (96 * 1024)
 #else
 #define configCPU_CLOCK_HZ 0
 #define configMINIMAL_STACK_SIZE 4096
@@ -60,7 +70,9 @@
 #define INCLUDE_xResumeFromISR 1
 #define INCLUDE_xTaskGetCurrentTaskHandle 1
 
+#ifndef __ASSEMBLER__
 void app_assert(const char *file, int line);
+#endif
 #define configASSERT(x)                                                                                                      \
     do {                                                                                                                     \
         if (!(x)) {                                                                                                          \

@@ -1,6 +1,6 @@
 //! The C side: the constants of the encoder, and the table of the tests' decoder.
 
-use super::table::{Event, Table};
+use super::table::{Event, Table, is_rest};
 
 /// `tband_events.h`.
 pub fn header(table: &Table) -> String {
@@ -10,7 +10,7 @@ pub fn header(table: &Table) -> String {
     );
     let width = table.event.iter().map(|event| event.name.len()).max().unwrap_or(0);
     for event in &table.event {
-        let integers = event.fields.iter().filter(|field| field.kind != "str").count();
+        let integers = event.fields.iter().filter(|field| !is_rest(&field.kind)).count();
         // The encoder writes more than three by itself.
         let integers = if integers > 3 { 0 } else { integers };
         let value = if event.time { 0 } else { 0x1000 } | integers << 8 | usize::from(event.id);
@@ -23,7 +23,7 @@ pub fn header(table: &Table) -> String {
 pub fn decoder_table(table: &Table) -> String {
     let mut text = String::from(
         "/* Generated from events.toml: do not edit.\n *\n * One line per event: id, name, time-stamped or not, field types \
-         (B u8 or enum, U u32, Q u64, S s64, T text). */\n",
+         (B u8 or enum, U u32, Q u64, S s64, T text, A arguments). */\n",
     );
     for event in &table.event {
         let (id, name, time) = (event.id, &event.name, u8::from(event.time));
@@ -38,6 +38,7 @@ fn letters(event: &Event) -> String {
         "u64" => 'Q',
         "s64" => 'S',
         "str" => 'T',
+        "args" => 'A',
         _ => 'B',
     };
     event.fields.iter().map(|field| letter(&field.kind)).collect()

@@ -10,7 +10,7 @@ const HEAD: &str = "\
 //! Generated from target/events.toml by `cargo xtask codegen`: do not edit.
 //!
 //! The table of events, for the macros of `record.rs`. A line is: the id, the format that has the event and who sends it, its
-//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` is text.
+//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` is text, or bytes with a check.
 
 /// Calls a macro with all events.
 macro_rules! event_table {
@@ -67,7 +67,7 @@ fn field_list(event: &Event) -> String {
 fn rust_type(kind: &str) -> &str {
     match kind {
         "s64" => "i64",
-        "str" => "T",
+        "str" | "args" => "T",
         other => other,
     }
 }
@@ -75,7 +75,7 @@ fn rust_type(kind: &str) -> &str {
 fn is_wide(event: &Event) -> bool {
     let bytes = |kind: &str| match kind {
         "u32" => 4,
-        "u64" | "s64" | "str" => 8,
+        "u64" | "s64" | "str" | "args" => 8,
         _ => 1,
     };
     event.fields.iter().map(|field| bytes(&field.kind)).sum::<usize>() > MAX_FIELD_BYTES

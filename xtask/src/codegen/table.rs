@@ -47,12 +47,17 @@ pub enum Scope {
 #[serde(deny_unknown_fields)]
 pub struct Field {
     pub name: String,
-    /// `u8`, `u32`, `u64`, `s64`, `str`, or one of [`Table::enums`].
+    /// `u8`, `u32`, `u64`, `s64`, `str`, `args`, or one of [`Table::enums`].
     #[serde(rename = "type")]
     pub kind: String,
 }
 
-const TYPES: [&str; 5] = ["u8", "u32", "u64", "s64", "str"];
+const TYPES: [&str; 6] = ["u8", "u32", "u64", "s64", "str", "args"];
+
+/// Whether a type takes the rest of the frame.
+pub fn is_rest(kind: &str) -> bool {
+    kind == "str" || kind == "args"
+}
 
 impl Table {
     /// Reads the table and checks what the generated files rely on.
@@ -70,7 +75,11 @@ impl Table {
                     bail!("{}: no such type: {}", event.name, field.kind);
                 }
                 let is_last = index + 1 == event.fields.len();
-                ensure!(field.kind != "str" || is_last, "{}: a text must be the last field", event.name);
+                ensure!(
+                    !is_rest(&field.kind) || is_last,
+                    "{}: a field that takes the rest of the frame must be the last one",
+                    event.name
+                );
             }
         }
         Ok(table)

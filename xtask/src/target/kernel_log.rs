@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue, Part, Resolved};
 use traceconv::model::{
-    Entities, Event, EventBatch, EventKind, LaneKind, Ledger, ObjectId, ObjectKind, ObjectOp, TaskId, Wait, WaitReason,
+    Entities, Event, EventBatch, EventKind, LaneKind, LaneOwner, Ledger, ObjectId, ObjectKind, ObjectOp, TaskId, Wait, WaitReason,
 };
 
 /// The value marker that numbers the lines.
@@ -95,9 +95,7 @@ pub fn calls(path: &Path) -> anyhow::Result<usize> {
 /// # Errors
 /// The capture cannot be read, or its ledger is not empty.
 pub fn functions(trace: &Path, program: &Path) -> anyhow::Result<BTreeMap<String, usize>> {
-    let file = OptionValue::File { path: program.display().to_string(), bytes: std::fs::read(program)?.into() };
-    let options = FormatOptions { own: vec![("elf", file)], ..FormatOptions::default() };
-    let (batch, _, ledger) = events_with("tonbandgeraet", &std::fs::read(trace)?, options)?;
+    let (batch, _, ledger) = events_of_program(trace, program)?;
     ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
     let mut names = BTreeMap::new();
     for event in &batch.events {
@@ -107,6 +105,61 @@ pub fn functions(trace: &Path, program: &Path) -> anyhow::Result<BTreeMap<String
         }
     }
     Ok(names)
+}
+
+/// Compares the messages in a recording with their severities and texts, line by line. Returns how many there are.
+///
+/// # Errors
+/// The capture cannot be read, its ledger is not empty, or a message is another.
+pub fn said(trace: &Path, program: &Path, said: &Path) -> anyhow::Result<usize> {
+    let (batch, _, ledger) = events_of_program(trace, program)?;
+    ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
+    let said = std::fs::read_to_string(said)?;
+    let found: Vec<String> =
+        batch.logs.iter().map(|log| format!("{} {}", log.severity as u8, batch.texts.get(log.body))).collect();
+    for (found, said) in found.iter().zip(said.lines()) {
+        ensure!(found == said, "the message `{said}` is converted to `{found}`");
+    }
+    ensure!(found.len() == said.lines().count(), "{} messages instead of {}", found.len(), said.lines().count());
+    ensure!(batch.logs.iter().all(|log| log.source.is_some()), "a message has no place in the source");
+    Ok(found.len())
+}
+
+/// Compares which task called which function with lines of both, in order. Returns how many there are.
+///
+/// # Errors
+/// The capture cannot be read, its ledger is not empty, or a call is another.
+pub fn called(trace: &Path, program: &Path, called: &Path) -> anyhow::Result<usize> {
+    let (batch, entities, _) = events_of_program(trace, program)?;
+    let mut found = Vec::new();
+    let (mut begins, mut ends) = (0, 0);
+    for event in &batch.events {
+        match event.kind {
+            EventKind::SpanBegin { lane, label, .. } => {
+                let owner = entities.lanes.get(lane.index()).map(|lane| lane.owner);
+                let task = match owner {
+                    Some(LaneOwner::Task(task)) => entities.tasks.get(task.index()).and_then(|task| task.name.clone()),
+                    _ => None,
+                };
+                let function = label.as_text().map_or("", |text| batch.texts.get(text));
+                found.push(format!("{} {function}", task.as_deref().unwrap_or("?")));
+                begins += 1;
+            }
+            EventKind::SpanEnd { .. } => ends += 1,
+            _ => {}
+        }
+    }
+    let called = std::fs::read_to_string(called)?;
+    ensure!(found.iter().eq(called.lines()), "the calls {called:?} are converted to {found:?}");
+    ensure!(begins == ends, "{begins} calls begin and {ends} end");
+    Ok(found.len())
+}
+
+/// The events of a capture, with the program that ran.
+fn events_of_program(trace: &Path, program: &Path) -> anyhow::Result<(EventBatch, Entities, Ledger)> {
+    let file = OptionValue::File { path: program.display().to_string(), bytes: std::fs::read(program)?.into() };
+    let options = FormatOptions { own: vec![("elf", file)], ..FormatOptions::default() };
+    events_with("tonbandgeraet", &std::fs::read(trace)?, options)
 }
 
 /// The events of a capture.

@@ -21,9 +21,9 @@ use std::cmp::Reverse;
 
 use super::checksums::Searches;
 use crate::format::syst::collateral::{Collateral, Sender};
-use crate::format::syst::printf::{Format, Packing};
 use crate::format::syst::record::{Fields, Header, Kind, Malformed, Pointers, Reader};
 use crate::format::syst::scan::Builds;
+use crate::printf::{Format, Packing};
 
 /// The largest payload, in bytes.
 pub(super) const PAYLOAD_LIMIT: usize = 0xFFFF;

@@ -5,10 +5,10 @@ use super::timestamps::MessageTimes;
 use crate::format::syst::collateral::Sender;
 use crate::format::syst::decode::Records;
 use crate::format::syst::decoded::{Key, RecordArg, RecordKind, Stored};
-use crate::format::syst::escape;
 use crate::format::syst::record::{Marks, SEVERITIES};
 use crate::format::{FieldValue, ListRecord, RecordView};
 use crate::model::{Nanos, Tag};
+use crate::printf::escape;
 
 /// Lists a record. False if no more are wanted.
 pub fn list(times: &mut MessageTimes, records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> bool {

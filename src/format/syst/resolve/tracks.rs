@@ -8,9 +8,9 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::{PartSender, Records, SenderKey};
 use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
-use crate::format::syst::escape;
 use crate::format::syst::record::{Guid, SEVERITIES};
 use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
+use crate::printf::escape;
 use crate::symbols::Symbols;
 
 /// How many functions may be open on one track.

@@ -2,14 +2,16 @@
 
 use crate::format::Resolved;
 use crate::model::{
-    Args, BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LossNote, Nanos, ObjectId, ObjectKind, ObjectOp, Packed,
-    PriorityChange, ReportedState, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait, WaitReason,
+    Args, BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LogNote, LogSeverity, LossNote, Nanos, ObjectId,
+    ObjectKind, ObjectOp, Packed, PriorityChange, ReportedState, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait,
+    WaitReason,
 };
 
 use super::super::decode::Records;
 use super::super::record::{Record, StreamKind, SyncFields, TaskState};
 use super::ids::NameScope;
 use super::mailbox::LevelReport;
+use super::messages::{Message, MessageOddity};
 use super::{DROP_COUNTER_EVERY, RecordPlace, Resolver, Touched, losses, push_gap};
 
 impl Resolver {
@@ -22,7 +24,7 @@ impl Resolver {
         time: Nanos,
         out: &mut Resolved<'_>,
     ) {
-        let Resolver { names, inputs, starts, sessions, functions, .. } = self;
+        let Resolver { names, inputs, starts, sessions, functions, messages, unformatted, .. } = self;
         let input = &mut inputs[at.index];
         input.restart_sign = None;
         input.timed_before = true;
@@ -98,6 +100,24 @@ impl Resolver {
                 }
                 on.open -= 1;
                 EventKind::SpanEnd { lane: on.lane, args: Args::NONE }
+            }
+            Record::Log { format, arguments, .. } => {
+                let lane = entity!(ids.log(running, core, scope, entities));
+                let message = messages.message(format, chunk.bytes(arguments), entities);
+                if message.name.is_none() {
+                    return limit(out.ledger);
+                }
+                match message.oddity {
+                    Some(MessageOddity::OtherArguments) => out.ledger.enter(losses::OTHER_ARGUMENTS, at.offset, 0),
+                    Some(MessageOddity::UnknownFormat) => out.ledger.enter(losses::UNKNOWN_FORMAT, at.offset, 0),
+                    None => {}
+                }
+                *unformatted += u64::from(message.severity == LogSeverity::Unspecified);
+                let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
+                let Message { severity, name, source, .. } = message;
+                let body = out.batch.texts.add(&message.text);
+                out.batch.logs.push(LogNote { lane, severity, name, body, source, args: Args::NONE });
+                EventKind::Log(index)
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
                 note_running(running, at.offset, out.ledger);

@@ -104,6 +104,7 @@ pub struct Ids {
     value_markers: IdMap,
     task_lanes: FxHashMap<(Option<TaskId>, LaneKind, u32), u32>,
     functions: FxHashMap<(Option<TaskId>, CoreId), FunctionLane>,
+    logs: FxHashMap<(Option<TaskId>, CoreId), LaneId>,
     /// Names of task-local markers without a task, by the task that was running.
     pub running_names: FxHashMap<(TaskId, LaneKind, u32), std::sync::Arc<str>>,
 }
@@ -242,16 +243,21 @@ impl Ids {
         // The calls of a task go with it from core to core.
         let key = (task, if task.is_some() { CoreId(0) } else { core });
         if !self.functions.contains_key(&key) {
-            let owner = task.map_or(LaneOwner::Firmware, LaneOwner::Task);
-            let name = match key {
-                (None, CoreId(core)) if core > 0 => format!("Functions, core {core}"),
-                _ => "Functions".to_owned(),
-            };
-            let lane = Lane { number: 0, name: Some(name.into()), owner, kind: LaneKind::Events, session: scope.session };
-            let lane = entities.add_lane(lane)?;
+            let lane = entities.add_lane(activity_lane("Functions", LaneKind::Events, key, scope))?;
             self.functions.insert(key, FunctionLane { lane, open: 0 });
         }
         self.functions.get_mut(&key)
+    }
+
+    /// The lane of the log messages of a task, or without a task, of a core.
+    pub fn log(&mut self, task: Option<TaskId>, core: CoreId, scope: NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
+        let key = (task, if task.is_some() { CoreId(0) } else { core });
+        if let Some(&lane) = self.logs.get(&key) {
+            return Some(lane);
+        }
+        let lane = entities.add_lane(activity_lane("Log", LaneKind::Log, key, scope))?;
+        self.logs.insert(key, lane);
+        Some(lane)
     }
 
     /// After a gap it is unknown which functions are open.
@@ -283,4 +289,11 @@ impl Ids {
         self.task_lanes.insert((task, kind, id), handle.0);
         Some(handle)
     }
+}
+
+/// The lane of what a task does, or a core without a task.
+fn activity_lane(name: &str, kind: LaneKind, (task, core): (Option<TaskId>, CoreId), scope: NameScope<'_>) -> Lane {
+    let owner = task.map_or(LaneOwner::Firmware, LaneOwner::Task);
+    let name = if task.is_none() && core.0 > 0 { format!("{name}, core {}", core.0) } else { name.to_owned() };
+    Lane { number: 0, name: Some(name.into()), owner, kind, session: scope.session }
 }

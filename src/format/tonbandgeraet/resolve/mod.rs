@@ -14,17 +14,15 @@ mod held;
 mod ids;
 mod input;
 mod mailbox;
+mod messages;
 mod names;
 mod restore;
 mod sync_check;
 mod view;
 
-use std::sync::Arc;
-
 use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
-use crate::symbols::Symbols;
 
 use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
@@ -35,6 +33,8 @@ use held::{Carry, Chunk, PendingRecords, RecordPlace, add_gap, enter_part, merge
 use ids::Ids;
 use input::{CoreState, InputState, Touched};
 use mailbox::QueueLevel;
+use messages::Messages;
+pub use messages::Program;
 use names::{Fact, Names, Subject};
 
 /// The time drawn between the last event before a reset and the first one after it. The real duration is unknown.
@@ -58,6 +58,9 @@ pub(crate) struct Resolver {
     /// By session, and within it by program: see [`InputState::slot`].
     sessions: Vec<Session>,
     functions: Functions,
+    messages: Messages,
+    /// Messages whose format is not known.
+    unformatted: u64,
     facts: Facts,
 }
 
@@ -90,7 +93,7 @@ impl Session {
 impl Resolver {
     pub(crate) fn new(
         options: &[FormatOptions],
-        symbols: Option<Arc<Symbols>>,
+        program: Option<Program>,
         facts: Vec<ScanFacts>,
         mode: Mode,
         ledgers: &mut [Ledger],
@@ -128,7 +131,8 @@ impl Resolver {
         let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
-        Resolver { names, inputs, starts, sessions, functions: Functions::new(symbols), facts }
+        let functions = Functions::new(program.as_ref().map(|program| program.symbols.clone()));
+        Resolver { names, inputs, starts, sessions, functions, messages: Messages::new(program), unformatted: 0, facts }
     }
 
     /// The cores that may have events, of each input.
@@ -161,7 +165,17 @@ impl Resolve for Resolver {
     }
 
     fn facts(&self) -> Facts {
-        self.facts.clone()
+        let mut facts = self.facts.clone();
+        if self.unformatted > 0 {
+            let (messages, have) = if self.unformatted == 1 { ("log message", "has") } else { ("log messages", "have") };
+            let advice = if self.messages.has_program() {
+                "this is not the program that ran"
+            } else {
+                "give the program that ran with --elf"
+            };
+            facts.hints.push(format!("{} {messages} {have} no text: {advice}", self.unformatted));
+        }
+        facts
     }
 }
 

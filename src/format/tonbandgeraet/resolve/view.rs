@@ -3,6 +3,7 @@
 use crate::format::{FieldValue, RecordView};
 use crate::model::{Ledger, TextRef, Ticks};
 
+use super::super::arguments;
 use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
 use super::super::record::{Record, SyncFields};
 use super::Resolver;
@@ -74,7 +75,10 @@ impl Resolver {
         if let Record::CoreId { core_id, .. } = record {
             input.core = input.core_of(core_id).unwrap_or(input.core);
         }
-        let text = record.text().map(|text| String::from_utf8_lossy(records.bytes(text)));
+        let text = record.text().map(|text| match record {
+            Record::Log { .. } => arguments::list(records.bytes(text)).into(),
+            _ => String::from_utf8_lossy(records.bytes(text)),
+        });
         let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(4);
         let sync = match record {
             Record::Sync { fields } => SyncFields::read(records.bytes(fields)).ok(),

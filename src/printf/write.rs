@@ -4,9 +4,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Class, Conversion, Format, Length, PAD_BYTES, Packing, Piece, Size, WIDTH_LIMIT};
-use crate::format::syst::escape::PendingText;
-use crate::format::syst::record::{Marks, Reader};
+use super::escape::PendingText;
+use super::{Class, Conversion, Format, Length, PAD_BYTES, Packing, Piece, Reader, Size, WIDTH_LIMIT};
 
 /// An argument as it was packed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +22,30 @@ pub enum Value<'a> {
     Char(u32),
     /// A text.
     Text(&'a [u8]),
+}
+
+/// Oddities of a format and its arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oddities(u8);
+
+impl Oddities {
+    /// Arguments of the format are missing.
+    pub const MISSING_ARGUMENTS: Oddities = Oddities(1);
+    /// The format has an invalid conversion.
+    pub const BAD_FORMAT: Oddities = Oddities(2);
+    /// A width or precision was limited.
+    pub const CLAMPED: Oddities = Oddities(4);
+
+    fn add(&mut self, oddities: Oddities) {
+        self.0 |= oddities.0;
+    }
+
+    /// Whether one of them is set.
+    #[inline]
+    #[must_use]
+    pub fn has(self, oddities: Oddities) -> bool {
+        self.0 & oddities.0 != 0
+    }
 }
 
 /// Writes texts; keeps its memory from one to the next.
@@ -43,8 +66,8 @@ impl Writer {
         arguments: &'a [u8],
         out: &mut PendingText,
         mut each: impl FnMut(Value<'a>),
-    ) -> Marks {
-        let mut marks = Marks::default();
+    ) -> Oddities {
+        let mut oddities = Oddities::default();
         let mut reader = Reader(arguments);
         let text = |from: u32, to: u32| format.text().get(from as usize..to as usize).unwrap_or(&[]);
         for piece in &*format.pieces {
@@ -52,19 +75,19 @@ impl Writer {
                 Piece::Text(from, to) => push_piece(out, &format.padded, from as usize, to as usize),
                 Piece::Bad(from) => {
                     out.extend(format.text().get(from as usize..).unwrap_or(&[]));
-                    marks.add(Marks::BAD_FORMAT);
+                    oddities.add(Oddities::BAD_FORMAT);
                 }
                 // After a missing argument, the conversions themselves are shown.
-                Piece::Conversion(_, from, to) if marks.has(Marks::MISSING_ARGUMENTS) => out.extend(text(from, to)),
+                Piece::Conversion(_, from, to) if oddities.has(Oddities::MISSING_ARGUMENTS) => out.extend(text(from, to)),
                 Piece::Conversion(conversion, from, to) => {
                     let start = out.len();
                     let taken = if conversion.is_bare_decimal {
                         bare_decimal(conversion, packing, &mut reader, out, &mut each)
                     } else {
-                        self.convert(conversion, packing, &mut reader, out, &mut each, &mut marks)
+                        self.convert(conversion, packing, &mut reader, out, &mut each, &mut oddities)
                     };
                     if taken.is_none() {
-                        marks.add(Marks::MISSING_ARGUMENTS);
+                        oddities.add(Oddities::MISSING_ARGUMENTS);
                         if out.len() == start {
                             out.extend(text(from, to));
                         }
@@ -72,7 +95,7 @@ impl Writer {
                 }
             }
         }
-        marks
+        oddities
     }
 
     /// `None` if an argument is missing.
@@ -83,7 +106,7 @@ impl Writer {
         reader: &mut Reader<'a>,
         out: &mut PendingText,
         each: &mut impl FnMut(Value<'a>),
-        marks: &mut Marks,
+        oddities: &mut Oddities,
     ) -> Option<()> {
         let star = |reader: &mut Reader<'a>| {
             if packing == Packing::Slots64 { reader.u64().map(|value| value as i32) } else { reader.u32().map(u32::cast_signed) }
@@ -104,7 +127,7 @@ impl Writer {
         };
         let limit_of_precision = if conversion.class() == Class::Text { u32::MAX } else { WIDTH_LIMIT };
         if width > WIDTH_LIMIT || precision.is_some_and(|precision| precision > limit_of_precision) {
-            marks.add(Marks::CLAMPED);
+            oddities.add(Oddities::CLAMPED);
             width = width.min(WIDTH_LIMIT);
             precision = precision.map(|precision| precision.min(limit_of_precision));
         }
@@ -514,10 +537,10 @@ impl Field<'_> {
 mod tests {
     use super::*;
 
-    fn written(format: &str, packing: Packing, arguments: &[u8]) -> (String, Marks) {
+    fn written(format: &str, packing: Packing, arguments: &[u8]) -> (String, Oddities) {
         let mut out = PendingText::default();
-        let marks = Writer::default().write(&Format::new(format.as_bytes()), packing, arguments, &mut out, |_| {});
-        (str::from_utf8(out.bytes()).unwrap().to_owned(), marks)
+        let oddities = Writer::default().write(&Format::new(format.as_bytes()), packing, arguments, &mut out, |_| {});
+        (str::from_utf8(out.bytes()).unwrap().to_owned(), oddities)
     }
 
     fn hex(text: &str) -> Vec<u8> {
@@ -565,23 +588,23 @@ mod tests {
         let arguments = hex("FF000000 FFFFFFFF 78797A00 000000000000D03F 41000000");
         let mut values = Vec::new();
         let format = Format::new(b"%hhd %x %s %f %c");
-        let marks = Writer::default()
+        let oddities = Writer::default()
             .write(&format, Packing::Typed32, &arguments, &mut PendingText::default(), |value| values.push(value));
-        assert_eq!(marks, Marks::default());
+        assert_eq!(oddities, Oddities::default());
         let expected = [Value::Int(-1), Value::Hex(0xFFFF_FFFF), Value::Text(b"xyz"), Value::Float(0.25), Value::Char(65)];
         assert_eq!(values, expected);
     }
 
     #[test]
     fn missing_and_hostile_arguments() {
-        assert_eq!(written("a=%d b=%d", Packing::Typed32, &hex("07000000 01")), ("a=7 b=%d".into(), Marks::MISSING_ARGUMENTS));
-        assert_eq!(written("%s|%d", Packing::Typed32, b"ab"), ("ab|%d".into(), Marks::MISSING_ARGUMENTS));
-        assert_eq!(written("%d %y %d", Packing::Typed32, &hex("07000000 01000000")), ("7 %y %d".into(), Marks::BAD_FORMAT));
-        let (text, marks) = written("%*d", Packing::Typed32, &hex("FFFFFF7F 01000000"));
-        assert_eq!((text.len(), marks), (WIDTH_LIMIT as usize, Marks::CLAMPED));
-        let (text, marks) = written("%.*f", Packing::Typed32, &hex("FFFFFF7F 000000000000F03F"));
-        assert_eq!((text.len(), marks), (WIDTH_LIMIT as usize + 2, Marks::CLAMPED));
+        assert_eq!(written("a=%d b=%d", Packing::Typed32, &hex("07000000 01")), ("a=7 b=%d".into(), Oddities::MISSING_ARGUMENTS));
+        assert_eq!(written("%s|%d", Packing::Typed32, b"ab"), ("ab|%d".into(), Oddities::MISSING_ARGUMENTS));
+        assert_eq!(written("%d %y %d", Packing::Typed32, &hex("07000000 01000000")), ("7 %y %d".into(), Oddities::BAD_FORMAT));
+        let (text, oddities) = written("%*d", Packing::Typed32, &hex("FFFFFF7F 01000000"));
+        assert_eq!((text.len(), oddities), (WIDTH_LIMIT as usize, Oddities::CLAMPED));
+        let (text, oddities) = written("%.*f", Packing::Typed32, &hex("FFFFFF7F 000000000000F03F"));
+        assert_eq!((text.len(), oddities), (WIDTH_LIMIT as usize + 2, Oddities::CLAMPED));
         assert_eq!(written("%*d|", Packing::Typed32, &hex("00000080 01000000")).0.len(), WIDTH_LIMIT as usize + 1);
-        assert_eq!(written("a%nb", Packing::Typed32, &hex("00000000")), ("ab".into(), Marks::default()));
+        assert_eq!(written("a%nb", Packing::Typed32, &hex("00000000")), ("ab".into(), Oddities::default()));
     }
 }

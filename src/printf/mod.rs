@@ -3,12 +3,23 @@
 //! Arguments follow in the order of the format, without padding; each `*` takes an `int` first. Their sizes depend on the target's
 //! pointers ([`Packing`]). [`mod@write`] writes the text that the target's own `printf` would have written.
 
+pub mod escape;
+mod reader;
 pub mod write;
 
-use super::record::{Pointers, Reader};
+pub use reader::Reader;
 
 /// The largest width and precision, so that the text of a damaged message cannot fill the memory.
 pub const WIDTH_LIMIT: u32 = 4096;
+
+/// The size of a pointer, and with it of `long`, on the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pointers {
+    /// 4 bytes.
+    Bits32,
+    /// 8 bytes.
+    Bits64,
+}
 
 /// How arguments are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,7 +143,8 @@ impl Conversion {
 
     /// The bytes that its argument takes; `None` for a text.
     #[inline]
-    fn argument_bytes(&self, packing: Packing) -> Option<usize> {
+    #[must_use]
+    pub fn argument_bytes(&self, packing: Packing) -> Option<usize> {
         let class = self.class();
         let wide = packing == Packing::Typed64;
         Some(match (class, packing) {
