@@ -96,7 +96,7 @@
 #define TBAND_EVT_FUNCTION_ENTER                  0x0171u
 #define TBAND_EVT_FUNCTION_EXIT                   0x0172u
 #define TBAND_EVT_ADDRESS_BASE                    0x1173u
-#define TBAND_EVT_LOG                            0x0174u
+#define TBAND_EVT_LOG                             0x0174u
 #define TBAND_EVT_TASK_EVTMARKER_NAME             0x127au
 #define TBAND_EVT_TASK_EVTMARKER                  0x017bu
 #define TBAND_EVT_TASK_EVTMARKER_BEGIN            0x017cu

@@ -97,7 +97,7 @@ static bool decode(struct decoder *d, const uint8_t *payload, size_t len, struct
     e->time = d->time;
     for (const char *f = shape->fields; *f != '\0'; f++) {
         uint64_t v = 0;
-        if (*f == 'T') {
+        if (*f == 'T' || *f == 'A') {
             e->text_len = len - at;
             memcpy(e->text, payload + at, e->text_len);
             at = len;

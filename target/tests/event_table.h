@@ -1,6 +1,6 @@
 /* Generated from events.toml: do not edit.
  *
- * One line per event: id, name, time-stamped or not, field types (B u8 or enum, U u32, Q u64, S s64, T text). */
+ * One line per event: id, name, time-stamped or not, field types (B u8 or enum, U u32, Q u64, S s64, T text, A arguments). */
 EVENT(0x00, core_id, 1, "U")
 EVENT(0x01, dropped_evt_cnt, 1, "U")
 EVENT(0x02, ts_resolution_ns, 0, "Q")
@@ -92,6 +92,7 @@ EVENT(0x70, queue_cur_length, 1, "UU")
 EVENT(0x71, function_enter, 1, "S")
 EVENT(0x72, function_exit, 1, "S")
 EVENT(0x73, address_base, 0, "Q")
+EVENT(0x74, log, 1, "UA")
 EVENT(0x7a, task_evtmarker_name, 0, "UUT")
 EVENT(0x7b, task_evtmarker, 1, "UT")
 EVENT(0x7c, task_evtmarker_begin, 1, "UT")

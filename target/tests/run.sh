@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests of the tracer library: run.sh [host] [two-cores] [compile] [functions] [logging] [riscv] [miniprofiler] [packages] [kernels]
+# Tests of the tracer library: run.sh [host] [two-cores] [compile] [functions] [logging] [riscv] [smp] [miniprofiler] [packages] [kernels]
 # [ten-minutes] [firmware] [kernel] [qemu]; all without arguments.
 # Needs gcc and clang; those after `compile` find the FreeRTOS kernel through cargo; `kernels` and `qemu` need arm-none-eabi-gcc and
 # qemu-system-arm. BUILD names the folder for what is built. FREERTOS_KERNELS names a folder with kernels, one in each folder of it:
@@ -188,6 +188,28 @@ port_compiled() {
             port/sinks/tband_sink_$sink.c -o "$folder/main.elf" || fail "$port with $sink, $compiler"
         rm -rf "$folder"
     done
+    # Applications of the original library have the clock and the sink in tband_config.h.
+    case $port in cortex_m* | riscv)
+        folder=$(mktemp -d "$build/port-XXXXXX")
+        cat >"$folder/tband_config.h" <<EOF
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#define tband_configENABLE 1
+#define tband_configUSE_BACKEND_STREAMING 1
+uint64_t application_clock(void);
+#define tband_portTIMESTAMP() application_clock()
+#define tband_portTIMESTAMP_RESOLUTION_NS 25
+bool application_sink(const uint8_t *buf, size_t len);
+#define tband_portBACKEND_STREAM_DATA(buf, len) application_sink((buf), (len))
+EOF
+        for file in src/*.c; do
+            $compiler $warnings -Os "-I$folder" "$@" -Iinclude -Iport/$port -c $file -o "$folder/main.o" ||
+                fail "$port with the clock of an application, $compiler"
+        done
+        rm -rf "$folder"
+        ;;
+    esac
     echo "port $port, $compiler" >>"$build/compiled"
 }
 
@@ -437,6 +459,28 @@ riscv() {
         return
     fi
     kernel riscv
+}
+
+# The kernel on two harts of an emulated RISC-V, which run at the same time.
+smp() {
+    if ! command -v qemu-system-riscv32 >/dev/null; then
+        missing "qemu-system-riscv32: the kernel on two cores"
+        return
+    fi
+    kernel=$(kernel_source)/FreeRTOS-Kernel
+    here=tests/kernel/smp/riscv
+    isa="-misa-spec=2.2 -march=rv32imac -mabi=ilp32"
+    mkdir -p "$build/smp"
+    rm -f "$build/smp/capture.bin"
+    gcc $warnings -Wno-conversion -O1 $here/check.c tests/decode.c -o "$build/smp/check" || fail "SMP: check"
+    riscv64-unknown-elf-gcc $isa -c $here/start.S -o "$build/smp/start.o" &&
+        riscv64-unknown-elf-gcc $isa -std=gnu11 -g -O2 -w --specs=picolibc.specs --oslib=semihost --crt0=semihost -Wl,--no-warn-rwx-segments \
+            -Wl,-u,smp_start -Wl,--section-start=.smp_start=0x80000000 -Wl,--defsym=__flash=0x80001000,--defsym=__flash_size=0x400000 \
+            -Wl,--defsym=__ram=0x80500000,--defsym=__ram_size=0x800000 -Dtband_configUSE_BACKEND_STREAMING=1 -Iinclude -I$here \
+            -Itests/kernel/smp -Itests/kernel "-I$kernel/include" "$build/smp/start.o" $here/app.c $here/port.c src/*.c "$kernel/tasks.c" \
+            "$kernel/queue.c" "$kernel/list.c" "$kernel/timers.c" "$kernel/portable/MemMang/heap_4.c" -o "$build/smp/app" &&
+        (cd "$build/smp" && run qemu-system-riscv32 -M virt -smp 2 -bios none -nographic -monitor none -serial none \
+            -semihosting-config enable=on,target=native -kernel app) && "$build/smp/check" "$build/smp/capture.bin" || fail "SMP"
 }
 
 # The MiniProfiler target, instrumented and with sanitizers; what traceconv makes of it is checked by xtask.
@@ -734,7 +778,7 @@ captures() {
     recording qemu cortex_m4_plain -Dtband_configUSE_BACKEND_STREAMING=1 -DAPP_ROUNDS=2 -Dtband_configCOMPAT=1
 }
 
-[ $# = 0 ] && set -- host two-cores compile functions logging riscv miniprofiler packages kernels ten-minutes firmware kernel qemu
+[ $# = 0 ] && set -- host two-cores compile functions logging riscv smp miniprofiler packages kernels ten-minutes firmware kernel qemu
 for part; do
     case $part in
     host) host ;;
@@ -748,6 +792,7 @@ for part; do
     functions) functions ;;
     logging) logging ;;
     riscv) riscv ;;
+    smp) smp ;;
     kernel) kernel posix ;;
     qemu) kernel qemu ;;
     captures) captures ;;

@@ -51,6 +51,10 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
             }
         }
         ensure!(kernels > 0, "no kernel ran");
+        script("target/tests/run.sh", "smp")?;
+        let tasks = kernel_log::tasks(&build.join("smp/capture.bin"))?;
+        ensure!(tasks.len() >= 9, "only these tasks: {tasks:?}");
+        println!("two cores: {} tasks, without a ledger entry", tasks.len());
         script("target/tests/run.sh", "ten-minutes")?;
         let tasks = kernel_log::tasks(&build.join("ten-minutes/trace.bin"))?;
         ensure!(

@@ -5,9 +5,11 @@
 use std::fmt::Write as _;
 
 use super::decode::BadFrame;
-use super::field::{Borrow, Reader as _, SliceReader, Writer};
+#[cfg(any(test, feature = "generate"))]
+use super::field::Writer;
+use super::field::{Borrow, Reader as _, SliceReader};
 
-/// A type has so many bits, of a u32.
+/// The bits of a type, of 32.
 const TYPE_BITS: u32 = 3;
 
 /// An argument.
@@ -25,6 +27,7 @@ pub enum Argument<'a> {
     Float(f32),
 }
 
+#[cfg(any(test, feature = "generate"))]
 impl Argument<'_> {
     fn type_number(self) -> u32 {
         match self {
@@ -40,7 +43,7 @@ impl Argument<'_> {
 /// Passes each argument to `each`.
 ///
 /// # Errors
-/// They are not arguments: one lacks bytes, is of an unknown type, or is followed by what is none.
+/// They are not arguments: one lacks bytes, is of an unknown type, or is followed by other bytes.
 pub fn read<'a>(bytes: &'a [u8], mut each: impl FnMut(Argument<'a>)) -> Result<(), BadFrame> {
     if bytes.is_empty() {
         return Ok(());
@@ -74,6 +77,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), BadFrame> {
 }
 
 /// Appends arguments, of which there are ten at most, in the form of the wire.
+#[cfg(any(test, feature = "generate"))]
 pub fn write(arguments: &[Argument<'_>], bytes: &mut Vec<u8>) {
     if arguments.is_empty() {
         return;

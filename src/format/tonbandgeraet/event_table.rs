@@ -1,7 +1,7 @@
 //! Generated from target/events.toml by `cargo xtask codegen`: do not edit.
 //!
 //! The table of events, for the macros of `record.rs`. A line is: the id, the format that has the event and who sends it, its
-//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` is text.
+//! name on the wire and here, its time stamp if it has one, and its fields in the order of the wire. `T` is text, or bytes with a check.
 
 /// Calls a macro with all events.
 macro_rules! event_table {

@@ -37,8 +37,10 @@ static inline void tband_port_unmask(uint32_t key) { __asm volatile("csrs mstatu
 #define tband_portENTER_CRITICAL_FROM_ANY() const uint32_t tband_port_key = tband_port_mask()
 #define tband_portEXIT_CRITICAL_FROM_ANY() tband_port_unmask(tband_port_key)
 
+#ifndef tband_portNUMBER_OF_CORES
 #define tband_portNUMBER_OF_CORES 1
 #define tband_portGET_CORE_ID() 0
+#endif
 
 /* Streaming backend: true if there was no room. With tband_portSINK_HEADER in tband_config.h it is one of port/sinks, inlined. */
 #ifndef tband_portBACKEND_STREAM_DATA
