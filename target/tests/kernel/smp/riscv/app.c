@@ -42,6 +42,10 @@ static void say(void) {
 static void worker(void *arg) {
     const uint32_t number = (uint32_t)(uintptr_t)arg;
     for (uint32_t round = 0; round < ROUNDS; round++) {
+        /* Most of the time any core; now and then one and then the other, so that these tasks do move. */
+        if (number < 4 && round % 50u < 4u) {
+            vTaskCoreAffinitySet(NULL, round % 50u == 3u ? 3u : 1u << (round % 2u));
+        }
         say();
         (void)xQueueSend(numbers, &round, portMAX_DELAY);
         (void)xSemaphoreTake(mutex, portMAX_DELAY);
