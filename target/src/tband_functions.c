@@ -7,7 +7,7 @@
 void __cyg_profile_func_enter(void *function, void *caller) TBAND_NO_TRACE;
 void __cyg_profile_func_exit(void *function, void *caller) TBAND_NO_TRACE;
 
-/* Functions from `low`, so many bytes further. */
+/* The range of functions: from an address, a number of bytes. */
 static uintptr_t tband_functions_low;
 static uintptr_t tband_functions_bytes = UINTPTR_MAX;
 
