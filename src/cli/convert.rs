@@ -19,7 +19,7 @@ use crate::stats::text;
 /// How many rows a table of statistics has after a conversion. `stats` prints all.
 const TABLE_ROWS: usize = 5;
 
-/// What became of one job.
+/// The result of one job.
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) inputs: Vec<InputReport>,
@@ -27,7 +27,7 @@ pub(super) struct Outcome {
     pub(super) trace: TraceReport,
     /// Of a trace with several recordings: how many inputs each has, and its statistics.
     merged: Vec<(usize, Option<StatisticsReport>)>,
-    /// What is printed about it.
+    /// The messages about it.
     pub(super) messages: String,
 }
 
@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-/// What is done for a job, on whatever thread.
+/// Converts jobs, each on one thread.
 pub(super) struct Converter<'a> {
     pub(super) plan: &'a ConvertPlan,
     pub(super) team: Team,
@@ -280,7 +280,7 @@ fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     failed(inputs, "gives no event")
 }
 
-/// The name of each input, by what it was opened as.
+/// The name of the source of each opened input.
 fn names<'a>(job: &'a Job, counts: &'a [usize]) -> impl Iterator<Item = &'a SourceName> {
     job.sources.iter().zip(counts).flat_map(|(source, &count)| std::iter::repeat_n(source, count))
 }

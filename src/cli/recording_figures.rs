@@ -22,17 +22,17 @@ use crate::report::{InputReport, summary};
 /// A part of each recording.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct PartArgs {
-    /// Leave out what was before this time, e.g. `1.5ms`; with a plus sign after the first event
+    /// Leave out events before this time, e.g. `1.5ms`; with a plus sign after the first event
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<TimeBound>,
 
-    /// Leave out what was after this time
+    /// Leave out events after this time
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<TimeBound>,
 }
 
 impl PartArgs {
-    /// What the pipeline is asked for.
+    /// The options of the pipeline.
     pub(super) fn options(self, reading: &Reading) -> Result<Options, PlanError> {
         check_times(self.from, self.to)?;
         Ok(Options { from: self.from, to: self.to, threads: reading.threads, ..Options::default() })
@@ -108,7 +108,7 @@ fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<(Vec<Figure
     Some(input.and_then(|input| saved::read(input.bytes()).map_err(|error| error.to_string())))
 }
 
-/// What is missing in a recording.
+/// The losses of a recording.
 pub(super) fn losses_of(recording: &Recording) -> Losses {
     let totals = recording.losses;
     Losses { events: recording.events(), cases: totals.cases, lost_events: totals.at_least_lost, repairs: totals.repairs }
@@ -196,8 +196,8 @@ pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
 }
 
 /// Writes a result; the status is that of the run, or a failure.
-pub(super) fn write_result(output: &Place, what: &str, text: anyhow::Result<String>, status: Status) -> Status {
-    match text.and_then(|text| write_text(output, what, &text)) {
+pub(super) fn write_result(output: &Place, noun: &str, text: anyhow::Result<String>, status: Status) -> Status {
+    match text.and_then(|text| write_text(output, noun, &text)) {
         Ok(()) => status,
         Err(error) => {
             say(&format!("error: {error:#}\n"));

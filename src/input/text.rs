@@ -128,9 +128,9 @@ impl Strays {
     }
 
     fn into_damage(self) -> Option<Damage> {
-        let (offset, what) = self.first?;
+        let (offset, first) = self.first?;
         let more = if self.count > 1 { format!(", and {} more", self.count - 1) } else { String::new() };
-        let detail = format!("{what}{more}");
+        let detail = format!("{first}{more}");
         // How many events that costs shows in the frames around it.
         Some(Damage { kind: losses::TEXT_ENCODING_DAMAGED, offset, count: self.count, at_least_lost: 0, detail })
     }
@@ -192,7 +192,7 @@ fn dump_line(line: &[u8], decoded: &mut Vec<u8>) -> Option<DumpLine> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (address, rest) = line.split_at_checked(digits).filter(|_| (6..=16).contains(&digits))?;
     let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
-    // What the bytes mean as characters follows after two blanks, or between bars.
+    // The bytes as characters follow after two blanks, or between bars.
     let (hex, is_xxd) = match rest.strip_prefix(b": ") {
         Some(rest) => (rest.windows(2).position(|two| two == b"  ").map_or(rest, |end| &rest[..end]), true),
         None => (rest.split(|&byte| byte == b'|').next().unwrap_or_default(), false),

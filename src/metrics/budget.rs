@@ -26,13 +26,13 @@ pub struct Budget {
     pub limits: Vec<BudgetRule>,
 }
 
-/// A rule, and what the file says about it.
+/// A rule, with its name and place in the file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetRule {
     /// The limit.
     pub rule: Rule,
-    /// What it is called.
+    /// Its name.
     pub name: Option<String>,
     /// Why it is there.
     pub reason: Option<String>,
@@ -42,7 +42,7 @@ pub struct BudgetRule {
     pub line: usize,
 }
 
-/// What is wrong with a file, and where: line and column count from 1.
+/// An error in a file, with its place: line and column count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ pub struct BudgetError {
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 

@@ -1,6 +1,6 @@
 //! Which inputs there are: those named on the command line, those in a list, and those found in folders.
 //!
-//! What is found in a folder comes in the order of its names, so that a run does the same everywhere. Links to folders are not
+//! Files in a folder come in the order of their names, so that a run does the same everywhere. Links to folders are not
 //! followed, so there are no loops to fall into.
 
 use std::collections::HashSet;
@@ -65,7 +65,7 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], option
     for (source, is_folder) in names.into_iter().zip(&folders) {
         match &source.place {
             Place::File(path) if *is_folder => {
-                // Of several folders each keeps its name, so that what is in one does not depend on what is in the others.
+                // Of several folders each keeps its name, so that the outputs of one do not depend on the others.
                 let prefix = if has_several { folder_name(path) } else { PathBuf::new() };
                 walk(path, &prefix, &globs, own, &mut found);
             }
@@ -90,7 +90,7 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], option
         let problem = Some("is a list that names no input".to_owned());
         found.push(Found::new(source.clone(), source.file_name().into(), problem));
     }
-    // What is named twice, e.g. by its folder and by itself, is converted once.
+    // A file that is named twice, e.g. by its folder and by itself, is converted once.
     let mut seen = HashSet::new();
     found.retain(|input| match &input.source {
         SourceName { place: Place::File(path), core: None, member: None } => {
@@ -109,7 +109,7 @@ fn members(input: Found, globs: &Globs, options: &ReadOptions) -> Vec<Found> {
     }
     let archive = match Archive::open(path, options) {
         Ok(Some(archive)) => Arc::new(archive),
-        // What cannot be opened says so when it is to be read.
+        // Errors of opening are reported when it is read.
         Ok(None) | Err(InputError::Open(_) | InputError::Empty) => return vec![input],
         Err(error) => return vec![Found { problem: Some(format!("cannot be read as an archive: {error}")), ..input }],
     };
@@ -145,8 +145,11 @@ fn is_folder(name: &SourceName) -> bool {
     matches!(&name.place, Place::File(path) if path.is_dir())
 }
 
-/// The name of a folder, also of one that is given as `.` or `..`.
+/// The name of a folder, also of one that is given as `..`. The working directory (`.`) has none: traces are not named after its place.
 fn folder_name(path: &Path) -> PathBuf {
+    if path.components().all(|component| component == Component::CurDir) {
+        return PathBuf::new();
+    }
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     path.file_name().or_else(|| whole.file_name()).map_or_else(PathBuf::new, PathBuf::from)
 }

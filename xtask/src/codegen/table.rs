@@ -55,12 +55,12 @@ pub struct Field {
 const TYPES: [&str; 5] = ["u8", "u32", "u64", "s64", "str"];
 
 impl Table {
-    /// Reads the table and checks what the generated files rely on.
+    /// Reads the table and checks the rules that the generated files rely on.
     pub fn parse(text: &str) -> anyhow::Result<Table> {
         let table: Table = toml::from_str(text)?;
         for pair in table.event.windows(2) {
             let [before, event] = pair else { continue };
-            ensure!(before.id != event.id, "the id {:#04x} stands twice", event.id);
+            ensure!(before.id != event.id, "the id {:#04x} occurs twice", event.id);
             ensure!(before.id < event.id, "{} is not in the order of the ids", event.name);
         }
         for event in &table.event {
