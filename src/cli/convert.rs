@@ -62,10 +62,10 @@ pub(super) struct Converter<'a> {
 }
 
 /// The trace of a job.
-enum Made {
-    Now(Written),
+enum JobTrace {
+    Written(Written),
     /// It was there already. With its statistics, if they were asked for: it does not hold them.
-    Before(Kept, Option<StatisticsReport>),
+    Unchanged(Kept, Option<StatisticsReport>),
 }
 
 impl Converter<'_> {
@@ -112,7 +112,7 @@ impl Converter<'_> {
         let mut messages = String::new();
         let mut merged = Vec::new();
         let (warnings, is_unchanged, mut trace) = match self.make_trace(job, &opened, &counts, progress) {
-            Ok(Made::Now(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
+            Ok(JobTrace::Written(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
                 converted.warnings.extend(viewer::too_large(largest_bytes));
                 inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
                 if inputs.iter().all(|input| input.events == 0) {
@@ -128,7 +128,7 @@ impl Converter<'_> {
                 let trace = TraceReport { files, output_bytes, uncompressed_bytes, statistics, ..TraceReport::default() };
                 (converted.warnings, false, trace)
             }
-            Ok(Made::Before(kept, statistics)) => {
+            Ok(JobTrace::Unchanged(kept, statistics)) => {
                 inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_kept(kept));
                 (kept.warnings, true, TraceReport { statistics, ..TraceReport::default() })
             }
@@ -165,7 +165,7 @@ impl Converter<'_> {
         opened: &[Opened],
         counts: &[usize],
         progress: &mut dyn FnMut(Progress),
-    ) -> anyhow::Result<Made> {
+    ) -> anyhow::Result<JobTrace> {
         let plan = self.plan;
         let damage = kept::damage(opened.iter().flat_map(|opened| opened.input.damages()));
         let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
@@ -183,7 +183,7 @@ impl Converter<'_> {
             } else {
                 None
             };
-            return Ok(Made::Before(kept, statistics));
+            return Ok(JobTrace::Unchanged(kept, statistics));
         }
 
         let mut options = Options {
@@ -211,7 +211,7 @@ impl Converter<'_> {
             progress(now);
             true
         })?;
-        Ok(Made::Now(written))
+        Ok(JobTrace::Written(written))
     }
 
     /// The summary for people. A trace of no bytes was there already.

@@ -80,8 +80,8 @@ impl Layer {
         }
     }
 
-    /// Takes the layer off.
-    pub(super) fn take_off(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
+    /// Removes the layer.
+    pub(super) fn content(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
         let mut spool = Spool::of_layer(options, self.name());
         let damage = match self {
             Layer::Gzip => gunzip(source, &mut spool)?,

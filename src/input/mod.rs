@@ -124,7 +124,7 @@ impl Input {
             && options.mmap
             && let Some(bytes) = Bytes::map(&file)
         {
-            return Input::take_off_layers(bytes, options);
+            return Input::unwrap_layers(bytes, options);
         }
         Input::read(&mut file, options)
     }
@@ -145,7 +145,7 @@ impl Input {
             }
         }
         drop(buffer);
-        Input::take_off_layers(spool.finish()?, options)
+        Input::unwrap_layers(spool.finish()?, options)
     }
 
     /// Takes bytes that are in memory already.
@@ -153,10 +153,10 @@ impl Input {
     /// # Errors
     /// When they are empty, or when a layer gives nothing at all.
     pub fn from_vec(bytes: Vec<u8>, options: &ReadOptions) -> Result<Input, InputError> {
-        Input::take_off_layers(Bytes::from(bytes), options)
+        Input::unwrap_layers(Bytes::from(bytes), options)
     }
 
-    fn take_off_layers(mut bytes: Bytes, options: &ReadOptions) -> Result<Input, InputError> {
+    fn unwrap_layers(mut bytes: Bytes, options: &ReadOptions) -> Result<Input, InputError> {
         if bytes.is_empty() {
             return Err(InputError::Empty);
         }
@@ -166,7 +166,7 @@ impl Input {
         while layers.len() < LAYERS_MAX
             && let Some(layer) = Layer::sniff(&bytes)
         {
-            let unwrapped = layer.take_off(&bytes, options);
+            let unwrapped = layer.content(&bytes, options);
             if bytes.was_cut_short() {
                 return Err(InputError::CutShort);
             }

@@ -30,7 +30,7 @@ pub(super) fn looks_like_hex(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
     let mut hex = HexDecoder::default();
     let mut decoded = Vec::new();
-    sample.iter().all(|&byte| hex.take(byte, &mut decoded)) && hex.digits >= SYMBOLS_MIN
+    sample.iter().all(|&byte| hex.push(byte, &mut decoded)) && hex.digits >= SYMBOLS_MIN
 }
 
 /// Whether the start of the input is lines of base64: no blanks within a line, lines of one length or of whole quanta.
@@ -72,7 +72,7 @@ struct HexDecoder {
 impl HexDecoder {
     /// Takes one character; false if it does not belong to hex text.
     #[inline]
-    fn take(&mut self, byte: u8, decoded: &mut Vec<u8>) -> bool {
+    fn push(&mut self, byte: u8, decoded: &mut Vec<u8>) -> bool {
         let digit = match byte {
             b'0'..=b'9' => byte - b'0',
             b'a'..=b'f' => byte - b'a' + 10,
@@ -154,7 +154,7 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
     let mut decoded = Vec::with_capacity(STEP_BYTES / 2);
     for (start, step) in steps(source) {
         for (index, &byte) in step.iter().enumerate() {
-            if !hex.take(byte, &mut decoded) {
+            if !hex.push(byte, &mut decoded) {
                 strays.add(spool.len() + decoded.len() as u64, || {
                     format!("{:?} at byte {} of the file is not a hex digit", byte.escape_ascii().to_string(), start + index)
                 });

@@ -87,7 +87,7 @@ struct Reader<'a> {
     text: &'a str,
 }
 
-type Found = Vec<(usize, BudgetRule)>;
+type NumberedRules = Vec<(usize, BudgetRule)>;
 
 impl Reader<'_> {
     fn error(&self, at: usize, message: String) -> BudgetError {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         self.error(if is_plain { span.start + marks + error.at } else { span.start }, error.message)
     }
 
-    fn list(&self, value: &Spanned<DeValue<'_>>, rules: &mut Found) -> Result<(), BudgetError> {
+    fn list(&self, value: &Spanned<DeValue<'_>>, rules: &mut NumberedRules) -> Result<(), BudgetError> {
         let Some(list) = value.get_ref().as_array() else {
             return Err(self.error(value.span().start, "`rules` is a list: rules = [\"losses == 0\"]".into()));
         };
@@ -167,7 +167,7 @@ impl Reader<'_> {
         &self,
         keys: &mut Vec<&'t str>,
         (key_at, value): (usize, &'t Spanned<DeValue<'_>>),
-        rules: &mut Found,
+        rules: &mut NumberedRules,
     ) -> Result<(), BudgetError> {
         match value.get_ref() {
             DeValue::Table(table) => {

@@ -74,7 +74,7 @@ impl Statistics {
                 let Some(state) = self.touch_machine(machine) else { return };
                 state.taken += 1;
                 state.reached(fill, time_ns);
-                state.in_hand = state.take(signal);
+                state.in_hand = state.pop(signal);
                 if let Some((_, Some(posted_ns))) = state.in_hand {
                     state.queued.add(time_ns.saturating_sub(posted_ns), machine.index());
                 }
@@ -169,7 +169,7 @@ impl MachineState {
     }
 
     /// The event with this signal that has waited longest.
-    fn take(&mut self, signal: NameId) -> Option<(NameId, Option<u64>)> {
+    fn pop(&mut self, signal: NameId) -> Option<(NameId, Option<u64>)> {
         let position = self.waiting.iter().position(|(waiting, _)| *waiting == signal)?;
         self.waiting.drain(..=position).next_back()
     }

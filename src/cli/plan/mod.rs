@@ -8,7 +8,7 @@ mod place;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use self::inputs::{Found, FoundAll};
+use self::inputs::{FoundInput, FoundInputs};
 use self::names::Named;
 pub(super) use self::place::{ArchiveMember, Place, SourceName, directory_of, file, path_text, shown};
 use self::place::{FileId, is_same_file};
@@ -177,7 +177,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     check_times(args.from, args.to)?;
     check_standard_output(output.as_ref(), &reports, stdout_is_terminal)?;
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
-    let FoundAll { found, is_open } =
+    let FoundInputs { found, is_open } =
         inputs::find(&args.inputs.inputs, &args.inputs.more, &own, &first_read_options(&args.read))?;
     let form = Form::from(&args.form);
     if let Some(output) = &output {
@@ -194,7 +194,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     }
 
     let is_one = merge.is_some() || sources().all(|source| source.core.is_some());
-    let groups: Vec<Vec<Found>> = if is_one { vec![found] } else { found.into_iter().map(|input| vec![input]).collect() };
+    let groups: Vec<Vec<FoundInput>> = if is_one { vec![found] } else { found.into_iter().map(|input| vec![input]).collect() };
     let output_dir = output.as_ref().and_then(file).filter(|path| path.is_dir() || ends_as_directory(path));
     let outputs: Vec<Place> = match &output {
         Some(output) if output_dir.is_none() => {
@@ -351,7 +351,7 @@ pub(super) fn plan_many(
     let own: Vec<FileId> = outputs.iter().filter_map(|place| FileId::of(file(place)?)).collect();
     let mut sources = Vec::new();
     let mut problems = Vec::new();
-    for Found { source, problem, .. } in inputs::find(inputs, more, &own, &first_read_options(read))?.found {
+    for FoundInput { source, problem, .. } in inputs::find(inputs, more, &own, &first_read_options(read))?.found {
         match problem {
             Some(problem) => problems.push(format!("{} {problem}", source.for_people())),
             None => sources.push(source),

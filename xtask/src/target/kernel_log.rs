@@ -18,7 +18,7 @@ const NOTE_MARKER: u32 = 99;
 
 /// The result.
 #[derive(Default)]
-pub struct Found {
+pub struct Comparison {
     /// How many lines agree with the events.
     pub agreed: u64,
     /// How many of them are waits.
@@ -44,13 +44,13 @@ struct State {
 ///
 /// # Errors
 /// Names the first line that the events contradict, or the losses in the ledger.
-pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<Found> {
+pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<Comparison> {
     let (batch, entities, ledger) = events("tonbandgeraet", capture)?;
     let is_sound = ledger.entries().iter().all(|entry| may_repair.contains(&entry.kind.code));
     ensure!(is_sound, "the ledger is not empty: {:?}", ledger.entries());
     let lines: Vec<&str> = log.lines().collect();
     let mut state = State::default();
-    let mut found = Found::default();
+    let mut found = Comparison::default();
     for event in &batch.events {
         if let EventKind::Value { lane, value } = event.kind {
             let lane = &entities.lanes[lane.index()];
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn shipped_captures_agree_with_their_logs() {
         let folder = crate::codegen::root().unwrap().join("testdata/tonbandgeraet");
-        let mut compared = Found::default();
+        let mut compared = Comparison::default();
         let mut captures = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
