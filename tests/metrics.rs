@@ -380,7 +380,11 @@ fn whatever_was_saved_can_be_the_base() {
     let mut gzip = flate2::write::GzEncoder::new(fs::File::create(path("base.json.gz")).unwrap(), flate2::Compression::fast());
     std::io::copy(&mut fs::File::open(path("base.json")).unwrap(), &mut gzip).unwrap();
     gzip.finish().unwrap();
-    for base in ["base.json", "report.json", "base.json.gz"] {
+    let report = fs::read(path("report.json")).unwrap();
+    fs::write(path("report.json.zst"), zstd::encode_all(&*report, 1).unwrap()).unwrap();
+    let (_, _, said) = run(&format!("diff {} after.bin", path("base.json")));
+    assert!(said.contains("base.json: a baseline of 3 runs\n"), "{said}");
+    for base in ["base.json", "report.json", "base.json.gz", "report.json.zst"] {
         let (status, said, error) = run(&format!("diff -q --fail-over 50% {} after.bin", path(base)));
         assert_eq!(status, 3, "{base}: {said}{error}");
         assert!(error.contains("task filter: CPU 2."), "{base}: {error}");

@@ -14,7 +14,8 @@ use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::values::parse_time;
 use super::{Status, say};
 use crate::input::{Input, InputError, ReadOptions, beginning};
-use crate::metrics::{Figure, Losses, figures, saved};
+use crate::metrics::saved::{self, Saved};
+use crate::metrics::{Figure, Losses, figures};
 use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
 use crate::report::stats::Recording;
 use crate::report::{InputReport, summary};
@@ -39,8 +40,9 @@ impl PartArgs {
     }
 }
 
-/// How much of a file is inspected to recognise saved statistics.
-const HEAD_BYTES: u64 = 4096;
+/// How much of a file is inspected to recognise saved statistics. Nothing of a block of zstd can be decompressed before its end, and it
+/// has up to 128 KiB.
+const HEAD_BYTES: u64 = 192 << 10;
 
 /// The figures of a recording. Without them its inputs say why.
 pub(super) fn measure(
@@ -62,10 +64,14 @@ pub(super) fn measure(
             false => Ok(read),
         });
         return match result {
-            Ok((figures, events)) => {
+            Ok(Saved { figures, events, runs }) => {
                 report.events = events;
                 if reading.verbosity > Verbosity::Quiet {
-                    say(&format!("{name}: statistics that were saved, of {events} events\n"));
+                    say(&match runs {
+                        Some(1) => format!("{name}: a baseline of 1 run\n"),
+                        Some(runs) => format!("{name}: a baseline of {runs} runs\n"),
+                        None => format!("{name}: statistics that were saved, of {events} events\n"),
+                    });
                 }
                 (vec![report], Some(figures))
             }
@@ -86,9 +92,9 @@ pub(super) fn measure(
     (recording.inputs, Some(figures))
 }
 
-/// The figures of saved statistics, also compressed, and the number of events; `None` if the input is something else, or cannot be
+/// The figures of saved statistics, also compressed; `None` if the input is something else, or cannot be
 /// opened: then opening it as a recording says so. Of standard input nothing is consumed in that case.
-fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<(Vec<Figure>, u64), String>> {
+fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<Saved, String>> {
     let mut head = Vec::new();
     match place {
         Place::Standard => head.extend_from_slice(io::stdin().lock().fill_buf().ok()?),

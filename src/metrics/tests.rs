@@ -381,7 +381,9 @@ fn a_baseline_knows_how_runs_differ() {
     let run = |run_ns| ("x.bin".to_owned(), recording(&[("a", run_ns, &[])]));
     let baseline = BaselineFile::new("1.2.3", &[run(1_000_000), run(1_100_000), run(900_000)]);
     let json = serde_json::to_string(&baseline).unwrap();
-    let (base, _) = super::saved::read(json.as_bytes()).unwrap();
+    let saved = super::saved::read(json.as_bytes()).unwrap();
+    assert!(saved.runs.is_some_and(|runs| runs > 1));
+    let base = saved.figures;
     let cpu = base.iter().find(|figure| figure.path() == "task.a.cpu_percent").unwrap();
     assert!((cpu.value.as_f64() - 10.0).abs() < 1e-9 && (cpu.runs.unwrap().stddev - 1.0).abs() < 1e-9);
     let of = |run_ns| diff(&base, &recording(&[("a", run_ns, &[])]), &DiffOptions::default());
