@@ -50,7 +50,7 @@ fn capture(turns: u64) -> Vec<u8> {
     bytes
 }
 
-/// A capture of 40 turns with a frame in its middle that is none.
+/// A capture of 40 turns with an invalid frame in its middle.
 fn damaged_capture() -> Vec<u8> {
     let mut bytes = capture(20);
     bytes.extend_from_slice(&[0x09, 0x54, 0x00]);

@@ -1,4 +1,4 @@
-//! `traceconv formats`, `completions` and `man`: complete, and what those who read them can read.
+//! `traceconv formats`, `completions` and `man`: complete, and readable by shells, `man` and scripts.
 #![cfg(unix)]
 
 use std::fs;
@@ -36,8 +36,8 @@ fn formats_are_listed_with_their_options() {
         assert_eq!((listed["name"].as_str(), listed["title"].as_str()), (Some(format.name()), Some(format.title())));
         assert!(text.contains(&format!("{}: {}\n", format.name(), format.title())), "{text}");
         assert!(readme.contains(&format!("| `{}` |", format.name())), "{} is not in README's table", format.name());
-        for what in [format.recorded_by(), format.recognised_by()] {
-            assert!(text.contains(what) && !what.ends_with('.'), "{what}");
+        for clause in [format.recorded_by(), format.recognised_by()] {
+            assert!(text.contains(clause) && !clause.ends_with('.'), "{clause}");
         }
         let options = listed["options"].as_array().unwrap();
         assert_eq!(options.len(), format.options().len());
@@ -74,10 +74,12 @@ fn bash_completes() {
     assert!(parsed.status.success() && parsed.stderr.is_empty(), "{}", String::from_utf8_lossy(&parsed.stderr));
     let completed = |words: &[&str]| {
         let (last, before) = words.split_last().unwrap();
-        let ask = "source \"$1\"; COMP_WORDS=(\"${@:2}\"); COMP_CWORD=$(($# - 2)); _traceconv traceconv \"${@: -1}\" \"${@: -2:1}\"; \
+        // As readline does: with the function that the script registers.
+        let ask = "source \"$1\"; COMP_WORDS=(\"${@:2}\"); COMP_CWORD=$(($# - 2)); registered=$(complete -p traceconv); \
+                   function=${registered#*-F }; ${function%% *} traceconv \"${@: -1}\" \"${@: -2:1}\"; \
                    printf '%s\\n' \"${COMPREPLY[@]}\"";
         let mut bash = Command::new("bash");
-        bash.args(["-c", ask, "bash"]).arg(&script).args(before).arg(last);
+        bash.args(["-c", ask, "bash"]).arg(&script).args(before).arg(last).current_dir(dir.path());
         let output = bash.stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
@@ -86,6 +88,50 @@ fn bash_completes() {
     assert_eq!(completed(&["traceconv", "inf"]), ["info"]);
     assert_eq!(completed(&["traceconv", "--format", "mini"]), ["miniprofiler"]);
     assert!(completed(&["traceconv", "stats", "--js"]).contains(&"--json".to_owned()));
+    // Files beside commands as the first word; after an input, options and no commands. Without words, bash completes files.
+    fs::write(dir.path().join("stats.bin"), "").unwrap();
+    assert_eq!(completed(&["traceconv", "stat"]), ["stats", "stats.bin"]);
+    assert_eq!(completed(&["traceconv", "--threads", "2", "stat"]), ["stats", "stats.bin"]);
+    let files: [&str; 1] = [""];
+    assert_eq!(completed(&["traceconv", "a.bin", "stat"]), files);
+    assert_eq!(completed(&["traceconv", "a.bin", ""]), files);
+    assert_eq!(completed(&["traceconv", "stats", ""]), files);
+    assert_eq!(completed(&["traceconv", "a.bin", "--max-l"]), ["--max-lost"]);
+    assert_eq!(completed(&["traceconv", "a.bin", "--format", "mini"]), ["miniprofiler"]);
+    assert_eq!(completed(&["traceconv", "completions", "fi"]), ["fish"]);
+    assert_eq!(completed(&["traceconv", "help", "sta"]), ["stats"]);
+}
+
+#[test]
+fn fish_completes() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = program("completions fish");
+    // Options depend on the command only; commands are offered as the first word.
+    assert!(text.contains("complete -c traceconv -n __fish_traceconv_converts -l detail "), "{text}");
+    let first_words = text.lines().filter(|line| line.contains("-n \"__fish_traceconv_needs_command\""));
+    assert!(first_words.clone().count() >= commands().len() && first_words.clone().all(|line| line.contains(" -a ")), "{text}");
+    let script = dir.path().join("traceconv.fish");
+    fs::write(&script, &text).unwrap();
+    fs::write(dir.path().join("stats.bin"), "").unwrap();
+    if Command::new("fish").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!("The script is not run here: there is no fish.");
+        return;
+    }
+    let completed = |line: &str| {
+        let mut fish = Command::new("fish");
+        fish.args(["--no-config", "-c", "source $argv[1]; complete -C $argv[2]"]).arg(&script).arg(line);
+        let output = fish.current_dir(dir.path()).env("HOME", dir.path()).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(completed("traceconv --max-l"), ["--max-lost"]);
+    assert_eq!(completed("traceconv a.bin --max-l"), ["--max-lost"]);
+    assert_eq!(completed("traceconv a.bin --detail over"), ["overview"]);
+    assert_eq!(completed("traceconv a.bin stat"), ["stats.bin"]);
+    assert_eq!(completed("traceconv stat"), ["stats", "stats.bin"]);
+    assert_eq!(completed("traceconv stats --max-l"), Vec::<String>::new());
+    assert_eq!(completed("traceconv stats a.bin --js"), ["--json"]);
 }
 
 #[test]

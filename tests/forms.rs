@@ -79,7 +79,7 @@ fn a_trace_is_split_into_files_that_stand_alone() {
         let end = part.slices.iter().filter_map(|slice| slice.end()).max().unwrap();
         assert!(begin > last_end, "{file} begins at {begin} before {last_end}");
         last_end = end;
-        // What each switch of the whole trace says is in one of them.
+        // Each switch of the whole trace is in one of them.
         let own = part.sched[&0].iter().filter(|switch| whole.sched[&0].contains(switch)).count();
         switches += own;
         // Task names, also of tasks that do nothing in this part, and the same ids in all.
@@ -104,7 +104,7 @@ fn a_trace_is_split_into_files_that_stand_alone() {
     assert!(desk.run("demo.bin --split-size 70k -o -").ends(2).stderr.contains("--split-size writes several files"));
     assert!(desk.run("demo.bin --split-size 70").ends(2).stderr.contains("at least 65536 bytes"));
     desk.run("demo.bin --split-size 70k -o /dev/null").ends(2).says(&["/dev/null is a device or a pipe"]);
-    // What a part would be called is an input.
+    // The name of a part is an input.
     desk.put("d.001", &desk.get("demo.bin"));
     desk.run("d.001 --split-size 70k -o d").ends(2).says(&["d.001 is an input itself"]);
     desk.run("d.001 -q --split-size 70k -o d.perfetto-trace").ends(0);
@@ -119,7 +119,7 @@ fn several_recordings_become_one_trace() {
     assert!(said.contains("  offset: +1.500 ms (given by --offset)\n"), "{said}");
     assert!(said.contains("-> demo-merged.perfetto-trace"), "{said}");
     let merged = read(&desk, "demo-merged.perfetto-trace");
-    assert_eq!(merged.sched.keys().copied().collect::<Vec<_>>(), [0, 2, 3], "each core has a CPU; dpp tells of no tasks");
+    assert_eq!(merged.sched.keys().copied().collect::<Vec<_>>(), [0, 2, 3], "each core has a CPU; dpp has no tasks");
     let names: Vec<&str> = merged.tracks.values().map(|info| &*info.name).collect();
     for name in ["demo", "dpp: QP/C 8.1.2", "dual-0", "demo: sensor"] {
         assert!(names.contains(&name), "{name} is not in {names:?}");

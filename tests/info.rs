@@ -40,13 +40,13 @@ fn it_says_what_a_conversion_says() {
             match field.as_str() {
                 "output" | "status" => assert!(value.is_null()),
                 "wall_seconds" => assert_eq!(value, 0.0),
-                // What only drawing notices has no place in the file: it is not told here.
+                // Losses that only drawing notices have no place in the file: they are not reported here.
                 "repairs" => {
-                    let (told, all) = (value.as_array().unwrap(), converted[field].as_array().unwrap());
-                    assert!(told.iter().all(|case| all.contains(case)), "{name}: {told:?} {all:?}");
+                    let (reported, all) = (value.as_array().unwrap(), converted[field].as_array().unwrap());
+                    assert!(reported.iter().all(|case| all.contains(case)), "{name}: {reported:?} {all:?}");
                     assert!(
-                        all.iter().all(|case| told.contains(case) || case["first_offset"].is_null()),
-                        "{name}: {told:?} {all:?}"
+                        all.iter().all(|case| reported.contains(case) || case["first_offset"].is_null()),
+                        "{name}: {reported:?} {all:?}"
                     );
                 }
                 _ => assert_eq!(value, &converted[field], "{name}: {field}"),

@@ -14,7 +14,7 @@ mod reader;
 
 use reader::Trace;
 
-/// Where the words of a ring's header stand, in bytes.
+/// The offsets of the words of a ring's header, in bytes.
 const SEGMENTS_AT: usize = 24;
 const BEGUN_AT: usize = 32;
 const USED_AT: usize = 40;
@@ -28,7 +28,7 @@ fn ring(name: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Bytes as they stand in memory: pointers, small numbers, zeros.
+/// Bytes as in memory: pointers, small numbers, zeros.
 fn other_memory(len: usize) -> Vec<u8> {
     let mut state = 1u64;
     let bytes = std::iter::repeat_with(move || {
@@ -99,7 +99,7 @@ fn values(trace: &Trace, name: &str) -> Vec<(u64, i64)> {
     of_name.flat_map(|(_, values)| values.clone()).collect()
 }
 
-/// The library counted to `last`, a step every 1500 ns: what is shown are the newest of them.
+/// The library counted to `last`, a step every 1500 ns: the newest of them are shown.
 #[track_caller]
 fn assert_newest(trace: &Trace, name: &str, last: i64, at_least: usize) {
     let values = values(trace, name);
@@ -158,7 +158,7 @@ fn several_rings_are_cores_of_one_trace_with_ids_of_their_own() {
     let places: Vec<_> = inputs.iter().map(|input| (input["core"].as_u64(), input["memory"]["offset"].as_u64())).collect();
     assert_eq!(places, [(Some(0), Some(7000)), (Some(1), Some(7000 + 2204 + 100_001))]);
 
-    // What cannot be the cores of one target is not taken for that.
+    // Recordings that cannot be the cores of one target are not taken for that.
     let run = convert(&[ring("one_core"), ring("two_cores")].concat(), &[]);
     assert_eq!(run.output.status.code(), Some(1));
     run.says("holds 2 recordings in memory, of which the one at byte 2204 is of 2 cores");
@@ -198,7 +198,7 @@ fn a_damaged_header_costs_what_it_says_nothing_of() {
         (BEGUN_AT, 0, "nothing was recorded into it"),
     ] {
         let run = convert(&with(at, value), &[]);
-        // What frames there are may be taken as they stand, but not without a word.
+        // The frames may be taken as they are, but not without a message.
         run.says("at byte 1000 is the mark of a post-mortem ring of the Tonbandgerät tracer library");
         run.says(why);
     }
@@ -210,7 +210,7 @@ fn a_damaged_header_costs_what_it_says_nothing_of() {
     assert!(values(&run.trace(), "north").len() > 20);
 }
 
-/// Whatever a flipped bit does to a ring, what is shown is some of what was recorded, at its time or with a word in the report.
+/// Whatever a flipped bit does to a ring, the shown events are some of the recorded ones, at their time or with a line in the report.
 #[test]
 fn a_flipped_bit_anywhere_in_the_header_invents_nothing() {
     let ring = ring("one_core");

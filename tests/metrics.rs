@@ -72,8 +72,8 @@ fn each_metric_is_told_of_some_recording() {
     }
     for (section, _) in list::SECTIONS {
         for metric in list::of_section(section) {
-            let told = seen.remove(&(section.to_owned(), metric.full_name()));
-            assert!(told, "no recording tells {section} {}", metric.full_name());
+            let printed = seen.remove(&(section.to_owned(), metric.full_name()));
+            assert!(printed, "no recording has {section} {}", metric.full_name());
         }
     }
     assert!(seen.is_empty(), "these are not in the list: {seen:?}");
@@ -93,26 +93,26 @@ fn the_table_and_json_tell_the_same() {
     let (_, json, _) = run("stats -q --json demo.bin damaged.bin");
     let file: Value = serde_json::from_str(&json).unwrap();
     for (index, recording) in ["demo.bin", "damaged.bin"].into_iter().enumerate() {
-        let told = &file["recordings"][index];
-        let statistics = &told["statistics"];
+        let printed = &file["recordings"][index];
+        let statistics = &printed["statistics"];
         let by_name = |list: &str, name: &str| {
             let all = statistics[list].as_array().unwrap();
             all.iter().find(|thing| thing["name"] == name).unwrap_or_else(|| panic!("{list} {name}")).clone()
         };
-        let same = |path: [&str; 3], unit: &str, told: &Value| {
+        let same = |path: [&str; 3], unit: &str, printed: &Value| {
             let (value, told_unit) = value(recording, path);
-            assert!((value - told.as_f64().unwrap()).abs() < 0.0051, "{path:?}: {value} {told}");
+            assert!((value - printed.as_f64().unwrap()).abs() < 0.0051, "{path:?}: {value} {printed}");
             assert_eq!(told_unit, unit);
         };
-        same(["", "", "losses"], "count", &told["losses"]["cases"]);
-        same(["", "", "lost_events"], "count", &told["losses"]["at_least_lost"]);
+        same(["", "", "losses"], "count", &printed["losses"]["cases"]);
+        same(["", "", "lost_events"], "count", &printed["losses"]["at_least_lost"]);
         same(["", "", "gaps"], "count", &statistics["gaps"]);
         same(["core", "0", "load_percent"], "%", &statistics["cores"][0]["load_percent"]);
         for task in ["sensor", "Tmr Svc"] {
-            let told = by_name("tasks", task);
-            same(["task", task, "run_ns"], "ns", &told["run_ns"]);
-            same(["task", task, "cpu_percent"], "%", &told["cpu_percent"]);
-            same(["latency", task, "p99_ns"], "ns", &told["latency"]["p99_ns"]);
+            let printed = by_name("tasks", task);
+            same(["task", task, "run_ns"], "ns", &printed["run_ns"]);
+            same(["task", task, "cpu_percent"], "%", &printed["cpu_percent"]);
+            same(["latency", task, "p99_ns"], "ns", &printed["latency"]["p99_ns"]);
         }
         same(["isr", "SysTick", "max_ns"], "ns", &by_name("interrupts", "SysTick")["durations"]["max_ns"]);
         same(["object", "samples", "high_water"], "count", &by_name("objects", "samples")["high_water"]);
@@ -134,7 +134,7 @@ fn a_task_that_got_slower_breaks_the_budget_and_is_named() {
     assert!(verdicts.contains("reason: filter (task.filter.cpu_percent < 4): was measured on the slowest board\n"), "{verdicts}");
 
     let (status, json, _) = run("check --budget budget.toml -q --json before.bin after.bin missing.bin");
-    assert_eq!(status, 1, "what cannot be read counts more than what is broken");
+    assert_eq!(status, 1, "an unreadable recording counts more than a broken rule");
     let file: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&file["schema_version"], &file["broken"]), (&Value::from(1), &Value::from(1)));
     assert!(file["recordings"][2]["verdicts"].is_null() && file["recordings"][2]["inputs"][0]["error"].is_string());
@@ -191,20 +191,20 @@ fn a_wrong_budget_is_wrong_usage() {
 
 #[test]
 fn a_task_that_got_slower_is_the_worst_difference() {
-    let (status, told, error) = run("diff -q before.bin after.bin");
+    let (status, printed, error) = run("diff -q before.bin after.bin");
     assert_eq!((status, error.as_str()), (0, ""));
-    let worst = told.lines().nth(1).unwrap();
-    assert!(worst.starts_with("worst: task filter: CPU 2.") && worst.contains(" → 5."), "{told}");
-    let (status, told, error) = run("diff -q --fail-over 50% --rows 1 before.bin after.bin");
+    let worst = printed.lines().nth(1).unwrap();
+    assert!(worst.starts_with("worst: task filter: CPU 2.") && worst.contains(" → 5."), "{printed}");
+    let (status, printed, error) = run("diff -q --fail-over 50% --rows 1 before.bin after.bin");
     assert_eq!(status, 3);
     assert!(error.starts_with("error: worse than --fail-over 50% allows: task filter: CPU 2."), "{error}");
-    assert!(told.contains("\nWORSE  task.filter.cpu_percent  ") && told.contains(" more (--json has all)"), "{told}");
+    assert!(printed.contains("\nWORSE  task.filter.cpu_percent  ") && printed.contains(" more (--json has all)"), "{printed}");
     // The other way round it got faster.
     let (status, _, error) = run("diff -q --fail-over 50% --min-points 0.1 --only task.*.cpu_percent after.bin before.bin");
     assert_eq!((status, error.as_str()), (0, ""));
-    let (status, told, _) = run("diff -q --fail-over 0 before.bin before.bin");
+    let (status, printed, _) = run("diff -q --fail-over 0 before.bin before.bin");
     assert_eq!(status, 0);
-    assert!(told.ends_with("metrics compared: 0 worse, 0 better, 0 different otherwise\n"), "{told}");
+    assert!(printed.ends_with("metrics compared: 0 worse, 0 better, 0 different otherwise\n"), "{printed}");
 
     let (_, json, _) = run("diff -q --json --fail-over 50% before.bin after.bin");
     let file: Value = serde_json::from_str(&json).unwrap();
@@ -241,8 +241,8 @@ fn what_cannot_be_compared_says_why() {
         (later.to_str().unwrap(), "is of shape 2, which is newer"),
         ("missing.bin", "missing.bin "),
     ] {
-        let (status, told, error) = run(&format!("diff {base} after.bin"));
-        assert_eq!((status, told.as_str()), (1, ""), "{error}");
+        let (status, printed, error) = run(&format!("diff {base} after.bin"));
+        assert_eq!((status, printed.as_str()), (1, ""), "{error}");
         assert!(error.contains(part), "{error}");
     }
     // A limit of nothing would never fail.
@@ -250,19 +250,20 @@ fn what_cannot_be_compared_says_why() {
     assert_eq!((status, error.as_str()), (0, "warning: nothing was compared: no metric that --only names is in both\n"));
     let (status, _, error) = run("diff -q --fail-over 5% --only task.filtr.cpu_percent before.bin after.bin");
     assert_eq!((status, error.as_str()), (3, "error: nothing was compared: no metric that --only names is in both\n"));
-    // What is less than is mentioned otherwise can be too much all the same.
+    // A change that is too small to be listed can be too much all the same.
     let narrow = "diff -q --only task.writer.cpu_percent after.bin before.bin";
-    let (status, told, _) = run(&format!("{narrow} --min-change 50%"));
-    assert!(status == 0 && told.contains(" 0 worse, "), "{told}");
-    let (status, told, error) = run(&format!("{narrow} --min-change 50% --fail-over 1%"));
-    assert!(status == 3 && told.contains("\nWORSE "), "{told}{error}");
+    let (status, printed, _) = run(&format!("{narrow} --min-change 50%"));
+    assert!(status == 0 && printed.contains(" 0 worse, "), "{printed}");
+    let (status, printed, error) = run(&format!("{narrow} --min-change 50% --fail-over 1%"));
+    assert!(status == 3 && printed.contains("\nWORSE "), "{printed}{error}");
     assert_eq!(run("diff - -").0, 2);
     assert_eq!(run("diff before.bin after.bin --fail-over much").0, 2);
-    let (status, told, error) = run("diff -q dpp.bin after.bin");
+    let (status, printed, error) = run("diff -q dpp.bin after.bin");
     assert_eq!(status, 0, "{error}");
     assert!(
-        told.contains("only in the base: machine Philo_inst[0], ") && told.contains("only in the new one: core 0, isr SysTick, "),
-        "{told}"
+        printed.contains("only in the base: machine Philo_inst[0], ")
+            && printed.contains("only in the new one: core 0, isr SysTick, "),
+        "{printed}"
     );
 }
 
@@ -284,11 +285,11 @@ fn a_function_that_got_slower_is_named() {
             fs::write(folder.path().join(name), capture).unwrap();
         }
         let name = format!("0x{address:08X}");
-        let (status, told, error) = run_in(folder.path(), &["diff", "-q", "--fail-over", "60%", "base.bin", "new.bin"]);
-        assert_eq!(status, 3, "{told}");
-        assert!(told.contains(&format!("worst: function {name}: self ")), "{told}");
+        let (status, printed, error) = run_in(folder.path(), &["diff", "-q", "--fail-over", "60%", "base.bin", "new.bin"]);
+        assert_eq!(status, 3, "{printed}");
+        assert!(printed.contains(&format!("worst: function {name}: self ")), "{printed}");
         assert!(error.contains(&format!("function {name}: self ")), "{error}");
-        // A limit halfway between what it took and what it takes.
+        // A limit halfway between both times.
         let (_, json, _) = run_in(folder.path(), &["stats", "-q", "--json", "base.bin"]);
         let file: Value = serde_json::from_str(&json).unwrap();
         let functions = file["recordings"][0]["statistics"]["functions"].as_array().unwrap();
@@ -317,8 +318,8 @@ fn whichever_task_got_slower_is_named() {
             generate(&GenerateOptions { bytes: 150_000, slow_task, ..GenerateOptions::default() }, &mut capture).unwrap();
             fs::write(folder.path().join(name), capture).unwrap();
         }
-        let (_, told, _) = run_in(folder.path(), &["diff", "-q", "base.bin", "new.bin"]);
-        assert!(told.contains(&format!("\nworst: task {task}: CPU ")), "{task}:\n{told}");
+        let (_, printed, _) = run_in(folder.path(), &["diff", "-q", "base.bin", "new.bin"]);
+        assert!(printed.contains(&format!("\nworst: task {task}: CPU ")), "{task}:\n{printed}");
     }
     assert_eq!(SlowTask::named("nobody", 100), None);
 }
@@ -363,7 +364,7 @@ fn exact_values_are_judged() {
     }
 }
 
-/// A baseline of several runs; and what else a base may be: a report, compressed, standard input.
+/// A baseline of several runs; and the other forms of a base: a report, compressed, standard input.
 #[test]
 fn whatever_was_saved_can_be_the_base() {
     let folder = tempfile::tempdir().unwrap();
@@ -379,7 +380,11 @@ fn whatever_was_saved_can_be_the_base() {
     let mut gzip = flate2::write::GzEncoder::new(fs::File::create(path("base.json.gz")).unwrap(), flate2::Compression::fast());
     std::io::copy(&mut fs::File::open(path("base.json")).unwrap(), &mut gzip).unwrap();
     gzip.finish().unwrap();
-    for base in ["base.json", "report.json", "base.json.gz"] {
+    let report = fs::read(path("report.json")).unwrap();
+    fs::write(path("report.json.zst"), zstd::encode_all(&*report, 1).unwrap()).unwrap();
+    let (_, _, said) = run(&format!("diff {} after.bin", path("base.json")));
+    assert!(said.contains("base.json: a baseline of 3 runs\n"), "{said}");
+    for base in ["base.json", "report.json", "base.json.gz", "report.json.zst"] {
         let (status, said, error) = run(&format!("diff -q --fail-over 50% {} after.bin", path(base)));
         assert_eq!(status, 3, "{base}: {said}{error}");
         assert!(error.contains("task filter: CPU 2."), "{base}: {error}");

@@ -1,6 +1,6 @@
 //! The pictures of the book: a part of a trace of each format, drawn as an independent reader sees it.
 //!
-//! `docs/pictures/*.svg` must be what this test draws. After a change of what traces look like, `TRACECONV_BLESS=1 cargo test --test picture`
+//! `docs/pictures/*.svg` must be as this test draws them. After a change of the look of traces, `TRACECONV_BLESS=1 cargo test --test picture`
 //! draws them again.
 
 mod reader;
@@ -15,14 +15,14 @@ use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 use traceconv::pipeline::{Options, Source, convert};
 
-/// A part of the trace of a recording in `testdata/demo`, and what of it is shown.
+/// A part of the trace of a recording in `testdata/demo`, and the tracks of it that are shown.
 struct Scene {
     /// The name of the picture, and of the chapter that shows it.
     name: &'static str,
     format: &'static str,
     capture: fn() -> Vec<u8>,
     own: fn() -> Vec<(&'static str, OptionValue)>,
-    /// What the firmware is called.
+    /// The name of the firmware.
     firmware: &'static str,
     from_ns: u64,
     to_ns: u64,
@@ -415,7 +415,7 @@ impl Picture<'_> {
                 "<path d=\"M{x:.1} {y:.0}l3 7l-3 7l-3 -7z\" fill=\"#222222\"><title>{}</title></path>",
                 escaped(&instant.name)
             );
-            // With as much of its name as fits before what follows.
+            // With as much of its name as fits before the next one.
             let later = instants[index + 1..].iter().map(|next| next.ts);
             let later = later.chain(slices.iter().filter(|slice| slice.depth >= level).map(|slice| slice.ts));
             let next = later.filter(|&at| at > instant.ts).min().unwrap_or(self.scene.to_ns).min(self.scene.to_ns);

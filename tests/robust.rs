@@ -1,5 +1,5 @@
-//! What goes wrong around a conversion: files that change under it, disks that are full, signals, pipes that break, odd names. Whatever
-//! it is, the program ends, says what happened, and leaves no half file.
+//! Trouble around a conversion: files that change under it, disks that are full, signals, pipes that break, odd names. Whatever
+//! it is, the program ends, reports it, and leaves no half file.
 #![cfg(unix)]
 
 mod desk;
@@ -26,7 +26,7 @@ fn long_capture(bytes: usize) -> Vec<u8> {
     demo.iter().copied().cycle().take(bytes.div_ceil(demo.len()) * demo.len()).collect()
 }
 
-/// The program, of which what it says is kept.
+/// The program, with its messages kept.
 fn piped(desk: &Desk) -> Command {
     let mut command = desk.command("");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -241,7 +241,7 @@ fn capture_of_task(name: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What is printed for people cannot command their terminal, whatever a recording holds.
+/// Messages cannot command a terminal, whatever a recording holds.
 #[test]
 fn names_in_recordings_do_not_reach_the_terminal_raw() {
     let desk = Desk::new();

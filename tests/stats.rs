@@ -1,4 +1,4 @@
-//! Statistics of captures equal what an independent reader finds in the traces of the same captures, and do not depend on how the
+//! Statistics of captures equal the findings of an independent reader in the traces of the same captures, and do not depend on how the
 //! work is cut.
 //!
 //! `TRACECONV_EXTRA_CAPTURES` names a folder with MiniProfiler captures and their true records (`.truth.csv.gz`): the figures of their
@@ -81,46 +81,46 @@ fn the_trace_shows_the_same_figures() {
             let name = path.display();
 
             let drawn = drawn_runs(&trace);
-            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            let mut reported: BTreeMap<String, Figures> = BTreeMap::new();
             for task in statistics.tasks.iter().filter(|task| !task.is_idle && task.runs.count > 0) {
-                let entry = told.entry(task.name.clone()).or_default();
+                let entry = reported.entry(task.name.clone()).or_default();
                 *entry = sum(*entry, (task.runs.count, task.runs.total_ns, task.runs.max_ns.unwrap()));
             }
-            assert_eq!(told, drawn, "runs in {name}");
+            assert_eq!(reported, drawn, "runs in {name}");
             switches += drawn.values().map(|figures| figures.0).sum::<u64>();
 
             let drawn = drawn_slices(&trace, "/Interrupts/", |slice| Some(slice.name.clone()));
-            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            let mut reported: BTreeMap<String, Figures> = BTreeMap::new();
             for isr in statistics.interrupts.iter().filter(|isr| isr.durations.count > 0) {
-                let entry = told.entry(isr.name.clone()).or_default();
+                let entry = reported.entry(isr.name.clone()).or_default();
                 *entry = sum(*entry, (isr.durations.count, isr.durations.total_ns, isr.durations.max_ns.unwrap()));
             }
-            assert_eq!(told, drawn, "interrupts in {name}");
+            assert_eq!(reported, drawn, "interrupts in {name}");
             interrupts += drawn.values().map(|figures| figures.0).sum::<u64>();
 
             let drawn = drawn_slices(&trace, "/Objects/", |slice| {
                 let is_hold = slice.name == "held" || slice.name.starts_with("held by ");
                 (is_hold && slice.arg("continued").is_none()).then(|| trace.tracks[&slice.track].name.clone())
             });
-            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+            let mut reported: BTreeMap<String, Figures> = BTreeMap::new();
             for object in &statistics.objects {
                 if let Some(spread) = object.holds.as_ref().filter(|spread| spread.count > 0) {
-                    let entry = told.entry(object.name.clone()).or_default();
+                    let entry = reported.entry(object.name.clone()).or_default();
                     *entry = sum(*entry, (spread.count, spread.total_ns, spread.max_ns.unwrap()));
                 }
             }
-            assert_eq!(told, drawn, "holds in {name}");
+            assert_eq!(reported, drawn, "holds in {name}");
             holds += drawn.values().map(|figures| figures.0).sum::<u64>();
 
             let highest = drawn_levels(&trace);
-            let mut told: BTreeMap<String, i64> = BTreeMap::new();
+            let mut reported: BTreeMap<String, i64> = BTreeMap::new();
             for object in statistics.objects.iter().filter(|object| object.high_water.is_some()) {
-                let entry = told.entry(object.name.clone()).or_default();
+                let entry = reported.entry(object.name.clone()).or_default();
                 *entry = (*entry).max(i64::from(object.high_water.unwrap()));
             }
-            let drawn: BTreeMap<String, i64> = highest.into_iter().filter(|(object, _)| told.contains_key(object)).collect();
-            assert_eq!(told, drawn, "levels in {name}");
-            levels += told.len();
+            let drawn: BTreeMap<String, i64> = highest.into_iter().filter(|(object, _)| reported.contains_key(object)).collect();
+            assert_eq!(reported, drawn, "levels in {name}");
+            levels += reported.len();
         }
     }
     // None of these comparisons was one of nothing with nothing.
@@ -151,16 +151,16 @@ fn the_trace_shows_the_same_steps() {
                 add(answered.entry(machine).or_default(), dur + queued_ns);
             }
         }
-        let told = |of: fn(&MachineReport) -> &SpreadReport| {
-            let mut told: BTreeMap<String, Figures> = BTreeMap::new();
+        let reported = |of: fn(&MachineReport) -> &SpreadReport| {
+            let mut reported: BTreeMap<String, Figures> = BTreeMap::new();
             for machine in statistics.machines.iter().filter(|machine| of(machine).count > 0) {
-                let (entry, spread) = (told.entry(machine.name.clone()).or_default(), of(machine));
+                let (entry, spread) = (reported.entry(machine.name.clone()).or_default(), of(machine));
                 *entry = sum(*entry, (spread.count, spread.total_ns, spread.max_ns.unwrap()));
             }
-            told
+            reported
         };
-        assert_eq!(told(|machine| &machine.steps), drawn, "steps in {name}");
-        assert_eq!(told(|machine| &machine.responses), answered, "answers in {name}");
+        assert_eq!(reported(|machine| &machine.steps), drawn, "steps in {name}");
+        assert_eq!(reported(|machine| &machine.responses), answered, "answers in {name}");
         steps += drawn.values().map(|figures| figures.0).sum::<u64>();
         responses += answered.values().map(|figures| figures.0).sum::<u64>();
 
@@ -172,13 +172,13 @@ fn the_trace_shows_the_same_steps() {
             let entry = highest.entry(machine.to_owned()).or_default();
             *entry = values.iter().map(|&(_, value)| value).max().unwrap().max(*entry);
         }
-        let mut told: BTreeMap<String, i64> = BTreeMap::new();
+        let mut reported: BTreeMap<String, i64> = BTreeMap::new();
         for machine in statistics.machines.iter().filter(|machine| machine.high_water.is_some()) {
-            let entry = told.entry(machine.name.clone()).or_default();
+            let entry = reported.entry(machine.name.clone()).or_default();
             *entry = (*entry).max(i64::from(machine.high_water.unwrap()));
         }
-        assert_eq!(told, highest, "queues in {name}");
-        fills += told.len();
+        assert_eq!(reported, highest, "queues in {name}");
+        fills += reported.len();
         for machine in &statistics.machines {
             assert!(machine.queued.max_ns <= machine.responses.max_ns || machine.responses.count < machine.queued.count);
             let signals: u64 = machine.signals.iter().map(|signal| signal.spans.total_ns).sum();
@@ -208,15 +208,15 @@ fn the_trace_shows_the_same_values_and_messages() {
                     let greatest = values.iter().map(|&(_, value)| value).max();
                     (values.len() as u64, whole(least), whole(greatest), whole(values.last().map(|&(_, value)| value)))
                 };
-                let told = (lane.values, lane.least, lane.greatest, lane.last);
+                let reported = (lane.values, lane.least, lane.greatest, lane.last);
                 let drawn: Vec<_> = drawn.map(|(_, values)| figures(values)).collect();
-                assert!(drawn.contains(&told), "{name}: {}: {told:?} is not among {drawn:?}", lane.name);
+                assert!(drawn.contains(&reported), "{name}: {}: {reported:?} is not among {drawn:?}", lane.name);
                 counters += 1;
             }
-            let told: u64 = statistics.logs.iter().map(|log| log.count).sum();
+            let reported: u64 = statistics.logs.iter().map(|log| log.count).sum();
             let by_lane: u64 = statistics.lanes.iter().flat_map(|lane| &lane.logs).map(|log| log.count).sum();
-            assert_eq!((told, by_lane), (trace.logs.len() as u64, told), "{name}");
-            messages += told;
+            assert_eq!((reported, by_lane), (trace.logs.len() as u64, reported), "{name}");
+            messages += reported;
         }
     }
     assert!(counters > 20 && messages > 0, "{counters} {messages}");
@@ -230,7 +230,7 @@ fn sum(one: Figures, other: Figures) -> Figures {
 fn drawn_runs(trace: &Trace) -> BTreeMap<String, Figures> {
     let mut runs: BTreeMap<String, Figures> = BTreeMap::new();
     for rows in trace.sched.values() {
-        // The first row only tells who runs, and is said again by the second one.
+        // The first row only says who runs, and is repeated by the second one.
         let rows = rows.get(1..).unwrap_or_default();
         // At the end of the capture, and where a gap begins, a run goes on unseen.
         let ends_unseen = |at: usize| at + 2 == rows.len() || rows[at + 1].next_comm == "unknown";
@@ -244,12 +244,12 @@ fn drawn_runs(trace: &Trace) -> BTreeMap<String, Figures> {
     runs
 }
 
-/// The trace marks what lived in a later session.
+/// The trace marks things of a later session.
 fn without_session(name: &str) -> String {
     name.split(" (session ").next().unwrap_or_default().to_owned()
 }
 
-/// The slices below a group that were not cut off, by what `key` makes of them.
+/// The slices below a group that were not cut off, by their `key`.
 fn drawn_slices(trace: &Trace, group: &str, key: impl Fn(&Slice) -> Option<String>) -> BTreeMap<String, Figures> {
     let mut drawn: BTreeMap<String, Figures> = BTreeMap::new();
     for slice in trace.slices.iter().filter(|slice| trace.path(slice.track).contains(group)) {
@@ -290,7 +290,7 @@ fn functions_have_the_figures_of_their_true_records() {
         let mut text = String::new();
         flate2::read::GzDecoder::new(std::fs::File::open(&truth).unwrap()).read_to_string(&mut text).unwrap();
         let expected = plainly(&text);
-        assert_eq!(told(&gathered.statistics), expected, "{}", path.display());
+        assert_eq!(reported(&gathered.statistics), expected, "{}", path.display());
         let self_ns: u64 = expected.values().map(|figures| figures.2).sum();
         let folded = gathered.folded.unwrap();
         let folded_ns: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
@@ -302,7 +302,7 @@ fn functions_have_the_figures_of_their_true_records() {
 /// Of each function: calls, total, self, least and greatest, in nanoseconds.
 type Functions = BTreeMap<String, (u64, u64, u64, u64, u64)>;
 
-fn told(statistics: &StatisticsReport) -> Functions {
+fn reported(statistics: &StatisticsReport) -> Functions {
     let figures = |function: &traceconv::stats::report::FunctionReport| {
         let calls = &function.calls;
         (calls.count, calls.total_ns, function.self_ns, calls.min_ns.unwrap(), calls.max_ns.unwrap())

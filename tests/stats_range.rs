@@ -75,7 +75,7 @@ fn a_conversion_gathers_what_statistics_alone_do() {
     }
 }
 
-/// What every nanosecond went to: of each core, task and interrupt, by all that tells it apart.
+/// The use of every nanosecond: of each core, task and interrupt, by all its distinguishing fields.
 fn spent(report: &StatisticsReport) -> BTreeMap<String, u64> {
     let mut spent = BTreeMap::new();
     for core in &report.cores {
@@ -140,7 +140,7 @@ fn calls_count_if_they_lie_within_the_part() {
         let told: BTreeMap<String, (u64, u64)> =
             functions.map(|function| (function.name.clone(), (function.calls.count, function.calls.total_ns))).collect();
         assert_eq!(told, expected, "{}", path.display());
-        // What a function took itself is part of what it took.
+        // The self time of a function is part of its total time.
         let self_ns: u64 = part.statistics.functions.iter().map(|function| function.self_ns).sum();
         let folded = part.folded.unwrap();
         let folded_ns: u64 = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();

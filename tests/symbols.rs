@@ -1,6 +1,6 @@
-//! The symbols of whole programs, compared with what binutils say about them.
+//! The symbols of whole programs, compared with the output of binutils.
 //!
-//! Beside a program `x.elf` stands `x.symbols.csv`: address, kind, name and line, as `nm -C` and `addr2line` tell them.
+//! Beside a program `x.elf` is `x.symbols.csv`: address, kind, name and line, as `nm -C` and `addr2line` print them.
 //! `TRACECONV_EXTRA_CAPTURES` names a folder with more such programs to compare; how many functions they have is printed.
 
 use std::path::Path;
@@ -32,7 +32,7 @@ fn compare(elf: &Path) -> (usize, usize) {
     let (mut functions, mut declared_there) = (0, 0);
     let listed: Vec<Listed<'_>> = list.lines().map(parse).collect();
     for entry in &listed {
-        // What is no function but data, a table of virtual functions for instance, has neither line nor code.
+        // Data, a table of virtual functions for instance, has neither line nor code.
         let Some(function) = symbols.function_at(entry.address).filter(|function| function.start == entry.address) else {
             assert_eq!(entry.place, None, "{}", entry.name);
             continue;

@@ -1,4 +1,4 @@
-//! What is wrong usage whatever the inputs are, of every command of the built program: exit status 2, before anything is read or written.
+//! Wrong usage that does not depend on the inputs, of every command of the built program: exit status 2, before anything is read or written.
 
 mod desk;
 
@@ -37,7 +37,7 @@ fn a_wrong_value_of_a_formats_own_option_is_wrong_usage() {
             desk.run(&format!("{command} a.bin {option}")).ends(2).says(&[said, "try '--help'"]);
         }
     }
-    // What is in a file, or that there is none, is no matter of usage.
+    // The content of a file, or a missing file, is no matter of usage.
     desk.put("broken.toml", b"rules = [");
     for (line, said) in [
         ("a.bin --collateral gone.xml", "--collateral gone.xml cannot be read"),

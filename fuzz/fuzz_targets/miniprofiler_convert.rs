@@ -24,7 +24,7 @@ fn run(input: &[u8], options: &Options) -> Vec<u8> {
     trace
 }
 
-/// Where packets and commands stand, read one byte after the other.
+/// The places of packets and commands, read one byte after the other.
 fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,5 +1,5 @@
 //! Bytes → a trace that an independent reader accepts, the same for windows of any size, with every byte accounted for. Also whole
-//! records: what stands between flags is given a sequence number and a checksum, so that more than the framing is tried.
+//! records: the bytes between flags get a sequence number and a checksum, so that more than the framing is tried.
 
 #![no_main]
 

@@ -54,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
     let (Some(first_ns), Some(last_ns)) = (whole.statistics.first_ns, whole.statistics.last_ns) else { return };
     let bound = |share: u8| {
         let ns = u128::from(last_ns - first_ns) * u128::from(share) / 255;
-        Some(TimeBound::AfterStart(Nanos(u64::try_from(ns).expect("a part of what fits"))))
+        Some(TimeBound::AfterStart(Nanos(u64::try_from(ns).expect("a part of a number that fits"))))
     };
     let part = options(64).from(bound(from.min(to))).to(bound(from.max(to)));
     let part = gather(format, input, &part);

@@ -1,4 +1,4 @@
-//! printf formats with packed arguments: what is printed is what the C library's own `snprintf` prints, byte for byte.
+//! printf formats with packed arguments: the output is that of the C library's own `snprintf`, byte for byte.
 
 #![no_main]
 

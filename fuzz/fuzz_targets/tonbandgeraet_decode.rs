@@ -1,4 +1,4 @@
-//! Bytes → records: every byte is accounted for, however the input is cut, and what is read is written back as it was meant.
+//! Bytes → records: every byte is accounted for, however the input is cut, and decoded records are encoded as the same records.
 
 #![no_main]
 

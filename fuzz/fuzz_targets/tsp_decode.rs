@@ -1,4 +1,4 @@
-//! Bytes → packets: every byte is accounted for, parts give what the whole gives, and what is read is written back as it was meant.
+//! Bytes → packets: every byte is accounted for, parts give the packets of the whole, and decoded packets are encoded as the same packets.
 
 #![no_main]
 

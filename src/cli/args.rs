@@ -194,7 +194,7 @@ pub(super) struct ConvertArgs {
     pub(super) open: super::open::OpenArgs,
 }
 
-/// What concerns the reading of inputs, for every command.
+/// The options of every command that reads inputs.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReadArgs {
     /// The format, instead of recognising it by content

@@ -32,7 +32,7 @@ pub(super) struct BaselineArgs {
     pub(super) read: ReadArgs,
 }
 
-/// Writes the baseline. One that lacks a run would be another: if a recording cannot be read, there is none.
+/// Writes the baseline, but not if a recording cannot be read: without that run it would be another one.
 pub(super) fn main(args: &BaselineArgs) -> Result<Status, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     let reading = reading(&args.read)?;

@@ -107,7 +107,7 @@ fn print_table(plan: &ConvertPlan, report: &Report) {
     say_as_is(&format!("{}{}\n  -> {written}\n", table(inputs, color::status), totals(inputs)));
 }
 
-/// Writes all reports that are wanted; gives what went wrong.
+/// Writes all reports that are wanted. Returns the errors.
 fn write_reports(plan: &ConvertPlan, report: &Report) -> Vec<anyhow::Error> {
     let wanted = &plan.reports;
     let written = [

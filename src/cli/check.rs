@@ -32,7 +32,7 @@ pub(super) struct CheckArgs {
     #[arg(short, long, value_name = "FILE", required_unless_present = "metrics")]
     pub(super) budget: Option<PathBuf>,
 
-    /// List all metrics that rules can limit, and what they say
+    /// List all metrics that rules can limit, with their meaning
     #[arg(long, exclusive = true)]
     pub(super) metrics: bool,
 
@@ -158,7 +158,7 @@ impl Checked {
         errors.collect::<Vec<_>>().join("; ")
     }
 
-    /// For people; nothing of what could not be read, which has been said.
+    /// For people, without the recordings that could not be read, which were reported before.
     fn table(&self) -> Option<String> {
         let verdicts = self.verdicts.as_ref()?;
         Some(format!("{}: {}\n\n{}", self.name, text::verdict_summary(verdicts), text::verdicts(verdicts)))
@@ -171,7 +171,7 @@ impl Checked {
         })
     }
 
-    /// A test case for each rule; of what could not be read one that says so.
+    /// A test case for each rule, and one for each recording that could not be read.
     fn suite(&self) -> Suite {
         let class = format!("traceconv.{}", self.name);
         let case = |name, outcome| Case { name, class: class.clone(), seconds: 0.0, outcome, output: None };

@@ -1,4 +1,4 @@
-//! Colour for people at a terminal: `--color`, else what the environment asks for (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`).
+//! Colour for people at a terminal: `--color`, else by the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`).
 //!
 //! Texts are made without colour; the word at the start of a line (`error:`, `lost:` ...) is coloured when they are printed.
 
@@ -19,7 +19,7 @@ const DOUBTFUL: Style = AnsiColor::Yellow.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const HELPFUL: Style = AnsiColor::Cyan.on_default();
 
-/// What is painted at the begin of a line, blanks before it left out.
+/// The words that are painted at the start of a line, after blanks.
 const BEGINNINGS: [(&str, Style); 6] =
     [("error:", BAD), ("lost:", DOUBTFUL), ("warning:", DOUBTFUL), ("hint:", HELPFUL), ("nothing lost", GOOD), ("->", HELPFUL)];
 
@@ -49,7 +49,7 @@ fn painted_line(line: &str) -> String {
     found.map_or_else(|| line.to_owned(), |(word, style, rest)| format!("{indent}{style}{word}{style:#}{rest}"))
 }
 
-/// A word of a table, painted by what became of an input.
+/// A word of a table, painted by the status of an input.
 pub(super) fn status(status: InputStatus, word: &str) -> String {
     let style = match status {
         InputStatus::Converted | InputStatus::Unchanged => GOOD,

@@ -19,7 +19,7 @@ use crate::stats::text;
 /// How many rows a table of statistics has after a conversion. `stats` prints all.
 const TABLE_ROWS: usize = 5;
 
-/// What became of one job.
+/// The result of one job.
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) inputs: Vec<InputReport>,
@@ -27,7 +27,7 @@ pub(super) struct Outcome {
     pub(super) trace: TraceReport,
     /// Of a trace with several recordings: how many inputs each has, and its statistics.
     merged: Vec<(usize, Option<StatisticsReport>)>,
-    /// What is printed about it.
+    /// The messages about it.
     pub(super) messages: String,
 }
 
@@ -53,7 +53,7 @@ impl Outcome {
     }
 }
 
-/// What is done for a job, on whatever thread.
+/// Converts jobs, each on one thread.
 pub(super) struct Converter<'a> {
     pub(super) plan: &'a ConvertPlan,
     pub(super) team: Team,
@@ -62,10 +62,10 @@ pub(super) struct Converter<'a> {
 }
 
 /// The trace of a job.
-enum Made {
-    Now(Written),
+enum JobTrace {
+    Written(Written),
     /// It was there already. With its statistics, if they were asked for: it does not hold them.
-    Before(Kept, Option<StatisticsReport>),
+    Unchanged(Kept, Option<StatisticsReport>),
 }
 
 impl Converter<'_> {
@@ -112,7 +112,7 @@ impl Converter<'_> {
         let mut messages = String::new();
         let mut merged = Vec::new();
         let (warnings, is_unchanged, mut trace) = match self.make_trace(job, &opened, &counts, progress) {
-            Ok(Made::Now(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
+            Ok(JobTrace::Written(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
                 converted.warnings.extend(viewer::too_large(largest_bytes));
                 inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
                 if inputs.iter().all(|input| input.events == 0) {
@@ -128,7 +128,7 @@ impl Converter<'_> {
                 let trace = TraceReport { files, output_bytes, uncompressed_bytes, statistics, ..TraceReport::default() };
                 (converted.warnings, false, trace)
             }
-            Ok(Made::Before(kept, statistics)) => {
+            Ok(JobTrace::Unchanged(kept, statistics)) => {
                 inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_kept(kept));
                 (kept.warnings, true, TraceReport { statistics, ..TraceReport::default() })
             }
@@ -165,7 +165,7 @@ impl Converter<'_> {
         opened: &[Opened],
         counts: &[usize],
         progress: &mut dyn FnMut(Progress),
-    ) -> anyhow::Result<Made> {
+    ) -> anyhow::Result<JobTrace> {
         let plan = self.plan;
         let damage = kept::damage(opened.iter().flat_map(|opened| opened.input.damages()));
         let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
@@ -183,7 +183,7 @@ impl Converter<'_> {
             } else {
                 None
             };
-            return Ok(Made::Before(kept, statistics));
+            return Ok(JobTrace::Unchanged(kept, statistics));
         }
 
         let mut options = Options {
@@ -211,7 +211,7 @@ impl Converter<'_> {
             progress(now);
             true
         })?;
-        Ok(Made::Now(written))
+        Ok(JobTrace::Written(written))
     }
 
     /// The summary for people. A trace of no bytes was there already.
@@ -280,7 +280,7 @@ fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     failed(inputs, "gives no event")
 }
 
-/// The name of each input, by what it was opened as.
+/// The name of the source of each opened input.
 fn names<'a>(job: &'a Job, counts: &'a [usize]) -> impl Iterator<Item = &'a SourceName> {
     job.sources.iter().zip(counts).flat_map(|(source, &count)| std::iter::repeat_n(source, count))
 }

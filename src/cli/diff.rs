@@ -18,7 +18,7 @@ use crate::report::TOOL_VERSION;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DiffArgs {
-    /// The base: a recording, or what `stats --json`, `baseline` or `--report` saved
+    /// The base: a recording, or a file saved by `stats --json`, `baseline` or `--report`
     #[arg(value_name = "BASE")]
     pub(super) base: PathBuf,
 
@@ -94,7 +94,7 @@ struct DiffFile<'a> {
     tool_version: &'static str,
     base: &'a str,
     new: &'a str,
-    /// What got worse most, as a sentence; `null` if nothing did.
+    /// The change for the worse that matters most, as a sentence; `null` if nothing got worse.
     worst: Option<String>,
     #[serde(flatten)]
     diff: &'a Diff,

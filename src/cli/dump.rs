@@ -25,8 +25,8 @@ pub(super) fn run(plan: &DumpPlan) -> Status {
     }
     for opened in opened.iter().filter(|_| plan.reading.verbosity > Verbosity::Quiet) {
         if let Some(part) = opened.input.part() {
-            let what = &part.what;
-            say(&format!("{name}: {what} at byte {} of the memory image; offsets count from its start\n", part.offset));
+            let kind = &part.what;
+            say(&format!("{name}: {kind} at byte {} of the memory image; offsets count from its start\n", part.offset));
         }
         for damage in opened.input.damages() {
             say(&format!("warning: {name}: {}\n", damage.detail));

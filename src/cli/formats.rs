@@ -107,8 +107,8 @@ fn write_format(text: &mut String, format: &FormatInfo) -> std::fmt::Result {
     writeln!(text, "{}: {}", format.name, format.title)?;
     writeln!(text, "  recorded by {}", format.recorded_by)?;
     writeln!(text, "  recognised by {}", format.recognised_by)?;
-    for what in &format.in_memory {
-        writeln!(text, "  also found in images of a target's memory: {what}")?;
+    for kind in &format.in_memory {
+        writeln!(text, "  also found in images of a target's memory: {kind}")?;
     }
     let typed: Vec<String> = format.options.iter().map(OptionInfo::typed).collect();
     let width = typed.iter().map(|option| option.chars().count()).max().unwrap_or(0);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn options_are_listed_as_typed() {
-        let option = |name, value, repeatable| OptionInfo { name, takes: "text", value, repeatable, help: "What it does" };
+        let option = |name, value, repeatable| OptionInfo { name, takes: "text", value, repeatable, help: "Its effect" };
         let format = |name, options| FormatInfo {
             name,
             title: "A format",
@@ -142,8 +142,8 @@ one: A format
   recorded by somebody
   recognised by something
   also found in images of a target's memory: a ring
-  --short            What it does
-  --longer ID=N ...  What it does
+  --short            Its effect
+  --longer ID=N ...  Its effect
 
 two: A format
   recorded by somebody

@@ -19,7 +19,7 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Messages", &["quiet", "verbose", "progress", "color", "threads", "help", "version"]),
 ];
 
-/// What `-h` shows of the options; `--help` has all.
+/// The options that `-h` shows; `--help` has all.
 const COMMON: [&str; 22] = [
     "recursive",
     "format",

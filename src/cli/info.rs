@@ -1,4 +1,4 @@
-//! `traceconv info INPUT...`: what recordings contain, without converting them.
+//! `traceconv info INPUT...`: the contents of recordings, without converting them.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub(super) struct InfoArgs {
 pub(super) struct InfoPlan {
     /// The inputs of each recording.
     recordings: Vec<Vec<SourceName>>,
-    /// What was named and cannot be one, and why.
+    /// The named inputs that cannot be recordings, with the reason.
     problems: Vec<String>,
     skip_unrecognised: bool,
     output: Place,
@@ -51,7 +51,7 @@ pub(super) struct InfoPlan {
     reading: Reading,
 }
 
-/// Plans what to look at.
+/// Plans the survey.
 pub(super) fn plan(args: &InfoArgs) -> Result<InfoPlan, PlanError> {
     let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
     let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &[&output], &args.read, Vec::new())?;
@@ -70,7 +70,7 @@ pub(super) fn run(plan: &InfoPlan) -> Status {
     write_result(&plan.output, "the contents", rendered(plan, infos), status)
 }
 
-/// What is in one recording. Without contents its inputs say why.
+/// The contents of one recording. Without contents, its inputs have the reason.
 fn survey(plan: &InfoPlan, sources: &[SourceName]) -> RecordingInfo {
     let OpenedTogether { reports: mut inputs, opened, .. } =
         OpenedTogether::open(sources, &plan.reading, &plan.reading.read_options(&Place::Standard));

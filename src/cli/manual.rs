@@ -1,4 +1,4 @@
-//! `traceconv completions SHELL` and `traceconv man [DIR]`: what shells and `man` want to know, made of the definition of the arguments.
+//! `traceconv completions SHELL` and `traceconv man [DIR]`, made of the definition of the arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,91 @@ pub(super) struct ManArgs {
 /// Prints the script for a shell.
 pub(super) fn completions(args: &CompletionsArgs) -> Status {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::help::command(), "traceconv", &mut script);
-    print(&String::from_utf8_lossy(&script))
+    let mut command = super::help::command();
+    clap_complete::generate(args.shell, &mut command, "traceconv", &mut script);
+    command.build();
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+    let script = String::from_utf8_lossy(&script);
+    print(&match args.shell {
+        Shell::Bash => bash_with_inputs(&script, &names.join(" ")),
+        Shell::Fish => fish_with_inputs(&script, &names.join(" ")),
+        _ => script.into_owned(),
+    })
+}
+
+/// The generated script for bash, with inputs: it knows no files beside commands, and offers commands after inputs.
+fn bash_with_inputs(script: &str, commands: &str) -> String {
+    let script = script.replace("complete -F _traceconv -o", "complete -F _traceconv_words -o");
+    let wrapper = BASH_WRAPPER.replace("COMMANDS", commands);
+    match script.rfind("\nif [[ \"${BASH_VERSINFO") {
+        Some(end) => {
+            let (functions, registration) = script.split_at(end);
+            format!("{functions}\n{wrapper}{registration}")
+        }
+        None => format!("{script}\n{wrapper}complete -F _traceconv_words -o bashdefault -o default traceconv\n"),
+    }
+}
+
+const BASH_WRAPPER: &str = r#"# Completes like _traceconv, but offers commands as the first word only, and files beside them. Options are offered after a dash.
+_traceconv_words() {
+    _traceconv "$@"
+    local cur="${COMP_WORDS[COMP_CWORD]}" commands=" COMMANDS " first="" is_value="" has_command="" word
+    local words=()
+    [[ $cur == -* ]] && return
+    for word in "${COMPREPLY[@]}"; do
+        [[ $word == -* ]] && continue
+        words+=("$word")
+        [[ $commands == *" $word "* ]] && has_command=yes
+    done
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if [[ -n $is_value ]]; then
+            is_value=""
+            continue
+        fi
+        case "$word" in
+            --color | --threads | --progress) is_value=yes ;;
+            -*) ;;
+            *) first="$word"; break ;;
+        esac
+    done
+    if [[ -z $has_command || -n $first && $commands == *" $first "* ]]; then
+        COMPREPLY=("${words[@]}")
+    elif [[ -n $first ]]; then
+        COMPREPLY=()
+    else
+        while IFS= read -r word; do
+            words+=("$word")
+        done < <(compgen -f -- "$cur")
+        COMPREPLY=("${words[@]}")
+        compopt -o filenames 2>/dev/null
+    fi
+}
+"#;
+
+/// The generated script for fish, with inputs: it offers options of a conversion only before the first input.
+fn fish_with_inputs(script: &str, commands: &str) -> String {
+    const CONDITION: &str = "complete -c traceconv -n \"__fish_traceconv_needs_command\" ";
+    let mut text = String::new();
+    let mut is_defined = false;
+    for line in script.split_inclusive('\n') {
+        match line.strip_prefix(CONDITION) {
+            Some(rest) if !rest.starts_with("-a ") && !rest.starts_with("-f -a ") => {
+                if !is_defined {
+                    text += &format!(
+                        "# Whether no command is named, so that options are those of a conversion, also after inputs.\n\
+                         function __fish_traceconv_converts\n    \
+                             set -l first (__fish_traceconv_needs_command)\n    \
+                             not contains -- \"$first[1]\" {commands}\n\
+                         end\n\n"
+                    );
+                    is_defined = true;
+                }
+                text += &format!("complete -c traceconv -n __fish_traceconv_converts {rest}");
+            }
+            _ => text += line,
+        }
+    }
+    text
 }
 
 /// Prints or writes manual pages.
@@ -43,7 +126,7 @@ pub(super) fn man(args: &ManArgs) -> Status {
 
 /// All pages with their names, that of the program first.
 fn pages() -> anyhow::Result<Vec<(String, String)>> {
-    // Building fills in what commands inherit, and `help`, which needs no page.
+    // Building adds the options that commands inherit, and `help`, which needs no page.
     let mut program = super::help::command();
     program.build();
     let commands: Vec<Command> = program.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect();
@@ -62,7 +145,7 @@ fn page(command: Command) -> anyhow::Result<(String, String)> {
     Ok((format!("{name}.1"), ascii(&String::from_utf8(page).context("a manual page is no text")?)))
 }
 
-/// Characters beyond ASCII as roff's escapes: what reads pages does not agree on what else they are encoded in.
+/// Characters beyond ASCII as roff's escapes: readers of pages do not agree on another encoding.
 fn ascii(page: &str) -> String {
     let mut text = String::with_capacity(page.len());
     for character in page.chars() {

@@ -143,7 +143,7 @@ fn parse_offset(argument: &OsStr) -> Result<(&OsStr, i64), PlanError> {
     Ok((file, offset_ns))
 }
 
-/// What the trace of several recordings is called, if that is to be derived from the first input's name: as a file with an extension
+/// The name of the trace of several recordings, if it is derived from the first input's name: a file name with an extension
 /// that the trace's will replace.
 pub(super) fn name_of_several(first: &SourceName) -> PathBuf {
     let mut name = first.stem().to_os_string();

@@ -74,7 +74,7 @@ pub fn definition() -> clap::Command {
     <Args as clap::CommandFactory>::command()
 }
 
-/// Parses the arguments of this process and does what they say. Wrong usage found by the parser exits with status 2.
+/// Parses the arguments of this process and executes them. Wrong usage found by the parser exits with status 2.
 pub fn main() -> ExitCode {
     let matches = help::command().get_matches_from(words::command_first(std::env::args_os()));
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

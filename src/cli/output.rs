@@ -118,7 +118,7 @@ impl Output {
         self.complete()?.0.finish()
     }
 
-    /// Writes what is left and closes it, without putting it in its place. Compressed ones have a length of their own, in bytes.
+    /// Writes the rest and closes it, without putting it in its place. Compressed ones have a length of their own, in bytes.
     pub(super) fn complete(self) -> io::Result<(Complete, Option<u64>)> {
         let (writer, bytes) = match self.body {
             Body::Plain(writer) => (writer, None),
@@ -192,11 +192,11 @@ pub(super) fn create_parent(place: &Place) {
 }
 
 /// Writes a text. That its reader has had enough (`| head`) is no failure.
-pub(super) fn write_text(place: &Place, what: &str, text: &str) -> anyhow::Result<()> {
+pub(super) fn write_text(place: &Place, noun: &str, text: &str) -> anyhow::Result<()> {
     let mut output = Output::create(place)?;
     match output.write_all(text.as_bytes()).and_then(|()| output.finish()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.with_context(|| format!("cannot write {what} to {}", place.as_output())),
+        written => written.with_context(|| format!("cannot write {noun} to {}", place.as_output())),
     }
 }
 
@@ -227,8 +227,8 @@ fn through_links(path: &Path) -> PathBuf {
 fn temporary(target: PathBuf, permissions: Option<fs::Permissions>) -> io::Result<Sink> {
     let dir = directory_of(&target);
     if fs::metadata(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-        let what = format!("there is no directory {}; make it, or name one that is there", shown(dir));
-        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        let message = format!("there is no directory {}; make it, or name one that is there", shown(dir));
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".traceconv-").suffix(".tmp");

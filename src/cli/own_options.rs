@@ -39,9 +39,9 @@ impl OwnOptions {
         self.given.iter().filter(|(spec, _)| matches!(spec.kind, OptionKind::File(_))).map(|(_, typed)| typed.into())
     }
 
-    /// Checks what can be said to be wrong before anything is read: texts, whatever the inputs are. An error is a sentence.
+    /// Checks the options that can be checked before anything is read: texts, independent of the inputs. An error is a sentence.
     pub(super) fn check_texts(&self) -> Result<(), String> {
-        // What a flag is worth may depend on a file, and what is in a file is judged together with the input.
+        // The effect of a flag may depend on a file, and the content of a file is checked together with the input.
         let has_file = self.files().next().is_some();
         let own = self.given.iter().filter_map(|(spec, typed)| match spec.kind {
             OptionKind::Flag if has_file => None,
@@ -56,7 +56,7 @@ impl OwnOptions {
         Ok(())
     }
 
-    /// What formats get: files are read. An error is a sentence.
+    /// The options for formats, with the content of files. An error is a sentence.
     pub(super) fn read(&self) -> Result<Vec<(&'static str, OptionValue)>, String> {
         let value = |(spec, typed): &(OptionSpec, OsString)| {
             let shown = typed.to_string_lossy().into_owned();
@@ -95,7 +95,7 @@ impl clap::Args for OwnOptions {
 
 impl FromArgMatches for OwnOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<OwnOptions, Error> {
-        // By place, so that what was said last comes last also among several options.
+        // By place, so that the last one given comes last also among several options.
         let mut given = BTreeMap::new();
         for spec in specs() {
             let Some(indices) = matches.indices_of(spec.name) else { continue };

@@ -14,7 +14,8 @@ use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::values::parse_time;
 use super::{Status, say};
 use crate::input::{Input, InputError, ReadOptions, beginning};
-use crate::metrics::{Figure, Losses, figures, saved};
+use crate::metrics::saved::{self, Saved};
+use crate::metrics::{Figure, Losses, figures};
 use crate::pipeline::{self, ConvertError, Gathered, Options, Source, TimeBound};
 use crate::report::stats::Recording;
 use crate::report::{InputReport, summary};
@@ -22,25 +23,26 @@ use crate::report::{InputReport, summary};
 /// A part of each recording.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct PartArgs {
-    /// Leave out what was before this time, e.g. `1.5ms`; with a plus sign after the first event
+    /// Leave out events before this time, e.g. `1.5ms`; with a plus sign after the first event
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<TimeBound>,
 
-    /// Leave out what was after this time
+    /// Leave out events after this time
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<TimeBound>,
 }
 
 impl PartArgs {
-    /// What the pipeline is asked for.
+    /// The options of the pipeline.
     pub(super) fn options(self, reading: &Reading) -> Result<Options, PlanError> {
         check_times(self.from, self.to)?;
         Ok(Options { from: self.from, to: self.to, threads: reading.threads, ..Options::default() })
     }
 }
 
-/// How much of a file is inspected to recognise saved statistics.
-const HEAD_BYTES: u64 = 4096;
+/// How much of a file is inspected to recognise saved statistics. Nothing of a block of zstd can be decompressed before its end, and it
+/// has up to 128 KiB.
+const HEAD_BYTES: u64 = 192 << 10;
 
 /// The figures of a recording. Without them its inputs say why.
 pub(super) fn measure(
@@ -62,10 +64,14 @@ pub(super) fn measure(
             false => Ok(read),
         });
         return match result {
-            Ok((figures, events)) => {
+            Ok(Saved { figures, events, runs }) => {
                 report.events = events;
                 if reading.verbosity > Verbosity::Quiet {
-                    say(&format!("{name}: statistics that were saved, of {events} events\n"));
+                    say(&match runs {
+                        Some(1) => format!("{name}: a baseline of 1 run\n"),
+                        Some(runs) => format!("{name}: a baseline of {runs} runs\n"),
+                        None => format!("{name}: statistics that were saved, of {events} events\n"),
+                    });
                 }
                 (vec![report], Some(figures))
             }
@@ -86,9 +92,9 @@ pub(super) fn measure(
     (recording.inputs, Some(figures))
 }
 
-/// The figures of saved statistics, also compressed, and the number of events; `None` if the input is something else, or cannot be
+/// The figures of saved statistics, also compressed; `None` if the input is something else, or cannot be
 /// opened: then opening it as a recording says so. Of standard input nothing is consumed in that case.
-fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<(Vec<Figure>, u64), String>> {
+fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<Saved, String>> {
     let mut head = Vec::new();
     match place {
         Place::Standard => head.extend_from_slice(io::stdin().lock().fill_buf().ok()?),
@@ -108,7 +114,7 @@ fn read_saved(place: &Place, options: &ReadOptions) -> Option<Result<(Vec<Figure
     Some(input.and_then(|input| saved::read(input.bytes()).map_err(|error| error.to_string())))
 }
 
-/// What is missing in a recording.
+/// The losses of a recording.
 pub(super) fn losses_of(recording: &Recording) -> Losses {
     let totals = recording.losses;
     Losses { events: recording.events(), cases: totals.cases, lost_events: totals.at_least_lost, repairs: totals.repairs }
@@ -196,8 +202,8 @@ pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
 }
 
 /// Writes a result; the status is that of the run, or a failure.
-pub(super) fn write_result(output: &Place, what: &str, text: anyhow::Result<String>, status: Status) -> Status {
-    match text.and_then(|text| write_text(output, what, &text)) {
+pub(super) fn write_result(output: &Place, noun: &str, text: anyhow::Result<String>, status: Status) -> Status {
+    match text.and_then(|text| write_text(output, noun, &text)) {
         Ok(()) => status,
         Err(error) => {
             say(&format!("error: {error:#}\n"));

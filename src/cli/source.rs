@@ -27,7 +27,7 @@ impl From<Recognised> for Opened {
 type Problem = Box<dyn std::error::Error>;
 
 impl Opened {
-    /// Opens an input. What becomes known is entered into a report of it, an error as a sentence too. There is one recording for
+    /// Opens an input. The facts are entered into a report of it, an error as a sentence too. There is one recording for
     /// each that a memory image holds, and a report for each; else one. Without a recording the report says why.
     fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
         let mut report = Opened::unopened(name);

@@ -16,7 +16,7 @@ use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Opt
 /// More files than this are a slip of the finger; and their numbers have three digits.
 const PARTS_MAX: usize = 1000;
 
-/// Smaller files than this have little in them but what each needs.
+/// Smaller files than this have little in them except the parts that each file needs.
 const SPLIT_MIN_BYTES: u64 = 64 << 10;
 
 /// How often a part that became too large is tried again, shorter.
@@ -39,8 +39,8 @@ pub(super) struct FormArgs {
 
     /// Write files of this size at most, each a trace of its own: NAME.000.perfetto-trace, NAME.001.perfetto-trace, …
     ///
-    /// In bytes, also with k, M or G: `200M`; before compression. Each file has a part of the time, and is what --from and --to give:
-    /// what is open at a cut is in both. Every part takes about the time of a whole conversion, and one more is needed to find out
+    /// In bytes, also with k, M or G: `200M`; before compression. Each file has a part of the time, as --from and --to give it:
+    /// slices that are open at a cut are in both. Every part takes about the time of a whole conversion, and one more is needed to find out
     /// where to cut.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(super) split_size: Option<u64>,
@@ -72,12 +72,12 @@ fn parse_size(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// What was written.
+/// A written trace.
 pub(super) struct Written {
     pub(super) converted: Converted,
     /// The files, if the trace was split.
     pub(super) parts: Vec<PathBuf>,
-    /// The length of what was written, in bytes.
+    /// Its length in bytes.
     pub(super) output_bytes: u64,
     /// The length of the trace before compression, if it was compressed.
     pub(super) plain_bytes: Option<u64>,
@@ -86,13 +86,13 @@ pub(super) struct Written {
 }
 
 impl Form {
-    /// What the name of a trace ends with, without the first dot, if it is derived from that of an input.
+    /// The end of a trace's name, without the first dot, if the name is derived from that of an input.
     pub(super) fn extension(&self) -> String {
         let compression = self.compression.map_or_else(String::new, |compression| format!(".{}", compression.extension()));
         format!("{TRACE_EXTENSION}{compression}")
     }
 
-    /// Checks what can be said before anything is read.
+    /// Checks as much as can be checked before anything is read.
     pub(super) fn check(&self, output: &Place) -> Result<(), PlanError> {
         let is_one = |path: &Path| fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         match output {
@@ -241,7 +241,7 @@ impl Form {
     }
 }
 
-/// What is to be converted.
+/// A conversion.
 pub(super) struct Conversion<'a> {
     pub(super) recordings: &'a [RecordingSources<'a>],
     pub(super) alignment: &'a Alignment,

@@ -1,6 +1,6 @@
 //! `--skip-unchanged`: whether a trace that is there already is the one that would be made now.
 //!
-//! A trace says of itself by which version it was made, of which bytes, with which options, and what the conversion found out;
+//! A trace records by which version it was made, of which bytes, with which options, and the results of the conversion;
 //! see [`marks`]. Whatever is not exactly as expected is converted again.
 
 use super::plan::{ConvertPlan, Job, Place};
@@ -9,14 +9,14 @@ use crate::input::{Input, Layer, ReadOptions};
 use crate::pipeline::{Compression, ExistingTrace, Options, Source};
 use crate::report::kept::{self, Kept};
 
-/// What a trace says of how it was made, beside what every trace says.
+/// The attributes that record how a trace was made, beside those of every trace.
 pub(super) fn marks(plan: &ConvertPlan, job: &Job, opened: &[Opened]) -> Vec<(String, String)> {
     let options = Options { firmware_name: job.firmware_name.clone(), ..plan.options.clone() };
     let cores: Vec<Option<u16>> = job.sources.iter().map(|source| source.core).collect();
     kept::marks(&options, &plan.reading.format_options, &cores, opened.first().map(Opened::format))
 }
 
-/// What the trace that is there says, if it is the one that would be made now. `damage` is that of the inputs.
+/// The attributes of the existing trace, if it is the one that would be made now. `damage` is that of the inputs.
 pub(super) fn find(
     plan: &ConvertPlan,
     job: &Job,
@@ -29,7 +29,7 @@ pub(super) fn find(
         return None;
     }
     let trace = Input::open(path, &ReadOptions { spool_dir: None, ..plan.reading.read_options(&job.output) }).ok()?;
-    // What is around the trace is what is to be around it now.
+    // The compression of the trace is the one that is asked for now.
     let wanted = plan.form.compression.map(|compression| match compression {
         Compression::Gzip => Layer::Gzip,
         Compression::Zstd => Layer::Zstd,

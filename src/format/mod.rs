@@ -47,7 +47,7 @@ pub trait Format: Sync {
     /// The name for people.
     fn title(&self) -> &'static str;
 
-    /// What makes such recordings, for people, as a noun without a final stop.
+    /// The recorders of the format, for people, as a noun without a final stop.
     fn recorded_by(&self) -> &'static str;
 
     /// How a recording of this format is recognised, for people, as a noun without a final stop.
@@ -96,7 +96,7 @@ pub trait Format: Sync {
 pub struct MemoryMark {
     /// The bytes. Long enough not to occur by chance.
     pub bytes: &'static [u8],
-    /// What begins with them, for people, e.g. `a ring of the tracer library`.
+    /// The thing that begins with them, for people, e.g. `a ring of the tracer library`.
     pub what: &'static str,
 }
 
@@ -202,11 +202,11 @@ pub struct Facts {
     /// Whether recordings of this kind begin while the firmware runs: spans may then be open at the begin of the recording
     /// without a record that says so.
     pub begins_midway: bool,
-    /// Other clocks, and their readings at times of the trace. Before the second pass: what is known of the time of day.
+    /// Other clocks, and their readings at times of the trace. Before the second pass: those of the time of day, as far as known.
     pub clocks: Vec<SideClock>,
     /// Other facts, for the report.
     pub details: Vec<Detail>,
-    /// Advice on what to try, as sentences.
+    /// Advice, as sentences.
     pub hints: Vec<String>,
     /// Why the recording must not be converted with these options, although it could be, as a clause.
     pub refused: Option<String>,

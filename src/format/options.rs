@@ -118,9 +118,9 @@ impl FormatOptions {
 pub struct OptionError {
     /// The option's name.
     pub option: &'static str,
-    /// What is wrong with the value, as a clause, with the place if known.
+    /// The error in the value, as a clause, with the place if known.
     pub found: String,
-    /// The expected value, or what to try, as a clause.
+    /// The expected value, or advice, as a clause.
     pub expected: String,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A format implements [`Recording`], [`Decode`] and [`Resolve`] with types of its own for facts and records. [`erase`] wraps a
 //! recording, so that the pipeline can work with any format without knowing these types. The wrapper in this file makes every
-//! [`Parcel`] and is the only one that opens it, so a parcel always holds what the wrapper expects.
+//! [`Parcel`] and is the only one that opens it, so a parcel always holds the expected type.
 
 use std::any::Any;
 

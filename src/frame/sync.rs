@@ -36,7 +36,9 @@ pub trait Grammar {
     /// Where chains do not meet, reading restarts at multiples of this. Much longer than a packet.
     const RESYNC_BYTES: usize;
 
-    /// The first sync word at or after `at`; the input's length without one.
+    /// The first sync word at or after `at`; the input's length without one. In a stretch without sync words that is longer than
+    /// [`Grammar::RESYNC_BYTES`], an answer may be a position in it that depends only on the input, at most that far after `at`:
+    /// otherwise each part of an input without sync words costs a search up to its end.
     fn sync(&self, input: &[u8], at: usize) -> usize;
 
     /// Where reading continues after the sync word at `at`, to be found by [`Grammar::sync`] from there: after the packet if it

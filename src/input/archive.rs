@@ -10,13 +10,16 @@ use std::path::{Component, Path};
 use tar::EntryType;
 use zip::ZipArchive;
 
-use super::{Bytes, Input, InputError, ReadOptions, beginning};
+use super::{Bytes, Input, InputError, ReadOptions, beginning, is_compressed};
 
 /// More members than this are an attack or a mistake.
 const MEMBERS_MAX: usize = 100_000;
 
-/// How much of a file tells whether it is an archive: a block of tar.
+/// The number of bytes that show whether a file is an archive: a block of tar.
 const HEAD_BYTES: usize = 512;
+
+/// The same for a compressed file: nothing of a block of zstd can be decompressed before its end, and it has up to 128 KiB.
+const COMPRESSED_HEAD_BYTES: usize = 192 << 10;
 
 /// An opened archive.
 pub struct Archive {
@@ -25,7 +28,7 @@ pub struct Archive {
     members: Vec<Member>,
 }
 
-/// What kind of archive something is.
+/// The kind of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Tar,
@@ -57,13 +60,19 @@ impl Archive {
     /// # Errors
     /// When it is an archive that cannot be read, or has too many members.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Option<Archive>, InputError> {
-        // Opening a pipe would wait for its writer, and take from what it writes.
+        // Opening a pipe would wait for its writer, and consume its data.
         if !std::fs::metadata(path).map_err(InputError::Open)?.is_file() {
             return Ok(None);
         }
         let mut head = Vec::new();
         let mut file = std::fs::File::open(path).map_err(InputError::Open)?;
-        Read::by_ref(&mut file).take(HEAD_BYTES as u64 * 8).read_to_end(&mut head).map_err(InputError::Read)?;
+        let mut read = |bytes: usize, head: &mut Vec<u8>| {
+            Read::by_ref(&mut file).take(bytes as u64).read_to_end(head).map_err(InputError::Read)
+        };
+        read(HEAD_BYTES, &mut head)?;
+        if is_compressed(&head) {
+            read(COMPRESSED_HEAD_BYTES, &mut head)?;
+        }
         if Kind::inside(&head).is_none() {
             return Ok(None);
         }
@@ -103,7 +112,7 @@ impl Archive {
                     ZipArchive::new(Cursor::new(&*self.bytes)).map_err(|error| InputError::Archive(error.to_string()))?;
                 let number = usize::try_from(member.at).unwrap_or(usize::MAX);
                 let mut file = archive.by_index(number).map_err(|error| InputError::Archive(error.to_string()))?;
-                // What the directory says of its size need not be true.
+                // The size in the directory need not be true.
                 let limit = options.max_decompressed_bytes;
                 let mut limited = Read::by_ref(&mut file).take(limit.saturating_add(1));
                 let input = Input::read(&mut limited, options)?;
@@ -256,6 +265,17 @@ mod tests {
         for packed in [tar.clone(), gzip.finish().unwrap(), zstd::encode_all(&*tar, 1).unwrap(), zip_of(&files)] {
             assert_eq!(contents(&open(&packed, &options).unwrap().unwrap(), &options), expected);
         }
+        // Recordings hardly compress, so a block of zstd is nearly as long as it can be.
+        let mut state = 1u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 57) as u8
+        })
+        .take(300_000)
+        .collect();
+        let tar = tar_of(&[("noise.bin", EntryType::Regular, &noise)]);
+        let archive = open(&zstd::encode_all(&*tar, 3).unwrap(), &options).unwrap().expect("it is an archive");
+        assert_eq!(contents(&archive, &options), [("noise.bin".to_owned(), Ok(noise))]);
         assert!(open(&[3, 1, 2, 2, 4, 2, 5, 0], &options).unwrap().is_none());
     }
 

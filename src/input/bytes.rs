@@ -82,7 +82,7 @@ impl Bytes {
         !matches!(self.storage, Storage::Memory(_))
     }
 
-    /// Whether the file became shorter since it was mapped: then what was read is not what it held.
+    /// Whether the file became shorter since it was mapped: then the bytes read are not those of the file.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
         match &self.storage {

@@ -11,7 +11,7 @@ use crate::input::spool::Spool;
 /// The cores of one recording.
 #[derive(Debug)]
 pub(super) struct CoresJson {
-    /// What ran on the target, if it is recorded.
+    /// The system on the target, if it is recorded.
     pub(super) mode: Option<Mode>,
     /// Each core's number and recording.
     pub(super) cores: Vec<(u16, Input)>,
@@ -31,7 +31,7 @@ struct CoreData {
 }
 
 impl CoresJson {
-    /// What `input` holds; `None` if it is something else.
+    /// The content of `input`; `None` if it is something else.
     ///
     /// # Errors
     /// When the recording of a core does not fit anywhere.

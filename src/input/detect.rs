@@ -20,7 +20,7 @@ const SCORE_MARGIN: u8 = 10;
 pub struct Detected {
     /// The format.
     pub format: &'static dyn Format,
-    /// What speaks for it, as a sentence without a final stop.
+    /// The evidence for it, as a sentence without a final stop.
     pub because: String,
     /// Whether it outweighs everything else that the input might be.
     pub certain: bool,
@@ -32,7 +32,7 @@ impl fmt::Debug for Detected {
     }
 }
 
-/// What a format says about an input.
+/// The judgement of a format on an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Candidate {
@@ -42,7 +42,7 @@ pub struct Candidate {
     pub title: &'static str,
     /// From 0 to 100.
     pub score: u8,
-    /// What speaks for it.
+    /// The evidence for it.
     pub reason: String,
 }
 
@@ -53,9 +53,9 @@ pub enum DetectError {
     /// It is something else.
     #[error("{}", describe_known(.signature, .layers))]
     Known {
-        /// What it is.
+        /// Its kind.
         signature: Signature,
-        /// What was around it.
+        /// The layers around it.
         layers: Vec<Layer>,
     },
     /// No format recognises it.
@@ -63,9 +63,9 @@ pub enum DetectError {
     Unknown {
         /// Its first bytes.
         start: Vec<u8>,
-        /// What the formats say, best first; may be empty.
+        /// The judgements of the formats, best first; may be empty.
         candidates: Vec<Candidate>,
-        /// What was around it.
+        /// The layers around it.
         layers: Vec<Layer>,
     },
     /// Several formats recognise it about equally.

@@ -23,7 +23,7 @@ pub enum InputError {
     Read(#[source] io::Error),
     /// Its file became shorter meanwhile.
     #[error(
-        "was cut short while it was read: its file is shorter now than when it was opened, so what was read is not what it held; \
+        "was cut short while it was read: its file is shorter now than when it was opened, so the bytes read are not those of the file; \
          convert it again when nothing writes to it any more, or convert a copy"
     )]
     CutShort,
@@ -38,7 +38,7 @@ pub enum InputError {
     Spool {
         /// Where the temporary file was.
         dir: PathBuf,
-        /// What went wrong.
+        /// The problem.
         source: io::Error,
     },
     /// A layer was recognised, but nothing could be read from it.
@@ -46,7 +46,7 @@ pub enum InputError {
     Undecodable {
         /// The layer.
         layer: Layer,
-        /// What the decoder said.
+        /// The message of the decoder.
         detail: String,
     },
     /// It decompresses to more than is allowed.
@@ -54,7 +54,7 @@ pub enum InputError {
         "is {what} data that decompresses to more than {limit_bytes} bytes; raise the limit with --max-decompressed if that is right"
     )]
     TooLarge {
-        /// What it is.
+        /// The kind of data.
         what: &'static str,
         /// The limit.
         limit_bytes: u64,

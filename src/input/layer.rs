@@ -1,4 +1,4 @@
-//! What may be wrapped around a recording, recognised by content: compression and text.
+//! The layers around a recording, recognised by content: compression and text.
 
 use std::fmt;
 #[cfg(feature = "compress")]
@@ -44,7 +44,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What was wrong with a layer.
+/// Damage of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
@@ -56,7 +56,7 @@ pub struct Damage {
     pub count: u64,
     /// How many events are lost by it, at least.
     pub at_least_lost: u64,
-    /// What, for people: a sentence without a final stop.
+    /// The description for people: a sentence without a final stop.
     pub detail: String,
 }
 
@@ -80,8 +80,8 @@ impl Layer {
         }
     }
 
-    /// Takes the layer off.
-    pub(super) fn take_off(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
+    /// Removes the layer.
+    pub(super) fn content(self, source: &Bytes, options: &ReadOptions) -> Result<Unwrapped, InputError> {
         let mut spool = Spool::of_layer(options, self.name());
         let damage = match self {
             Layer::Gzip => gunzip(source, &mut spool)?,
@@ -99,14 +99,21 @@ impl Layer {
     }
 }
 
-/// The first bytes of what is in a file, of which these are the first: decompressed if it is compressed.
+/// Whether a file is compressed, by its first bytes.
+#[cfg(feature = "compress")]
+#[must_use]
+pub fn is_compressed(head: &[u8]) -> bool {
+    matches!(Layer::sniff(head), Some(Layer::Gzip | Layer::Zstd))
+}
+
+/// The first bytes of the content of a file, from the file's first bytes: decompressed if they are compressed.
 #[cfg(feature = "compress")]
 #[must_use]
 pub fn beginning(head: &[u8]) -> Vec<u8> {
     const BYTES: u64 = 4096;
     let mut start = Vec::new();
     let begin = |reader: &mut dyn Read, start: &mut Vec<u8>| reader.take(BYTES).read_to_end(start);
-    // That the head ends within a compressed block is no error here: what comes before that is enough.
+    // That the head ends within a compressed block is no error here: the bytes before that are enough.
     let _ = match Layer::sniff(head) {
         Some(Layer::Gzip) => begin(&mut flate2::bufread::MultiGzDecoder::new(head), &mut start),
         Some(Layer::Zstd) => {

@@ -1,7 +1,7 @@
-//! The files that are mapped at the moment, and what to do when one is cut short meanwhile.
+//! The files that are mapped at the moment, and the handling of one that is cut short meanwhile.
 //!
 //! Reading a mapping beyond the new end of its file raises a signal (SIGBUS), which by default kills the process. A program may have
-//! a handler that calls [`replace`]: it puts zeros in the place of what is gone, so that reading goes on, and remembers it; whoever
+//! a handler that calls [`replace`]: it puts zeros in the place of missing pages, so that reading goes on, and remembers it; whoever
 //! reads the file then finds out ([`Mapping::was_hit`]) and says so. The library itself installs no handler.
 //!
 //! The handler may run on any thread at any time, so everything here is a fixed table of atomic numbers.
@@ -118,7 +118,7 @@ mod tests {
         assert!(other.iter().all(|&byte| byte == 7));
         let range = at..at + 1;
         drop(one);
-        assert!(!replace(range.start) || other.was_cut_short(), "what is unmapped is not in the table");
+        assert!(!replace(range.start) || other.was_cut_short(), "an unmapped file is not in the table");
     }
 
     #[test]

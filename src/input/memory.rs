@@ -1,6 +1,6 @@
 //! Images of a target's memory: a dump of its RAM, an ELF core file, or whatever else holds a recording among other things.
 //!
-//! A format declares the marks of its recordings in memory ([`Format::memory_marks`]) and reads what follows them;
+//! A format declares the marks of its recordings in memory ([`Format::memory_marks`]) and reads the bytes after them;
 //! here the marks are looked for, and the pieces of a recording are put together. An image may hold several recordings, one of
 //! each processor's firmware for instance. Every byte of the image has its place in the account ([`Part`]).
 
@@ -13,7 +13,7 @@ use super::{Bytes, Damage, Input, InputError, ReadOptions};
 use crate::format::{Format, Kept, MemoryMark, SAMPLE_BYTES};
 use crate::model::losses;
 
-/// More recordings than one image has. What is beyond is no firmware's memory but an attack or a mistake.
+/// More recordings than one image has. An image with more is no firmware's memory but an attack or a mistake.
 pub const RECORDINGS_MAX: usize = 64;
 
 /// How many marks are looked at. Most of an image's marks have a recording.
@@ -31,12 +31,12 @@ pub struct Recording {
     pub kept: Kept,
 }
 
-/// What an image holds.
+/// The content of an image.
 #[derive(Clone, Default)]
 pub struct Search {
     /// Recordings, by place.
     pub recordings: Vec<Recording>,
-    /// Marks at which no recording can be read: where, what it should be, and why it is not.
+    /// Marks at which no recording can be read: the place, the expected recording, and the reason.
     pub refused: Vec<(usize, &'static str, String)>,
 }
 
@@ -44,7 +44,7 @@ pub struct Search {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Part {
-    /// What it is, for people.
+    /// Its kind, for people.
     pub what: String,
     /// The length of the image.
     pub image_bytes: u64,
@@ -52,7 +52,7 @@ pub struct Part {
     pub offset: u64,
     /// Its header.
     pub header_bytes: u64,
-    /// The recording: what is given to the decoder.
+    /// The recording: the bytes for the decoder.
     pub recording_bytes: u64,
     /// Room in it that holds no recording (any more).
     pub unused_bytes: u64,
@@ -142,7 +142,7 @@ impl Input {
     }
 }
 
-/// Where a mark begins before `end`: a bounded number of places, in order. What has been searched is given back to the system.
+/// Where a mark begins before `end`: a bounded number of places, in order. Searched memory is given back to the system.
 fn find_all(bytes: &Bytes, mark: &[u8], end: usize) -> Vec<usize> {
     let finder = Finder::new(mark);
     let mut found = Vec::new();

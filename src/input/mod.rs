@@ -1,13 +1,13 @@
 //! Where bytes come from: files, pipes and memory, compressed or written as text, and which format they are in.
 //!
-//! An [`Input`] is the bytes that a format's decoder is given. What is wrapped around them on disk is recognised by content, never by
+//! An [`Input`] is the bytes that a format's decoder is given. Layers around them on disk are recognised by content, never by
 //! a file's name, and removed here: **layers** are gzip, zstd, hex text and base64 text, also one inside the other. A layer
-//! that is damaged gives what could be read of it; the rest is reported as [`Damage`], and conversion goes on.
+//! that is damaged gives the part that could be read; the rest is reported as [`Damage`], and conversion goes on.
 //!
-//! Memory stays bounded: regular files are mapped, and what cannot be mapped (a pipe, the content of a layer) is spooled to
+//! Memory stays bounded: regular files are mapped, and data that cannot be mapped (a pipe, the content of a layer) are spooled to
 //! memory and, when it grows, to a temporary file that is then mapped.
 //!
-//! What is left may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
+//! The rest may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
 
 #[cfg(feature = "cli")]
 pub mod archive;
@@ -31,9 +31,9 @@ use std::path::{Path, PathBuf};
 
 pub use bytes::Bytes;
 pub use error::InputError;
-#[cfg(feature = "compress")]
-pub use layer::beginning;
 pub use layer::{Damage, Layer};
+#[cfg(feature = "compress")]
+pub use layer::{beginning, is_compressed};
 pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
@@ -88,7 +88,7 @@ impl ReadOptions {
     }
 }
 
-/// The limit of [`ReadOptions::max_decompressed_bytes`] by default: beyond any recording, and far below what a bomb of a few bytes gives.
+/// The limit of [`ReadOptions::max_decompressed_bytes`] by default: beyond any recording, and far below the size of a bomb of a few bytes.
 pub const MAX_DECOMPRESSED_BYTES: u64 = 64_000_000_000;
 
 impl Default for ReadOptions {
@@ -124,7 +124,7 @@ impl Input {
             && options.mmap
             && let Some(bytes) = Bytes::map(&file)
         {
-            return Input::take_off_layers(bytes, options);
+            return Input::unwrap_layers(bytes, options);
         }
         Input::read(&mut file, options)
     }
@@ -145,7 +145,7 @@ impl Input {
             }
         }
         drop(buffer);
-        Input::take_off_layers(spool.finish()?, options)
+        Input::unwrap_layers(spool.finish()?, options)
     }
 
     /// Takes bytes that are in memory already.
@@ -153,10 +153,10 @@ impl Input {
     /// # Errors
     /// When they are empty, or when a layer gives nothing at all.
     pub fn from_vec(bytes: Vec<u8>, options: &ReadOptions) -> Result<Input, InputError> {
-        Input::take_off_layers(Bytes::from(bytes), options)
+        Input::unwrap_layers(Bytes::from(bytes), options)
     }
 
-    fn take_off_layers(mut bytes: Bytes, options: &ReadOptions) -> Result<Input, InputError> {
+    fn unwrap_layers(mut bytes: Bytes, options: &ReadOptions) -> Result<Input, InputError> {
         if bytes.is_empty() {
             return Err(InputError::Empty);
         }
@@ -166,14 +166,14 @@ impl Input {
         while layers.len() < LAYERS_MAX
             && let Some(layer) = Layer::sniff(&bytes)
         {
-            let unwrapped = layer.take_off(&bytes, options);
+            let unwrapped = layer.content(&bytes, options);
             if bytes.was_cut_short() {
                 return Err(InputError::CutShort);
             }
             let unwrapped = unwrapped?;
             layers.push(layer);
             bytes = unwrapped.bytes;
-            // An offset in a layer means nothing within the next one; what is known is that the content ends too early.
+            // An offset in a layer means nothing within the next one; but the content ends too early.
             for damage in &mut damages {
                 damage.offset = bytes.len() as u64;
             }
@@ -211,7 +211,7 @@ impl Input {
         self.file_bytes
     }
 
-    /// What was wrong with the layers.
+    /// The damage of the layers.
     #[must_use]
     pub fn damages(&self) -> &[Damage] {
         &self.damages

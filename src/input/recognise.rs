@@ -1,4 +1,4 @@
-//! What an input is: one recording of a format, the cores of one in JSON, or an image of a target's memory with one or more recordings
+//! The kind of an input: one recording of a format, the cores of one in JSON, or an image of a target's memory with one or more recordings
 //! in it.
 
 use super::cores_json::CoresJson;
@@ -24,7 +24,7 @@ pub enum RecogniseError {
     /// It is not in any format, or in more than one.
     #[error("{error}{about_memory}")]
     Format {
-        /// What detection says.
+        /// The result of detection.
         error: DetectError,
         /// The result of the search for recordings in a memory image, as a clause; may be empty.
         about_memory: String,
@@ -153,10 +153,10 @@ fn take_out(
     Ok(recognised)
 }
 
-/// What to add to a message on what the input is: that it was searched as an image of memory, too.
+/// The addition to a message on the kind of the input: that it was searched as an image of memory, too.
 fn about_memory(found: &Search, formats: &[&'static dyn Format], may_be_memory: bool) -> String {
-    if let Some((at, what, why)) = found.refused.first() {
-        return format!("; at byte {at} is the mark of {what}, as in an image of a target's memory, but {why}");
+    if let Some((at, kind, why)) = found.refused.first() {
+        return format!("; at byte {at} is the mark of {kind}, as in an image of a target's memory, but {why}");
     }
     let mut kinds: Vec<&str> = formats.iter().flat_map(|format| format.memory_marks()).map(|mark| mark.what).collect();
     kinds.dedup();

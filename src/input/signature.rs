@@ -1,16 +1,16 @@
-//! Things that are given by mistake instead of a recording, recognised by their first bytes, each with what to do about it.
+//! Things that are given by mistake instead of a recording, recognised by their first bytes, each with advice.
 
 /// Something that is no recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Signature {
-    /// What it is, e.g. `a JPEG picture`.
+    /// Its kind, e.g. `a JPEG picture`.
     pub what: String,
-    /// What to try: a sentence without a final stop.
+    /// Advice: a sentence without a final stop.
     pub advice: &'static str,
     /// Whether it cannot be anything else, so that it outweighs a format's doubtful claim.
     pub certain: bool,
-    /// Whether it holds what stood in a target's memory.
+    /// Whether it holds the content of a target's memory.
     pub holds_memory: bool,
 }
 
@@ -19,7 +19,7 @@ const UNPACK_FIRST: &str = "unpack it first and give the recording that is in it
 const CORE_FILE: &str = "give the recording, or a core file of the memory that it was kept in";
 const CAPTURE_OF_IT: &str = "give the recording that the firmware made, not the firmware";
 
-/// Magic bytes with their offset, what has them, and what to do. Four bytes or more: shorter ones turn up by chance.
+/// Magic bytes with their offset, the kind of file, and advice. Four bytes or more: shorter ones turn up by chance.
 const MAGICS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"\xff\xd8\xff\xe0", "a JPEG picture", NOT_A_RECORDING),
     (0, b"\xff\xd8\xff\xe1", "a JPEG picture", NOT_A_RECORDING),
@@ -47,7 +47,7 @@ const MAGICS: &[(usize, &[u8], &str, &str)] = &[
 ];
 
 impl Signature {
-    /// What the start of an input gives away. `whole`: the sample is the whole input.
+    /// The signature at the start of an input. `whole`: the sample is the whole input.
     #[must_use]
     pub fn of(sample: &[u8], whole: bool) -> Option<Signature> {
         let certain = |what: &str, advice| Some(Signature { what: what.into(), advice, certain: true, holds_memory: false });
@@ -134,7 +134,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     None
 }
 
-/// Text, and texts that are nearly what is wanted.
+/// Text, and texts that are nearly in an accepted form.
 fn text(sample: &[u8]) -> Option<Signature> {
     const ENOUGH_BYTES: usize = 4096;
     let doubtful = |what: String, advice| Some(Signature { what, advice, certain: false, holds_memory: false });
@@ -170,8 +170,8 @@ fn text(sample: &[u8]) -> Option<Signature> {
     }
     let shown: String = String::from_utf8_lossy(line).chars().filter(|c| !c.is_control()).take(40).collect();
     let advice = "text is read as a recording only if it is plain hex digits or base64";
-    let what = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };
-    doubtful(format!("a text file ({what})"), advice)
+    let start = if shown.is_empty() { "it starts with blank lines".into() } else { format!("it starts with {shown:?}") };
+    doubtful(format!("a text file ({start})"), advice)
 }
 
 /// `:10000000…` or `S1130000…`: a start code and nothing but hex digits.

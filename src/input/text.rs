@@ -30,7 +30,7 @@ pub(super) fn looks_like_hex(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SNIFF_BYTES).unwrap_or(bytes);
     let mut hex = HexDecoder::default();
     let mut decoded = Vec::new();
-    sample.iter().all(|&byte| hex.take(byte, &mut decoded)) && hex.digits >= SYMBOLS_MIN
+    sample.iter().all(|&byte| hex.push(byte, &mut decoded)) && hex.digits >= SYMBOLS_MIN
 }
 
 /// Whether the start of the input is lines of base64: no blanks within a line, lines of one length or of whole quanta.
@@ -72,7 +72,7 @@ struct HexDecoder {
 impl HexDecoder {
     /// Takes one character; false if it does not belong to hex text.
     #[inline]
-    fn take(&mut self, byte: u8, decoded: &mut Vec<u8>) -> bool {
+    fn push(&mut self, byte: u8, decoded: &mut Vec<u8>) -> bool {
         let digit = match byte {
             b'0'..=b'9' => byte - b'0',
             b'a'..=b'f' => byte - b'a' + 10,
@@ -128,9 +128,9 @@ impl Strays {
     }
 
     fn into_damage(self) -> Option<Damage> {
-        let (offset, what) = self.first?;
+        let (offset, first) = self.first?;
         let more = if self.count > 1 { format!(", and {} more", self.count - 1) } else { String::new() };
-        let detail = format!("{what}{more}");
+        let detail = format!("{first}{more}");
         // How many events that costs shows in the frames around it.
         Some(Damage { kind: losses::TEXT_ENCODING_DAMAGED, offset, count: self.count, at_least_lost: 0, detail })
     }
@@ -154,7 +154,7 @@ pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option
     let mut decoded = Vec::with_capacity(STEP_BYTES / 2);
     for (start, step) in steps(source) {
         for (index, &byte) in step.iter().enumerate() {
-            if !hex.take(byte, &mut decoded) {
+            if !hex.push(byte, &mut decoded) {
                 strays.add(spool.len() + decoded.len() as u64, || {
                     format!("{:?} at byte {} of the file is not a hex digit", byte.escape_ascii().to_string(), start + index)
                 });
@@ -192,7 +192,7 @@ fn dump_line(line: &[u8], decoded: &mut Vec<u8>) -> Option<DumpLine> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (address, rest) = line.split_at_checked(digits).filter(|_| (6..=16).contains(&digits))?;
     let address = u64::from_str_radix(std::str::from_utf8(address).ok()?, 16).ok()?;
-    // What the bytes mean as characters follows after two blanks, or between bars.
+    // The bytes as characters follow after two blanks, or between bars.
     let (hex, is_xxd) = match rest.strip_prefix(b": ") {
         Some(rest) => (rest.windows(2).position(|two| two == b"  ").map_or(rest, |end| &rest[..end]), true),
         None => (rest.split(|&byte| byte == b'|').next().unwrap_or_default(), false),

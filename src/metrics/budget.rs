@@ -26,13 +26,13 @@ pub struct Budget {
     pub limits: Vec<BudgetRule>,
 }
 
-/// A rule, and what the file says about it.
+/// A rule, with its name and place in the file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetRule {
     /// The limit.
     pub rule: Rule,
-    /// What it is called.
+    /// Its name.
     pub name: Option<String>,
     /// Why it is there.
     pub reason: Option<String>,
@@ -42,7 +42,7 @@ pub struct BudgetRule {
     pub line: usize,
 }
 
-/// What is wrong with a file, and where: line and column count from 1.
+/// An error in a file, with its place: line and column count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ pub struct BudgetError {
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -87,7 +87,7 @@ struct Reader<'a> {
     text: &'a str,
 }
 
-type Found = Vec<(usize, BudgetRule)>;
+type NumberedRules = Vec<(usize, BudgetRule)>;
 
 impl Reader<'_> {
     fn error(&self, at: usize, message: String) -> BudgetError {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         self.error(if is_plain { span.start + marks + error.at } else { span.start }, error.message)
     }
 
-    fn list(&self, value: &Spanned<DeValue<'_>>, rules: &mut Found) -> Result<(), BudgetError> {
+    fn list(&self, value: &Spanned<DeValue<'_>>, rules: &mut NumberedRules) -> Result<(), BudgetError> {
         let Some(list) = value.get_ref().as_array() else {
             return Err(self.error(value.span().start, "`rules` is a list: rules = [\"losses == 0\"]".into()));
         };
@@ -167,7 +167,7 @@ impl Reader<'_> {
         &self,
         keys: &mut Vec<&'t str>,
         (key_at, value): (usize, &'t Spanned<DeValue<'_>>),
-        rules: &mut Found,
+        rules: &mut NumberedRules,
     ) -> Result<(), BudgetError> {
         match value.get_ref() {
             DeValue::Table(table) => {

@@ -1,4 +1,4 @@
-//! What a recording makes of a budget: a verdict for each rule.
+//! The result of a budget for a recording: a verdict for each rule.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::rule::{Limit, Pattern};
 /// How many names are listed where one is not found.
 const LISTED_NAMES: usize = 12;
 
-/// What became of a rule.
+/// The verdict on a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -32,13 +32,13 @@ pub enum Outcome {
 pub struct Verdict {
     /// The rule as it was written.
     pub rule: String,
-    /// What the budget calls it.
+    /// Its name in the budget.
     pub name: Option<String>,
     /// Why it is there.
     pub reason: Option<String>,
     /// Its line in the budget.
     pub line: usize,
-    /// What became of it.
+    /// The verdict on it.
     pub outcome: Outcome,
     /// The unit of limits, values and margins.
     pub unit: &'static str,
@@ -103,7 +103,7 @@ fn verdict(limit: &BudgetRule, figures: &[Figure]) -> Verdict {
         };
         values.push(Measured { metric, name: figure.name.clone(), value, margin: rule.limit.margin(value) });
     }
-    // Of what breaks `!=` or a limit itself the margin is 0: what is broken comes first all the same.
+    // The margin of a value that breaks `!=`, or is the limit itself, is 0: broken rules come first all the same.
     values.sort_by(|one, other| {
         let key = |of: &Measured| (rule.limit.holds(of.value), of.margin);
         key(one).partial_cmp(&key(other)).unwrap_or(std::cmp::Ordering::Equal)

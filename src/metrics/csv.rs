@@ -17,7 +17,7 @@ pub fn lines(recording: &str, figures: &[Figure]) -> String {
     let recording = field(recording);
     for Figure { metric, name, value, .. } in figures {
         let value = match value {
-            // What is not a number has no place in a table of numbers.
+            // Only numbers have a place in a table of numbers.
             Number::Real(value) if !value.is_finite() => String::new(),
             Number::Real(value) if metric.unit != Unit::Unknown => Number::Real((value * 1000.0).round() / 1000.0).to_string(),
             value => value.to_string(),

@@ -1,7 +1,7 @@
 //! Two recordings side by side: which metrics changed, for the worse or for the better, and where to look first.
 //!
-//! Only what does not grow with the length of a recording is compared: parts of the time, durations, levels, rates and losses. A change
-//! counts if it is neither small in itself nor small beside what it was; quantiles are known to an eighth, so theirs must be more.
+//! Only figures that do not grow with the length of a recording are compared: parts of the time, durations, levels, rates and losses. A change
+//! counts if it is neither small in itself nor small beside the former value; quantiles are known to an eighth, so theirs must be more.
 //!
 //! Two recordings of the same firmware differ as well. So a change is *noise* if it is of a single event (a minimum or maximum), or within
 //! [`EVIDENT`] standard errors, which follow from the samples behind a figure or from the runs of a baseline. Noise is listed last, makes no
@@ -24,7 +24,7 @@ const RENAMED_RATE_PERCENT: f64 = 10.0;
 /// Quantiles are reported up to this many per cent too high.
 const QUANTILE_ERROR_PERCENT: f64 = 12.5;
 
-/// What is compared, and from when on it counts.
+/// The metrics that are compared, and the smallest change that counts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DiffOptions {
@@ -55,7 +55,7 @@ impl Default for DiffOptions {
     }
 }
 
-/// Which things are too much if they are in the new recording only: what got worse under another name is compared with nothing.
+/// Which things are too much if they are in the new recording only: a thing that got worse under another name is compared with nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailOnNew {
@@ -91,13 +91,13 @@ pub struct Change {
     pub section: &'static str,
     /// Whose; empty if it has no name.
     pub name: String,
-    /// What it is measured in.
+    /// Its unit.
     pub unit: &'static str,
-    /// What it was.
+    /// The value in the base.
     pub base: f64,
-    /// What it is.
+    /// The new value.
     pub new: f64,
-    /// The difference in per cent of what it was; `null` if that was nothing.
+    /// The difference in per cent of the value in the base; `null` if that was 0.
     pub change_percent: Option<f64>,
     /// Which way.
     pub direction: Direction,
@@ -107,7 +107,7 @@ pub struct Change {
     pub evidence: Option<f64>,
     /// How many runs the base has; `null` if it is a single recording.
     pub base_runs: Option<u64>,
-    /// Whether it is a single event, or within what differs anyway.
+    /// Whether it is a single event, or within the noise.
     pub is_noise: bool,
     #[serde(skip)]
     pub(super) nature: Nature,
@@ -123,7 +123,7 @@ pub struct Thing {
     pub section: &'static str,
     /// Its name.
     pub name: String,
-    /// A guess what it is called in the other recording.
+    /// A guess of its name in the other recording.
     pub other_name: Option<String>,
 }
 
@@ -150,7 +150,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// What changed most for the worse.
+    /// The greatest change for the worse.
     #[must_use]
     pub fn worst(&self) -> Option<&Change> {
         self.changes.first().filter(|change| change.direction == Direction::Worse && !change.is_noise)
@@ -170,7 +170,7 @@ impl Diff {
 }
 
 impl Change {
-    /// What it is in a sentence: `task sensor: CPU`.
+    /// Its name in a sentence: `task sensor: CPU`.
     #[must_use]
     pub fn subject(&self) -> String {
         let metric = self.metric.rsplit('.').next().unwrap_or(&self.metric);
@@ -183,8 +183,8 @@ impl Change {
         }
     }
 
-    /// How far it goes, to bring changes in order. A part of the time counts by the difference as well as beside what it was: neither
-    /// a little more of what was much anyway is where to look first, nor twice of next to nothing.
+    /// How far it goes, to bring changes in order. A part of the time counts by the difference as well as beside the former value: neither
+    /// a little more of a large part is the place to look first, nor twice of next to nothing.
     fn weight(&self) -> f64 {
         const FROM_NOTHING_PERCENT: f64 = 1000.0;
         let (difference, percent) = ((self.new - self.base).abs(), self.change_percent.map(f64::abs));
@@ -248,7 +248,7 @@ pub fn diff(base: &[Figure], new: &[Figure], options: &DiffOptions) -> Diff {
     }
 }
 
-/// What `--only` names: metrics as rules name them, or whatever of their names fits a pattern.
+/// The metrics that `--only` names: as rules name them, or by a pattern of names.
 enum Only {
     Selector(Selector),
     Path(Pattern),
@@ -303,7 +303,7 @@ fn change(base: &Figure, new: &Figure, options: &DiffOptions) -> Option<Change> 
         Unit::Hertz | Unit::Count => 1.0,
         Unit::Unknown => f64::MIN_POSITIVE,
     };
-    // What is to fail is not passed over.
+    // A change that fails is not left out.
     let min_change_percent = options.min_change_percent.min(options.fail_over_percent.unwrap_or(f64::INFINITY));
     let least_percent = match metric.nature {
         Nature::Quantile => min_change_percent.max(QUANTILE_ERROR_PERCENT),
@@ -351,7 +351,7 @@ fn evidence(base: &Figure, new: &Figure) -> (Option<f64>, Option<u64>) {
     let runs = base.runs.map(|runs| runs.count).filter(|count| *count > 1);
     let error = match base.runs {
         Some(of) if of.count > 1 => Some(of.stddev),
-        // The greatest of many events has no error that their number would tell.
+        // The greatest of many events has no error that follows from their number.
         _ => base.uncertainty.zip(new.uncertainty).map(|(one, other)| one.hypot(other)),
     };
     (error.filter(|error| *error > 0.0).map(|error| difference / error), runs)

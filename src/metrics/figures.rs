@@ -1,4 +1,4 @@
-//! The values of all metrics in a recording. What has the same name is one: sums add up, extremes are those of all, and quantiles
+//! The values of all metrics in a recording. Things of the same name are one: sums add up, extremes are those of all, and quantiles
 //! the greatest, which those of all together do not exceed.
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ pub struct Figure {
     /// The standard error of the value, in the same unit, if it is a mean, share or rate of many samples: how much it would differ in
     /// another recording of the same length.
     pub uncertainty: Option<f64>,
-    /// What it was in several runs, if it is of a baseline.
+    /// Its values in several runs, if it is of a baseline.
     pub runs: Option<Runs>,
 }
 
@@ -68,7 +68,7 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What is missing in a recording, as its account says.
+/// The losses of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
@@ -88,7 +88,7 @@ pub(super) struct Recorded {
     pub gaps: u64,
 }
 
-/// What values are compared with.
+/// The samples that values are compared with.
 pub(super) struct Context<'a> {
     pub duration_ns: u64,
     statistics: &'a StatisticsReport,
@@ -319,7 +319,7 @@ fn uncertainty(metric: &Metric, value: f64, samples: &SpreadReport) -> Option<f6
         _ => 1.0,
     };
     let relative = match metric.nature {
-        // One run more or less, and how long each takes: what runs is mostly periodic.
+        // One run more or less, and how long each takes: most things run periodically.
         Nature::Share => (variation / count.sqrt()).hypot(1.0 / count),
         Nature::Rate => (1.0 / count).sqrt(),
         Nature::Duration => variation / count.sqrt(),

@@ -1,4 +1,4 @@
-//! The list of all metrics, a table: what each is called, its unit, what it says of whom, and how it is found in the statistics.
+//! The list of all metrics, a table: the name, unit and meaning of each, and how it is found in the statistics.
 
 use super::figures::{Context, Interrupt, Recorded, percent};
 use crate::stats::SpreadReport;
@@ -6,7 +6,7 @@ use crate::stats::report::{
     CoreReport, FunctionReport, HeapReport, LaneReport, MachineReport, NamedCount, NamedSpans, Number, ObjectReport, TaskReport,
 };
 
-/// What the values of a metric are measured in.
+/// The unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
@@ -25,7 +25,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What a metric's name ends with; empty for numbers without unit.
+    /// The end of a metric's name; empty for numbers without unit.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl Unit {
     }
 }
 
-/// What kind of number a metric is: which of two recordings may be compared, and which comes first.
+/// The kind of number that a metric is: which of two recordings may be compared, and which comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Nature {
@@ -90,17 +90,17 @@ pub enum Worse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metric {
-    /// Of what kind of thing; empty: of the recording as a whole.
+    /// The kind of thing; empty: the recording as a whole.
     pub section: &'static str,
     /// Its name without unit.
     pub name: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// What kind of number.
+    /// The kind of number.
     pub nature: Nature,
     /// Which direction is worse.
     pub worse: Worse,
-    /// What it says.
+    /// Its meaning.
     pub text: &'static str,
 }
 
@@ -112,7 +112,7 @@ impl Metric {
     }
 }
 
-/// What has samples: its metrics are means, rates or shares of them.
+/// A thing with samples: its metrics are means, rates or shares of them.
 pub(super) trait Sampled {
     /// The samples that a metric of this name is made of.
     fn samples(&self, metric: &str) -> Option<SpreadReport>;
@@ -181,8 +181,8 @@ section! { RECORDING, "", Recorded:
 }
 
 section! { CORE, "core", CoreReport:
-    "load" Percent Load More "busy, in tasks and interrupts, of the time of which it is known what ran" |core, _| percent(core.busy_ns.saturating_add(core.interrupts_ns), core.known_ns());
-    "unknown" Nanoseconds Sum Neither "the time of which it is not known what ran" |core, _| whole(core.unknown_ns);
+    "load" Percent Load More "busy, in tasks and interrupts, of the time in which it is known who ran" |core, _| percent(core.busy_ns.saturating_add(core.interrupts_ns), core.known_ns());
+    "unknown" Nanoseconds Sum Neither "the time in which it is not known who ran" |core, _| whole(core.unknown_ns);
     "switches" Count Sum Neither "switches from task to task" |core, _| whole(core.switches);
     "switch_rate" Hertz Rate Neither "the same in a second" |core, context| context.rate(core.switches);
 }
@@ -220,8 +220,8 @@ section! { ISR, "isr", Interrupt:
     "cpu" Percent Share More "its own time, of the known time of its cores" |isr, context| context.share_of_cores(isr.self_ns, &isr.cores);
     "count" Count Sum Neither "how often it ran from begin to end" |isr, _| whole(isr.durations.count);
     "rate" Hertz Rate Neither "the same in a second" |isr, context| context.rate(isr.durations.count);
-    "total" Nanoseconds Sum Neither "from begin to end, with what interrupted it" |isr, _| whole(isr.durations.total_ns);
-    "self" Nanoseconds Sum Neither "without what interrupted it" |isr, _| whole(isr.self_ns);
+    "total" Nanoseconds Sum Neither "from begin to end, with its interruptions" |isr, _| whole(isr.durations.total_ns);
+    "self" Nanoseconds Sum Neither "without its interruptions" |isr, _| whole(isr.self_ns);
     "min" Nanoseconds Extreme More "the shortest, from begin to end" |isr, _| maybe(isr.durations.min_ns);
     "mean" Nanoseconds Duration More "the mean" |isr, _| maybe(isr.durations.mean_ns);
     "p50" Nanoseconds Quantile More "the median" |isr, _| maybe(isr.durations.p50_ns);
@@ -235,7 +235,7 @@ section! { OBJECT, "object", ObjectReport:
     "receives" Count Sum Neither "items taken out, or taken" |object, _| whole(object.receives);
     "high_water" Count Level More "the highest level; of streams in bytes" |object, _| maybe(object.high_water.map(u64::from));
     "capacity" Count Sum Neither "how much it can hold" |object, _| maybe(object.capacity.map(u64::from));
-    "fill" Percent Sum More "the highest level, of what it can hold" |object, _| fill(object);
+    "fill" Percent Sum More "the highest level, of its capacity" |object, _| fill(object);
     "waits" Count Sum Neither "how often a task waited for it" |object, _| whole(object.waits.count);
     "mean_wait" Nanoseconds Duration Neither "how long" |object, _| maybe(object.waits.mean_ns);
     "longest_wait" Nanoseconds Extreme Neither "how long at most" |object, _| maybe(object.waits.max_ns);
@@ -255,7 +255,7 @@ section! { MUTEX, "mutex", ObjectReport:
 }
 
 section! { MACHINE, "machine", MachineReport:
-    "busy" Percent Share More "the time of its steps, without what ran before they had ended, of the recording" |machine, context| context.share(machine.busy_ns);
+    "busy" Percent Share More "the time of its steps, without their interruptions, of the recording" |machine, context| context.share(machine.busy_ns);
     "steps" Count Sum Neither "run-to-completion steps" |machine, _| whole(machine.steps.count);
     "step_rate" Hertz Rate Neither "the same in a second" |machine, context| context.rate(machine.steps.count);
     "step_total" Nanoseconds Sum Neither "all steps, from begin to end" |machine, _| whole(machine.steps.total_ns);
@@ -327,12 +327,12 @@ section! { LOG, "log", NamedCount:
 }
 
 section! { FUNCTION, "function", FunctionReport:
-    "self" Percent Share More "its own time, without what it calls, of the recording" |function, context| context.share(function.self_ns);
+    "self" Percent Share More "its own time, without the functions that it calls, of the recording" |function, context| context.share(function.self_ns);
     "calls" Count Sum Neither "how often it was called" |function, _| whole(function.calls.count);
     "call_rate" Hertz Rate Neither "the same in a second" |function, context| context.rate(function.calls.count);
     "self" Nanoseconds Sum Neither "its own time together" |function, _| whole(function.self_ns);
     "self_mean" Nanoseconds Duration More "its own time in a call, the mean" |function, _| maybe(function.self_ns.checked_div(function.calls.count));
-    "total" Nanoseconds Sum Neither "its calls together, with what they call" |function, _| whole(function.calls.total_ns);
+    "total" Nanoseconds Sum Neither "its calls together, with the functions that they call" |function, _| whole(function.calls.total_ns);
     "min" Nanoseconds Extreme More "the shortest call" |function, _| maybe(function.calls.min_ns);
     "mean" Nanoseconds Duration More "the mean" |function, _| maybe(function.calls.mean_ns);
     "p50" Nanoseconds Quantile More "the median" |function, _| maybe(function.calls.p50_ns);
@@ -348,7 +348,7 @@ section! { HEAP, "heap", HeapReport:
     "high_water" Bytes Level More "the most in use, compared with the beginning" |heap, _| Some(Number::Whole(heap.high_water_bytes));
 }
 
-/// The sections in the order in which they are listed, and what their names mean.
+/// The sections in the order in which they are listed, with the meaning of their names.
 pub const SECTIONS: [(&str, &str); 17] = [
     ("core", "a core, by its number"),
     ("task", "a task; idle tasks are left out"),
@@ -400,12 +400,12 @@ pub fn of_section(section: &str) -> Vec<&'static Metric> {
     }
 }
 
-/// What each metric says, a line each.
+/// The meaning of each metric, a line each.
 #[must_use]
 pub fn explained() -> String {
     let mut text = String::new();
-    for (section, what) in SECTIONS {
-        text += &format!("{}{what}\n", if section.is_empty() { String::new() } else { format!("{section}: ") });
+    for (section, meaning) in SECTIONS {
+        text += &format!("{}{meaning}\n", if section.is_empty() { String::new() } else { format!("{section}: ") });
         for metric in of_section(section) {
             text += &format!("  {:<20}{}\n", metric.full_name(), metric.text);
         }

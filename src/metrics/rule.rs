@@ -16,15 +16,15 @@ pub struct Rule {
     pub text: String,
     /// Whose.
     pub name: Pattern,
-    /// What is limited.
+    /// The metric that is limited.
     pub metric: &'static Metric,
     /// The unit of the limit.
     pub scale: Scale,
-    /// What must hold.
+    /// The condition that must hold.
     pub limit: Limit,
 }
 
-/// A unit of a metric: what it is called, and how many of the metric's own units it is.
+/// A unit of a metric: its name, and how many of the metric's own units it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// For people.
@@ -33,9 +33,9 @@ pub struct Scale {
     pub factor: f64,
 }
 
-/// What must hold of a value.
+/// A condition for a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs, reason = "they are what they are called")]
+#[allow(missing_docs, reason = "the names say it")]
 pub enum Limit {
     Below(f64),
     AtMost(f64),
@@ -79,12 +79,12 @@ impl Limit {
 pub enum Pattern {
     /// This name.
     Exactly(String),
-    /// Names of this form: `*` is any letters, `?` any letter, what follows a backslash itself.
+    /// Names of this form: `*` is any letters, `?` any letter, a character after a backslash itself.
     Like(String),
 }
 
 impl Pattern {
-    /// What was written without quotes.
+    /// A name written without quotes.
     #[must_use]
     pub fn new(text: &str) -> Pattern {
         if text.contains(['*', '?', '\\']) { Pattern::Like(text.to_owned()) } else { Pattern::Exactly(text.to_owned()) }
@@ -139,7 +139,7 @@ fn fits(pattern: &[char], name: &[char]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RuleError {
-    /// What is wrong, and what would be right.
+    /// The error, and the expected form.
     pub message: String,
     /// Where.
     pub at: usize,
@@ -213,7 +213,7 @@ impl Selector {
     }
 }
 
-/// What a rule limits.
+/// The metrics that a rule limits.
 struct Target {
     name: Pattern,
     metric: &'static Metric,

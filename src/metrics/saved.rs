@@ -77,18 +77,30 @@ pub fn is_saved(bytes: &[u8]) -> bool {
     head.starts_with(b"{") && head.windows(16).any(|window| window == b"\"schema_version\"")
 }
 
-/// Reads the figures of one recording or baseline, and how many events it has.
+/// The figures of a saved file.
+#[derive(Debug)]
+pub struct Saved {
+    /// The figures.
+    pub figures: Vec<Figure>,
+    /// The number of events of the recording; 0 for a baseline.
+    pub events: u64,
+    /// The number of runs of a baseline; `None` for the statistics of one recording.
+    pub runs: Option<u64>,
+}
+
+/// Reads the figures of one recording or baseline.
 ///
 /// # Errors
 /// When they are no statistics of one recording.
-pub fn read(bytes: &[u8]) -> Result<(Vec<Figure>, u64), SavedError> {
+pub fn read(bytes: &[u8]) -> Result<Saved, SavedError> {
     let file: File = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
     if file.schema_version > 1 {
         return Err(SavedError::Newer(file.schema_version));
     }
     if file.figures.is_some() {
         let baseline: BaselineFile = serde_json::from_slice(bytes).map_err(SavedError::OtherJson)?;
-        return Ok((baseline.into_figures(), 0));
+        let runs = Some(baseline.runs);
+        return Ok(Saved { figures: baseline.into_figures(), events: 0, runs });
     }
     let recordings = match (file.recordings, file.traces) {
         (Some(recordings), _) => recordings,
@@ -113,7 +125,7 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Figure>, u64), SavedError> {
         repairs: sum(|input| input.repairs.iter().fold(0, |sum, loss| sum.saturating_add(loss.count))),
     };
     match recording.statistics {
-        Some(statistics) => Ok((figures(&statistics, losses), losses.events)),
+        Some(statistics) => Ok(Saved { figures: figures(&statistics, losses), events: losses.events, runs: None }),
         None => {
             let mut reasons: Vec<String> = recording.inputs.into_iter().filter_map(|input| input.error).collect();
             if reasons.is_empty() {

@@ -135,7 +135,7 @@ fn patterns() {
     assert_eq!(fits("*", &["", "x"]), [true, true]);
     assert_eq!(fits("a\\*b", &["a*b", "axb"]), [true, false]);
     assert_eq!(fits("?ä", &["öä", "ä"]), [true, false]);
-    // What would take forever with a try for each way.
+    // A match that tries each way would never end.
     let long = "a".repeat(5000);
     assert!(!Pattern::new(&format!("{}b", "*a".repeat(40))).fits(&long));
 }
@@ -247,7 +247,7 @@ fn differences_name_who_got_slower() {
     assert_eq!((better.direction, better.is_too_much), (Direction::Better, false));
     let names = |things: &[super::diff::Thing]| things.iter().map(|thing| thing.name.clone()).collect::<Vec<_>>();
     assert_eq!((names(&all.removed), names(&all.added)), (vec!["gone".to_owned()], vec!["born".to_owned()]));
-    // What worsened comes first.
+    // Changes for the worse come first.
     let ways: Vec<Direction> = all.changes.iter().map(|change| change.direction).collect();
     let noise = all.changes.iter().position(|change| change.is_noise).unwrap();
     assert!(ways[..noise].is_sorted() && ways[noise..].is_sorted(), "{ways:?}");
@@ -301,7 +301,7 @@ fn the_list_is_in_order() {
         names.dedup();
         assert_eq!(names.len(), metrics.len(), "a name means one metric of {section}");
         for metric in metrics {
-            // What is not compared needs no direction, except for what follows from others.
+            // Metrics that are not compared need no direction, except those that follow from others.
             assert!(metric.nature != Nature::Quantile || metric.name.contains('p'), "{metric:?}");
             let name = if list::NAMELESS.contains(&section) { "" } else { ".x" };
             let path = format!("{section}{name}.{}", metric.full_name());
@@ -381,7 +381,9 @@ fn a_baseline_knows_how_runs_differ() {
     let run = |run_ns| ("x.bin".to_owned(), recording(&[("a", run_ns, &[])]));
     let baseline = BaselineFile::new("1.2.3", &[run(1_000_000), run(1_100_000), run(900_000)]);
     let json = serde_json::to_string(&baseline).unwrap();
-    let (base, _) = super::saved::read(json.as_bytes()).unwrap();
+    let saved = super::saved::read(json.as_bytes()).unwrap();
+    assert!(saved.runs.is_some_and(|runs| runs > 1));
+    let base = saved.figures;
     let cpu = base.iter().find(|figure| figure.path() == "task.a.cpu_percent").unwrap();
     assert!((cpu.value.as_f64() - 10.0).abs() < 1e-9 && (cpu.runs.unwrap().stddev - 1.0).abs() < 1e-9);
     let of = |run_ns| diff(&base, &recording(&[("a", run_ns, &[])]), &DiffOptions::default());

@@ -18,13 +18,13 @@ pub fn verdicts(verdicts: &[Verdict]) -> String {
     text
 }
 
-/// A rule with what the budget calls it.
+/// A rule with its name in the budget.
 #[must_use]
 pub fn title(verdict: &Verdict) -> String {
     verdict.name.as_ref().map_or_else(|| verdict.rule.clone(), |name| format!("{name} ({})", verdict.rule))
 }
 
-/// What else is to be said of what is broken, a line each.
+/// Further lines about broken rules.
 fn remarks(verdicts: &[Verdict]) -> Vec<String> {
     let mut remarks = Vec::new();
     for verdict in verdicts.iter().filter(|verdict| verdict.is_broken()) {
@@ -52,7 +52,7 @@ pub fn verdicts_markdown(name: &str, verdicts: &[Verdict]) -> String {
     text
 }
 
-/// What is to be said in Markdown of a recording that could not be read.
+/// The Markdown for a recording that could not be read.
 #[must_use]
 pub fn unread_markdown(name: &str, error: &str) -> String {
     format!("### {}: not checked\n\n**{}**\n", markdown_escaped(name), markdown_escaped(error))
@@ -85,7 +85,7 @@ fn verdict_rows(verdict: &Verdict) -> Vec<Vec<String>> {
     verdict.values.iter().map(row).collect()
 }
 
-/// One line: what was checked and what came of it.
+/// One line: the number of checks and their result.
 #[must_use]
 pub fn verdict_summary(verdicts: &[Verdict]) -> String {
     let broken = verdicts.iter().filter(|verdict| verdict.is_broken()).count();
@@ -96,7 +96,7 @@ pub fn verdict_summary(verdicts: &[Verdict]) -> String {
     format!("{} {noun}: {kept} kept, {broken} broken{skipped}", verdicts.len())
 }
 
-/// What is broken, in a sentence each: `task.sensor.cpu_percent is 4.2 %, limit: < 4`.
+/// The broken rules, in a sentence each: `task.sensor.cpu_percent is 4.2 %, limit: < 4`.
 #[must_use]
 pub fn broken(verdict: &Verdict) -> Vec<String> {
     if let Some(missing) = &verdict.missing {
@@ -196,7 +196,7 @@ fn names(things: &[Thing]) -> Vec<String> {
     things.iter().map(thing).collect()
 }
 
-/// A thing that is in one recording only, with a guess what it is called in the other.
+/// A thing that is in one recording only, with a guess of its name in the other.
 #[must_use]
 pub fn thing(thing: &Thing) -> String {
     let quoted = |name: &str| visible(&super::figures::quoted(name)).into_owned();

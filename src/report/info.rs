@@ -1,4 +1,4 @@
-//! What recordings contain, as JSON and as text.
+//! The contents of recordings, as JSON and as text.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ const LINE_WIDTH: usize = 110;
 /// How many names of a kind are listed for people.
 const NAMES_MAX: usize = 60;
 
-/// What is in all recordings of a run.
+/// The contents of all recordings of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct InfoFile {
@@ -28,7 +28,7 @@ pub struct InfoFile {
     pub recordings: Vec<RecordingInfo>,
 }
 
-/// What is in a recording: one input, or one for each core.
+/// The contents of a recording: one input, or one for each core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecordingInfo {
@@ -45,7 +45,7 @@ pub struct RecordingInfo {
 }
 
 impl InfoFile {
-    /// What is in these recordings.
+    /// The contents of these recordings.
     #[must_use]
     pub fn new(recordings: Vec<RecordingInfo>) -> InfoFile {
         InfoFile { schema_version: INFO_SCHEMA_VERSION, tool_version: TOOL_VERSION, recordings }
@@ -54,7 +54,7 @@ impl InfoFile {
     /// As indented JSON with a final line break.
     ///
     /// # Errors
-    /// Never for what is made by this library; serde's interface wants it.
+    /// Never for values made by this library; serde's interface wants it.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self).map(|json| json + "\n")
     }
@@ -134,7 +134,7 @@ impl RecordingInfo {
     }
 }
 
-/// Each once, in their order: what is there in several sessions is named once.
+/// Each once, in their order: a thing in several sessions is named once.
 fn distinct<T: PartialEq + Clone + std::hash::Hash + Eq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = rustc_hash::FxHashSet::default();
     items.filter(|item| seen.insert(item.clone())).collect()

@@ -1,6 +1,6 @@
 //! JUnit's XML, which CI systems show as test results: a conversion with a test case for each input, a check with one for each rule.
 //!
-//! There is no one schema. What is written here is what those of Jenkins (`junit-10.xsd`) and GitLab have in common: attributes
+//! There is no one schema. Only elements that those of Jenkins (`junit-10.xsd`) and GitLab have in common are written: attributes
 //! and elements that both know, in the order that the older one wants.
 
 use std::io;
@@ -30,17 +30,17 @@ pub struct Suite {
 pub struct Case {
     /// Its name.
     pub name: String,
-    /// What it is a case of; CI systems identify cases by this and the name.
+    /// Its class; CI systems identify cases by this and the name.
     pub class: String,
     /// How long it took, in seconds.
     pub seconds: f64,
-    /// What became of it.
+    /// Its result.
     pub outcome: CaseOutcome,
-    /// What else there is to say, if anything.
+    /// Further text, if any.
     pub output: Option<String>,
 }
 
-/// What became of a test case.
+/// The result of a test case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CaseOutcome {
     /// It is as it should be.
@@ -53,19 +53,19 @@ pub enum CaseOutcome {
     Error(Problem),
 }
 
-/// What is wrong with a test case.
+/// The failure of a test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Its kind, in a word or two.
     pub kind: &'static str,
-    /// What is wrong, in a line.
+    /// The failure, in a line.
     pub message: String,
     /// The same at length.
     pub text: String,
 }
 
 /// The report as an XML document. An input that was not converted is an error, one that lost more than is allowed a failure; one
-/// that is unchanged has passed: what is known of it was held against the same limits.
+/// that is unchanged has passed: its losses were checked against the same limits.
 ///
 /// # Errors
 /// Never: it is written to memory. The writer's interface wants it.
@@ -202,7 +202,7 @@ fn in_seconds(seconds: f64) -> String {
     format!("{seconds:.3}")
 }
 
-/// A text without what XML 1.0 has no way to write: most control characters, and two that are no characters.
+/// A text without the characters that XML 1.0 cannot contain: most control characters, and two that are no characters.
 fn allowed(text: &str) -> String {
     let escape = |c: char| match c {
         '\n' | '\t' => c.to_string(),

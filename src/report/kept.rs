@@ -1,4 +1,4 @@
-//! What a trace keeps about its own conversion, so that a later run can report it without doing it again.
+//! The facts that a trace keeps about its own conversion, so that a later run can report it without doing it again.
 //!
 //! It is one of the trace's attributes, as JSON. Only this program reads it, and only of its own version: the shape is no contract.
 
@@ -16,9 +16,9 @@ use crate::pipeline::{Converted, EventDetail, InputSummary, Options, TimeBound};
 
 /// The attribute's name.
 pub const ATTRIBUTE: &str = "conversion";
-/// The attribute with damage of what is around the recording, such as a gzip file that was cut.
+/// The attribute with damage of the layers around the recording, such as a gzip file that was cut.
 pub const INPUT_DAMAGE: &str = "input_damage";
-/// The attribute with what the user asked for.
+/// The attribute with the options of the user.
 const OPTIONS: &str = "options_hash";
 /// The attribute with the name of the format.
 const FORMAT: &str = "format_name";
@@ -26,18 +26,18 @@ const FORMAT: &str = "format_name";
 /// How many damages of the input are listed in the trace itself. The report has all.
 const DAMAGES_LISTED: usize = 16;
 
-/// What is kept.
+/// The kept facts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     /// The length of the trace before the packet that holds this, in bytes: a trace that was cut or changed has another.
     pub before_bytes: u64,
     /// One per input, in their order.
     pub inputs: Vec<KeptInput>,
-    /// What the user should know of the trace, as sentences.
+    /// Warnings about the trace, as sentences.
     pub warnings: Vec<String>,
 }
 
-/// What is kept of an input: what the conversion found out. The fields are those of [`InputReport`].
+/// The kept facts about an input: results of the conversion. The fields are those of [`InputReport`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptInput {
     decoded_bytes: u64,
@@ -93,7 +93,7 @@ pub fn damage<'a>(damages: impl Iterator<Item = &'a Damage>) -> Option<String> {
 /// A hash of all that the user asked for and that has an influence on the trace. The format is not part of it: it counts which
 /// one it was, not whether it was named.
 fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>]) -> String {
-    // Taken apart, so that whoever adds an option decides here whether it counts. What the source is read from has no influence.
+    // Taken apart, so that whoever adds an option decides here whether it counts. The way in which the source is read has no influence.
     let Options { firmware_name, events, from, to, window_bytes: _, threads: _, team: _, statistics: _, attributes: _, keep: _ } =
         options;
     let FormatOptions { clock, mode, cores: count, core: _, has_own_ids, own } = reading;
@@ -132,7 +132,7 @@ fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>
 }
 
 impl Kept {
-    /// What an attribute says; `None` if it is not of this shape.
+    /// The content of an attribute; `None` if it does not have this shape.
     #[must_use]
     pub fn from_json(json: &str) -> Option<Kept> {
         serde_json::from_str(json).ok()
@@ -171,7 +171,7 @@ impl From<&InputSummary> for KeptInput {
 }
 
 impl InputReport {
-    /// Enters what a conversion found out about the input.
+    /// Enters the results of a conversion about the input.
     pub fn enter_kept(&mut self, kept: KeptInput) {
         self.input_bytes = kept.decoded_bytes.saturating_add(kept.skipped_bytes);
         (self.decoded_bytes, self.skipped_bytes) = (kept.decoded_bytes, kept.skipped_bytes);

@@ -4,7 +4,7 @@ use super::table::Row;
 use super::{InputReport, InputStatus, Report};
 use crate::stats::text::markdown_escaped;
 
-/// GitHub takes no more than 1 MiB for the summary of a step, and drops what is larger.
+/// GitHub takes no more than 1 MiB for the summary of a step, and drops larger ones.
 const BYTES_MAX: usize = 900 << 10;
 
 /// The report as a Markdown document. Of very many inputs, those that are as they should be are left out, and counted.

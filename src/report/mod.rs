@@ -1,4 +1,4 @@
-//! What happened: the facts of a run as data, as JSON for scripts and as text for people.
+//! Reports: the facts of a run as data, as JSON for scripts and as text for people.
 //!
 //! The names of the JSON fields are a contract: they only change together with [`SCHEMA_VERSION`].
 
@@ -111,7 +111,7 @@ impl Report {
     }
 }
 
-/// What became of one recording. Every field is always there; what is not known is `null`.
+/// The result of one recording. Every field is always there; unknown values are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TraceReport {
@@ -123,25 +123,25 @@ pub struct TraceReport {
     pub files: Vec<String>,
     /// The length of the trace, in bytes: of all its files.
     pub output_bytes: u64,
-    /// What that was before compression; `null` if it was not compressed.
+    /// The length before compression; `null` if it was not compressed.
     pub uncompressed_bytes: Option<u64>,
     /// The statistics of the time range, as in `stats --json`; `null` without a trace.
     pub statistics: Option<StatisticsReport>,
 }
 
-/// What became of one input. Every field is always there; what is not known is `null`.
+/// The result of one input. Every field is always there; unknown values are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct InputReport {
-    /// Its name as given, `-` for standard input. What is not Unicode in it is written as `\xNN`, byte by byte.
+    /// Its name as given, `-` for standard input. Bytes that are not Unicode are written as `\xNN`.
     pub path: String,
     /// The bytes of the name in hexadecimal digits; `null` if it is Unicode.
     pub path_bytes: Option<String>,
-    /// What became of it; `null` if it was not to be converted.
+    /// The result of its conversion; `null` if it was not to be converted.
     pub status: Option<InputStatus>,
     /// Whether its trace was there already, made of the same bytes in the same way.
     pub unchanged: bool,
-    /// How long its trace took, in seconds. Not in the JSON: what is said of an input is the same in every run.
+    /// How long its trace took, in seconds. Not in the JSON: the report on an input is the same in every run.
     #[serde(skip)]
     pub wall_seconds: f64,
     /// Whether it is in no known format. Not in the JSON: `error` says so.
@@ -151,7 +151,7 @@ pub struct InputReport {
     pub core: Option<u16>,
     /// The format's name, as for `--format`.
     pub format: Option<&'static str>,
-    /// What speaks for that format.
+    /// The evidence for that format.
     pub detected_because: Option<String>,
     /// Which layers were removed, outermost first: `gzip`, `zstd`, `hex text`, `base64 text`.
     pub layers: Vec<&'static str>,
@@ -177,9 +177,9 @@ pub struct InputReport {
     pub last_ns: Option<u64>,
     /// How its times became those of a trace with several recordings (both above are the trace's); `null` for a single recording.
     pub offset: Option<ClockOffset>,
-    /// What is missing, by kind.
+    /// Missing data, by kind.
     pub losses: Vec<LossReport>,
-    /// What was corrected, by kind.
+    /// Corrections, by kind.
     pub repairs: Vec<LossReport>,
     /// The tick rate.
     pub clock: Option<ClockReport>,
@@ -189,11 +189,11 @@ pub struct InputReport {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
-    /// What else was found out about the recording, and where it is known from.
+    /// Other facts about the recording, each with its source.
     pub details: Vec<DetailReport>,
-    /// Advice on what to try, as sentences.
+    /// Advice, as sentences.
     pub hints: Vec<String>,
-    /// What the user should know of its trace, as sentences.
+    /// Warnings about its trace, as sentences.
     pub warnings: Vec<String>,
     /// Where the trace was written, `-` for standard output; `null` if none was.
     pub output: Option<String>,
@@ -201,7 +201,7 @@ pub struct InputReport {
     pub error: Option<String>,
 }
 
-/// What became of an input.
+/// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -236,7 +236,7 @@ impl InputStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DetailReport {
-    /// What it is, as a short noun in lower case.
+    /// Its name, as a short noun in lower case.
     pub name: Cow<'static, str>,
     /// Its value, with its unit.
     pub value: String,
@@ -270,11 +270,11 @@ pub struct ClockReport {
 pub struct LossReport {
     /// The kind's code.
     pub kind: Cow<'static, str>,
-    /// What it is, for people.
+    /// Its description, for people.
     pub text: Cow<'static, str>,
     /// How often it happened.
     pub count: u64,
-    /// The offset of the first case in the decoder's input, in bytes; `null` for what is noticed only between events.
+    /// The offset of the first case in the decoder's input, in bytes; `null` for a loss that is noticed only between events.
     pub first_offset: Option<u64>,
     /// How many events are lost by it, at least.
     pub at_least_lost: u64,
@@ -299,7 +299,7 @@ impl InputReport {
         InputReport { path, core, ..InputReport::default() }
     }
 
-    /// Enters what is known of the input before it is decoded. Damage of its layers becomes losses.
+    /// Enters the facts about the input before it is decoded. Damage of its layers becomes losses.
     pub fn enter_input(&mut self, input: &Input) {
         self.layers = input.layers().iter().map(|layer| layer.name()).collect();
         self.file_bytes = input.file_bytes();
@@ -317,7 +317,7 @@ impl InputReport {
             .collect();
     }
 
-    /// Enters what the conversion says about it.
+    /// Enters the results of the conversion.
     pub fn enter_summary(&mut self, summary: &InputSummary) {
         self.offset.clone_from(&summary.offset);
         self.enter_kept(kept::KeptInput::from(summary));

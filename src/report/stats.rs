@@ -26,7 +26,7 @@ pub struct StatsFile {
 pub struct Recording {
     /// Its inputs, with their losses, as in the report of a conversion.
     pub inputs: Vec<InputReport>,
-    /// What is missing in all inputs together.
+    /// The losses of all inputs together.
     pub losses: LossTotals,
     /// `null` if it could not be read; the inputs say why.
     pub statistics: Option<StatisticsReport>,
@@ -64,7 +64,7 @@ impl Recording {
         self.inputs.iter().fold(0, |sum, input| sum.saturating_add(input.events))
     }
 
-    /// What is missing, in a line for people.
+    /// The losses, in a line for people.
     #[must_use]
     pub fn losses_line(&self) -> String {
         let LossTotals { cases, at_least_lost, .. } = self.losses;

@@ -8,7 +8,7 @@ use crate::input::detect;
 /// The titles of the columns.
 const TITLES: [&str; 6] = ["FILE", "FORMAT", "DURATION", "EVENTS", "LOST", "STATUS"];
 
-/// An input in a table. What is not known is `-`.
+/// An input in a table. Unknown values are `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Its name, with its core if it has one. Without control characters.
@@ -21,7 +21,7 @@ pub struct Row {
     pub events: String,
     /// How many are lost: `0`, `>= 3`; or `some`, where nobody knows how many.
     pub lost: String,
-    /// What became of it.
+    /// Its result.
     pub status: InputStatus,
 }
 

@@ -8,7 +8,7 @@ use crate::input::detect;
 use crate::input::memory::Part;
 use crate::pipeline::{ClockOffset, Drift};
 
-/// What became of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
+/// The result of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
 #[must_use]
 pub fn summary(input: &InputReport, verbose: bool) -> String {
     let mut text = String::new();
@@ -101,9 +101,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
 }
 
 fn write_case(text: &mut String, verb: &str, case: &LossReport) -> std::fmt::Result {
-    let LossReport { kind, text: what, count, first_offset, at_least_lost } = case;
+    let LossReport { kind, text: name, count, first_offset, at_least_lost } = case;
     let place = if *count == 1 { "at" } else { "first at" };
-    write!(text, "  {verb}: {count} x {what} [{kind}]")?;
+    write!(text, "  {verb}: {count} x {name} [{kind}]")?;
     if let Some(offset) = first_offset {
         write!(text, ", {place} byte {offset}")?;
     }

@@ -1,16 +1,16 @@
-//! What a trace asks of the viewer.
+//! The demands of a trace on the viewer.
 
 /// Memory that the viewer takes for each byte of a trace, about: 176 MB for 28.8 MB of slices with interned names (measured in its
 /// trace processor, version 58).
 const MEMORY_PER_BYTE: f64 = 6.0;
-/// What a browser gives to a page at most, in GB.
+/// The most memory that a browser gives to a page, in GB.
 const BROWSER_GB: f64 = 2.0;
 /// The same with the viewer's 64-bit engine, which newer viewers use in browsers that have 64-bit WebAssembly.
 const BROWSER_64_BIT_GB: f64 = 16.0;
-/// Beyond this many bytes a trace is hardly opened in a browser: with some room for what is drawn and asked.
+/// Beyond this many bytes a trace is hardly opened in a browser: with some room for drawing and queries.
 pub const COMFORTABLE_BYTES: u64 = 256 << 20;
 
-/// What to know of a trace that is larger than a browser takes comfortably, and what to do, as a sentence without a final stop.
+/// A warning about a trace that is larger than a browser takes comfortably, with advice, as a sentence without a final stop.
 #[must_use]
 pub fn too_large(trace_bytes: u64) -> Option<String> {
     if trace_bytes <= COMFORTABLE_BYTES {

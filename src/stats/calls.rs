@@ -1,6 +1,6 @@
-//! Completed calls of functions: how often, how long, and how long without what they called.
+//! Completed calls of functions: how often, how long, and how long without their callees.
 //!
-//! A call is reported when it has ended, so what it called comes before it. Calls that have ended wait until their caller comes, which
+//! A call is reported when it has ended, so its callees come before it. Calls that have ended wait until their caller comes, which
 //! takes those that are deeper and lie within it; their time is not its own. Across a gap no caller is looked for.
 
 use super::spread::Distribution;
@@ -29,7 +29,7 @@ pub struct EndedCall {
 pub struct FunctionCalls {
     /// Their durations. A call of a function by itself counts in both calls.
     pub duration: Distribution,
-    /// The time in the function itself, without what it called.
+    /// The time in the function itself, without its callees.
     pub self_ns: u64,
 }
 
@@ -52,7 +52,7 @@ impl CoreCalls {
     /// Takes a call.
     pub fn ended(&mut self, call: EndedCall, functions: &mut Vec<FunctionCalls>, mut stacks: Option<&mut Stacks>) {
         let EndedCall { function, depth, begin_ns, end_ns, is_hidden } = call;
-        // What interrupted its exit may be reported before it, although it comes after it.
+        // Calls that interrupted its exit may be reported before it, although they come after it.
         let is_later = |other: &&Pending| other.end_ns > end_ns && other.begin_ns >= end_ns;
         let later = self.pending.iter().rev().take_while(is_later).count();
         let later = self.pending.split_off(self.pending.len() - later);
@@ -92,7 +92,7 @@ impl CoreCalls {
         }
     }
 
-    /// No caller of what waits will come.
+    /// No caller of the waiting calls will come.
     pub fn forget(&mut self, stacks: Option<&mut Stacks>) {
         if let Some(stacks) = stacks {
             self.pending.iter().filter_map(|call| call.tree).for_each(|tree| stacks.put(Stacks::ROOT, tree));

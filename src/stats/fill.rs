@@ -304,7 +304,7 @@ fn named_or(name: Option<&str>, noun: &str, number: u32) -> String {
     name.filter(|name| !name.is_empty()).map_or_else(|| format!("{noun} #{number}"), ToString::to_string)
 }
 
-/// What a task waits for, as the trace calls it.
+/// The name of the thing that a task waits for, as in the trace.
 fn wait_name(wait: Wait, entities: &Entities) -> String {
     let is_taken =
         wait.object.and_then(|object| entities.objects.get(object.index())).is_some_and(|object| object.kind.is_taken());

@@ -18,7 +18,7 @@ pub(super) struct MachineState {
     pub(super) posts: u64,
     pub(super) not_posted: u64,
     pub(super) taken: u64,
-    /// From begin to end, with what ran before it had ended.
+    /// From begin to end, with interruptions.
     pub(super) steps: Distribution,
     /// By [`StepResult`].
     pub(super) results: [u64; 3],
@@ -32,9 +32,9 @@ pub(super) struct MachineState {
     /// The highest fill of the queue, with the time when it was reached first.
     pub(super) high_water: Option<(u32, u64)>,
     pub(super) priority: Option<u32>,
-    /// What waits in the queue, oldest first: signal and time of the post, if that was within the part that is counted.
+    /// The events in the queue, oldest first: signal and time of the post, if that was within the part that is counted.
     waiting: VecDeque<(NameId, Option<u64>)>,
-    /// What was taken and has no step yet.
+    /// The events that were taken and have no step yet.
     in_hand: Option<(NameId, Option<u64>)>,
     step: Option<Step>,
     preempted_since_ns: Option<u64>,
@@ -74,7 +74,7 @@ impl Statistics {
                 let Some(state) = self.touch_machine(machine) else { return };
                 state.taken += 1;
                 state.reached(fill, time_ns);
-                state.in_hand = state.take(signal);
+                state.in_hand = state.pop(signal);
                 if let Some((_, Some(posted_ns))) = state.in_hand {
                     state.queued.add(time_ns.saturating_sub(posted_ns), machine.index());
                 }
@@ -134,7 +134,7 @@ impl Statistics {
         Some(state)
     }
 
-    /// What the machine does next, and what is in its queue, is unknown.
+    /// The machine's state and the content of its queue are unknown.
     pub(super) fn forget_machine(&mut self, machine: MachineId) {
         if let Some(state) = self.machines.get_mut(machine.index()) {
             state.waiting.clear();
@@ -148,7 +148,7 @@ impl MachineState {
         self.posts + self.not_posted + self.taken + self.steps.count() > 0
     }
 
-    /// Nothing has been counted, and what began before has no begin.
+    /// Nothing has been counted, and steps that began before have no begin.
     pub(super) fn begin_part(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         *self = MachineState {
@@ -169,7 +169,7 @@ impl MachineState {
     }
 
     /// The event with this signal that has waited longest.
-    fn take(&mut self, signal: NameId) -> Option<(NameId, Option<u64>)> {
+    fn pop(&mut self, signal: NameId) -> Option<(NameId, Option<u64>)> {
         let position = self.waiting.iter().position(|(waiting, _)| *waiting == signal)?;
         self.waiting.drain(..=position).next_back()
     }

@@ -1,9 +1,9 @@
 //! Statistics of a recording: events of the common model in, tables out. It knows no format and draws nothing.
 //!
-//! - [`tasks`]: who runs how long, waits for what, and how long it takes from being made ready to running;
+//! - [`tasks`]: how long each runs, its waits, and how long it takes from being made ready to running;
 //! - [`objects`]: levels of queues, holds of mutexes, spans, states and values of lanes, interrupts;
 //! - [`machines`]: steps and queues of state machines;
-//! - [`calls`]: how often functions are called, and how long they take with and without what they call;
+//! - [`calls`]: how often functions are called, and how long they take with and without their callees;
 //! - [`stacks`]: where the time goes, as folded stacks for flame graphs;
 //! - [`range`]: a part of a recording;
 //! - [`spread`]: sums and distributions; [`report`]: the result for scripts, and [`fill`]: how it is found; [`text`]: for people.
@@ -39,7 +39,7 @@ use crate::model::{
     CoreId, Entities, EventBatch, EventKind, IsrId, LaneId, LogSeverity, MachineId, ObjectId, PriorityChange, TaskId, TaskKind,
 };
 
-/// How deep interrupts can nest. No hardware has so many priorities: deeper, exits are missing.
+/// How deep interrupts can nest. No hardware has more priorities: deeper, exits are missing.
 const NESTING_LIMIT: usize = 256;
 
 /// Gathers statistics, event by event.
@@ -69,7 +69,7 @@ pub struct Statistics {
     goes_beyond: bool,
 }
 
-/// What may be open: visited, and emptied, at a gap.
+/// Open spans: visited, and emptied, at a gap.
 #[derive(Default)]
 struct Touched {
     tasks: Vec<TaskId>,

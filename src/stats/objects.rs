@@ -36,7 +36,7 @@ pub(super) struct ObjectState {
 /// A lane.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
-    /// Names and begins of open spans, or of the present state. What began before the part that is counted has no begin.
+    /// Names and begins of open spans, or of the present state. Spans that began before the part that is counted have no begin.
     open: Vec<(Option<NameId>, Option<u64>)>,
     pub(super) spans: Distribution,
     pub(super) instants: u64,
@@ -87,7 +87,7 @@ impl<Owner: Copy + Eq + Hash + Ord, T: Default> Named<Owner, T> {
     }
 }
 
-/// What was done with the heap.
+/// The operations on the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeapState {
     pub(super) allocations: u64,
@@ -214,7 +214,7 @@ impl Statistics {
         let Some(state) = self.lanes.get_mut(lane.index()) else { return };
         state.values += 1;
         state.last = Some(value);
-        // What is not a number is neither the least nor the greatest.
+        // NaN is neither the least nor the greatest.
         if value.as_f64().is_nan() {
             return;
         }
@@ -226,7 +226,7 @@ impl Statistics {
         }
     }
 
-    /// What the lane does next is unknown.
+    /// The lane's next state is unknown.
     pub(super) fn forget_lane(&mut self, lane: LaneId) {
         if let Some(state) = self.lanes.get_mut(lane.index()) {
             state.open.clear();
@@ -252,7 +252,7 @@ impl Statistics {
 }
 
 impl LaneState {
-    /// Sets what has been counted to nothing.
+    /// Resets all counts.
     pub(super) fn begin_part(&mut self) {
         let mut open = std::mem::take(&mut self.open);
         open.iter_mut().for_each(|(_, since_ns)| *since_ns = None);
@@ -261,7 +261,7 @@ impl LaneState {
 }
 
 impl ObjectState {
-    /// Sets what has been counted to nothing.
+    /// Resets all counts.
     pub(super) fn begin_part(&mut self) {
         let ObjectState { capacity, is_touched, .. } = *self;
         *self = ObjectState { capacity, is_touched, ..ObjectState::default() };

@@ -1,7 +1,7 @@
-//! Statistics of a part of a recording. What comes before the part is followed and not counted, so that it is known who runs and what
+//! Statistics of a part of a recording. Events before the part are followed and not counted, so that it is known who runs and which
 //! waits when the part begins.
 //!
-//! Times are cut at the borders of the part: what runs or is ready there counts from there on, and up to there. What has a duration of
+//! Times are cut at the borders of the part: the time of tasks that run or are ready there counts from there on, and up to there. Things with a duration of
 //! its own (a run, a wait, an interrupt, a hold, a span, a call) counts if it lies within the part.
 
 use super::calls::CoreCalls;
@@ -57,13 +57,13 @@ impl Statistics {
         !is_beyond
     }
 
-    /// Whether what began then began within the part.
+    /// Whether a thing that began then began within the part.
     #[inline]
     pub(super) fn is_in_part(&self, begin_ns: u64) -> bool {
         self.part.is_none_or(|part| begin_ns >= part.from_ns)
     }
 
-    /// The recording has ended: what runs at the end of the part runs up to there.
+    /// The recording has ended: the task that runs at the end of the part runs up to there.
     pub(super) fn end_part(&mut self) {
         let Some(part) = self.part else { return };
         if !part.has_begun || self.first_ns.is_none_or(|first_ns| first_ns > part.to_ns) {
@@ -74,7 +74,7 @@ impl Statistics {
         }
     }
 
-    /// Sets what has been counted to nothing, and keeps what is known.
+    /// Resets all counts, and keeps all states.
     fn begin_part(&mut self, from_ns: u64) {
         for core in 0..self.cores.len() {
             self.account(CoreId(core as u16), from_ns);

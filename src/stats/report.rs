@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::spread::SpreadReport;
 
 /// All statistics of a recording. Lists are in the order of the firmware's own numbers, but functions by their self time. What did
-/// not occur is left out of the lists; what is not known is `null`.
+/// not occur is left out of the lists; unknown values are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -52,9 +52,9 @@ pub struct CoreReport {
     pub idle_ns: u64,
     /// Interrupts ran.
     pub interrupts_ns: u64,
-    /// Nobody knows what ran.
+    /// It is not known who ran.
     pub unknown_ns: u64,
-    /// Busy, in per cent of what is known, interrupts included.
+    /// Busy, in per cent of the known time, interrupts included.
     pub load_percent: Option<f64>,
     /// Switches from task to task.
     pub switches: u64,
@@ -89,7 +89,7 @@ pub struct TaskReport {
     pub ready_ns: u64,
     /// Its waits: for time, objects, notifications, or for an unknown reason.
     pub waits: SpreadReport,
-    /// What the longest of them was for.
+    /// The reason of the longest of them.
     pub longest_wait: Option<WaitReport>,
     /// Suspended.
     pub suspended_ns: u64,
@@ -117,7 +117,7 @@ pub struct TaskOnCore {
 #[serde(default)]
 #[non_exhaustive]
 pub struct WaitReport {
-    /// What for, as the trace calls it; `null` if unknown.
+    /// The reason, as the trace calls it; `null` if unknown.
     pub what: Option<String>,
     /// When it began.
     pub begin_ns: u64,
@@ -151,7 +151,7 @@ pub struct InterruptReport {
 pub struct ObjectReport {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Cow<'static, str>,
     /// The target's number of it.
     pub number: u32,
@@ -236,9 +236,9 @@ pub struct MachineReport {
     pub not_posted: u64,
     /// Events taken out of its queue.
     pub taken: u64,
-    /// Its run-to-completion steps, from begin to end, with what ran before they had ended.
+    /// Its run-to-completion steps, from begin to end, with their interruptions.
     pub steps: SpreadReport,
-    /// The time of its steps without what ran before they had ended.
+    /// The time of its steps without their interruptions.
     pub busy_ns: u64,
     /// Busy, in per cent of the recording.
     pub busy_percent: Option<f64>,
@@ -320,7 +320,7 @@ pub struct FunctionReport {
     pub line: Option<u32>,
     /// Whether it handles interrupts.
     pub is_interrupt: bool,
-    /// Its calls, with what they called. A call of a function by itself counts twice in the total.
+    /// Its calls, with their callees. A call of a function by itself counts twice in the total.
     pub calls: SpreadReport,
     /// The time in the function itself.
     pub self_ns: u64,
@@ -370,7 +370,7 @@ impl StatisticsReport {
 }
 
 impl CoreReport {
-    /// The time of which it is known what ran.
+    /// The time in which it is known who ran.
     #[must_use]
     pub fn known_ns(&self) -> u64 {
         self.busy_ns + self.idle_ns + self.interrupts_ns

@@ -42,7 +42,7 @@ impl Spread {
         self.total_ns.checked_div(self.count)
     }
 
-    /// The standard deviation, rounded down; `None` of fewer than two values, or of values beyond what can be summed up.
+    /// The standard deviation, rounded down; `None` of fewer than two values, or of values too large to be summed up.
     #[must_use]
     pub fn stddev_ns(&self) -> Option<u64> {
         let count = u128::from(self.count);
@@ -69,7 +69,7 @@ impl Spread {
     }
 }
 
-/// A [`Distribution`] for scripts; what is unknown without values is `null`. Quantiles are the upper ends of the steps of a histogram with eight
+/// A [`Distribution`] for scripts; figures that need values are `null` without them. Quantiles are the upper ends of the steps of a histogram with eight
 /// steps per doubling: at most 12.5 % too high, and never above the greatest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -205,7 +205,7 @@ mod tests {
         stacks.spend([Frame::Core(0), Frame::Task(4)].into_iter(), 1);
         let expected = "Core(0);Task(4) 10\nf1_ 12\nf1_;f2_ 20\nf1_;f2_;f3_ 200\nf1_;f3_ 2000\n";
         assert_eq!(stacks.folded(names), expected);
-        // What joined is used again.
+        // Joined buffers are used again.
         let nodes = stacks.nodes.len();
         let again = stacks.add(Frame::Function(1), 1).unwrap();
         stacks.put(Stacks::ROOT, again);

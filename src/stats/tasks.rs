@@ -1,13 +1,13 @@
 //! Tasks: how long they run, wait, and are kept from running.
 //!
 //! As on the timeline, a task that leaves its core without having said why is undecided: made ready before it runs again it had
-//! waited, running again without that it had been pre-empted. What neither tells counts for nothing.
+//! waited, running again without that it had been pre-empted. Time of which neither is known is not counted.
 
 use super::Statistics;
 use super::spread::Distribution;
 use crate::model::{CoreId, Entities, ObjectId, ReportedState, TaskId, TaskKind, Wait, WaitReason};
 
-/// Where a task stands, and since when if that was seen.
+/// The state of a task, and since when if that was seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Status {
     #[default]
@@ -67,12 +67,12 @@ pub(super) struct TaskState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LongestWait {
     pub(super) begin_ns: u64,
-    /// None: it did not say for what.
+    /// `None`: without a reason.
     pub(super) wait: Option<Wait>,
 }
 
 impl TaskState {
-    /// Sets what has been counted to nothing; what the task does goes on from there. What is undecided counts for
+    /// Resets all counts; the task's state goes on from there. Undecided time counts for
     /// nothing: it may be a wait, which began before the part.
     pub(super) fn begin_part(&mut self, from_ns: u64) {
         let status = match self.status {
@@ -144,7 +144,7 @@ impl Statistics {
         };
     }
 
-    /// What the task did before it runs comes to its end.
+    /// The task's state before it runs ends.
     fn enter(&mut self, task: TaskId, time_ns: u64) {
         let state = &mut self.tasks[task.index()];
         match state.status {
@@ -189,9 +189,9 @@ impl Statistics {
         self.close_isrs(core, time_ns);
         let Some(task) = self.cores[core.index()].current else { return };
         let leaving = &mut self.tasks[task.index()].leaving;
-        // A stream's wait is carried out by a notification: the first reason stands.
-        let stands = matches!(leaving, Some(Leaving::Wait(first)) if first.object.is_some());
-        if !(stands && wait.reason == WaitReason::Notification) {
+        // A stream's wait is carried out by a notification: the first reason is kept.
+        let is_kept = matches!(leaving, Some(Leaving::Wait(first)) if first.object.is_some());
+        if !(is_kept && wait.reason == WaitReason::Notification) {
             *leaving = Some(Leaving::Wait(wait));
         }
     }
@@ -263,7 +263,7 @@ impl Statistics {
         }
     }
 
-    /// Where a task stands that does not run; since when is not known.
+    /// The state of a task that does not run; since when is not known.
     pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState) {
         let Some(state) = self.touch(task) else { return };
         if matches!(state.status, Status::Unknown) {
@@ -276,7 +276,7 @@ impl Statistics {
         }
     }
 
-    /// Nothing tells what the task does from here on. What it did when that began is not counted: how long it did is not known.
+    /// The task's state is unknown from here on. Its state when that began is not counted: how long it did is not known.
     pub(super) fn forget_task(&mut self, task: TaskId) {
         if let Some(state) = self.tasks.get_mut(task.index()) {
             state.status = Status::Unknown;

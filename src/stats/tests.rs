@@ -32,7 +32,7 @@ fn gather(events: &[(u64, EventKind)]) -> (StatisticsReport, String) {
     let kind = losses::FRAMES_LOST;
     let losses = vec![LossNote { kind, offset: 0, bytes: 1, at_least_lost: 1 }];
     let mut statistics = Statistics::new(true);
-    // One event in each batch: what is open goes on from batch to batch.
+    // One event in each batch: open spans go on from batch to batch.
     for one in events {
         let batch = EventBatch { events: vec![event(one)], losses: losses.clone(), ..EventBatch::default() };
         statistics.consume(&batch, &entities);
@@ -226,7 +226,7 @@ fn steps_of_machines_and_what_waits_for_them() {
     assert_eq!((machine.high_water, machine.high_water_ns), (Some(2), Some(5)));
     let signals: Vec<_> = machine.signals.iter().map(|signal| (signal.name.as_str(), signal.spans.total_ns)).collect();
     assert_eq!(signals, [("EAT", 48), ("DONE", 3)]);
-    // Of what was posted before the part it is known that it waits, and not counted how long.
+    // It is known that events posted before the part wait, and not counted how long.
     let part = gather(Some((7, 35)));
     let machine = &part.machines[0];
     assert_eq!((machine.posts, machine.taken, machine.queued.count, machine.responses.count), (0, 2, 0, 0));

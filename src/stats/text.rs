@@ -54,7 +54,7 @@ fn write_rest(text: &mut String, report: &StatisticsReport) -> std::fmt::Result 
         let (number, noun) = (report.gaps, if report.gaps == 1 { "gap" } else { "gaps" });
         writeln!(
             text,
-            "\n{number} {noun}: what runs from a loss to the next switch is unknown, and nothing is measured across one"
+            "\n{number} {noun}: from a loss to the next switch it is unknown who runs, and nothing is measured across one"
         )?;
     }
     Ok(())
@@ -79,7 +79,7 @@ impl Table {
         let width = |column: usize| shown.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let mut widths: Vec<usize> = (0..heading.len()).map(|column| width(column).unwrap_or(0)).collect();
         let is_left = |column: usize| column == 0 || self.left.contains(&self.heading[column]);
-        // What is too wide is taken off the widest texts, never off figures.
+        // The widest texts are cut, never figures.
         let mut excess = (widths.iter().sum::<usize>() + 2 * widths.len()).saturating_sub(LINE_WIDTH + 2);
         while excess > 0 {
             let texts = (0..widths.len()).filter(|&column| is_left(column) && widths[column] > LEAST_TEXT_WIDTH);
@@ -110,7 +110,7 @@ impl Table {
 }
 
 /// A text from outside within a line: control and bidirectional characters are escaped, so that a name in a recording, or of a file,
-/// can neither end the line nor send commands to the terminal nor reorder what is read.
+/// can neither end the line nor send commands to the terminal nor reorder the text.
 #[must_use]
 pub fn visible(text: &str) -> std::borrow::Cow<'_, str> {
     escaped_if(text, is_hidden)
@@ -151,7 +151,7 @@ pub fn markdown_escaped(text: &str) -> String {
 /// How wide a line is at most, if that can be done.
 const LINE_WIDTH: usize = 100;
 
-/// To what width texts are cut at most.
+/// The least width to which texts are cut.
 const LEAST_TEXT_WIDTH: usize = 20;
 
 /// A text that fits: of paths the end, of others beginning and end.

@@ -1,6 +1,6 @@
-//! Guards of the readers: what other files look like, and how much work a hostile file may cause.
+//! Guards of the readers: signatures of other files, and how much work a hostile file may cause.
 
-/// What other file this is, by its first bytes.
+/// The kind of another file, by its first bytes.
 pub(super) fn other_kind(bytes: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &str); 12] = [
         (b"MZ", "a Windows program"),
@@ -22,7 +22,7 @@ pub(super) fn other_kind(bytes: &[u8]) -> Option<&'static str> {
     kinds.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, name)| name)
 }
 
-/// How much work a file may cause: a hostile one can describe endless tables in few bytes. What is honest needs less than
+/// How much work a file may cause: a hostile one can describe endless tables in few bytes. An honest file needs less than
 /// the size of the file, counted in bytes, entries and attributes.
 pub(super) struct Budget {
     left: u64,
@@ -37,7 +37,7 @@ impl Budget {
         Budget { left: (bytes as u64).saturating_mul(8).saturating_add(1 << 16) }
     }
 
-    /// Takes `amount` from what is left.
+    /// Takes `amount` from the rest.
     pub(super) fn spend(&mut self, amount: usize) -> Result<(), Exhausted> {
         self.left = self.left.checked_sub(amount as u64).ok_or(Exhausted)?;
         Ok(())

@@ -56,7 +56,7 @@ impl Checksum {
     }
 }
 
-/// What a build id that a target sent says about a program.
+/// The judgement of a program by a build id that a target sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuildIdVerdict {
     /// It is this checksum of the program's `.text`.
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(Checksum::Zlib.of(check), 0xCBF4_3926);
         assert_eq!(Checksum::Bzip2.of(check), 0xFC89_1918);
         assert_eq!(Checksum::Mpeg2.of(check), 0x0376_E6E7);
-        // Words are summed from their highest byte on: "4321" + "8765" is what MPEG-2 sees.
+        // Words are summed from their highest byte on: "4321" + "8765" is the input of the MPEG-2 variant.
         assert_eq!(Checksum::Stm32Words.of(b"12345678"), Checksum::Mpeg2.of(b"43218765"));
         assert_eq!(Checksum::Stm32Words.of(b"12345"), Checksum::Mpeg2.of(b"4321\0\0\x005"));
         // The unit's reset value, and one word of zeros.

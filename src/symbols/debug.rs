@@ -45,7 +45,7 @@ impl RawPlace {
 /// A function that has code: one of its own, or one that is inlined into another.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
-    /// What it is inlined into, as an index of the bodies, or [`NONE`].
+    /// The body that it is inlined into, as an index, or [`NONE`].
     pub(super) parent: u32,
     /// Where the parent calls it.
     pub(super) call: RawPlace,
@@ -103,7 +103,7 @@ struct Entry {
     declared: RawPlace,
 }
 
-/// Reads the debug information of a file; what cannot be read is left out, and said in `trouble`.
+/// Reads the debug information of a file; unreadable parts are left out, and reported in `trouble`.
 pub(super) fn read(elf: &Elf<'_>) -> DebugInfo {
     let mut walk = Walk::default();
     let sections = match sections(elf) {
@@ -169,7 +169,7 @@ impl std::fmt::Display for Stop {
     }
 }
 
-/// What the walk has gathered so far.
+/// The results of the walk so far.
 #[derive(Default)]
 struct Walk<'a> {
     info: DebugInfo,
@@ -263,11 +263,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The unit's functions, and what is inlined into them.
+    /// The unit's functions, and the functions inlined into them.
     fn read_entries(&mut self, unit: UnitRef<'_, Bytes<'a>>, elf: &Elf<'_>, budget: &mut Budget) -> Result<(), Stop> {
         let UnitSectionOffset(unit_offset) = unit.header.offset();
         let mut entries = unit.header.entries_raw(&unit.abbreviations, None)?;
-        // What the present entry lies in: depth, body or NONE, and how deep that is inlined.
+        // The body around the present entry: depth, body or NONE, and how deep that is inlined.
         let mut around: Vec<(isize, u32, u32)> = Vec::new();
         let mut attributes = Vec::new();
         while !entries.is_empty() {

@@ -1,4 +1,4 @@
-//! What an ELF file says by itself, without debug information: machine, sections, function symbols.
+//! The content of an ELF file without debug information: machine, sections, function symbols.
 
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
 
@@ -48,7 +48,7 @@ pub(super) struct FunctionSymbol {
 }
 
 impl FunctionSymbol {
-    /// What the rank of a function is above that of a label.
+    /// The rank of a function above that of a label.
     const FUNCTION: u8 = 8;
 
     /// Whether the symbol says that it is a function, and is not a label only.
@@ -106,7 +106,7 @@ impl<'a> Elf<'a> {
         Ok(elf)
     }
 
-    /// What the program is for.
+    /// The machine of the program.
     pub(super) fn machine(&self) -> &'static str {
         machine(self.file.architecture())
     }
@@ -145,7 +145,7 @@ impl<'a> Elf<'a> {
     }
 
     fn read_symbols(&mut self, budget: &mut Budget) -> Result<(), SymbolsError> {
-        // The dynamic table is what remains of a stripped program for an operating system.
+        // Only the dynamic table remains of a stripped program for an operating system.
         let all = self.file.symbols().chain(self.file.dynamic_symbols());
         let mut functions = Vec::new();
         let mut vectors_symbol = None;
@@ -197,7 +197,7 @@ impl<'a> Elf<'a> {
         image.map_or(address, Image::end)
     }
 
-    /// What the program's memory holds from an address on, as far as it never changes.
+    /// The content of the program's memory from an address on, as far as it never changes.
     pub(super) fn memory_from(&self, address: u64) -> Option<&[u8]> {
         memory_from(&self.images, &self.places, address)
     }
@@ -267,8 +267,8 @@ fn damaged(name: &[u8], error: &object::Error) -> SymbolsError {
     SymbolsError::Damaged(format!("section {}: {error}", String::from_utf8_lossy(name)))
 }
 
-fn overlapping(what: &str) -> SymbolsError {
-    SymbolsError::Damaged(format!("its {what} overlap"))
+fn overlapping(parts: &str) -> SymbolsError {
+    SymbolsError::Damaged(format!("its {parts} overlap"))
 }
 
 fn machine(architecture: Architecture) -> &'static str {

@@ -1,4 +1,4 @@
-//! Why an ELF file is of no use, and what is wrong with one that is of some use.
+//! Errors of ELF files: those that make a file useless, and those that leave some use.
 
 /// Why no symbols can be read from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum SymbolsError {
     /// It is for a computer whose addresses are wider than those of the recording.
     #[error("an ELF file for {machine}, whose addresses have {found} bits, while the recording's have {expected}")]
     WrongMachine {
-        /// What it is for.
+        /// Its machine.
         machine: &'static str,
         /// The width of its addresses in bits.
         found: u32,
@@ -34,7 +34,7 @@ pub enum SymbolsError {
 }
 
 impl SymbolsError {
-    /// What is expected instead, or what to try: a clause to go with the message.
+    /// The expected file, or advice: a clause to go with the message.
     #[must_use]
     pub fn expected(&self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ fn looks_like(other: &Option<&'static str>) -> String {
     other.map(|other| format!(" but {other}")).unwrap_or_default()
 }
 
-/// What a file lacks whose names can be read all the same.
+/// The missing parts of a file whose names can be read all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shortcoming {
     /// There is no debug information: names, but no files and lines, and no inlined functions.

@@ -1,7 +1,7 @@
 //! The symbols of the program that a target runs, from its ELF file: bytes in, names and source lines out.
 //!
 //! [`Symbols::parse`] makes tables of all that is asked for later, so that a look-up is a binary search and the file's bytes need
-//! not be kept. Names come from the symbol table, as the linker knows them; lines, inlined functions and what has no symbol come
+//! not be kept. Names come from the symbol table, as the linker knows them; lines, inlined functions and functions without a symbol come
 //! from the debug information, if there is any. An honest file of any linker is read; a damaged or hostile one costs no more
 //! than its size ([`SymbolsError::Damaged`], or a [`Shortcoming`] if names remain).
 //!

@@ -5,7 +5,7 @@ use std::fmt;
 /// A demangled name longer than this helps nobody; the mangled one, cut off, is shown instead. In bytes.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// The name for people. What is not mangled, or not in a way that is known, stays as it is.
+/// The name for people. Names that are not mangled, or not in a known way, stay as they are.
 pub(super) fn demangle(raw: &[u8]) -> Box<str> {
     let raw = String::from_utf8_lossy(raw);
     let demangled = (raw.len() <= MAX_NAME_BYTES).then(|| rust(&raw).or_else(|| cpp(&raw))).flatten();

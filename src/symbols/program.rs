@@ -81,7 +81,7 @@ impl Symbols {
         })
     }
 
-    /// What machine the program is for.
+    /// The machine that the program is for.
     #[must_use]
     pub fn machine(&self) -> &'static str {
         self.machine
@@ -93,7 +93,7 @@ impl Symbols {
         self.is_64_bit
     }
 
-    /// What the file lacks.
+    /// The missing parts of the file.
     #[must_use]
     pub fn shortcomings(&self) -> &[Shortcoming] {
         &self.shortcomings
@@ -120,13 +120,13 @@ impl Symbols {
         self.frames(self.code_address(address))
     }
 
-    /// The functions that called what returns to `return_address`, the innermost first.
+    /// The functions at the call that returns to `return_address`, the innermost first.
     #[must_use]
     pub fn frames_before(&self, return_address: u64) -> Vec<Frame<'_>> {
         self.code_address(return_address).checked_sub(1).map_or_else(Vec::new, |address| self.frames(address))
     }
 
-    /// The function that an instrumentation hook was called for, from what it was given: the function's address, or the
+    /// The function that an instrumentation hook was called for, from its argument: the function's address, or the
     /// address in the function to which the hook returns. Where a function begins that function is meant; elsewhere it is a
     /// return address, of the innermost function that is inlined there.
     #[must_use]
@@ -277,7 +277,7 @@ fn functions(elf: &Elf<'_>, mut symbols: Vec<elf::FunctionSymbol>, debug: &Debug
         let start = elf.code_address(start);
         let Some(body) = debug.bodies.get(body as usize) else { continue };
         let at = starts.partition_point(|&known| known <= start);
-        // Symbols end where the next one begins at the latest: what begins within one has a name.
+        // Symbols end where the next one begins at the latest: a function that begins within one has a name.
         let known = at.checked_sub(1).and_then(|at| functions.get_mut(at));
         match known.filter(|function| start < function.end) {
             Some(function) if function.start == start && !function.declared.is_known() => function.declared = body.declared,

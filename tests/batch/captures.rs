@@ -1,4 +1,4 @@
-//! Small captures of all formats, and files that are none.
+//! Small captures of all formats, and other files.
 
 use traceconv::format::syst::generate::{self as syst, Carrier};
 use traceconv::format::syst::stp::NibbleOrder;

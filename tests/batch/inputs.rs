@@ -1,4 +1,4 @@
-//! Which files are converted: directories, patterns, lists, odd names; and what their traces are called.
+//! Which files are converted: directories, patterns, lists, odd names; and the names of their traces.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -65,24 +65,24 @@ fn commands_that_tell_take_directories_and_lists() {
         let recordings = json["recordings"].as_array().unwrap().iter();
         recordings.map(|one| one["inputs"][0]["path"].as_str().unwrap().to_owned()).collect()
     };
-    // What the first run wrote is no input of the second.
+    // The output of the first run is no input of the second.
     for command in ["stats --json", "check -b b.toml --json"] {
         for _ in 0..2 {
-            desk.run(&format!("{command} -q -r c --glob *.bin --glob *.json -o c/told.json")).ends(0);
-            assert_eq!(paths("c/told.json"), ["c/a.bin", "c/b/2.bin"], "{command}");
+            desk.run(&format!("{command} -q -r c --glob *.bin --glob *.json -o c/out.json")).ends(0);
+            assert_eq!(paths("c/out.json"), ["c/a.bin", "c/b/2.bin"], "{command}");
         }
-        fs::remove_file(desk.path("c/told.json")).unwrap();
-        desk.run(&format!("{command} -q --files-from list -o told.json")).ends(0);
-        assert_eq!(paths("told.json"), ["c/b/2.bin", "c/a.bin"], "{command}");
+        fs::remove_file(desk.path("c/out.json")).unwrap();
+        desk.run(&format!("{command} -q --files-from list -o out.json")).ends(0);
+        assert_eq!(paths("out.json"), ["c/b/2.bin", "c/a.bin"], "{command}");
     }
     let ran = desk.run("info -q --json -r c").ends(0);
-    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    assert_eq!(told["recordings"].as_array().unwrap().len(), 3);
+    let info: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(info["recordings"].as_array().unwrap().len(), 3);
     for command in ["stats", "check -b b.toml", "info"] {
         desk.run(&format!("{command} c"))
             .ends(1)
             .says(&["error: c is a directory, not a recording; --recursive takes the files in it"]);
-        // The others are told all the same.
+        // The others are reported all the same.
         let ran = desk.run(&format!("{command} -r empty c/b")).ends(1).says(&["error: empty is a directory without a file\n"]);
         assert!(!ran.stdout.is_empty());
         desk.run(&format!("{command} c --glob *.bin")).ends(2).says(&["--recursive"]);
@@ -108,7 +108,7 @@ fn patterns_choose_among_what_is_found() {
     desk.run("-r c --glob *.elf").ends(1).says(&["error: c is a directory without a file that --glob takes"]);
     desk.run("-r c --glob {").ends(2).says(&["--glob {: "]);
     desk.run("c --glob *.bin").ends(2).says(&["--recursive"]);
-    // What is named itself needs no pattern.
+    // An input that is named itself needs no pattern.
     desk.run("-q -r c/readme.txt --glob *.bin -o out/").ends(0);
     assert!(desk.files("out").contains(&"readme.perfetto-trace".to_owned()));
 }
@@ -302,7 +302,7 @@ fn what_is_in_no_known_format_can_be_skipped() {
         desk.run(&format!("{command} -r in")).ends(1);
         desk.run(&format!("{command} -r in --skip-unrecognised")).ends(0).says(&["skipped: in/README.md"]);
     }
-    // What is damaged is not unrecognised.
+    // A damaged input is not unrecognised.
     desk.put("in/empty.bin", b"");
     desk.run("-r in -o out/ --skip-unrecognised").ends(1);
 }

@@ -1,4 +1,4 @@
-//! Batches: many inputs in one run of the built program, what becomes of each, and the reports for people and for CI.
+//! Batches: many inputs in one run of the built program, the result of each, and the reports for people and for CI.
 #![cfg(unix)]
 
 mod captures;

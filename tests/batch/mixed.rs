@@ -8,7 +8,7 @@ use super::{Desk, inputs};
 
 const COUNT: usize = 200;
 
-/// Where the broken ones stand, and what is told of them.
+/// The places of the broken ones, and the messages about them.
 const BROKEN: [(usize, &str); 10] = [
     (0, "is empty (0 bytes)"),
     (17, "is a text file"),
@@ -86,7 +86,7 @@ fn all_but_the_broken_ones_become_the_traces_that_they_are_alone() {
         assert!(row.ends_with(if is_broken(index) { "  failed" } else { "  converted" }), "{row}");
     }
 
-    // The names of the files are all different, so no directories are needed to tell them apart.
+    // The names of the files are all different, so no directories are needed to distinguish them.
     assert_eq!(desk.files("out").len(), 190);
     let mut names = Vec::new();
     for index in (0..COUNT).filter(|index| !is_broken(*index)) {

@@ -32,7 +32,7 @@ fn listed<'a>(table: &'a [(&str, &'a [&'a str])], name: &str) -> &'a [&'a str] {
     table.iter().find(|(element, _)| *element == name).unwrap_or_else(|| panic!("<{name}> is not in the schema")).1
 }
 
-/// Holds a JUnit file against the schema, and its numbers against what is in it.
+/// Checks a JUnit file against the schema, and its numbers against its content.
 #[track_caller]
 pub fn check_junit(text: &str, tests: usize, failures: usize, errors: usize) {
     let document = Document::parse(text).unwrap();
@@ -135,7 +135,7 @@ fn check(desk: &Desk, options: &str) -> super::Ran {
 fn each_rule_of_a_budget_is_a_test_case() {
     let desk = checked();
     let table = check(&desk, "--junit j.xml").ends(1);
-    assert!(table.stdout.starts_with(b"before.bin: 9 rules: "), "the verdicts are told all the same");
+    assert!(table.stdout.starts_with(b"before.bin: 9 rules: "), "the verdicts are printed all the same");
     let junit = desk.text("j.xml");
     check_junit(&junit, 19, 1, 1);
     let document = Document::parse(&junit).unwrap();
@@ -157,9 +157,9 @@ fn each_rule_of_a_budget_is_a_test_case() {
     assert!(with("skipped").attribute("message").unwrap().starts_with("no task job in the recording"));
     assert!(with("error").text().unwrap().starts_with("a|b\\n*.bin is empty (0 bytes)"));
 
-    // A rule about what is not there is a failure of another kind.
+    // A rule about a missing thing is a failure of another kind.
     desk.put("missing.toml", b"rules = ['task.job.runs > 0']");
-    desk.run("check -q -b missing.toml before.bin --junit m.xml -o told.txt").ends(3);
+    desk.run("check -q -b missing.toml before.bin --junit m.xml -o out.txt").ends(3);
     check_junit(&desk.text("m.xml"), 1, 1, 0);
     assert!(desk.text("m.xml").contains("type=\"missing\""));
     desk.run("check -b budget.toml before.bin --junit -").ends(2).says(&["--junit - cannot share standard output"]);

@@ -1,4 +1,4 @@
-//! What is for terminals only: colour and progress; and that none of it is anywhere else unless it is asked for.
+//! Colour and progress are for terminals only, and nowhere else unless asked for.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +16,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// A pseudo-terminal: what is read from the first is written to the second.
+/// A pseudo-terminal: bytes written to the second are read from the first.
 fn terminal() -> (File, File) {
     use std::ptr::{null, null_mut};
     let (mut master, mut slave) = (0, 0);
@@ -27,7 +27,7 @@ fn terminal() -> (File, File) {
     unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) }
 }
 
-/// Leaves nothing of what the environment of the tests says about colour; a CI's terminal has colour whatever its TERM is.
+/// Removes the variables about colour from the environment of the tests; a CI's terminal has colour whatever its TERM is.
 fn plain(command: &mut Command) {
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
@@ -35,7 +35,7 @@ fn plain(command: &mut Command) {
     command.env("TERM", "xterm");
 }
 
-/// What the program writes to a terminal.
+/// The output of the program on a terminal.
 fn on_terminal(desk: &Desk, line: &str, variables: &[(&str, &str)]) -> String {
     let (mut master, slave) = terminal();
     let mut command = desk.command(line);
@@ -45,7 +45,7 @@ fn on_terminal(desk: &Desk, line: &str, variables: &[(&str, &str)]) -> String {
     drop(command);
     let mut text = Vec::new();
     let mut piece = [0; 4096];
-    // The end is told as an error (EIO).
+    // The end is reported as an error (EIO).
     while let Ok(len @ 1..) = master.read(&mut piece) {
         text.extend_from_slice(&piece[..len]);
     }
@@ -95,6 +95,6 @@ fn progress_is_for_terminals_or_on_demand() {
     assert!(bar.contains(" %, ") && bar.contains(" of 3 files  "), "{bar:?}");
     assert!(bar.contains("3 inputs: 2 converted, 1 failed"), "{bar:?}");
     assert!(!on_terminal(&desk, &format!("{LINE} --progress never"), &[]).contains('%'));
-    // What is over at once is not worth a bar.
+    // Short work is not worth a bar.
     assert!(!on_terminal(&desk, LINE, &[]).contains('%'));
 }

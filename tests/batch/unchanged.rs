@@ -1,4 +1,4 @@
-//! `--skip-unchanged`: a trace is left as it is only if it is, byte for byte, what would be made now.
+//! `--skip-unchanged`: a trace is kept only if a conversion now would give the same bytes.
 
 use std::fs::{self, FileTimes};
 use std::io::Write;
@@ -91,7 +91,7 @@ fn whatever_is_not_exactly_so_is_made_again() {
         desk.run("-q a.bin -o out/").ends(0);
     }
 
-    // Something else stands in the place of the trace: it is replaced, as without the option.
+    // Something else is in the place of the trace: it is replaced, as without the option.
     let gzipped = {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(&trace).unwrap();
@@ -151,7 +151,7 @@ fn cores_of_one_recording_are_known_again() {
     assert!(inputs(&desk.json("r.json")).iter().all(|input| input["unchanged"] == true && input["events"].as_u64() > Some(0)));
     desk.run("-q 0.bin@1 1.bin@0 -o dual.perfetto-trace --skip-unchanged").ends(0);
     assert!(!is_old(&desk, "dual.perfetto-trace"));
-    // What goes nowhere it can be read from is always made.
+    // A trace that goes to a pipe is always made.
     let ran = desk.run("-q 0.bin -o - --skip-unchanged").ends(0);
     assert!(ran.stdout.len() > 100);
 }

@@ -1,5 +1,5 @@
-//! The workflows in docs/ci.md do what it says: their `run:` steps are run, as far as that can be done without the
-//! service that they are for.
+//! The scripts of all workflows are run, with substitutes for programs that install, build or publish: those of docs/ci.md, of
+//! `.github/workflows` and of `action.yml`.
 
 use std::fs;
 use std::path::Path;
@@ -19,13 +19,12 @@ fn workflows() -> Vec<Yaml> {
 
 /// A directory with captures, the program on the path, and a `cargo` that installs nothing.
 fn ci_desk() -> (Desk, std::ffi::OsString) {
-    use std::os::unix::fs::PermissionsExt;
     let desk = Desk::new();
     desk.put("captures/boot/a.bin", &small(1));
     desk.put("captures/idle/a.bin", &small(2));
     desk.put("captures/notes.txt", b"not a capture\n");
     desk.put("bin/cargo", b"#!/bin/sh\necho \"$@\" >> cargo-calls\n");
-    fs::set_permissions(desk.path("bin/cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    make_executable(&desk, "bin/cargo");
     let program = Path::new(env!("CARGO_BIN_EXE_traceconv")).parent().unwrap().to_owned();
     let path = std::env::var_os("PATH").unwrap();
     let path = std::env::join_paths([desk.path("bin"), program].into_iter().chain(std::env::split_paths(&path))).unwrap();
@@ -120,25 +119,140 @@ fn texts(yaml: &Yaml, key: &str, found: &mut Vec<String>) {
     }
 }
 
-#[test]
-fn release_and_action_are_sound_scripts() {
-    for file in [".github/workflows/release.yml", "action.yml"] {
-        let text = fs::read_to_string(root().join(file)).unwrap();
-        let yaml = YamlLoader::load_from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let mut scripts = Vec::new();
-        texts(&yaml[0], "run", &mut scripts);
-        assert!(scripts.len() >= 2, "{file}");
-        for script in scripts {
-            // What GitHub puts in before the shell sees it.
-            let script = script.replace("${{", "$(: '").replace("}}", "')");
-            let output = Command::new("bash").args(["-n", "-c", &script]).output().unwrap();
-            assert!(output.status.success(), "{file}: {script}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        // Whatever of this repository a workflow names is there.
-        for path in [".ci/dist", ".ci/action"].iter().filter(|path| text.contains(*path)) {
-            assert!(root().join(path).is_file(), "{file}: {path}");
-        }
+/// A step with a script: its name, its condition and the script.
+struct Step {
+    name: String,
+    condition: String,
+    script: String,
+}
+
+/// The steps with scripts of all jobs of a workflow, or of an action.
+fn steps(file: &str) -> Vec<Step> {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let yaml = YamlLoader::load_from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}")).remove(0);
+    let jobs: Vec<Yaml> = yaml["jobs"].as_hash().into_iter().flatten().map(|(_, job)| job["steps"].clone()).collect();
+    let lists = jobs.into_iter().chain([yaml["runs"]["steps"].clone()]);
+    let steps: Vec<Yaml> = lists.filter_map(|list| list.as_vec().cloned()).flatten().collect();
+    let field = |step: &Yaml, name: &str| step[name].as_str().unwrap_or_default().to_owned();
+    let all: Vec<Step> = steps
+        .iter()
+        .map(|step| Step { name: field(step, "name"), condition: field(step, "if"), script: field(step, "run") })
+        .filter(|step| !step.script.is_empty())
+        .collect();
+    let mut texts_of_run = Vec::new();
+    texts(&yaml, "run", &mut texts_of_run);
+    assert_eq!(all.len(), texts_of_run.len(), "{file} has scripts in other places");
+    // GitHub would put values of others into the text of a script: they come as variables.
+    all.iter().for_each(|step| assert!(!step.script.contains("${{"), "{file}: {}", step.script));
+    all
+}
+
+/// The files that a package for Debian is made of, as cargo-deb finds them for this target.
+fn debian_assets(target: &str) -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let metadata = manifest.split("[package.metadata.deb]").nth(1).unwrap().split("\n[").next().unwrap();
+    for field in ["maintainer", "copyright", "license-file", "extended-description"] {
+        assert!(metadata.contains(&format!("\n{field} = ")), "cargo-deb asks for {field}");
     }
+    let assets = metadata.lines().filter_map(|line| line.trim().strip_prefix("[\"")?.split('"').next());
+    assets.map(|asset| asset.replace("target/release/", &format!("build/{target}/dist/"))).collect()
+}
+
+/// Every script of the workflow is run, with substitutes for programs that install, build and publish.
+#[test]
+fn the_release_workflow_runs() {
+    const FILE: &str = ".github/workflows/release.yml";
+    let mut files: Vec<_> =
+        fs::read_dir(root().join(".github/workflows")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    assert_eq!(files, ["pages.yml", "release.yml"], "a workflow has no test");
+    let text = fs::read_to_string(root().join(FILE)).unwrap();
+    let matrix: Vec<&str> = text.lines().filter_map(|line| line.split("target: ").nth(1)?.split(',').next()).collect();
+    assert!(matrix.len() >= 7, "{matrix:?}");
+    let (desk, path) = ci_desk();
+    for file in ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", ".ci/dist"] {
+        let content = fs::read(root().join(file)).unwrap();
+        desk.put(format!("checkout/{file}"), &content);
+    }
+    make_executable(&desk, "checkout/.ci/dist");
+    let built = r#"case "$1" in
+build) mkdir -p "build/$TARGET/dist"; case $TARGET in *windows*) name=traceconv.exe ;; *) name=traceconv ;; esac
+    cp "$PROGRAM" "build/$TARGET/dist/$name" ;;
+cyclonedx) echo '{}' >traceconv.cdx.json ;;
+esac"#;
+    for (name, action) in [("cargo", built), ("rustup", ""), ("sudo", ""), ("gh", "")] {
+        desk.put(format!("bin/{name}"), format!("#!/bin/sh\necho \"{name} $*\" >>\"$CALLS\"\n{action}\n").as_bytes());
+        make_executable(&desk, &format!("bin/{name}"));
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let run = |script: &str, target: &str| {
+        let mut shell = Command::new("bash");
+        shell.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(desk.path("checkout"));
+        shell.env("PATH", &path).env("CALLS", desk.path("calls")).env("PROGRAM", env!("CARGO_BIN_EXE_traceconv"));
+        shell.env("TARGET", target).env("GITHUB_REF_NAME", format!("v{version}")).env("CARGO_REGISTRY_TOKEN", "secret");
+        shell.env("GITHUB_SERVER_URL", "https://example.org").env("GITHUB_REPOSITORY", "some/where");
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{target}: {script}\n{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let mut steps_left: Vec<String> = steps(FILE).into_iter().map(|step| step.script).collect();
+    for step in steps(FILE) {
+        let targets: Vec<&str> = match (step.name.as_str(), step.condition.as_str()) {
+            ("Tools" | "Build" | "Pack", "") => matrix.clone(),
+            ("Debian package", "endsWith(matrix.target, '-linux-gnu')") => {
+                matrix.iter().copied().filter(|target| target.ends_with("-linux-gnu")).collect()
+            }
+            ("List of dependencies" | "Release" | "Crate", "") => vec![""],
+            other => panic!("the step {other:?} is not known here"),
+        };
+        for target in targets {
+            run(&step.script, target);
+            if step.name == "Debian package" {
+                for asset in debian_assets(target) {
+                    let (dir, name) = asset.rsplit_once('/').unwrap_or(("", &asset));
+                    let is_there = desk.files(&format!("checkout/{dir}")).iter().any(|file| match name.split_once('*') {
+                        Some((start, end)) => file.starts_with(start) && file.ends_with(end),
+                        None => file == name,
+                    });
+                    assert!(is_there, "{asset} is not there for {target}");
+                }
+            }
+        }
+        steps_left.retain(|script| *script != step.script);
+    }
+    assert!(steps_left.is_empty());
+    // An archive with its checksum for each target, and the list of dependencies, are published.
+    let calls = desk.text("calls");
+    let release = calls.lines().find(|line| line.starts_with("gh release create ")).unwrap();
+    for target in &matrix {
+        let extension = if target.contains("windows") { "zip" } else { "tar.gz" };
+        let archive = format!("dist/traceconv-{version}-{target}.{extension}");
+        assert!(release.contains(&format!(" {archive} ")) && release.contains(&format!(" {archive}.sha256")), "{release}");
+        assert!(calls.contains(&format!("rustup target add {target}\n")), "{calls}");
+    }
+    assert!(release.contains(" dist/traceconv.cdx.json"), "{release}");
+    assert!(calls.contains("cargo deb --no-build --profile dist --target aarch64-unknown-linux-gnu "), "{calls}");
+    assert!(calls.contains("cargo publish "), "{calls}");
+    assert!(
+        desk.text("checkout/Cargo.toml").contains("\nname = \"traceconv\"\nrepository = \"https://example.org/some/where\"\n")
+    );
+    // `cargo binstall` looks for the archives under these names.
+    let manifest = desk.text("checkout/Cargo.toml");
+    assert!(manifest.contains("/traceconv-{ version }-{ target }{ archive-suffix }\""), "{manifest}");
+}
+
+/// The container is built with a profile that exists, and takes the program from where cargo puts it.
+#[test]
+fn the_container_takes_what_is_built() {
+    let read = |file: &str| fs::read_to_string(root().join(file)).unwrap();
+    let container = read("Containerfile");
+    assert!(container.contains("cargo build --locked --profile dist") && read("Cargo.toml").contains("[profile.dist]"));
+    assert!(container.contains("build/dist/traceconv") && read(".cargo/config.toml").contains("target-dir = \"build\""));
+    assert!(container.lines().any(|line| line.starts_with("ENTRYPOINT")));
+}
+
+fn make_executable(desk: &Desk, name: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(desk.path(name), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -176,9 +290,20 @@ fn a_release_archive_holds_all_of_it() {
 #[test]
 fn the_action_converts_checks_and_sums_up() {
     let (desk, path) = ci_desk();
+    let [install, convert] = <[Step; 2]>::try_from(steps("action.yml")).unwrap_or_else(|_| panic!("two scripts"));
+    // Without a built program for this machine, it is built.
+    desk.put("bin/cargo", b"#!/bin/sh\necho \"$@\" >>cargo-calls\n[ \"$1\" != binstall ]\n");
+    make_executable(&desk, "bin/cargo");
+    let mut shell = Command::new("bash");
+    shell.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &install.script]).env("VERSION", "0.1.0");
+    assert!(shell.current_dir(desk.path("")).env("PATH", &path).status().unwrap().success());
+    let calls = desk.text("cargo-calls");
+    assert_eq!(calls, "binstall --no-confirm traceconv@0.1.0\ninstall --locked traceconv@0.1.0\n");
+
     desk.put("budget.toml", b"rules = ['losses == 0']");
     let act = |budget: &str| {
-        let mut action = Command::new(root().join(".ci/action"));
+        let mut action = Command::new("bash");
+        action.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &convert.script]).env("ACTION", root());
         action.current_dir(desk.path("")).env("PATH", &path).env("GITHUB_STEP_SUMMARY", desk.path("summary.md"));
         action.envs([
             ("INPUTS", "captures"),

@@ -11,7 +11,7 @@ use super::session::Session;
 /// The fields of objects, by the objects' paths.
 type Fields = BTreeMap<String, BTreeSet<String>>;
 
-/// What writes each file: its name on the page, and a command that prints it.
+/// The files: the name of each on the page, and a command that prints it.
 const FILES: [(&str, &str); 11] = [
     ("report", "traceconv -q --report - demo.bin damaged.bin dpp.bin stm.stp pump.bin sniffer.bin firmware.bin -o out/"),
     ("report", "(head -c 999 /dev/zero; cat ring.ram) > dump.ram; traceconv -q --report - dump.ram"),
@@ -45,11 +45,11 @@ fn the_page_of_json_has_every_field() {
     assert!(complaints.is_empty(), "docs/reference/json.md:\n{}", complaints.join("\n"));
 }
 
-/// All fields of a value and of what is in it.
+/// All fields of a value and of its members.
 fn collect(value: &Value, path: &str, fields: &mut Fields) {
     match value {
         Value::Object(object) => {
-            // What several files have is described once.
+            // Fields of several files are described once.
             let path = match path {
                 "traces[].statistics" | "stats.recordings[].statistics" => "statistics",
                 "stats.recordings[].inputs[]"

@@ -20,7 +20,7 @@ fn links_lead_somewhere() {
     let mut complaints = Vec::new();
     let mut followed = 0;
     for file in files {
-        // As people read it in the repository, and (with what it includes) as they read it in the book.
+        // As people read it in the repository, and (with its includes) as they read it in the book.
         let mut views = vec![read(&file)];
         if file.starts_with(BOOK) {
             views.push(expanded(&file));
@@ -65,7 +65,7 @@ fn broken_links_are_noticed() {
     assert!(broken(from, "../README.md", false).is_none());
 }
 
-/// A page with what it includes in its place, as mdBook does it.
+/// A page with its includes in their places, as mdBook does it.
 pub fn expanded(page: &Path) -> String {
     let mut text = String::new();
     for line in read(page).lines() {
@@ -78,7 +78,7 @@ pub fn expanded(page: &Path) -> String {
     text
 }
 
-/// Why a link of a file leads nowhere. A page of the book leads to what is in the book.
+/// Why a link of a file leads nowhere. A page of the book leads to pages of the book.
 fn broken(file: &Path, link: &str, is_in_book: bool) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -115,7 +115,7 @@ fn links(text: &str) -> Vec<String> {
     links.collect()
 }
 
-/// What the headings of a text are called in links: as GitHub and mdBook make it.
+/// The names of a text's headings in links, as GitHub and mdBook make them.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut anchors = Vec::new();

@@ -1,6 +1,6 @@
-//! The book (`docs/`) and README.md are true: their sessions are run, their links resolve, and what is generated is fresh.
+//! The book (`docs/`) and README.md are true: their sessions are run, their links resolve, and generated pages are fresh.
 //!
-//! `TRACECONV_BLESS=1 cargo test --test book` writes the output of all sessions and all generated pages. The diff shows what changed.
+//! `TRACECONV_BLESS=1 cargo test --test book` writes the output of all sessions and all generated pages. The diff shows the changes.
 #![cfg(unix)]
 
 mod codes;
@@ -44,7 +44,7 @@ fn read(page: &Path) -> String {
     fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
 }
 
-/// Compares a page with what it must be, or writes it.
+/// Compares a page with its expected text, or writes it.
 fn hold(page: &Path, real: &str) {
     let text = fs::read_to_string(root().join(page)).unwrap_or_default();
     if text == real {

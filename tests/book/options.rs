@@ -10,7 +10,7 @@ use traceconv::format::{FORMATS, Format};
 
 use super::hold;
 
-/// Where options of the main command stand in [`EXAMPLES`].
+/// The name of the main command in [`EXAMPLES`].
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
@@ -167,7 +167,7 @@ fn is_global(arg: &Arg) -> bool {
     arg.is_global_set() || ["help", "version"].contains(&long(arg))
 }
 
-/// What all commands have that have this option.
+/// The text of an option that all its commands share.
 fn common(program: &Command, option: &str) -> BTreeSet<String> {
     // `--output` has a meaning of its own in each command.
     let is_own = |arg: &&Arg| is_global(arg) || long(arg) == "output";
@@ -236,13 +236,13 @@ fn page() -> String {
             page += "It also has the options for [reading](#reading) and of the [formats](#formats).\n";
         }
     }
-    // What a command has neither options nor others' leaves an empty line at the end.
+    // A command without options leaves an empty line at the end.
     page.truncate(page.trim_end().len());
     page.push('\n');
     page
 }
 
-/// How a command is called, and what its arguments without a name mean.
+/// The usage of a command, and the meaning of its arguments without a name.
 fn usage(page: &mut String, command: &Command) {
     let positionals: Vec<&Arg> = command.get_positionals().filter(|arg| !arg.is_hide_set()).collect();
     let name = if command.get_name() == "traceconv" { String::new() } else { format!(" {}", command.get_name()) };
@@ -259,7 +259,7 @@ fn usage(page: &mut String, command: &Command) {
     }
 }
 
-/// What an option's value is called; the values, if they are few.
+/// The name of an option's value; the values, if they are few.
 fn value(arg: &Arg) -> String {
     let names = arg.get_value_names().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
     let values = arg.get_possible_values();

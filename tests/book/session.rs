@@ -1,6 +1,6 @@
 //! Each `console` block is a session with the built program, line by line.
 //!
-//! A block starts in a directory with the captures of `testdata/demo`, and so do the examples in tables. `...` stands for any
+//! A block starts in a directory with the captures of `testdata/demo`, and so do the examples in tables. `...` matches any
 //! number of lines of output.
 
 use std::fs;
@@ -109,7 +109,7 @@ fn played(text: &str) -> (String, usize) {
     (played, sessions)
 }
 
-/// Whether the output is as described. `...` stands for any lines.
+/// Whether the output is as described. `...` matches any lines.
 fn matches(said: &[&str], is: &[&str]) -> bool {
     match said {
         [] => is.is_empty(),
@@ -150,7 +150,7 @@ impl Session {
         Session { dir, status: 0 }
     }
 
-    /// What a command prints on both streams.
+    /// The output of a command on both streams.
     pub fn run(&mut self, command: &str) -> String {
         // `$?` is the status of the command before.
         let script = format!("exec 2>&1; (exit {})\n{command}", self.status);

@@ -1,6 +1,6 @@
 //! Captures under `testdata/<format>`, and beside each the views that must come out of it.
 //!
-//! `cargo xtask bless` writes captures and views anew; the changes are then reviewed as a diff.
+//! `cargo xtask bless` writes captures and views again; the changes are then reviewed as a diff.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::run::{self, Cut, Subject};
 use super::views;
 use crate::reader::Trace;
 
-/// Set to write what is instead of comparing with what shall be.
+/// Set to write the views instead of comparing them.
 const BLESS: &str = "TRACECONV_BLESS";
 
 /// A capture that a test makes.
@@ -30,7 +30,7 @@ pub struct Goldens {
     /// The ending of a capture's file, without the dot.
     pub extension: &'static str,
     pub captures: Vec<Capture>,
-    /// What else lies in the folder, by name.
+    /// The other files of the folder, by name.
     pub others: &'static [&'static str],
 }
 
@@ -38,10 +38,10 @@ fn is_blessing() -> bool {
     std::env::var_os(BLESS).is_some_and(|value| value == "1")
 }
 
-/// Compares, or writes. Gives what is wrong.
+/// Compares, or writes. Returns the differences.
 fn check(path: &Path, found: &[u8]) -> Option<String> {
     if is_blessing() {
-        // What is right stays untouched: other tests may be reading it.
+        // Files that are right are not written: other tests may be reading them.
         if fs::read(path).is_ok_and(|expected| expected == found) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Goldens {
                 wrong.push(format!("{name} belongs to no capture"));
             }
         }
-        assert!(wrong.is_empty(), "`cargo xtask bless` writes these anew:\n{}", wrong.join("\n"));
+        assert!(wrong.is_empty(), "`cargo xtask bless` writes these again:\n{}", wrong.join("\n"));
     }
 
     /// Threads and windows change nothing.

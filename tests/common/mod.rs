@@ -1,4 +1,4 @@
-//! What the tests of every format share: driving the library, the views of a capture, and the goldens made of them.
+//! Code for the tests of every format: driving the library, the views of a capture, and the goldens made of them.
 //!
 //! A format's tests say `#[path = "../common/mod.rs"] mod common;`, beside `#[path = "../reader/mod.rs"] mod reader;`.
 #![allow(dead_code, reason = "each test uses another part")]

@@ -13,7 +13,7 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// What an independent reader makes of the trace.
+    /// The trace as read by an independent reader.
     pub fn read(&self) -> Trace {
         Trace::parse(&self.trace).unwrap_or_else(|error| panic!("the reader refuses the trace: {error}"))
     }
@@ -33,12 +33,12 @@ impl Cut {
     pub const SMALL: Cut = Cut { threads: 3, window_bytes: 64 };
 }
 
-/// Options as every test uses them, but for how the work is cut.
+/// The options of every test, except for the cutting of the work.
 pub fn options(cut: Cut) -> Options {
     Options::default().firmware_name("firmware").threads(cut.threads).window_bytes(cut.window_bytes)
 }
 
-/// A format, and what the user says about the inputs.
+/// A format, and the user's options for the inputs.
 #[derive(Clone)]
 pub struct Subject {
     pub format: &'static dyn Format,

@@ -1,4 +1,4 @@
-//! A directory to run the built program in, and what a run gave: for the tests of the command line.
+//! A directory to run the built program in, and the result of a run: for the tests of the command line.
 #![allow(dead_code, reason = "each test uses another part")]
 
 use std::fs;
@@ -17,7 +17,7 @@ pub struct Desk {
     pub dir: TempDir,
 }
 
-/// What a run of the program gave.
+/// The result of a run of the program.
 pub struct Ran {
     pub status: i32,
     pub stdout: Vec<u8>,
@@ -87,7 +87,7 @@ impl Desk {
         serde_json::from_slice(&self.get(name)).unwrap()
     }
 
-    /// All files in a directory and below, also hidden ones, in order. What is not UTF-8 is escaped.
+    /// All files in a directory and below, also hidden ones, in order. Bytes that are not UTF-8 are escaped.
     pub fn files(&self, dir: &str) -> Vec<String> {
         let root = self.path(dir);
         let mut names = Vec::new();
@@ -107,7 +107,7 @@ impl Desk {
         names
     }
 
-    /// Everything in the directory, also what is hidden.
+    /// Everything in the directory, also hidden files.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.path()).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -145,7 +145,7 @@ fn an_invalid_program_is_refused_with_a_reason() {
     assert_eq!(open(&program()), None);
 }
 
-/// `testdata/demo/pump.bin`: what the program would record. `TRACECONV_BLESS=1` writes it.
+/// `testdata/demo/pump.bin`: the recording of the program. `TRACECONV_BLESS=1` writes it.
 #[test]
 fn the_demo_is_of_this_program() {
     let symbols = Symbols::parse(&program(), Some(32)).expect("it has symbols");

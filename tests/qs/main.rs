@@ -2,7 +2,7 @@
 //!
 //! - [`golden`]: captures under `testdata/` and their expected views;
 //! - [`compare`]: records, compared with the text of the host program, which [`qspy`] reads;
-//! - [`meaning`]: the content of the trace, compared with what simple code computes from the records;
+//! - [`meaning`]: the content of the trace, compared with the results of simple code from the records;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`detection`]: recognition of QS.
 //!

@@ -1,4 +1,4 @@
-//! The content of the trace, compared with what simple code computes from the records.
+//! The content of the trace, compared with the results of simple code from the records.
 
 use std::collections::{BTreeMap, VecDeque};
 

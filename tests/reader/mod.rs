@@ -1,4 +1,4 @@
-//! An independent reader of Perfetto traces, for tests: what a viewer would make of the bytes, as plain values.
+//! An independent reader of Perfetto traces, for tests: the bytes as a viewer reads them, as plain values.
 //!
 //! It shares no code with the writer: packets are decoded by `perfetto_protos` (another protobuf runtime, generated from
 //! Perfetto's own schema), fields newer than that schema are taken from the unknown ones, and the meaning (packet sequences,
@@ -52,9 +52,9 @@ pub struct Trace {
     pub wakings: BTreeMap<u32, Vec<Waking>>,
     /// The trace attributes.
     pub attributes: BTreeMap<String, Attribute>,
-    /// What the clocks of the first snapshot read, by number: the viewer takes the time of day from there.
+    /// The readings of the clocks of the first snapshot, by number: the viewer takes the time of day from there.
     pub first_snapshot: Option<BTreeMap<u32, u64>>,
-    /// What other clocks read: the trace's time, the number of the clock, its value; in the order of the file.
+    /// Readings of other clocks: the trace's time, the number of the clock, its value; in the order of the file.
     pub clock_readings: Vec<(u64, u32, u64)>,
     /// The number of packets.
     pub packets: usize,
@@ -67,19 +67,19 @@ pub struct TrackInfo {
     pub name: String,
     /// The track it hangs under.
     pub parent: Option<u64>,
-    /// What it is.
+    /// Its kind.
     pub kind: TrackKind,
     /// The text of the help popup.
     pub description: Option<String>,
     /// Its place among its siblings.
     pub rank: Option<i32>,
-    /// Whether its children stand in the order of their ranks (`child_ordering` EXPLICIT).
+    /// Whether its children are in the order of their ranks (`child_ordering` EXPLICIT).
     pub children_by_rank: bool,
     /// Whether the viewer must not merge it with siblings of the same name (`sibling_merge_behavior` NONE).
     pub never_merged: bool,
 }
 
-/// What a track is.
+/// The kind of a track.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrackKind {
     /// A process.
@@ -144,7 +144,7 @@ pub struct LogRow {
     pub body: String,
     /// From 2 (verbose) to 7 (fatal); 0 for none.
     pub prio: i32,
-    /// `file:line`, and the function if told.
+    /// `file:line`, and the function if recorded.
     pub source: Option<String>,
 }
 
@@ -160,7 +160,7 @@ pub enum Arg {
     Text(String),
 }
 
-/// A context switch: what runs on the core from now on, and how the one before left.
+/// A context switch: the task that runs on the core from now on, and how the one before left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     pub ts: u64,
@@ -208,7 +208,7 @@ impl Trace {
     /// Reads a whole trace.
     ///
     /// # Errors
-    /// What is wrong with it, with the number of the packet where that is known. See the module.
+    /// Its errors, with the number of the packet if that is known. See the module.
     pub fn parse(bytes: &[u8]) -> Result<Trace, String> {
         replay::replay(bytes)
     }

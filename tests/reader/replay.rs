@@ -1,4 +1,4 @@
-//! Packets → resolved events and tables: what depends on the order of the packets.
+//! Packets → resolved events and tables: all that depends on the order of the packets.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const STATE_CLEARED: u32 = 1;
 const NEEDS_STATE: u32 = 2;
 const HARD_IRQ: u32 = 0x08;
 
-/// What a packet sequence has said so far.
+/// The state of a packet sequence.
 #[derive(Default)]
 struct Sequence {
     is_valid: bool,
@@ -35,7 +35,7 @@ struct Sequence {
     sources: BTreeMap<u64, String>,
     default_track: Option<u64>,
     default_clock: Option<u32>,
-    /// The sequence's incremental clocks, where they stand.
+    /// The present values of the sequence's incremental clocks.
     clocks: BTreeMap<u32, u64>,
 }
 

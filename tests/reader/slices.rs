@@ -24,7 +24,7 @@ pub(super) enum EventKind {
     Counter(Value),
 }
 
-/// What a counter takes.
+/// The value of a counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
     Whole(i64),

@@ -1,4 +1,4 @@
-//! Protobuf's wire format as it is, below any schema: what generated code smooths over has to be seen here.
+//! Protobuf's wire format as it is, below any schema: errors that generated code smooths over have to be seen here.
 
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

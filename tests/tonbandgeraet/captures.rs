@@ -33,7 +33,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tonbandgeraet")
 }
 
-/// Recordings of the tracer library in `target/` on a kernel, in order of their names. Beside each is what the application wrote
+/// Recordings of the tracer library in `target/` on a kernel, in order of their names. Beside each is the log that the application wrote
 /// down meanwhile (`.log.txt`), which the library's tests hold against it.
 pub fn recorded() -> Vec<Capture> {
     let entries = fs::read_dir(folder()).expect("the folder is there").map(|entry| entry.expect("it can be listed").path());

@@ -1,7 +1,7 @@
 //! Tonbandgerät captures, converted as a whole.
 //!
 //! - [`golden`]: captures under `testdata/` and the views that must come out of them;
-//! - [`meaning`]: the content of the trace, compared with what simple code computes from the records;
+//! - [`meaning`]: the content of the trace, compared with the results of simple code from the records;
 //! - [`damage`]: flipped bits, missing bytes and cut-outs;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`superset`]: every kind of record of the superset, its meaning and its damage.

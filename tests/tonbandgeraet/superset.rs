@@ -1,4 +1,4 @@
-//! Recordings of the superset with every kind of record: the content of the trace, compared with what simple code computes, and the
+//! Recordings of the superset with every kind of record: the content of the trace, compared with the results of simple code, and the
 //! effects of damage.
 //!
 //! [`Story`] makes a recording of random but possible activity and writes down the expected content of the trace beside the frames. It
@@ -472,7 +472,7 @@ fn a_recording_of_two_cores_begins_with_who_runs() {
     let trace = conversion.read();
     let rows = trace.sched.iter().flat_map(|(cpu, rows)| rows.iter().map(|row| (*cpu, row.ts, &*row.next_comm)));
     let mut rows: Vec<(u32, u64, &str)> = rows.collect();
-    // The first row of a core has nothing before it, and stands twice.
+    // The first row of a core has nothing before it, and occurs twice.
     rows.dedup();
     rows.retain(|row| ["left", "rite", "last"].contains(&row.2));
     assert_eq!(rows, [(0, 10_000, "left"), (1, 10_000, "rite"), (1, 11_100, "last")]);

@@ -1,7 +1,7 @@
 //! TSP captures, converted as a whole.
 //!
 //! - [`golden`]: captures under `testdata/` and their expected views;
-//! - [`meaning`]: the content of the trace, compared with what simple code computes from the records;
+//! - [`meaning`]: the content of the trace, compared with the results of simple code from the records;
 //! - [`properties`]: contracts that hold for any input.
 //!
 //! All read traces with [`reader`], which shares no code with the writer.

@@ -1,4 +1,4 @@
-//! The content of the trace, compared with what simple code computes from the packets and their true times.
+//! The content of the trace, compared with the results of simple code from the packets and their true times.
 //!
 //! `TRACECONV_EXTRA_CAPTURES` names a folder with more captures (`NAME.bin` with the true times in `NAME.truth.csv.gz`); their figures
 //! are printed.

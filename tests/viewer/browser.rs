@@ -1,4 +1,4 @@
-//! `--open`, `serve` and the page in Chromium, with a stand-in for the viewer.
+//! `--open`, `serve` and the page in Chromium, with a substitute for the viewer.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::devtools::Browser;
 use super::program::{Desk, Port};
 use super::stand_in::StandIn;
 
-/// What the permission is called that browsers ask for when a public page connects to this machine, the newest name first.
+/// The name of the permission that browsers ask for when a public page connects to this machine, the newest name first.
 const LOOPBACK: [&str; 2] = ["loopback-network", "local-network-access"];
 
 fn pins(route: &str) {

@@ -41,7 +41,7 @@ impl Browser {
             "--disable-component-update",
             "--disable-dev-shm-usage",
             "--password-store=basic",
-            // Root cannot use the sandbox; what is opened here are pages of these tests.
+            // Root cannot use the sandbox; only pages of these tests are opened here.
             "--no-sandbox",
         ]);
         command.arg(format!("--user-data-dir={}", profile.path().display())).args(options).arg("about:blank");
@@ -102,7 +102,7 @@ impl Browser {
         Page { session: attached["sessionId"].as_str().unwrap().to_owned() }
     }
 
-    /// What an expression gives on a page.
+    /// The value of an expression on a page.
     #[track_caller]
     pub fn value(&mut self, page: &Page, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });

@@ -1,6 +1,6 @@
 //! `--open` and `serve` of the built program: on the viewer's port as scripts see it, and in a real browser.
 //!
-//! The tests in [`browser`] need Chromium and are run by `cargo xtask browser-test`, which fails where there is none.
+//! The tests in [`browser`] need Chromium and are run by `cargo xtask browser-test`, which fails without it.
 #![cfg(unix)]
 
 mod browser;

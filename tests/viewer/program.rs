@@ -66,7 +66,7 @@ impl Desk {
         Running::start(self.command(line))
     }
 
-    /// Runs the program to its end: its status, and what it said.
+    /// Runs the program to its end: its status and its messages.
     pub fn run(&self, line: &str) -> (i32, String) {
         self.start(line).ends()
     }

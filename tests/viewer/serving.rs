@@ -40,7 +40,7 @@ fn open_converts_serves_and_ends() {
     let path = path_in(&link);
     assert!(path.len() > "/demo.perfetto-trace".len() + 32, "{path} can be guessed");
     assert_eq!(fetch("GET /demo.perfetto-trace").0, 404);
-    // What a browser asks for before.
+    // The request that a browser sends before.
     assert_eq!(fetch("POST /status").0, 404);
     assert_eq!(fetch(&format!("OPTIONS {path}")).0, 204);
     assert_eq!(fetch(&format!("HEAD {path}")), (200, Vec::new()));
@@ -77,7 +77,7 @@ fn serve_goes_on_until_it_is_stopped() {
         running.says("The viewer has the trace");
     }
     assert_eq!(fetch("GET /a%20b").0, 404);
-    // While it serves, there is no second one, and the message knows what holds the port.
+    // While it serves, there is no second one, and the message names the program that holds the port.
     let (status, said) = desk.run("demo.bin --open --no-browser");
     assert_eq!(status, 1);
     for part in
@@ -119,7 +119,7 @@ fn a_busy_port_is_told() {
 fn the_browser_gets_the_link() {
     let _port = Port::take();
     let desk = Desk::new();
-    // What the desktop starts browsers with.
+    // The desktop's command that starts browsers.
     let starter = desk.path("bin/xdg-open");
     fs::create_dir(desk.path("bin")).unwrap();
     fs::write(&starter, "#!/bin/sh\nprintf '%s\\n' \"$@\" > opened.new && /bin/mv opened.new opened\n").unwrap();
@@ -137,7 +137,7 @@ fn the_browser_gets_the_link() {
     assert_eq!(fs::read_to_string(desk.path("opened")).unwrap(), format!("{link}\n"));
     assert_eq!(fetch(&format!("GET {}", path_in(&link))).0, 200);
     assert_eq!(running.ends().0, 0);
-    // Where there is none, the link is printed all the same, even to those who want no messages.
+    // Without one, the link is printed all the same, even to those who want no messages.
     let mut command = desk.command("demo.bin --open -q");
     command.env("PATH", desk.path("nowhere"));
     let mut running = super::program::Running::start(command);
@@ -201,7 +201,7 @@ fn wrong_usage_is_told_before_anything_is_done() {
             "demo.bin is no trace but a recording (Tonbandgerät); `traceconv demo.bin --open` converts",
         ),
         ("serve out --no-browser", "is a directory"),
-        // Nothing is shown of what was not converted.
+        // Nothing is shown of an input that was not converted.
         ("gone.bin --open --no-browser", "gone.bin cannot be opened"),
     ] {
         let (status, said) = desk.run(line);
@@ -209,7 +209,7 @@ fn wrong_usage_is_told_before_anything_is_done() {
     }
 }
 
-/// What the link tells the viewer to pin is there, under that name. The names of the CPU tracks are the viewer's own.
+/// The tracks that the link pins are there, under that name. The names of the CPU tracks are the viewer's own.
 #[test]
 fn the_pinned_tracks_are_in_the_trace() {
     let _port = Port::take();
@@ -257,7 +257,7 @@ fn the_book_opens_traces() {
             running.says("The viewer has the trace");
         }
     }
-    // What is shown of the output is what it is, but for the length of the link.
+    // The output is shown as it is, except for the length of the link.
     let mut shown = block("text").lines();
     let command = shown.next().and_then(|line| line.strip_prefix("$ traceconv ")).unwrap();
     assert_eq!(shown.next(), Some("..."));

@@ -1,5 +1,5 @@
-//! A stand-in for the viewer: a page on a server of its own that does what Perfetto's user interface does with links and messages, and
-//! sends what it got to its server.
+//! A substitute for the viewer: a page on a server of its own that treats links and messages like Perfetto's user interface, and
+//! sends the traces that it got to its server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::program::LONG;
 
-/// The rules of the viewer's own server for what its page may connect to.
+/// The rules of the viewer's own server for the connections of its page.
 const POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline'; connect-src 'self' http://127.0.0.1:9001 \
                       ws://127.0.0.1:9001 https:";
 
@@ -67,7 +67,7 @@ window.addEventListener("message", async (event) => {
 atStart();
 </script>"#;
 
-/// The server of the stand-in.
+/// The server of the substitute.
 pub struct StandIn {
     pub port: u16,
     reports: Receiver<(String, Vec<u8>)>,
@@ -100,13 +100,13 @@ impl StandIn {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// What the page reports next: what, and its content.
+    /// The next report of the page: its name and content.
     #[track_caller]
     pub fn next(&self) -> (String, Vec<u8>) {
-        self.reports.recv_timeout(LONG).expect("the stand-in reports something")
+        self.reports.recv_timeout(LONG).expect("the substitute reports something")
     }
 
-    /// What the page reports under this name, and nothing before it.
+    /// The report of this name, which must be the next one.
     #[track_caller]
     pub fn report(&self, name: &str) -> Vec<u8> {
         let (what, content) = self.next();

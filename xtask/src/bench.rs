@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the speed of the converter as a whole process, next to what the machine does with the same bytes.
+//! `cargo xtask bench`: the speed of the converter as a whole process, next to that of simple reads and copies of the same bytes.
 //!
 //! One round converts with one thread, with two, and then only reads the input and copies the output (`cat INPUT >/dev/null;
 //! cp OUTPUT COPY`). Rounds repeat, and the best of each counts, so that a busy moment of the machine spoils no figure.
@@ -14,13 +14,13 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use traceconv::format::{FORMATS, Format, OptionValue};
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Args)]
 pub struct Bench {
     /// The formats to measure; all if none is given
     #[arg(long)]
     format: Vec<String>,
-    /// Size of the generated captures in bytes; k, M and G stand for powers of 1000
+    /// Size of the generated captures in bytes; k, M and G are powers of 1000
     #[arg(long, default_value = "250M", value_parser = crate::generate::parse_bytes)]
     bytes: u64,
     /// How often everything is measured

@@ -1,7 +1,7 @@
-//! `cargo xtask codegen`: what is made of the one table of events, `target/events.toml`.
+//! `cargo xtask codegen`: the files generated from the one table of events, `target/events.toml`.
 //!
 //! From it come the records of the decoder, the ids and field counts of the C encoder, the table of the C tests' own decoder,
-//! and the index in FORMAT.md. With `--check` nothing is written; what differs is named, and the task fails.
+//! and the index in FORMAT.md. With `--check` nothing is written; differences are listed, and the task fails.
 
 mod c;
 mod format_md;
@@ -20,12 +20,12 @@ const TABLE: &str = "target/events.toml";
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Write nothing; fail if a file is not what the table says
+    /// Write nothing; fail if a file differs from the table
     #[arg(long)]
     check: bool,
 }
 
-/// A generated file: where it is, and what it shall hold.
+/// A generated file: its place and its content.
 struct Generated {
     path: &'static str,
     text: String,
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!("not what {TABLE} says: {}. Run `cargo xtask codegen` and commit the result.", stale.join(", "));
+        bail!("different from {TABLE}: {}. Run `cargo xtask codegen` and commit the result.", stale.join(", "));
     }
     Ok(())
 }

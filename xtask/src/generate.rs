@@ -37,10 +37,10 @@ pub enum Capture {
     Qs(Qs),
 }
 
-/// What to generate of MiniProfiler.
+/// Options of the generator of MiniProfiler.
 #[derive(Args)]
 pub struct MiniProfiler {
-    /// Size in bytes; k, M and G stand for powers of 1000
+    /// Size in bytes; k, M and G are powers of 1000
     #[arg(long, value_parser = parse_bytes)]
     bytes: u64,
     /// Another seed is another run of the same firmware
@@ -55,10 +55,10 @@ pub struct MiniProfiler {
     /// Put the commands of the host into the capture
     #[arg(long)]
     commands: bool,
-    /// What goes wrong between the device and the file
+    /// Damage between the device and the file
     #[arg(long, value_enum, default_value_t = LineDamage::None)]
     damage: LineDamage,
-    /// A function that takes so much of its usual time, e.g. `0x080001B5=150%`
+    /// A function that takes this share of its usual time, e.g. `0x080001B5=150%`
     #[arg(long, value_name = "ADDRESS=PERCENT", value_parser = parse_slow_function)]
     slow_function: Option<miniprofiler::SlowFunction>,
     /// Where to write it; standard output if not given
@@ -76,16 +76,16 @@ enum LineDamage {
     Line,
 }
 
-/// What to generate of QS.
+/// Options of the generator of QS.
 #[derive(Args)]
 pub struct Qs {
-    /// Size in bytes; k, M and G stand for powers of 1000
+    /// Size in bytes; k, M and G are powers of 1000
     #[arg(long, value_parser = parse_bytes)]
     bytes: u64,
     /// Another seed is another run of the same firmware
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What goes wrong between the target and the file
+    /// Damage between the target and the file
     #[arg(long, value_enum, default_value_t = QsDamage::None)]
     damage: QsDamage,
     /// Where to write it; standard output if not given
@@ -107,10 +107,10 @@ enum QsDamage {
     Resets,
 }
 
-/// What to generate.
+/// Options of the generator.
 #[derive(Args)]
 pub struct Tonbandgeraet {
-    /// Size in bytes; k, M and G stand for powers of 1000
+    /// Size in bytes; k, M and G are powers of 1000
     #[arg(long, value_parser = parse_bytes)]
     bytes: u64,
     /// Another seed is another run of the same firmware
@@ -119,10 +119,10 @@ pub struct Tonbandgeraet {
     /// Cores of the target, merged into one stream
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     cores: u16,
-    /// What goes wrong between the target and the file
+    /// Damage between the target and the file
     #[arg(long, value_enum, default_value_t = Damage::None)]
     damage: Damage,
-    /// A task that takes so much of its usual time, e.g. `sensor=150%`
+    /// A task that takes this share of its usual time, e.g. `sensor=150%`
     #[arg(long, value_name = "TASK=PERCENT", value_parser = parse_slow_task)]
     slow_task: Option<SlowTask>,
     /// Where to write it; standard output if not given
@@ -142,10 +142,10 @@ enum Damage {
     Drops,
 }
 
-/// What to generate of TSP.
+/// Options of the generator of TSP.
 #[derive(Args)]
 pub struct Tsp {
-    /// Size in bytes; k, M and G stand for powers of 1000
+    /// Size in bytes; k, M and G are powers of 1000
     #[arg(long, value_parser = parse_bytes)]
     bytes: u64,
     /// Another seed is another run of the same firmware
@@ -157,7 +157,7 @@ pub struct Tsp {
     /// The target stops its ticks while nothing is to do
     #[arg(long)]
     tickless: bool,
-    /// What goes wrong between the target and the file
+    /// Damage between the target and the file
     #[arg(long, value_enum, default_value_t = TspDamage::None)]
     damage: TspDamage,
     /// Where to write it; standard output if not given
@@ -187,7 +187,7 @@ enum TspDamage {
     Bytes,
     /// Flipped bits
     Flips,
-    /// Events lost on the target, which tells of them
+    /// Events lost on the target, which reports them
     Fifo,
     /// Timers read in two halves
     Torn,
@@ -267,7 +267,7 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
     }
 }
 
-/// Writes what `generate` makes to a file, or to standard output.
+/// Writes the output of `generate` to a file, or to standard output.
 fn write(path: Option<&PathBuf>, generate: impl Fn(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out: Box<dyn Write> = match path {
         Some(path) => Box::new(File::create(path).with_context(|| format!("cannot create {}", path.display()))?),

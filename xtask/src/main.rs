@@ -26,9 +26,9 @@ enum Task {
     /// Write a realistic capture of any size
     #[command(subcommand)]
     Gen(generate::Capture),
-    /// Write the captures and views under testdata/ anew
+    /// Write the captures and views under testdata/ again
     Bless,
-    /// Show traces in a real browser, with a stand-in for the viewer. Needs Chromium
+    /// Show traces in a real browser, with a substitute for the viewer. Needs Chromium
     BrowserTest,
     /// Build the page with the converter as WebAssembly into build/web. Needs clang and the target wasm32-unknown-unknown
     Web,
@@ -42,7 +42,7 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
-    /// Write what is made of the table of events, target/events.toml
+    /// Write the files generated from the table of events, target/events.toml
     Codegen(codegen::Arguments),
     /// Record the tracer library on the real kernel with every backend, convert, and hold the result against the application's log
     TargetTest(target::TestArguments),

@@ -1,4 +1,4 @@
-//! Tasks of the tracer library in `target/`: its tests, with its captures held against what the application logged, and its cost.
+//! Tasks of the tracer library in `target/`: its tests, with its captures compared with the log of the application, and its cost.
 
 mod kernel_log;
 
@@ -97,7 +97,7 @@ fn check_capture(folder: &Path) -> anyhow::Result<()> {
     let capture = std::fs::read(folder.join("capture.bin"))?;
     let log = std::fs::read_to_string(folder.join("log.txt"))?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    // The plain format has nothing that would tell who runs when the oldest frames are missing, or a recording starts in mid-run.
+    // The plain format has no record of who runs when the oldest frames are missing, or a recording starts in mid-run.
     let may_repair: &[&str] = if name.ends_with("-1") { &["no_current_task"] } else { &[] };
     let found = kernel_log::check(&capture, &log, may_repair)?;
     println!("{name}: {} notes of the application agree with the events, and {} waits", found.agreed, found.waits);

@@ -19,7 +19,7 @@ const GZIPPED_MAX_BYTES: usize = 1_500_000;
 /// The list of the page's files as Rust code, which the feature `web-page` includes; its name is in the error if it is missing.
 const EMBEDDED: &str = "made-by-cargo-xtask-web.rs";
 
-/// What `web/examples.json` lists.
+/// The entries of `web/examples.json`.
 #[derive(Serialize, Deserialize)]
 struct Example {
     title: String,
@@ -56,7 +56,7 @@ pub fn build() -> anyhow::Result<()> {
         fs::remove_dir_all(&page)?;
     }
     fs::create_dir_all(page.join("examples"))?;
-    // As the compiler makes it: what wasm-opt (-O3) does with it after that saves 0.2 % of the compressed size and no time, and takes minutes.
+    // As the compiler makes it: a run of wasm-opt (-O3) after that saves 0.2 % of the compressed size and no time, and takes minutes.
     fs::copy(&module, page.join("traceconv.wasm")).context("cannot copy the converter")?;
     for entry in fs::read_dir(root.join("web/page"))? {
         let path = entry?.path();
@@ -101,7 +101,7 @@ fn tool(name: &str) -> Command {
     Command::new(root().join("web/node_modules/.bin").join(name))
 }
 
-/// Installs exactly what the lockfile names, if that has not been done since it changed.
+/// Installs exactly the versions of the lockfile, if that has not been done since it changed.
 fn install_tools() -> anyhow::Result<()> {
     let web = root().join("web");
     let changed = |path: &str| fs::metadata(web.join(path)).and_then(|metadata| metadata.modified()).ok();
@@ -154,7 +154,7 @@ fn files(page: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Tells the service worker which files there are. Another version of any of them is another version of the page.
+/// Writes the list of files into the service worker. Another version of any of them is another version of the page.
 fn add_service_worker(page: &Path, files: &BTreeMap<String, Vec<u8>>) -> anyhow::Result<()> {
     let mut hasher = DefaultHasher::new();
     files.hash(&mut hasher);

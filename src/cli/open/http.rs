@@ -9,7 +9,7 @@ const HEAD_MAX_BYTES: usize = 16 << 10;
 /// It may have this many fields.
 const FIELDS_MAX: usize = 64;
 
-/// What matters of a request.
+/// The fields of a request that matter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) method: String,

@@ -1,4 +1,4 @@
-//! The links: where the viewer is, where it finds the trace, and what it shows first.
+//! The links: the address of the viewer and of the trace, and the tracks that are pinned.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-/// What JavaScript's `encodeURIComponent` leaves alone.
+/// The characters that JavaScript's `encodeURIComponent` does not change.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -18,7 +18,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// What the viewer pins to its top: who ran on each core, and what is missing. It calls its scheduling tracks
+/// The tracks that the viewer pins to its top: the processors and the losses. It calls its scheduling tracks
 /// `CPU 0 Scheduling`, older ones `CPU 0`; the track of losses is ours.
 const PINNED: &str = r"^(CPU \d+( Scheduling|$)|Losses$)";
 
@@ -69,9 +69,9 @@ impl FromStr for Viewer {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Viewer, String> {
-        let wrong = |what: &str| Err(format!("{what}; expected is an address like {}", Viewer::default()));
+        let wrong = |reason: &str| Err(format!("{reason}; expected is an address like {}", Viewer::default()));
         if text.contains(['#', '?']) {
-            return wrong("# and ? and what follows them are added by this program");
+            return wrong("# and ?, and the text after them, are added by this program");
         }
         let Ok(uri) = text.parse::<http::Uri>() else { return wrong("it is no address") };
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -137,21 +137,21 @@ mod tests {
             assert_eq!((viewer.origin(), viewer.to_string().as_str()), (origin, shown), "{url}");
         }
         assert_eq!(Viewer::default().to_string().parse(), Ok(Viewer::default()));
-        for (url, what) in [
+        for (url, reason) in [
             ("ui.perfetto.dev", "no http://"),
             ("/index.html", "no http://"),
             ("file:///ui/index.html", "no address"),
             ("ftp://host/", "neither http://"),
             ("https://me:secret@host/", "name or password"),
-            ("https://host/#!/viewer", "# and ? and what follows"),
-            ("https://host/?x", "# and ? and what follows"),
+            ("https://host/#!/viewer", "# and ?, and the text after them"),
+            ("https://host/?x", "# and ?, and the text after them"),
             ("https://host:99999/", "its port is no number"),
             ("https://host:x/", "expected is an address"),
             ("", "no address"),
             ("https://h o/", "no address"),
         ] {
             let error = url.parse::<Viewer>().unwrap_err();
-            assert!(error.contains(what), "{url}: {error}");
+            assert!(error.contains(reason), "{url}: {error}");
         }
     }
 

@@ -98,7 +98,7 @@ pub(super) struct OpenPlan {
     once: bool,
 }
 
-/// What is to be opened when a conversion is done, if anything.
+/// The trace to open when a conversion is done, if any.
 pub(super) fn plan_open(args: &OpenArgs, plan: &ConvertPlan) -> Result<Option<OpenPlan>, PlanError> {
     let Some(how) = args.open else {
         return match (&args.with.ui_url, args.with.no_browser) {
@@ -176,7 +176,7 @@ enum ShowError {
 impl fmt::Display for ShowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ShowError::Trace(what) => f.write_str(what),
+            ShowError::Trace(reason) => f.write_str(reason),
             ShowError::Busy { holder, file } => write!(
                 f,
                 "port {VIEWER_PORT} of this machine is in use by {holder}, and the viewer fetches traces from no other port. End what \
@@ -244,7 +244,7 @@ fn show(plan: &OpenPlan) -> Result<(), ShowError> {
     }
 }
 
-/// Prints where to go, and what to do if that does not work.
+/// Prints the link, and advice if it does not work.
 fn print_instructions(plan: &OpenPlan, link: &str, file: &Path, failure: Option<&std::io::Error>) {
     let until = if plan.once { "until the viewer has it; Ctrl-C ends it before" } else { "until Ctrl-C" };
     let mut text = format!("The trace is served {until}. ");
@@ -282,6 +282,6 @@ fn tell_event(plan: &OpenPlan, event: &Event) {
             say(&format!("The browser broke off after {sent_bytes} of {of_bytes} bytes; it may try again.\n"));
         }
         Event::Unreadable(error) => say(&format!("error: {} cannot be read: {error}\n", plan::shown(&plan.trace))),
-        Event::Refused(what) => say(&format!("Refused: {what}.\n")),
+        Event::Refused(request) => say(&format!("Refused: {request}.\n")),
     }
 }

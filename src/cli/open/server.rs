@@ -26,7 +26,7 @@ const CROWDED_DIVISOR: u32 = 10;
 /// How much of a file is read and sent at a time, in bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// What is served.
+/// The file that is served.
 #[derive(Debug)]
 pub(super) struct Site {
     /// Whose pages may ask: scheme, host and port.
@@ -36,7 +36,7 @@ pub(super) struct Site {
     pub(super) resources: Vec<Resource>,
 }
 
-/// What is served under a path.
+/// The content under a path.
 #[derive(Debug)]
 pub(super) struct Resource {
     /// The path exactly as it is asked for.
@@ -66,7 +66,7 @@ pub(super) enum Content {
     HandedOver,
 }
 
-/// What happened.
+/// An event of the server.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The file was sent, and the other side has all of it.
@@ -96,7 +96,7 @@ impl Default for Patience {
     }
 }
 
-/// A running server. Dropping it ends it; what is being sent is broken off only by the end of the process.
+/// A running server. Dropping it ends it; answers that are being sent are broken off only by the end of the process.
 #[derive(Debug)]
 pub(super) struct Server {
     address: SocketAddr,
@@ -105,9 +105,9 @@ pub(super) struct Server {
     events: Receiver<Event>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
-    /// What `Host` must be.
+    /// The required value of `Host`.
     host: String,
     site: Site,
     patience: Patience,
@@ -130,7 +130,7 @@ impl Server {
         Ok(Server { address, is_ending, accepting: Some(accepting), events })
     }
 
-    /// Waits for what happens next; `None` if nothing does for this long.
+    /// Waits for the next event; `None` if there is none for this long.
     pub(super) fn next(&self, patience: Duration) -> Option<Event> {
         self.events.recv_timeout(patience).ok()
     }
@@ -187,7 +187,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>, events: &Sender<Event>, 
     }
 }
 
-/// Serves the request of a connection, and returns what is worth reporting.
+/// Serves the request of a connection. Returns the event to report.
 fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<Event> {
     let Patience { mut request, response } = shared.patience;
     if shared.connections.load(Ordering::SeqCst) > CONNECTIONS_CROWDED {
@@ -202,7 +202,7 @@ fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<Event> {
         Err(NoRequest::TooLong) => Answer::text("431 Request Header Fields Too Large", "The request is too long."),
     };
     let Answer { status, fields, body, event } = answer;
-    // A page of the right origin may read every answer, so that it can show what is wrong.
+    // A page of the right origin may read every answer, so that it can show errors.
     let mut all_fields = vec![
         ("Access-Control-Allow-Origin", shared.site.origin.as_str()),
         ("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
@@ -223,7 +223,7 @@ fn serve(stream: &mut TcpStream, shared: &Shared) -> Option<Event> {
     }
 }
 
-/// What is said to a request.
+/// The answer to a request.
 struct Answer<'a> {
     status: &'static str,
     fields: Vec<(&'static str, &'a str)>,
@@ -301,7 +301,7 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
         return Answer { event: Some(Event::Refused(refused)), ..Answer::text("403 Forbidden", "Only for the viewer's page.") };
     }
     let Some(resource) = shared.site.resources.iter().find(|resource| resource.is_meant(&request.target)) else {
-        return Answer::text("404 Not Found", "There is nothing here. The address of the trace is what traceconv printed.");
+        return Answer::text("404 Not Found", "There is nothing here. traceconv printed the address of the trace.");
     };
     let is_own = request.origin.is_some() || request.fetch_site.as_deref() == Some("same-origin");
     if matches!(resource.content, Content::File(_)) && (!is_own || request.fetch_mode.as_deref() == Some("no-cors")) {
@@ -347,11 +347,11 @@ fn answer<'a>(request: &Request, shared: &'a Shared) -> Answer<'a> {
     }
 }
 
-/// What the page in the program cannot say itself: nobody else may put it into a frame.
+/// The policy that the page in the program cannot state itself: nobody else may put it into a frame.
 #[cfg(feature = "web-page")]
 const FRAME_POLICY: (&str, &str) = ("Content-Security-Policy", "frame-ancestors 'self'");
 
-/// What a page of ours may do: run and show what comes from here, and talk to here. Nobody may put it into a frame.
+/// The policy of a page of ours: it runs and shows only content from here, and connects only to here. Nobody may put it into a frame.
 const PAGE_POLICY: (&str, &str) = (
     "Content-Security-Policy",
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \

@@ -1,4 +1,4 @@
-//! What is served for a trace, and what there is to say about it before.
+//! The server of a trace, and the messages before it starts.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use crate::cli::plan;
 use crate::format::SAMPLE_BYTES;
 use crate::input::detect::detect;
 
-/// What is served, and the link that leads there.
+/// The served trace, and the link to it.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) site: Site,
@@ -60,7 +60,7 @@ impl Shown {
     }
 }
 
-/// What nobody can guess: 128 bits of the system's randomness, as hex digits.
+/// 128 bits of the system's randomness as hex digits, which nobody can guess.
 pub(super) fn draw_lot() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -124,17 +124,17 @@ pub(super) fn check(trace: &Path) -> Result<u64, String> {
     Err(format!("{name} is not a Perfetto trace, and nothing else is served"))
 }
 
-/// What most likely holds a port of this machine, for people.
+/// The program that most likely holds a port of this machine, for people.
 pub(super) fn holder_of(port: u16) -> &'static str {
     match ask(port) {
         Some(answer) if answer.contains("\r\nServer: traceconv\r\n") => "another traceconv that serves a trace",
-        // What the viewer asks to find out whether there is one.
+        // The viewer's own question for one.
         Some(answer) if answer.starts_with("HTTP/1.1 200") => "a trace_processor (`trace_processor server http`)",
         _ => "another program (maybe a trace_processor)",
     }
 }
 
-/// What a server on this machine answers to the viewer's question for a trace_processor, as far as it comes at once.
+/// The answer of a server on this machine to the viewer's question for a trace_processor, as far as it comes at once.
 fn ask(port: u16) -> Option<String> {
     let patience = Duration::from_millis(500);
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));

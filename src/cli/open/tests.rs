@@ -197,7 +197,7 @@ fn others_are_refused() {
         assert_eq!((response.status(), response.field("Access-Control-Allow-Origin")), (403, Some(ORIGIN)), "{origin}");
         assert!(matches!(stand.next(), Event::Refused(_)));
     }
-    // What no browser sends for the viewer: `curl`, an image, a script.
+    // Requests that no browser sends for the viewer: `curl`, an image, a script.
     for fields in ["", "Sec-Fetch-Site: same-origin\r\n"] {
         let response = stand.ask(&format!("GET /lot/a%20b.trace HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", stand.address));
         assert_eq!((response.status(), response.field("Cross-Origin-Resource-Policy")), (403, Some("same-origin")));

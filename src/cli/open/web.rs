@@ -9,10 +9,10 @@ use clap::Args as ClapArgs;
 use super::server::{Content, Event, Patience, Resource, Server, Site};
 use crate::cli::{Status, say};
 
-/// The page's files: path, media type, content. If this file is missing, its name tells how it is made.
+/// The page's files: path, media type, content. If this file is missing, its name says how it is made.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("CARGO_MANIFEST_DIR"), "/build/web/made-by-cargo-xtask-web.rs"));
 
-/// One port for all runs: what the browser keeps for the page belongs to its port.
+/// One port for all runs: the browser keeps the page's data by port.
 const PORT: u16 = 9021;
 
 /// The arguments of `traceconv web`.
@@ -59,9 +59,9 @@ fn serve(args: &WebArgs) -> Result<(), String> {
     let how = if opens { "The browser opens" } else { "Open this link in a browser of this machine:" };
     say(&format!("The page is served until Ctrl-C. {how}\n  {link}\n"));
     loop {
-        // What was refused is said; the rest is of no interest.
-        if let Some(Event::Refused(what)) = server.next(Duration::from_secs(3600)) {
-            say(&format!("Refused: {what}.\n"));
+        // Only refusals are reported.
+        if let Some(Event::Refused(request)) = server.next(Duration::from_secs(3600)) {
+            say(&format!("Refused: {request}.\n"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which inputs there are: those named on the command line, those in a list, and those found in folders.
 //!
-//! What is found in a folder comes in the order of its names, so that a run does the same everywhere. Links to folders are not
+//! Files in a folder come in the order of their names, so that a run does the same everywhere. Links to folders are not
 //! followed, so there are no loops to fall into.
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ const LIST_BYTES_MAX: u64 = 256 << 20;
 
 /// An input of a batch.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundInput {
     pub(super) source: SourceName,
     /// Its place within the folder in which it was found, with the name of the file; for others the name alone.
     pub(super) within: PathBuf,
@@ -34,22 +34,27 @@ pub(super) struct Found {
     pub(super) problem: Option<String>,
 }
 
-impl Found {
-    fn new(source: SourceName, within: PathBuf, problem: Option<String>) -> Found {
-        Found { source, within, beside: None, problem }
+impl FoundInput {
+    fn new(source: SourceName, within: PathBuf, problem: Option<String>) -> FoundInput {
+        FoundInput { source, within, beside: None, problem }
     }
 }
 
 /// All inputs, in the order in which they were named.
 #[derive(Debug)]
-pub(super) struct FoundAll {
-    pub(super) found: Vec<Found>,
+pub(super) struct FoundInputs {
+    pub(super) found: Vec<FoundInput>,
     /// Whether it was not the command line alone that decided how many there are.
     pub(super) is_open: bool,
 }
 
 /// Finds all inputs. Files in `own` (the reports of this run) are not inputs.
-pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], options: &ReadOptions) -> Result<FoundAll, PlanError> {
+pub(super) fn find(
+    inputs: &[PathBuf],
+    args: &MoreInputs,
+    own: &[FileId],
+    options: &ReadOptions,
+) -> Result<FoundInputs, PlanError> {
     let globs = Globs::new(&args.glob)?;
     let mut names = inputs.iter().map(|arg| SourceName::parse(arg, options)).collect::<Result<Vec<_>, _>>()?;
     if let Some(list) = &args.files_from {
@@ -65,7 +70,7 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], option
     for (source, is_folder) in names.into_iter().zip(&folders) {
         match &source.place {
             Place::File(path) if *is_folder => {
-                // Of several folders each keeps its name, so that what is in one does not depend on what is in the others.
+                // Of several folders each keeps its name, so that the outputs of one do not depend on the others.
                 let prefix = if has_several { folder_name(path) } else { PathBuf::new() };
                 walk(path, &prefix, &globs, own, &mut found);
             }
@@ -73,12 +78,12 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], option
                 let is_unasked = !args.recursive && source.core.is_none() && self::is_folder(&source);
                 let problem = is_unasked.then(|| "is a directory, not a recording; --recursive takes the files in it".to_owned());
                 let within = source.file_name().into();
-                found.push(Found::new(source, within, problem));
+                found.push(FoundInput::new(source, within, problem));
             }
         }
     }
     let named = found.len();
-    let mut found: Vec<Found> = found.into_iter().flat_map(|input| members(input, &globs, options)).collect();
+    let mut found: Vec<FoundInput> = found.into_iter().flat_map(|input| members(input, &globs, options)).collect();
     let is_open = args.files_from.is_some()
         || folders.contains(&true)
         || found.len() != named
@@ -88,9 +93,9 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], option
     {
         let source = SourceName::of(Place::from_arg(list));
         let problem = Some("is a list that names no input".to_owned());
-        found.push(Found::new(source.clone(), source.file_name().into(), problem));
+        found.push(FoundInput::new(source.clone(), source.file_name().into(), problem));
     }
-    // What is named twice, e.g. by its folder and by itself, is converted once.
+    // A file that is named twice, e.g. by its folder and by itself, is converted once.
     let mut seen = HashSet::new();
     found.retain(|input| match &input.source {
         SourceName { place: Place::File(path), core: None, member: None } => {
@@ -98,20 +103,20 @@ pub(super) fn find(inputs: &[PathBuf], args: &MoreInputs, own: &[FileId], option
         }
         _ => true,
     });
-    Ok(FoundAll { found, is_open })
+    Ok(FoundInputs { found, is_open })
 }
 
 /// The files in an archive, each as an input; whatever else it is, the input itself.
-fn members(input: Found, globs: &Globs, options: &ReadOptions) -> Vec<Found> {
+fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<FoundInput> {
     let SourceName { place: Place::File(path), core: None, member: None } = &input.source else { return vec![input] };
     if input.problem.is_some() {
         return vec![input];
     }
     let archive = match Archive::open(path, options) {
         Ok(Some(archive)) => Arc::new(archive),
-        // What cannot be opened says so when it is to be read.
+        // Errors of opening are reported when it is read.
         Ok(None) | Err(InputError::Open(_) | InputError::Empty) => return vec![input],
-        Err(error) => return vec![Found { problem: Some(format!("cannot be read as an archive: {error}")), ..input }],
+        Err(error) => return vec![FoundInput { problem: Some(format!("cannot be read as an archive: {error}")), ..input }],
     };
     let is_named = input.within.components().count() == 1;
     let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
@@ -119,9 +124,9 @@ fn members(input: Found, globs: &Globs, options: &ReadOptions) -> Vec<Found> {
         let name = Path::new(&member.name);
         !name.iter().any(|part| part.as_encoded_bytes().starts_with(b".") && part != ".." && part != "." || part == "__MACOSX")
             && !is_trace(name)
-            && globs.take(name)
+            && globs.accepts(name)
     });
-    let found: Vec<Found> = wanted
+    let found: Vec<FoundInput> = wanted
         .map(|member| {
             let inside: PathBuf =
                 Path::new(&member.name).components().filter(|part| matches!(part, Component::Normal(_))).collect();
@@ -132,11 +137,11 @@ fn members(input: Found, globs: &Globs, options: &ReadOptions) -> Vec<Found> {
                 member: Some(ArchiveMember { archive: archive.clone(), member: member.clone() }),
                 core: None,
             };
-            Found { source, within: folder.join(inside), beside: Some(beside), problem: member.problem.clone() }
+            FoundInput { source, within: folder.join(inside), beside: Some(beside), problem: member.problem.clone() }
         })
         .collect();
     if found.is_empty() {
-        return vec![Found { problem: Some("is an archive without a recording".into()), ..input }];
+        return vec![FoundInput { problem: Some("is an archive without a recording".into()), ..input }];
     }
     found
 }
@@ -145,14 +150,17 @@ fn is_folder(name: &SourceName) -> bool {
     matches!(&name.place, Place::File(path) if path.is_dir())
 }
 
-/// The name of a folder, also of one that is given as `.` or `..`.
+/// The name of a folder, also of one that is given as `..`. The working directory (`.`) has none: traces are not named after its place.
 fn folder_name(path: &Path) -> PathBuf {
+    if path.components().all(|component| component == Component::CurDir) {
+        return PathBuf::new();
+    }
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     path.file_name().or_else(|| whole.file_name()).map_or_else(PathBuf::new, PathBuf::from)
 }
 
 /// The files in a folder and all below it.
-fn walk(root: &Path, prefix: &Path, globs: &Globs, own: &[FileId], found: &mut Vec<Found>) {
+fn walk(root: &Path, prefix: &Path, globs: &Globs, own: &[FileId], found: &mut Vec<FoundInput>) {
     let before = found.len();
     let entries =
         WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry));
@@ -167,16 +175,16 @@ fn walk(root: &Path, prefix: &Path, globs: &Globs, own: &[FileId], found: &mut V
             }
         };
         let below = path.strip_prefix(root).unwrap_or(&path);
-        if problem.is_none() && !globs.take(below) {
+        if problem.is_none() && !globs.accepts(below) {
             continue;
         }
         let within = prefix.join(below);
-        found.push(Found::new(SourceName::of(Place::File(path)), within, problem));
+        found.push(FoundInput::new(SourceName::of(Place::File(path)), within, problem));
     }
     if found.len() == before {
         let of_glob = if globs.is_empty() { "" } else { " that --glob takes" };
         let problem = Some(format!("is a directory without a file{of_glob}"));
-        found.push(Found::new(SourceName::of(Place::File(root.to_path_buf())), folder_name(root), problem));
+        found.push(FoundInput::new(SourceName::of(Place::File(root.to_path_buf())), folder_name(root), problem));
     }
 }
 
@@ -261,7 +269,7 @@ impl Globs {
         self.take.is_none() && self.leave.is_empty()
     }
 
-    fn take(&self, below: &Path) -> bool {
+    fn accepts(&self, below: &Path) -> bool {
         self.take.as_ref().is_none_or(|set| set.is_match(below)) && !self.leave.is_match(below)
     }
 }
@@ -274,7 +282,7 @@ mod tests {
     fn globs_are_of_names_or_of_paths() {
         let takes = |patterns: &[&str], path: &str| {
             let patterns: Vec<OsString> = patterns.iter().map(OsString::from).collect();
-            Globs::new(&patterns).unwrap().take(Path::new(path))
+            Globs::new(&patterns).unwrap().accepts(Path::new(path))
         };
         assert!(takes(&[], "a/b.bin"));
         assert!(takes(&["*.bin"], "a/b.bin") && takes(&["*.bin"], "b.bin") && !takes(&["*.bin"], "a.bin/b.hex"));

@@ -8,7 +8,7 @@ mod place;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use self::inputs::{Found, FoundAll};
+use self::inputs::{FoundInput, FoundInputs};
 use self::names::Named;
 pub(super) use self::place::{ArchiveMember, Place, SourceName, directory_of, file, path_text, shown};
 use self::place::{FileId, is_same_file};
@@ -20,7 +20,7 @@ use crate::format::{Format, FormatOptions};
 use crate::input::{ReadOptions, detect};
 use crate::pipeline::{Options, TimeBound};
 
-/// What the names of outputs end with.
+/// The extension of outputs.
 pub(super) const TRACE_EXTENSION: &str = "perfetto-trace";
 
 /// Why nothing is done, with the way out.
@@ -29,7 +29,7 @@ pub(super) enum PlanError {
     /// The command line is wrong, whatever is in any file.
     #[error("{0}")]
     Usage(String),
-    /// A file that an option names cannot be read, or is not what it should be.
+    /// A file that an option names cannot be read, or has the wrong content.
     #[error("{0}")]
     File(String),
 }
@@ -109,7 +109,7 @@ pub(super) struct DumpPlan {
 pub(super) struct StatsPlan {
     /// The inputs of each recording.
     pub(super) recordings: Vec<Vec<SourceName>>,
-    /// What was named and cannot be one, and why.
+    /// The named inputs that cannot be recordings, with the reason.
     pub(super) problems: Vec<String>,
     pub(super) skip_unrecognised: bool,
     pub(super) output: Place,
@@ -177,7 +177,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     check_times(args.from, args.to)?;
     check_standard_output(output.as_ref(), &reports, stdout_is_terminal)?;
     let own: Vec<FileId> = reports.wanted().filter_map(|(_, place)| FileId::of(file(place)?)).collect();
-    let FoundAll { found, is_open } =
+    let FoundInputs { found, is_open } =
         inputs::find(&args.inputs.inputs, &args.inputs.more, &own, &first_read_options(&args.read))?;
     let form = Form::from(&args.form);
     if let Some(output) = &output {
@@ -194,7 +194,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
     }
 
     let is_one = merge.is_some() || sources().all(|source| source.core.is_some());
-    let groups: Vec<Vec<Found>> = if is_one { vec![found] } else { found.into_iter().map(|input| vec![input]).collect() };
+    let groups: Vec<Vec<FoundInput>> = if is_one { vec![found] } else { found.into_iter().map(|input| vec![input]).collect() };
     let output_dir = output.as_ref().and_then(file).filter(|path| path.is_dir() || ends_as_directory(path));
     let outputs: Vec<Place> = match &output {
         Some(output) if output_dir.is_none() => {
@@ -250,7 +250,7 @@ pub(super) fn plan_convert(args: &ConvertArgs, stdout_is_terminal: bool) -> Resu
             from: args.from,
             to: args.to,
             threads: args.read.threads,
-            // What gathers them costs time: only for those who will see them.
+            // Gathering them takes time: only if they are printed.
             statistics: reports.json.is_some() && !args.no_statistics || args.read.verbose,
             ..Options::default()
         },
@@ -320,7 +320,7 @@ pub(super) fn plan_stats(args: &StatsArgs) -> Result<StatsPlan, PlanError> {
     })
 }
 
-/// The recordings that are to be read; none of them, nor of what else is read, is an output.
+/// The recordings that are to be read. Neither they nor other files that are read may be outputs.
 pub(super) fn plan_recordings<'a>(
     inputs: &[PathBuf],
     outputs: impl IntoIterator<Item = &'a Place>,
@@ -336,11 +336,11 @@ pub(super) fn plan_recordings<'a>(
 #[derive(Debug)]
 pub(super) struct Recordings {
     pub(super) recordings: Vec<Vec<SourceName>>,
-    /// What was named and cannot be one: sentences.
+    /// Sentences about the named inputs that cannot be recordings.
     pub(super) problems: Vec<String>,
 }
 
-/// The recordings that are named, listed, or in directories; none of them, nor of what else is read, is an output.
+/// The recordings that are named, listed, or in directories. Neither they nor other files that are read may be outputs.
 pub(super) fn plan_many(
     inputs: &[PathBuf],
     more: &MoreInputs,
@@ -351,7 +351,7 @@ pub(super) fn plan_many(
     let own: Vec<FileId> = outputs.iter().filter_map(|place| FileId::of(file(place)?)).collect();
     let mut sources = Vec::new();
     let mut problems = Vec::new();
-    for Found { source, problem, .. } in inputs::find(inputs, more, &own, &first_read_options(read))?.found {
+    for FoundInput { source, problem, .. } in inputs::find(inputs, more, &own, &first_read_options(read))?.found {
         match problem {
             Some(problem) => problems.push(format!("{} {problem}", source.for_people())),
             None => sources.push(source),
@@ -384,7 +384,7 @@ fn check_recordings<'a>(
     Ok(())
 }
 
-/// How archives are read to see what is in them, before outputs are known.
+/// How archives are read for the list of their files, before outputs are known.
 fn first_read_options(args: &ReadArgs) -> ReadOptions {
     let spool_dir = Some(std::env::temp_dir());
     ReadOptions { mmap: !args.no_mmap, spool_dir, max_decompressed_bytes: args.max_decompressed, ..ReadOptions::default() }
@@ -492,7 +492,7 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// No output may be an input, another output, a report, or what else is read.
+/// No output may be an input, another output, a report, or another file that is read.
 fn check_outputs(jobs: &[Job], reports: &Reports<Option<Place>>, reads: &[PathBuf]) -> Result<(), PlanError> {
     let input_files = jobs.iter().flat_map(|job| &job.sources).filter_map(|source| file(&source.place));
     let inputs: HashSet<FileId> = input_files.chain(reads.iter().map(PathBuf::as_path)).filter_map(FileId::of).collect();

@@ -1,11 +1,11 @@
-//! What the traces of a batch are called, so that no two inputs have one output.
+//! The names of the traces of a batch, so that no two inputs have one output.
 //!
 //! A trace has the name of its input up to the last dot; in an output folder it has the place that the input has in the folder
 //! that was named. Where that is the same for several inputs, all of these get longer names:
 //!
 //! 1. inputs of one folder keep their whole name: `x.bin.perfetto-trace`, `x.hex.perfetto-trace`;
 //! 2. in an output folder, inputs of several folders are put into as many of their own folders' names, from the last one on, as
-//!    distinguish them: `a/x.perfetto-trace`, `b/x.perfetto-trace`;
+//!    distinguish them: `a/x.perfetto-trace`, `b/x.perfetto-trace`; an input in the working directory stays at the top;
 //! 3. if there still are two of a name, the later ones are numbered.
 
 use std::collections::HashMap;
@@ -94,9 +94,19 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The names of the folders of a path, outermost first. By the text alone: what links make of it does not matter for a name.
+/// The names of the folders of a path, outermost first, by its text alone: links have no influence. The names of the working directory
+/// and of those above it are used only if the path leads out of it. Otherwise traces would be named after the place of a checkout.
 fn plain_components(folder: &Path) -> Vec<OsString> {
-    names_of(&std::path::absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).unwrap_or_default())
+    let mut depth = 0usize;
+    let leads_out = folder.components().any(|component| match component {
+        Component::Normal(_) => {
+            depth += 1;
+            false
+        }
+        Component::ParentDir => depth.checked_sub(1).map(|up| depth = up).is_none(),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => false,
+    });
+    if leads_out { names_of(&std::path::absolute(folder).unwrap_or_default()) } else { names_of(folder) }
 }
 
 fn names_of(path: &Path) -> Vec<OsString> {
@@ -111,7 +121,7 @@ fn names_of(path: &Path) -> Vec<OsString> {
     names
 }
 
-/// What decides whether two names are of one file.
+/// Two names with the same identity are one file.
 fn identity(path: &Path) -> OsString {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if cfg!(any(windows, target_os = "macos")) { absolute.as_os_str().to_ascii_lowercase() } else { absolute.into_os_string() }
@@ -196,6 +206,12 @@ mod tests {
         assert_eq!(names(&["a/x.bin", "b/x.hex", "b/x.bin"], Some("o")), ["o/a/x.bin", "o/b/x.hex", "o/b/x.bin"]);
         assert_eq!(names(&["p/c//a/x.bin", "p/d//a/x.bin"], Some("o")), ["o/c/a/x", "o/d/a/x"]);
         assert_eq!(names(&["/x.bin", "/a/x.bin", "a/../b/x.bin"], Some("o")), ["o/x", "o/a/x", "o/b/x"]);
+        // The name of the working directory is used only for what is outside of it.
+        assert_eq!(names(&["x.bin", "a/x.bin", "./b/./x.bin"], Some("o")), ["o/x", "o/a/x", "o/b/x"]);
+        assert_eq!(names(&["a/b/x.bin", "b/x.bin"], Some("o")), ["o/a/b/x", "o/b/x"]);
+        let here = std::env::current_dir().unwrap();
+        let above = here.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        assert_eq!(names(&["x.bin", "../x.bin"], Some("o")), ["o/x".to_owned(), format!("o/{above}/x")]);
     }
 
     #[test]

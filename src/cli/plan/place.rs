@@ -61,7 +61,7 @@ pub(in crate::cli) fn shown(path: &Path) -> String {
     visible(&path_text(path)).into_owned()
 }
 
-/// A path as text. What is not Unicode is written as `\xNN`, byte by byte.
+/// A path as text. Bytes that are not Unicode are written as `\xNN`.
 pub(in crate::cli) fn path_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {

@@ -1,4 +1,4 @@
-//! Plans of command lines: what becomes of which input, and what wrong usage is answered.
+//! Plans of command lines: the output of each input, and the answers to wrong usage.
 
 use std::fs;
 

@@ -111,11 +111,13 @@ impl Grammar for Framing {
     const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
     const RESYNC_BYTES: usize = 1 << 20;
 
+    /// In a long stretch without a header, reading stops at each multiple of [`Grammar::RESYNC_BYTES`], so that searches stay short.
     #[inline]
     fn sync(&self, input: &[u8], at: usize) -> usize {
         let [first, second] = self.reading.header;
+        let stop = at.saturating_add(1).next_multiple_of(Self::RESYNC_BYTES).min(input.len());
         let mut from = at;
-        while let Some(found) = memchr::memchr2(first, COMMAND_HEAD, input.get(from..).unwrap_or(&[])) {
+        while let Some(found) = memchr::memchr2(first, COMMAND_HEAD, input.get(from..stop).unwrap_or(&[])) {
             let found = from + found;
             // At the end of the input the second byte may be missing: no frame can begin there.
             let is_start = match (input.get(found), input.get(found + 1)) {
@@ -129,7 +131,7 @@ impl Grammar for Framing {
             }
             from = found + 1;
         }
-        input.len()
+        stop
     }
 
     #[inline]
@@ -150,9 +152,15 @@ impl Grammar for Framing {
     }
 }
 
-/// The reading of an input, and how many of its first packets confirm it, at most [`WITNESSES`]. Reads the input up to there.
+/// The reading is searched in this number of bytes at the start of an input: one without packets is not read as a whole before it is
+/// read in parts.
+const READING_BYTES: usize = 32 << 20;
+
+/// The reading of an input, and how many of its first packets confirm it, at most [`WITNESSES`]. Reads the input up to there, at most
+/// [`READING_BYTES`].
 #[must_use]
 pub fn find_reading(input: &[u8]) -> Option<(Reading, usize)> {
+    let input = input.get(..READING_BYTES).unwrap_or(input);
     let mut votes = [0; Reading::ALL.len()];
     let mut effort = Effort::default();
     let mut at = 0;

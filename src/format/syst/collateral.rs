@@ -157,14 +157,17 @@ impl Collateral {
         let start = file.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(file.len());
         let (blank, document) = file.split_at(start);
         let lines_before = u32::try_from(memchr::memchr_iter(b'\n', blank).count()).unwrap_or(u32::MAX);
-        let text = std::str::from_utf8(document).map_err(|error| {
-            let before = document.get(..error.valid_up_to()).unwrap_or(&[]);
+        let place = |at: usize, what: String| {
+            let before = document.get(..at).unwrap_or(&[]);
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
             let column = before.len() - memchr::memrchr(b'\n', before).map_or(0, |at| at + 1) + 1;
             let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-            let what = "a byte is not UTF-8".to_owned();
             CollateralError { what, line: number(line).saturating_add(lines_before), column: number(column) }
-        })?;
+        };
+        let text = std::str::from_utf8(document).map_err(|error| place(error.valid_up_to(), "a byte is not UTF-8".to_owned()))?;
+        if let Some(at) = too_much_open(document) {
+            return Err(place(at, format!("the element and those around it have more than {OPEN_MAX} attributes and levels")));
+        }
         let document = roxmltree::Document::parse(text).map_err(|error| {
             let (at, what) = (error.pos(), error.to_string());
             // The error has its own fields for the place.
@@ -366,6 +369,58 @@ impl Client {
     }
 }
 
+/// How many attributes the elements that are open at one place may have, each element counted as one more. The parser compares each
+/// attribute with all others of its element, and copies the namespaces of the elements around it, so without a limit its work is not
+/// proportional to the length of the file. Real files have about 20.
+const OPEN_MAX: usize = 256;
+
+/// Where an element begins that exceeds [`OPEN_MAX`].
+fn too_much_open(document: &[u8]) -> Option<usize> {
+    // For each open element: the number for it and those around it.
+    let mut open: Vec<usize> = Vec::new();
+    let mut at = 0;
+    loop {
+        let start = at + memchr::memchr(b'<', document.get(at..)?)?;
+        let markup = document.get(start..)?;
+        let until = |end: &[u8]| memchr::memmem::find(markup, end).map_or(markup.len(), |index| index + end.len());
+        at = start
+            + match markup {
+                [b'<', b'!', b'-', b'-', ..] => until(b"-->"),
+                [b'<', b'!', b'[', ..] => until(b"]]>"),
+                [b'<', b'?', ..] => until(b"?>"),
+                [b'<', b'/', ..] => {
+                    open.pop();
+                    until(b">")
+                }
+                _ => {
+                    let mut count = open.last().copied().unwrap_or(0) + 1;
+                    let (mut quote, mut end) = (None, markup.len());
+                    for (index, &byte) in markup.iter().enumerate() {
+                        match (quote, byte) {
+                            (None, b'"' | b'\'') => {
+                                quote = Some(byte);
+                                count += 1;
+                            }
+                            (None, b'>') => {
+                                end = index + 1;
+                                break;
+                            }
+                            (Some(begin), _) if begin == byte => quote = None,
+                            _ => {}
+                        }
+                        if count > OPEN_MAX {
+                            return Some(start);
+                        }
+                    }
+                    if !markup.get(..end)?.ends_with(b"/>") {
+                        open.push(count);
+                    }
+                    end
+                }
+            };
+    }
+}
+
 type Node<'a, 'input> = roxmltree::Node<'a, 'input>;
 
 /// The elements `item` in the sections `section` of `parent`, numbered.
@@ -519,6 +574,22 @@ mod tests {
         assert_eq!(only.client(Sender::Guid(GUID), None, None), None);
         assert_eq!(only.possible(Sender::Module(9)).collect::<Vec<_>>(), [0]);
         assert_eq!(only.possible(Sender::Guid(GUID)).count(), 0);
+    }
+
+    /// The parser's work is quadratic in these.
+    #[test]
+    fn what_costs_more_than_its_length_is_refused() {
+        let error = |text: &str| read(text).map(|_| ()).unwrap_err().to_string();
+        let attributes = |count: usize| (0..count).map(|number| format!(" a{number}='>'")).collect::<String>();
+        assert!(read(&format!("<Collateral{}/>", attributes(255))).is_ok());
+        let refused = "the element and those around it have more than 256 attributes and levels, at line 2, column 1";
+        assert_eq!(error(&format!("<Collateral>\n<x{}/></Collateral>", attributes(40_000))), refused);
+        let names = |count: usize| (0..count).map(|number| format!("<x xmlns:a{number}=\"u\">")).collect::<String>();
+        assert!(error(&format!("<Collateral>{}", names(200))).starts_with("the element and those around it"));
+        assert!(error(&"<x>".repeat(300)).starts_with("the element and those around it"));
+        // Elements that follow each other, and quotes outside of tags, do not add up.
+        let flat = format!("<!-- {0} --><?p {0}?><a b=\"1\"/><c d=\"2\">{0}<![CDATA[<{0}]]></c>", "' ".repeat(300)).repeat(300);
+        assert!(read(&format!("<Collateral>{flat}</Collateral>")).is_ok());
     }
 
     #[test]

@@ -241,6 +241,9 @@ impl Decoder {
             let len = delimiter + 1 - at;
             if self.short_frame(beyond, at, len, records, &mut order) {
                 records.ok_bytes += len as u64;
+            } else if len == 1 {
+                // Erased memory and sparse files are runs of these.
+                add_bad(records, part, at, len, BadFrame::Empty, 0);
             } else {
                 match self.frame_in_full(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text) {
                     Ok((record, stamp)) => {

@@ -1,4 +1,4 @@
-//! Model events as text, one a line: time in nanoseconds, core, what, about which entity.
+//! Model events as text, one a line: time in nanoseconds, core, kind, entity.
 
 use traceconv::model::{
     Arg, ArgValue, Args, Entities, Event, EventBatch, EventKind, IsrId, Label, LaneId, LaneOwner, Level, MachineId, MaybeName,

@@ -1,4 +1,4 @@
-//! What a capture comes to, stage by stage, as text that can be reviewed as a diff.
+//! The results of a capture, stage by stage, as text that can be reviewed as a diff.
 
 mod events;
 mod trace;

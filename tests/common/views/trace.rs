@@ -1,4 +1,4 @@
-//! A decoded trace as text: tracks as a tree with what is on them, then scheduling, flows and attributes.
+//! A decoded trace as text: tracks as a tree with their events, then scheduling, flows and attributes.
 
 use std::collections::BTreeMap;
 

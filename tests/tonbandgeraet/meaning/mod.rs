@@ -1,4 +1,4 @@
-//! The content of a trace, compared with what simple code computes from the records.
+//! The content of a trace, compared with the results of simple code from the records.
 //!
 //! [`records::picture`] and [`shown::picture`] know nothing of each other: one follows the description of the target's events, the
 //! other the display of the viewer. Both give a [`Picture`], and the two must be the same: every slice,

@@ -60,12 +60,12 @@ pub fn is_rest(kind: &str) -> bool {
 }
 
 impl Table {
-    /// Reads the table and checks what the generated files rely on.
+    /// Reads the table and checks the rules that the generated files rely on.
     pub fn parse(text: &str) -> anyhow::Result<Table> {
         let table: Table = toml::from_str(text)?;
         for pair in table.event.windows(2) {
             let [before, event] = pair else { continue };
-            ensure!(before.id != event.id, "the id {:#04x} stands twice", event.id);
+            ensure!(before.id != event.id, "the id {:#04x} occurs twice", event.id);
             ensure!(before.id < event.id, "{} is not in the order of the ids", event.name);
         }
         for event in &table.event {

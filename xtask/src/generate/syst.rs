@@ -9,10 +9,10 @@ use traceconv::format::syst::generate::{self, Carrier, GenerateOptions};
 
 use super::{parse_bytes, write};
 
-/// What to generate of SyS-T.
+/// Options of the generator of SyS-T.
 #[derive(Args)]
 pub struct Syst {
-    /// Size in bytes; k, M and G stand for powers of 1000
+    /// Size in bytes; k, M and G are powers of 1000
     #[arg(long, value_parser = parse_bytes)]
     bytes: u64,
     /// Another seed is another run of the same firmware

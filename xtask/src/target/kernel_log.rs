@@ -1,7 +1,7 @@
 //! Holds a capture of the test application against the application's own log.
 //!
-//! The application numbers the lines of its log with a value marker. At each of these, what the events have said so far must be
-//! what the line says: who runs, the level of a queue, the holder of a mutex, the fill of a stream, bits, a priority. What a task says
+//! The application numbers the lines of its log with a value marker. At each of these, the state by the events so far must be
+//! that of the line: who runs, the level of a queue, the holder of a mutex, the fill of a stream, bits, a priority. What a task says
 //! it is going to wait for must be its next wait, if it waits before it says that it runs on.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,9 +16,9 @@ use traceconv::model::{
 /// The value marker that numbers the lines.
 const NOTE_MARKER: u32 = 99;
 
-/// What came out.
+/// The result.
 #[derive(Default)]
-pub struct Found {
+pub struct Comparison {
     /// How many lines agree with the events.
     pub agreed: u64,
     /// How many of them are waits.
@@ -27,7 +27,7 @@ pub struct Found {
     pub kinds: BTreeSet<String>,
 }
 
-/// What the events have said so far.
+/// The state by the events so far.
 #[derive(Default)]
 struct State {
     current: Option<TaskId>,
@@ -36,21 +36,21 @@ struct State {
     levels: HashMap<ObjectId, u32>,
     /// Of mutexes.
     holders: HashMap<ObjectId, Option<TaskId>>,
-    /// What tasks have said they are going to wait for, and the line.
+    /// The waits that tasks have announced, and the line.
     announced: HashMap<TaskId, (String, String)>,
 }
 
 /// `may_repair` are codes of the ledger that are no fault of the capture.
 ///
 /// # Errors
-/// Names the first line that the events contradict, or what the ledger holds.
-pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<Found> {
+/// Names the first line that the events contradict, or the losses in the ledger.
+pub fn check(capture: &[u8], log: &str, may_repair: &[&str]) -> anyhow::Result<Comparison> {
     let (batch, entities, ledger) = events("tonbandgeraet", capture)?;
     let is_sound = ledger.entries().iter().all(|entry| may_repair.contains(&entry.kind.code));
     ensure!(is_sound, "the ledger is not empty: {:?}", ledger.entries());
     let lines: Vec<&str> = log.lines().collect();
     let mut state = State::default();
-    let mut found = Found::default();
+    let mut found = Comparison::default();
     for event in &batch.events {
         if let EventKind::Value { lane, value } = event.kind {
             let lane = &entities.lanes[lane.index()];
@@ -223,7 +223,7 @@ impl State {
         }
     }
 
-    /// Compares the beginning of a wait with what its task has announced. Whether there was something to compare.
+    /// Compares the beginning of a wait with the announcement of its task. Whether there was something to compare.
     fn waits(&mut self, event: &Event, entities: &Entities) -> anyhow::Result<bool> {
         let Some(task) = self.current else { return Ok(false) };
         let has = match event.kind {
@@ -290,11 +290,11 @@ impl State {
 mod tests {
     use super::*;
 
-    /// What was recorded on a kernel and is shipped, against what its application wrote down.
+    /// The shipped recordings of a kernel, compared with the logs of their applications.
     #[test]
     fn shipped_captures_agree_with_their_logs() {
         let folder = crate::codegen::root().unwrap().join("testdata/tonbandgeraet");
-        let mut compared = Found::default();
+        let mut compared = Comparison::default();
         let mut captures = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -497,7 +497,7 @@ impl<'a> Stream<'a> {
             let entry = self.collateral.entry(self.collateral.get(client)?.catalog(wide_id, id)?)?;
             Some((client, &entry.format))
         };
-        // The client of the last build; if there is none, each client of some build.
+        // The client of the last build; without one, each client of some build.
         let build = self.builds.and_then(|builds| builds.last_of(sender, start as u64));
         let known = build.and_then(|build| self.collateral.client(sender, None, Some(build)));
         let known = known.and_then(|found| format_of(found.client));

@@ -1,0 +1,87 @@
+//! Hostile input costs a number of passes and an amount of memory that do not grow with its length, whatever its format. Passes are
+//! counted by page faults and not by time: a mapping of the input is unmapped again after each window, so a page that is read once more
+//! is one fault more.
+#![cfg(target_os = "linux")]
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use traceconv::format::FORMATS;
+use traceconv::input::{Input, ReadOptions};
+use traceconv::pipeline::{Options, Source, statistics};
+
+const BYTES: u64 = 256 << 20;
+
+/// A file of zeros that takes no space.
+fn zeros(path: &Path) {
+    File::create(path).unwrap().set_len(BYTES).unwrap();
+}
+
+fn usage(who: libc::c_int) -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage writes a whole rusage to the pointer, which is valid for that; all its bit patterns are valid.
+    unsafe {
+        assert_eq!(libc::getrusage(who, usage.as_mut_ptr()), 0);
+        usage.assume_init()
+    }
+}
+
+fn faults() -> i64 {
+    let usage = usage(libc::RUSAGE_SELF);
+    usage.ru_minflt + usage.ru_majflt
+}
+
+/// Both parts use figures of the whole process, so they are one test.
+#[test]
+fn zeros_cost_a_few_passes_and_little_memory_in_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("zeros.bin");
+    zeros(&path);
+    let input = Input::open(&path, &ReadOptions::default()).unwrap();
+    let whole = 0..input.bytes().len();
+    let pass = || {
+        input.release(whole.clone());
+        let before = faults();
+        let sum: u64 = input.bytes().iter().step_by(4096).map(|&byte| u64::from(byte)).sum();
+        assert_eq!(sum, 0);
+        faults() - before
+    };
+    // The first one also reads the file.
+    pass();
+    let faults_per_pass = pass();
+    assert!(faults_per_pass >= (BYTES >> 20) as i64, "{faults_per_pass} faults: the input is not mapped page by page");
+
+    for &format in FORMATS {
+        let faults_with = |release: &(dyn Fn(Range<usize>) + Sync)| {
+            let sources = [Source::new(input.bytes(), format).release(release)];
+            let before = faults();
+            let result = statistics(&sources, &Options::default().threads(1usize), false, &mut |_| true);
+            assert!(result.is_ok(), "{}", format.name());
+            faults() - before
+        };
+        // With the whole input in memory, only the heap has faults.
+        pass();
+        let of_heap = faults_with(&|_| {});
+        input.release(whole.clone());
+        let all = faults_with(&|_| input.release(whole.clone()));
+        let passes = (all - of_heap) as f64 / faults_per_pass as f64;
+        println!("{}: {passes:.1} passes", format.name());
+        assert!(passes < 6.0, "{}: {passes:.1} passes over the input", format.name());
+    }
+
+    for format in FORMATS {
+        let output = Command::new(env!("CARGO_BIN_EXE_traceconv"))
+            .args(["zeros.bin", "-o", "x", "-q", "--format", format.name()])
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        // One format reads zeros as text, the others find nothing.
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
+        // The most that any of them had resident.
+        let resident_bytes = usage(libc::RUSAGE_CHILDREN).ru_maxrss * 1024;
+        println!("{}: at most {resident_bytes} bytes resident", format.name());
+        assert!(resident_bytes < BYTES as i64 / 2, "{}: {resident_bytes} bytes resident", format.name());
+    }
+}
