@@ -206,7 +206,8 @@ fn reply(
         input.warnings.clone_from(&warnings);
     }
     let stats = StatsFile::new(vec![Recording::new(inputs.clone(), statistics.clone())]);
-    let trace = TraceReport { output_bytes, statistics, ..TraceReport::default() };
+    let mut trace = TraceReport::default();
+    (trace.output_bytes, trace.statistics) = (output_bytes, statistics);
     let report = Report::new(vec![(trace, inputs)], 0.0);
     Ok(json!({ "report": report, "stats": stats }))
 }
