@@ -13,7 +13,7 @@ import {ARGS, CHROMIUM, PAGE, PROGRAM, serve} from "./common.mjs";
 function processes(profile) {
   const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map((pid) => {
     try {
-      const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split(/[\0 ]/);
       const parent = Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1]);
       return {pid: Number(pid), parent, words};
     } catch {
@@ -49,7 +49,7 @@ function usage(pids) {
 function nativeSeconds(path, report) {
   const script = `TIMEFORMAT='%R %U %S'; time "$0" --quiet --threads 1 --report "$2" -o "$2.trace" "$1"`;
   const {stderr} = spawnSync("bash", ["-c", script, PROGRAM, path, report], {encoding: "utf8"});
-  const [elapsed = 0, user = 0, system = 0] = stderr.trim().split(" ").map(Number);
+  const [elapsed = 0, user = 0, system = 0] = (stderr.trim().split("\n").at(-1) ?? "").split(" ").map(Number);
   return {elapsed, processor: Number((user + system).toFixed(2))};
 }
 

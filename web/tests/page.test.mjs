@@ -163,8 +163,8 @@ describe("the page", () => {
     for (const {title, files} of examples) {
       await open();
       await page.getByRole("button", {name: title, exact: true}).click();
-      await page.waitForFunction("document.querySelectorAll('article.result:not([aria-busy])').length > 0");
-      await page.waitForFunction("document.querySelector('article.result[aria-busy]') === null");
+      await page.locator("article.result:not([aria-busy])").first().waitFor();
+      await page.locator("article.result[aria-busy]").first().waitFor({state: "detached"});
       assert.equal(await page.locator("#results .error").count(), 0, title);
       const folder = mkdtempSync(join(tmpdir(), "traceconv-example-"));
       for (const file of files) {
@@ -214,8 +214,12 @@ describe("the page", () => {
     await open();
     const stripped = join(folder, "stripped.elf");
     copyFileSync(at("symbols/pump_stripped.elf"), stripped);
+    // Another build: an instruction differs. The first bytes of code are those of the first segment, and their place is in its header.
     const other = join(folder, "other.elf");
-    copyFileSync(at("symbols/pump.elf"), other);
+    const program = readFileSync(at("demo/pump.elf"));
+    const place = program.readUInt32LE(program.readUInt32LE(28) + 4) + 0x80;
+    program.writeUInt8((program[place] ?? 0) ^ 1, place);
+    writeFileSync(other, program);
     // The right one is neither the first nor the last.
     await choose(at("demo/pump.bin"), stripped, at("demo/pump.elf"), other);
     const card = await result("pump.bin");
@@ -362,6 +366,14 @@ describe("the page", () => {
     foreign = [];
   });
 
+  test("opened as a file it says that it has to be served", async () => {
+    await page.goto(`file://${join(PAGE, "index.html")}`);
+    await page.getByText("This page needs JavaScript, and has to be served").waitFor();
+    // The browser's own complaints about it.
+    complaints = [];
+    foreign = [];
+  });
+
   test("the program serves the page that is in it", async () => {
     const program = spawn(PROGRAM, ["web", "--port=0", "--no-browser"], {stdio: ["ignore", "ignore", "pipe"]});
     try {
@@ -424,7 +436,9 @@ describe("the page", () => {
     await open();
     await choose(large);
     await page.locator("article.result progress").waitFor();
-    await page.waitForFunction("document.querySelector('article.result progress').value > 0.01");
+    while (await page.locator("article.result progress").evaluate((bar) => /** @type {HTMLProgressElement} */ (bar).value) < 0.01) {
+      await page.waitForTimeout(10);
+    }
     await page.getByRole("button", {name: "Cancel"}).click();
     await page.getByText("Cancelled.").waitFor();
     const started = performance.now();
