@@ -19,6 +19,9 @@ const FOLDERS = (process.env.PATH ?? "").split(delimiter);
 export const CHROMIUM = process.env.CHROMIUM ?? NAMES.flatMap((name) => FOLDERS.map((folder) => join(folder, name))).find(existsSync) ?? "chromium";
 export const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
+/** The program with the page in it. */
+export const SERVING = join(ROOT, "build/debug/traceconv");
+
 /** The native program. */
 export const PROGRAM = process.env.TRACECONV ?? join(ROOT, "build/release/traceconv");
 

@@ -11,7 +11,7 @@ import {after, afterEach, before, beforeEach, describe, test} from "node:test";
 import {gunzipSync, gzipSync} from "node:zlib";
 import {chromium} from "playwright-core";
 
-import {ARGS, captures, CHROMIUM, nativeTrace, PAGE, PROGRAM, ROOT, serve, stem, TESTDATA} from "./common.mjs";
+import {ARGS, captures, CHROMIUM, nativeTrace, PAGE, PROGRAM, ROOT, serve, SERVING, stem, TESTDATA} from "./common.mjs";
 
 /** @import {Browser, BrowserContext, Page, Request} from "playwright-core" */
 
@@ -276,8 +276,11 @@ describe("the page", () => {
     writeFileSync(picture, Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"));
     const compressed = join(folder, "demo.bin.gz");
     writeFileSync(compressed, gzipSync(readFileSync(at("demo/demo.bin"))));
-    await choose(picture, compressed);
+    const archive = join(folder, "demo.tar");
+    execFileSync("tar", ["-C", at("demo"), "-cf", archive, "demo.bin"]);
+    await choose(picture, compressed, archive);
     await page.getByText("is a PNG picture").waitFor();
+    await page.getByText("is an archive; extract the recordings").waitFor();
     assert.match(await (await result("demo.bin.gz")).innerText(), /4,451/);
     await page.getByRole("button", {name: "Paste hex or base64"}).click();
     await page.getByLabel("Hex digits or base64").fill(readFileSync(at("demo/demo.bin")).toString("hex"));
@@ -375,7 +378,7 @@ describe("the page", () => {
   });
 
   test("the program serves the page that is in it", async () => {
-    const program = spawn(PROGRAM, ["web", "--port=0", "--no-browser"], {stdio: ["ignore", "ignore", "pipe"]});
+    const program = spawn(SERVING, ["web", "--port=0", "--no-browser"], {stdio: ["ignore", "ignore", "pipe"]});
     try {
       let said = "";
       const url = await new Promise((resolve, reject) => {
