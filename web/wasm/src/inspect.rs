@@ -133,7 +133,8 @@ impl Inspect {
 }
 
 /// What is said of an archive, after its name.
-pub const IS_ARCHIVE: &str = "is an archive; extract the recordings from it, or use the program traceconv, which reads them in it";
+pub const IS_ARCHIVE: &str =
+    "is an archive; extract the recordings from it, or use the program traceconv, which reads them in it";
 
 /// Whether these bytes are a ZIP or tar archive, in which formats would find the members that are not compressed.
 pub fn is_archive(bytes: &[u8]) -> bool {
