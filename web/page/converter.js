@@ -1,5 +1,7 @@
 // The converter as the page uses it: each request in a worker, one after the other; a worker that is not wanted any more is ended.
 
+import {newFile, removeFile} from "./storage.js";
+
 /** @import {Request} from "./types.d.ts" */
 
 /** @type {Promise<WebAssembly.Module> | null} */
@@ -28,10 +30,17 @@ function compile() {
 let last = Promise.resolve();
 
 /**
- * Does a request. Gives its answer, and the trace if there is one.
+ * @typedef {object} Answer
+ * @property {any} reply
+ * @property {Blob} trace
+ * @property {() => void} drop To be called when the trace is not needed any more.
+ */
+
+/**
+ * Does a request.
  * @param {Request} request
  * @param {Options} [options]
- * @returns {Promise<{reply: any, trace: Blob}>}
+ * @returns {Promise<Answer>}
  */
 export function run(request, options = {}) {
   const result = last.then(() => runNow(request, options));
@@ -39,13 +48,15 @@ export function run(request, options = {}) {
   return result;
 }
 
-/** @param {Request} request @param {Options} options @returns {Promise<{reply: any, trace: Blob}>} */
+/** @param {Request} request @param {Options} options @returns {Promise<Answer>} */
 async function runNow(request, {files, signal, progress}) {
   signal?.throwIfAborted();
-  const module = await compile();
+  const [module, place] = await Promise.all([compile(), request.do === "convert" ? newFile() : null]);
+  // It may have been cancelled meanwhile.
+  signal?.throwIfAborted();
   const worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
   try {
-    return await new Promise((resolve, reject) => {
+    const answer = await new Promise((resolve, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason));
       worker.addEventListener("error", (event) => reject(new Error(event.message || "the converter's worker could not be started")));
       worker.addEventListener("message", ({data}) => {
@@ -57,8 +68,12 @@ async function runNow(request, {files, signal, progress}) {
           resolve(data);
         }
       });
-      worker.postMessage({module, request, files: [...(files ?? [])]});
+      worker.postMessage({module, request, files: [...(files ?? [])], place});
     });
+    return {...answer, drop: () => removeFile(place, false)};
+  } catch (error) {
+    removeFile(place, true);
+    throw error;
   } finally {
     worker.terminate();
   }

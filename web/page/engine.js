@@ -1,15 +1,41 @@
 // Runs one request in an instance of the converter, in a worker as well as in Node. Each request has an instance of its own, so that
 // its memory is given back with it.
 
-/** @import {Request} from "./types.d.ts" */
+/** @import {FileRef, Request} from "./types.d.ts" */
 
 /**
  * What the host gives: bytes of a file, and a place for the trace.
  * @typedef {object} Host
  * @property {(file: number, offset: number, bytes: number) => Uint8Array} read Fewer bytes at the file's end.
+ * @property {(file: number) => AsyncIterable<Uint8Array>} [load] All bytes of a recording, piece by piece.
  * @property {(piece: Uint8Array) => void} [emit] A piece of the trace, which is there during the call only.
  * @property {(done: number, total: number) => void} [progress]
  */
+
+/**
+ * Puts a file into the memory that was reserved for it. If that is null, the converter reports it.
+ * @param {FileRef} file
+ * @param {number} start
+ * @param {(start: number, bytes: number) => Uint8Array} at
+ * @param {NonNullable<Host["load"]>} pieces
+ */
+async function load({id, name, bytes}, start, at, pieces) {
+  if (start === 0) {
+    return;
+  }
+  let offset = 0;
+  try {
+    for await (const piece of pieces(id)) {
+      at(start, bytes).set(piece, offset);
+      offset += piece.length;
+    }
+  } catch {
+    offset = -1;
+  }
+  if (offset !== bytes) {
+    throw new Error(`${name} cannot be read (was it changed or moved?)`);
+  }
+}
 
 /**
  * The answer to a request.
@@ -50,6 +76,12 @@ export async function ask(module, request, host) {
     },
   });
   memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);
+  if (host.load !== undefined && request.do === "convert") {
+    const reserve = /** @type {(file: number, bytes: number) => number} */ (instance.exports.reserve);
+    for (const {file} of request.inputs) {
+      await load(file, reserve(file.id, file.bytes), at, host.load);
+    }
+  }
   try {
     /** @type {(bytes: number) => void} */ (instance.exports.run)(text.length);
   } catch (error) {

@@ -1,5 +1,6 @@
 // The page: files come in, are recognised and grouped to recordings, and each recording is converted and shown.
 
+import {Companions} from "./companions.js";
 import {run} from "./converter.js";
 import {byId, bytes, download, h, stem, visible} from "./dom.js";
 import {offerLinked} from "./linked.js";
@@ -7,19 +8,10 @@ import {commandLine, OptionsForm} from "./options.js";
 import {cleaned, differencesOf, reportOf, statisticsOf, verdictsOf} from "./report.js";
 import {closeEmbedded, openInTab, showEmbedded, viewer} from "./viewer.js";
 
-/** @import {Checked, Compared, ConvertRequest, Converted, Format, Formats, Found} from "./types.d.ts" */
+/** @import {Checked, Compared, ConvertRequest, Converted, Entry, Format, Formats} from "./types.d.ts" */
 
 /**
- * A file that was given.
- * @typedef {object} Entry
- * @property {number} id
- * @property {File} file
- * @property {Found | null} found
- * @property {number | null} core
- */
-
-/**
- * A recording and what became of it.
+ * A recording and its trace.
  * @typedef {object} Result
  * @property {string} key What it was made of and how.
  * @property {string} name
@@ -27,6 +19,7 @@ import {closeEmbedded, openInTab, showEmbedded, viewer} from "./viewer.js";
  * @property {AbortController} abort
  * @property {Converted | null} converted
  * @property {Blob | null} trace
+ * @property {() => void} drop Gives the trace's memory back.
  * @property {HTMLElement} verdicts
  */
 
@@ -38,6 +31,7 @@ let entries = [];
 const results = new Map();
 /** @type {Format[]} */
 let formats = [];
+const companions = new Companions();
 /** @type {OptionsForm} */
 let form;
 let nextId = 1;
@@ -63,7 +57,7 @@ function ref({id, file}) {
 
 /** Takes files in, and converts what is in them. @param {Iterable<File>} files @param {number[]} [cores] */
 async function addFiles(files, cores) {
-  const added = [...files].map((file, index) => ({id: nextId++, file, found: null, core: cores?.[index] ?? null}));
+  const added = [...files].map((file, index) => ({id: nextId++, file, found: null, core: cores?.[index] ?? null, chosen: new Map()}));
   entries.push(...added);
   render();
   await loaded;
@@ -99,40 +93,41 @@ function recordings() {
   return groups;
 }
 
-/** @param {Entry[]} group @returns {ConvertRequest} */
-function requestFor(group) {
+/** @param {Entry[]} group @returns {Promise<ConvertRequest>} */
+async function requestFor(group) {
   const first = /** @type {Entry} */ (group[0]);
   const named = form.values(undefined).format ?? first.found?.format;
   const format = formats.find((format) => format.name === named);
   const values = form.values(format);
-  const specs = format?.options ?? [];
-  for (const entry of entries) {
-    const spec = specs.find((spec) => spec.name === entry.found?.option);
-    // Of an option that is given once, the file that came last counts.
-    if (spec !== undefined) {
-      if (!spec.repeatable) {
-        values.own = values.own.filter((own) => own.name !== spec.name);
-      }
-      values.own.push({name: spec.name, file: ref(entry)});
-    }
+  for (const {name, entry} of await companions.of(first, format, entries)) {
+    values.own = values.own.filter((own) => own.name !== name || own.file !== undefined);
+    values.own.push({name, file: ref(entry)});
   }
   return {do: "convert", name: stem(first.file.name), inputs: group.map((entry) => ({file: ref(entry), core: entry.core})), ...values};
 }
 
+let updates = 0;
+
 /** Converts what is new or has changed, and takes away what is gone. */
 async function update() {
+  const mine = ++updates;
   render();
   const wanted = new Map(recordings().map((group) => [group.map((entry) => entry.id).join(), group]));
   for (const [ids, result] of results) {
     if (!wanted.has(ids)) {
       result.abort.abort(new DOMException("It was taken away.", "AbortError"));
+      result.drop();
       result.card.remove();
       results.delete(ids);
     }
   }
+  const requests = await Promise.all([...wanted].map(async ([ids, group]) => /** @type {const} */ ([ids, await requestFor(group)])));
+  if (mine !== updates) {
+    return;
+  }
+  render();
   const work = [];
-  for (const [ids, group] of wanted) {
-    const request = requestFor(group);
+  for (const [ids, request] of requests) {
     const key = JSON.stringify(request);
     if (results.get(ids)?.key !== key) {
       work.push(convert(ids, key, request));
@@ -140,13 +135,14 @@ async function update() {
   }
   await Promise.all(work);
   await check();
-  renderComparison();
+  await renderComparison();
 }
 
 /** @param {string} ids @param {string} key @param {ConvertRequest} request */
 async function convert(ids, key, request) {
   const old = results.get(ids);
   old?.abort.abort(new DOMException("It is converted in another way.", "AbortError"));
+  old?.drop();
   const abort = new AbortController();
   const titleId = `title-${ids.replaceAll(",", "-")}`;
   const progress = h("progress", {max: 1, value: 0, "aria-label": `Progress of ${request.name}`});
@@ -156,7 +152,7 @@ async function convert(ids, key, request) {
   const card = h("article", {class: "result", "aria-labelledby": titleId, "aria-busy": "true"}, h("h2", {id: titleId}, title), body);
   const verdicts = h("div");
   /** @type {Result} */
-  const result = {key, name: title, card, abort, converted: null, trace: null, verdicts};
+  const result = {key, name: title, card, abort, converted: null, trace: null, drop: () => {}, verdicts};
   if (old === undefined) {
     resultsPlace.append(card);
   } else {
@@ -166,7 +162,8 @@ async function convert(ids, key, request) {
   const started = performance.now();
   try {
     const needed = new Map(entries.map((entry) => [entry.id, entry.file]));
-    const {reply, trace} = await run(request, {files: needed, signal: abort.signal, progress: (part) => { progress.value = part; }});
+    const {reply, trace, drop} = await run(request, {files: needed, signal: abort.signal, progress: (part) => { progress.value = part; }});
+    result.drop = drop;
     const seconds = (performance.now() - started) / 1000;
     result.converted = cleaned(/** @type {Converted} */ (reply));
     const bytesOfTrace = result.converted.report.traces[0]?.output_bytes ?? 0;
@@ -315,11 +312,24 @@ function row(entry) {
       }}, h("option", {value: "", selected: entry.core === null}, "all"),
       Array.from({length: CORES}, (_, core) => h("option", {value: core, selected: entry.core === core}, String(core))))
     : null;
+  const users = companions.usersOf(entry, entries).map((user) => visible(user.file.name));
+  const uses = users.length > 0 ? h("span", {class: "note"}, `; used for ${users.join(", ")}`) : null;
+  const choices = companions.contested(entry).map(({option, entry: used, among, why}) => {
+    const id = `companion-${entry.id}-${option}`;
+    const automatic = entry.chosen.has(option) ? "choose for me" : `${visible(used.file.name)} (${why})`;
+    const select = h("select", {id, onchange: (/** @type {Event} */ event) => {
+      const {value} = /** @type {HTMLSelectElement} */ (event.target);
+      value === "" ? entry.chosen.delete(option) : entry.chosen.set(option, Number(value));
+      update();
+    }}, h("option", {value: ""}, automatic),
+    among.map((other) => h("option", {value: other.id, selected: entry.chosen.get(option) === other.id}, visible(other.file.name))));
+    return h("div", {class: "companion"}, h("label", {for: id}, `--${option} for ${name}`), " ", select);
+  });
   const remove = h("button", {type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => {
     entries = entries.filter((other) => other !== entry);
     update();
   }}, "×");
-  return h("tr", {}, h("th", {scope: "row"}, name), h("td", {class: "number"}, bytes(file.size)), h("td", {}, what), h("td", {}, core), h("td", {}, remove));
+  return h("tr", {}, h("th", {scope: "row"}, name), h("td", {class: "number"}, bytes(file.size)), h("td", {}, what, uses, choices), h("td", {}, core), h("td", {}, remove));
 }
 
 function listen() {

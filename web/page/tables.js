@@ -277,6 +277,20 @@ export function statisticsTables(statistics) {
     {title: "greatest", value: (row) => row.greatest},
     {title: "last", value: (row) => row.last},
   ]);
+  const marks = statistics.lanes.filter((lane) => lane.instants > 0);
+  add("Instants", marks, [
+    {title: "track", value: (row) => row.name},
+    ...onlyIf(marks, (row) => row.owner !== null, {title: "of", value: (row) => row.owner}),
+    ...sessionColumn(marks),
+    {title: "times", value: (row) => row.instants},
+  ]);
+  add("Heap", statistics.heap === null ? [] : [statistics.heap], [
+    {title: "allocations", value: (row) => row.allocations},
+    {title: "frees", value: (row) => row.frees},
+    {title: "failed", value: (row) => row.failures},
+    {title: "used bytes", value: (row) => row.used_bytes, help: "At the end, compared with the beginning"},
+    {title: "most used bytes", value: (row) => row.high_water_bytes, help: "Compared with the beginning"},
+  ]);
   add("Log messages", statistics.logs, [
     {title: "severity", value: (row) => row.severity},
     {title: "messages", value: (row) => row.count},

@@ -20,6 +20,7 @@ export interface ConvertRequest {
 export type Request =
   | {do: "formats"}
   | {do: "inspect"; file: FileRef}
+  | {do: "choose"; file: FileRef; format: string; option: string; candidates: FileRef[]}
   | ConvertRequest
   | {do: "check"; budget: string; statistics: string}
   | {do: "diff"; base: string; new: string};
@@ -35,6 +36,19 @@ export interface Found {
   because: string;
   layers: string[];
   recordings: number;
+}
+
+/** The best files for an option, by their numbers. `stated`: the recording itself states that it belongs to them. */
+export interface Chosen { best: number[]; stated: boolean }
+
+/** A file that was given to the page. */
+export interface Entry {
+  id: number;
+  file: File;
+  found: Found | null;
+  core: number | null;
+  /** Of a recording: the files that the user chose for options, by the options' names. */
+  chosen: Map<string, number>;
 }
 
 export interface Loss { kind: string; text: string; count: number; first_offset: number | null; at_least_lost: number }
@@ -128,4 +142,6 @@ export interface Compared { summary: string; worst: string | null; diff: {compar
 declare global {
   // Of workers, which the library "dom" leaves out.
   class FileReaderSync { readAsArrayBuffer(blob: Blob): ArrayBuffer }
+  interface FileSystemSyncAccessHandle { write(bytes: ArrayBufferView, options: {at: number}): number; close(): void }
+  interface FileSystemFileHandle { createSyncAccessHandle(): Promise<FileSystemSyncAccessHandle> }
 }

@@ -1,45 +1,56 @@
-// One request in a worker of its own: reads the files in slices, and gives the trace away as a Blob, which the browser may keep on disk.
+// One request in a worker of its own: reads the files in slices, and writes the trace in pieces.
 
 import {ask} from "./engine.js";
+import {TraceWriter} from "./storage.js";
 
-// How much of a trace is in this worker's memory, in bytes, and how often progress is reported, in milliseconds.
-const BLOB_BYTES = 16 << 20;
+// How often progress is reported, in milliseconds.
 const REPORT_EVERY = 100;
+// How much of a file is read at once, in bytes.
+const PIECE_BYTES = 1 << 20;
 
-addEventListener("message", async ({data: {module, request, files}}) => {
+/** The bytes of a file in pieces. All are read into one buffer where the browser can, so that there is no garbage. @param {File} file */
+async function* pieces(file) {
+  const stream = file.stream();
+  /** @type {ReadableStreamBYOBReader} */
+  let reader;
+  try {
+    reader = stream.getReader({mode: "byob"});
+  } catch {
+    const other = stream.getReader();
+    for (let {done, value} = await other.read(); !done; {done, value} = await other.read()) {
+      yield value ?? new Uint8Array();
+    }
+    return;
+  }
+  let buffer = new ArrayBuffer(PIECE_BYTES);
+  for (;;) {
+    const {done, value} = await reader.read(new Uint8Array(buffer));
+    if (done || value === undefined) {
+      return;
+    }
+    yield value;
+    buffer = value.buffer;
+  }
+}
+
+addEventListener("message", async ({data: {module, request, files, place}}) => {
   /** @type {Map<number, File>} */
   const byId = new Map(files);
   const reader = new FileReaderSync();
-  /** @type {Blob[]} */
-  const blobs = [];
-  // One buffer for all pieces: what a worker throws away while it is busy is collected late.
-  const buffer = new Uint8Array(BLOB_BYTES);
-  let filled = 0;
-  const flush = () => {
-    blobs.push(new Blob([buffer.subarray(0, filled)]));
-    filled = 0;
+  const fileOf = (/** @type {number} */ id) => {
+    const file = byId.get(id);
+    if (file === undefined) {
+      throw new Error("no such file");
+    }
+    return file;
   };
   let reported = 0;
   try {
+    const writer = await TraceWriter.open(place);
     const reply = await ask(module, request, {
-      read(id, offset, bytes) {
-        const file = byId.get(id);
-        if (file === undefined) {
-          throw new Error("no such file");
-        }
-        return new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + bytes)));
-      },
-      emit(piece) {
-        if (filled + piece.length > BLOB_BYTES) {
-          flush();
-        }
-        if (piece.length > BLOB_BYTES) {
-          blobs.push(new Blob([piece.slice()]));
-          return;
-        }
-        buffer.set(piece, filled);
-        filled += piece.length;
-      },
+      read: (id, offset, bytes) => new Uint8Array(reader.readAsArrayBuffer(fileOf(id).slice(offset, offset + bytes))),
+      load: (id) => pieces(fileOf(id)),
+      emit: (piece) => writer.write(piece),
       progress(done, total) {
         const now = performance.now();
         if (now - reported >= REPORT_EVERY) {
@@ -48,8 +59,7 @@ addEventListener("message", async ({data: {module, request, files}}) => {
         }
       },
     });
-    flush();
-    postMessage({reply, trace: new Blob(blobs)});
+    postMessage({reply, trace: await writer.finish()});
   } catch (error) {
     postMessage({error: error instanceof Error ? error.message : String(error)});
   }

@@ -1,10 +1,10 @@
 // What the tests share: a server for the page, the native program, captures.
 
 import {execFile} from "node:child_process";
-import {createReadStream} from "node:fs";
+import {createReadStream, existsSync} from "node:fs";
 import {readdir, stat} from "node:fs/promises";
 import {createServer} from "node:http";
-import {extname, join, resolve} from "node:path";
+import {delimiter, extname, join, resolve} from "node:path";
 import {fileURLToPath} from "node:url";
 import {promisify} from "node:util";
 
@@ -12,7 +12,17 @@ export const ROOT = resolve(fileURLToPath(import.meta.url), "../../..");
 export const PAGE = join(ROOT, "build/web");
 export const TESTDATA = join(ROOT, "testdata");
 
-/** The native program, with the page in it. */
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const FOLDERS = (process.env.PATH ?? "").split(delimiter);
+
+/** The browser, and how it is started: without requests of its own. */
+export const CHROMIUM = process.env.CHROMIUM ?? NAMES.flatMap((name) => FOLDERS.map((folder) => join(folder, name))).find(existsSync) ?? "chromium";
+export const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** The program with the page in it. */
+export const SERVING = join(ROOT, "build/debug/traceconv");
+
+/** The native program. */
 export const PROGRAM = process.env.TRACECONV ?? join(ROOT, "build/release/traceconv");
 
 const TYPES = new Map([
@@ -21,14 +31,15 @@ const TYPES = new Map([
 ]);
 
 /**
- * A server of a folder, on a port of its own. Gives its address, and ends with `close`.
+ * A server of a folder, and of the captures in `testdata/`, on a port of its own. Gives its address, and ends with `close`.
  * @param {string} folder
  * @param {Record<string, string>} [headers]
  */
 export async function serve(folder, headers = {}) {
   const server = createServer(async (request, response) => {
     const {pathname} = new URL(request.url ?? "/", "http://localhost");
-    const path = join(folder, decodeURIComponent(pathname.endsWith("/") ? `${pathname}index.html` : pathname));
+    const root = pathname.startsWith("/testdata/") ? ROOT : folder;
+    const path = join(root, decodeURIComponent(pathname.endsWith("/") ? `${pathname}index.html` : pathname));
     try {
       const {size} = await stat(path);
       response.writeHead(200, {"Content-Type": TYPES.get(extname(path)) ?? "application/octet-stream", "Content-Length": size, ...headers});

@@ -2,20 +2,19 @@
 
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
-import {mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
+import {createHash} from "node:crypto";
+import {copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {tmpdir} from "node:os";
-import {join} from "node:path";
+import {basename, delimiter, dirname, join} from "node:path";
 import {after, afterEach, before, beforeEach, describe, test} from "node:test";
 import {gunzipSync, gzipSync} from "node:zlib";
 import {chromium} from "playwright-core";
 
-import {nativeTrace, PAGE, PROGRAM, ROOT, serve, TESTDATA} from "./common.mjs";
+import {ARGS, captures, CHROMIUM, nativeTrace, PAGE, PROGRAM, ROOT, serve, SERVING, stem, TESTDATA} from "./common.mjs";
 
 /** @import {Browser, BrowserContext, Page, Request} from "playwright-core" */
 
-const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const ARGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const LARGE_BYTES = Number(process.env.WEB_TEST_LARGE_BYTES ?? 300_000_000);
 const PINS = "dev.perfetto.PinTracksByRegex";
 
@@ -29,6 +28,11 @@ addEventListener("message", (event) => {
 </script>`;
 
 const at = (/** @type {string} */ name) => join(TESTDATA, name);
+
+/** Makes a recording. @param {string} path @param {number} bytes */
+function generate(path, bytes) {
+  execFileSync(join(ROOT, "build/release/xtask"), ["gen", "tonbandgeraet", "--bytes", String(bytes), "--seed", "7", "-o", path], {stdio: "inherit"});
+}
 
 describe("the page", () => {
   /** @type {string} */ let folder;
@@ -128,15 +132,51 @@ describe("the page", () => {
     assert.deepEqual(foreign, []);
   });
 
-  test("every example works with one click", async () => {
+  test("every capture gives the same bytes as the native program", async () => {
     await open();
-    const count = await page.locator("button.example").count();
-    assert.ok(count >= 8);
-    for (let index = 0; index < count; index += 1) {
+    let traces = 0;
+    for (const path of await captures()) {
+      const file = path.slice(TESTDATA.length + 1);
+      const [native, converted] = await Promise.all([nativeTrace(path), page.evaluate(async ({file, name, module}) => {
+        const {run} = await import(module);
+        const source = new File([await (await fetch(`testdata/${file}`)).blob()], file.split("/").at(-1) ?? "");
+        const inputs = [{file: {id: 1, name: source.name, bytes: source.size}, core: null}];
+        const {reply, trace, drop} = await run({do: "convert", name, inputs, own: []}, {files: new Map([[1, source]])});
+        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await trace.arrayBuffer()));
+        drop();
+        const failed = reply.report.inputs.some((/** @type {any} */ input) => input.error !== null);
+        return {failed, digest: [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")};
+      }, {file, name: stem(basename(file)), module: `${site.url}converter.js`})]);
+      assert.equal(converted.failed, native === null, file);
+      if (native !== null) {
+        assert.equal(converted.digest, createHash("sha256").update(native).digest("hex"), `${file} differs`);
+        traces += 1;
+      }
+    }
+    assert.ok(traces > 80, `only ${traces} captures were converted`);
+  });
+
+  test("every example works with one click, and its command line gives the same trace", async () => {
+    await open();
+    const examples = JSON.parse(readFileSync(join(PAGE, "examples/examples.json"), "utf8"));
+    assert.equal(await page.locator("button.example").count(), examples.length);
+    for (const {title, files} of examples) {
       await open();
-      await page.locator("button.example").nth(index).click();
-      await page.locator("article.result button.primary").first().waitFor();
-      assert.equal(await page.locator("#results .error").count(), 0, `example ${index}`);
+      await page.getByRole("button", {name: title, exact: true}).click();
+      await page.locator("article.result:not([aria-busy])").first().waitFor();
+      await page.locator("article.result[aria-busy]").first().waitFor({state: "detached"});
+      assert.equal(await page.locator("#results .error").count(), 0, title);
+      const folder = mkdtempSync(join(tmpdir(), "traceconv-example-"));
+      for (const file of files) {
+        copyFileSync(join(PAGE, "examples", file), join(folder, file));
+      }
+      for (const card of await page.locator("article.result").all()) {
+        const command = await card.locator(".command code").innerText();
+        const env = {...process.env, PATH: `${dirname(PROGRAM)}${delimiter}${process.env.PATH}`};
+        execFileSync("sh", ["-c", `${command} --quiet -o trace`], {cwd: folder, env});
+        assert.ok(readFileSync(join(folder, "trace")).equals((await saved(card, "Download")).bytes), command);
+      }
+      rmSync(folder, {recursive: true});
     }
   });
 
@@ -170,14 +210,77 @@ describe("the page", () => {
     assert.equal(await page.locator("article.result").count(), 3);
   });
 
+  test("of several programs each recording gets the one that it was made with", async () => {
+    await open();
+    const stripped = join(folder, "stripped.elf");
+    copyFileSync(at("symbols/pump_stripped.elf"), stripped);
+    // Another build: an instruction differs. The first bytes of code are those of the first segment, and their place is in its header.
+    const other = join(folder, "other.elf");
+    const program = readFileSync(at("demo/pump.elf"));
+    const place = program.readUInt32LE(program.readUInt32LE(28) + 4) + 0x80;
+    program.writeUInt8((program[place] ?? 0) ^ 1, place);
+    writeFileSync(other, program);
+    // The right one is neither the first nor the last.
+    await choose(at("demo/pump.bin"), stripped, at("demo/pump.elf"), other);
+    const card = await result("pump.bin");
+    await card.getByText("--elf pump.elf").waitFor();
+    assert.match(await card.innerText(), /the one that ran/);
+    assert.match(await page.getByRole("row", {name: /^pump\.elf/}).innerText(), /used for pump\.bin/);
+    const select = page.getByLabel("--elf for pump.bin");
+    assert.match(await select.locator("option:checked").innerText(), /pump\.elf \(the recording states it\)/);
+    await select.selectOption({label: "other.elf"});
+    await (await result("pump.bin")).getByText("--elf other.elf").waitFor();
+    await page.getByLabel("--elf for pump.bin").selectOption({label: "choose for me"});
+    await (await result("pump.bin")).getByText("--elf pump.elf").waitFor();
+  });
+
+  test("traces are in the browser's storage until the page is closed, and in memory where that is missing or full", async () => {
+    const recording = join(folder, "stored.bin");
+    generate(recording, 12_000_000);
+    const native = await nativeTrace(recording);
+    const stored = () => page.evaluate(async () => {
+      const sizes = [];
+      const folders = await (await navigator.storage.getDirectory()).getDirectoryHandle("traces", {create: true});
+      for await (const folder of folders.values()) {
+        for await (const file of /** @type {FileSystemDirectoryHandle} */ (folder).values()) {
+          sizes.push((await /** @type {FileSystemFileHandle} */ (file).getFile()).size);
+        }
+      }
+      return sizes;
+    });
+    const convert = async () => {
+      await open();
+      await choose(recording);
+      assert.ok(native?.equals((await saved(await result("stored.bin"), "Download")).bytes));
+    };
+    await convert();
+    assert.deepEqual(await stored(), [native?.length]);
+    // The trace of the page before is removed.
+    await convert();
+    assert.deepEqual(await stored(), [native?.length]);
+
+    const session = await context.newCDPSession(page);
+    await session.send("Storage.overrideQuotaForOrigin", {origin: new URL(site.url).origin, quotaSize: 30_000_000});
+    await convert();
+    const [kept = 0] = await stored();
+    assert.ok(kept < (native?.length ?? 0), `${kept} bytes were kept`);
+    await session.send("Storage.overrideQuotaForOrigin", {origin: new URL(site.url).origin});
+
+    await page.addInitScript("delete StorageManager.prototype.getDirectory");
+    await convert();
+  });
+
   test("a file that is none says what it is, compressed ones and text are read", async () => {
     await open();
     const picture = join(folder, "photo.png");
     writeFileSync(picture, Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"));
     const compressed = join(folder, "demo.bin.gz");
     writeFileSync(compressed, gzipSync(readFileSync(at("demo/demo.bin"))));
-    await choose(picture, compressed);
+    const archive = join(folder, "demo.tar");
+    execFileSync("tar", ["-C", at("demo"), "-cf", archive, "demo.bin"]);
+    await choose(picture, compressed, archive);
     await page.getByText("is a PNG picture").waitFor();
+    await page.getByText("is an archive; extract the recordings").waitFor();
     assert.match(await (await result("demo.bin.gz")).innerText(), /4,451/);
     await page.getByRole("button", {name: "Paste hex or base64"}).click();
     await page.getByLabel("Hex digits or base64").fill(readFileSync(at("demo/demo.bin")).toString("hex"));
@@ -266,8 +369,16 @@ describe("the page", () => {
     foreign = [];
   });
 
+  test("opened as a file it says that it has to be served", async () => {
+    await page.goto(`file://${join(PAGE, "index.html")}`);
+    await page.getByText("This page needs JavaScript, and has to be served").waitFor();
+    // The browser's own complaints about it.
+    complaints = [];
+    foreign = [];
+  });
+
   test("the program serves the page that is in it", async () => {
-    const program = spawn(PROGRAM, ["web", "--port=0", "--no-browser"], {stdio: ["ignore", "ignore", "pipe"]});
+    const program = spawn(SERVING, ["web", "--port=0", "--no-browser"], {stdio: ["ignore", "ignore", "pipe"]});
     try {
       let said = "";
       const url = await new Promise((resolve, reject) => {
@@ -324,11 +435,13 @@ describe("the page", () => {
 
   test("a large recording can be cancelled, converted again, and is the same as the native one", async () => {
     const large = join(folder, "large.bin");
-    execFileSync(join(ROOT, "build/release/xtask"), ["gen", "tonbandgeraet", "--bytes", String(LARGE_BYTES), "--seed", "7", "-o", large], {stdio: "inherit"});
+    generate(large, LARGE_BYTES);
     await open();
     await choose(large);
     await page.locator("article.result progress").waitFor();
-    await page.waitForFunction("document.querySelector('article.result progress').value > 0.01");
+    while (await page.locator("article.result progress").evaluate((bar) => /** @type {HTMLProgressElement} */ (bar).value) < 0.01) {
+      await page.waitForTimeout(10);
+    }
     await page.getByRole("button", {name: "Cancel"}).click();
     await page.getByText("Cancelled.").waitFor();
     const started = performance.now();

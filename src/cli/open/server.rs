@@ -62,6 +62,12 @@ pub(super) enum Content {
         media_type: &'static str,
         text: String,
     },
+    /// A file of the converter's page, which is in the program.
+    #[cfg(feature = "web-page")]
+    Page {
+        media_type: &'static str,
+        bytes: &'static [u8],
+    },
     /// Nothing: a POST to it reports that the page has handed the trace over.
     HandedOver,
 }

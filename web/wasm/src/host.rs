@@ -1,5 +1,7 @@
 //! The page's side: the request, the bytes of files, and a place for the reply and the trace.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Deserialize;
@@ -27,6 +29,26 @@ mod imports {
 /// How much of a file is read at once.
 const SLICE_BYTES: usize = 4 << 20;
 
+thread_local! {
+    /// Files that the host has put into memory before the request, by their numbers.
+    static LOADED: RefCell<BTreeMap<u32, Vec<u8>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Memory for all bytes of a file, which the host fills before it calls [`run`](super::run): it reads a large file while it waits, so that
+/// the buffers of the browser are freed meanwhile. Null if there is not enough.
+// SAFETY: no other function of this module is exported under this name.
+#[unsafe(no_mangle)]
+pub extern "C" fn reserve(file: u32, bytes: usize) -> *mut u8 {
+    let mut content = Vec::new();
+    if content.try_reserve_exact(bytes).is_err() {
+        return std::ptr::null_mut();
+    }
+    content.resize(bytes, 0);
+    let start = content.as_mut_ptr();
+    LOADED.with_borrow_mut(|loaded| loaded.insert(file, content));
+    start
+}
+
 /// A file that the page has.
 #[derive(Clone, Debug, Deserialize)]
 pub struct File {
@@ -45,6 +67,11 @@ impl File {
     /// When it cannot be read, or does not fit into memory.
     pub fn read(&self, limit: usize) -> io::Result<Vec<u8>> {
         let length = self.bytes.min(limit);
+        if length == self.bytes
+            && let Some(content) = LOADED.with_borrow_mut(|loaded| loaded.remove(&self.id))
+        {
+            return Ok(content);
+        }
         let mut content = Vec::new();
         // Exactly as much as is needed: a vector that grows would be in memory twice.
         content.try_reserve_exact(length).map_err(|_| {

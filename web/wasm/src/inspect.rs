@@ -57,6 +57,7 @@ impl Inspect {
                 drop(input);
                 "is an ELF program".into()
             }
+            Ok(input) if is_archive(input.bytes()) => IS_ARCHIVE.into(),
             Ok(input) => {
                 let layers = input.layers().iter().map(|layer| layer.name()).collect();
                 match detect(input.bytes(), input.layers()) {
@@ -129,6 +130,15 @@ impl Inspect {
         }
         Ok(None)
     }
+}
+
+/// What is said of an archive, after its name.
+pub const IS_ARCHIVE: &str =
+    "is an archive; extract the recordings from it, or use the program traceconv, which reads them in it";
+
+/// Whether these bytes are a ZIP or tar archive, in which formats would find the members that are not compressed.
+pub fn is_archive(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.get(257..262) == Some(b"ustar")
 }
 
 /// ELF of the type `ET_CORE`: an image of memory, in the file's own byte order.

@@ -3,6 +3,7 @@
 //! The host (`web/engine.js`) gives the functions in [`host`] and calls [`run`]. One instance does one request; its memory goes with
 //! it. Requests and replies are described by `web/types.d.ts`.
 
+mod choose;
 mod host;
 mod inspect;
 mod work;
@@ -22,6 +23,8 @@ enum Request {
     Formats,
     /// The kind of a file.
     Inspect(inspect::Inspect),
+    /// Which of several files for an option belongs to a recording.
+    Choose(choose::Choose),
     /// A trace of a recording, with its report and statistics.
     Convert(Box<work::Convert>),
     /// The verdict of a budget on saved statistics.
@@ -49,6 +52,7 @@ fn answer(request: Request) -> Result<Value, Problem> {
     match request {
         Request::Formats => Ok(formats()),
         Request::Inspect(inspect) => Ok(serde_json::to_value(inspect.answer()?)?),
+        Request::Choose(choose) => choose.answer(),
         Request::Convert(convert) => convert.answer(),
         Request::Check { budget, statistics } => {
             let budget = Budget::parse(&budget)?;

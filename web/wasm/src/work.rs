@@ -11,6 +11,7 @@ use traceconv::report::{InputReport, InputStatus, Report, TraceReport, kept, vie
 
 use super::Problem;
 use super::host::{self, File};
+use super::inspect::{IS_ARCHIVE, is_archive};
 
 /// The files of one recording, and the options for them: those of the command line.
 #[derive(Deserialize)]
@@ -132,6 +133,9 @@ impl Convert {
         };
         let read_options = ReadOptions::default();
         let input = Input::from_vec(file.read(file.bytes)?, &read_options)?;
+        if format.is_none() && is_archive(input.bytes()) {
+            return Err(IS_ARCHIVE.into());
+        }
         let options = FormatOptions { core, ..reading.clone() };
         Ok(input.recognise(format, &options, &read_options)?)
     }
@@ -206,7 +210,8 @@ fn reply(
         input.warnings.clone_from(&warnings);
     }
     let stats = StatsFile::new(vec![Recording::new(inputs.clone(), statistics.clone())]);
-    let trace = TraceReport { output_bytes, statistics, ..TraceReport::default() };
+    let mut trace = TraceReport::default();
+    (trace.output_bytes, trace.statistics) = (output_bytes, statistics);
     let report = Report::new(vec![(trace, inputs)], 0.0);
     Ok(json!({ "report": report, "stats": stats }))
 }
