@@ -514,7 +514,7 @@ fn functions_are_spans_of_their_tasks() {
     let mut functions: Vec<(u64, Option<u64>, &str)> = functions.map(|slice| (slice.ts, slice.end(), &*slice.name)).collect();
     functions.sort_unstable();
     let expected =
-        [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(11_000), "0x08000121")];
+        [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(10_700), "0x08000121")];
     assert_eq!(functions, expected);
 }
 

@@ -137,7 +137,7 @@ impl Call {
             Some("str") => "text",
             Some("s64") if self.event.fields.len() == 1 => "delta",
             Some("s64") => "value",
-            Some("u64") if self.event.fields.len() == 1 => "wide",
+            Some("u64") if self.event.name == "address_base" => "wide",
             Some("u64") if self.event.fields.len() > 1 => "heap",
             _ => "numbers",
         };

@@ -141,8 +141,10 @@ static void message(char *at) {
             const char after = *at;
             *at = '\0';
             size_t n = strlen(digits) / 2;
-            values[count++] = (uint64_t)(uintptr_t)from_hex(digits);
-            digits[n] = '\0';
+            values[count++] = (uint64_t)(uintptr_t)(n == 0 ? "" : from_hex(digits));
+            if (n != 0) {
+                digits[n] = '\0';
+            }
             *at = after;
         } else {
             values[count++] = strtoull(at, &at, 10);
