@@ -178,7 +178,7 @@ fn events_of_later_versions_are_skipped_without_harm() {
     let mut frames = recording(30, 10);
     // Another id, and more fields, for the 5th frame; for the 7th one more field only.
     let id = frames[5].iter().position(|&byte| byte == 0x8B).unwrap();
-    frames[5][id] = 0x80 | 0x71;
+    frames[5][id] = 0x80 | 0x79;
     let len = frames[7].len();
     frames[7].insert(len - 1, 0x33);
     frames[7][0] += 1;
