@@ -6,7 +6,9 @@ use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
 use super::{Bytes, InputError, ReadOptions, text};
-use crate::model::{LossKind, losses};
+use crate::model::LossKind;
+#[cfg(feature = "compress")]
+use crate::model::losses;
 
 /// Something wrapped around a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -97,7 +97,7 @@ pub(super) struct Context<'a> {
 
 impl Context<'_> {
     pub fn rate(&self, count: u64) -> Option<Number> {
-        self.statistics.rate_hz(count).map(|rate_hz| Number::Real(rate_hz))
+        self.statistics.rate_hz(count).map(Number::Real)
     }
 
     /// In per cent of the recording.

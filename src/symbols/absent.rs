@@ -40,6 +40,7 @@ never! {
     machine() -> &'static str;
     is_64_bit() -> bool;
     shortcomings() -> &[Shortcoming];
+    functions() -> std::vec::IntoIter<Function<'_>>;
     function_at(_address: u64) -> Option<Function<'_>>;
     frames_at(_address: u64) -> Vec<Frame<'_>>;
     hooked_function(_address: u64) -> Option<Function<'_>>;

@@ -1,5 +1,7 @@
 //! The target's ids → handles of the model. One set per session: after a reset the same ids may mean other things.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use crate::model::{
@@ -242,11 +244,13 @@ impl Ids {
     ) -> Option<&mut FunctionLane> {
         // The calls of a task go with it from core to core.
         let key = (task, if task.is_some() { CoreId(0) } else { core });
-        if !self.functions.contains_key(&key) {
-            let lane = entities.add_lane(activity_lane("Functions", LaneKind::Events, key, scope))?;
-            self.functions.insert(key, FunctionLane { lane, open: 0 });
+        match self.functions.entry(key) {
+            Entry::Occupied(entry) => Some(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let lane = entities.add_lane(activity_lane("Functions", LaneKind::Events, key, scope))?;
+                Some(entry.insert(FunctionLane { lane, open: 0 }))
+            }
         }
-        self.functions.get_mut(&key)
     }
 
     /// The lane of the log messages of a task, or without a task, of a core.
