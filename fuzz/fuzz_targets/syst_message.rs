@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use traceconv::format::syst::decode::{Context, Decoder, Records};
 use traceconv::format::syst::encode::{Draft, encode};
 use traceconv::printf::escape::PendingText;
-use traceconv::printf::write::Writer;
+use traceconv::printf::write::{Oddities, Writer};
 use traceconv::printf::{Format, Packing};
 use traceconv::format::syst::record::{Marks, Message};
 
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
         // Each conversion gives at most its width, or a number of 309 digits and its decimals.
         assert!(out.len() <= text.len() + arguments.len() + format.pieces().len() * 5000);
         if format.measure(packing, arguments).is_some() {
-            assert!(!marks.has(Marks::MISSING_ARGUMENTS));
+            assert!(!marks.has(Oddities::MISSING_ARGUMENTS));
         }
         assert!(values <= format.pieces().len());
     }

@@ -57,6 +57,9 @@ TBAND_NO_TRACE static void say_all(int n) {
     tband_log(TBAND_LOG_INFO, "%s-%s", "twelve bytes", "are not twenty bytes");
     note(TBAND_LOG_INFO, "twelve bytes-are not ");
     tband_log(TBAND_LOG_INFO, "%f", single);
+    char whole[24];
+    (void)snprintf(whole, sizeof whole, "%f", (double)single);
+    note(TBAND_LOG_INFO, whole);
     (void)snprintf(local, sizeof local, "%.4f", (double)single);
     SAY(TBAND_LOG_INFO, "%s", local);
 }

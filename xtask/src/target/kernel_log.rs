@@ -107,7 +107,7 @@ pub fn functions(trace: &Path, program: &Path) -> anyhow::Result<BTreeMap<String
     Ok(names)
 }
 
-/// Compares the messages in a recording with their severities and texts, line by line. Returns how many there are.
+/// Compares the messages in a recording with their severities and texts, in any order. Returns how many there are.
 ///
 /// # Errors
 /// The capture cannot be read, its ledger is not empty, or a message is another.
@@ -115,12 +115,16 @@ pub fn said(trace: &Path, program: &Path, said: &Path) -> anyhow::Result<usize> 
     let (batch, _, ledger) = events_of_program(trace, program)?;
     ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
     let said = std::fs::read_to_string(said)?;
-    let found: Vec<String> =
+    let mut found: Vec<String> =
         batch.logs.iter().map(|log| format!("{} {}", log.severity as u8, batch.texts.get(log.body))).collect();
-    for (found, said) in found.iter().zip(said.lines()) {
+    let mut said: Vec<&str> = said.lines().collect();
+    // A task may be interrupted between a message and its note, so the order of two tasks can differ.
+    found.sort_unstable();
+    said.sort_unstable();
+    for (found, said) in found.iter().zip(&said) {
         ensure!(found == said, "the message `{said}` is converted to `{found}`");
     }
-    ensure!(found.len() == said.lines().count(), "{} messages instead of {}", found.len(), said.lines().count());
+    ensure!(found.len() == said.len(), "{} messages instead of {}", found.len(), said.len());
     ensure!(batch.logs.iter().all(|log| log.source.is_some()), "a message has no place in the source");
     Ok(found.len())
 }
