@@ -70,7 +70,7 @@ impl Timeline {
     pub(super) fn switched_in(&mut self, task: TaskId, at: &At<'_>) {
         let previous = self.cores[at.core.index()].current;
         if previous == Some(task) {
-                self.tasks[task.index()].scheduling.stay();
+            self.tasks[task.index()].scheduling.stay();
             return;
         }
         if let TaskStatus::Running(other) = self.tasks[task.index()].scheduling.status() {
