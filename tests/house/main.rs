@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("symbols", &[]),
+    ("clock", &["model"]),
     ("frame", &["model"]),
-    ("format", &["frame", "model", "symbols"]),
+    ("format", &["clock", "frame", "model", "symbols"]),
     ("input", &["format", "model"]),
     ("track", &["model"]),
     ("timeline", &["model", "track"]),
@@ -29,7 +30,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// The parts that know no input format, not even by its name in a text.
-const BLIND_TO_FORMATS: [&str; 8] = ["model", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
+const BLIND_TO_FORMATS: [&str; 9] = ["model", "clock", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
 const CRATES: [(&str, &[&str]); 31] = [

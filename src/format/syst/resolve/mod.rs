@@ -122,7 +122,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         self.note_progress(&progress, out.ledger);
     }
 
-    fn finish(&mut self, _input: usize, _out: &mut Resolved<'_>) {
+    fn finish(&mut self, _input: usize, _bytes: &[u8], _out: &mut Resolved<'_>) {
         self.refresh_facts();
     }
 

@@ -57,6 +57,10 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         PeriodSource::Largest => format!("inferred: the largest value is {}", timer.largest),
         PeriodSource::Rounded => format!("inferred: the largest value is {}, assumed to be rounded", timer.largest),
     };
+    let source = match timer.beyond {
+        0 => source,
+        beyond => format!("{source}; {beyond} larger ones are damaged"),
+    };
     facts.details.push(detail("timer period", format!("{} counts a tick", timer.period), &source));
     let phase = f64::from(timer.phase) / f64::from(timer.period);
     let source = match timer.phase_source {
@@ -69,8 +73,13 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         facts.details.push(detail("timer rate", format!("{hz} Hz"), "given by an option"));
     }
     if timer.tick_modulus != 1 << 16 {
-        let source = if options.tick_modulus.is_some() { "given by an option" } else { "inferred from its falls" };
-        facts.details.push(detail("tick count", format!("modulo {}", timer.tick_modulus), source));
+        let source = match timer.modulus.filter(|_| options.tick_modulus.is_none()) {
+            Some(modulus) => {
+                format!("inferred: {} of its {} falls agree", modulus.support, modulus.support + modulus.contradictions)
+            }
+            None => "--tick-mod".to_owned(),
+        };
+        facts.details.push(detail("tick count", format!("modulo {}", timer.tick_modulus), &source));
     }
 }
 
