@@ -1,4 +1,4 @@
-//! What a stream does not say of its counters, found by votes: no extreme decides alone.
+//! Facts about counters that a stream does not record, found by votes: no extreme decides alone.
 //!
 //! All fits take counts that can be added up over the windows of an input.
 
@@ -13,7 +13,7 @@ pub struct Top {
     pub beyond: u64,
 }
 
-/// How densely values are seen is judged by the next so many stamps below.
+/// The density of values is judged by this number of stamps below.
 const GAP_STAMPS: u64 = 16;
 /// So many stamps may be damaged in any capture.
 const FREE_DAMAGE: u64 = 2;
@@ -47,7 +47,7 @@ pub fn top(counts: &[u32], damage: u64) -> Option<Top> {
                 break;
             }
         }
-        // As densely seen as those below, there would be so many up to the highest.
+        // As densely seen as those below, there would be this number up to the highest.
         let width = next - lowest + 1;
         let expected = (best - next) * stamps / width;
         let is_dense = stamps >= 4 * width;
@@ -81,7 +81,7 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
         }
     }
     // If many were seen just below, those between would have been, too.
-    let is_seen = above - period > 4 && beyond(period - (above - period), period) > UNSEEN;
+    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > UNSEEN;
     let is_near = above - period <= period / 100 && !is_seen;
     if is_near && period >= 2 * ROUND && above <= 1 << 16 { above } else { period }
 }
@@ -130,17 +130,17 @@ pub struct Slope {
     pub is_ambiguous: bool,
 }
 
-/// So many pairs must be there, and so many of four must agree.
+/// The least number of pairs, and the least share of them that must agree, in quarters.
 const PAIRS: usize = 3;
 const AGREEING_OF_FOUR: usize = 3;
-/// At most so many are weighed.
+/// The most that are weighed.
 const PAIRS_MOST: usize = 512;
 /// Pairs that propose rates.
 const PROPOSERS: usize = 24;
 
 /// Fits the rate of a counter of `modulus` values to pairs: how far the coarse clock came, and how far the counter, modulo its range.
 /// Both ends of a pair should lie right after a tick of the coarse clock. `origin` decides between rates that explain the pairs equally
-/// well: what both clocks read early, if they began together.
+/// well: an early reading of both clocks, if they began together.
 #[must_use]
 pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u64)>) -> Option<Slope> {
     let pairs: Vec<(u64, u64)> = pairs.iter().copied().filter(|pair| pair.0 > 0).take(PAIRS_MOST).collect();
@@ -285,7 +285,7 @@ mod tests {
     fn a_modulus_needs_wraps() {
         let wraps = [(998, 1), (999, 0), (997, 3), (999, 0)];
         assert_eq!(modulus(&wraps), Some(Modulus { values: 1000, support: 4, contradictions: 0 }));
-        // A flipped bit makes falls that are none.
+        // A flipped bit makes a fall that is not a wrap.
         let damaged = [(998, 1), (999, 0), (8700, 510), (997, 3), (999, 0), (999, 2)];
         assert_eq!(modulus(&damaged).map(|found| found.values), Some(1000));
         // Resets.

@@ -3,8 +3,10 @@
 use super::runs::{Anchor, Choice, Setting, Way, forward};
 use super::{Cause, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
 
-/// Usual steps are below so many times what nine of ten steps at the start are.
+/// Usual steps are below this many times the step that most steps at the start do not exceed.
 const USUAL_FACTOR: u64 = 8;
+/// How many of a hundred steps at the start are usual, at least.
+const USUAL_SHARE: usize = 85;
 /// Usual steps are below this, at least.
 const LEAST_NEAR: u64 = 16;
 /// If longer steps than usual come sooner than this one after the other, in stamps, they are usual.
@@ -14,7 +16,7 @@ const RARELY: u64 = 1 << 16;
 
 /// Judges the stamps of one domain, in file order.
 ///
-/// [`Judge::step`] is the fast way for what follows by a usual step, [`Judge::judge`] the slow one for all else. Both move on by one
+/// [`Judge::step`] is the fast way for a stamp that follows by a usual step, [`Judge::judge`] the slow one for all others. Both move on by one
 /// stamp.
 #[derive(Clone, Debug)]
 pub struct Judge {
@@ -40,9 +42,11 @@ pub struct Judge {
     damage_seen: bool,
     /// Ticks before the first value.
     base: u64,
+    /// Whether the last stamp judged the slow way is in doubt.
+    is_in_doubt: bool,
 }
 
-/// What was decided of the next stamps: they are beside the line.
+/// A decision about the next stamps: they are beside the line.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     left: u32,
@@ -73,10 +77,11 @@ impl Judge {
             coarse_rate: None,
             damage_seen: false,
             base: 0,
+            is_in_doubt: false,
         }
     }
 
-    /// Adds ticks to all times: what the counter had wrapped before.
+    /// Adds ticks to all times: the wraps of the counter before.
     #[must_use]
     pub fn with_base(mut self, ticks: u64) -> Judge {
         self.base = ticks;
@@ -95,7 +100,7 @@ impl Judge {
         self.coarse_rate = rate;
     }
 
-    /// What the counter is.
+    /// The facts about the counter.
     #[must_use]
     pub fn domain(&self) -> Domain {
         self.domain
@@ -137,7 +142,7 @@ impl Judge {
         self.damage_seen = true;
     }
 
-    /// What the coarse clock read at the stamp that [`Judge::step`] took.
+    /// The reading of the coarse clock at the stamp that [`Judge::step`] took.
     #[inline]
     pub fn note_coarse_at_step(&mut self, coarse: u64) {
         self.last.coarse = coarse;
@@ -177,7 +182,7 @@ impl Judge {
         (forward(self.domain.modulus, self.raw, first) | most) < self.limit
     }
 
-    /// Whether a stamp, or what follows it, is anything but a usual step. The same wherever an input is cut.
+    /// Whether a stamp, or the next one, is anything but a usual step. The same wherever an input is cut.
     #[must_use]
     pub fn is_break(&self, stamp: &Stamp, next: Option<u64>) -> bool {
         let is_near = |from: u64, to: u64| forward(self.domain.modulus, from, to) < self.near;
@@ -187,9 +192,20 @@ impl Judge {
     }
 
     /// Judges a stamp by those that follow it, at most [`LOOKAHEAD`]. All of these must be there, or no more come. `bytes` is the whole
-    /// input, to recognise what was repeated.
+    /// input, to recognise repeated pieces.
     #[cold]
     pub fn judge(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+        let judged = self.judge_slowly(stamp, ahead, bytes);
+        self.is_in_doubt = judged.is_ambiguous();
+        judged
+    }
+
+    /// Whether the stamp judged last is in doubt: another explanation is nearly as good. Asked once.
+    pub fn take_doubt(&mut self) -> bool {
+        std::mem::take(&mut self.is_in_doubt)
+    }
+
+    fn judge_slowly(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
         // The fast way keeps no more than value and time of the last stamp.
         self.last.raw = self.raw;
         if let Some(judged) = self.go_on_with_plan(&stamp) {
@@ -215,7 +231,14 @@ impl Judge {
         let Some(explained) = setting.explain(Some(&anchor), runs) else {
             return self.believe(&stamp, self.ticks, Cause::Regular, u32::MAX);
         };
-        let margin = explained.margin;
+        let mut margin = if explained.matters { explained.margin } else { u32::MAX };
+        // Silence of more than half of the range, of which no other clock says anything: it may be longer by any number of wraps.
+        if let Choice::Line(Way::Forward(ticks)) = explained.choice
+            && self.coarse_rate.is_none()
+            && self.domain.modulus.is_some_and(|modulus| ticks > modulus / 2)
+        {
+            margin = 0;
+        }
         match explained.choice {
             Choice::Line(Way::Forward(ticks)) => {
                 let is_leap = ticks >= self.near;
@@ -298,7 +321,7 @@ impl Judge {
         Judged { ticks, own: ticks, verdict: Verdict::Believed, cause: Cause::Regular, margin: u32::MAX }
     }
 
-    /// What is usual among the first stamps.
+    /// Learns the usual step from the first stamps.
     fn learn_usual(&mut self, stamps: impl Iterator<Item = Stamp>) {
         let mut before = None;
         let mut steps: Vec<u64> = Vec::with_capacity(LOOKAHEAD);
@@ -307,8 +330,11 @@ impl Judge {
                 steps.push(forward(self.domain.modulus, before, stamp.raw));
             }
         }
+        // Steps back say nothing of it.
+        let half = self.domain.modulus.map_or(1 << 63, |modulus| modulus / 2);
+        steps.retain(|step| *step < half);
         steps.sort_unstable();
-        let usual = steps.get(steps.len() * 9 / 10).or(steps.last()).copied().unwrap_or(LEAST_NEAR);
+        let usual = steps.get(steps.len().saturating_sub(1) * USUAL_SHARE / 100).copied().unwrap_or(LEAST_NEAR);
         self.set_near(usual.saturating_mul(USUAL_FACTOR).saturating_add(1));
     }
 
@@ -359,6 +385,8 @@ impl Judge {
         let plan = self.plan.as_mut().filter(|plan| plan.left > 0)?;
         plan.left -= 1;
         let Plan { left, all, cause, from, to, margin } = *plan;
+        // The doubt is about the whole run: it is said once.
+        plan.margin = u32::MAX;
         if left == 0 {
             self.plan = None;
         }

@@ -1,13 +1,13 @@
 //! Time, judged once for all formats: which time stamps are to be believed, how often a counter wrapped, whether the target restarted.
 //!
 //! A *stamp* is a reading of a counter as it is in the file. The stamps of one counter of one session are a *domain*. A *run* is a
-//! sequence of stamps in file order in which each follows the one before by a usual step; between two runs is a *break*. What a
-//! break is – damage, a piece that was moved or repeated, a wrap, silence, a restart – is decided by [`Judge`]: each explanation has a
+//! sequence of stamps in file order in which each follows the one before by a usual step; between two runs is a *break*. The
+//! cause of a break – damage, a piece that was moved or repeated, a wrap, silence, a restart – is decided by [`Judge`]: each explanation has a
 //! cost in bits of surprise, and the cheapest explanation of all runs ahead is taken. Between breaks nothing is computed.
 //!
-//! [`fit`] finds what the stream does not say: the modulus or period of a counter, and its rate against a coarser clock.
+//! [`fit`] finds facts that the stream does not record: the modulus or period of a counter, and its rate against a coarser clock.
 //!
-//! Formats give data, not code: [`Domain`] says what a counter is, [`Stamp`] what is known of one reading.
+//! Formats give data, not code: [`Domain`] describes a counter, [`Stamp`] one reading of it.
 
 pub mod fit;
 mod judge;
@@ -21,15 +21,15 @@ pub use runs::{COPY_BYTES, copied_bytes};
 /// How many stamps of a domain are looked at ahead of one that breaks the order.
 pub const LOOKAHEAD: usize = 256;
 
-/// What is known of a counter before its first stamp.
+/// The facts about a counter that are known before its first stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
     /// How many values the counter has, at least 2. `None`: it never wraps.
     pub modulus: Option<u64>,
-    /// What a small step back costs, in bits: few where such steps are real (a clock that is read too early), many where the target
+    /// The cost of a small step back, in bits: few where such steps are real (a clock that is read too early), many where the target
     /// sends its stamps in order.
     pub disorder_bits: u32,
-    /// What a restart costs that nothing but the stamps speaks for, in bits. `None` where the format says when a session begins.
+    /// The cost of a restart that nothing but the stamps speaks for, in bits. `None` where the format says when a session begins.
     pub restart_bits: Option<u32>,
     /// Whether stamps of another counter may be among these, because a record that separates them was lost.
     pub may_be_foreign: bool,
@@ -38,7 +38,7 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// What a restart costs where pieces of a file may have been moved: as much as that all stamps within the look-ahead were.
+    /// The cost of a restart where pieces of a file may have been moved: as much as that all stamps within the look-ahead were.
     pub const RESTART_BITS: u32 = 80;
 
     /// A counter of 64 bits, whose stamps come in order and are protected by nothing.
@@ -54,7 +54,7 @@ impl Domain {
     }
 }
 
-/// A reading of a counter, and what is known of it.
+/// A reading of a counter, and the facts about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The value on the wire.
@@ -63,12 +63,12 @@ pub struct Stamp {
     pub offset: u64,
     /// How far a coarser clock had come (ticks of the kernel, for example), unwrapped. Only differences count.
     pub coarse: u64,
-    /// What stands between the stamp before and this one and speaks for a restart, in bits: metadata that is sent at the start,
+    /// The evidence for a restart between the stamp before and this one, in bits: metadata that is sent at the start,
     /// counters that begin again.
     pub restart_bits: u8,
 }
 
-/// What is to be thought of a stamp.
+/// The judgement of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is right; wraps have been counted.
@@ -88,7 +88,7 @@ pub enum Verdict {
 pub enum Cause {
     /// Nothing is odd.
     Regular,
-    /// A long step that what follows confirms.
+    /// A long step that the next stamps confirm.
     Silence,
     /// The stamp is damaged.
     Damaged,
@@ -96,7 +96,7 @@ pub enum Cause {
     Disorder,
     /// Its piece of the file was moved.
     Moved,
-    /// Its piece of the file, byte for byte, is a copy of what precedes.
+    /// Its piece of the file, byte for byte, is a copy of the bytes before.
     Repeated,
     /// It is of another counter.
     Foreign,
@@ -107,12 +107,12 @@ pub enum Cause {
 /// The answer of the judge for one stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// The time in ticks of the counter, unwrapped. Never before that of the stamp before, but for a restart, which begins at the
+    /// The time in ticks of the counter, unwrapped. Never before that of the stamp before, except at a restart, which begins at the
     /// stamp's own value.
     pub ticks: u64,
     /// The stamp's own time, if it is held at a later one.
     pub own: u64,
-    /// What is to be thought of it.
+    /// The judgement.
     pub verdict: Verdict,
     /// Why.
     pub cause: Cause,
@@ -129,17 +129,4 @@ impl Judged {
     pub fn is_ambiguous(&self) -> bool {
         self.margin < Self::AMBIGUOUS_BITS
     }
-}
-
-/// How sure something is, and how it is known. Ordered: the surest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Certainty {
-    /// The user gave it, or the capture states it.
-    Known,
-    /// It follows from the data, and nothing contradicts it.
-    Inferred,
-    /// The format cannot say it; the usual is taken.
-    Assumed,
-    /// The data speak for more than one answer.
-    Ambiguous,
 }

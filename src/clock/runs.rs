@@ -1,14 +1,14 @@
-//! Runs of stamps, and what it costs to explain the breaks between them.
+//! Runs of stamps, and the cost of explaining the breaks between them.
 //!
 //! Costs are bits of surprise: how much less likely than a usual step something is, as a power of two.
 
 use super::{Cause, Domain, LOOKAHEAD, Stamp};
 
-/// At most so many runs are weighed: what is in more pieces than that within the look-ahead is noise.
+/// The most runs that are weighed: more pieces than that within the look-ahead are noise.
 const RUNS: usize = 40;
 
-/// A step longer than usual: one in a thousand is.
-const LEAP: u32 = 10;
+/// A step longer than usual: one in a few thousand is. Each doubling of its length adds a bit, as its value takes one more to say.
+const LEAP: u32 = 12;
 /// A step of more than half of the range, and one of nearly all of it.
 const LOOKS_BACK: u32 = 12;
 const LOOKS_BACK_A_LITTLE: u32 = 20;
@@ -18,19 +18,19 @@ const FIRST_DAMAGE: u32 = 14;
 const DAMAGE: u32 = 8;
 const MORE_DAMAGE: u32 = 4;
 /// What a checksum adds to that.
-const PROTECTION: u32 = 14;
+const PROTECTION: u32 = 24;
 /// How many bits of a counter that does not wrap damage usually changes.
 const PLAIN_BITS: u32 = 40;
 /// A piece that was repeated or moved, or stamps of another counter.
 const REPEATED: u32 = 14;
 const MOVED: u32 = 16;
 const FOREIGN: u32 = 12;
-/// What follows each other like a clock is hardly damage: so much for each stamp, up to a bound, and then slowly more.
+/// Stamps that follow each other like a clock are hardly damage: a cost for each stamp, up to a bound, and then slowly more.
 const ORDERLY_FROM: u32 = 3;
 const ORDERLY: u32 = 24;
 const ORDERLY_EACH: u32 = 3;
 const ORDERLY_MOST: u32 = 36;
-/// Each stamp that contradicts the time reached, but for the first few, up to a bound.
+/// Each stamp that contradicts the time reached, except the first few, up to a bound.
 const HELD_FREE: u64 = 2;
 const HELD_EACH: u64 = 2;
 const HELD_MOST: u64 = 12;
@@ -41,10 +41,13 @@ const NEAR_BEGIN: u32 = 45;
 const NEAR_ZERO: u32 = 14;
 /// The same of a counter that wraps, and comes there anyway.
 const NEAR_BEGIN_AGAIN: u32 = 20;
-/// A restart after which the counter does not go back.
+/// A restart after which the counter does not go back, and one whose stamps soon go on from where the line had come to before.
 const NOT_BACK: u32 = 80;
-/// What the coarse clock contradicts.
+const GOES_ON: u32 = 40;
+/// A contradiction of the coarse clock.
 const CONTRADICTED: u32 = 24;
+/// A wrong reading of fewer stamps than this stays near the damage.
+const FEW: u32 = 16;
 /// The first stamp of all has nothing before it that would speak for it.
 const NOTHING_BEFORE: u32 = 8;
 
@@ -57,7 +60,7 @@ pub struct Run {
     pub last: Stamp,
     /// From the first to the last, in ticks.
     pub span: u64,
-    /// Byte for byte a copy of what precedes.
+    /// Byte for byte a copy of the bytes before.
     pub is_repeated: bool,
     /// Fills the hole that the run before it left.
     pub fills_hole: bool,
@@ -74,20 +77,20 @@ impl Run {
 /// How the line of time goes on to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Forwards by so many ticks, wraps included.
+    /// Forwards by this number of ticks, wraps included.
     Forward(u64),
-    /// Backwards by so many; time is held until it is reached again.
+    /// Backwards by this number; time is held until it is reached again.
     Back(u64),
     /// The counter began again.
     Restart,
 }
 
-/// What the next run is.
+/// The meaning of the next run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Part of the line of time.
     Line(Way),
-    /// Beside it; the line goes on so many ticks later, if it does.
+    /// Beside it; the line goes on this number of ticks later, if it does.
     Beside(Cause, Option<u64>),
 }
 
@@ -99,6 +102,8 @@ pub struct Explained {
     pub count: u32,
     /// How much more the best of another kind costs.
     pub margin: u32,
+    /// Whether the best of another kind leads to other times for more than a few stamps.
+    pub matters: bool,
 }
 
 /// Where the line of time has come to.
@@ -113,7 +118,7 @@ pub struct Anchor {
     pub session_count: u64,
 }
 
-/// What is known of the domain while explaining.
+/// The facts about the domain while explaining.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     pub domain: Domain,
@@ -138,7 +143,7 @@ pub fn copied_bytes(bytes: &[u8], start: usize, least: usize) -> usize {
 
 /// How far a copy may lie behind its original, in bytes.
 const COPY_REACH: usize = 1 << 17;
-/// Copies are recognised from so many bytes on.
+/// Shorter copies are not recognised.
 pub const COPY_BYTES: usize = 48;
 
 impl Setting<'_> {
@@ -164,7 +169,7 @@ impl Setting<'_> {
             if runs.len() == RUNS {
                 break;
             }
-            // A copy begins before what precedes it.
+            // A copy begins before the stamp that precedes it.
             let is_back = !is_near && step.is_some() && stamp.offset >= copied_until;
             let copied = if is_back { self.copied(stamp.offset) } else { 0 };
             if copied > 0 {
@@ -184,7 +189,7 @@ impl Setting<'_> {
         self.domain.modulus.is_none_or(|modulus| raw < modulus)
     }
 
-    /// Recognises what is moved among runs.
+    /// Recognises moved pieces among runs.
     fn recognise(&self, anchor: Option<&Anchor>, runs: &mut [Run]) {
         for index in 0..runs.len() {
             let run = runs[index];
@@ -193,7 +198,7 @@ impl Setting<'_> {
             if self.forward(before, run.first.raw) < self.near {
                 continue;
             }
-            // What precedes is gone on with: otherwise it is that which does not belong there.
+            // A later run continues the one before: otherwise the one before is the piece that does not belong there.
             let goes_on = |later: &Run| self.forward(before, later.first.raw) < self.near;
             runs[index].is_followed = runs.get(index + 1..).unwrap_or(&[]).iter().any(goes_on);
             // The run before this one lies beyond it, and left a hole in which this one fits.
@@ -211,7 +216,7 @@ impl Setting<'_> {
         }
     }
 
-    /// What it costs that a run is not part of the line of time, and what it is then.
+    /// The cost of a run that is not part of the line of time, and the cause of it.
     fn beside(&self, run: &Run) -> (u32, Cause) {
         let count = run.count;
         let first = if self.damage_seen { DAMAGE } else { FIRST_DAMAGE };
@@ -247,7 +252,7 @@ impl Setting<'_> {
         best
     }
 
-    /// What a step of so many ticks costs. One that is nearly the whole range looks like one back.
+    /// The cost of a step of this number of ticks. One that is nearly the whole range looks like one back.
     fn leap(&self, ticks: u64) -> u32 {
         if ticks < self.near {
             return 0;
@@ -257,7 +262,7 @@ impl Setting<'_> {
             Some(modulus) if ticks > modulus / 2 => LOOKS_BACK,
             _ => 0,
         };
-        LEAP + (ticks / self.near.max(1)).max(1).ilog2() * 3 / 2 + looks_back
+        LEAP + (ticks / self.near.max(1)).max(1).ilog2() + looks_back
     }
 
     /// The cheapest way from one stamp to a run.
@@ -287,7 +292,7 @@ impl Setting<'_> {
             let held = if to.span >= back { u64::from(to.count) * back / to.span.max(1) } else { u64::from(to.count) };
             let held = (held.saturating_sub(HELD_FREE) * HELD_EACH).min(HELD_MOST) as u32;
             let cost = self.domain.disorder_bits.saturating_add(far).saturating_add(held);
-            // What little was believed since the last break may have been wrong.
+            // The few stamps that were believed since the last break may have been wrong.
             let wrong = anchor.map_or(u32::MAX, |anchor| u32::try_from(anchor.count * 10 + 12).unwrap_or(u32::MAX));
             ways[1] = (cost.min(wrong), Some(Way::Back(back)));
         }
@@ -299,6 +304,9 @@ impl Setting<'_> {
 
     fn restart(&self, bits: u32, from: &Stamp, to: &Run, anchor: Option<&Anchor>) -> u32 {
         let mut cost = bits.saturating_sub(u32::from(to.first.restart_bits));
+        if to.is_followed {
+            cost = cost.saturating_add(GOES_ON);
+        }
         let first = to.first.raw;
         if first >= from.raw {
             return cost.saturating_add(if to.first.restart_bits == 0 { NOT_BACK } else { NOT_BACK / 2 });
@@ -307,8 +315,8 @@ impl Setting<'_> {
             let lived = anchor.ticks.saturating_sub(anchor.begin);
             // Only of a counter that did not wrap it can be seen that it is again where it began.
             let begin = self.domain.modulus.map_or(anchor.begin, |modulus| anchor.begin % modulus);
-            // What goes on far beyond the time that was reached was rather moved.
-            let goes_beyond = to.span > 2 * (from.raw - first);
+            // A run that goes on far beyond the time that was reached was rather moved.
+            let goes_beyond = to.span / 2 > from.raw - first;
             if lived > 0 && first <= begin.saturating_add(lived / 16) && anchor.session_count >= 4 && !goes_beyond {
                 let wraps = self.domain.modulus.is_some();
                 cost = cost.saturating_sub(if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN });
@@ -320,7 +328,7 @@ impl Setting<'_> {
         cost.max(LEAST_RESTART)
     }
 
-    /// How far the counter came by what the coarse clock says, and whether both agree. `None` if it says nothing.
+    /// How far the counter came according to the coarse clock, and whether both agree. `None` if it says nothing.
     fn by_coarse_clock(&self, from: &Stamp, to: &Stamp, step: u64) -> Option<(u64, bool)> {
         let rate = self.coarse_rate?;
         let expected = to.coarse.saturating_sub(from.coarse) as f64 * rate;
@@ -345,7 +353,7 @@ impl Setting<'_> {
         if let (None, Some((cost, _))) = (anchor, beside.first_mut()) {
             *cost = cost.saturating_sub(NOTHING_BEFORE);
         }
-        // What it costs to leave out all runs before each.
+        // The cost of leaving out all runs before each.
         let mut skipped = vec![0u32; count + 1];
         for index in 0..count {
             skipped[index + 1] = skipped[index].saturating_add(beside[index].0);
@@ -394,8 +402,11 @@ impl Setting<'_> {
         }
         offer(3, between(0, count), Choice::Beside(cause, None));
         let (kind, &(cost, choice)) = best.iter().enumerate().min_by_key(|(_, best)| best.0)?;
-        let second = best.iter().enumerate().filter(|(other, _)| *other != kind).map(|(_, best)| best.0).min()?;
-        Some(Explained { choice: choice?, count: first.count, margin: second.saturating_sub(cost) })
+        let others = best.iter().enumerate().filter(|(other, _)| *other != kind);
+        let (second, rival) = others.map(|(_, best)| *best).min_by_key(|best| best.0)?;
+        let ends = |choice: Option<Choice>| matches!(choice, Some(Choice::Line(Way::Restart) | Choice::Beside(_, None)));
+        let matters = first.count >= FEW || ends(choice) || ends(rival);
+        Some(Explained { choice: choice?, count: first.count, margin: second.saturating_sub(cost), matters })
     }
 }
 

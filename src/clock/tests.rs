@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// A stamp in the file, and what it really is.
+/// A stamp in the file, and its true time.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     raw: u64,

@@ -26,7 +26,7 @@ use std::ops::Range;
 pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
 pub use stages::{Decode, ErasedDecode, ErasedRecording, ErasedResolve, ErasedStages, Parcel, Recording, Resolve, Stages, erase};
 
-use crate::model::{Entities, EventBatch, Ledger, Rate, SideClock};
+use crate::model::{Entities, EventBatch, Finding, Ledger, Rate, SideClock};
 
 /// All formats, in the order in which they are listed to users.
 pub const FORMATS: &[&dyn Format] = &[
@@ -204,6 +204,8 @@ pub struct Facts {
     pub begins_midway: bool,
     /// Other clocks, and their readings at times of the trace. Before the second pass: what is known of the time of day.
     pub clocks: Vec<SideClock>,
+    /// How sure clock, modulus, restarts and version are, with the evidence.
+    pub findings: Vec<Finding>,
     /// Other facts, for the report.
     pub details: Vec<Detail>,
     /// Advice on what to try, as sentences.

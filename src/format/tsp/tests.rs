@@ -77,7 +77,7 @@ fn without(is_left_out: impl Fn(u8) -> bool, capture: &[u8], truth: &[u64]) -> (
     (bytes, times)
 }
 
-/// What is found of the timer of a capture.
+/// The timer that is inferred from a capture.
 fn timer_of(input: &[u8]) -> super::timer::Timer {
     let mut facts = ScanFacts::default();
     Decoder::new(Packets::new(Lengths::default()), Lengths::default()).each(input, 0..input.len(), &mut facts);
@@ -89,7 +89,7 @@ fn flipped_bits_do_not_scale_the_time() {
     let options = GenerateOptions { bytes: 150_000, ..GenerateOptions::default() };
     let (capture, _) = generate_with_truth(&options);
     for seed in 1..40u64 {
-        let mut state = seed * 0x9E37_79B9_7F4A_7C15;
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut damaged = capture.clone();
         for _ in 0..seed {
             state ^= state << 13;

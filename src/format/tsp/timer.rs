@@ -39,9 +39,9 @@ pub struct TimerCounts {
     downs: u64,
     /// How often each value of the timer was seen; by value.
     values: Vec<u32>,
-    /// Falls of the tick count, as the counts before and after: the first so many.
+    /// Falls of the tick count, as the counts before and after: the first [`FALLS`].
     falls: Vec<(u16, u16)>,
-    /// What is known to be damaged: packets that are none, falls and leaps of the tick count.
+    /// Known damage: bytes that are not a packet, falls and leaps of the tick count.
     damage: u64,
     /// The first packet and the last, as tick and timer.
     first: Option<(u16, u16)>,
@@ -274,7 +274,7 @@ pub struct Timer {
     pub largest: u16,
     /// How many packets have a larger one, and are taken for damaged.
     pub beyond: u64,
-    /// What speaks for the modulus of the tick count, if it was found from the capture.
+    /// The evidence for the modulus of the tick count, if it was found from the capture.
     pub modulus: Option<fit::Modulus>,
 }
 

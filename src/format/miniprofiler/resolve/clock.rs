@@ -1,11 +1,11 @@
 //! The device's clock of 32 bits → ticks that do not wrap.
 //!
-//! Calls come in order of their *ends*; their begins go back half of the time, so it is the end that is judged. A call may be told
+//! Calls come in order of their *ends*; their begins go back half of the time, so it is the end that is judged. A call may come
 //! after one that interrupted its exit: its end lies back a little, and is right.
 
 use crate::clock::{Cause, Domain, Judge, Judged, Stamp, Verdict};
 
-/// How far back an end may lie in the first pass, in ticks: a call may be told after one that interrupted its exit.
+/// How far back an end may lie in the first pass, in ticks: a call may come after one that interrupted its exit.
 pub const LATE_TICKS: i64 = 1_000_000;
 
 /// A small step back, in bits.
@@ -28,7 +28,7 @@ pub struct Clock {
 /// What the end of a call says about the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It goes on, or this call is told late.
+    /// It goes on, or this call comes late.
     Normal,
     /// After so long a silence that a wrap may be missing.
     LongSilence,
@@ -51,6 +51,11 @@ impl Clock {
     #[inline]
     pub fn step(&mut self, exit: u32, next: u32) -> Option<u64> {
         self.judge.step(u64::from(exit), u64::from(next))
+    }
+
+    /// See [`Judge::take_doubt`].
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
     }
 
     /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: the device has said what it is since

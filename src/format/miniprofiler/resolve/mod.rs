@@ -16,8 +16,8 @@ use crate::clock::LOOKAHEAD;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
-    CoreId, Entities, Event, EventKind, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote, LogSeverity, LossNote, Nanos,
-    Packed, Rate, Session, Ticks,
+    Certainty, CoreId, Entities, Event, EventKind, Finding, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote,
+    LogSeverity, LossNote, Matter, Nanos, Packed, Rate, Session, Ticks,
 };
 
 use super::decode::{Content, Item, Packets};
@@ -75,6 +75,7 @@ impl Resolver {
             .zip(sources)
             .map(|(facts, source)| InputState::new(facts.unwrap_or_default(), source, rate))
             .collect();
+        let findings = vec![time_unit(&options, metadata.as_ref(), origin)];
         let cores = inputs.iter().map(|input| input.core.0.saturating_add(1)).max().unwrap_or(1);
         let facts = Facts {
             clock: Some((rate, origin)),
@@ -82,6 +83,7 @@ impl Resolver {
             cores,
             sessions: 1,
             begins_midway: true,
+            findings,
             details,
             hints,
             refused,
@@ -94,6 +96,22 @@ impl Resolver {
     pub(crate) fn cores(&self) -> Vec<Vec<CoreId>> {
         self.inputs.iter().map(|input| vec![input.core]).collect()
     }
+}
+
+/// How sure it is how long a tick is.
+fn time_unit(options: &MiniProfilerOptions, metadata: Option<&Metadata>, origin: &str) -> Finding {
+    let (certainty, because) = match metadata {
+        _ if options.is_unit_given() => (Certainty::Known, origin.to_owned()),
+        None => (Certainty::Assumed, "microseconds as in the protocol; no metadata has the rate of the timer".to_owned()),
+        Some(metadata) if metadata.timer_hz == TIMER_HZ => {
+            (Certainty::Inferred, "microseconds as in the protocol, and the timer runs at 1 MHz".to_owned())
+        }
+        Some(metadata) => {
+            let hz = metadata.timer_hz;
+            (Certainty::Ambiguous, format!("microseconds as in the protocol, but the timer runs at {hz} Hz; see --time-unit"))
+        }
+    };
+    Finding::new(Matter::Clock, certainty, because).never_recorded()
 }
 
 fn describe(metadata: &Metadata, details: &mut Vec<Detail>) {
@@ -229,7 +247,7 @@ impl<'a> CallsAhead<'a> {
     }
 }
 
-/// When a call ended, as the wire tells it.
+/// When a call ended, as on the wire.
 #[inline]
 fn end_of(record: &[u8; RECORD_BYTES]) -> u32 {
     let record = ProfileRecord::read(record);
@@ -271,6 +289,9 @@ fn resolve_records(
                 input.clock.judge((exit, offset), duration, input.may_restart, ends.iter().copied(), ahead.bytes)
             }
         };
+        if input.clock.take_doubt() {
+            out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        }
         if step == Step::Repeated {
             input.received = input.received.saturating_sub(1);
             out.ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);

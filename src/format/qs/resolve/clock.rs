@@ -82,6 +82,11 @@ impl Clock {
         Nanos(self.now_ns)
     }
 
+    /// See [`Judge::take_doubt`].
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
+    }
+
     /// Bytes are damaged: stamps may be, too.
     pub fn note_damage(&mut self) {
         self.judge.note_damage();

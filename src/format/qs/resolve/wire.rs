@@ -289,6 +289,9 @@ impl WireState {
                 self.clock.judge(stamp, ahead.iter().copied(), later.bytes)
             }
         };
+        if self.clock.take_doubt() {
+            ledger.enter(losses::TIME_AMBIGUOUS, records.base + u64::from(stored.offset), 0);
+        }
         let kind = match verdict {
             Verdict::Taken => return,
             Verdict::Overflow => losses::TIME_OVERFLOW,

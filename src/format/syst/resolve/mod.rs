@@ -69,6 +69,7 @@ impl<S: Sequence> Resolver<S> {
             let times = MessageTimes::new(settings.message_rate, &messages, clock);
             if core == 0 {
                 facts.clock = times.rate();
+                facts.findings = vec![times.finding()];
                 facts.clocks.extend(times.wall_at_start(&messages));
                 facts.details.extend(times.details((0, 0)));
                 facts.details.extend(sequence.details());
@@ -260,6 +261,9 @@ impl RecordResolver {
     fn resolve_one(&mut self, index: usize, records: &Records, stored: &Stored, judged: JudgedTime, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let offset = records.base + u64::from(stored.offset);
+        if input.times.take_doubt() {
+            out.ledger.enter(crate::model::losses::TIME_AMBIGUOUS, offset, 0);
+        }
         let time = match judged {
             JudgedTime::Unknown | JudgedTime::Wait => return,
             JudgedTime::At(time) => time,
@@ -310,6 +314,7 @@ impl RecordResolver {
         let Some(input) = self.inputs.first() else { return };
         self.facts.sessions = self.sessions;
         self.facts.clock = input.times.rate();
+        self.facts.findings = vec![input.times.finding()];
         self.facts.clocks = input.times.side_clocks();
         self.facts.details = input.times.details(self.counts.stamped());
         self.facts.details.extend(transport);

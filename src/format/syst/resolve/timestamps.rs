@@ -8,7 +8,7 @@ use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Pairs, RECORDED, Tr
 use crate::format::syst::decoded::{Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
 use crate::format::syst::scan::MessageFacts;
-use crate::model::{ClockKind, ClockReadings, Nanos, Rate, SideClock};
+use crate::model::{Certainty, ClockKind, ClockReadings, Finding, Matter, Nanos, Rate, SideClock};
 
 /// Between the last event before a restart and the first one after it.
 const RESTART_GAP_NS: u64 = 1_000;
@@ -186,6 +186,12 @@ impl MessageTimes {
         self.judge_odd(raw, following)
     }
 
+    /// See [`Judge::take_doubt`].
+    #[inline]
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
+    }
+
     /// What the transport says stands where its time is, but moves nothing: it may be of a message that began earlier.
     fn judge_notice(&mut self, raw: u64) -> JudgedTime {
         let own = raw.checked_add_signed(self.shift_ns).unwrap_or(0);
@@ -337,6 +343,23 @@ impl MessageTimes {
             Some(line) => Some((line.rate, self.transport_source)),
             None => (!self.by_order).then_some((self.message.rate, self.message_source)),
         }
+    }
+
+    /// How sure the rate of the times is.
+    pub fn finding(&self) -> Finding {
+        let source = if self.transport.is_some() { self.transport_source } else { self.message_source };
+        let (certainty, because) = match source {
+            _ if self.by_order => (Certainty::Assumed, "no message has a time stamp: only their order is known"),
+            ASSUMED if self.transport.is_some() => {
+                (Certainty::Assumed, "the stream does not record the frequency of its clock; give --stp-freq")
+            }
+            ASSUMED => {
+                (Certainty::Assumed, "the capture does not record the frequency of the message clock; give --syst-clock-hz")
+            }
+            COUNTS_FROM_1970 => (Certainty::Inferred, COUNTS_FROM_1970),
+            known => (Certainty::Known, known),
+        };
+        Finding::new(Matter::Clock, certainty, because)
     }
 
     /// Details about the clocks. `stamped`: the number of messages with a time stamp of their own, and of all messages.

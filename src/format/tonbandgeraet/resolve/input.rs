@@ -174,7 +174,7 @@ impl InputState {
         if self.gap.is_some() {
             self.states[index].clock.note_damage();
         }
-        // Deltas only go forwards: what is ahead of those that follow was not put right by a sync.
+        // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
             return self.states[index].clock.accept(stamp);
         }

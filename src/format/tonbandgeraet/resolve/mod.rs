@@ -20,7 +20,9 @@ mod view;
 use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, Verdict};
 use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
 use crate::model::losses;
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
+use crate::model::{
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks,
+};
 
 use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
@@ -100,11 +102,18 @@ impl Resolver {
             .map(|(index, (facts, options))| InputState::new(index, starts.len(), facts, options, &names))
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
-        let clock = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts)) {
-            (Some(rate), _) => (rate, "given by an option"),
-            (None, Some(rate)) => (rate, "recorded in the capture"),
-            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not record it"),
+        let (rate, source, certainty) = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts))
+        {
+            (Some(rate), _) => (rate, "given by an option", Certainty::Known),
+            (None, Some(rate)) => (rate, "recorded in the capture", Certainty::Known),
+            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not record it", Certainty::Assumed),
         };
+        let because = match certainty {
+            Certainty::Assumed => "the capture does not record it, and ticks of 1 ns are taken; give --clock-hz",
+            _ => source,
+        };
+        let findings = vec![Finding::new(Matter::Clock, certainty, because)];
+        let clock = (rate, source);
         let system = match mode {
             Mode::FreeRtos => "FreeRTOS",
             Mode::BareMetal => "bare metal",
@@ -112,7 +121,8 @@ impl Resolver {
         // The start of a plain recording has a `core_id` at time 0; rings and cut captures have none.
         let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some()) || !facts.iter().any(starts_plainly);
-        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
+        let facts =
+            Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, findings, ..Facts::default() };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
         Resolver { names, inputs, starts, sessions, facts }
@@ -153,7 +163,7 @@ impl Resolve for Resolver {
 }
 
 impl Resolver {
-    /// Resolves what was held back and the next part, but for the records that must wait for more.
+    /// Resolves the records that were held back and the next part, except those that must wait for more.
     fn resolve_part(&mut self, index: usize, bytes: &[u8], records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let mut gaps = enter_part(records, &mut input.joiner, out.ledger);
@@ -286,6 +296,9 @@ impl Resolver {
         let input = &mut self.inputs[at.index];
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
         let judged = input.judge(at, ticks, sign.is_some());
+        if judged.is_ambiguous() {
+            out.ledger.enter(losses::TIME_AMBIGUOUS, at.offset, 0);
+        }
         match judged.verdict {
             Verdict::Believed | Verdict::Unknown => {}
             Verdict::Held if judged.cause == Cause::Repeated => out.ledger.enter(losses::DUPLICATED_BLOCK, at.offset, 0),

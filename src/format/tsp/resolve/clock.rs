@@ -17,7 +17,7 @@ const DISORDER_BITS: u32 = 20;
 
 /// The packets' numbers begin again below this after a reset: the first packets may have been lost.
 const FIRST_NUMBERS: u8 = 64;
-/// What that says for a restart, in bits, and what it says that a task is created within the next so many packets.
+/// The evidence for a restart in that, in bits, and in a task that is created within the next packets.
 const NUMBER_BITS: u8 = 25;
 const CREATE_BITS: u8 = 45;
 const CREATE_WITHIN: usize = 32;
@@ -44,7 +44,7 @@ pub enum TimeStatus {
     Repeated,
 }
 
-/// A packet and where it stands.
+/// A packet and its place.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
     /// The packets at hand, the one before them, and which of them it is.
@@ -59,7 +59,7 @@ pub struct At<'a> {
 }
 
 impl At<'_> {
-    /// Where what may be looked at ends.
+    /// The end of the packets that may be read.
     fn end(&self) -> usize {
         self.packets.len().min(self.index + 1 + HEADROOM)
     }
@@ -75,7 +75,7 @@ impl At<'_> {
         Stamp { raw: u64::from(packet.tick), offset, coarse: 0, restart_bits: self.restart_bits(index) }
     }
 
-    /// What speaks for a reset before a packet.
+    /// The evidence for a reset before a packet.
     fn restart_bits(&self, index: usize) -> u8 {
         let before = index.checked_sub(1).map_or(self.previous, |before| self.packets.get(before));
         let Some(before) = before else { return 0 };
@@ -102,7 +102,7 @@ pub struct Clock {
     judge: Judge,
     /// Added to the ticks of the present session.
     shift_ticks: u64,
-    /// The tick count of the present run of equal ones, as told.
+    /// The tick count of the present run of equal ones, as on the wire.
     tick: Option<u16>,
     /// The same, unwrapped.
     ticks: u64,
@@ -148,8 +148,7 @@ impl Clock {
         self.last_ns
     }
 
-    /// The time of a hook. What follows it is looked at, [`HEADROOM`] packets at most. `may_restart`: its number in the stream begins
-    /// anew.
+    /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
     #[inline]
     pub fn time(&mut self, at: At<'_>, may_restart: bool) -> (u64, TimeStatus) {
         let (packets, index, number) = (at.packets, at.index, at.number);
@@ -203,6 +202,11 @@ impl Clock {
         (time, status)
     }
 
+    /// See [`Judge::take_doubt`].
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
+    }
+
     /// Bytes are damaged: tick counts may be, too.
     pub fn note_damage(&mut self) {
         self.judge.note_damage();
@@ -227,7 +231,7 @@ impl Clock {
         if forward * 2 >= modulus { forward - modulus } else { forward }
     }
 
-    /// The slow way: the unwrapped tick count of a packet, or what is wrong with it.
+    /// The slow way: the unwrapped tick count of a packet, or its fault.
     #[cold]
     fn judged(&mut self, at: At<'_>) -> (Option<u64>, TimeStatus) {
         let hooks = (at.index + 1..at.end()).filter(|&index| at.packets[index].is_hook());

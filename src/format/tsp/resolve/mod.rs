@@ -269,6 +269,9 @@ impl InputResolver {
         self.ends_in_error = None;
         let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
         let (time, status) = self.clock.time(at, missing.is_some());
+        if self.clock.take_doubt() {
+            out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        }
         if !matches!(status, TimeStatus::Restart | TimeStatus::Repeated) {
             self.note_missing(missing, number, offset, out.ledger);
         }
