@@ -15,7 +15,7 @@ pub struct Top {
 
 /// The density of values is judged by this number of stamps below.
 const GAP_STAMPS: u64 = 16;
-/// So many stamps may be damaged in any capture.
+/// The number of stamps that may be damaged in any capture.
 const FREE_DAMAGE: u64 = 2;
 
 /// The highest value that a counter has, from how often each value was seen. `damage`: how much damage is known besides. Values beyond
@@ -97,7 +97,7 @@ pub struct Modulus {
     pub contradictions: u64,
 }
 
-/// So many wraps must have been seen: fewer could be restarts.
+/// The least number of wraps: fewer could be restarts.
 const WRAPS: u64 = 3;
 
 /// Finds the modulus that most falls are wraps of.

@@ -1,4 +1,4 @@
-//! What the times of a recording, and its reading, rest on: recorded, inferred, assumed, or open.
+//! The basis of the times of a recording and of its reading: recorded, inferred, assumed, or open.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Certainty {
     }
 }
 
-/// What a [`Finding`] is about.
+/// The subject of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
@@ -37,7 +37,7 @@ pub enum Matter {
     Clock,
     /// How many values a counter has before it wraps.
     Modulus,
-    /// What happened where the time stamps do not follow each other: damage, a wrap, silence.
+    /// The places where the time stamps do not follow each other: damage, a wrap, silence.
     Breaks,
     /// Where the target restarted.
     Restarts,
@@ -92,7 +92,7 @@ impl Finding {
         Finding { is_recordable: false, ..self }
     }
 
-    /// What the user is warned of, as a sentence without a final stop.
+    /// The warning for the user, if there is one, as a sentence without a final stop.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let Finding { of, certainty, because, is_recordable } = self;
