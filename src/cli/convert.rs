@@ -117,7 +117,8 @@ impl Converter<'_> {
             Ok(Made::Now(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
                 converted.warnings.extend(viewer::too_large(largest_bytes));
                 inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
-                if inputs.iter().all(|input| input.events == 0) {
+                inputs.iter_mut().zip(&opened).for_each(|(input, opened)| warn_of_format(input, opened));
+                if inputs.iter().all(|input| input.events == 0 || input.frames_ok == 0) {
                     return nothing_decoded(inputs, &opened);
                 }
                 let mut statistics = converted.statistics.into_iter();
@@ -266,6 +267,15 @@ fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
         messages += &summary(input, false);
     }
     Outcome::without_trace(Status::Failed, inputs, messages)
+}
+
+/// Warns of a format that the user named, and that does not recognise the bytes.
+fn warn_of_format(input: &mut InputReport, opened: &Opened) {
+    if opened.is_doubtful() {
+        let percent = 100 * input.decoded_bytes / input.input_bytes.max(1);
+        let title = opened.format_title();
+        input.warnings.push(format!("the bytes do not look like {title}, which --format names: {percent} % of them fit"));
+    }
 }
 
 fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {

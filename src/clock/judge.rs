@@ -7,6 +7,9 @@ use super::{Cause, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
 const USUAL_FACTOR: u64 = 8;
 /// How many of a hundred steps at the start are usual, at least.
 const USUAL_SHARE: usize = 85;
+/// From fewer steps no more than this share of the counter's range is learned as usual.
+const FEW_STEPS: usize = 8;
+const FEW_STEPS_SHARE: u64 = 1 << 12;
 /// Usual steps are below this, at least.
 const LEAST_NEAR: u64 = 16;
 /// If longer steps than usual come sooner than this one after the other, in stamps, they are usual.
@@ -335,7 +338,12 @@ impl Judge {
         steps.retain(|step| *step < half);
         steps.sort_unstable();
         let usual = steps.get(steps.len().saturating_sub(1) * USUAL_SHARE / 100).copied().unwrap_or(LEAST_NEAR);
-        self.set_near(usual.saturating_mul(USUAL_FACTOR).saturating_add(1));
+        // A few steps may all be long ones.
+        let most = match self.domain.modulus {
+            Some(modulus) if steps.len() < FEW_STEPS => (modulus / FEW_STEPS_SHARE).max(LEAST_NEAR),
+            _ => u64::MAX,
+        };
+        self.set_near(usual.saturating_mul(USUAL_FACTOR).saturating_add(1).min(most));
     }
 
     fn set_near(&mut self, near: u64) {

@@ -287,13 +287,16 @@ impl Setting<'_> {
             None => (to.first.raw < from.raw).then(|| from.raw - to.first.raw),
         };
         if let Some(back) = back {
-            let far = 3 * (back / self.near.max(1) + 1).ilog2();
+            let far = 4 * (back / self.near.max(1) + 1).ilog2();
             // All stamps up to the time that was reached contradict it.
             let held = if to.span >= back { u64::from(to.count) * back / to.span.max(1) } else { u64::from(to.count) };
             let held = (held.saturating_sub(HELD_FREE) * HELD_EACH).min(HELD_MOST) as u32;
             let cost = self.domain.disorder_bits.saturating_add(far).saturating_add(held);
             // The few stamps that were believed since the last break may have been wrong.
-            let wrong = anchor.map_or(u32::MAX, |anchor| u32::try_from(anchor.count * 10 + 12).unwrap_or(u32::MAX));
+            let protection = if self.domain.is_protected { PROTECTION } else { 0 };
+            let each = u64::from(10 + protection);
+            let wrong =
+                anchor.map_or(u32::MAX, |anchor| u32::try_from(anchor.count.saturating_mul(each) + 12).unwrap_or(u32::MAX));
             ways[1] = (cost.min(wrong), Some(Way::Back(back)));
         }
         if let Some(bits) = self.domain.restart_bits {

@@ -234,9 +234,9 @@ pub struct RecordView<'a> {
     pub record: &'a str,
     /// The core it belongs to.
     pub core: Option<u16>,
-    /// Its time stamp, in ticks.
+    /// Its time stamp as on the wire, in ticks.
     pub ticks: Option<u64>,
-    /// Its time stamp in nanoseconds, if known.
+    /// Its judged time in nanoseconds, as in the trace; `None` if it has none. Formats leave it to the pipeline.
     pub nanos: Option<u64>,
     /// Its other fields, in the order of the wire.
     pub fields: &'a [(&'a str, FieldValue<'a>)],
@@ -253,4 +253,8 @@ pub enum FieldValue<'a> {
     Text(&'a str),
     /// Raw bytes, shown in hex.
     Bytes(&'a [u8]),
+    /// A floating-point number.
+    Float(f64),
+    /// Several values.
+    List(&'a [FieldValue<'a>]),
 }

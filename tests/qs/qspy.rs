@@ -23,6 +23,8 @@ impl Said {
         let text = |value: &FieldValue<'_>| match value {
             FieldValue::Uint(value) => value.to_string(),
             FieldValue::Int(value) => value.to_string(),
+            FieldValue::Float(value) => value.to_string(),
+            FieldValue::List(values) => format!("{values:?}"),
             FieldValue::Text(text) => (*text).to_owned(),
             FieldValue::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" "),
         };

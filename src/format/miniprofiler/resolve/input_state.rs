@@ -271,10 +271,6 @@ impl InputState {
     pub fn reading(&self) -> super::super::record::Reading {
         self.reading
     }
-
-    pub fn rate(&self) -> Rate {
-        self.rate
-    }
 }
 
 fn lane(

@@ -22,7 +22,7 @@ use crate::model::{
 
 use super::decode::{Content, Item, Packets};
 use super::options::MiniProfilerOptions;
-use super::record::{Command, Metadata, ProfileRecord, RECORD_BYTES, TIMER_HZ};
+use super::record::{Command, Metadata, PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES, TIMER_HZ};
 use super::scan::{ScanFacts, Source};
 use clock::Step;
 use functions::Functions;
@@ -309,6 +309,7 @@ fn resolve_records(
             }
         };
         let (begin_ns, end_ns) = (input.nanos(begin, offset, out.ledger), input.nanos(exit, offset, out.ledger));
+        out.batch.note_judged(offset + (PACKET_HEAD + PROFILE_HEAD + number * RECORD_BYTES) as u64, begin_ns);
         let time_ns = end_ns.max(input.last_ns);
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time_ns, input.core, out);

@@ -232,6 +232,7 @@ impl InputResolver {
             if stored.is_timed {
                 let before = self.wire.clock.now();
                 self.wire.take_time(records, number, end, later, out.ledger);
+                out.batch.note_judged(records.base + u64::from(stored.offset), self.wire.clock.now());
                 if self.wire.gap.is_some() {
                     self.gap(out);
                 } else {
@@ -303,14 +304,10 @@ fn dump_part(wire: &mut WireState, records: &Records, ledger: &mut Ledger, out: 
             wire.check_sequence(stored.seq, Some(stored.kind), offset, ledger);
         }
         wire.gap = None;
-        if stored.is_timed {
-            wire.take_time(records, number, records.frames.len(), &Later { records: &VecDeque::new(), bytes: &[] }, ledger);
-        }
         let session = Arc::clone(wire.present());
         let fields = ViewFields::of(records, stored, &session.layout, &session.names);
         let ticks = stored.is_timed.then_some(u64::from(stored.time));
-        let nanos = stored.is_timed.then_some(wire.clock.now().0);
-        if !fields.show(stored.kind.spec().name, offset, (ticks, nanos), out) {
+        if !fields.show(stored.kind.spec().name, offset, ticks, out) {
             return false;
         }
     }

@@ -134,9 +134,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         let progress = sequence.next(bytes, part, |table, which| {
             for stored in table.stored.get(which).unwrap_or(&[]) {
                 records.enter(table, stored, ledger);
-                if let Some(state) = records.inputs.get_mut(input).filter(|_| goes_on) {
-                    goes_on = dump::list(&mut state.times, table, stored, out);
-                }
+                goes_on = goes_on && dump::list(table, stored, out);
             }
         });
         self.note_progress(&progress, ledger);
@@ -299,6 +297,9 @@ impl RecordResolver {
                 time
             }
         };
+        if stored.transport.or(stored.timestamp).is_some() {
+            out.batch.note_judged(offset, time);
+        }
         input.times.note(stored, time);
         let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
         let has_transport_time = stored.transport.is_some();

@@ -20,7 +20,7 @@ const STEP_NS: u64 = 1_000;
 pub const LOOKAHEAD_RECORDS: usize = 64;
 
 /// A small step back, in bits: several threads may send, but each stamp is read right before.
-const DISORDER_BITS: u32 = 30;
+const DISORDER_BITS: u32 = 16;
 
 /// What a restart costs, in bits: no record says that one begins, and pieces of logs are hardly moved.
 const RESTART_BITS: u32 = 56;
@@ -80,6 +80,8 @@ pub struct MessageTimes {
     /// Added to times of this session, in nanoseconds.
     shift_ns: i64,
     last: Option<u64>,
+    /// The latest time given to a record before the first message.
+    placed: Option<u64>,
     judge: Judge,
     /// The last clock message: its value, its frequency, and the transport's time of it.
     correlation: Option<(u64, u64, Option<u64>)>,
@@ -123,6 +125,7 @@ impl MessageTimes {
             by_order: !has_transport && facts.with_timestamp == 0,
             shift_ns: 0,
             last: None,
+            placed: None,
             judge: Judge::new(Domain { disorder_bits: DISORDER_BITS, restart_bits: Some(RESTART_BITS), ..Domain::plain() }),
             correlation: None,
             correlations: 0,
@@ -169,7 +172,11 @@ impl MessageTimes {
     #[inline]
     pub fn judge(&mut self, stored: &Stored, following: Following<'_>) -> JudgedTime {
         let is_message = is_message(stored);
-        let Some(own) = self.own(stored) else {
+        let own = self.own(stored);
+        if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !is_timed(stored)) {
+            return self.judge_early(own.flatten(), following);
+        }
+        let Some(own) = own else {
             if self.by_order && is_message {
                 let next = self.last.map_or(0, |last| last.saturating_add(STEP_NS)).min(Nanos::MAX.0);
                 self.last = Some(next);
@@ -177,7 +184,7 @@ impl MessageTimes {
             return self.last.map_or(JudgedTime::Unknown, |last| JudgedTime::At(Nanos(last)));
         };
         let Some(raw) = own else { return JudgedTime::Overflow(Nanos(*self.last.get_or_insert(0))) };
-        if matches!(stored.kind, RecordKind::Notice(_)) {
+        if !is_timed(stored) {
             return self.judge_notice(raw);
         }
         if let Some(ticks) = self.judge.step(raw, raw) {
@@ -190,6 +197,33 @@ impl MessageTimes {
     #[inline]
     pub fn take_doubt(&mut self) -> bool {
         self.judge.take_doubt()
+    }
+
+    /// A record before the first message: not later than that.
+    fn judge_early(&mut self, own: Option<u64>, following: Following<'_>) -> JudgedTime {
+        if !following.is_all && following.records().count() < LOOKAHEAD_RECORDS {
+            return JudgedTime::Wait;
+        }
+        let stamps = self.stamps(following);
+        let first = stamps.split_first().map(|(first, ahead)| {
+            let judged = self.judge.clone().judge(*first, ahead.iter().copied(), &[]);
+            judged.ticks.saturating_add_signed(self.shift_ns)
+        });
+        let time = match (own, first) {
+            (Some(own), Some(first)) => Some(own.min(first)),
+            (own, first) => first.or(self.last).or(own),
+        };
+        let time = time.max(self.placed);
+        if first.is_some() {
+            (self.placed, self.last) = (time, time);
+        }
+        time.map_or(JudgedTime::Unknown, |time| JudgedTime::At(Nanos(time)))
+    }
+
+    /// The stamps of the messages among the next records.
+    fn stamps(&self, following: Following<'_>) -> Vec<Stamp> {
+        let timed = following.records().filter(|stored| is_timed(stored));
+        timed.filter_map(|stored| Some(Stamp { raw: self.own(stored)??, ..Stamp::default() })).collect()
     }
 
     /// What the transport says stands where its time is, but moves nothing: it may be of a message that began earlier.
@@ -235,18 +269,15 @@ impl MessageTimes {
 
     #[cold]
     fn judge_odd(&mut self, raw: u64, following: Following<'_>) -> JudgedTime {
-        let stamps = following.records().filter(|stored| !matches!(stored.kind, RecordKind::Notice(_)));
-        let stamps: Vec<Stamp> =
-            stamps.filter_map(|stored| Some(Stamp { raw: self.own(stored)??, ..Stamp::default() })).collect();
         if !following.is_all && following.records().count() < LOOKAHEAD_RECORDS {
             return JudgedTime::Wait;
         }
         let is_first = self.judge.begin().is_none();
+        let stamps = self.stamps(following);
         let judged = self.judge.judge(Stamp { raw, ..Stamp::default() }, stamps.iter().copied(), &[]);
         if is_first {
-            // Text before the first message stands at the same time.
             let time = judged.ticks.saturating_add_signed(self.shift_ns);
-            self.last = Some(self.last.map_or(time, |last| last.min(time).max(time)));
+            self.last = Some(time).max(self.placed);
         }
         match judged.verdict {
             Judged::Believed => self.accept(judged.ticks),
@@ -273,14 +304,6 @@ impl MessageTimes {
         stored.transport?;
         let ns = self.pairs.nanos(offset, stored.timestamp?)?;
         ns.checked_add_signed(self.shift_ns).filter(|&ns| ns <= Nanos::MAX.0)
-    }
-
-    /// A record's own time, not judged.
-    pub fn plain_nanos(&self, stored: &Stored) -> Option<u64> {
-        match (&self.transport, stored.transport) {
-            (Some(line), Some(ticks)) => line.nanos(ticks),
-            _ => stored.timestamp.filter(|_| self.transport.is_none()).and_then(|ticks| self.message.nanos(ticks)),
-        }
     }
 
     /// The clock restarts at a time.
@@ -416,6 +439,12 @@ impl MessageTimes {
         }
         hints
     }
+}
+
+/// Whether a record's time is that of a message.
+#[inline]
+fn is_timed(stored: &Stored) -> bool {
+    !matches!(stored.kind, RecordKind::Notice(_))
 }
 
 #[inline]

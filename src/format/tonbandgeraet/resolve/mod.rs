@@ -224,6 +224,7 @@ impl Resolver {
                     };
                     let next = frames.get(number + 1).filter(is_next).and_then(|next| next.record.ts());
                     let time = self.time(at, &stored.record, ticks, next, out);
+                    out.batch.note_judged(at.offset, time);
                     self.event(at, chunk.records, &stored.record, time, out);
                 }
                 _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
@@ -252,6 +253,7 @@ impl Resolver {
                 input.state().converted = (ticks, time);
                 time
             };
+            out.batch.note_judged(at.offset, time);
             self.event(at, chunk.records, &stored.record, time, out);
         }
     }

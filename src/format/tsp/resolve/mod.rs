@@ -278,6 +278,7 @@ impl InputResolver {
         if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, out.ledger) {
             return;
         }
+        out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
         let hint = match packet.id {
