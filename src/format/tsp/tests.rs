@@ -201,3 +201,13 @@ fn captures_are_recognised() {
     assert_eq!(Tsp.probe(b"", true), None);
     assert_eq!(Tsp.probe(b"{\"Other\": 1}", true), None);
 }
+
+#[test]
+fn rates_may_have_a_unit() {
+    let read = |text: &str| {
+        let own = vec![("timer-hz", OptionValue::Text(text.into()))];
+        super::hz(&FormatOptions { own, ..FormatOptions::default() }, "timer-hz")
+    };
+    assert_eq!([read("24M"), read("93750"), read("0.5")], [Ok(Some(24e6)), Ok(Some(93_750.0)), Ok(Some(0.5))]);
+    assert!(read("24Q").is_err() && read("0").is_err());
+}
