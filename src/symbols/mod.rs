@@ -32,9 +32,9 @@ mod vectors;
 #[cfg(not(feature = "symbols"))]
 pub use absent::{Symbols, sections_named};
 pub use build_id::{BuildIdVerdict, Checksum, judge_build_id};
-pub use error::{Shortcoming, SymbolsError};
 #[cfg(feature = "symbols")]
 pub use elf::sections_named;
+pub use error::{Shortcoming, SymbolsError};
 #[cfg(feature = "symbols")]
 pub use program::Symbols;
 pub use vectors::{Vector, exception_name};
