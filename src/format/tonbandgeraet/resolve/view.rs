@@ -1,7 +1,7 @@
 //! Records as `dump` lists them: in file order, as recorded, without corrections.
 
 use crate::format::{FieldValue, RecordView};
-use crate::model::{Ledger, TextRef, Ticks};
+use crate::model::{Ledger, TextRef};
 
 use super::super::arguments;
 use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
@@ -98,7 +98,7 @@ impl Resolver {
             record: record.name(),
             core: of_a_core.then_some(input.core.0),
             ticks,
-            nanos: ticks.and_then(|ticks| input.rate.to_nanos(Ticks(ticks))).map(|time| time.0),
+            nanos: None,
             fields: &fields,
         })
     }
