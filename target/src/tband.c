@@ -236,8 +236,9 @@ static enum tband_fate tband_submit(struct tband_channel *channel, uint32_t core
 /* Fields of a sync: three bytes, the number of cores and the core (a byte each), four u32, the time. */
 #define TBAND_SYNC_FIELDS (3u + 2u + 4u * 5u + 10u)
 
-/* All of a sync but its last field, the time. */
-static struct tband_cursor tband_begin_sync(const struct tband_channel *channel, uint32_t core, uint32_t flags, uint8_t *frame) {
+/* All of a sync but its last field, the time. `dropped`: events lost so far, read under the lock. */
+static struct tband_cursor tband_begin_sync(const struct tband_channel *channel, uint32_t core, uint32_t flags, uint32_t dropped,
+                                            uint8_t *frame) {
     struct tband_cursor c = {frame + 2, frame + 1};
     if (!channel->begun) {
         flags |= TBAND_SYNC_START;
@@ -250,7 +251,7 @@ static struct tband_cursor tband_begin_sync(const struct tband_channel *channel,
     *c.at++ = TBAND_CORES;
     tband_put_u32(&c, core);
     tband_put_u32(&c, channel->seq);
-    tband_put_u32(&c, tband.dropped);
+    tband_put_u32(&c, dropped);
     tband_put_u32(&c, (uint32_t)(TBAND_NS_NUM));
     tband_put_u32(&c, (uint32_t)(TBAND_NS_DEN));
     return c;
@@ -272,7 +273,7 @@ static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t
 /* All of it at once: where a recording starts or stops. Under the lock. */
 static bool tband_sync_here(struct tband_channel *channel, uint32_t core, uint32_t flags) {
     uint8_t frame[TBAND_SYNC_SIZE];
-    return tband_end_sync(channel, core, frame, tband_begin_sync(channel, core, flags, frame));
+    return tband_end_sync(channel, core, frame, tband_begin_sync(channel, core, flags, tband.dropped, frame));
 }
 
 static enum tband_fate tband_prepare(struct tband_channel *channel, uint32_t core) {
@@ -375,11 +376,11 @@ static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
             TBAND_UNLOCK();
         }
         seq = then.seq;
-        struct tband_cursor c = tband_begin_sync(&then, core, 0, frame);
+        struct tband_cursor c = tband_begin_sync(&then, core, 0, dropped, frame);
 #else
         seq = channel->seq;
         dropped = tband.dropped;
-        struct tband_cursor c = tband_begin_sync(channel, core, 0, frame);
+        struct tband_cursor c = tband_begin_sync(channel, core, 0, dropped, frame);
 #endif
         {
             TBAND_LOCK();
