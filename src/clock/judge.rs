@@ -36,6 +36,8 @@ pub struct Judge {
     /// How many of them had come at the last long step, and at the last break.
     count_at_leap: u64,
     count_at_break: u64,
+    /// The value of the last stamp before that break.
+    raw_at_break: u64,
     last: Stamp,
     begin: Option<u64>,
     /// The time reached, which can be later than the line.
@@ -73,6 +75,7 @@ impl Judge {
             count: 0,
             count_at_leap: 0,
             count_at_break: 0,
+            raw_at_break: 0,
             last: Stamp::default(),
             begin: None,
             floor: 0,
@@ -173,7 +176,7 @@ impl Judge {
             return None;
         }
         self.raw = raw;
-        self.ticks += step;
+        self.ticks = self.ticks.saturating_add(step);
         self.count += 1;
         Some(self.ticks)
     }
@@ -227,6 +230,7 @@ impl Judge {
             ticks: self.ticks,
             begin,
             count: self.count.saturating_sub(self.count_at_break),
+            before: (self.count_at_break > 0).then_some(self.raw_at_break),
             session_count: self.count,
         };
         let setting = self.setting(bytes);
@@ -252,7 +256,7 @@ impl Judge {
                 self.believe(&stamp, self.ticks.saturating_add(ticks), cause, margin)
             }
             Choice::Line(Way::Back(back)) => {
-                self.count_at_break = self.count;
+                self.note_break();
                 self.believe(&stamp, self.ticks.saturating_sub(back), Cause::Disorder, margin)
             }
             Choice::Line(Way::Restart) => {
@@ -347,7 +351,7 @@ impl Judge {
     }
 
     fn set_near(&mut self, near: u64) {
-        // Less than half of the range can be told from a step back.
+        // Only a step of less than half of the range differs from a step back.
         let most = self.domain.modulus.map_or(1 << 62, |modulus| (modulus / 4).max(2));
         let near = near.clamp(LEAST_NEAR.min(most), most);
         self.near = 1 << near.ilog2();
@@ -365,7 +369,12 @@ impl Judge {
             self.set_near(self.near / 2);
         }
         self.count_at_leap = self.count;
-        self.count_at_break = self.count;
+        self.note_break();
+    }
+
+    /// The next stamp is believed, and does not follow by a usual step.
+    fn note_break(&mut self) {
+        (self.count_at_break, self.raw_at_break) = (self.count, self.raw);
     }
 
     /// A stamp lies on the line, at a time that may be before the one reached.

@@ -41,6 +41,8 @@ const NEAR_BEGIN: u32 = 45;
 const NEAR_ZERO: u32 = 14;
 /// The same of a counter that wraps, and comes there anyway.
 const NEAR_BEGIN_AGAIN: u32 = 20;
+/// Each stamp that lies there speaks for it with this at most.
+const NEAR_EACH: u32 = 12;
 /// A restart after which the counter does not go back, and one whose stamps soon go on from where the line had come to before.
 const NOT_BACK: u32 = 80;
 const GOES_ON: u32 = 40;
@@ -115,6 +117,8 @@ pub struct Anchor {
     pub begin: u64,
     /// How many stamps have been believed since the last break, and in the session.
     pub count: u64,
+    /// The last value before that break, if there was one.
+    pub before: Option<u64>,
     pub session_count: u64,
 }
 
@@ -134,14 +138,14 @@ pub struct Setting<'a> {
 /// How many bytes from `start` on are a copy of bytes shortly before; 0 if fewer than `least` are.
 #[must_use]
 pub fn copied_bytes(bytes: &[u8], start: usize, least: usize) -> usize {
-    let (Some(behind), Some(copy)) = (bytes.get(start.saturating_sub(COPY_REACH)..start), bytes.get(start..)) else { return 0 };
+    let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(COPY_REACH)..start), bytes.get(start..)) else { return 0 };
     let Some(piece) = copy.get(..least) else { return 0 };
-    let Some(at) = memchr::memmem::rfind(behind, piece) else { return 0 };
-    let original = bytes.get(start - behind.len() + at..start).unwrap_or(&[]);
+    let Some(at) = memchr::memmem::rfind(before, piece) else { return 0 };
+    let original = bytes.get(start - before.len() + at..start).unwrap_or(&[]);
     original.iter().zip(copy).take_while(|(one, other)| one == other).count()
 }
 
-/// How far a copy may lie behind its original, in bytes.
+/// How far a copy may be from its original, in bytes.
 const COPY_REACH: usize = 1 << 17;
 /// Shorter copies are not recognised.
 pub const COPY_BYTES: usize = 48;
@@ -182,6 +186,11 @@ impl Setting<'_> {
 
     fn copied(&self, offset: u64) -> u64 {
         usize::try_from(offset).map_or(0, |start| copied_bytes(self.bytes, start, COPY_BYTES)) as u64
+    }
+
+    /// Whether one value is at or after another: of a counter that wraps, not more than half of its range.
+    fn follows(&self, from: u64, to: u64) -> bool {
+        self.forward(from, to) <= self.domain.modulus.map_or(u64::MAX - 1, |modulus| modulus / 2)
     }
 
     /// Whether the counter can have this value at all.
@@ -289,14 +298,17 @@ impl Setting<'_> {
         if let Some(back) = back {
             let far = 4 * (back / self.near.max(1) + 1).ilog2();
             // All stamps up to the time that was reached contradict it.
-            let held = if to.span >= back { u64::from(to.count) * back / to.span.max(1) } else { u64::from(to.count) };
-            let held = (held.saturating_sub(HELD_FREE) * HELD_EACH).min(HELD_MOST) as u32;
+            let count = u128::from(to.count);
+            let held = if to.span >= back { count * u128::from(back) / u128::from(to.span.max(1)) } else { count };
+            let held = (held as u64).saturating_sub(HELD_FREE).saturating_mul(HELD_EACH).min(HELD_MOST) as u32;
             let cost = self.domain.disorder_bits.saturating_add(far).saturating_add(held);
-            // The few stamps that were believed since the last break may have been wrong.
+            // The few stamps that were believed since the last break may have been wrong, if this one follows those before.
             let protection = if self.domain.is_protected { PROTECTION } else { 0 };
             let each = u64::from(10 + protection);
+            let follows = |anchor: &&Anchor| anchor.before.is_none_or(|before| self.follows(before, to.first.raw));
+            let wrong = anchor.filter(follows);
             let wrong =
-                anchor.map_or(u32::MAX, |anchor| u32::try_from(anchor.count.saturating_mul(each) + 12).unwrap_or(u32::MAX));
+                wrong.map_or(u32::MAX, |anchor| u32::try_from(anchor.count.saturating_mul(each) + 12).unwrap_or(u32::MAX));
             ways[1] = (cost.min(wrong), Some(Way::Back(back)));
         }
         if let Some(bits) = self.domain.restart_bits {
@@ -314,6 +326,7 @@ impl Setting<'_> {
         if first >= from.raw {
             return cost.saturating_add(if to.first.restart_bits == 0 { NOT_BACK } else { NOT_BACK / 2 });
         }
+        let mut near = 0;
         if let Some(anchor) = anchor {
             let lived = anchor.ticks.saturating_sub(anchor.begin);
             // Only of a counter that did not wrap it can be seen that it is again where it began.
@@ -322,13 +335,14 @@ impl Setting<'_> {
             let goes_beyond = to.span / 2 > from.raw - first;
             if lived > 0 && first <= begin.saturating_add(lived / 16) && anchor.session_count >= 4 && !goes_beyond {
                 let wraps = self.domain.modulus.is_some();
-                cost = cost.saturating_sub(if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN });
+                near += if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN };
             }
             if first <= from.raw / 16 && !goes_beyond && self.domain.modulus.is_none() {
-                cost = cost.saturating_sub(NEAR_ZERO);
+                near += NEAR_ZERO;
             }
         }
-        cost.max(LEAST_RESTART)
+        // A damaged stamp may lie there, several in a row hardly do.
+        cost.saturating_sub(near.min(NEAR_EACH.saturating_mul(to.count))).max(LEAST_RESTART)
     }
 
     /// How far the counter came according to the coarse clock, and whether both agree. `None` if it says nothing.
@@ -348,7 +362,7 @@ impl Setting<'_> {
         Some((ticks_exact, (ticks - expected).abs() <= tolerance))
     }
 
-    /// Explains the runs that follow an anchor; without one, those at the start of a session. `None` if there are none.
+    /// Explains the runs that follow an anchor; without one, those at the start of a session. `None` without runs.
     pub fn explain(&self, anchor: Option<&Anchor>, mut runs: Vec<Run>) -> Option<Explained> {
         self.recognise(anchor, &mut runs);
         let count = runs.len();
@@ -413,9 +427,12 @@ impl Setting<'_> {
     }
 }
 
-/// From one value of a counter to another, forwards. Of a counter that does not wrap, a step back is huge.
+/// From one value of a counter to another, forwards. Of a counter that does not wrap, a step back is [`u64::MAX`].
 #[inline]
 pub fn forward(modulus: Option<u64>, from: u64, to: u64) -> u64 {
-    let step = to.wrapping_sub(from);
-    if to < from { step.wrapping_add(modulus.unwrap_or(0)) } else { step }
+    match (to.checked_sub(from), modulus) {
+        (Some(step), _) => step,
+        (None, Some(modulus)) => to.wrapping_sub(from).wrapping_add(modulus),
+        (None, None) => u64::MAX,
+    }
 }

@@ -1,15 +1,15 @@
 //! The records of an input, listed in file order as recorded, each with its judged time.
 //!
-//! The times are those of a conversion: a second set of stages resolves the input, ahead of the listing.
+//! The times are those of a conversion: a second set of stages resolves the input, when the listing needs them.
 
-use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 use super::rounds::Windows;
 use super::scan::{Scanned, scan};
 use super::threads::Threads;
 use super::{ConvertError, InputSummary, Options, Source};
 use crate::format::{ErasedResolve, RecordView, Resolved, Stages};
-use crate::model::{Entities, EventBatch, Ledger};
+use crate::model::{Entities, EventBatch, Ledger, Nanos};
 
 /// Lists the records of one source in file order, without converting them.
 ///
@@ -30,18 +30,20 @@ pub fn dump(
     let mut windows = Windows::new(sources, cutter, decode, options);
     let mut judged = JudgedTimes::new(sources, options, &threads)?;
     let mut goes_on = true;
+    let mut parcels = Vec::new();
     while goes_on && !windows.is_drained() {
-        judged.advance(windows.planned_bytes(), &threads);
         windows.round(&threads, Vec::new(), |queues| {
-            for parcel in queues.iter_mut().flat_map(|queue| queue.decoded.drain(..)) {
-                if goes_on {
-                    resolve.dump(0, source.bytes, parcel, &mut ledger, &mut |view| {
-                        goes_on = record(&RecordView { nanos: judged.take(view.offset), ..view.clone() });
-                        goes_on
-                    });
-                }
-            }
+            parcels.extend(queues.iter_mut().flat_map(|queue| queue.decoded.drain(..)));
         });
+        for parcel in parcels.drain(..) {
+            if !goes_on {
+                break;
+            }
+            resolve.dump(0, source.bytes, parcel, &mut ledger, &mut |view| {
+                goes_on = record(&RecordView { nanos: judged.take(view.offset, &threads), ..view.clone() });
+                goes_on
+            });
+        }
     }
     if !goes_on {
         return Err(ConvertError::Stopped);
@@ -57,10 +59,8 @@ struct JudgedTimes<'a> {
     entities: Entities,
     batch: EventBatch,
     ledger: Ledger,
-    /// By the offset of the record.
-    nanos: FxHashMap<u64, u64>,
-    /// The offset of the furthest record that was judged.
-    reached: u64,
+    /// The offset and the time of each record, in the order in which they are listed.
+    nanos: VecDeque<(u64, Option<Nanos>)>,
     has_ended: bool,
 }
 
@@ -73,41 +73,30 @@ impl<'a> JudgedTimes<'a> {
             entities: Entities::default(),
             batch: EventBatch { judged: Some(Vec::new()), ..EventBatch::default() },
             ledger: ledgers.pop().unwrap_or_default(),
-            nanos: FxHashMap::default(),
-            reached: 0,
+            nanos: VecDeque::new(),
             has_ended: false,
         })
     }
 
-    /// Judges all records before an offset. Records are judged in file order, so those are done when a later one is.
-    fn advance(&mut self, until: u64, threads: &Threads) {
-        while !self.has_ended && self.reached < until {
-            let JudgedTimes { windows, resolve, entities, batch, ledger, nanos, reached, has_ended } = self;
+    /// Judges records until the time of one is known, or all are.
+    fn advance(&mut self, threads: &Threads) {
+        while !self.has_ended && self.nanos.is_empty() {
+            let JudgedTimes { windows, resolve, entities, batch, ledger, nanos, has_ended } = self;
             let mut take = |batch: &mut EventBatch| {
-                for &(offset, time) in batch.judged.iter().flatten() {
-                    *reached = offset.max(*reached);
-                    nanos.insert(offset, time.0);
-                }
+                nanos.extend(batch.judged.iter().flatten());
                 batch.clear();
             };
             let mut spare = Vec::new();
             windows.round(threads, Vec::new(), |queues| {
                 for queue in queues {
                     while let Some(parcel) = queue.decoded.pop_front() {
-                        spare.push(resolve.resolve(
-                            0,
-                            queue.bytes,
-                            parcel,
-                            &mut Resolved { entities: &mut *entities, batch: &mut *batch, ledger: &mut *ledger },
-                        ));
+                        let mut out = Resolved { entities: &mut *entities, batch: &mut *batch, ledger: &mut *ledger };
+                        spare.push(resolve.resolve(0, queue.bytes, parcel, &mut out));
                         take(batch);
                     }
                     if queue.is_drained() {
-                        resolve.finish(
-                            0,
-                            queue.bytes,
-                            &mut Resolved { entities: &mut *entities, batch: &mut *batch, ledger: &mut *ledger },
-                        );
+                        let mut out = Resolved { entities: &mut *entities, batch: &mut *batch, ledger: &mut *ledger };
+                        resolve.finish(0, queue.bytes, &mut out);
                         take(batch);
                         *has_ended = true;
                     }
@@ -118,7 +107,9 @@ impl<'a> JudgedTimes<'a> {
     }
 
     /// The time of the record at an offset, which is listed now.
-    fn take(&mut self, offset: u64) -> Option<u64> {
-        self.nanos.remove(&offset)
+    fn take(&mut self, offset: u64, threads: &Threads) -> Option<u64> {
+        self.advance(threads);
+        let is_next = |(next, _): &mut (u64, Option<Nanos>)| *next == offset;
+        self.nanos.pop_front_if(is_next).and_then(|(_, time)| time).map(|time| time.0)
     }
 }

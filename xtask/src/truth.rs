@@ -1,5 +1,5 @@
 //! `cargo xtask truth`: how true the times of damaged recordings are. Recordings are generated, converted whole, damaged, and
-//! converted again; what became of each event that survived is compared.
+//! converted again, and the times of the events that survived are compared.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -157,7 +157,7 @@ enum Damage {
     Duplicated,
     Swapped,
     MidStream,
-    /// Another recording follows after so many per cent of the first.
+    /// Another recording follows after this share of the first, in percent.
     Restart(usize),
 }
 
@@ -190,7 +190,7 @@ impl Random {
 fn damaged(generator: &Generator, clean: &[u8], damage: Damage, bytes: u64, seed: u64) -> (Vec<u8>, u32) {
     let mut random = Random(seed * 0x9E37_79B9 + 1);
     let mut out = clean.to_vec();
-    // The start of a recording has what all else needs: names, sizes.
+    // The start of a recording has the names and sizes that all else needs.
     let from = out.len() / 20;
     let mut sessions = 1;
     match damage {
@@ -324,7 +324,7 @@ fn by_number(name: &str, entities: &Entities) -> String {
 
 /// The events of both that are the same, in order: numbers in each.
 fn aligned(clean: &[u32], damaged: &[u32]) -> Vec<(usize, usize)> {
-    /// So many equal ones in a row are the same.
+    /// A row of this number of equal ones is the same.
     const SURE: usize = 16;
     /// Not further apart than this.
     const REACH: usize = 3000;
@@ -392,7 +392,7 @@ fn score(generator: &Generator, truth: &[&Converted], made: &Converted, sessions
     let mut numbers = HashMap::new();
     let (left, right) = (numbered(&clean, &mut numbers), numbered(&made.events, &mut numbers));
     let pairs = aligned(&left, &right);
-    // A recording may begin at another time than the whole one: what most of a recording are off by is its begin.
+    // A recording may begin at another time than the whole one: the median difference is that of the begins.
     let off = |&(one, two): &(usize, usize)| i128::from(made.events[two].2) - i128::from(clean[one].2);
     let mut begins = Vec::new();
     for source in 0..truth.len() {

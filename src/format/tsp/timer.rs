@@ -153,7 +153,7 @@ impl TimerCounts {
         timer
     }
 
-    /// The value at the tick: that behind the largest gap on the circle of values that come with the tick hook.
+    /// The value at the tick: that after the largest gap on the circle of values that come with the tick hook.
     fn phase_from_ticks(&self, timer: &Timer, damage: u64) -> Option<u32> {
         let mut counts = vec![0u64; timer.period as usize];
         for (value, &count) in (0..=u16::MAX).zip(&self.at_tick) {

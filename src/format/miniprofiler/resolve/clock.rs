@@ -41,7 +41,7 @@ pub enum Step {
 }
 
 impl Clock {
-    /// A clock that has wrapped so often.
+    /// A clock that has wrapped this number of times.
     pub fn new(wraps_before: u64) -> Clock {
         let domain = Domain { modulus: Some(1 << 32), disorder_bits: DISORDER_BITS, is_protected: true, ..Domain::plain() };
         Clock { judge: Judge::new(domain), wraps_before }

@@ -68,15 +68,17 @@ impl InputState {
             stray: StrayBytes::default(),
             held: VecDeque::new(),
         };
-        // What has no time of its own before the first call stands where that begins, not at time 0.
+        // A record without a time of its own before the first call has the time at which that begins, not 0.
         input.last_ns = first.and_then(|ticks| rate.to_nanos(Ticks(ticks))).unwrap_or_default();
         input
     }
 
     /// Whether all that the calls of the oldest part are judged by has come.
     pub fn is_enough_held(&self) -> bool {
-        let behind = self.held.iter().skip(1).map(|packets| packets.records.len() / RECORD_BYTES);
-        behind.sum::<usize>() >= LOOKAHEAD
+        let later = self.held.iter().skip(1);
+        let Some((first, last)) = later.clone().next().zip(self.held.back()) else { return false };
+        last.base.saturating_sub(first.base) >= LOOKAHEAD_BYTES
+            || later.map(|packets| packets.records.len() / RECORD_BYTES).sum::<usize>() >= LOOKAHEAD
     }
 
     /// The time of a tick of the current session. Times beyond the range of a trace are held at the last one.

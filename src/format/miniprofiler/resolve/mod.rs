@@ -31,6 +31,9 @@ use input_state::InputState;
 /// The time drawn between the last call before a restart and time 0 after it. The real duration is unknown.
 const RESTART_GAP_NS: u64 = 1_000;
 
+/// A call is judged by those that follow within this number of bytes, so that what is held is bounded.
+const LOOKAHEAD_BYTES: u64 = 1 << 18;
+
 /// The limit of restarts.
 const SESSIONS_LIMIT: u32 = 1 << 12;
 
@@ -243,7 +246,8 @@ impl<'a> CallsAhead<'a> {
             .later
             .iter()
             .flat_map(|packets| packets.records.as_chunks::<RECORD_BYTES>().0.iter().map(end_of).zip(offsets(packets, 0)));
-        here.chain(rest).chain(later)
+        let reach = offset.saturating_add(LOOKAHEAD_BYTES);
+        here.chain(rest).chain(later).take_while(move |call| call.1 < reach)
     }
 }
 

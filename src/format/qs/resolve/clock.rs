@@ -95,7 +95,7 @@ impl Clock {
     /// The target's clock has ticked: its count, of `width` bytes. `count` is the last one, and is moved on.
     #[inline]
     pub fn tick(count: &mut Option<u64>, coarse: &mut u64, now: u64, width: u8) {
-        /// More ticks at once are none: a count was damaged, or set.
+        /// More at once are not ticks: the count was damaged, or set.
         const AT_ONCE: u64 = 1 << 14;
         let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
         let ticks = count.replace(now).map_or(now, |last| now.wrapping_sub(last) & mask);
@@ -126,7 +126,7 @@ impl Clock {
         let is_first = self.judge.begin().is_none();
         let judged = self.judge.judge(stamp, ahead, bytes);
         if is_first && self.judge.begin().is_some() && self.start_ns > 0 {
-            // How long a reset takes is unknown: the first stamp after it stands where the session starts.
+            // How long a reset takes is unknown: the first stamp after it is at the start of the session.
             let first_ns = self.rate.to_nanos(Ticks(judged.ticks)).unwrap_or_default().0;
             self.shift_ns = self.start_ns.cast_signed().saturating_sub(first_ns.cast_signed());
         }

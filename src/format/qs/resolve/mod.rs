@@ -26,7 +26,7 @@ use super::sessions::Sessions;
 use events::{DrawSettings, RecordResolver, RunState};
 use firmware::{Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
-use wire::{LOOKAHEAD_FRAMES, Later, WireState};
+use wire::{LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
 
 /// The user's options for drawing.
 #[derive(Clone, Debug, Default)]
@@ -133,9 +133,13 @@ impl Resolver {
 impl InputResolver {
     /// Whether all that the oldest part's stamps are judged by has come.
     fn is_enough_held(&self) -> bool {
-        let behind = self.held.iter().skip(1).flat_map(|records| &records.frames).take(LOOKAHEAD_FRAMES);
+        let later = self.held.iter().skip(1);
+        let Some((first, last)) = later.clone().next().zip(self.held.back()) else { return false };
+        if last.base.saturating_sub(first.base) >= LOOKAHEAD_BYTES {
+            return true;
+        }
         let (mut frames, mut timed) = (0, 0);
-        for stored in behind {
+        for stored in later.flat_map(|records| &records.frames).take(LOOKAHEAD_FRAMES) {
             (frames, timed) = (frames + 1, timed + usize::from(stored.is_timed));
             if timed >= LOOKAHEAD || frames >= LOOKAHEAD_FRAMES {
                 return true;

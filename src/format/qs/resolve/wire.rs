@@ -265,13 +265,15 @@ impl WireState {
         // A session that ends in a later part ends there.
         let ends = later.records.iter().position(|records| leading(records, session) < records.frames.len());
         let parts = if goes_on { ends.map_or(usize::MAX, |ends| ends + 1) } else { 0 };
-        let behind = later.records.iter().take(parts);
-        let behind = behind.flat_map(|records| {
+        let after = later.records.iter().take(parts);
+        let after = after.flat_map(|records| {
             records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
         });
         let layout = Arc::clone(self.present());
         let width = layout.layout.config.sizes.time_event;
-        let ahead = own.chain(behind).take(LOOKAHEAD_FRAMES).scan(
+        let reach = records.base + u64::from(stored.offset) + LOOKAHEAD_BYTES;
+        let is_in_reach = |(records, stored): &(&Records, &Stored)| records.base + u64::from(stored.offset) < reach;
+        let ahead = own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).scan(
             (self.tick_count, self.clock.coarse),
             |(count, coarse), (records, stored)| {
                 if let Some(now) = tick_of(records, stored, &layout) {
@@ -312,8 +314,10 @@ impl WireState {
     }
 }
 
-/// At most so many records are looked at ahead: there may be none with a time for long.
+/// At most this number of records is looked at ahead: there may be none with a time for long.
 pub const LOOKAHEAD_FRAMES: usize = 64 * LOOKAHEAD;
+/// And within at most this number of bytes, so that what is held is bounded.
+pub const LOOKAHEAD_BYTES: u64 = 1 << 20;
 
 /// What follows a part: the parts that have come already.
 #[derive(Clone, Copy)]

@@ -25,7 +25,7 @@ use super::record::Marks;
 use super::scan::MessageFacts;
 use super::settings::Settings;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger};
+use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
 
 /// The most restarts that are accepted.
 const SESSIONS_LIMIT: u32 = 1 << 12;
@@ -263,7 +263,7 @@ impl RecordResolver {
             out.ledger.enter(crate::model::losses::TIME_AMBIGUOUS, offset, 0);
         }
         let time = match judged {
-            JudgedTime::Unknown | JudgedTime::Wait => return,
+            JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),
             JudgedTime::At(time) => time,
             JudgedTime::Clamped(time) => {
                 // A notice comes at once, before the messages that are still open.
@@ -297,9 +297,8 @@ impl RecordResolver {
                 time
             }
         };
-        if stored.transport.or(stored.timestamp).is_some() {
-            out.batch.note_judged(offset, time);
-        }
+        let has_stamp = stored.transport.or(stored.timestamp).is_some();
+        out.batch.note_judged(offset, has_stamp.then_some(time));
         input.times.note(stored, time);
         let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
         let has_transport_time = stored.transport.is_some();

@@ -25,7 +25,7 @@ const DISORDER_BITS: u32 = 16;
 /// What a restart costs, in bits: no record says that one begins, and pieces of logs are hardly moved.
 const RESTART_BITS: u32 = 56;
 
-/// A clock message without a time stamp stands at its own value, if that is not further from the time reached.
+/// A clock message without a time stamp has its own value as its time, if that is not further from the time reached.
 const CLOCK_VALUE_NS: u64 = 1_000_000_000;
 
 /// The judged time of a record.
@@ -226,7 +226,7 @@ impl MessageTimes {
         timed.filter_map(|stored| Some(Stamp { raw: self.own(stored)??, ..Stamp::default() })).collect()
     }
 
-    /// What the transport says stands where its time is, but moves nothing: it may be of a message that began earlier.
+    /// A notice of the transport has its own time, but moves nothing: it may be of a message that began earlier.
     fn judge_notice(&mut self, raw: u64) -> JudgedTime {
         let own = raw.checked_add_signed(self.shift_ns).unwrap_or(0);
         match self.last {

@@ -85,7 +85,11 @@ impl Resolver {
             _ => None,
         };
         match sync {
-            Some(sync) => sync.list_fields(&mut fields),
+            Some(sync) => {
+                sync.list_fields(&mut fields);
+                // It is the record's time stamp.
+                fields.retain(|field| field.0 != "ts");
+            }
             None => record.list_fields(text.as_deref().unwrap_or(""), &mut fields),
         }
         if input.restorer.is_some() {
@@ -97,7 +101,7 @@ impl Resolver {
             offset: records.base + u64::from(stored.offset),
             record: record.name(),
             core: of_a_core.then_some(input.core.0),
-            ticks,
+            ticks: sync.map(|sync| sync.ts).or(ticks),
             nanos: None,
             fields: &fields,
         })

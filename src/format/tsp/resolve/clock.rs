@@ -100,6 +100,8 @@ pub struct Clock {
     /// The largest valid step back in time: a fiftieth of a tick, in nanoseconds.
     slack_ns: u64,
     judge: Judge,
+    /// The number of the first packet after damage.
+    damaged_from: u64,
     /// Added to the ticks of the present session.
     shift_ticks: u64,
     /// The tick count of the present run of equal ones, as on the wire.
@@ -132,6 +134,7 @@ impl Clock {
             nanos,
             slack_ns,
             judge,
+            damaged_from: u64::MAX,
             shift_ticks: 0,
             tick: None,
             ticks: 0,
@@ -207,9 +210,9 @@ impl Clock {
         self.judge.take_doubt()
     }
 
-    /// Bytes are damaged: tick counts may be, too.
-    pub fn note_damage(&mut self) {
-        self.judge.note_damage();
+    /// Bytes before a packet are damaged: tick counts may be, too.
+    pub fn note_damage(&mut self, number: u64) {
+        self.damaged_from = self.damaged_from.min(number);
     }
 
     /// The time of an error packet, which does not move the clock.
@@ -236,6 +239,9 @@ impl Clock {
     fn judged(&mut self, at: At<'_>) -> (Option<u64>, TimeStatus) {
         let hooks = (at.index + 1..at.end()).filter(|&index| at.packets[index].is_hook());
         let next = hooks.clone().next().map(|next| at.packets[next].tick);
+        if at.number >= self.damaged_from {
+            self.judge.note_damage();
+        }
         let before = self.judge.reached();
         let Judged { ticks, verdict, cause, .. } =
             self.judge.judge(at.stamp(at.index), hooks.map(|index| at.stamp(index)), at.bytes);

@@ -227,7 +227,7 @@ impl InputResolver {
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.packets().len() as u64;
         for bad in &records.bad {
-            self.clock.note_damage();
+            self.clock.note_damage(before + u64::from(bad.index));
             let (kind, offset) = (bad.reason.loss_kind(), records.base + u64::from(bad.offset));
             let (bytes, lost) = (u64::from(bad.len), bad.reason.at_least_lost());
             ledger.bad_frames(kind, offset, bytes, 1, lost);
