@@ -42,7 +42,7 @@ const NEAR_ZERO: u32 = 14;
 /// The same of a counter that wraps, and comes there anyway.
 const NEAR_BEGIN_AGAIN: u32 = 20;
 /// Each stamp that lies there speaks for it with this at most.
-const NEAR_EACH: u32 = 12;
+const NEAR_EACH: u32 = 16;
 /// A restart after which the counter does not go back, and one whose stamps soon go on from where the line had come to before.
 const NOT_BACK: u32 = 80;
 const GOES_ON: u32 = 40;
@@ -68,11 +68,22 @@ pub struct Run {
     pub fills_hole: bool,
     /// A later run goes on from where the run before it had come to.
     pub is_followed: bool,
+    /// A later run comes back near to that.
+    pub returns: bool,
 }
 
 impl Run {
     fn of(stamp: Stamp) -> Run {
-        Run { count: 1, first: stamp, last: stamp, span: 0, is_repeated: false, fills_hole: false, is_followed: false }
+        Run {
+            count: 1,
+            first: stamp,
+            last: stamp,
+            span: 0,
+            is_repeated: false,
+            fills_hole: false,
+            is_followed: false,
+            returns: false,
+        }
     }
 }
 
@@ -209,7 +220,11 @@ impl Setting<'_> {
             }
             // A later run continues the one before: otherwise the one before is the piece that does not belong there.
             let goes_on = |later: &Run| self.forward(before, later.first.raw) < self.near;
-            runs[index].is_followed = runs.get(index + 1..).unwrap_or(&[]).iter().any(goes_on);
+            let later = runs.get(index + 1..).unwrap_or(&[]);
+            let way_back = self.forward(run.last.raw, before);
+            let returns = later.iter().any(|later| self.forward(before, later.first.raw) < way_back / 8);
+            let is_followed = later.iter().any(goes_on);
+            (runs[index].is_followed, runs[index].returns) = (is_followed, is_followed || returns);
             // The run before this one lies beyond it, and left a hole in which this one fits.
             let hole_from = match index {
                 0 => None,
@@ -319,7 +334,7 @@ impl Setting<'_> {
 
     fn restart(&self, bits: u32, from: &Stamp, to: &Run, anchor: Option<&Anchor>) -> u32 {
         let mut cost = bits.saturating_sub(u32::from(to.first.restart_bits));
-        if to.is_followed {
+        if to.returns {
             cost = cost.saturating_add(GOES_ON);
         }
         let first = to.first.raw;

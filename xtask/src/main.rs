@@ -35,7 +35,7 @@ enum Task {
     Web,
     /// Test the page that `web` built, in Node and in Chromium. Needs npm, too
     WebTest,
-    /// Damage generated recordings, and compare the times of what survived with the truth
+    /// Damage generated recordings, and compare the times of the events that survived with the truth
     Truth(truth::Truth),
     /// Measure the converter as a whole process
     Bench(bench::Bench),

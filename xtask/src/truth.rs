@@ -15,7 +15,7 @@ use traceconv::model::{Entities, Event, EventBatch, EventKind, Label, Ledger, Se
 /// Wrong times must not reach further from damage, in events.
 const LONGEST_STREAK: u64 = 128;
 
-/// What to measure.
+/// The recordings to measure.
 #[derive(Args)]
 pub struct Truth {
     /// How many recordings of each kind
@@ -147,7 +147,7 @@ fn made_syst(bytes: u64, seed: u64, carrier: syst::Carrier) -> Vec<u8> {
     out
 }
 
-/// What is done to a recording.
+/// The damage to a recording.
 #[derive(Clone, Copy)]
 enum Damage {
     None,
@@ -236,7 +236,7 @@ fn damaged(generator: &Generator, clean: &[u8], damage: Damage, bytes: u64, seed
     (out, sessions)
 }
 
-/// What was made of a recording.
+/// A recording after its conversion.
 struct Converted {
     /// Each event: what it is, the session it is in, its time.
     events: Vec<(String, u32, u64)>,
@@ -360,7 +360,7 @@ fn aligned(clean: &[u32], damaged: &[u32]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// What came out for one generator and one damage.
+/// The result for one generator and one damage.
 #[derive(Default)]
 struct Score {
     runs: u64,
@@ -474,7 +474,7 @@ pub fn run(arguments: &Truth) -> anyhow::Result<()> {
                 generator.name
             );
             let is_restart = matches!(damage, Damage::Restart(_));
-            // What begins in mid-stream has no metadata: its scale is assumed, and said to be.
+            // A recording that begins in mid-stream has no metadata: its scale is assumed, and said to be.
             let is_known = !is_restart && !matches!(damage, Damage::MidStream);
             let is_missed = false_restarts > 0
                 || is_known && (wrong_scales > 0 || longest > LONGEST_STREAK)

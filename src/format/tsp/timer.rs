@@ -43,9 +43,25 @@ pub struct TimerCounts {
     falls: Vec<(u16, u16)>,
     /// Known damage: bytes that are not a packet, falls and leaps of the tick count.
     damage: u64,
-    /// The first packet and the last, as tick and timer.
-    first: Option<(u16, u16)>,
-    last: Option<(u16, u16)>,
+    /// The first two packets and the last two. The outermost are counted by value when both their neighbours are known.
+    first: [Option<Seen>; 2],
+    last: [Option<Seen>; 2],
+}
+
+/// The time fields of a packet, and whether it is a tick hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    tick: u16,
+    timer: u16,
+    is_tick: bool,
+}
+
+impl Seen {
+    /// Whether its tick count contradicts that of its two neighbours: it is damaged.
+    fn is_odd_between(self, before: Seen, after: Seen) -> bool {
+        let way = after.tick.wrapping_sub(before.tick);
+        way <= FALL_TICKS && self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS
+    }
 }
 
 /// How many falls of the tick count are kept.
@@ -55,17 +71,35 @@ impl TimerCounts {
     /// Adds the next packet of the stream of hooks.
     #[inline]
     pub fn add(&mut self, packet: &Packet) {
-        let now = (packet.tick, packet.timer);
-        if packet.id == id::TASK_INCREMENT_TICK {
+        let is_tick = packet.id == id::TASK_INCREMENT_TICK;
+        let now = Seen { tick: packet.tick, timer: packet.timer, is_tick };
+        if let [before, Some(last)] = self.last {
+            self.neighbours((last.tick, last.timer), (now.tick, now.timer));
+            if let Some(before) = before {
+                self.count_between(before, last, now);
+            }
+            self.first[1].get_or_insert(now);
+        } else {
+            self.first[0] = Some(now);
+        }
+        self.last = [self.last[1], Some(now)];
+    }
+
+    /// Counts a packet by value, if its neighbours do not contradict it.
+    #[inline]
+    fn count_between(&mut self, before: Seen, seen: Seen, after: Seen) {
+        if !seen.is_odd_between(before, after) {
+            self.count(seen);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, seen: Seen) {
+        if seen.is_tick {
             self.ticks += 1;
-            *place(&mut self.at_tick, packet.timer) += 1;
+            *place(&mut self.at_tick, seen.timer) += 1;
         }
-        *place(&mut self.values, packet.timer) += 1;
-        if let Some(last) = self.last {
-            self.neighbours(last, now);
-        }
-        self.first = self.first.or(Some(now));
-        self.last = Some(now);
+        *place(&mut self.values, seen.timer) += 1;
     }
 
     /// Notes bytes that are no packet.
@@ -93,8 +127,22 @@ impl TimerCounts {
 
     /// Adds what the next part gave.
     pub fn append(&mut self, next: &TimerCounts) {
-        if let (Some(last), Some(first)) = (self.last, next.first) {
-            self.neighbours(last, first);
+        if let ([_, Some(last)], [Some(first), second]) = (self.last, next.first) {
+            self.neighbours((last.tick, last.timer), (first.tick, first.timer));
+            if let Some(before) = self.last[0] {
+                self.count_between(before, last, first);
+            }
+            if let Some(second) = second {
+                self.count_between(last, first, second);
+            }
+        }
+        if next.first[0].is_some() {
+            self.first = match self.first {
+                [None, _] => next.first,
+                [first, None] => [first, next.first[0]],
+                known => known,
+            };
+            self.last = if next.last[0].is_some() { next.last } else { [self.last[1], next.last[1]] };
         }
         add_all(&mut self.crossings, &next.crossings);
         add_all(&mut self.at_tick, &next.at_tick);
@@ -105,13 +153,18 @@ impl TimerCounts {
         let room = FALLS - self.falls.len();
         self.falls.extend(next.falls.iter().take(room));
         self.damage += next.damage;
-        self.first = self.first.or(next.first);
-        self.last = next.last.or(self.last);
     }
 
     /// The most likely meaning of the time fields.
     #[must_use]
     pub fn infer(&self, options: &TimerOptions) -> Timer {
+        let mut all = self.clone();
+        let ends = [self.first[0], self.last[1].filter(|_| self.first[1].is_some())];
+        ends.into_iter().flatten().for_each(|end| all.count(end));
+        all.infer_from_all(options)
+    }
+
+    fn infer_from_all(&self, options: &TimerOptions) -> Timer {
         let is_down = options.is_down.unwrap_or(self.downs > self.ups);
         let modulus = fit::modulus(&self.falls);
         let damage = self.damage - modulus.map_or(0, |modulus| modulus.support).min(self.damage);

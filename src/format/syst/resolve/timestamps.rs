@@ -80,7 +80,7 @@ pub struct MessageTimes {
     /// Added to times of this session, in nanoseconds.
     shift_ns: i64,
     last: Option<u64>,
-    /// The latest time given to a record before the first message.
+    /// The latest time given to a record before the first message that is believed.
     placed: Option<u64>,
     judge: Judge,
     /// The last clock message: its value, its frequency, and the transport's time of it.
@@ -278,6 +278,7 @@ impl MessageTimes {
         if is_first {
             let time = judged.ticks.saturating_add_signed(self.shift_ns);
             self.last = Some(time).max(self.placed);
+            self.placed = self.last;
         }
         match judged.verdict {
             Judged::Believed => self.accept(judged.ticks),
