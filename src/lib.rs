@@ -41,6 +41,8 @@
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
+pub mod clock;
 pub mod format;
 #[doc(hidden)]
 pub mod frame;

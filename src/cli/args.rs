@@ -19,7 +19,7 @@ use crate::pipeline::{EventDetail, TimeBound};
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 converted; 1 an input could not be converted, or a file that an option names cannot be used; 2 wrong usage; 3 converted, but more was lost than --strict or \
---max-lost allow; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
+--max-lost allow, or less is known than --strict or --strict-time ask for; 130 stopped by a signal. In a batch the other inputs are still converted, and the worst status counts.";
 
 const MORE_HELP: &str = "`--help` explains all options, `traceconv help COMMAND` those of a command.";
 
@@ -173,13 +173,17 @@ pub(super) struct ConvertArgs {
 
     /// Write the inputs as JUnit test cases, for CI; `-` is standard output
     ///
-    /// An input that cannot be converted is an error, one that lost more than --strict or --max-lost allow is a failure.
+    /// An input that cannot be converted is an error, one that --strict, --strict-time or --max-lost reject is a failure.
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
 
-    /// Exit with 3 if anything was lost
+    /// Exit with 3 if anything was lost, or is ambiguous
     #[arg(long)]
     pub(super) strict: bool,
+
+    /// Exit with 3 if the time axis is assumed or ambiguous
+    #[arg(long)]
+    pub(super) strict_time: bool,
 
     /// Exit with 3 if more events were lost in a trace, e.g. `10` or `0.5%`
     #[arg(long, value_name = "N|N%", value_parser = parse_max_lost)]

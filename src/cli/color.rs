@@ -53,7 +53,7 @@ fn painted_line(line: &str) -> String {
 pub(super) fn status(status: InputStatus, word: &str) -> String {
     let style = match status {
         InputStatus::Converted | InputStatus::Unchanged => GOOD,
-        InputStatus::TooMuchLost => DOUBTFUL,
+        InputStatus::TooMuchLost | InputStatus::TooUncertain => DOUBTFUL,
         InputStatus::Failed => BAD,
         InputStatus::Skipped => HELPFUL,
     };

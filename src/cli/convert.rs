@@ -10,6 +10,7 @@ use super::source::{Opened, OpenedTogether, blame, name_in_sentence};
 use super::trace_file::{Conversion, Written};
 use super::{Status, merging, unchanged};
 use crate::input::InputError;
+use crate::model::Certainty;
 use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
 use crate::report::kept::{self, Kept};
 use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
@@ -79,6 +80,7 @@ impl Converter<'_> {
                 Status::Done if input.unchanged => InputStatus::Unchanged,
                 Status::Done => InputStatus::Converted,
                 Status::TooMuchLost | Status::BeyondLimits => InputStatus::TooMuchLost,
+                Status::TooUncertain => InputStatus::TooUncertain,
                 Status::Failed | Status::WrongUsage | Status::Stopped => InputStatus::Failed,
             });
         }
@@ -115,7 +117,8 @@ impl Converter<'_> {
             Ok(JobTrace::Written(Written { mut converted, parts, output_bytes, plain_bytes, largest_bytes })) => {
                 converted.warnings.extend(viewer::too_large(largest_bytes));
                 inputs.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
-                if inputs.iter().all(|input| input.events == 0) {
+                inputs.iter_mut().zip(&opened).for_each(|(input, opened)| warn_of_format(input, opened));
+                if inputs.iter().all(|input| input.events == 0 || input.frames_ok == 0) {
                     return nothing_decoded(inputs, &opened);
                 }
                 let mut statistics = converted.statistics.into_iter();
@@ -143,18 +146,20 @@ impl Converter<'_> {
         }
         // Of several recordings the last one has the warnings, which are of all.
         let first = if job.merge.is_some() { inputs.len().saturating_sub(1) } else { 0 };
-        inputs.iter_mut().skip(first).for_each(|input| input.warnings.clone_from(&warnings));
+        inputs.iter_mut().skip(first).for_each(|input| input.warnings.extend(warnings.iter().cloned()));
         trace.output = Some(job.output.as_typed());
         if self.with_summaries {
             messages += &self.summary_text(job, &inputs, &opened, &trace, started.elapsed());
         } else {
             // Printed even without a summary: there is a trace, but it is empty.
             let of = if plan.jobs.len() > 1 { format!("{}: ", job.for_people()) } else { String::new() };
-            warnings.iter().for_each(|warning| messages += &format!("warning: {of}{warning}\n"));
+            let all = inputs.iter().flat_map(|input| &input.warnings);
+            all.for_each(|warning| messages += &format!("warning: {of}{warning}\n"));
         }
-        let complaint = too_much_lost(plan, job, &inputs);
-        messages += complaint.as_deref().unwrap_or_default();
-        let status = if complaint.is_some() { Status::TooMuchLost } else { Status::Done };
+        let lost = too_much_lost(plan, job, &inputs).map(|complaint| (Status::TooMuchLost, complaint));
+        let complaint = lost.or_else(|| Some((Status::TooUncertain, too_uncertain(plan, job, &inputs)?)));
+        let (status, complaint) = complaint.unwrap_or((Status::Done, String::new()));
+        messages += &complaint;
         Outcome { status, inputs, trace, merged, messages }
     }
 
@@ -264,6 +269,15 @@ fn failed(mut inputs: Vec<InputReport>, reason: &str) -> Outcome {
     Outcome::without_trace(Status::Failed, inputs, messages)
 }
 
+/// Warns of a format that the user named, and that does not recognise the bytes.
+fn warn_of_format(input: &mut InputReport, opened: &Opened) {
+    if opened.is_doubtful() {
+        let percent = 100 * input.decoded_bytes / input.input_bytes.max(1);
+        let title = opened.format_title();
+        input.warnings.push(format!("the bytes do not look like {title}, which --format names: {percent} % of them fit"));
+    }
+}
+
 fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     for (input, opened) in inputs.iter_mut().zip(opened) {
         let name = name_in_sentence(input);
@@ -301,4 +315,16 @@ fn too_much_lost(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Optio
         job.for_people(),
         events.saturating_add(lost)
     ))
+}
+
+/// Checks how sure the times of one trace are against what was asked for: a message if it is not enough.
+fn too_uncertain(plan: &ConvertPlan, job: &Job, inputs: &[InputReport]) -> Option<String> {
+    let time = inputs.iter().filter_map(InputReport::time_certainty).max();
+    let (of, certainty, option) = match time {
+        _ if plan.strict && inputs.iter().any(InputReport::is_ambiguous) => ("what it holds", Certainty::Ambiguous, "--strict"),
+        Some(time) if plan.strict_time && time >= Certainty::Assumed => ("its time", time, "--strict-time"),
+        _ => return None,
+    };
+    let (name, certainty) = (job.for_people(), certainty.text());
+    Some(format!("error: {name} was converted, but {of} is {certainty}, which {option} does not allow\n"))
 }

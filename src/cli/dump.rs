@@ -95,26 +95,35 @@ fn write_json(line: &mut Vec<u8>, view: &RecordView<'_>) -> io::Result<()> {
         line.extend_from_slice(b",\"core\":");
         serde_json::to_writer(&mut *line, &core)?;
     }
-    if let Some(ticks) = view.ticks {
-        line.extend_from_slice(b",\"ts\":");
-        serde_json::to_writer(&mut *line, &ticks)?;
-    }
-    if let Some(nanos) = view.nanos {
-        line.extend_from_slice(b",\"ns\":");
-        serde_json::to_writer(&mut *line, &nanos)?;
-    }
+    line.extend_from_slice(b",\"ts\":");
+    serde_json::to_writer(&mut *line, &view.ticks)?;
+    line.extend_from_slice(b",\"ns\":");
+    serde_json::to_writer(&mut *line, &view.nanos)?;
     for (name, value) in view.fields {
         line.push(b',');
         serde_json::to_writer(&mut *line, name)?;
         line.push(b':');
-        match value {
-            FieldValue::Uint(number) => serde_json::to_writer(&mut *line, number)?,
-            FieldValue::Int(number) => serde_json::to_writer(&mut *line, number)?,
-            FieldValue::Text(text) => serde_json::to_writer(&mut *line, text)?,
-            FieldValue::Bytes(bytes) => serde_json::to_writer(&mut *line, &HEXLOWER.encode(bytes))?,
-        }
+        write_value(line, value)?;
     }
     line.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+fn write_value(line: &mut Vec<u8>, value: &FieldValue<'_>) -> io::Result<()> {
+    match value {
+        FieldValue::Uint(number) => serde_json::to_writer(line, number)?,
+        FieldValue::Int(number) => serde_json::to_writer(line, number)?,
+        FieldValue::Float(number) => serde_json::to_writer(line, number)?,
+        FieldValue::Text(text) => serde_json::to_writer(line, text)?,
+        FieldValue::Bytes(bytes) => serde_json::to_writer(line, &HEXLOWER.encode(bytes))?,
+        FieldValue::List(values) => {
+            for (number, value) in values.iter().enumerate() {
+                line.push(if number == 0 { b'[' } else { b',' });
+                write_value(line, value)?;
+            }
+            line.extend_from_slice(if values.is_empty() { b"[]" } else { b"]" });
+        }
+    }
     Ok(())
 }
 
@@ -128,11 +137,11 @@ fn write_text(line: &mut Vec<u8>, view: &RecordView<'_>) -> io::Result<()> {
     let core = view.core.map_or_else(String::new, |core| format!("core {core}"));
     write!(line, "{:>10}  {time:>22}  {core:<7}  {}", view.offset, view.record)?;
     for (name, value) in view.fields {
+        write!(line, "  {name}=")?;
         match value {
-            FieldValue::Uint(number) => write!(line, "  {name}={number}")?,
-            FieldValue::Int(number) => write!(line, "  {name}={number}")?,
-            FieldValue::Text(text) => write!(line, "  {name}={text:?}")?,
-            FieldValue::Bytes(bytes) => write!(line, "  {name}={}", HEXLOWER.encode(bytes))?,
+            FieldValue::Text(text) => write!(line, "{text:?}")?,
+            FieldValue::Bytes(bytes) => write!(line, "{}", HEXLOWER.encode(bytes))?,
+            other => write_value(line, other)?,
         }
     }
     line.push(b'\n');
@@ -173,7 +182,10 @@ mod tests {
     fn invalid_and_metadata_records_have_no_time() {
         let fields = [("bytes", FieldValue::Bytes(&[0x05, 0xff])), ("reason", FieldValue::Text("cut"))];
         let invalid = RecordView { offset: 3, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields };
-        assert_eq!(lines(&invalid)[0], "{\"offset\":3,\"record\":\"invalid\",\"bytes\":\"05ff\",\"reason\":\"cut\"}\n");
+        assert_eq!(
+            lines(&invalid)[0],
+            "{\"offset\":3,\"record\":\"invalid\",\"ts\":null,\"ns\":null,\"bytes\":\"05ff\",\"reason\":\"cut\"}\n"
+        );
         assert_eq!(lines(&invalid)[1], format!("{:>10}{:35}invalid  bytes=05ff  reason=\"cut\"\n", 3, ""));
     }
 }

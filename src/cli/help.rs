@@ -14,7 +14,18 @@ const HEADINGS: [(&str, &[&str]); 7] = [
     ("Merging", &["merge", "offset", "sync_marker", "correct_drift"]),
     (
         "Reports and limits",
-        &["report", "no_statistics", "report_md", "junit", "strict", "max_lost", "budget", "fail_over", "fail_on_new"],
+        &[
+            "report",
+            "no_statistics",
+            "report_md",
+            "junit",
+            "strict",
+            "strict_time",
+            "max_lost",
+            "budget",
+            "fail_over",
+            "fail_on_new",
+        ],
     ),
     ("Messages", &["quiet", "verbose", "progress", "color", "threads", "help", "version"]),
 ];

@@ -46,6 +46,8 @@ enum Status {
     Done,
     /// Converted, but more was lost than `--strict` or `--max-lost` allow.
     TooMuchLost,
+    /// Converted, but less is known than `--strict` or `--strict-time` ask for.
+    TooUncertain,
     /// Read, but a budget is broken, or something got worse than is allowed.
     BeyondLimits,
     Failed,
@@ -59,7 +61,7 @@ impl From<Status> for ExitCode {
             Status::Done => 0,
             Status::Failed => 1,
             Status::WrongUsage => 2,
-            Status::TooMuchLost | Status::BeyondLimits => 3,
+            Status::TooMuchLost | Status::TooUncertain | Status::BeyondLimits => 3,
             // As shells report a program that was ended by SIGINT.
             Status::Stopped => STATUS_STOPPED,
         })

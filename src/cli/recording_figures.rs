@@ -167,8 +167,8 @@ pub(super) fn gather(
     };
     let result = result.and_then(|gathered| {
         inputs.iter_mut().zip(&gathered.inputs).for_each(|(report, summary)| report.enter_summary(summary));
-        inputs.iter_mut().for_each(|input| input.warnings.clone_from(&gathered.warnings));
-        let has_events = inputs.iter().any(|input| input.events > 0);
+        inputs.iter_mut().for_each(|input| input.warnings.extend(gathered.warnings.iter().cloned()));
+        let has_events = inputs.iter().any(|input| input.events > 0 && input.frames_ok > 0);
         let nothing = || "gives no event. Check the format (--format) and that the recording is complete".to_owned();
         has_events.then_some(gathered).ok_or_else(nothing)
     });

@@ -65,6 +65,11 @@ impl Opened {
         self.detected.format.title()
     }
 
+    /// Whether the user named a format that does not recognise the bytes.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.detected.is_doubtful
+    }
+
     /// The format.
     pub(super) fn format(&self) -> &'static dyn Format {
         self.detected.format

@@ -11,7 +11,9 @@ use super::merging::os_from_bytes;
 use super::output::{Complete, Output, cannot_write};
 use super::plan::{Place, PlanError, TRACE_EXTENSION, shown};
 use crate::model::{Nanos, whole_number};
-use crate::pipeline::{self, Alignment, Compression, ConvertError, Converted, Options, Progress, RecordingSources, TimeBound};
+use crate::pipeline::{
+    self, Alignment, Compression, ConvertError, Converted, InputSummary, Options, Progress, RecordingSources, TimeBound,
+};
 
 /// More files than this are a slip of the finger; and their numbers have three digits.
 const PARTS_MAX: usize = 1000;
@@ -123,7 +125,7 @@ impl Form {
                 let (converted, complete, file_bytes) = self.write_one(place, conversion, conversion.options, progress)?;
                 check()?;
                 let plain_bytes = converted.output_bytes;
-                if converted.inputs.iter().any(|input| input.events > 0) {
+                if converted.inputs.iter().any(InputSummary::has_content) {
                     complete.finish().with_context(|| cannot_write_trace(place))?;
                 }
                 Ok(Written {
@@ -225,7 +227,7 @@ impl Form {
         check()?;
         let mut written = Written { converted: whole, parts: Vec::new(), output_bytes, plain_bytes: None, largest_bytes };
         written.plain_bytes = self.compression.map(|_| plain_bytes);
-        if written.converted.inputs.iter().all(|input| input.events == 0) {
+        if written.converted.inputs.iter().all(|input| !input.has_content()) {
             return Ok(written);
         }
         let next = part_path(path, parts.len());

@@ -26,7 +26,7 @@ use std::ops::Range;
 pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
 pub use stages::{Decode, ErasedDecode, ErasedRecording, ErasedResolve, ErasedStages, Parcel, Recording, Resolve, Stages, erase};
 
-use crate::model::{Entities, EventBatch, Ledger, Rate, SideClock};
+use crate::model::{Entities, EventBatch, Finding, Ledger, Rate, SideClock};
 
 /// All formats, in the order in which they are listed to users.
 pub const FORMATS: &[&dyn Format] = &[
@@ -204,6 +204,8 @@ pub struct Facts {
     pub begins_midway: bool,
     /// Other clocks, and their readings at times of the trace. Before the second pass: those of the time of day, as far as known.
     pub clocks: Vec<SideClock>,
+    /// How sure clock, modulus, restarts and version are, with the evidence.
+    pub findings: Vec<Finding>,
     /// Other facts, for the report.
     pub details: Vec<Detail>,
     /// Advice, as sentences.
@@ -232,9 +234,9 @@ pub struct RecordView<'a> {
     pub record: &'a str,
     /// The core it belongs to.
     pub core: Option<u16>,
-    /// Its time stamp, in ticks.
+    /// Its time stamp as on the wire, in ticks.
     pub ticks: Option<u64>,
-    /// Its time stamp in nanoseconds, if known.
+    /// Its judged time in nanoseconds, as in the trace; `None` if it has none. Formats leave it to the pipeline.
     pub nanos: Option<u64>,
     /// Its other fields, in the order of the wire.
     pub fields: &'a [(&'a str, FieldValue<'a>)],
@@ -251,4 +253,8 @@ pub enum FieldValue<'a> {
     Text(&'a str),
     /// Raw bytes, shown in hex.
     Bytes(&'a [u8]),
+    /// A floating-point number.
+    Float(f64),
+    /// Several values.
+    List(&'a [FieldValue<'a>]),
 }

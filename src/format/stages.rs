@@ -54,8 +54,8 @@ pub trait Resolve: Send + 'static {
     /// `records` is discarded, and its memory reused. `bytes` is the whole input.
     fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Self::Records, out: &mut Resolved<'_>);
 
-    /// An input has no more parts: appends the events that were held back.
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>);
+    /// An input has no more parts: appends the events that were held back. `bytes` is the whole input.
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>);
 
     /// Lists the records of the next part of an input, in file order, without making events of them. The ledger is kept as for
     /// [`Resolve::resolve`], as far as bytes and frames go.
@@ -119,7 +119,7 @@ pub trait ErasedResolve: Send {
     fn resolve(&mut self, input: usize, bytes: &[u8], records: Parcel, out: &mut Resolved<'_>) -> Parcel;
 
     /// See [`Resolve::finish`].
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>);
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>);
 
     /// See [`Resolve::dump`].
     fn dump(&mut self, input: usize, bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>);
@@ -173,8 +173,8 @@ impl<R: Resolve> ErasedResolve for Adapter<R> {
         Parcel::pack(records)
     }
 
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        self.0.finish(input, out);
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
+        self.0.finish(input, bytes, out);
     }
 
     fn dump(&mut self, input: usize, bytes: &[u8], records: Parcel, ledger: &mut Ledger, out: &mut ListRecord<'_>) {

@@ -24,6 +24,8 @@ pub struct Detected {
     pub because: String,
     /// Whether it outweighs everything else that the input might be.
     pub certain: bool,
+    /// Whether the user named the format, although it does not recognise the bytes.
+    pub is_doubtful: bool,
 }
 
 impl fmt::Debug for Detected {
@@ -131,6 +133,14 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.name() == name)
 }
 
+/// A format that the user named.
+#[must_use]
+pub fn named(format: &'static dyn Format, bytes: &[u8]) -> Detected {
+    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+    let is_doubtful = format.probe(sample, sample.len() == bytes.len()).is_none_or(|probe| probe.score < SCORE_MIN);
+    Detected { format, because: "given by --format".into(), certain: true, is_doubtful }
+}
+
 /// Finds the format of `bytes`, which were inside `layers`.
 ///
 /// # Errors
@@ -170,7 +180,7 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
     let rivals: Vec<_> = candidates().filter(near).collect();
     match claims.into_iter().next() {
         Some((format, probe)) if rivals.len() < 2 => {
-            Ok(Detected { format, because: probe.reason, certain: best >= SCORE_CERTAIN })
+            Ok(Detected { format, because: probe.reason, certain: best >= SCORE_CERTAIN, is_doubtful: false })
         }
         _ => Err(DetectError::Ambiguous(rivals)),
     }

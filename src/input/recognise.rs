@@ -2,7 +2,7 @@
 //! in it.
 
 use super::cores_json::CoresJson;
-use super::detect::{DetectError, Detected, detect};
+use super::detect::{DetectError, Detected, detect, named};
 use super::memory::{Reach, Search};
 use super::{Input, InputError, ReadOptions};
 use crate::format::{FORMATS, Format, FormatOptions};
@@ -83,7 +83,7 @@ impl Input {
             return take_out(&self, &self.find_recordings(&formats, Reach::Whole), options, read_options);
         }
         let detected = match (format, detected) {
-            (Some(format), _) => named(format),
+            (Some(format), _) => named(format, self.bytes()),
             (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
             (None, Err(error)) => {
                 let about_memory = about_memory(&found, &formats, error.may_be_memory());
@@ -93,11 +93,6 @@ impl Input {
         };
         Ok(vec![Recognised { input: self, detected, options: options.clone() }])
     }
-}
-
-/// A format that the user named.
-fn named(format: &'static dyn Format) -> Detected {
-    Detected { format, because: "given by --format".into(), certain: true }
 }
 
 /// The cores of a recording in JSON. One core is as a recording of its own.
@@ -112,7 +107,7 @@ fn cores(
     }
     let recognised = cores.into_iter().map(|(core, input)| {
         let detected = match format {
-            Some(format) => named(format),
+            Some(format) => named(format, input.bytes()),
             None => detect(input.bytes(), input.layers()).map_err(|error| RecogniseError::Format {
                 error,
                 about_memory: String::new(),
@@ -145,7 +140,7 @@ fn take_out(
         }
         let input = image.take_out(recording, read_options)?;
         let because = format!("{} found at byte {}", kept.what, kept.range.start);
-        let detected = Detected { format: recording.format, because, certain: true };
+        let detected = Detected { format: recording.format, because, certain: true, is_doubtful: false };
         let core = if is_several { Some(core) } else { options.core };
         let options = FormatOptions { core, has_own_ids: is_several, ..options.clone() };
         recognised.push(Recognised { input, detected, options });

@@ -224,11 +224,24 @@ pub struct EventBatch {
     pub logs: Vec<LogNote>,
     /// Their args.
     pub args: Vec<Arg>,
+    /// For a listing: the offsets of records in the input, in file order, and their judged times.
+    pub judged: Option<Vec<(u64, Option<Nanos>)>>,
 }
 
 impl EventBatch {
+    /// Notes the judged time of a record for a listing, if there is one.
+    #[inline]
+    pub fn note_judged(&mut self, offset: u64, time: impl Into<Option<Nanos>>) {
+        if let Some(judged) = &mut self.judged {
+            judged.push((offset, time.into()));
+        }
+    }
+
     /// Forgets the content and keeps the memory.
     pub fn clear(&mut self) {
+        if let Some(judged) = &mut self.judged {
+            judged.clear();
+        }
         self.events.clear();
         self.texts.clear();
         self.losses.clear();

@@ -164,6 +164,8 @@ losses! {
         Repair TIME_HELD "time_held": "a time stamp is earlier than the one before it; the earlier time was held", TIMES;
         Repair TIME_OUTLIER "time_outlier": "a time stamp contradicts its neighbours and was replaced", LINK;
         Repair TIME_OVERFLOW "time_overflow": "a time is beyond what a trace can hold and was held", LINK;
+        Repair TIME_AMBIGUOUS "time_ambiguous": "a break in the time stamps has two explanations that are nearly as likely; one was taken",
+            "Give what is known: the rate of the clock, or a recording without damage.";
         Repair TIME_UNCERTAIN "time_uncertain": "an event follows lost frames: it has the earliest time that it can have, up to the next sync",
             "Send sync frames more often, or avoid the loss.";
         Repair TIME_SET_BACK "time_set_back": "the target set its clock back", NOTHING;
@@ -177,6 +179,7 @@ losses! {
         Repair TORN_TICK "torn_tick": "the tick count was read while it passed a multiple of 256; it was corrected", NOTHING;
         Repair ZERO_RESOLUTION "zero_resolution": "the recording states a tick of 0 ns, which was ignored", "Correct the tick length in the tracer's configuration, or give it as an option.";
         Repair CONFLICTING_RESOLUTION "conflicting_resolution": "the recording states different tick lengths", "Give the right one as an option.";
+        Repair DUPLICATED_BLOCK "duplicated_block": "a piece of the file is a copy of the bytes before it", "Check the transfer: blocks of the file were written twice.";
         Repair LATE_ON_CORE "late_on_core": "events of a core came too late to be put in order", "Flush the buffers of all cores at about the same rate.";
     }
     "Sessions" {

@@ -3,6 +3,7 @@
 //! - [`Event`]: an action of the firmware, with its time and core.
 //! - [`Entities`]: the tasks, interrupts, objects and lanes that events are about.
 //! - [`Ledger`]: losses and repairs, and the account of every byte.
+//! - [`Finding`]: how sure the time and the reading of a recording are.
 //! - [`SideClock`]: readings of other clocks at times of the trace: the time of day, a clock of the target.
 
 mod arg;
@@ -10,6 +11,7 @@ mod batch;
 mod clock;
 mod entity;
 mod event;
+mod finding;
 mod frequency;
 mod function;
 mod ledger;
@@ -29,6 +31,7 @@ pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, ReportedState, StreamOp, TimerCommand,
     TimerOp, UNKNOWN_ADDRESS, Wait, WaitReason,
 };
+pub use finding::{Certainty, Finding, Matter};
 pub use frequency::{FrequencyError, whole_number};
 pub use function::{Function, FunctionId};
 pub use ledger::{Ledger, LedgerEntry, LossNote};

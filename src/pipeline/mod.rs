@@ -197,6 +197,14 @@ pub struct InputSummary {
     pub offset: Option<ClockOffset>,
 }
 
+impl InputSummary {
+    /// Whether anything of the format was found: text between frames alone does not count.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.events > 0 && self.ledger.frames_ok > 0
+    }
+}
+
 /// The progress of a conversion.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -79,7 +79,7 @@ impl Resolving {
             if let Some(parcel) = queue.decoded.pop_front() {
                 self.spare_parcels.push(self.resolve.resolve(index, queue.bytes, parcel, &mut out));
             } else if queue.is_drained() {
-                self.resolve.finish(index, &mut out);
+                self.resolve.finish(index, queue.bytes, &mut out);
                 queue.ended = true;
             } else {
                 // The next windows of this input are being decoded.

@@ -10,6 +10,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::table::Row;
 use super::{InputReport, InputStatus, LossReport, Report, visible};
+use crate::model::Certainty;
 
 /// The name of the whole, and the first part of the cases' classes.
 const NAME: &str = "traceconv";
@@ -168,6 +169,12 @@ impl From<&InputReport> for Case {
             InputStatus::TooMuchLost => {
                 let message = format!("at least {} of {} events are lost", input.at_least_lost(), known_events(input));
                 CaseOutcome::Failed(Problem { kind: "losses", message, text: losses(input) })
+            }
+            InputStatus::TooUncertain => {
+                let findings = input.findings.iter().filter(|finding| finding.certainty >= Certainty::Assumed);
+                let text: String = findings.map(|finding| format!("{}: {}\n", finding.of.text(), finding.because)).collect();
+                let message = text.lines().next().unwrap_or_default().to_owned();
+                CaseOutcome::Failed(Problem { kind: "uncertain", message, text })
             }
             InputStatus::Skipped => CaseOutcome::Skipped("it is in no known format".into()),
             InputStatus::Converted | InputStatus::Unchanged => CaseOutcome::Passed,

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{ClockReport, DetailReport, InputReport, LossReport};
 use crate::format::{Facts, Format, FormatOptions, Mode, OptionValue};
 use crate::input::Damage;
-use crate::model::{Ledger, Severity};
+use crate::model::{Certainty, Finding, Ledger, Matter, Severity, losses};
 use crate::pipeline::{Converted, EventDetail, InputSummary, Options, TimeBound};
 
 /// The attribute's name.
@@ -53,6 +53,7 @@ pub struct KeptInput {
     system: Option<Cow<'static, str>>,
     cores: u16,
     sessions: u32,
+    findings: Vec<Finding>,
     details: Vec<DetailReport>,
     hints: Vec<String>,
 }
@@ -145,7 +146,7 @@ impl From<&InputSummary> for KeptInput {
         let InputSummary { ledger, events, first, last, facts, offset: _ } = summary;
         let Ledger { decoded_bytes, skipped_bytes, frames_ok, frames_bad, .. } = *ledger;
         let of = |severity| ledger.entries().iter().filter(move |entry| entry.kind.severity == severity).map(LossReport::from);
-        let Facts { clock, system, cores, sessions, details, hints, .. } = facts;
+        let Facts { clock, system, cores, sessions, findings, details, hints, .. } = facts;
         let clock = clock.map(|(rate, because)| {
             let (ns_numerator, ns_denominator) = rate.ns_per_tick();
             ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because: because.into() }
@@ -164,10 +165,25 @@ impl From<&InputSummary> for KeptInput {
             system: system.map(Cow::Borrowed),
             cores: *cores,
             sessions: *sessions,
+            findings: findings.iter().cloned().chain(of_ledger(ledger)).collect(),
             details: details.iter().map(DetailReport::from).collect(),
             hints: hints.clone(),
         }
     }
+}
+
+/// What the ledger says of the time: breaks with more than one explanation, silence in which a wrap may be missing, restarts.
+fn of_ledger(ledger: &Ledger) -> impl Iterator<Item = Finding> {
+    let of_kind = [
+        (losses::TIME_AMBIGUOUS, Matter::Breaks, Certainty::Ambiguous, "two explanations are nearly as likely"),
+        (losses::LONG_SILENCE, Matter::Breaks, Certainty::Ambiguous, "a wrap of the time counter may be missing"),
+        (losses::SESSION_RESTART, Matter::Restarts, Certainty::Inferred, "the time counter began again"),
+    ];
+    of_kind.into_iter().filter_map(|(kind, of, certainty, what)| {
+        let entry = ledger.entries().iter().find(|entry| entry.kind == kind)?;
+        let place = entry.first_offset.map_or_else(String::new, |offset| format!(", first at byte {offset}"));
+        Some(Finding::new(of, certainty, format!("{what} ({} x{place})", entry.count)))
+    })
 }
 
 impl InputReport {
@@ -183,6 +199,8 @@ impl InputReport {
         (self.clock, self.system) = (kept.clock, kept.system);
         (self.cores, self.sessions) = (kept.cores, kept.sessions);
         self.details = kept.details;
+        self.warnings.extend(kept.findings.iter().filter_map(Finding::warning));
+        self.findings = kept.findings;
         self.hints.extend(kept.hints);
     }
 }

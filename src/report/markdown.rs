@@ -19,7 +19,7 @@ fn limited(report: &Report, bytes_max: usize) -> String {
     if inputs.is_empty() {
         return text;
     }
-    text += "| File | Format | Duration | Events | Lost | Status |\n|:--|:--|--:|--:|--:|:--|\n";
+    text += "| File | Format | Duration | Time | Events | Lost | Status |\n|:--|:--|--:|:--|--:|--:|:--|\n";
     let lines: Vec<String> = inputs.iter().map(line).collect();
     let is_short = lines.iter().map(String::len).sum::<usize>() <= bytes_max;
     let mut left_out = 0;
@@ -40,8 +40,14 @@ fn limited(report: &Report, bytes_max: usize) -> String {
 #[must_use]
 pub fn totals(inputs: &[InputReport]) -> String {
     let rows: Vec<Row> = inputs.iter().map(Row::from).collect();
-    let all =
-        [InputStatus::Converted, InputStatus::Unchanged, InputStatus::TooMuchLost, InputStatus::Failed, InputStatus::Skipped];
+    let all = [
+        InputStatus::Converted,
+        InputStatus::Unchanged,
+        InputStatus::TooMuchLost,
+        InputStatus::TooUncertain,
+        InputStatus::Failed,
+        InputStatus::Skipped,
+    ];
     let parts: Vec<String> = all
         .into_iter()
         .map(|status| (rows.iter().filter(|row| row.status == status).count(), status.text()))
@@ -53,17 +59,19 @@ pub fn totals(inputs: &[InputReport]) -> String {
 }
 
 fn is_notable(input: &InputReport) -> bool {
-    !input.losses.is_empty() || !matches!(input.status, Some(InputStatus::Converted | InputStatus::Unchanged))
+    !input.losses.is_empty()
+        || input.is_ambiguous()
+        || !matches!(input.status, Some(InputStatus::Converted | InputStatus::Unchanged))
 }
 
 fn line(input: &InputReport) -> String {
-    let Row { file, format, duration, events, lost, status } = Row::from(input);
+    let Row { file, format, duration, time, events, lost, status } = Row::from(input);
     let status = match (status, &input.error) {
         (InputStatus::Failed, Some(error)) => format!("**failed**: {}", markdown_escaped(error)),
-        (InputStatus::Failed | InputStatus::TooMuchLost, _) => format!("**{}**", status.text()),
+        (InputStatus::Failed | InputStatus::TooMuchLost | InputStatus::TooUncertain, _) => format!("**{}**", status.text()),
         _ => status.text().to_owned(),
     };
-    let cells = [file, format, duration, events, lost].map(|cell| markdown_escaped(&cell));
+    let cells = [file, format, duration, time, events, lost].map(|cell| markdown_escaped(&cell));
     format!("| {} | {status} |\n", cells.join(" | "))
 }
 
@@ -86,11 +94,11 @@ mod tests {
     fn names_are_no_markup() {
         let expected = r"### traceconv: 3 inputs: 1 converted, 1 too much lost, 1 failed
 
-| File | Format | Duration | Events | Lost | Status |
-|:--|:--|--:|--:|--:|:--|
-| a\|b\`c\`\\n\<b\>\*\@x\*\_\\.bin | - | - | - | - | **failed**: a\|b is empty\\n(0 bytes) |
-| a.bin (core 1) | Tonbandgerät | 2.500 s | 98 | \>= 1 | **too much lost** |
-| a.bin | Tonbandgerät | 2.500 s | 98 | 0 | converted |
+| File | Format | Duration | Time | Events | Lost | Status |
+|:--|:--|--:|:--|--:|--:|:--|
+| a\|b\`c\`\\n\<b\>\*\@x\*\_\\.bin | - | - | - | - | - | **failed**: a\|b is empty\\n(0 bytes) |
+| a.bin (core 1) | Tonbandgerät | 2.500 s | known | 98 | \>= 1 | **too much lost** |
+| a.bin | Tonbandgerät | 2.500 s | known | 98 | 0 | converted |
 ";
         assert_eq!(markdown(&report()), expected);
         assert_eq!(markdown(&Report::new(Vec::new(), 0.0)), "### traceconv: no input\n\n");

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::format::Detail;
 use crate::input::Input;
 use crate::input::memory::Part;
-use crate::model::LedgerEntry;
+use crate::model::{Certainty, Finding, LedgerEntry};
 use crate::pipeline::{ClockOffset, InputSummary};
 use crate::stats::report::StatisticsReport;
 
@@ -189,6 +189,8 @@ pub struct InputReport {
     pub cores: u16,
     /// The number of target sessions (resets + 1).
     pub sessions: u32,
+    /// How sure clock, modulus, breaks in time, restarts and version are, and why.
+    pub findings: Vec<Finding>,
     /// Other facts about the recording, each with its source.
     pub details: Vec<DetailReport>,
     /// Advice, as sentences.
@@ -212,6 +214,8 @@ pub enum InputStatus {
     Unchanged,
     /// There is a trace, but more is lost than is allowed.
     TooMuchLost,
+    /// There is a trace, but less is known than is asked for.
+    TooUncertain,
     /// There is no trace.
     Failed,
     /// There is no trace: it is in no known format, and such inputs were to be skipped.
@@ -226,6 +230,7 @@ impl InputStatus {
             InputStatus::Converted => "converted",
             InputStatus::Unchanged => "unchanged",
             InputStatus::TooMuchLost => "too much lost",
+            InputStatus::TooUncertain => "too uncertain",
             InputStatus::Failed => "failed",
             InputStatus::Skipped => "skipped",
         }
@@ -329,6 +334,18 @@ impl InputReport {
         Some(self.last_ns?.saturating_sub(self.first_ns?))
     }
 
+    /// How sure its times are: as sure as what is least sure of all they depend on. `None` if nothing is known of it.
+    #[must_use]
+    pub fn time_certainty(&self) -> Option<Certainty> {
+        self.findings.iter().filter(|finding| finding.of.is_of_time()).map(|finding| finding.certainty).max()
+    }
+
+    /// Whether the data speak for more than one reading of it.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.findings.iter().any(|finding| finding.certainty == Certainty::Ambiguous)
+    }
+
     /// How many events are lost, at least.
     #[must_use]
     pub fn at_least_lost(&self) -> u64 {
@@ -340,7 +357,7 @@ impl InputReport {
 mod tests {
     use super::*;
     use crate::format::Facts;
-    use crate::model::{Entities, Ledger, LossKind, Nanos, Rate, losses};
+    use crate::model::{Entities, Ledger, LossKind, Matter, Nanos, Rate, losses};
     use crate::stats::Statistics;
 
     const GAP: LossKind = losses::FRAMES_LOST;
@@ -366,6 +383,7 @@ mod tests {
                 begins_midway: false,
                 clocks: Vec::new(),
                 details: vec![Detail { name: "timer period", value: "1 ms".into(), source: "inferred".into() }],
+                findings: vec![Finding::new(Matter::Clock, Certainty::Known, "given by --clock-hz")],
                 hints: vec!["Try --elf.".into()],
                 refused: None,
             },
@@ -465,6 +483,14 @@ mod tests {
       "system": "FreeRTOS",
       "cores": 2,
       "sessions": 1,
+      "findings": [
+        {
+          "of": "clock",
+          "certainty": "known",
+          "because": "given by --clock-hz",
+          "is_recordable": true
+        }
+      ],
       "details": [
         {
           "name": "timer period",
@@ -507,6 +533,7 @@ mod tests {
       "system": null,
       "cores": 0,
       "sessions": 0,
+      "findings": [],
       "details": [],
       "hints": [],
       "warnings": [],

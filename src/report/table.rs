@@ -6,7 +6,7 @@ use crate::format::Format;
 use crate::input::detect;
 
 /// The titles of the columns.
-const TITLES: [&str; 6] = ["FILE", "FORMAT", "DURATION", "EVENTS", "LOST", "STATUS"];
+const TITLES: [&str; 7] = ["FILE", "FORMAT", "DURATION", "TIME", "EVENTS", "LOST", "STATUS"];
 
 /// An input in a table. Unknown values are `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Row {
     pub format: String,
     /// From the first event to the last.
     pub duration: String,
+    /// How sure the times are: `known`, `inferred`, `assumed` or `ambiguous`.
+    pub time: String,
     /// The number of events.
     pub events: String,
     /// How many are lost: `0`, `>= 3`; or `some`, where nobody knows how many.
@@ -35,6 +37,7 @@ impl From<&InputReport> for Row {
             file: format!("{}{core}", visible(&input.path)),
             format: input.format.map_or_else(dash, |name| detect::by_name(name).map_or(name, Format::title).to_owned()),
             duration: input.duration_ns().filter(|_| is_known).map_or_else(dash, duration),
+            time: input.time_certainty().filter(|_| is_known).map_or_else(dash, |certainty| certainty.text().to_owned()),
             events: if is_known { input.events.to_string() } else { dash() },
             lost: match input.at_least_lost() {
                 _ if !is_known => dash(),
@@ -48,8 +51,8 @@ impl From<&InputReport> for Row {
 }
 
 impl Row {
-    fn cells(&self) -> [&str; 5] {
-        [&self.file, &self.format, &self.duration, &self.events, &self.lost]
+    fn cells(&self) -> [&str; 6] {
+        [&self.file, &self.format, &self.duration, &self.time, &self.events, &self.lost]
     }
 }
 
@@ -65,16 +68,16 @@ pub fn table(inputs: &[InputReport], paint: impl Fn(InputStatus, &str) -> String
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |cells: [&str; 5], status: &str| {
+    let line = |cells: [&str; 6], status: &str| {
         let mut line = String::new();
         for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
             // Names to the left, numbers to the right.
-            line += &if column < 2 { format!("{cell:width$}  ") } else { format!("{cell:>width$}  ") };
+            line += &if column < 2 || column == 3 { format!("{cell:width$}  ") } else { format!("{cell:>width$}  ") };
         }
         line + status + "\n"
     };
-    let [file, format, duration, events, lost, status] = TITLES;
-    let mut text = line([file, format, duration, events, lost], status);
+    let [file, format, duration, time, events, lost, status] = TITLES;
+    let mut text = line([file, format, duration, time, events, lost], status);
     for row in &rows {
         text += &line(row.cells(), &paint(row.status, row.status.text()));
     }
@@ -106,11 +109,11 @@ mod tests {
         some.losses[0].at_least_lost = 0;
         let failed = InputReport { path: "a\nb".into(), status: Some(InputStatus::Failed), ..InputReport::default() };
         let expected = "\
-FILE            FORMAT        DURATION  EVENTS  LOST  STATUS
-a.bin (core 1)  Tonbandgerät   2.500 s      98  >= 1  <converted>
-a.bin           Tonbandgerät   2.500 s      98     0  <unchanged>
-a.bin (core 1)  Tonbandgerät   2.500 s      98  some  <too much lost>
-a\\nb            -                    -       -     -  <failed>
+FILE            FORMAT        DURATION  TIME   EVENTS  LOST  STATUS
+a.bin (core 1)  Tonbandgerät   2.500 s  known      98  >= 1  <converted>
+a.bin           Tonbandgerät   2.500 s  known      98     0  <unchanged>
+a.bin (core 1)  Tonbandgerät   2.500 s  known      98  some  <too much lost>
+a\\nb            -                    -  -           -     -  <failed>
 ";
         assert_eq!(table(&[example(), fine, some, failed], |_, text| format!("<{text}>")), expected);
     }

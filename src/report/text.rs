@@ -6,6 +6,7 @@ use super::{ClockReport, DetailReport, InputReport, LossReport, visible, visible
 use crate::format::Format;
 use crate::input::detect;
 use crate::input::memory::Part;
+use crate::model::{Certainty, Finding};
 use crate::pipeline::{ClockOffset, Drift};
 
 /// The result of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
@@ -89,7 +90,9 @@ fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::
         writeln!(text, "  repaired: {} (-v lists them)", count(cases, "case"))?;
     }
     if input.losses.is_empty() {
-        writeln!(text, "  nothing lost")?;
+        let is_assumed = |finding: &&Finding| finding.certainty == Certainty::Assumed && !finding.is_recordable;
+        let assumed = input.findings.iter().filter(is_assumed).map(|finding| format!("; {} assumed", finding.of.text()));
+        writeln!(text, "  nothing lost{}", assumed.collect::<String>())?;
     }
     for hint in &input.hints {
         writeln!(text, "  hint: {}", visible(hint))?;

@@ -108,11 +108,11 @@ fn every_report_says_the_same() {
     assert_eq!(child(2, "error").text(), inputs(&report)[2]["error"].as_str());
 
     let table = check_markdown(&desk.text("r.md"), 3);
-    assert_eq!(table[0], ["File", "Format", "Duration", "Events", "Lost", "Status"]);
+    assert_eq!(table[0], ["File", "Format", "Duration", "Time", "Events", "Lost", "Status"]);
     assert_eq!([&table[1][0], &table[2][0], &table[3][0]], ["good.bin", "lossy.bin", odd]);
-    assert_eq!(table[1][3], inputs(&report)[0]["events"].to_string());
-    assert_eq!([&table[1][5], &table[2][5]], ["converted", "too much lost"]);
-    assert_eq!(table[3][5], format!("failed: {}", inputs(&report)[2]["error"].as_str().unwrap()));
+    assert_eq!(table[1][4], inputs(&report)[0]["events"].to_string());
+    assert_eq!([&table[1][6], &table[2][6]], ["converted", "too much lost"]);
+    assert_eq!(table[3][6], format!("failed: {}", inputs(&report)[2]["error"].as_str().unwrap()));
 }
 
 /// The budget, and a recording that keeps it, one that does not, and none.

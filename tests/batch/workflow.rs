@@ -56,7 +56,7 @@ fn the_github_workflow_converts_and_judges() {
     assert!(statuses.iter().all(|status| *status == 0), "{statuses:?}");
     assert!(desk.text("cargo-calls").starts_with("install "));
     assert_eq!(desk.files("traces").iter().filter(|name| name.ends_with(".perfetto-trace")).count(), 2);
-    assert_eq!(super::reports::check_markdown(&desk.text("summary.md"), 2)[1][5], "converted");
+    assert_eq!(super::reports::check_markdown(&desk.text("summary.md"), 2)[1][6], "converted");
 
     // Once more, as with a cache: nothing is made again. Then with a loss: the job fails, and its summary says why.
     run_all(&desk, &path);
@@ -65,7 +65,7 @@ fn the_github_workflow_converts_and_judges() {
     fs::remove_file(desk.path("summary.md")).unwrap();
     let statuses = run_all(&desk, &path);
     assert!(statuses.contains(&3), "{statuses:?}");
-    assert_eq!(super::reports::check_markdown(&desk.text("summary.md"), 2)[2][5], "too much lost");
+    assert_eq!(super::reports::check_markdown(&desk.text("summary.md"), 2)[2][6], "too much lost");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::hold;
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
-const EXAMPLES: [(&str, &str, &str); 92] = [
+const EXAMPLES: [(&str, &str, &str); 93] = [
     (CONVERT, "color", "traceconv --color never demo.bin"),
     (CONVERT, "recursive", "traceconv --recursive . --glob '*.bin' -o out/"),
     (CONVERT, "glob", "traceconv -r . --glob 'd*.bin' --glob '!dual*' -o out/"),
@@ -48,6 +48,7 @@ const EXAMPLES: [(&str, &str, &str); 92] = [
     (CONVERT, "report-md", "traceconv --report-md - demo.bin damaged.bin"),
     (CONVERT, "junit", "traceconv --junit junit.xml demo.bin"),
     (CONVERT, "strict", "traceconv --strict demo.bin"),
+    (CONVERT, "strict-time", "traceconv --strict-time demo.bin"),
     (CONVERT, "max-lost", "traceconv --max-lost 0.5% demo.bin"),
     (CONVERT, "name", "traceconv --name pump-3 demo.bin"),
     (CONVERT, "elf", "traceconv --elf pump.elf pump.bin"),

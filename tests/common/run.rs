@@ -113,7 +113,7 @@ impl Subject {
             let mut out = Resolved { entities: &mut entities, batch: &mut events, ledger: &mut ledgers[0] };
             match parts.get(number) {
                 Some(&part) => drop(stages.resolve.resolve(0, capture, stages.decode.decode(0, part, None), &mut out)),
-                None => stages.resolve.finish(0, &mut out),
+                None => stages.resolve.finish(0, capture, &mut out),
             }
             batch(&events, &entities);
         }

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("printf", &[]),
     ("symbols", &[]),
+    ("clock", &["model"]),
     ("frame", &["model"]),
-    ("format", &["frame", "model", "printf", "symbols"]),
+    ("format", &["clock", "frame", "model", "printf", "symbols"]),
     ("input", &["format", "model"]),
     ("track", &["model"]),
     ("timeline", &["model", "track"]),
@@ -30,7 +31,8 @@ const LAYERS: [(&str, &[&str]); 14] = [
 ];
 
 /// The parts that know no input format, not even by its name in a text.
-const BLIND_TO_FORMATS: [&str; 9] = ["model", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
+const BLIND_TO_FORMATS: [&str; 10] =
+    ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
 const CRATES: [(&str, &[&str]); 31] = [

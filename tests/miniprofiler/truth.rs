@@ -81,6 +81,18 @@ fn the_clock_may_wrap_as_often_as_it_likes() {
     compare(&subject(), &generated.bytes, &truth);
 }
 
+#[test]
+fn the_trace_begins_where_the_calls_do() {
+    // A device that has run for more than an hour, asked for its metadata.
+    let start_us = 4_260_000_000;
+    let options = GenerateOptions { bytes: BYTES, start_us, commands: true, ..GenerateOptions::default() };
+    let generated = Generated::new(&options);
+    let truth: Vec<TimedCall> = generated.calls.iter().map(|(call, _)| TimedCall::of(call)).collect();
+    let conversion = compare(&subject(), &generated.bytes, &truth);
+    let first = conversion.summary.first.map_or(0, |first| first.0);
+    assert!(first >= start_us * 1000, "{first} ns");
+}
+
 /// Checks a damaged capture: no false calls, and nearly all that arrived.
 fn compare_damaged(damage: Damage, least_percent: usize) {
     for seed in 1..4 {

@@ -21,6 +21,8 @@ impl Seen {
         let text = |value: &FieldValue<'_>| match value {
             FieldValue::Uint(value) => value.to_string(),
             FieldValue::Int(value) => value.to_string(),
+            FieldValue::Float(value) => value.to_string(),
+            FieldValue::List(values) => format!("{values:?}"),
             FieldValue::Text(text) => (*text).to_owned(),
             FieldValue::Bytes(bytes) => format!("{bytes:?}"),
         };

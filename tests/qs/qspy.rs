@@ -23,6 +23,8 @@ impl Said {
         let text = |value: &FieldValue<'_>| match value {
             FieldValue::Uint(value) => value.to_string(),
             FieldValue::Int(value) => value.to_string(),
+            FieldValue::Float(value) => value.to_string(),
+            FieldValue::List(values) => format!("{values:?}"),
             FieldValue::Text(text) => (*text).to_owned(),
             FieldValue::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" "),
         };
@@ -167,7 +169,7 @@ impl Said {
             }
             "OBJ_DICT" => format!("Obj-Dict {}->{}", self.raw("obj"), self.dictionary_name()),
             "FUN_DICT" => format!("Fun-Dict {}->{}", self.raw("function"), self.dictionary_name()),
-            "USR_DICT" => format!("Usr-Dict {:08}->{}", own("record").parse::<u64>().ok()?, self.dictionary_name()),
+            "USR_DICT" => format!("Usr-Dict {:08}->{}", own("record_id").parse::<u64>().ok()?, self.dictionary_name()),
             "TARGET_INFO" => {
                 let word = if own("reset") == "1" { "Trg-RST " } else { "Trg-Info" };
                 let build: String = own("build").chars().filter(char::is_ascii_digit).skip(2).collect();
@@ -249,7 +251,7 @@ impl Said {
         let size: usize = own("size").parse().ok()?;
         let bytes: Vec<String> = own("data").split(' ').map(str::to_owned).collect();
         let items: Vec<String> = bytes.chunks(size).map(|item| item.iter().rev().cloned().collect::<String>()).collect();
-        Some(format!("Trg-Peek Offs={},Size={size},Num={},Data=<{}>", own("offset"), items.len(), items.join(",")))
+        Some(format!("Trg-Peek Offs={},Size={size},Num={},Data=<{}>", own("memory_offset"), items.len(), items.join(",")))
     }
 
     /// An application record; spaces between its values are not compared, for they depend on widths that are presentation only.

@@ -6,6 +6,7 @@ mod browser;
 mod codegen;
 mod generate;
 mod target;
+mod truth;
 mod web;
 
 use std::path::Path;
@@ -34,6 +35,8 @@ enum Task {
     Web,
     /// Test the page that `web` built, in Node and in Chromium. Needs npm, too
     WebTest,
+    /// Damage generated recordings, and compare the times of the events that survived with the truth
+    Truth(truth::Truth),
     /// Measure the converter as a whole process
     Bench(bench::Bench),
     /// Run all checks, as .ci/run does; with --all also the heavy ones that nothing since the commit in .ci/last-full concerns
@@ -59,6 +62,7 @@ fn main() -> anyhow::Result<()> {
         Task::BrowserTest => browser::test(),
         Task::Web => web::build(),
         Task::WebTest => web::test(),
+        Task::Truth(arguments) => truth::run(&arguments),
         Task::Bench(options) => bench::run(&options),
         Task::Ci { all } => ci(all),
         Task::Codegen(arguments) => codegen::run(&arguments),

@@ -145,7 +145,7 @@ pub(super) fn plan_serve(args: ServeArgs) -> OpenPlan {
 /// Shows the trace of a conversion that ended so, if there is one.
 pub(super) fn after(plan: Option<&OpenPlan>, status: Status) -> Status {
     match plan {
-        Some(plan) if matches!(status, Status::Done | Status::TooMuchLost) => status.max(run(plan)),
+        Some(plan) if matches!(status, Status::Done | Status::TooMuchLost | Status::TooUncertain) => status.max(run(plan)),
         _ => status,
     }
 }

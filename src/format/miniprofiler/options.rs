@@ -117,6 +117,11 @@ impl MiniProfilerOptions {
         })
     }
 
+    /// Whether an option says how long a tick is.
+    pub fn is_unit_given(&self) -> bool {
+        self.clock.is_some() || self.time_unit.is_some()
+    }
+
     /// The rate of the times on the wire, and its source.
     pub fn rate(&self, metadata: Option<&Metadata>) -> (Rate, &'static str) {
         let microsecond = Rate::from_hz(u64::from(TIMER_HZ), 1).unwrap_or(Rate::NANOSECOND);

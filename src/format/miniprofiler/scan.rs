@@ -217,6 +217,14 @@ impl ScanFacts {
         }
     }
 
+    /// When the first call began, in ticks.
+    #[must_use]
+    pub fn first_begin(&self) -> Option<u64> {
+        let reach = self.reach?;
+        let exit = (self.wraps_before() << 32) + u64::from(reach.first_exit);
+        Some(exit.saturating_sub(u64::from(reach.first_duration)))
+    }
+
     /// The least number of wraps of the device's clock before the end of the first call, so that no call has a negative time.
     #[must_use]
     pub fn wraps_before(&self) -> u64 {

@@ -6,7 +6,7 @@ use super::scan::ScanFacts;
 use super::sessions::{self, Sessions};
 use super::{InputOptions, info};
 use crate::format::{Detail, Facts};
-use crate::model::Rate;
+use crate::model::{Certainty, Finding, Matter, Rate};
 
 /// The rate of the clock, and its source.
 pub(super) fn clock_of(
@@ -21,13 +21,16 @@ pub(super) fn clock_of(
             source: format!("measured from {} time events", measured.samples),
         });
     }
+    let mut finding = |certainty, because| report.findings.push(Finding::new(Matter::Clock, certainty, because).never_recorded());
     if let Some(rate) = options.clock {
+        finding(Certainty::Known, "given by an option");
         return (rate, "given by an option");
     }
     if let Some(tick) = options.tick {
         match measured {
             Some(Ok(measured)) => {
                 if let Some(rate) = clockrate::rate_of(*measured, tick) {
+                    finding(Certainty::Inferred, "measured from time events and --qs-tick-hz");
                     return (rate, "measured from time events and --qs-tick-hz");
                 }
             }
@@ -35,6 +38,7 @@ pub(super) fn clock_of(
             None => {}
         }
     }
+    finding(Certainty::Assumed, "QS does not record it; a microsecond is taken");
     report.hints.push(
         "QS does not record the unit of the time stamps; a microsecond is assumed. Give --clock-hz, or --qs-tick-hz with the \
          frequency of the clock tick."
@@ -51,9 +55,17 @@ pub(super) fn add_target(sessions: &Sessions, facts: &ScanFacts, report: &mut Fa
     if let Some(info) = &session.info {
         report.system = Some(info.product_text());
     }
-    let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     let from = session.version_source.text().to_owned();
-    detail("QP version", info::version_text(session.layout.config.version), from);
+    let version = info::version_text(session.layout.config.version);
+    report.details.push(Detail { name: "QP version", value: version, source: from.clone() });
+    report.findings.push(Finding::new(Matter::Version, session.version_source.certainty(), from.clone()));
+    let of_time = Sizes::LETTERS.iter().position(|letter| *letter == 'T').and_then(|index| session.size_sources.get(index));
+    if let Some(source) = of_time {
+        let size = session.layout.config.sizes.time;
+        let because = format!("time stamps of {size} bytes: {}", source.text());
+        report.findings.push(Finding::new(Matter::Modulus, source.certainty(), because));
+    }
+    let mut detail = |name, value: String, source: String| report.details.push(Detail { name, value, source });
     let letters = Sizes::LETTERS.iter().zip(session.layout.config.sizes.all()).zip(session.size_sources);
     let mut by_source: Vec<(sessions::Source, String)> = Vec::new();
     for ((letter, size), from) in letters {

@@ -10,6 +10,7 @@ use super::layout::{Config, Layout, Sizes};
 use super::names::Names;
 use super::record::Kind;
 use super::scan::ScanFacts;
+use crate::model::Certainty;
 
 /// The limit of sessions. Damage can look like a reset.
 const SESSIONS_LIMIT: usize = 1 << 12;
@@ -53,6 +54,16 @@ impl Source {
             Source::Option => "given by an option",
             Source::Inferred => "inferred from the records",
             Source::Default => "assumed",
+        }
+    }
+
+    /// How sure it makes the fact.
+    #[must_use]
+    pub fn certainty(self) -> Certainty {
+        match self {
+            Source::Target | Source::OtherSession | Source::File | Source::Option => Certainty::Known,
+            Source::Inferred => Certainty::Inferred,
+            Source::Default => Certainty::Assumed,
         }
     }
 }

@@ -56,7 +56,7 @@ fn resolve(capture: &[u8], part_bytes: usize) -> Resolution {
         let records = stages.decode.decode(0, part, None);
         stages.resolve.resolve(0, capture, records, &mut out);
     }
-    stages.resolve.finish(0, &mut out);
+    stages.resolve.finish(0, capture, &mut out);
     ledger.sort();
     Resolution {
         events: batch.events.iter().map(|event| (event.time, event.core, event.kind)).collect(),

@@ -20,6 +20,7 @@ mod tests;
 pub mod timer;
 
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Probe, erase};
+use crate::model::Rate;
 use decode::Lengths;
 use scan::Scanner;
 use timer::TimerOptions;
@@ -144,10 +145,11 @@ impl InputOptions {
 
 fn hz(options: &FormatOptions, option: &'static str) -> Result<Option<f64>, OptionError> {
     let Some(text) = options.text(option) else { return Ok(None) };
-    match text.parse::<f64>() {
-        Ok(hz) if (0.001..=1e12).contains(&hz) => Ok(Some(hz)),
+    let hz = text.parse::<f64>().ok().or_else(|| Rate::parse_hz(text).ok().map(|rate| rate.hz()));
+    match hz {
+        Some(hz) if (0.001..=1e12).contains(&hz) => Ok(Some(hz)),
         _ => {
-            let expected = "expected a number of Hz, as in 1000 or 93750".to_owned();
+            let expected = "expected a number of Hz, as in 1000, 93750 or 24M".to_owned();
             Err(OptionError { option, found: format!("{text:?} is not a rate"), expected })
         }
     }

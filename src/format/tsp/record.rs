@@ -229,6 +229,14 @@ pub struct Packet {
 const _: () = assert!(size_of::<Packet>() <= 24);
 
 impl Packet {
+    /// A packet whose data are not known, from its bytes: number, id and time.
+    #[must_use]
+    pub fn head(bytes: &[u8]) -> Packet {
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        let both = |at: usize| u16::from_be_bytes([byte(at), byte(at + 1)]);
+        Packet { packet_id: byte(3), id: byte(4), tick: both(5), timer: both(7), ..Packet::default() }
+    }
+
     /// The data.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -172,7 +172,11 @@ impl Sink for ScanFacts {
                 bytes.len().checked_sub(HEAD_BYTES).and_then(|len| self.distances.get_mut(usize::from(id))?.get_mut(len))
         {
             *count = count.saturating_add(1);
+            // Its length is not known yet, but the place of its time is.
+            self.timer_counts.add(&Packet::head(bytes));
+            return;
         }
+        self.timer_counts.add_damage();
     }
 
     fn list(&mut self, entries: &[u8]) -> u16 {

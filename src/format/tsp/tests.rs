@@ -24,7 +24,7 @@ fn times(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger)
     let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
     resolver.resolve(0, input, &mut decoder.records(input, 0..input.len()), &mut out);
-    resolver.finish(0, &mut out);
+    resolver.finish(0, input, &mut out);
     (resolver.times().to_vec(), ledger)
 }
 
@@ -59,8 +59,8 @@ fn times_of_generated_captures_are_true() {
     }
 }
 
-/// A capture without the packets of one id, and the true times of the others.
-fn without(id: u8, capture: &[u8], truth: &[u64]) -> (Vec<u8>, Vec<u64>) {
+/// A capture without the packets of some ids, and the true times of the others.
+fn without(is_left_out: impl Fn(u8) -> bool, capture: &[u8], truth: &[u64]) -> (Vec<u8>, Vec<u64>) {
     let mut lengths = Lengths::default();
     lengths.learn(73, 0);
     lengths.learn(74, 0);
@@ -69,7 +69,7 @@ fn without(id: u8, capture: &[u8], truth: &[u64]) -> (Vec<u8>, Vec<u64>) {
     let records = decoder.records(capture, 0..capture.len());
     let hooks = records.packets().iter().filter(|packet| packet.is_hook());
     let (mut bytes, mut times) = (Vec::new(), Vec::new());
-    for (hook, time) in hooks.zip(truth).filter(|(hook, _)| hook.id != id) {
+    for (hook, time) in hooks.zip(truth).filter(|(hook, _)| !is_left_out(hook.id)) {
         // Packets that are filtered out have no number.
         encode::packet(&Packet { packet_id: times.len() as u8, ..*hook }, &mut bytes);
         times.push(*time);
@@ -77,11 +77,51 @@ fn without(id: u8, capture: &[u8], truth: &[u64]) -> (Vec<u8>, Vec<u64>) {
     (bytes, times)
 }
 
+/// The timer that is inferred from a capture.
+fn timer_of(input: &[u8]) -> super::timer::Timer {
+    let mut facts = ScanFacts::default();
+    Decoder::new(Packets::new(Lengths::default()), Lengths::default()).each(input, 0..input.len(), &mut facts);
+    facts.timer_counts.infer(&TimerOptions::default())
+}
+
+#[test]
+fn flipped_bits_do_not_scale_the_time() {
+    let options = GenerateOptions { bytes: 150_000, ..GenerateOptions::default() };
+    let (capture, _) = generate_with_truth(&options);
+    for seed in 1..40u64 {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut damaged = capture.clone();
+        for _ in 0..seed {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let at = (state >> 20) as usize % damaged.len();
+            damaged[at] ^= 1 << (state & 7);
+        }
+        let timer = timer_of(&damaged);
+        assert_eq!((timer.period, timer.tick_modulus), (1000, 1 << 16), "{seed} bits flipped");
+    }
+}
+
+#[test]
+fn markers_alone_tell_the_timer() {
+    let options = GenerateOptions { bytes: 3_000_000, timer: TimerKind::Modulo1000, ..GenerateOptions::default() };
+    let (capture, truth) = generate_with_truth(&options);
+    let keeps_markers = |id: u8| !(id::CUSTOM_MARKER_1..=id::CUSTOM_MARKER_5).contains(&id);
+    let (capture, truth) = without(keeps_markers, &capture, &truth);
+    assert!(truth.len() > 1000);
+    let timer = timer_of(&capture);
+    assert_eq!((timer.period, timer.tick_modulus), (1000, 1000));
+    let (times, _) = times(&capture, TimerOptions::default());
+    let (wrong, least, most) = errors(&times, &truth);
+    assert_eq!(wrong, 0, "{least} to {most} ns");
+}
+
 #[test]
 fn the_phase_is_found_without_tick_hooks() {
     let options = GenerateOptions { bytes: 1_000_000, ..GenerateOptions::default() };
     let (capture, truth) = generate_with_truth(&options);
-    let (capture, truth) = without(id::TASK_INCREMENT_TICK, &capture, &truth);
+    let (capture, truth) = without(|id| id == id::TASK_INCREMENT_TICK, &capture, &truth);
     let (times, ledger) = times(&capture, TimerOptions::default());
     assert!(ledger.entries().is_empty(), "{:?}", ledger.entries());
     let (wrong, least, most) = errors(&times, &truth);
@@ -160,4 +200,14 @@ fn captures_are_recognised() {
     assert_eq!(Tsp.probe(&noise.take(1 << 16).collect::<Vec<_>>(), true), None);
     assert_eq!(Tsp.probe(b"", true), None);
     assert_eq!(Tsp.probe(b"{\"Other\": 1}", true), None);
+}
+
+#[test]
+fn rates_may_have_a_unit() {
+    let read = |text: &str| {
+        let own = vec![("timer-hz", OptionValue::Text(text.into()))];
+        super::hz(&FormatOptions { own, ..FormatOptions::default() }, "timer-hz")
+    };
+    assert_eq!([read("24M"), read("93750"), read("0.5")], [Ok(Some(24e6)), Ok(Some(93_750.0)), Ok(Some(0.5))]);
+    assert!(read("24Q").is_err() && read("0").is_err());
 }

@@ -5,9 +5,7 @@
 //! input ([`TimerCounts`]); [`TimerCounts::infer`] infers the [`Timer`] from them.
 
 use super::record::{Packet, id};
-
-/// Values of a 16-bit field.
-const VALUES: usize = 1 << 16;
+use crate::clock::fit;
 
 /// A larger fall of the tick count is not caused by packets in the wrong order.
 const FALL_TICKS: u16 = 8;
@@ -39,49 +37,79 @@ pub struct TimerCounts {
     /// Neighbours of the same tick whose timer rises, and falls.
     ups: u64,
     downs: u64,
-    /// The largest value that its neighbours do not contradict, and the largest of all.
-    largest: Option<u16>,
-    largest_any: u16,
-    /// The largest tick count; the number of falls of the tick count, and the smallest of them.
-    largest_tick: u16,
-    falls: u64,
-    least_fall: u16,
-    /// The first two packets and the last two, as tick and timer.
-    head: Ends,
-    tail: Ends,
+    /// How often each value of the timer was seen; by value.
+    values: Vec<u32>,
+    /// Falls of the tick count, as the counts before and after: the first [`FALLS`].
+    falls: Vec<(u16, u16)>,
+    /// Known damage: bytes that are not a packet, falls and leaps of the tick count.
+    damage: u64,
+    /// The first two packets and the last two. The outermost are counted by value when both their neighbours are known.
+    first: [Option<Seen>; 2],
+    last: [Option<Seen>; 2],
 }
 
-/// Up to two packets, in order.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ends([Option<(u16, u16)>; 2]);
+/// The time fields of a packet, and whether it is a tick hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    tick: u16,
+    timer: u16,
+    is_tick: bool,
+}
+
+impl Seen {
+    /// Whether its tick count contradicts that of its two neighbours: it is damaged.
+    fn is_odd_between(self, before: Seen, after: Seen) -> bool {
+        let way = after.tick.wrapping_sub(before.tick);
+        way <= FALL_TICKS && self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS
+    }
+}
+
+/// How many falls of the tick count are kept.
+const FALLS: usize = 4096;
 
 impl TimerCounts {
     /// Adds the next packet of the stream of hooks.
     #[inline]
     pub fn add(&mut self, packet: &Packet) {
-        let now = (packet.tick, packet.timer);
-        if packet.id == id::TASK_INCREMENT_TICK {
-            self.ticks += 1;
-            *place(&mut self.at_tick, packet.timer) += 1;
+        let is_tick = packet.id == id::TASK_INCREMENT_TICK;
+        let now = Seen { tick: packet.tick, timer: packet.timer, is_tick };
+        if let [before, Some(last)] = self.last {
+            self.neighbours((last.tick, last.timer), (now.tick, now.timer));
+            if let Some(before) = before {
+                self.count_between(before, last, now);
+            }
+            self.first[1].get_or_insert(now);
+        } else {
+            self.first[0] = Some(now);
         }
-        self.largest_any = self.largest_any.max(packet.timer);
-        self.largest_tick = self.largest_tick.max(packet.tick);
-        if let [before, Some(last)] = self.tail.0 {
-            self.neighbours(before, last, now);
-        }
-        self.note_end(now);
+        self.last = [self.last[1], Some(now)];
     }
 
-    fn note_end(&mut self, now: (u16, u16)) {
-        if let Some(free) = self.head.0.iter_mut().find(|end| end.is_none()) {
-            *free = Some(now);
-        }
-        self.tail.0 = [self.tail.0[1], Some(now)];
-    }
-
-    /// Compares a packet with the two before it.
+    /// Counts a packet by value, if its neighbours do not contradict it.
     #[inline]
-    fn neighbours(&mut self, before: Option<(u16, u16)>, last: (u16, u16), now: (u16, u16)) {
+    fn count_between(&mut self, before: Seen, seen: Seen, after: Seen) {
+        if !seen.is_odd_between(before, after) {
+            self.count(seen);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, seen: Seen) {
+        if seen.is_tick {
+            self.ticks += 1;
+            *place(&mut self.at_tick, seen.timer) += 1;
+        }
+        *place(&mut self.values, seen.timer) += 1;
+    }
+
+    /// Notes bytes that are no packet.
+    pub fn add_damage(&mut self) {
+        self.damage += 1;
+    }
+
+    /// A packet and the one before it.
+    #[inline]
+    fn neighbours(&mut self, last: (u16, u16), now: (u16, u16)) {
         if last.0 == now.0 {
             if last.1 != now.1 {
                 *place(&mut self.crossings, last.1) += 1;
@@ -89,75 +117,64 @@ impl TimerCounts {
                 self.ups += u64::from(now.1 > last.1);
                 self.downs += u64::from(now.1 < last.1);
             }
-        } else if let Some(fall) = last.0.checked_sub(now.0).filter(|&fall| fall > FALL_TICKS) {
-            self.least_fall = if self.falls == 0 { fall } else { self.least_fall.min(fall) };
-            self.falls += 1;
-        }
-        if let Some(before) = before {
-            self.judge(before, last, now);
-        }
-    }
-
-    /// Updates the largest value from `last`, the middle one of three packets.
-    #[inline]
-    fn judge(&mut self, before: (u16, u16), last: (u16, u16), now: (u16, u16)) {
-        if self.largest.is_none_or(|largest| last.1 > largest) {
-            // A torn value (its halves read before and after a carry) can be larger than all others. It is then not between its
-            // neighbours, which are near to each other.
-            let is_torn = before.0 == last.0
-                && last.0 == now.0
-                && before.1.abs_diff(now.1) < 64
-                && !(before.1.min(now.1)..=before.1.max(now.1)).contains(&last.1);
-            if !is_torn {
-                self.largest = Some(last.1);
+        } else if last.0.checked_sub(now.0).is_some_and(|fall| fall > FALL_TICKS) {
+            self.damage += 1;
+            if self.falls.len() < FALLS {
+                self.falls.push((last.0, now.0));
             }
         }
     }
 
-    /// Adds the counts of the next part.
+    /// Adds what the next part gave.
     pub fn append(&mut self, next: &TimerCounts) {
-        let [before, last] = self.tail.0;
-        if let ([Some(first), second], Some(last)) = (next.head.0, last) {
-            self.neighbours(before, last, first);
-            // The next part could not judge its own first packet, for it had no packet before it.
-            if let Some(second) = second {
-                self.judge(last, first, second);
+        if let ([_, Some(last)], [Some(first), second]) = (self.last, next.first) {
+            self.neighbours((last.tick, last.timer), (first.tick, first.timer));
+            if let Some(before) = self.last[0] {
+                self.count_between(before, last, first);
             }
+            if let Some(second) = second {
+                self.count_between(last, first, second);
+            }
+        }
+        if next.first[0].is_some() {
+            self.first = match self.first {
+                [None, _] => next.first,
+                [first, None] => [first, next.first[0]],
+                known => known,
+            };
+            self.last = if next.last[0].is_some() { next.last } else { [self.last[1], next.last[1]] };
         }
         add_all(&mut self.crossings, &next.crossings);
         add_all(&mut self.at_tick, &next.at_tick);
+        add_all(&mut self.values, &next.values);
         self.ticks += next.ticks;
         self.ups += next.ups;
         self.downs += next.downs;
-        self.largest = self.largest.max(next.largest);
-        self.largest_any = self.largest_any.max(next.largest_any);
-        self.largest_tick = self.largest_tick.max(next.largest_tick);
-        self.least_fall = match (self.falls, next.falls) {
-            (0, _) => next.least_fall,
-            (_, 0) => self.least_fall,
-            _ => self.least_fall.min(next.least_fall),
-        };
-        self.falls += next.falls;
-        self.head = match self.head.0 {
-            [Some(first), None] => Ends([Some(first), next.head.0[0]]),
-            [None, _] => next.head,
-            both => Ends(both),
-        };
-        self.tail = match next.tail.0 {
-            [_, None] => self.tail,
-            [None, only] => Ends([last, only]),
-            both => Ends(both),
-        };
+        let room = FALLS - self.falls.len();
+        self.falls.extend(next.falls.iter().take(room));
+        self.damage += next.damage;
     }
 
     /// The most likely meaning of the time fields.
     #[must_use]
     pub fn infer(&self, options: &TimerOptions) -> Timer {
+        let mut all = self.clone();
+        let ends = [self.first[0], self.last[1].filter(|_| self.first[1].is_some())];
+        ends.into_iter().flatten().for_each(|end| all.count(end));
+        all.infer_from_all(options)
+    }
+
+    fn infer_from_all(&self, options: &TimerOptions) -> Timer {
         let is_down = options.is_down.unwrap_or(self.downs > self.ups);
-        let largest = self.largest.unwrap_or(self.largest_any);
+        let modulus = fit::modulus(&self.falls);
+        let damage = self.damage - modulus.map_or(0, |modulus| modulus.support).min(self.damage);
+        let top = fit::top(&self.values, damage).unwrap_or(fit::Top { value: 0, support: 0, beyond: 0 });
         let (period, period_source) = match options.timer_max {
             Some(max) => (u32::from(max) + 1, PeriodSource::Given),
-            None => rounded(u32::from(largest) + 1),
+            None => match fit::rounded(&self.values, top) {
+                period if period == u32::from(top.value) + 1 => (period, PeriodSource::Largest),
+                period => (period, PeriodSource::Rounded),
+            },
         };
         let mut timer = Timer {
             is_down,
@@ -165,17 +182,21 @@ impl TimerCounts {
             period_source,
             phase: 0,
             phase_source: PhaseSource::Assumed,
-            tick_modulus: self.modulus(options),
+            tick_modulus: options
+                .tick_modulus
+                .map_or(modulus.map_or(1 << 16, |found| found.values), |given| given.clamp(2, 1 << 16)),
+            modulus,
             tick_hz: options.tick_hz.unwrap_or(1000.0),
             timer_hz: options.timer_hz,
             ticks: self.ticks,
             agreeing: if is_down { self.downs } else { self.ups },
             pairs: self.ups + self.downs,
-            largest,
+            largest: top.value,
+            beyond: top.beyond,
         };
         let phase = match self.ticks {
             0..3 => self.phase_from_crossings(&timer).map(|phase| (phase, PhaseSource::Neighbours)),
-            _ => self.phase_from_ticks(&timer).map(|phase| (phase, PhaseSource::Ticks)),
+            _ => self.phase_from_ticks(&timer, damage).map(|phase| (phase, PhaseSource::Ticks)),
         };
         if let Some((phase, source)) = phase {
             let near = period / 200;
@@ -185,18 +206,8 @@ impl TimerCounts {
         timer
     }
 
-    fn modulus(&self, options: &TimerOptions) -> u32 {
-        let whole = u32::from(self.largest_tick) + 1;
-        match options.tick_modulus {
-            Some(given) => given.clamp(2, 1 << 16),
-            // All falls go from about the largest value to about 0. One or two could also be resets of the target.
-            None if self.falls >= 3 && whole < 65_000 && u32::from(self.least_fall) >= whole - whole / 16 => whole,
-            None => 1 << 16,
-        }
-    }
-
-    /// The value at the tick: the one after the largest gap on the circle of the values in packets of tick hooks.
-    fn phase_from_ticks(&self, timer: &Timer) -> Option<u32> {
+    /// The value at the tick: that after the largest gap on the circle of values that come with the tick hook.
+    fn phase_from_ticks(&self, timer: &Timer, damage: u64) -> Option<u32> {
         let mut counts = vec![0u64; timer.period as usize];
         for (value, &count) in (0..=u16::MAX).zip(&self.at_tick) {
             if count > 0 {
@@ -211,11 +222,12 @@ impl TimerCounts {
         let around = (timer.period - last + first, first);
         let gaps = usual.windows(2).map(|pair| (pair[1] - pair[0], pair[1]));
         let (_, mut phase) = gaps.fold(around, |best, gap| if gap.0 > best.0 { gap } else { best });
-        // The earliest value may be rare too.
+        // The earliest may be rare too. Where bits were flipped, a single one may be damaged.
+        let least = if damage == 0 { 1 } else { 3 };
         let near = (timer.period / 100).max(1);
         for _ in 0..near {
             let earlier = (phase..phase + near).map(|value| (value + timer.period - near) % timer.period);
-            let Some(found) = earlier.into_iter().find(|&value| counts.get(value as usize).is_some_and(|&count| count > 0))
+            let Some(found) = earlier.into_iter().find(|&value| counts.get(value as usize).is_some_and(|&count| count >= least))
             else {
                 break;
             };
@@ -262,16 +274,6 @@ fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]
         all.resize(next.len(), T::default());
     }
     all.iter_mut().zip(next).for_each(|(all, &next)| *all += next);
-}
-
-/// The period, rounded up to a round number if that is near: the last values before the end may not have occurred.
-fn rounded(period: u32) -> (u32, PeriodSource) {
-    let round = period.next_multiple_of(250);
-    if period >= 500 && round != period && round - period <= period / 100 && round <= VALUES as u32 {
-        (round, PeriodSource::Rounded)
-    } else {
-        (period, PeriodSource::Largest)
-    }
 }
 
 /// The source of the period.
@@ -321,8 +323,12 @@ pub struct Timer {
     pub agreeing: u64,
     /// The number of pairs of neighbours of the same tick with different values.
     pub pairs: u64,
-    /// The largest value that occurred.
+    /// The largest value seen that is believed.
     pub largest: u16,
+    /// How many packets have a larger one, and are taken for damaged.
+    pub beyond: u64,
+    /// The evidence for the modulus of the tick count, if it was found from the capture.
+    pub modulus: Option<fit::Modulus>,
 }
 
 impl Timer {
@@ -362,6 +368,10 @@ impl Timer {
             PeriodSource::Given => "given by an option".to_owned(),
             PeriodSource::Largest => format!("the largest value is {}", self.largest),
             PeriodSource::Rounded => format!("the largest value is {}, assumed to be rounded", self.largest),
+        };
+        let from = match self.beyond {
+            0 => from,
+            beyond => format!("{from}, {beyond} beyond it are damaged"),
         };
         let phase = f64::from(self.phase) / f64::from(self.period);
         let phase = match self.phase_source {

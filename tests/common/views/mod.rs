@@ -22,18 +22,23 @@ pub fn record(view: &RecordView<'_>) -> String {
         }
     }
     for (name, value) in view.fields {
-        let value = match value {
-            FieldValue::Uint(number) => number.to_string(),
-            FieldValue::Int(number) => number.to_string(),
-            FieldValue::Text(text) => serde_json::to_string(text).expect("a text is JSON"),
-            FieldValue::Bytes(bytes) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("\"{hex}\"")
-            }
-        };
-        write!(line, ",\"{name}\":{value}").expect("memory does not fail");
+        write!(line, ",\"{name}\":{}", field(value)).expect("memory does not fail");
     }
     line + "}"
+}
+
+fn field(value: &FieldValue<'_>) -> String {
+    match value {
+        FieldValue::Uint(number) => number.to_string(),
+        FieldValue::Int(number) => number.to_string(),
+        FieldValue::Float(number) => serde_json::to_string(number).expect("a number is JSON"),
+        FieldValue::Text(text) => serde_json::to_string(text).expect("a text is JSON"),
+        FieldValue::Bytes(bytes) => {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("\"{hex}\"")
+        }
+        FieldValue::List(values) => format!("[{}]", values.iter().map(field).collect::<Vec<_>>().join(",")),
+    }
 }
 
 /// The account of an input.

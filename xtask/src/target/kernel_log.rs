@@ -153,7 +153,7 @@ fn events_with(format: &str, capture: &[u8], options: FormatOptions) -> anyhow::
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
     let records = stages.decode.decode(0, part, None);
     stages.resolve.resolve(0, capture, records, &mut out);
-    stages.resolve.finish(0, &mut out);
+    stages.resolve.finish(0, capture, &mut out);
     Ok((batch, entities, ledger))
 }
 

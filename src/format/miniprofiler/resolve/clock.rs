@@ -1,87 +1,95 @@
 //! The device's clock of 32 bits → ticks that do not wrap.
 //!
-//! Calls are in order of their *ends*; their begins often go back. So the end is unwrapped, to the value nearest to the end before. Steps
-//! back by more than [`LATE_TICKS`] do not occur: either the device was restarted, if there are signs of that, or it was silent for more
-//! than half of a wrap.
+//! Calls come in order of their *ends*; their begins go back half of the time, so it is the end that is judged. A call may come
+//! after one that interrupted its exit: its end lies back a little, and is right.
 
-/// The largest step back of an end, in ticks: a call may be reported after one that interrupted its exit.
+use crate::clock::{Cause, Domain, Judge, Judged, Stamp, Verdict};
+
+/// How far back an end may lie in the first pass, in ticks: a call may come after one that interrupted its exit.
 pub const LATE_TICKS: i64 = 1_000_000;
 
-/// The same when the device may have been restarted.
-const LATE_AFTER_METADATA_TICKS: i64 = 1_000;
+/// A small step back, in bits.
+const DISORDER_BITS: u32 = 4;
 
-/// A clock that is lower by less than this, in ticks, before a wrap, may also have continued.
-const SILENCE_TICKS: i64 = 10_000_000;
+/// METADATA is sent at the start, and when the host asks for it. What it says for a restart, in bits.
+const METADATA_BITS: u8 = 48;
 
-/// After a silence of this length, in ticks, a wrap may be missing.
-const LONG_SILENCE_TICKS: i64 = 1 << 30;
+/// Silence from here on, in ticks, is so long that a wrap may be missing.
+const LONG_SILENCE_TICKS: u64 = 1 << 30;
 
 /// The unwrapped clock.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Clock {
-    /// The end of the last call, in ticks; `None` before the first.
-    last: Option<u64>,
-    /// The number of wraps before the end of the first call.
+    judge: Judge,
+    /// How often the clock had wrapped when the first call ended.
     wraps_before: u64,
 }
 
-/// The step of the clock at the end of a call.
+/// What the end of a call says about the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The clock continues, or this call is reported late.
+    /// It goes on, or this call comes late.
     Normal,
-    /// A silence in which a wrap may be missing.
+    /// After so long a silence that a wrap may be missing.
     LongSilence,
     /// The device was restarted.
     Restart,
+    /// It contradicts those before and after it, and has a time between theirs.
+    Outlier,
+    /// It is a copy of a call before.
+    Repeated,
 }
 
 impl Clock {
-    /// A clock that has already wrapped `wraps_before` times.
+    /// A clock that has wrapped this number of times.
     pub fn new(wraps_before: u64) -> Clock {
-        Clock { last: None, wraps_before }
+        let domain = Domain { modulus: Some(1 << 32), disorder_bits: DISORDER_BITS, is_protected: true, ..Domain::plain() };
+        Clock { judge: Judge::new(domain), wraps_before }
     }
 
-    /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: METADATA came since the last
-    /// call, as at the start of the device.
+    /// The end of a call that follows by a usual step, and is followed by one; otherwise `None`, and [`Clock::judge`] is to be asked.
     #[inline]
-    pub fn unwrap(&mut self, exit: u32, duration: u32, may_restart: bool) -> (u64, Step) {
-        let Some(last) = self.last else {
-            // A first call that began before a wrap.
-            let own = u64::from(exit < duration);
-            let ticks = (self.wraps_before.max(own) << 32) + u64::from(exit);
-            self.last = Some(ticks);
-            return (ticks, Step::Normal);
-        };
-        let step = exit.wrapping_sub(last as u32).cast_signed();
-        if step >= 0 && !may_restart && i64::from(step) < LONG_SILENCE_TICKS {
-            let ticks = last + u64::from(step.unsigned_abs());
-            self.last = Some(ticks);
-            return (ticks, Step::Normal);
-        }
-        self.unwrap_unusual(last, exit, duration, may_restart)
+    pub fn step(&mut self, exit: u32, next: u32) -> Option<u64> {
+        self.judge.step(u64::from(exit), u64::from(next))
     }
 
+    /// See [`Judge::take_doubt`].
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
+    }
+
+    /// The end of a call of `duration` that ended at `exit` on the wire, in ticks. `may_restart`: the device has said what it is since
+    /// the last call, as it does when it starts. `ahead`: the ends that follow, each with its offset.
     #[cold]
-    fn unwrap_unusual(&mut self, last: u64, exit: u32, duration: u32, may_restart: bool) -> (u64, Step) {
-        let step = i64::from(exit.wrapping_sub(last as u32).cast_signed());
-        let is_earlier = exit < last as u32;
-        let is_restart = match step {
-            ..0 => step < -LATE_AFTER_METADATA_TICKS,
-            _ => step > SILENCE_TICKS,
-        };
-        if may_restart && is_earlier && is_restart {
-            *self = Clock::default();
-            return (self.unwrap(exit, duration, false).0, Step::Restart);
+    pub fn judge(
+        &mut self,
+        (exit, offset): (u32, u64),
+        duration: u32,
+        may_restart: bool,
+        ahead: impl Iterator<Item = (u32, u64)> + Clone,
+        bytes: &[u8],
+    ) -> (u64, Step) {
+        if self.judge.begin().is_none() {
+            // A first call that began before a wrap.
+            let wraps = self.wraps_before.max(u64::from(exit < duration));
+            self.judge = self.judge.clone().with_base(wraps << 32);
         }
-        if (-LATE_TICKS..0).contains(&step) {
-            return (last.saturating_sub(step.unsigned_abs()), Step::Normal);
+        let stamp = |(exit, offset)| Stamp { raw: u64::from(exit), offset, ..Stamp::default() };
+        let restart_bits = if may_restart { METADATA_BITS } else { 0 };
+        let before = self.judge.reached();
+        let Judged { ticks, own, verdict, cause, .. } =
+            self.judge.judge(Stamp { restart_bits, ..stamp((exit, offset)) }, ahead.map(stamp), bytes);
+        match verdict {
+            Verdict::Restarted => {
+                self.judge.move_by(u64::from(exit < duration) << 32);
+                (self.judge.reached().unwrap_or(ticks), Step::Restart)
+            }
+            Verdict::Held if cause == Cause::Repeated => (ticks, Step::Repeated),
+            Verdict::Held => (own, Step::Normal),
+            Verdict::Replaced => (ticks, Step::Outlier),
+            _ if before.is_some_and(|before| ticks.saturating_sub(before) >= LONG_SILENCE_TICKS) => (ticks, Step::LongSilence),
+            _ => (ticks, Step::Normal),
         }
-        let forwards = u64::from(exit.wrapping_sub(last as u32));
-        let ticks = last.saturating_add(forwards);
-        self.last = Some(ticks);
-        let is_long = forwards >= LONG_SILENCE_TICKS.unsigned_abs();
-        (ticks, if is_long { Step::LongSilence } else { Step::Normal })
     }
 }
 
@@ -90,8 +98,11 @@ mod tests {
     use super::*;
 
     fn exits(calls: &[(u32, u32)]) -> Vec<u64> {
-        let mut clock = Clock::default();
-        calls.iter().map(|&(entry, duration)| clock.unwrap(entry.wrapping_add(duration), duration, false).0).collect()
+        let mut clock = Clock::new(0);
+        calls
+            .iter()
+            .map(|&(entry, duration)| clock.judge((entry.wrapping_add(duration), 0), duration, false, std::iter::empty(), &[]).0)
+            .collect()
     }
 
     #[test]
@@ -107,7 +118,7 @@ mod tests {
     fn a_first_call_may_cross_the_wrap() {
         assert_eq!(exits(&[(0xFFFF_FF00, 512), (0x200, 1)]), [0x1_0000_0100, 0x1_0000_0201]);
         let mut clock = Clock::new(1);
-        assert_eq!(clock.unwrap(7, 2, false), (0x1_0000_0007, Step::Normal));
+        assert_eq!(clock.judge((7, 0), 2, false, std::iter::empty(), &[]), (0x1_0000_0007, Step::Normal));
     }
 
     #[test]
@@ -115,20 +126,26 @@ mod tests {
         assert_eq!(exits(&[(1000, 0), (990, 4), (1001, 0)]), [1000, 994, 1001]);
     }
 
+    /// A clock that has seen calls up to a time, and what it makes of one more.
+    fn after(last: u32, exit: u32, may_restart: bool) -> (u64, Step) {
+        let mut clock = Clock::new(0);
+        let calls: Vec<u32> = (0..40).map(|back| last - 20_000 + back * 500).chain([last, exit]).collect();
+        let mut answer = (0, Step::Normal);
+        for (index, &exit) in calls.iter().enumerate() {
+            let ahead = calls[index + 1..].iter().map(|&exit| (exit, 0));
+            answer = clock.judge((exit, 0), 100, may_restart && index + 1 == calls.len(), ahead, &[]);
+        }
+        answer
+    }
+
     #[test]
     fn steps_back_are_restarts_or_silence() {
-        let mut clock = Clock::default();
-        clock.unwrap(600_000_000, 0, false);
-        assert_eq!(clock.clone().unwrap(500, 100, true), (500, Step::Restart));
-        assert_eq!(clock.unwrap(500, 100, false), ((1 << 32) + 500, Step::LongSilence));
+        assert_eq!(after(600_000_000, 500, true), (500, Step::Restart));
+        assert_eq!(after(600_000_000, 500, false), ((1 << 32) + 500, Step::LongSilence));
         // Metadata that was asked for.
-        let mut clock = Clock::default();
-        clock.unwrap(600_000_000, 0, false);
-        assert_eq!(clock.unwrap(600_000_900, 100, true), (600_000_900, Step::Normal));
-        assert_eq!(clock.unwrap(600_000_800, 100, true), (600_000_800, Step::Normal));
+        assert_eq!(after(600_000_000, 600_000_900, true), (600_000_900, Step::Normal));
+        assert_eq!(after(600_000_000, 599_999_800, true), (599_999_800, Step::Normal));
         // A restart after which the time seems to go on, by more than half of a wrap.
-        let mut clock = Clock::default();
-        clock.unwrap(3_000_000_000, 0, false);
-        assert_eq!(clock.unwrap(500, 100, true), (500, Step::Restart));
+        assert_eq!(after(3_000_000_000, 500, true), (500, Step::Restart));
     }
 }

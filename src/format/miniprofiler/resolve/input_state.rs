@@ -30,6 +30,8 @@ pub struct InputState {
     /// The loss since the last call.
     pub gap: Option<LossNote>,
     pub stray: StrayBytes,
+    /// Parts whose calls are judged by what follows them.
+    pub held: VecDeque<Packets>,
 }
 
 /// The lanes of one session.
@@ -45,7 +47,8 @@ struct Lanes {
 impl InputState {
     pub fn new(facts: ScanFacts, source: &Source, rate: Rate) -> InputState {
         let (numerator, denominator) = rate.ns_per_tick();
-        InputState {
+        let first = facts.first_begin();
+        let mut input = InputState {
             core: source.core,
             reading: source.reading(),
             rate,
@@ -63,7 +66,19 @@ impl InputState {
             received: 0,
             gap: None,
             stray: StrayBytes::default(),
-        }
+            held: VecDeque::new(),
+        };
+        // A record without a time of its own before the first call has the time at which that begins, not 0.
+        input.last_ns = first.and_then(|ticks| rate.to_nanos(Ticks(ticks))).unwrap_or_default();
+        input
+    }
+
+    /// Whether all that the calls of the oldest part are judged by has come.
+    pub fn is_enough_held(&self) -> bool {
+        let later = self.held.iter().skip(1);
+        let Some((first, last)) = later.clone().next().zip(self.held.back()) else { return false };
+        last.base.saturating_sub(first.base) >= LOOKAHEAD_BYTES
+            || later.map(|packets| packets.records.len() / RECORD_BYTES).sum::<usize>() >= LOOKAHEAD
     }
 
     /// The time of a tick of the current session. Times beyond the range of a trace are held at the last one.
@@ -88,6 +103,8 @@ impl InputState {
         self.may_restart = false;
         match step {
             Step::Normal => {}
+            Step::Repeated => {}
+            Step::Outlier => out.ledger.enter(losses::TIME_OUTLIER, offset, 0),
             Step::LongSilence => out.ledger.enter(losses::LONG_SILENCE, offset, 0),
             Step::Restart => {
                 out.ledger.enter(losses::SESSION_RESTART, offset, 0);
@@ -255,10 +272,6 @@ impl InputState {
 
     pub fn reading(&self) -> super::super::record::Reading {
         self.reading
-    }
-
-    pub fn rate(&self) -> Rate {
-        self.rate
     }
 }
 

@@ -9,18 +9,20 @@ mod status;
 mod stray;
 mod view;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::clock::LOOKAHEAD;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
-    CoreId, Entities, Event, EventKind, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote, LogSeverity, LossNote, Nanos,
-    Packed, Rate, Session, Ticks,
+    Certainty, CoreId, Entities, Event, EventKind, Finding, Label, Lane, LaneId, LaneKind, LaneOwner, Ledger, LogNote,
+    LogSeverity, LossNote, Matter, Nanos, Packed, Rate, Session, Ticks,
 };
 
 use super::decode::{Content, Item, Packets};
 use super::options::MiniProfilerOptions;
-use super::record::{Command, Metadata, ProfileRecord, RECORD_BYTES, TIMER_HZ};
+use super::record::{Command, Metadata, PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES, TIMER_HZ};
 use super::scan::{ScanFacts, Source};
 use clock::Step;
 use functions::Functions;
@@ -28,6 +30,9 @@ use input_state::InputState;
 
 /// The time drawn between the last call before a restart and time 0 after it. The real duration is unknown.
 const RESTART_GAP_NS: u64 = 1_000;
+
+/// A call is judged by those that follow within this number of bytes, so that what is held is bounded.
+const LOOKAHEAD_BYTES: u64 = 1 << 18;
 
 /// The limit of restarts.
 const SESSIONS_LIMIT: u32 = 1 << 12;
@@ -73,6 +78,7 @@ impl Resolver {
             .zip(sources)
             .map(|(facts, source)| InputState::new(facts.unwrap_or_default(), source, rate))
             .collect();
+        let findings = vec![time_unit(&options, metadata.as_ref(), origin)];
         let cores = inputs.iter().map(|input| input.core.0.saturating_add(1)).max().unwrap_or(1);
         let facts = Facts {
             clock: Some((rate, origin)),
@@ -80,6 +86,7 @@ impl Resolver {
             cores,
             sessions: 1,
             begins_midway: true,
+            findings,
             details,
             hints,
             refused,
@@ -94,6 +101,22 @@ impl Resolver {
     }
 }
 
+/// How sure it is how long a tick is.
+fn time_unit(options: &MiniProfilerOptions, metadata: Option<&Metadata>, origin: &str) -> Finding {
+    let (certainty, because) = match metadata {
+        _ if options.is_unit_given() => (Certainty::Known, origin.to_owned()),
+        None => (Certainty::Assumed, "microseconds as in the protocol; no metadata has the rate of the timer".to_owned()),
+        Some(metadata) if metadata.timer_hz == TIMER_HZ => {
+            (Certainty::Inferred, "microseconds as in the protocol, and the timer runs at 1 MHz".to_owned())
+        }
+        Some(metadata) => {
+            let hz = metadata.timer_hz;
+            (Certainty::Ambiguous, format!("microseconds as in the protocol, but the timer runs at {hz} Hz; see --time-unit"))
+        }
+    };
+    Finding::new(Matter::Clock, certainty, because).never_recorded()
+}
+
 fn describe(metadata: &Metadata, details: &mut Vec<Detail>) {
     let source = || "recorded in the capture".to_owned();
     details.push(Detail { name: "firmware version", value: metadata.version(), source: source() });
@@ -105,11 +128,19 @@ fn describe(metadata: &Metadata, details: &mut Vec<Detail>) {
 impl Resolve for Resolver {
     type Records = Packets;
 
-    fn resolve(&mut self, input: usize, _bytes: &[u8], packets: &mut Packets, out: &mut Resolved<'_>) {
-        self.resolve_part(input, packets, out);
+    fn resolve(&mut self, input: usize, bytes: &[u8], packets: &mut Packets, out: &mut Resolved<'_>) {
+        if let Some(input) = self.inputs.get_mut(input) {
+            input.held.push_back(std::mem::take(packets));
+        }
+        while self.inputs.get(input).is_some_and(InputState::is_enough_held) {
+            *packets = self.take_oldest(input, bytes, out);
+        }
     }
 
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
+        while self.inputs.get(input).is_some_and(|input| !input.held.is_empty()) {
+            drop(self.take_oldest(input, bytes, out));
+        }
         let Some(input) = self.inputs.get_mut(input) else { return };
         if let Some(gap) = input.gap.take() {
             push_gap(gap, input.last_ns, input.core, out);
@@ -128,12 +159,24 @@ impl Resolve for Resolver {
 }
 
 impl Resolver {
-    fn resolve_part(&mut self, index: usize, packets: &Packets, out: &mut Resolved<'_>) {
+    /// Takes the oldest part that is held; gives it back for its memory.
+    fn take_oldest(&mut self, index: usize, bytes: &[u8], out: &mut Resolved<'_>) -> Packets {
+        let Some(input) = self.inputs.get_mut(index) else { return Packets::default() };
+        let Some(oldest) = input.held.pop_front() else { return Packets::default() };
+        let later = std::mem::take(&mut input.held);
+        self.resolve_part(index, &oldest, &later, bytes, out);
+        if let Some(input) = self.inputs.get_mut(index) {
+            input.held = later;
+        }
+        oldest
+    }
+
+    fn resolve_part(&mut self, index: usize, packets: &Packets, later: &VecDeque<Packets>, bytes: &[u8], out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let (mut records, _) = packets.records.as_chunks::<RECORD_BYTES>();
         let mut stray = packets.stray.as_slice();
         input.describe_session(out.entities);
-        for item in &packets.items {
+        for (number, item) in packets.items.iter().enumerate() {
             let offset = packets.base + u64::from(item.offset);
             if item.content == Content::Stray {
                 let (here, rest) = stray.split_at_checked(item.len as usize).unwrap_or((stray, &[]));
@@ -147,7 +190,8 @@ impl Resolver {
                 Content::Profile { records: count, .. } => {
                     let (here, rest) = records.split_at_checked(usize::from(count)).unwrap_or((records, &[]));
                     records = rest;
-                    resolve_records(input, &self.options, &mut self.facts.sessions, here, offset, out);
+                    let ahead = CallsAhead { here, at: (packets, number, offset), rest: records, later, bytes };
+                    resolve_records(input, &self.options, &mut self.facts.sessions, ahead, offset, out);
                 }
                 Content::Metadata(metadata) => input.set_metadata(metadata, out),
                 Content::Status(status) => input.compare_status(status, offset, out),
@@ -170,21 +214,93 @@ impl Resolver {
     }
 }
 
-/// Resolves the records of one packet.
+/// The calls of a packet, and what follows them.
+#[derive(Clone, Copy)]
+struct CallsAhead<'a> {
+    /// Those of the packet.
+    here: &'a [[u8; RECORD_BYTES]],
+    /// The part, which of its items the packet is, and where it starts.
+    at: (&'a Packets, usize, u64),
+    /// Those of the packets after it.
+    rest: &'a [[u8; RECORD_BYTES]],
+    /// Those of the parts after its own.
+    later: &'a VecDeque<Packets>,
+    /// The whole input.
+    bytes: &'a [u8],
+}
+
+impl<'a> CallsAhead<'a> {
+    /// The end of the call after number `number` of the packet.
+    #[inline]
+    fn next(self, number: usize) -> Option<u32> {
+        let later = || self.later.iter().find_map(|packets| packets.records.as_chunks::<RECORD_BYTES>().0.first());
+        self.here.get(number + 1).or(self.rest.first()).or_else(later).map(end_of)
+    }
+
+    /// The ends of the calls after number `number` of the packet, and where their packets start.
+    fn after(self, number: usize) -> impl Iterator<Item = (u32, u64)> + 'a {
+        let (packets, item, offset) = self.at;
+        let here = self.here.get(number + 1..).unwrap_or(&[]).iter().map(move |record| (end_of(record), offset));
+        let rest = self.rest.iter().map(end_of).zip(offsets(packets, item + 1));
+        let later = self
+            .later
+            .iter()
+            .flat_map(|packets| packets.records.as_chunks::<RECORD_BYTES>().0.iter().map(end_of).zip(offsets(packets, 0)));
+        let reach = offset.saturating_add(LOOKAHEAD_BYTES);
+        here.chain(rest).chain(later).take_while(move |call| call.1 < reach)
+    }
+}
+
+/// When a call ended, as on the wire.
+#[inline]
+fn end_of(record: &[u8; RECORD_BYTES]) -> u32 {
+    let record = ProfileRecord::read(record);
+    record.entry_us.wrapping_add(record.duration_us)
+}
+
+/// Where the packet of each record starts, from an item of a part on.
+fn offsets(packets: &Packets, item: usize) -> impl Iterator<Item = u64> + '_ {
+    packets.items.get(item..).unwrap_or(&[]).iter().flat_map(|item| {
+        let count = match item.content {
+            Content::Profile { records, .. } => usize::from(records),
+            _ => 0,
+        };
+        std::iter::repeat_n(packets.base + u64::from(item.offset), count)
+    })
+}
+
+/// The records of one packet.
 fn resolve_records(
     input: &mut InputState,
     options: &MiniProfilerOptions,
     sessions: &mut u32,
-    records: &[[u8; RECORD_BYTES]],
+    ahead: CallsAhead<'_>,
     offset: u64,
     out: &mut Resolved<'_>,
 ) {
+    let records = ahead.here;
     input.received = input.received.saturating_add(records.len() as u64);
     out.batch.events.reserve(records.len());
-    for record in records {
+    for (number, record) in records.iter().enumerate() {
         let record = ProfileRecord::read(record);
         let exit = record.entry_us.wrapping_add(record.duration_us);
-        let (exit, step) = input.clock.unwrap(exit, record.duration_us, input.may_restart);
+        let stepped = ahead.next(number).filter(|_| !input.may_restart).and_then(|next| input.clock.step(exit, next));
+        let (exit, step) = match stepped {
+            Some(exit) => (exit, Step::Normal),
+            None => {
+                let ends: Vec<(u32, u64)> = ahead.after(number).take(LOOKAHEAD).collect();
+                let duration = record.duration_us;
+                input.clock.judge((exit, offset), duration, input.may_restart, ends.iter().copied(), ahead.bytes)
+            }
+        };
+        if input.clock.take_doubt() {
+            out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        }
+        if step == Step::Repeated {
+            input.received = input.received.saturating_sub(1);
+            out.ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
+            continue;
+        }
         if step != Step::Normal || input.may_restart {
             input.handle_step(step, sessions, offset, out);
         }
@@ -197,6 +313,7 @@ fn resolve_records(
             }
         };
         let (begin_ns, end_ns) = (input.nanos(begin, offset, out.ledger), input.nanos(exit, offset, out.ledger));
+        out.batch.note_judged(offset + (PACKET_HEAD + PROFILE_HEAD + number * RECORD_BYTES) as u64, begin_ns);
         let time_ns = end_ns.max(input.last_ns);
         if let Some(gap) = input.gap.take() {
             push_gap(gap, time_ns, input.core, out);

@@ -67,7 +67,9 @@ impl InputState {
             self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: overflows });
         }
         let counters = &mut self.counters;
-        let missing = i64::try_from(counters.captured).unwrap_or(i64::MAX) - i64::try_from(self.received).unwrap_or(i64::MAX);
+        // What overflowed has been entered, and most devices count it as captured too.
+        let accounted = self.received.saturating_add(counters.overflows);
+        let missing = i64::try_from(counters.captured).unwrap_or(i64::MAX) - i64::try_from(accounted).unwrap_or(i64::MAX);
         let usage_percent = status.usage_percent;
         let is_drained = status.is_profiling == 0 && usage_percent == 0;
         let here = Base { usage_percent, is_drained, missing };

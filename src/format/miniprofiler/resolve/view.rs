@@ -1,7 +1,7 @@
 //! Packets as `dump` lists them: in file order, as recorded, without corrections.
 
 use crate::format::{FieldValue, RecordView};
-use crate::model::{Ledger, Ticks};
+use crate::model::Ledger;
 
 use super::super::decode::{Content, Item, Packets};
 use super::super::record::{PACKET_HEAD, PROFILE_HEAD, ProfileRecord, RECORD_BYTES};
@@ -88,7 +88,7 @@ fn dump_item(input: &InputState, item: &Item, offset: u64, records: &[[u8; RECOR
                     record: "ProfileRecord",
                     core: Some(input.core.0),
                     ticks: Some(ticks),
-                    nanos: input.rate().to_nanos(Ticks(ticks)).map(|time| time.0),
+                    nanos: None,
                     fields: &fields,
                 };
                 if !out(&view) {

@@ -13,8 +13,10 @@ mod tables;
 mod view;
 mod wire;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::clock::LOOKAHEAD;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::model::{CoreId, EventKind, Ledger, Rate};
 
@@ -24,7 +26,7 @@ use super::sessions::Sessions;
 use events::{DrawSettings, RecordResolver, RunState};
 use firmware::{Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
-use wire::WireState;
+use wire::{LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
 
 /// The user's options for drawing.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +51,8 @@ struct InputResolver {
     firmware: Firmware,
     run_state: RunState,
     asserts: u64,
+    /// Parts whose stamps are judged by what follows them.
+    held: VecDeque<Records>,
 }
 
 impl Resolver {
@@ -56,10 +60,10 @@ impl Resolver {
         let inputs = (0u16..)
             .zip(inputs)
             .map(|(core, sessions)| {
-                let wire = WireState::new(sessions, rate);
+                let wire = WireState::new(sessions, rate, units_per_tick);
                 let mut firmware = Firmware::new(0, CoreId(core), 0);
                 firmware.counters = counters(&draw, &wire);
-                InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0 }
+                InputResolver { wire, firmware, run_state: RunState::new(), asserts: 0, held: VecDeque::new() }
             })
             .collect();
         Resolver { inputs, draw, units_per_tick, facts }
@@ -79,15 +83,22 @@ fn counters(draw: &DrawOptions, wire: &WireState) -> Vec<(u8, usize, Option<crat
 impl Resolve for Resolver {
     type Records = Records;
 
-    fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
-        let settings = DrawSettings { everything: self.draw.everything, units_per_tick: self.units_per_tick };
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        let settings = self.settings();
         if let Some(input) = self.inputs.get_mut(input) {
-            input.resolve_part(records, settings, &self.draw, out);
+            input.held.push_back(std::mem::take(records));
+            while input.is_enough_held() {
+                *records = input.take_oldest(settings, &self.draw, bytes, out);
+            }
         }
     }
 
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
+        let settings = self.settings();
         let Some(input) = self.inputs.get_mut(input) else { return };
+        while !input.held.is_empty() {
+            input.take_oldest(settings, &self.draw, bytes, out);
+        }
         input.wire.end_run(None, out.ledger);
         input.gap(out);
     }
@@ -113,8 +124,47 @@ impl Resolve for Resolver {
     }
 }
 
+impl Resolver {
+    fn settings(&self) -> DrawSettings {
+        DrawSettings { everything: self.draw.everything, units_per_tick: self.units_per_tick }
+    }
+}
+
 impl InputResolver {
-    fn resolve_part(&mut self, records: &Records, settings: DrawSettings, draw: &DrawOptions, out: &mut Resolved<'_>) {
+    /// Whether all that the oldest part's stamps are judged by has come.
+    fn is_enough_held(&self) -> bool {
+        let later = self.held.iter().skip(1);
+        let Some((first, last)) = later.clone().next().zip(self.held.back()) else { return false };
+        if last.base.saturating_sub(first.base) >= LOOKAHEAD_BYTES {
+            return true;
+        }
+        let (mut frames, mut timed) = (0, 0);
+        for stored in later.flat_map(|records| &records.frames).take(LOOKAHEAD_FRAMES) {
+            (frames, timed) = (frames + 1, timed + usize::from(stored.is_timed));
+            if timed >= LOOKAHEAD || frames >= LOOKAHEAD_FRAMES {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the oldest part; gives it back for its memory.
+    fn take_oldest(&mut self, settings: DrawSettings, draw: &DrawOptions, bytes: &[u8], out: &mut Resolved<'_>) -> Records {
+        let Some(oldest) = self.held.pop_front() else { return Records::default() };
+        let held = std::mem::take(&mut self.held);
+        self.resolve_part(&oldest, &Later { records: &held, bytes }, settings, draw, out);
+        self.held = held;
+        oldest
+    }
+
+    fn resolve_part(
+        &mut self,
+        records: &Records,
+        later: &Later<'_>,
+        settings: DrawSettings,
+        draw: &DrawOptions,
+        out: &mut Resolved<'_>,
+    ) {
         self.wire.enter_part(records, out.ledger);
         self.add_sessions(out);
         let mut damage = records.damage.as_slice();
@@ -126,7 +176,7 @@ impl InputResolver {
                 self.add_damage(records, &mut damage, start, out);
                 self.enter_session(segment as usize, offset, draw, out);
             }
-            self.resolve_records(records, start..end, &mut damage, settings, out);
+            self.resolve_records(records, later, start..end, &mut damage, settings, out);
         }
         self.add_damage(records, &mut damage, usize::MAX, out);
     }
@@ -162,6 +212,7 @@ impl InputResolver {
     fn resolve_records(
         &mut self,
         records: &Records,
+        later: &Later<'_>,
         range: std::ops::Range<usize>,
         damage: &mut &[super::decode::Damage],
         settings: DrawSettings,
@@ -170,25 +221,33 @@ impl InputResolver {
         // Names in repaired dictionary records are not known from the first pass.
         let learns = !records.repairs.is_empty();
         let mut session = self.wire.present().clone();
+        let end = range.end;
         for (number, stored) in range.clone().zip(records.frames.get(range).unwrap_or(&[])) {
             if damage.first().is_some_and(|first| first.index as usize <= number) {
                 self.add_damage(records, damage, number, out);
             }
             if !self.wire.is_next(stored.seq) {
                 let offset = records.base + u64::from(stored.offset);
+                if self.wire.is_repeated(stored.seq, offset, later.bytes, out.ledger) {
+                    continue;
+                }
                 self.wire.check_sequence(stored.seq, Some(stored.kind), offset, out.ledger);
             }
             if stored.is_timed {
                 let before = self.wire.clock.now();
-                self.wire.set_time(records.base, stored, out.ledger);
+                self.wire.take_time(records, number, end, later, out.ledger);
+                out.batch.note_judged(records.base + u64::from(stored.offset), self.wire.clock.now());
                 if self.wire.gap.is_some() {
                     self.gap(out);
                 } else {
                     let now = self.wire.clock.now();
                     debug_assert!(before <= now, "time goes back");
                 }
-            } else if self.wire.gap.is_some() || !self.wire.clock.has_begun() {
-                // Its time is known from the next time stamp only, and its context is unknown.
+            } else if stored.kind == Kind::Tick {
+                self.wire.take_tick(records, stored);
+            }
+            if !stored.is_timed && (self.wire.gap.is_some() || !self.wire.clock.has_begun()) {
+                // When it was is known with the next time stamp only, and what it belongs to is not known at all.
                 continue;
             }
             if learns && matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict | Kind::UsrDict | Kind::EnumDict) {
@@ -249,14 +308,10 @@ fn dump_part(wire: &mut WireState, records: &Records, ledger: &mut Ledger, out: 
             wire.check_sequence(stored.seq, Some(stored.kind), offset, ledger);
         }
         wire.gap = None;
-        if stored.is_timed {
-            wire.set_time(records.base, stored, ledger);
-        }
         let session = Arc::clone(wire.present());
         let fields = ViewFields::of(records, stored, &session.layout, &session.names);
         let ticks = stored.is_timed.then_some(u64::from(stored.time));
-        let nanos = stored.is_timed.then_some(wire.clock.now().0);
-        if !fields.show(stored.kind.spec().name, offset, (ticks, nanos), out) {
+        if !fields.show(stored.kind.spec().name, offset, ticks, out) {
             return false;
         }
     }

@@ -20,6 +20,7 @@ enum ViewValue {
     Int(i64),
     Text(String),
     Bytes(Vec<u8>),
+    Float(f64),
 }
 
 impl ViewFields {
@@ -148,7 +149,7 @@ impl ViewFields {
                 Element::Hex(value, digits) => {
                     self.push(&name, ViewValue::Text(format!("0x{value:0digits$X}", digits = usize::from(digits))));
                 }
-                Element::Float(value) => self.push(&name, ViewValue::Text(value.to_string())),
+                Element::Float(value) => self.push(&name, ViewValue::Float(value.into())),
                 Element::Enum { group, value } => {
                     self.push(&name, ViewValue::Uint(value.into()));
                     self.push(&format!("{name}_group"), ViewValue::Uint(group.into()));
@@ -169,13 +170,7 @@ impl ViewFields {
     }
 
     /// Passes them to `out` as a record.
-    pub fn show(
-        &self,
-        record: &str,
-        offset: u64,
-        (ticks, nanos): (Option<u64>, Option<u64>),
-        out: &mut dyn FnMut(&RecordView<'_>) -> bool,
-    ) -> bool {
+    pub fn show(&self, record: &str, offset: u64, ticks: Option<u64>, out: &mut dyn FnMut(&RecordView<'_>) -> bool) -> bool {
         let fields: Vec<(&str, FieldValue<'_>)> = self
             .fields
             .iter()
@@ -185,11 +180,12 @@ impl ViewFields {
                     ViewValue::Int(value) => FieldValue::Int(*value),
                     ViewValue::Text(text) => FieldValue::Text(text),
                     ViewValue::Bytes(bytes) => FieldValue::Bytes(bytes),
+                    ViewValue::Float(value) => FieldValue::Float(*value),
                 };
                 (name.as_str(), value)
             })
             .collect();
-        out(&RecordView { offset, record, core: None, ticks, nanos, fields: &fields })
+        out(&RecordView { offset, record, core: None, ticks, nanos: None, fields: &fields })
     }
 }
 

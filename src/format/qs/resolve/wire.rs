@@ -1,14 +1,16 @@
 //! The state of the wire in file order: sequence numbers, runs of damage, sessions and time.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::clock::{COPY_BYTES, LOOKAHEAD, Stamp, copied_bytes};
 use crate::model::{Ledger, LossNote, Rate, losses};
 
 use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
 use super::super::frame::BadBody;
-use super::super::record::Kind;
+use super::super::record::{Field, Kind};
 use super::super::sessions::{Session, Sessions};
-use super::clock::{Clock, TimeStatus};
+use super::clock::{Clock, Verdict};
 
 /// The time drawn between the last record before a reset and the first one after it. The real duration is unknown.
 const RESET_GAP_NS: u64 = 1_000;
@@ -34,11 +36,14 @@ pub struct WireState {
     pub sessions: Sessions,
     /// The number of the current session.
     pub session: usize,
-    /// Its clock.
+    /// Its clock, and the last count of the target's clock tick.
     pub clock: Clock,
-    /// The sequence number of the next frame, if none is missing.
+    tick_count: Option<u64>,
+    /// The sequence number that the next frame should have.
     expected: Option<u8>,
-    /// The current run of damage.
+    /// Up to here the input is a copy of what precedes.
+    repeated_until: u64,
+    /// The present run of damage.
     pub run: Option<Run>,
     /// The loss before the next record.
     pub gap: Option<LossNote>,
@@ -47,10 +52,19 @@ pub struct WireState {
 }
 
 impl WireState {
-    pub fn new(sessions: Sessions, rate: Rate) -> WireState {
-        let width = sessions.all.first().map_or(4, |session| session.layout.config.sizes.time);
-        let clock = Clock::new(rate, width);
-        WireState { sessions, session: 0, clock, expected: None, run: None, gap: None, sessions_begun: 1 }
+    pub fn new(sessions: Sessions, rate: Rate, units_per_tick: Option<u64>) -> WireState {
+        let clock = Clock::new(rate, sessions.all.first().map(|session| &**session), units_per_tick);
+        WireState {
+            sessions,
+            session: 0,
+            clock,
+            tick_count: None,
+            expected: None,
+            repeated_until: 0,
+            run: None,
+            gap: None,
+            sessions_begun: 1,
+        }
     }
 
     /// The current session.
@@ -87,8 +101,9 @@ impl WireState {
         self.expected = None;
         self.gap = None;
         self.sessions_begun += 1;
-        let width = self.present().layout.config.sizes.time;
-        self.clock.restart(width, RESET_GAP_NS);
+        self.tick_count = None;
+        let session = Arc::clone(self.present());
+        self.clock.restart(&session, RESET_GAP_NS);
         ledger.enter(losses::SESSION_RESTART, offset, 0);
         true
     }
@@ -103,7 +118,27 @@ impl WireState {
         true
     }
 
-    /// Handles a valid frame after damage, or with another sequence number than expected.
+    /// Whether a frame that is not the next one belongs to a copy of bytes before it. Such are left out, and nothing is missing there.
+    #[cold]
+    pub fn is_repeated(&mut self, seq: u8, offset: u64, bytes: &[u8], ledger: &mut Ledger) -> bool {
+        let Some(expected) = self.expected.filter(|&expected| expected != seq) else { return false };
+        if offset < self.repeated_until {
+            return true;
+        }
+        // Where numbers go forwards, something is missing instead.
+        if seq.wrapping_sub(expected) < 128 {
+            return false;
+        }
+        let copied = usize::try_from(offset).map_or(0, |start| copied_bytes(bytes, start, COPY_BYTES));
+        if copied == 0 {
+            return false;
+        }
+        ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
+        self.repeated_until = offset + copied as u64;
+        true
+    }
+
+    /// A sound frame that is not simply the next one: after damage, or with frames missing before it.
     #[cold]
     pub fn check_sequence(&mut self, seq: u8, kind: Option<Kind>, offset: u64, ledger: &mut Ledger) {
         let expected = self.expected.replace(seq.wrapping_add(1));
@@ -149,6 +184,7 @@ impl WireState {
             }
             return;
         }
+        self.clock.note_damage();
         let run = self.run.get_or_insert_with(|| Run {
             offset,
             bytes: 0,
@@ -193,17 +229,117 @@ impl WireState {
         }
     }
 
-    /// Sets the current time to the time of a record.
+    /// Sets the present to the time of a record. `later` are the records of the parts that follow; `end` is where those of this session
+    /// end in `records`.
     #[inline]
-    pub fn set_time(&mut self, base: u64, stored: &Stored, ledger: &mut Ledger) {
-        let status = self.clock.advance(stored.time);
-        if status != TimeStatus::AsRecorded {
-            let kind = match status {
-                TimeStatus::SetBack => losses::TIME_SET_BACK,
-                TimeStatus::Overflow => losses::TIME_OVERFLOW,
-                _ => losses::TIME_HELD,
-            };
-            ledger.enter(kind, base + u64::from(stored.offset), 0);
+    pub fn take_time(&mut self, records: &Records, number: usize, end: usize, later: &Later<'_>, ledger: &mut Ledger) {
+        let Some(stored) = records.frames.get(number) else { return };
+        let following = records.frames.get(number + 1..end).unwrap_or(&[]);
+        let next = following.iter().find(|next| next.is_timed);
+        let taken = next.and_then(|next| self.clock.step(stored.time, next.time));
+        if taken != Some(Verdict::Taken) {
+            self.judge_time(taken, records, number, end, later, ledger);
         }
     }
+
+    #[cold]
+    fn judge_time(
+        &mut self,
+        taken: Option<Verdict>,
+        records: &Records,
+        number: usize,
+        end: usize,
+        later: &Later<'_>,
+        ledger: &mut Ledger,
+    ) {
+        let Some(stored) = records.frames.get(number) else { return };
+        let stamp_of = |base: u64, stored: &Stored, coarse: u64| Stamp {
+            raw: u64::from(stored.time),
+            offset: base + u64::from(stored.offset),
+            coarse,
+            restart_bits: 0,
+        };
+        let session = self.session;
+        let goes_on = end >= records.frames.len();
+        let own = records.frames.get(number + 1..end).unwrap_or(&[]).iter().map(|stored| (records, stored));
+        // A session that ends in a later part ends there.
+        let ends = later.records.iter().position(|records| leading(records, session) < records.frames.len());
+        let parts = if goes_on { ends.map_or(usize::MAX, |ends| ends + 1) } else { 0 };
+        let after = later.records.iter().take(parts);
+        let after = after.flat_map(|records| {
+            records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
+        });
+        let layout = Arc::clone(self.present());
+        let width = layout.layout.config.sizes.time_event;
+        let reach = records.base + u64::from(stored.offset) + LOOKAHEAD_BYTES;
+        let is_in_reach = |(records, stored): &(&Records, &Stored)| records.base + u64::from(stored.offset) < reach;
+        let ahead = own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).scan(
+            (self.tick_count, self.clock.coarse),
+            |(count, coarse), (records, stored)| {
+                if let Some(now) = tick_of(records, stored, &layout) {
+                    Clock::tick(count, coarse, now, width);
+                }
+                Some(stored.is_timed.then(|| stamp_of(records.base, stored, *coarse)))
+            },
+        );
+        let ahead = ahead.flatten().take(LOOKAHEAD);
+        let verdict = match taken {
+            Some(verdict) => verdict,
+            None => {
+                let stamp = stamp_of(records.base, stored, self.clock.coarse);
+                let ahead: Vec<Stamp> = ahead.collect();
+                self.clock.judge(stamp, ahead.iter().copied(), later.bytes)
+            }
+        };
+        if self.clock.take_doubt() {
+            ledger.enter(losses::TIME_AMBIGUOUS, records.base + u64::from(stored.offset), 0);
+        }
+        let kind = match verdict {
+            Verdict::Taken => return,
+            Verdict::Overflow => losses::TIME_OVERFLOW,
+            Verdict::Held => losses::TIME_HELD,
+            Verdict::Replaced => losses::TIME_OUTLIER,
+        };
+        ledger.enter(kind, records.base + u64::from(stored.offset), 0);
+    }
+
+    /// The target's clock may have ticked.
+    #[inline]
+    pub fn take_tick(&mut self, records: &Records, stored: &Stored) {
+        let session = Arc::clone(self.present());
+        if let Some(now) = tick_of(records, stored, &session) {
+            Clock::tick(&mut self.tick_count, &mut self.clock.coarse, now, session.layout.config.sizes.time_event);
+            self.clock.note_tick();
+        }
+    }
+}
+
+/// At most this number of records is looked at ahead: there may be none with a time for long.
+pub const LOOKAHEAD_FRAMES: usize = 64 * LOOKAHEAD;
+/// And within at most this number of bytes, so that what is held is bounded.
+pub const LOOKAHEAD_BYTES: u64 = 1 << 20;
+
+/// What follows a part: the parts that have come already.
+#[derive(Clone, Copy)]
+pub struct Later<'a> {
+    pub records: &'a VecDeque<Records>,
+    /// The whole input.
+    pub bytes: &'a [u8],
+}
+
+/// How many records at the start of a part belong to a session.
+fn leading(records: &Records, session: usize) -> usize {
+    let other = records.segments.iter().find(|(_, segment)| *segment as usize != session);
+    other.map_or(records.frames.len(), |&(start, _)| (start as usize).min(records.frames.len()))
+}
+
+/// The count of the clock tick of rate 0, if a record has one.
+#[inline]
+fn tick_of(records: &Records, stored: &Stored, session: &Session) -> Option<u64> {
+    if stored.kind != Kind::Tick {
+        return None;
+    }
+    let fields = session.layout.fields(stored.kind, records.data_of(stored));
+    let is_other = fields.has(Field::Rate) && fields.uint(Field::Rate) != 0;
+    (!is_other).then(|| fields.uint(Field::Count))
 }

@@ -1,19 +1,16 @@
 //! Records as `dump` lists them.
 
 use super::losses;
-use super::timestamps::MessageTimes;
 use crate::format::syst::collateral::Sender;
 use crate::format::syst::decode::Records;
-use crate::format::syst::decoded::{Key, RecordArg, RecordKind, Stored};
+use crate::format::syst::decoded::{Key, RecordKind, Stored};
 use crate::format::syst::record::{Marks, SEVERITIES};
 use crate::format::{FieldValue, ListRecord, RecordView};
-use crate::model::{Nanos, Tag};
+use crate::model::Tag;
 use crate::printf::escape;
 
 /// Lists a record. False if no more are wanted.
-pub fn list(times: &mut MessageTimes, records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> bool {
-    let nanos = times.plain_nanos(stored);
-    times.note(stored, Nanos(nanos.unwrap_or(0)));
+pub fn list(records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> bool {
     let mut owner = String::new();
     let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(12);
     let sender = records.senders.get(stored.sender as usize).map(|sender| sender.key);
@@ -38,7 +35,8 @@ pub fn list(times: &mut MessageTimes, records: &Records, stored: &Stored, out: &
     if is_message && !matches!(stored.kind, RecordKind::Short { .. }) {
         fields.push(("severity", FieldValue::Text(SEVERITIES[usize::from(stored.severity & 7)])));
     }
-    if let Some(timestamp) = stored.timestamp {
+    // Without a time of the transport it is the record's time stamp.
+    if let Some(timestamp) = stored.timestamp.filter(|_| stored.transport.is_some()) {
         fields.push(("timestamp", FieldValue::Uint(timestamp)));
     }
     match stored.kind {
@@ -55,16 +53,22 @@ pub fn list(times: &mut MessageTimes, records: &Records, stored: &Stored, out: &
         fields.push((if is_message || stored.kind == RecordKind::Console { "text" } else { "bytes" }, FieldValue::Text(body)));
     }
     let args = records.args_of(stored);
-    let float = |arg: &RecordArg| if arg.tag() == Tag::Float { f64::from_bits(arg.bits()).to_string() } else { String::new() };
-    let floats: Vec<String> = args.iter().map(float).collect();
-    for (arg, float) in args.iter().zip(&floats) {
+    let mut values: Vec<FieldValue<'_>> = Vec::with_capacity(args.len());
+    for arg in args {
         let value = match (arg.tag(), arg.text()) {
             (_, Some(text)) => FieldValue::Text(records.text(text)),
             (Tag::Int, _) => FieldValue::Int(arg.bits().cast_signed()),
-            (Tag::Float, _) => FieldValue::Text(float),
+            (Tag::Float, _) => FieldValue::Float(f64::from_bits(arg.bits())),
             _ => FieldValue::Uint(arg.bits()),
         };
-        fields.push((if arg.name == Key::TEXT { "text" } else { arg.name.name().unwrap_or("arg") }, value));
+        let name = if arg.name == Key::TEXT { Some("text") } else { arg.name.name().ok() };
+        match name.filter(|name| fields.iter().all(|(other, _)| other != name)) {
+            Some(name) => fields.push((name, value)),
+            None => values.push(value),
+        }
+    }
+    if !values.is_empty() {
+        fields.push(("args", FieldValue::List(&values)));
     }
     let marks: Vec<&str> = Marks::NAMES.iter().filter(|(mark, _)| stored.marks.has(*mark)).map(|(_, name)| *name).collect();
     let marks = marks.join(" ");
@@ -83,8 +87,8 @@ pub fn list(times: &mut MessageTimes, records: &Records, stored: &Stored, out: &
         offset: records.base + u64::from(stored.offset),
         record,
         core: None,
-        ticks: stored.transport.filter(|_| is_message || matches!(stored.kind, RecordKind::Notice(_))),
-        nanos,
+        ticks: stored.transport.filter(|_| is_message || matches!(stored.kind, RecordKind::Notice(_))).or(stored.timestamp),
+        nanos: None,
         fields: &fields,
     })
 }

@@ -25,7 +25,7 @@ use super::record::Marks;
 use super::scan::MessageFacts;
 use super::settings::Settings;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
-use crate::model::{CoreId, Event, EventKind, Ledger};
+use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
 
 /// The most restarts that are accepted.
 const SESSIONS_LIMIT: u32 = 1 << 12;
@@ -69,6 +69,7 @@ impl<S: Sequence> Resolver<S> {
             let times = MessageTimes::new(settings.message_rate, &messages, clock);
             if core == 0 {
                 facts.clock = times.rate();
+                facts.findings = vec![times.finding()];
                 facts.clocks.extend(times.wall_at_start(&messages));
                 facts.details.extend(times.details((0, 0)));
                 facts.details.extend(sequence.details());
@@ -122,7 +123,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         self.note_progress(&progress, out.ledger);
     }
 
-    fn finish(&mut self, _input: usize, _out: &mut Resolved<'_>) {
+    fn finish(&mut self, _input: usize, _bytes: &[u8], _out: &mut Resolved<'_>) {
         self.refresh_facts();
     }
 
@@ -133,9 +134,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         let progress = sequence.next(bytes, part, |table, which| {
             for stored in table.stored.get(which).unwrap_or(&[]) {
                 records.enter(table, stored, ledger);
-                if let Some(state) = records.inputs.get_mut(input).filter(|_| goes_on) {
-                    goes_on = dump::list(&mut state.times, table, stored, out);
-                }
+                goes_on = goes_on && dump::list(table, stored, out);
             }
         });
         self.note_progress(&progress, ledger);
@@ -260,8 +259,11 @@ impl RecordResolver {
     fn resolve_one(&mut self, index: usize, records: &Records, stored: &Stored, judged: JudgedTime, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let offset = records.base + u64::from(stored.offset);
+        if input.times.take_doubt() {
+            out.ledger.enter(crate::model::losses::TIME_AMBIGUOUS, offset, 0);
+        }
         let time = match judged {
-            JudgedTime::Unknown | JudgedTime::Wait => return,
+            JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),
             JudgedTime::At(time) => time,
             JudgedTime::Clamped(time) => {
                 // A notice comes at once, before the messages that are still open.
@@ -295,6 +297,8 @@ impl RecordResolver {
                 time
             }
         };
+        let has_stamp = stored.transport.or(stored.timestamp).is_some();
+        out.batch.note_judged(offset, has_stamp.then_some(time));
         input.times.note(stored, time);
         let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
         let has_transport_time = stored.transport.is_some();
@@ -310,6 +314,7 @@ impl RecordResolver {
         let Some(input) = self.inputs.first() else { return };
         self.facts.sessions = self.sessions;
         self.facts.clock = input.times.rate();
+        self.facts.findings = vec![input.times.finding()];
         self.facts.clocks = input.times.side_clocks();
         self.facts.details = input.times.details(self.counts.stamped());
         self.facts.details.extend(transport);

@@ -1,19 +1,16 @@
 //! The time of each record: from the transport, from the message's own time stamp, or from the order alone.
 //!
-//! A time stamp that leaps is judged by those after it. If they continue from before the leap, the time stamp is damaged and the time
-//! before it is kept. If they continue from it, it is believed; if it goes back, the clock restarted.
+//! Which time stamps are believed, and what is a restart, [`crate::clock`] decides.
 
+use crate::clock::{Domain, Judge, Stamp, Verdict as Judged};
 use crate::format::Detail;
 use crate::format::syst::correlation::{ASSUMED, GIVEN, Line, Pairs, RECORDED, TransportClock};
 use crate::format::syst::decoded::{Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
-use crate::format::syst::scan::{MessageFacts, first_sound};
-use crate::model::{ClockKind, ClockReadings, Nanos, Rate, SideClock};
+use crate::format::syst::scan::MessageFacts;
+use crate::model::{Certainty, ClockKind, ClockReadings, Finding, Matter, Nanos, Rate, SideClock};
 
-/// A smaller step back is held at the time before; a larger one is a restart. Larger steps forward are judged, too. In nanoseconds.
-const RESTART_NS: u64 = 1_000_000_000;
-
-/// The time between the last event before a restart and the first one after it.
+/// Between the last event before a restart and the first one after it.
 const RESTART_GAP_NS: u64 = 1_000;
 
 /// The time between messages if there are no time stamps.
@@ -22,11 +19,14 @@ const STEP_NS: u64 = 1_000;
 /// How many records following may be looked at.
 pub const LOOKAHEAD_RECORDS: usize = 64;
 
-/// How many time stamps judge one that leaps.
-const VOTERS: usize = 8;
+/// A small step back, in bits: several threads may send, but each stamp is read right before.
+const DISORDER_BITS: u32 = 16;
 
-/// A last time stamp is damaged if its leap is this many times longer than the session before it.
-const EDGE_FACTOR: u64 = 64;
+/// What a restart costs, in bits: no record says that one begins, and pieces of logs are hardly moved.
+const RESTART_BITS: u32 = 56;
+
+/// A clock message without a time stamp has its own value as its time, if that is not further from the time reached.
+const CLOCK_VALUE_NS: u64 = 1_000_000_000;
 
 /// The judged time of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +80,9 @@ pub struct MessageTimes {
     /// Added to times of this session, in nanoseconds.
     shift_ns: i64,
     last: Option<u64>,
-    /// The own time of the last message, if it was held at `last`.
-    held_at: Option<u64>,
-    /// The first time of the session, and the number of times accepted.
-    first: u64,
-    accepted: u64,
+    /// The latest time given to a record before the first message that is believed.
+    placed: Option<u64>,
+    judge: Judge,
     /// The last clock message: its value, its frequency, and the transport's time of it.
     correlation: Option<(u64, u64, Option<u64>)>,
     correlations: u64,
@@ -127,9 +125,8 @@ impl MessageTimes {
             by_order: !has_transport && facts.with_timestamp == 0,
             shift_ns: 0,
             last: None,
-            held_at: None,
-            first: 0,
-            accepted: 0,
+            placed: None,
+            judge: Judge::new(Domain { disorder_bits: DISORDER_BITS, restart_bits: Some(RESTART_BITS), ..Domain::plain() }),
             correlation: None,
             correlations: 0,
             counts_from_1970: !has_transport && first_timestamp.is_some_and(|ticks| wall_time(ticks, message_rate).is_some()),
@@ -143,7 +140,6 @@ impl MessageTimes {
             None if times.by_order => Some(0),
             None => None,
         };
-        times.first = times.last.unwrap_or(0);
         times
     }
 
@@ -176,26 +172,69 @@ impl MessageTimes {
     #[inline]
     pub fn judge(&mut self, stored: &Stored, following: Following<'_>) -> JudgedTime {
         let is_message = is_message(stored);
-        let Some(own) = self.own(stored) else {
+        let own = self.own(stored);
+        if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !is_timed(stored)) {
+            return self.judge_early(own.flatten(), following);
+        }
+        let Some(own) = own else {
             if self.by_order && is_message {
                 let next = self.last.map_or(0, |last| last.saturating_add(STEP_NS)).min(Nanos::MAX.0);
                 self.last = Some(next);
             }
             return self.last.map_or(JudgedTime::Unknown, |last| JudgedTime::At(Nanos(last)));
         };
-        match (own, self.last) {
-            (Some(ns), Some(last)) if ns >= last && ns - last < RESTART_NS => self.accept(ns),
-            (Some(ns), Some(last)) if ns < last && last - ns < RESTART_NS => {
-                if is_message {
-                    self.held_at = Some(ns);
-                }
-                JudgedTime::Clamped(Nanos(last))
+        let Some(raw) = own else { return JudgedTime::Overflow(Nanos(*self.last.get_or_insert(0))) };
+        if !is_timed(stored) {
+            return self.judge_notice(raw);
+        }
+        if let Some(ticks) = self.judge.step(raw, raw) {
+            return self.accept(ticks);
+        }
+        self.judge_odd(raw, following)
+    }
+
+    /// See [`Judge::take_doubt`].
+    #[inline]
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
+    }
+
+    /// A record before the first message: not later than that.
+    fn judge_early(&mut self, own: Option<u64>, following: Following<'_>) -> JudgedTime {
+        if !following.is_all && following.records().count() < LOOKAHEAD_RECORDS {
+            return JudgedTime::Wait;
+        }
+        let stamps = self.stamps(following);
+        let first = stamps.split_first().map(|(first, ahead)| {
+            let judged = self.judge.clone().judge(*first, ahead.iter().copied(), &[]);
+            judged.ticks.saturating_add_signed(self.shift_ns)
+        });
+        let time = match (own, first) {
+            (Some(own), Some(first)) => Some(own.min(first)),
+            (own, first) => first.or(self.last).or(own),
+        };
+        let time = time.max(self.placed);
+        if first.is_some() {
+            (self.placed, self.last) = (time, time);
+        }
+        time.map_or(JudgedTime::Unknown, |time| JudgedTime::At(Nanos(time)))
+    }
+
+    /// The stamps of the messages among the next records.
+    fn stamps(&self, following: Following<'_>) -> Vec<Stamp> {
+        let timed = following.records().filter(|stored| is_timed(stored));
+        timed.filter_map(|stored| Some(Stamp { raw: self.own(stored)??, ..Stamp::default() })).collect()
+    }
+
+    /// A notice of the transport has its own time, but moves nothing: it may be of a message that began earlier.
+    fn judge_notice(&mut self, raw: u64) -> JudgedTime {
+        let own = raw.checked_add_signed(self.shift_ns).unwrap_or(0);
+        match self.last {
+            Some(last) if own < last || own - last >= self.judge.usual_step() => JudgedTime::Clamped(Nanos(last)),
+            _ => {
+                self.last = Some(own);
+                JudgedTime::At(Nanos(own))
             }
-            // A notice about a message that began earlier.
-            (Some(ns), Some(last)) if ns < last && matches!(stored.kind, RecordKind::Notice(_)) => {
-                JudgedTime::Clamped(Nanos(last))
-            }
-            (own, _) => self.judge_leap(own, following),
         }
     }
 
@@ -205,65 +244,59 @@ impl MessageTimes {
         let own = if let (Some(line), Some(ticks)) = (&self.transport, stored.transport) {
             line.nanos(ticks)
         } else {
-            self.message.nanos(stored.timestamp.filter(|_| is_message(stored) && self.transport.is_none())?)
+            let own = stored.timestamp.or_else(|| self.clock_value(stored));
+            self.message.nanos(own.filter(|_| is_message(stored) && self.transport.is_none())?)
         };
-        Some(own.and_then(|ns| ns.checked_add_signed(self.shift_ns)).filter(|&ns| ns <= Nanos::MAX.0))
+        let is_shown = |ns: &u64| ns.checked_add_signed(self.shift_ns).is_some_and(|ns| ns <= Nanos::MAX.0);
+        Some(own.filter(is_shown))
+    }
+
+    /// What a clock message without a time stamp reads, if it may be its time.
+    fn clock_value(&self, stored: &Stored) -> Option<u64> {
+        let reads = matches!(stored.kind, RecordKind::Clock) && !stored.marks.has(Marks::CRC_BAD) && stored.extra != 0;
+        let ns = self.message.nanos(stored.value).filter(|_| reads && !self.by_order)?;
+        let own = ns.checked_add_signed(self.shift_ns)?;
+        self.last.is_some_and(|last| own.abs_diff(last) < CLOCK_VALUE_NS).then_some(stored.value)
     }
 
     #[inline]
-    fn accept(&mut self, ns: u64) -> JudgedTime {
-        if self.accepted == 0 {
-            self.first = ns;
-        }
-        self.last = Some(ns);
-        self.held_at = None;
-        self.accepted += 1;
-        JudgedTime::At(Nanos(ns))
+    fn accept(&mut self, ticks: u64) -> JudgedTime {
+        let own = ticks.saturating_add_signed(self.shift_ns);
+        let time = own.max(self.last.unwrap_or(0));
+        self.last = Some(time);
+        if own < time { JudgedTime::Clamped(Nanos(time)) } else { JudgedTime::At(Nanos(time)) }
     }
 
     #[cold]
-    fn judge_leap(&mut self, own: Option<u64>, following: Following<'_>) -> JudgedTime {
-        let records = following.records();
-        let voters = records
-            .clone()
-            .filter(|stored| !matches!(stored.kind, RecordKind::Notice(_)))
-            .filter_map(|stored| self.own(stored)?)
-            .take(VOTERS);
-        let count = voters.clone().count();
-        if count < VOTERS && !following.is_all && records.count() < LOOKAHEAD_RECORDS {
+    fn judge_odd(&mut self, raw: u64, following: Following<'_>) -> JudgedTime {
+        if !following.is_all && following.records().count() < LOOKAHEAD_RECORDS {
             return JudgedTime::Wait;
         }
-        let among = |range: std::ops::Range<u64>| voters.clone().filter(|voter| range.contains(voter)).count();
-        let Some(last) = self.last else { return self.judge_first(own, voters.collect()) };
-        let Some(ns) = own else { return JudgedTime::Overflow(Nanos(last)) };
-        if ns >= last {
-            // Times before the last one are no evidence against this one, because the clock may restart after it. But while times are
-            // held, the clock has not reached the last time yet.
-            let between = self.held_at.unwrap_or(last)..ns.saturating_sub(RESTART_NS);
-            let is_outlier =
-                if count > 0 { among(between.clone()) > among(between.end..u64::MAX) } else { self.leaps_off(ns, last) };
-            return if is_outlier { JudgedTime::Outlier(Nanos(last)) } else { self.accept(ns) };
+        let is_first = self.judge.begin().is_none();
+        let stamps = self.stamps(following);
+        let judged = self.judge.judge(Stamp { raw, ..Stamp::default() }, stamps.iter().copied(), &[]);
+        if is_first {
+            let time = judged.ticks.saturating_add_signed(self.shift_ns);
+            self.last = Some(time).max(self.placed);
+            self.placed = self.last;
         }
-        let middle = ns + (last - ns) / 2;
-        if among(0..middle) <= among(middle..u64::MAX) {
-            return JudgedTime::Outlier(Nanos(last));
+        match judged.verdict {
+            Judged::Believed => self.accept(judged.ticks),
+            Judged::Restarted => {
+                let start = self.last.map_or(Nanos(raw), |last| Nanos(last).saturating_add(RESTART_GAP_NS));
+                self.shift_ns = start.0.cast_signed().saturating_sub(raw.cast_signed());
+                JudgedTime::Restart(start)
+            }
+            Judged::Replaced => match self.accept(judged.ticks) {
+                JudgedTime::At(time) | JudgedTime::Clamped(time) => JudgedTime::Outlier(time),
+                other => other,
+            },
+            Judged::Held | Judged::Unknown => {
+                let time = self.last.unwrap_or(0).max(judged.ticks.saturating_add_signed(self.shift_ns));
+                self.last = Some(time);
+                JudgedTime::Clamped(Nanos(time))
+            }
         }
-        let start = Nanos(last).saturating_add(RESTART_GAP_NS);
-        self.shift_ns = self.shift_ns.saturating_add(start.0.cast_signed().saturating_sub(ns.cast_signed()));
-        JudgedTime::Restart(start)
-    }
-
-    /// Judges the first time.
-    fn judge_first(&mut self, own: Option<u64>, mut times: Vec<u64>) -> JudgedTime {
-        times.splice(0..0, own);
-        let Some(time) = first_sound(&times) else { return JudgedTime::Overflow(Nanos(*self.last.get_or_insert(0))) };
-        self.accept(time);
-        if own == Some(time) { JudgedTime::At(Nanos(time)) } else { JudgedTime::Outlier(Nanos(time)) }
-    }
-
-    /// Whether the last time stamp of an input leaps out of proportion.
-    fn leaps_off(&self, ns: u64, last: u64) -> bool {
-        self.accepted >= VOTERS as u64 && (ns - last) / EDGE_FACTOR > last.saturating_sub(self.first).max(1)
     }
 
     /// The time of a message's own time stamp on the trace's axis, in nanoseconds, if the transport has a time for it, too. `offset` is
@@ -274,19 +307,9 @@ impl MessageTimes {
         ns.checked_add_signed(self.shift_ns).filter(|&ns| ns <= Nanos::MAX.0)
     }
 
-    /// A record's own time, not judged.
-    pub fn plain_nanos(&self, stored: &Stored) -> Option<u64> {
-        match (&self.transport, stored.transport) {
-            (Some(line), Some(ticks)) => line.nanos(ticks),
-            _ => stored.timestamp.filter(|_| self.transport.is_none()).and_then(|ticks| self.message.nanos(ticks)),
-        }
-    }
-
     /// The clock restarts at a time.
     pub fn restart(&mut self, time: Nanos) {
         self.last = Some(time.0);
-        self.held_at = None;
-        (self.first, self.accepted) = (time.0, 1);
     }
 
     /// The time reached.
@@ -346,6 +369,23 @@ impl MessageTimes {
         }
     }
 
+    /// How sure the rate of the times is.
+    pub fn finding(&self) -> Finding {
+        let source = if self.transport.is_some() { self.transport_source } else { self.message_source };
+        let (certainty, because) = match source {
+            _ if self.by_order => (Certainty::Assumed, "no message has a time stamp: only their order is known"),
+            ASSUMED if self.transport.is_some() => {
+                (Certainty::Assumed, "the stream does not record the frequency of its clock; give --stp-freq")
+            }
+            ASSUMED => {
+                (Certainty::Assumed, "the capture does not record the frequency of the message clock; give --syst-clock-hz")
+            }
+            COUNTS_FROM_1970 => (Certainty::Inferred, COUNTS_FROM_1970),
+            known => (Certainty::Known, known),
+        };
+        Finding::new(Matter::Clock, certainty, because)
+    }
+
     /// Details about the clocks. `stamped`: the number of messages with a time stamp of their own, and of all messages.
     pub fn details(&self, stamped: (u64, u64)) -> Vec<Detail> {
         let detail = |name, value: String, source: &str| Detail { name, value, source: source.to_owned() };
@@ -400,6 +440,12 @@ impl MessageTimes {
         }
         hints
     }
+}
+
+/// Whether a record's time is that of a message.
+#[inline]
+fn is_timed(stored: &Stored) -> bool {
+    !matches!(stored.kind, RecordKind::Notice(_))
 }
 
 #[inline]

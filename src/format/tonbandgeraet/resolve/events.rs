@@ -478,7 +478,7 @@ impl Resolver {
             return;
         }
         input.since_drop_counter = 0;
-        let next = at.pending.after(at.number).find_map(|stored| match stored.record {
+        let next = at.pending.after(at.number).find_map(|(_, stored)| match stored.record {
             Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
             _ => None,
         });

@@ -1,10 +1,11 @@
 //! The records that are held back until more have come, and the gaps that bad frames left between records.
 
+use crate::clock::Stamp as TimeStamp;
 use crate::model::{CoreId, Ledger, LossNote, TextRef};
 
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
 use super::super::record::Record;
-use super::clock::LOOKAHEAD_RECORDS;
+use super::LOOKAHEAD_RECORDS;
 use super::input::InputState;
 
 /// Records in file order: those held back, then those of the current part.
@@ -12,6 +13,8 @@ use super::input::InputState;
 pub struct PendingRecords<'a> {
     pub held: &'a [Stored],
     pub fresh: &'a [Stored],
+    /// Where both start in the input.
+    pub bases: (u64, u64),
 }
 
 impl<'a> PendingRecords<'a> {
@@ -25,12 +28,13 @@ impl<'a> PendingRecords<'a> {
         stored.map(|stored| &stored.record)
     }
 
-    /// The records after number `index`, up to [`LOOKAHEAD_RECORDS`].
-    pub fn after(self, index: usize) -> impl Iterator<Item = &'a Stored> + Clone {
+    /// The records after number `index`, as far as may be looked, each with where its part starts.
+    pub fn after(self, index: usize) -> impl Iterator<Item = (u64, &'a Stored)> + Clone {
         let start = index + 1;
         let held = self.held.get(start..).unwrap_or(&[]);
         let fresh = self.fresh.get(start.saturating_sub(self.held.len())..).unwrap_or(&[]);
-        held.iter().chain(fresh).take(LOOKAHEAD_RECORDS)
+        let held = held.iter().map(move |stored| (self.bases.0, stored));
+        held.chain(fresh.iter().map(move |stored| (self.bases.1, stored))).take(LOOKAHEAD_RECORDS)
     }
 }
 
@@ -41,6 +45,8 @@ pub struct RecordPlace<'a> {
     pub offset: u64,
     pub pending: PendingRecords<'a>,
     pub number: usize,
+    /// The whole input.
+    pub bytes: &'a [u8],
 }
 
 /// Records, with the gaps between them and the records after them.
@@ -52,12 +58,14 @@ pub struct Chunk<'a> {
     /// The number of records before it in `pending`.
     pub before: usize,
     pub pending: PendingRecords<'a>,
+    /// The whole input.
+    pub bytes: &'a [u8],
 }
 
 impl<'a> Chunk<'a> {
     pub fn at(self, index: usize, number: usize, stored: &Stored) -> RecordPlace<'a> {
         let offset = self.records.base + u64::from(stored.offset);
-        RecordPlace { index, offset, pending: self.pending, number: self.before + number }
+        RecordPlace { index, offset, pending: self.pending, number: self.before + number, bytes: self.bytes }
     }
 }
 
@@ -158,14 +166,14 @@ pub struct SameCore<'a, I> {
     pub input: &'a InputState,
 }
 
-impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
-    type Item = u64;
+impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
+    type Item = TimeStamp;
 
-    fn next(&mut self) -> Option<u64> {
+    fn next(&mut self) -> Option<TimeStamp> {
         let wanted = self.input.core;
         let is_superset = self.input.restorer.is_some();
         loop {
-            let stored = self.records.next()?;
+            let (base, stored) = self.records.next()?;
             if is_superset {
                 self.core = self.input.core_of_stored(stored.core);
             }
@@ -173,7 +181,8 @@ impl<'a, I: Iterator<Item = &'a Stored>> Iterator for SameCore<'a, I> {
                 Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
                 record if self.core == wanted && stored.stamp == Stamp::Absolute => {
                     if let Some(ticks) = record.ts() {
-                        return Some(ticks);
+                        let offset = base + u64::from(stored.offset);
+                        return Some(TimeStamp { raw: ticks, offset, ..TimeStamp::default() });
                     }
                 }
                 _ => {}

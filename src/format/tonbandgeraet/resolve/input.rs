@@ -1,25 +1,30 @@
 //! The state of one input of a recording: its current core, its clocks and sessions, and the records held back.
 
+use crate::clock::{Domain, Judge, Judged, Stamp};
 use crate::format::FormatOptions;
 use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
 
 use super::super::decode::{FragmentJoiner, Wire};
 use super::super::scan::ScanFacts;
-use super::clock::{CoreClock, LOOKAHEAD_RECORDS, TimeStatus};
 use super::held::{Carry, RecordPlace, SameCore};
 use super::names::Names;
 use super::restore::Restorer;
 use super::sync_check;
 use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
-/// The state of one input.
+/// What a sign of a restart says, in bits: metadata again, a drop counter that starts again.
+const RESTART_SIGN_BITS: u8 = 56;
+
+/// One input.
 pub struct InputState {
-    /// The core given by an option, which overrides the stream.
+    /// The core that the user named, which overrules the stream.
     pub forced_core: Option<CoreId>,
     /// The cores that may have events.
     pub cores: Vec<CoreId>,
     pub core: CoreId,
     pub rate: Rate,
+    /// The user gave it.
+    pub is_rate_given: bool,
     /// By core.
     pub states: Vec<CoreState>,
     pub session: u32,
@@ -47,9 +52,9 @@ pub struct InputState {
 }
 
 /// One core of an input.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone)]
 pub struct CoreState {
-    pub clock: CoreClock,
+    pub clock: Judge,
     pub running: Option<TaskId>,
     /// How the last event changed a task.
     pub touched: Touched,
@@ -57,7 +62,14 @@ pub struct CoreState {
     pub converted: (u64, Nanos),
 }
 
-/// How the last event of a core changed a task, by the target's id.
+impl Default for CoreState {
+    fn default() -> CoreState {
+        let clock = Judge::new(Domain::plain());
+        CoreState { clock, running: None, touched: Touched::default(), converted: (0, Nanos(0)) }
+    }
+}
+
+/// What the last event of a core did to a task, by the target's id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Touched {
     #[default]
@@ -90,13 +102,15 @@ impl InputState {
         }
         cores.sort_unstable();
         let states = cores.last().map_or(1, |core| core.index() + 1);
+        let domain = Domain { may_be_foreign: cores.len() > 1, ..Domain::plain() };
         let rate = options.clock.or_else(|| resolution(names, index, &[])).unwrap_or(Rate::NANOSECOND);
         InputState {
             forced_core,
             cores,
             core,
             rate,
-            states: vec![CoreState::default(); states],
+            is_rate_given: options.clock.is_some(),
+            states: vec![CoreState { clock: Judge::new(domain), ..CoreState::default() }; states],
             session: 0,
             program: if options.has_own_ids { index } else { 0 },
             programs: if options.has_own_ids { inputs } else { 1 },
@@ -147,29 +161,33 @@ impl InputState {
         self.forced_core.unwrap_or_else(|| self.core_of(u32::from(core)).unwrap_or_default())
     }
 
-    /// Checks a time of the current core.
-    pub fn time_status(&self, at: RecordPlace<'_>, ticks: u64, is_reset: bool) -> TimeStatus {
-        let Some(state) = self.states.get(self.core.index()) else { return TimeStatus::AsRecorded };
-        // Deltas only go forwards, and the syncs have corrected times that are too late.
-        if self.restorer.is_some() && state.clock.last.is_none_or(|last| last <= ticks) {
-            return TimeStatus::AsRecorded;
+    /// A judge for a core of another session.
+    pub fn new_judge(&self) -> Judge {
+        Judge::new(Domain { may_be_foreign: self.cores.len() > 1, ..Domain::plain() })
+    }
+
+    /// Judges a time of the present core. `is_sign`: something speaks for a restart.
+    pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, is_sign: bool) -> Judged {
+        let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
+        let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits };
+        let index = self.core.index().min(self.states.len() - 1);
+        if self.gap.is_some() {
+            self.states[index].clock.note_damage();
         }
-        let records = at.pending.after(at.number);
-        let mut following = SameCore { records: records.clone(), core: self.core, input: self };
-        match state.clock.check(ticks, following.clone(), is_reset) {
-            // More records follow, but none of this core within the lookahead: it is not known whether this is its last time.
-            TimeStatus::Outlier(_) if following.next().is_none() && records.count() >= LOOKAHEAD_RECORDS => {
-                TimeStatus::AsRecorded
-            }
-            status => status,
+        // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
+        if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
+            return self.states[index].clock.accept(stamp);
         }
+        let following = SameCore { records: at.pending.after(at.number), core: self.core, input: self };
+        let ahead: Vec<Stamp> = following.collect();
+        self.states[index].clock.judge(stamp, ahead.iter().copied(), at.bytes)
     }
 
     /// Whether times from `first` to `last`, all of the current core, need no correction.
     pub fn accepts_all(&self, first: u64, last: u64) -> bool {
         let state = self.states.get(self.core.index());
         let follows = |state: &CoreState| {
-            state.clock.last.is_some_and(|before| before <= first)
+            state.clock.would_step(first, 0)
                 && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
         };
         state.is_some_and(follows) && self.nanos(last).is_some()

@@ -7,7 +7,6 @@
 //! A time stamp is checked against those after it, so the last [`LOOKAHEAD_RECORDS`] records are held back until more have come. The
 //! events do not depend on the cuts.
 
-mod clock;
 mod events;
 mod functions;
 mod held;
@@ -20,14 +19,16 @@ mod restore;
 mod sync_check;
 mod view;
 
+use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, Verdict};
 use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
 use crate::model::losses;
-use crate::model::{CoreId, Event, EventKind, Ledger, LossNote, Nanos, ObjectId, Rate, TextRef, Ticks};
+use crate::model::{
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks,
+};
 
 use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::ScanFacts;
-use clock::{LOOKAHEAD_RECORDS, TimeStatus};
 use functions::Functions;
 use held::{Carry, Chunk, PendingRecords, RecordPlace, add_gap, enter_part, merge_gaps};
 use ids::Ids;
@@ -116,11 +117,18 @@ impl Resolver {
             .map(|(index, (facts, options))| InputState::new(index, starts.len(), facts, options, &names))
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
-        let clock = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts)) {
-            (Some(rate), _) => (rate, "given by an option"),
-            (None, Some(rate)) => (rate, "recorded in the capture"),
-            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not record it"),
+        let (rate, source, certainty) = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts))
+        {
+            (Some(rate), _) => (rate, "given by an option", Certainty::Known),
+            (None, Some(rate)) => (rate, "recorded in the capture", Certainty::Known),
+            (None, None) => (Rate::NANOSECOND, "assumed, the capture does not record it", Certainty::Assumed),
         };
+        let because = match certainty {
+            Certainty::Assumed => "the capture does not record it, and ticks of 1 ns are taken; give --clock-hz",
+            _ => source,
+        };
+        let findings = vec![Finding::new(Matter::Clock, certainty, because)];
+        let clock = (rate, source);
         let system = match mode {
             Mode::FreeRtos => "FreeRTOS",
             Mode::BareMetal => "bare metal",
@@ -128,7 +136,8 @@ impl Resolver {
         // The start of a plain recording has a `core_id` at time 0; rings and cut captures have none.
         let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some()) || !facts.iter().any(starts_plainly);
-        let facts = Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, ..Facts::default() };
+        let facts =
+            Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, findings, ..Facts::default() };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
         let functions = Functions::new(program.as_ref().map(|program| program.symbols.clone()));
@@ -151,12 +160,12 @@ fn resolution(names: &Names, input: usize, starts: &[u64]) -> Option<Rate> {
 impl Resolve for Resolver {
     type Records = Records;
 
-    fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
-        self.resolve_part(input, records, false, out);
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        self.resolve_part(input, bytes, records, false, out);
     }
 
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
-        self.resolve_part(input, &mut Records::default(), true, out);
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
+        self.resolve_part(input, bytes, &mut Records::default(), true, out);
         self.end_input(input, out);
     }
 
@@ -180,8 +189,8 @@ impl Resolve for Resolver {
 }
 
 impl Resolver {
-    /// Resolves the records held back and the next part, except the records that must wait for more.
-    fn resolve_part(&mut self, index: usize, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+    /// Resolves the records that were held back and the next part, except those that must wait for more.
+    fn resolve_part(&mut self, index: usize, bytes: &[u8], records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let mut gaps = enter_part(records, &mut input.joiner, out.ledger);
         if let Some(restorer) = &mut input.restorer {
@@ -189,9 +198,10 @@ impl Resolver {
         }
         let records = &*records;
         let carry = std::mem::take(&mut input.carry);
-        let pending = PendingRecords { held: &carry.records.frames, fresh: &records.frames };
-        let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, pending };
-        let fresh = Chunk { records, gaps: &gaps, before: pending.held.len(), pending };
+        let bases = (carry.records.base, records.base);
+        let pending = PendingRecords { held: &carry.records.frames, fresh: &records.frames, bases };
+        let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, pending, bytes };
+        let fresh = Chunk { records, gaps: &gaps, before: pending.held.len(), pending, bytes };
         let total = pending.held.len() + pending.fresh.len();
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
         let ready_held = ready.min(pending.held.len());
@@ -240,6 +250,7 @@ impl Resolver {
                     };
                     let next = frames.get(number + 1).filter(is_next).and_then(|next| next.record.ts());
                     let time = self.time(at, &stored.record, ticks, next, out);
+                    out.batch.note_judged(at.offset, time);
                     self.event(at, chunk.records, &stored.record, time, out);
                 }
                 _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
@@ -260,11 +271,15 @@ impl Resolver {
             };
             let input = &mut self.inputs[index];
             let (last_ticks, last_time) = input.state().converted;
-            let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
-            input.last_ns = time;
-            let state = input.state();
-            state.clock.advance(ticks);
-            state.converted = (ticks, time);
+            let time = if input.state().clock.step(ticks, ticks).is_none() {
+                self.judged_time(at, &stored.record, ticks, out)
+            } else {
+                let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
+                input.last_ns = time;
+                input.state().converted = (ticks, time);
+                time
+            };
+            out.batch.note_judged(at.offset, time);
             self.event(at, chunk.records, &stored.record, time, out);
         }
     }
@@ -293,18 +308,13 @@ impl Resolver {
     ) -> Nanos {
         let input = &mut self.inputs[at.index];
         let state = input.state();
-        if state.clock.fits(ticks, next) {
+        if let Some(next) = next
+            && state.clock.step(ticks, next).is_some()
+        {
             if ticks == state.converted.0 {
-                state.clock.advance(ticks);
                 return state.converted.1;
             }
-            if let Some(time) = input.nanos(ticks) {
-                let state = input.state();
-                state.clock.advance(ticks);
-                state.converted = (ticks, time);
-                input.last_ns = input.last_ns.max(time);
-                return time;
-            }
+            return self.placed(at, ticks, out);
         }
         self.judged_time(at, record, ticks, out)
     }
@@ -313,40 +323,43 @@ impl Resolver {
     fn judged_time(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
-        let ticks = match input.time_status(at, ticks, sign.is_some()) {
-            TimeStatus::AsRecorded => ticks,
-            TimeStatus::Clamp => {
-                out.ledger.enter(losses::TIME_HELD, at.offset, 0);
-                input.state().clock.last.unwrap_or(ticks)
-            }
-            TimeStatus::Outlier(instead) => {
-                out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0);
-                instead
-            }
-            TimeStatus::Restart => {
+        let judged = input.judge(at, ticks, sign.is_some());
+        if judged.is_ambiguous() {
+            out.ledger.enter(losses::TIME_AMBIGUOUS, at.offset, 0);
+        }
+        match judged.verdict {
+            Verdict::Believed | Verdict::Unknown => {}
+            Verdict::Held if judged.cause == Cause::Repeated => out.ledger.enter(losses::DUPLICATED_BLOCK, at.offset, 0),
+            Verdict::Held => out.ledger.enter(losses::TIME_HELD, at.offset, 0),
+            Verdict::Replaced => out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0),
+            Verdict::Restarted => {
                 if input.session + 1 < SESSIONS_LIMIT {
                     self.restart(at.index, sign.unwrap_or(at.offset), ticks, out);
-                    ticks
                 } else {
-                    input.state().clock.last.unwrap_or(ticks)
+                    return input.state().converted.1;
                 }
             }
-        };
+        }
+        self.placed(at, judged.ticks, out)
+    }
+
+    /// The time of a tick of the present core, which it has reached.
+    #[inline]
+    fn placed(&mut self, at: RecordPlace<'_>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
         let time = input.nanos(ticks).map(|time| time.max(input.start_ns));
-        let time = time.unwrap_or_else(|| {
-            out.ledger.enter(losses::TIME_OVERFLOW, at.offset, 0);
-            input.state().converted.1
-        });
-        // An overflowing tick must not affect those after it.
-        let fits = input.nanos(ticks).is_some();
         let state = input.state();
-        let time = time.max(state.converted.1);
+        let time = match time {
+            Some(time) => {
+                state.converted.0 = ticks;
+                time.max(state.converted.1)
+            }
+            None => {
+                out.ledger.enter(losses::TIME_OVERFLOW, at.offset, 0);
+                state.converted.1
+            }
+        };
         state.converted.1 = time;
-        if fits {
-            state.clock.advance(ticks);
-            state.converted.0 = ticks;
-        }
         input.last_ns = input.last_ns.max(time);
         time
     }
@@ -373,13 +386,18 @@ impl Resolver {
         if let Some(start) = self.starts.get_mut(index) {
             *start = offset;
         }
+        if !input.is_rate_given {
+            input.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.rate);
+        }
         let start_ns = input.last_ns.saturating_add(RESET_GAP_NS);
         input.start_ns = start_ns;
         let first_ns = input.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
         input.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
         input.last_ns = start_ns;
-        let last_event = CoreState { converted: (0, start_ns), ..CoreState::default() };
-        input.states.fill(last_event);
+        let clock = input.state().clock.clone();
+        let fresh = CoreState { converted: (0, start_ns), clock: input.new_judge(), ..CoreState::default() };
+        input.states.fill(fresh);
+        input.state().clock = clock;
         input.dropped = None;
         input.since_drop_counter = DROP_COUNTER_EVERY;
         let session = input.session;
@@ -403,9 +421,9 @@ fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
     out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
 }
 
-/// The records after a place.
+/// The records that follow.
 fn records_after(at: RecordPlace<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
-    at.pending.after(at.number).map(|stored| &stored.record)
+    at.pending.after(at.number).map(|(_, stored)| &stored.record)
 }
 
 /// Whether the drop counter starts again with this record or soon after it: a sign of a reset.

@@ -1,7 +1,7 @@
 //! Records as `dump` lists them: in file order, as recorded, without corrections.
 
 use crate::format::{FieldValue, RecordView};
-use crate::model::{Ledger, TextRef, Ticks};
+use crate::model::{Ledger, TextRef};
 
 use super::super::arguments;
 use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
@@ -85,7 +85,11 @@ impl Resolver {
             _ => None,
         };
         match sync {
-            Some(sync) => sync.list_fields(&mut fields),
+            Some(sync) => {
+                sync.list_fields(&mut fields);
+                // It is the record's time stamp.
+                fields.retain(|field| field.0 != "ts");
+            }
             None => record.list_fields(text.as_deref().unwrap_or(""), &mut fields),
         }
         if input.restorer.is_some() {
@@ -97,8 +101,8 @@ impl Resolver {
             offset: records.base + u64::from(stored.offset),
             record: record.name(),
             core: of_a_core.then_some(input.core.0),
-            ticks,
-            nanos: ticks.and_then(|ticks| input.rate.to_nanos(Ticks(ticks))).map(|time| time.0),
+            ticks: sync.map(|sync| sync.ts).or(ticks),
+            nanos: None,
             fields: &fields,
         })
     }

@@ -6,18 +6,21 @@
 
 use std::ops::Range;
 
+use super::super::decode::HEADROOM;
 use super::super::record::{Packet, id};
 use super::super::timer::Timer;
+use crate::clock::{Cause, Domain, Judge, Judged, Stamp, Verdict as Believed};
 use crate::model::{Nanos, Rate, Ticks};
 
-/// The largest step forward of the tick count that is always accepted if the next count continues from it.
-const STEP_TICKS: i64 = 64;
+/// A small step back of the tick count, in bits: events of interrupts are written between the bytes of others.
+const DISORDER_BITS: u32 = 20;
 
-/// A fall by this much or less means that the count before was wrong: a wrap without any event in between is less likely.
-const FALSE_STEP_TICKS: i64 = 1024;
-
-/// The largest valid step back of the tick count: events of interrupts, sent between the bytes of other packets.
-const BACK_TICKS: i64 = 4;
+/// The packets' numbers begin again below this after a reset: the first packets may have been lost.
+const FIRST_NUMBERS: u8 = 64;
+/// The evidence for a restart in that, in bits, and in a task that is created within the next packets.
+const NUMBER_BITS: u8 = 25;
+const CREATE_BITS: u8 = 45;
+const CREATE_WITHIN: usize = 32;
 
 /// With a shorter period, late packets cannot be recognised.
 const LEAST_PERIOD: u32 = 8;
@@ -33,12 +36,58 @@ pub enum TimeStatus {
     TornTick,
     /// The time of the packet before was used.
     Held,
-    /// The tick count before was wrong.
-    FalseStep,
     /// The target was reset.
     Restart,
     /// The time contradicts its neighbours: the packet is damaged.
     Implausible,
+    /// It is a copy of a packet before.
+    Repeated,
+}
+
+/// A packet and its place.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// The packets at hand, the one before them, and which of them it is.
+    pub packets: &'a [Packet],
+    pub previous: Option<&'a Packet>,
+    pub index: usize,
+    /// Its number in the input.
+    pub number: u64,
+    /// Where the part starts in the input, and the whole input.
+    pub base: u64,
+    pub bytes: &'a [u8],
+}
+
+impl At<'_> {
+    /// The end of the packets that may be read.
+    fn end(&self) -> usize {
+        self.packets.len().min(self.index + 1 + HEADROOM)
+    }
+
+    fn packet(&self) -> &Packet {
+        &self.packets[self.index]
+    }
+
+    /// The tick count of the hook at an index, for the judge.
+    fn stamp(&self, index: usize) -> Stamp {
+        let packet = &self.packets[index];
+        let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
+        Stamp { raw: u64::from(packet.tick), offset, coarse: 0, restart_bits: self.restart_bits(index) }
+    }
+
+    /// The evidence for a reset before a packet.
+    fn restart_bits(&self, index: usize) -> u8 {
+        let before = index.checked_sub(1).map_or(self.previous, |before| self.packets.get(before));
+        let Some(before) = before else { return 0 };
+        let packet = &self.packets[index];
+        if packet.packet_id == before.packet_id.wrapping_add(1) || packet.packet_id >= FIRST_NUMBERS {
+            return 0;
+        }
+        // Never further than all parts see.
+        let end = (index + CREATE_WITHIN).min(self.end());
+        let creates = self.packets.get(index..end).unwrap_or(&[]).iter().any(|packet| packet.id == id::TASK_CREATE);
+        NUMBER_BITS + if creates { CREATE_BITS } else { 0 }
+    }
 }
 
 /// The clock of one input.
@@ -50,7 +99,12 @@ pub struct Clock {
     nanos: Vec<u32>,
     /// The largest valid step back in time: a fiftieth of a tick, in nanoseconds.
     slack_ns: u64,
-    /// The tick count of the current run of packets with equal counts, as recorded.
+    judge: Judge,
+    /// The number of the first packet after damage.
+    damaged_from: u64,
+    /// Added to the ticks of the present session.
+    shift_ticks: u64,
+    /// The tick count of the present run of equal ones, as on the wire.
     tick: Option<u16>,
     /// The same, unwrapped.
     ticks: u64,
@@ -72,11 +126,16 @@ impl Clock {
         let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000).unwrap_or(Rate::NANOSECOND);
         let slack_ns = (1e9 / timer.tick_hz / 50.0) as u64;
         let nanos = timer.nanos_table();
+        let modulus = Some(u64::from(timer.tick_modulus));
+        let judge = Judge::new(Domain { modulus, disorder_bits: DISORDER_BITS, ..Domain::plain() });
         Clock {
             timer,
             rate,
             nanos,
             slack_ns,
+            judge,
+            damaged_from: u64::MAX,
+            shift_ticks: 0,
             tick: None,
             ticks: 0,
             tick_ns: [0; 2],
@@ -92,17 +151,30 @@ impl Clock {
         self.last_ns
     }
 
-    /// The time of the hook `packets[index]`, whose number in the input is `number`. At most
-    /// [`HEADROOM`](super::super::decode::HEADROOM) packets after it are inspected. `may_restart`: the packet ids of the stream may have restarted.
+    /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
     #[inline]
-    pub fn time(&mut self, packets: &[Packet], index: usize, number: u64, may_restart: bool) -> (u64, TimeStatus) {
-        let packet = &packets[index];
+    pub fn time(&mut self, at: At<'_>, may_restart: bool) -> (u64, TimeStatus) {
+        let (packets, index, number) = (at.packets, at.index, at.number);
+        let packet = at.packet();
+        let raw = u64::from(packet.tick);
+        let next = packets.get(index + 1).filter(|next| next.is_hook()).map_or(raw, |next| u64::from(next.tick));
         let mut status = TimeStatus::AsRecorded;
-        let continues = self.tick == Some(packet.tick);
+        let stepped = if may_restart { None } else { self.judge.step(raw, next) };
+        let ticks = match stepped {
+            Some(ticks) => ticks.wrapping_add(self.shift_ticks),
+            None => match self.judged(at) {
+                (Some(ticks), judged) => {
+                    status = judged;
+                    ticks
+                }
+                (None, judged) => return (self.last_ns, judged),
+            },
+        };
+        let continues = self.tick == Some(packet.tick) && ticks == self.ticks;
         if !continues {
-            status = self.advance(packets, index, number, may_restart);
-            if matches!(status, TimeStatus::Implausible | TimeStatus::Held) {
-                return (self.last_ns, status);
+            self.begin_run(ticks, at);
+            if status == TimeStatus::TornTick {
+                self.scanned = number + 1;
             }
         } else if number >= self.scanned {
             self.after_hook = false;
@@ -133,6 +205,16 @@ impl Clock {
         (time, status)
     }
 
+    /// See [`Judge::take_doubt`].
+    pub fn take_doubt(&mut self) -> bool {
+        self.judge.take_doubt()
+    }
+
+    /// Bytes before a packet are damaged: tick counts may be, too.
+    pub fn note_damage(&mut self, number: u64) {
+        self.damaged_from = self.damaged_from.min(number);
+    }
+
     /// The time of an error packet, which does not move the clock.
     pub fn error_time(&self, packet: &Packet) -> u64 {
         let Some(tick) = self.tick else { return self.last_ns };
@@ -152,92 +234,58 @@ impl Clock {
         if forward * 2 >= modulus { forward - modulus } else { forward }
     }
 
-    /// Advances to a packet with another tick count.
-    fn advance(&mut self, packets: &[Packet], index: usize, number: u64, may_restart: bool) -> TimeStatus {
-        let tick = packets[index].tick;
-        let Some(before) = self.tick else {
-            let mut following = packets.iter().skip(index + 1).filter(|packet| packet.is_hook()).map(|packet| packet.tick);
-            if let (Some(one), Some(two)) = (following.next(), following.next())
-                && self.difference(two, one).abs() <= STEP_TICKS
-                && self.difference(one, tick).abs() > STEP_TICKS
-                && one != tick
-            {
-                return TimeStatus::Implausible;
-            }
-            self.begin_run(tick, u64::from(tick), packets, index, number);
-            return TimeStatus::AsRecorded;
-        };
-        let difference = self.difference(tick, before);
-        if difference == 1 {
-            self.begin_run(tick, self.ticks.saturating_add_signed(difference), packets, index, number);
-            return TimeStatus::AsRecorded;
-        }
-        self.jump(difference, before, packets, index, number, may_restart)
-    }
-
+    /// The slow way: the unwrapped tick count of a packet, or its fault.
     #[cold]
-    fn jump(
-        &mut self,
-        difference: i64,
-        before: u16,
-        packets: &[Packet],
-        index: usize,
-        number: u64,
-        may_restart: bool,
-    ) -> TimeStatus {
-        let tick = packets[index].tick;
-        let following = packets.iter().skip(index + 1).filter(|packet| packet.is_hook());
-        let near = -BACK_TICKS..=STEP_TICKS;
-        let to_next = following.clone().next().map(|packet| self.difference(packet.tick, before));
-        // The next one continues from the one before, and this one is after both.
-        let is_outlier =
-            |to_next: &i64| near.contains(to_next) && (!near.contains(&difference) || difference > (*to_next).max(0) + 1);
-        if let Some(to_next) = to_next.filter(is_outlier) {
-            // The halves of the count may have been read before and after a carry into the high byte.
-            let torn = [tick.wrapping_add(256), tick.wrapping_sub(256)];
-            let torn = torn.into_iter().find(|&torn| (0..=to_next.max(0)).contains(&self.difference(torn, before)));
-            let Some(torn) = torn else { return TimeStatus::Implausible };
-            let ticks = self.ticks.saturating_add_signed(self.difference(torn, before));
-            if torn != before {
-                self.begin_run(torn, ticks, packets, index, number);
-                self.scanned = number + 1;
+    fn judged(&mut self, at: At<'_>) -> (Option<u64>, TimeStatus) {
+        let hooks = (at.index + 1..at.end()).filter(|&index| at.packets[index].is_hook());
+        let next = hooks.clone().next().map(|next| at.packets[next].tick);
+        if at.number >= self.damaged_from {
+            self.judge.note_damage();
+        }
+        let before = self.judge.reached();
+        let Judged { ticks, verdict, cause, .. } =
+            self.judge.judge(at.stamp(at.index), hooks.map(|index| at.stamp(index)), at.bytes);
+        match (verdict, cause) {
+            (Believed::Believed, _) => (Some(ticks.wrapping_add(self.shift_ticks)), TimeStatus::AsRecorded),
+            (Believed::Restarted, _) => {
+                // Later than all before, by a tick at least.
+                self.last_ns = self.last_ns.max(self.tick_ns[1]);
+                self.shift_ticks = (self.ticks + 2).wrapping_sub(ticks);
+                (Some(self.ticks + 2), TimeStatus::Restart)
             }
-            return TimeStatus::TornTick;
+            (_, Cause::Repeated) => (None, TimeStatus::Repeated),
+            (Believed::Held, _) => (None, TimeStatus::Held),
+            _ => {
+                // The two halves of the count may have been read before and after it went over a multiple of 256.
+                let tick = at.packet().tick;
+                let torn = [tick.wrapping_add(256), tick.wrapping_sub(256)].into_iter().find_map(|torn| {
+                    let (before, next) = (before?, next?);
+                    let from = (before % u64::from(self.timer.tick_modulus)) as u16;
+                    let (to_torn, to_next) = (self.difference(torn, from), self.difference(next, from));
+                    (0..=to_next.max(0)).contains(&to_torn).then(|| before.wrapping_add(to_torn.unsigned_abs()))
+                });
+                match torn {
+                    Some(ticks) => (Some(ticks.wrapping_add(self.shift_ticks)), TimeStatus::TornTick),
+                    None => (None, TimeStatus::Implausible),
+                }
+            }
         }
-        if (-BACK_TICKS..0).contains(&difference) {
-            return TimeStatus::Held;
-        }
-        if difference < 0 && may_restart && following.take(32).any(|packet| packet.id == id::TASK_CREATE) {
-            // At least one tick later than all packets before.
-            self.last_ns = self.last_ns.max(self.tick_ns[1]);
-            self.begin_run(tick, self.ticks + 2, packets, index, number);
-            return TimeStatus::Restart;
-        }
-        if (-FALSE_STEP_TICKS..0).contains(&difference) {
-            self.begin_run(tick, self.ticks.saturating_add_signed(difference), packets, index, number);
-            return TimeStatus::FalseStep;
-        }
-        // Time does not go back: the count wrapped.
-        let modulus = i64::from(self.timer.tick_modulus);
-        let forward = if difference < 0 { difference + modulus } else { difference };
-        self.begin_run(tick, self.ticks.saturating_add_signed(forward), packets, index, number);
-        TimeStatus::AsRecorded
     }
 
-    fn begin_run(&mut self, tick: u16, ticks: u64, packets: &[Packet], index: usize, number: u64) {
+    fn begin_run(&mut self, ticks: u64, at: At<'_>) {
         let follows = self.tick.is_some() && ticks == self.ticks + 1;
         self.after_hook &= follows;
         self.tick_ns = [if follows { self.tick_ns[1] } else { self.nanos_of(ticks) }, self.nanos_of(ticks.saturating_add(1))];
-        self.tick = Some(tick);
+        self.tick = Some(at.packet().tick);
         self.ticks = ticks;
-        self.find_late(packets, index, number);
+        self.find_late(at.packets, at.index, at.number);
     }
 
     /// Finds the late packets of the current run: those from the tick to the last tick hook soon after it.
     fn find_late(&mut self, packets: &[Packet], index: usize, number: u64) {
         let tick = packets[index].tick;
         let run = packets.get(index..).unwrap_or(&[]);
-        let run = run.get(..super::super::decode::HEADROOM).unwrap_or(run);
+        let run = run.get(..HEADROOM).unwrap_or(run);
         let (half, step) = (self.timer.period / 2, self.timer.period * 3 / 10);
         let has_timer = self.timer.period >= LEAST_PERIOD;
         let start = number;

@@ -61,6 +61,11 @@ impl InputResolver {
             }
             id::TASK_DELAY | id::TASK_DELAY_UNTIL => {
                 let task = self.task(first, timed, out);
+                if let (None, Some(task)) = (self.running, task) {
+                    // It names the task, which runs while it says so.
+                    self.running = Some(task);
+                    self.push(timed.time, EventKind::SwitchedIn(task), out);
+                }
                 if task.is_none() || task != self.running {
                     out.ledger.enter(losses::NO_CURRENT_TASK, timed.offset, 0);
                     return;

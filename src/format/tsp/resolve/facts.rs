@@ -5,7 +5,7 @@ use super::super::record::{OPEN, id, name_of};
 use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
 use crate::format::{Detail, Facts};
-use crate::model::Rate;
+use crate::model::{Certainty, Finding, Matter, Rate};
 
 pub fn facts(setups: &[Setup]) -> Facts {
     let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
@@ -15,6 +15,9 @@ pub fn facts(setups: &[Setup]) -> Facts {
     let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000);
     let origin = if setup.timer_options.tick_hz.is_some() { "kernel ticks, given by an option" } else { "kernel ticks, assumed" };
     facts.clock = rate.map(|rate| (rate, origin));
+    let certainty = if setup.timer_options.tick_hz.is_some() { Certainty::Known } else { Certainty::Assumed };
+    facts.findings.push(Finding::new(Matter::Clock, certainty, origin).never_recorded());
+    facts.findings.push(modulus(&timer, setup.timer_options.tick_modulus.is_some()));
     timer_details(setup, &timer, &mut facts);
     length_details(setup, &mut facts);
     let names = setup.facts.names.len();
@@ -34,6 +37,23 @@ pub fn facts(setups: &[Setup]) -> Facts {
         );
     }
     facts
+}
+
+/// How sure the range of the tick count is.
+fn modulus(timer: &Timer, is_given: bool) -> Finding {
+    let new = |certainty, because: String| Finding::new(Matter::Modulus, certainty, because);
+    let Some(found) = timer.modulus.filter(|_| !is_given) else {
+        return match is_given {
+            true => new(Certainty::Known, "--tick-mod".to_owned()),
+            false => new(Certainty::Inferred, "nothing contradicts the 16 bits of the tick count".to_owned()),
+        };
+    };
+    let (all, certainty) = match found.contradictions * 4 > found.support {
+        true => ("only ", Certainty::Ambiguous),
+        false => ("", Certainty::Inferred),
+    };
+    let falls = found.support + found.contradictions;
+    new(certainty, format!("{all}{} of {falls} falls of the tick count are wraps from {}", found.support, timer.tick_modulus))
 }
 
 fn detail(name: &'static str, value: String, source: &str) -> Detail {
@@ -57,6 +77,10 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         PeriodSource::Largest => format!("inferred: the largest value is {}", timer.largest),
         PeriodSource::Rounded => format!("inferred: the largest value is {}, assumed to be rounded", timer.largest),
     };
+    let source = match timer.beyond {
+        0 => source,
+        beyond => format!("{source}; {beyond} larger ones are damaged"),
+    };
     facts.details.push(detail("timer period", format!("{} counts a tick", timer.period), &source));
     let phase = f64::from(timer.phase) / f64::from(timer.period);
     let source = match timer.phase_source {
@@ -69,8 +93,13 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         facts.details.push(detail("timer rate", format!("{hz} Hz"), "given by an option"));
     }
     if timer.tick_modulus != 1 << 16 {
-        let source = if options.tick_modulus.is_some() { "given by an option" } else { "inferred from its falls" };
-        facts.details.push(detail("tick count", format!("modulo {}", timer.tick_modulus), source));
+        let source = match timer.modulus.filter(|_| options.tick_modulus.is_none()) {
+            Some(modulus) => {
+                format!("inferred: {} of its {} falls agree", modulus.support, modulus.support + modulus.contradictions)
+            }
+            None => "--tick-mod".to_owned(),
+        };
+        facts.details.push(detail("tick count", format!("modulo {}", timer.tick_modulus), &source));
     }
 }
 

@@ -22,7 +22,7 @@ use super::timer::TimerOptions;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
-use clock::{Clock, TimeStatus};
+use clock::{At, Clock, TimeStatus};
 use events::TimedPacket;
 use ids::{CommonNames, Ids, ListedNames};
 
@@ -138,17 +138,17 @@ impl Resolver {
 impl Resolve for Resolver {
     type Records = Records;
 
-    fn resolve(&mut self, input: usize, _bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
-        input.resolve_part(records, false, out);
+        input.resolve_part(records, bytes, false, out);
         self.facts.sessions = self.facts.sessions.max(input.session + 1);
     }
 
-    fn finish(&mut self, input: usize, out: &mut Resolved<'_>) {
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
         let mut none = Records::default();
         none.reset(input.base);
-        input.resolve_part(&mut none, true, out);
+        input.resolve_part(&mut none, bytes, true, out);
         input.end(out);
     }
 
@@ -197,7 +197,7 @@ impl InputResolver {
     }
 
     /// Resolves the packets held back and the next part, except the packets that must wait for more.
-    fn resolve_part(&mut self, records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
+    fn resolve_part(&mut self, records: &mut Records, bytes: &[u8], is_last: bool, out: &mut Resolved<'_>) {
         if self.common_names.data.is_none() {
             self.common_names = CommonNames::new(out.entities);
         }
@@ -213,7 +213,7 @@ impl InputResolver {
         let packets = records.slots.get(start..).unwrap_or(&[]);
         let ready = if is_last { packets.len() } else { packets.len().saturating_sub(HEADROOM) };
         for index in 0..ready {
-            self.resolve_packet(packets, index, out);
+            self.resolve_packet(packets, index, bytes, out);
         }
         self.resolved += ready as u64;
         self.previous = ready.checked_sub(1).and_then(|last| packets.get(last)).copied().or(self.previous);
@@ -227,6 +227,7 @@ impl InputResolver {
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.packets().len() as u64;
         for bad in &records.bad {
+            self.clock.note_damage(before + u64::from(bad.index));
             let (kind, offset) = (bad.reason.loss_kind(), records.base + u64::from(bad.offset));
             let (bytes, lost) = (u64::from(bad.len), bad.reason.at_least_lost());
             ledger.bad_frames(kind, offset, bytes, 1, lost);
@@ -248,7 +249,7 @@ impl InputResolver {
 
     /// Resolves the next packet: checks its number and determines its time.
     #[inline]
-    fn resolve_packet(&mut self, packets: &[Packet], index: usize, out: &mut Resolved<'_>) {
+    fn resolve_packet(&mut self, packets: &[Packet], index: usize, bytes: &[u8], out: &mut Resolved<'_>) {
         let packet = &packets[index];
         let number = self.resolved + index as u64;
         let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
@@ -256,26 +257,35 @@ impl InputResolver {
             // Written by the viewer, not sent.
             return out.ledger.enter(losses::HOST_ERROR_MARK, offset, 0);
         }
-        let mut is_restarted = false;
+        let mut missing = None;
         if self.expected != Some(packet.packet_id) || self.after_error {
-            is_restarted = self.check_number(packet, number, offset, out.ledger);
+            missing = self.check_number(packet, offset, out.ledger);
         }
         self.expected = Some(packet.packet_id.wrapping_add(1));
         if !packet.is_hook() {
+            self.note_missing(missing, number, offset, out.ledger);
             return self.resolve_other(packet, number, offset, out);
         }
         self.ends_in_error = None;
-        let (time, status) = self.clock.time(packets, index, number, is_restarted && self.session + 1 < SESSIONS_LIMIT);
+        let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
+        let (time, status) = self.clock.time(at, missing.is_some());
+        if self.clock.take_doubt() {
+            out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        }
+        if !matches!(status, TimeStatus::Restart | TimeStatus::Repeated) {
+            self.note_missing(missing, number, offset, out.ledger);
+        }
         if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, out.ledger) {
             return;
         }
+        out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
         let hint = match packet.id {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,
         };
-        let is_restart = status == TimeStatus::Restart;
+        let is_restart = status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT;
         self.pass(Held { packet: *packet, time, hint, number, offset, is_restart }, out);
     }
 
@@ -298,28 +308,33 @@ impl InputResolver {
         changes.then_some(before.data[0])
     }
 
-    /// Handles a packet whose number is not the expected one. Returns whether the numbers may have restarted.
+    /// A packet whose number is not the next one. Gives how many are missing before it, if any.
     #[cold]
-    fn check_number(&mut self, packet: &Packet, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
+    fn check_number(&mut self, packet: &Packet, offset: u64, ledger: &mut Ledger) -> Option<u64> {
         let is_error = matches!(packet.id, id::ERROR_STREAM_FIFO_FULL | id::ERROR_RECEIVE_FIFO_FULL);
         let Some(expected) = self.expected else {
             self.after_error = is_error;
-            return false;
+            return None;
         };
         let repeats = packet.packet_id == expected.wrapping_sub(1) && (is_error || self.after_error);
         self.after_error = is_error;
         let lost = packet.packet_id.wrapping_sub(expected);
         if lost == 0 || repeats {
-            return false;
+            return None;
         }
         if self.is_saved && lost == LISTS {
             ledger.enter(losses::LISTS_KEPT_APART, offset, 0);
-            return false;
+            return None;
         }
+        Some(u64::from(lost))
+    }
+
+    /// Packets are missing before one.
+    fn note_missing(&mut self, missing: Option<u64>, number: u64, offset: u64, ledger: &mut Ledger) {
+        let Some(at_least_lost) = missing else { return };
         let kind = losses::FRAMES_LOST;
-        ledger.enter(kind, offset, u64::from(lost));
-        self.gaps.push_back((number, LossNote { kind, offset, bytes: 0, at_least_lost: u64::from(lost) }));
-        packet.packet_id < 64
+        ledger.enter(kind, offset, at_least_lost);
+        self.gaps.push_back((number, LossNote { kind, offset, bytes: 0, at_least_lost }));
     }
 
     /// Handles a packet that was not sent by a hook: it has no time, or one that does not advance the clock.
@@ -354,12 +369,15 @@ impl InputResolver {
             TimeStatus::AsRecorded => {}
             TimeStatus::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
             TimeStatus::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
-            TimeStatus::Held | TimeStatus::FalseStep => ledger.enter(losses::TIME_HELD, offset, 0),
+            TimeStatus::Held => ledger.enter(losses::TIME_HELD, offset, 0),
             TimeStatus::Restart => {
                 ledger.enter(losses::SESSION_RESTART, offset, 0);
-                // The missing packets are part of the reset.
-                self.gaps.retain(|(before, _)| *before != number);
+                // That packets are missing is part of the reset.
                 self.damage.retain(|(before, _)| *before != number);
+            }
+            TimeStatus::Repeated => {
+                ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
+                return false;
             }
             TimeStatus::Implausible => {
                 ledger.enter(losses::IMPLAUSIBLE_PACKET, offset, 1);

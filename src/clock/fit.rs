@@ -1,0 +1,328 @@
+//! Facts about counters that a stream does not record, found by votes: no extreme decides alone.
+//!
+//! All fits take counts that can be added up over the windows of an input.
+
+/// The highest value of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Top {
+    /// The highest value that is believed.
+    pub value: u16,
+    /// How many stamps speak for it: those that are not beyond.
+    pub support: u64,
+    /// How many stamps lie beyond it and are taken for damaged.
+    pub beyond: u64,
+}
+
+/// The density of values is judged by this number of stamps below.
+const GAP_STAMPS: u64 = 16;
+/// The number of stamps that may be damaged in any capture.
+const FREE_DAMAGE: u64 = 2;
+
+/// The highest value that a counter has, from how often each value was seen. `damage`: how much damage is known besides. Values beyond
+/// a gap that is out of all proportion are not believed, nor values that are far rarer than those below them, if there are not more of
+/// them than damage.
+#[must_use]
+pub fn top(counts: &[u32], damage: u64) -> Option<Top> {
+    let seen = |(value, &count): (usize, &u32)| (count > 0).then(|| (value as u64, u64::from(count)));
+    let mut values = counts.iter().enumerate().rev().filter_map(seen).peekable();
+    let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+    let allowed = FREE_DAMAGE + damage.min(all / 64);
+    let &(highest, _) = values.peek()?;
+    let (mut best, mut beyond, mut beyond_best) = (highest, 0, 0);
+    // Since the last value that is believed to be the highest.
+    let mut here = 0;
+    while let Some((_, count)) = values.next() {
+        beyond += count;
+        here += count;
+        if beyond > allowed {
+            break;
+        }
+        let Some(&(next, _)) = values.peek() else { break };
+        // How densely the values below are seen: those of the next stamps.
+        let (mut stamps, mut lowest) = (0, next);
+        for (below, count) in values.clone() {
+            lowest = below;
+            stamps += count;
+            if stamps > GAP_STAMPS {
+                break;
+            }
+        }
+        // As densely seen as those below, there would be this number up to the highest.
+        let width = next - lowest + 1;
+        let expected = (best - next) * stamps / width;
+        let is_dense = stamps >= 4 * width;
+        let least = if is_dense { 6 * here + 16 } else { 8 * here + 56 };
+        if stamps >= GAP_STAMPS && expected > least {
+            (best, beyond_best, here) = (next, beyond, 0);
+        }
+    }
+    Some(Top { value: best as u16, support: all - beyond_best, beyond: beyond_best })
+}
+
+/// A round number near to a period: timers count to such. It may lie above (the last values need not have been seen), and below, if
+/// hardly a stamp contradicts it.
+#[must_use]
+pub fn rounded(counts: &[u32], top: Top) -> u32 {
+    const ROUND: u32 = 250;
+    const SMALL_ROUND: u32 = 50;
+    const UNSEEN: u64 = 60;
+    let period = u32::from(top.value) + 1;
+    let round = if period < 2 * ROUND { SMALL_ROUND } else { ROUND };
+    let (below, above) = (period - period % round, period.next_multiple_of(round));
+    let beyond = |from: u32, to: u32| {
+        let range = counts.get(from as usize..(to as usize).min(counts.len())).unwrap_or(&[]);
+        range.iter().map(|&count| u64::from(count)).sum::<u64>()
+    };
+    if below > 0 && below < period && period - below <= below / 100 {
+        // As many values below it say how many there should be above.
+        let (there, usual) = (beyond(below, period), beyond(below.saturating_sub(8 * (period - below)), below));
+        if there * 32 < usual {
+            return below;
+        }
+    }
+    // If many were seen just below, those between would have been, too.
+    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > UNSEEN;
+    let is_near = above - period <= period / 100 && !is_seen;
+    if is_near && period >= 2 * ROUND && above <= 1 << 16 { above } else { period }
+}
+
+/// How many values a counter has, from the values before and after its falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modulus {
+    /// As many.
+    pub values: u32,
+    /// Falls that are wraps of it.
+    pub support: u64,
+    /// Falls that are not.
+    pub contradictions: u64,
+}
+
+/// The least number of wraps: fewer could be restarts.
+const WRAPS: u64 = 3;
+
+/// Finds the modulus that most falls are wraps of.
+#[must_use]
+pub fn modulus(falls: &[(u16, u16)]) -> Option<Modulus> {
+    let mut tops: Vec<u16> = falls.iter().map(|fall| fall.0).collect();
+    tops.sort_unstable();
+    tops.dedup();
+    let judged = |values: u32| {
+        let near = values / 16;
+        let fits =
+            |&&(before, after): &&(u16, u16)| (values - near..values).contains(&u32::from(before)) && u32::from(after) <= near;
+        let support = falls.iter().filter(fits).count() as u64;
+        Modulus { values, support, contradictions: falls.len() as u64 - support }
+    };
+    let best =
+        tops.iter().rev().take(64).map(|&top| judged(u32::from(top) + 1)).max_by_key(|found| (found.support, found.values))?;
+    (best.support >= WRAPS && best.contradictions * 4 <= best.support && best.values < 65_000).then_some(best)
+}
+
+/// How fast a counter runs against a coarser clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    /// Ticks of the counter in one of the coarse clock.
+    pub rate: f64,
+    /// How many pairs agree with it, of all.
+    pub support: usize,
+    pub pairs: usize,
+    /// Whether another rate explains the pairs as well.
+    pub is_ambiguous: bool,
+}
+
+/// The least number of pairs, and the least share of them that must agree, in quarters.
+const PAIRS: usize = 3;
+const AGREEING_OF_FOUR: usize = 3;
+/// The most that are weighed.
+const PAIRS_MOST: usize = 512;
+/// Pairs that propose rates.
+const PROPOSERS: usize = 24;
+
+/// Fits the rate of a counter of `modulus` values to pairs: how far the coarse clock came, and how far the counter, modulo its range.
+/// Both ends of a pair should lie right after a tick of the coarse clock. `origin` decides between rates that explain the pairs equally
+/// well: an early reading of both clocks, if they began together.
+#[must_use]
+pub fn slope(pairs: &[(u64, u64)], modulus: Option<u64>, origin: Option<(u64, u64)>) -> Option<Slope> {
+    let pairs: Vec<(u64, u64)> = pairs.iter().copied().filter(|pair| pair.0 > 0).take(PAIRS_MOST).collect();
+    if pairs.len() < PAIRS {
+        return None;
+    }
+    let mut by_length: Vec<(u64, u64)> = pairs.clone();
+    by_length.sort_unstable();
+    by_length.dedup();
+    // Short ones leave few choices, long ones are exact.
+    let mut found: Vec<(usize, f64)> = Vec::new();
+    for &(coarse, ticks) in by_length.iter().take(PROPOSERS) {
+        let wraps = modulus.map_or(0, |_| coarse.min(64));
+        for wrap in 0..=wraps {
+            let rate = (ticks as f64 + wrap as f64 * modulus.unwrap_or(0) as f64) / coarse as f64;
+            if rate < 1.0 {
+                continue;
+            }
+            let rate = refined(rate, &pairs, modulus);
+            // One that wraps within a tick looks like its rest.
+            if modulus.is_some_and(|modulus| rate >= modulus as f64) {
+                continue;
+            }
+            let support = pairs.iter().filter(|pair| agrees(rate, **pair, modulus)).count();
+            found.push((support, rate));
+        }
+    }
+    let most = found.iter().map(|found| found.0).max()?;
+    if most * 4 < pairs.len() * AGREEING_OF_FOUR {
+        return None;
+    }
+    found.retain(|found| found.0 * 100 >= most * 98);
+    if let Some(origin) = origin
+        && found.iter().any(|(_, rate)| agrees(*rate, origin, modulus))
+    {
+        found.retain(|(_, rate)| agrees(*rate, origin, modulus));
+    }
+    // Of those that explain as much the slowest: nothing was recorded for the least time.
+    let good = found.iter();
+    let rate = good.clone().map(|found| found.1).fold(f64::INFINITY, f64::min);
+    let is_ambiguous = good.clone().any(|found| found.1 > rate * 1.05);
+    let support = good.filter(|found| found.1 <= rate * 1.05).map(|found| found.0).max()?;
+    Some(Slope { rate, support, pairs: pairs.len(), is_ambiguous })
+}
+
+/// Whether a pair agrees with a rate: within an eighth of a coarse tick, and a small part of the range.
+fn agrees(rate: f64, pair: (u64, u64), modulus: Option<u64>) -> bool {
+    let most = modulus.map_or(f64::INFINITY, |modulus| modulus as f64 / 32.0);
+    residual(rate, pair, modulus).abs() <= most.min(rate / 8.0)
+}
+
+/// By how much a pair misses a rate, in ticks.
+fn residual(rate: f64, (coarse, ticks): (u64, u64), modulus: Option<u64>) -> f64 {
+    let miss = ticks as f64 - coarse as f64 * rate;
+    match modulus {
+        Some(modulus) => miss - (miss / modulus as f64).round() * modulus as f64,
+        None => miss,
+    }
+}
+
+/// The median of the rates that the pairs themselves say, each with the wraps that the rate predicts.
+fn refined(rate: f64, pairs: &[(u64, u64)], modulus: Option<u64>) -> f64 {
+    let fitting = pairs.iter().filter_map(|&pair| {
+        let miss = residual(rate, pair, modulus);
+        (miss.abs() <= rate / 4.0).then(|| rate + miss / pair.0 as f64)
+    });
+    let mut rates: Vec<f64> = fitting.collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(values: impl Iterator<Item = u16>) -> Vec<u32> {
+        let mut counts = vec![0; 1 << 16];
+        values.for_each(|value| counts[usize::from(value)] += 1);
+        counts
+    }
+
+    fn random(seed: u64) -> impl FnMut(u64) -> u64 {
+        let mut state = seed * 2 + 1;
+        move |below| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % below
+        }
+    }
+
+    #[test]
+    fn flipped_bits_do_not_make_a_period() {
+        for seed in 1..400 {
+            let mut random = random(seed);
+            let period = [1000, 94, 24_000, 250, 16_000][random(5) as usize];
+            let stamps = 500 + random(20_000);
+            let flips = random(stamps / 64);
+            let mut values: Vec<u16> = (0..stamps).map(|_| random(period) as u16).collect();
+            let mut damaged = 0;
+            for _ in 0..flips {
+                let (index, bit) = (random(stamps) as usize, random(16));
+                values[index] ^= 1 << bit;
+                damaged += 1;
+            }
+            let counts = counts(values.into_iter());
+            let found = top(&counts, damaged).unwrap();
+            let found = rounded(&counts, found);
+            let slack = (period / 25).max(period * 24 / stamps) as i64;
+            let off = i64::from(found) - period as i64;
+            assert!(
+                off <= slack * i64::from(period > 1000) && off >= -slack,
+                "seed {seed}: {found} for {period} of {stamps}, {flips} flipped"
+            );
+        }
+    }
+
+    #[test]
+    fn rare_values_are_values() {
+        // Nearly all happens soon after the tick, some things happen later.
+        let mut random = random(7);
+        let soon = (0..5000).map(|_| random(100) as u16).collect::<Vec<_>>();
+        let counts = counts(soon.into_iter().chain([500, 710, 830, 990]));
+        assert_eq!(top(&counts, 0).map(|top| top.value), Some(990));
+        assert_eq!(top(&[], 0), None);
+        assert_eq!(top(&[3], 0), Some(Top { value: 0, support: 3, beyond: 0 }));
+    }
+
+    #[test]
+    fn round_numbers_are_likely() {
+        let with = |values: &[u16], highest: u16| {
+            let counts = counts((0..9960).map(|index| index % 996).chain(values.iter().copied()));
+            rounded(&counts, Top { value: highest, support: 990, beyond: 0 })
+        };
+        assert_eq!(with(&[996], 996), 1000);
+        assert_eq!(with(&[1003], 1003), 1000);
+        assert_eq!(with(&[1000, 1000, 1001, 1001, 1002, 1002, 1003, 1003, 1004, 1005, 1006, 1007].repeat(4), 1007), 1008);
+        assert_eq!(with(&[], 93), 94);
+    }
+
+    #[test]
+    fn a_modulus_needs_wraps() {
+        let wraps = [(998, 1), (999, 0), (997, 3), (999, 0)];
+        assert_eq!(modulus(&wraps), Some(Modulus { values: 1000, support: 4, contradictions: 0 }));
+        // A flipped bit makes a fall that is not a wrap.
+        let damaged = [(998, 1), (999, 0), (8700, 510), (997, 3), (999, 0), (999, 2)];
+        assert_eq!(modulus(&damaged).map(|found| found.values), Some(1000));
+        // Resets.
+        assert_eq!(modulus(&[(300, 0), (5000, 0), (900, 1)]), None);
+        assert_eq!(modulus(&[(65_535, 0); 9]), None);
+    }
+
+    #[test]
+    fn a_rate_is_found_beyond_wraps() {
+        for (rate, modulus) in [(10_000u64, 1u64 << 16), (100_000, 1 << 32), (1_000, 1 << 16)] {
+            let mut random = random(rate);
+            let pairs: Vec<(u64, u64)> = (0..200)
+                .map(|_| {
+                    let coarse = 1 + random(9);
+                    (coarse, (coarse * rate + random(rate / 50)) % modulus)
+                })
+                .collect();
+            let found = slope(&pairs, Some(modulus), None).unwrap();
+            assert!((found.rate / rate as f64 - 1.0).abs() < 0.03, "{rate}: {found:?}");
+        }
+        assert_eq!(slope(&[(1, 5), (1, 5000)], None, None), None);
+    }
+
+    #[test]
+    fn an_alias_of_a_rate_is_none() {
+        let pairs = [(1, 100_000), (9, 900_000)].repeat(12);
+        let found = slope(&pairs, Some(1 << 32), None).unwrap();
+        assert!(!found.is_ambiguous && (found.rate - 100_000.0).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_rate_that_may_be_another_is_ambiguous() {
+        let pairs = vec![(10, 34_464); 40];
+        let found = slope(&pairs, Some(1 << 16), None).unwrap();
+        assert!(found.is_ambiguous, "{found:?}");
+        // That both began together decides.
+        let found = slope(&pairs, Some(1 << 16), Some((1, 10_005))).unwrap();
+        assert!(!found.is_ambiguous && (found.rate - 10_000.0).abs() < 1.0, "{found:?}");
+    }
+}

@@ -1,0 +1,424 @@
+//! The judge of one domain: a line of time through its stamps.
+
+use super::runs::{Anchor, Choice, Setting, Way, forward};
+use super::{Cause, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
+
+/// Usual steps are below this many times the step that most steps at the start do not exceed.
+const USUAL_FACTOR: u64 = 8;
+/// How many of a hundred steps at the start are usual, at least.
+const USUAL_SHARE: usize = 85;
+/// From fewer steps no more than this share of the counter's range is learned as usual.
+const FEW_STEPS: usize = 8;
+const FEW_STEPS_SHARE: u64 = 1 << 12;
+/// Usual steps are below this, at least.
+const LEAST_NEAR: u64 = 16;
+/// If longer steps than usual come sooner than this one after the other, in stamps, they are usual.
+const OFTEN: u64 = 512;
+/// If they are as rare as this, less is usual.
+const RARELY: u64 = 1 << 16;
+
+/// Judges the stamps of one domain, in file order.
+///
+/// [`Judge::step`] is the fast way for a stamp that follows by a usual step, [`Judge::judge`] the slow one for all others. Both move on by one
+/// stamp.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    domain: Domain,
+    /// Steps below this go the fast way; 0 while none may. Otherwise equal to `near`.
+    limit: u64,
+    /// Usual steps are below this. A power of two.
+    near: u64,
+    /// The value of the last stamp of the line, and its unwrapped time.
+    raw: u64,
+    ticks: u64,
+    /// How many stamps of the session lie on the line.
+    count: u64,
+    /// How many of them had come at the last long step, and at the last break.
+    count_at_leap: u64,
+    count_at_break: u64,
+    /// The value of the last stamp before that break.
+    raw_at_break: u64,
+    last: Stamp,
+    begin: Option<u64>,
+    /// The time reached, which can be later than the line.
+    floor: u64,
+    plan: Option<Plan>,
+    coarse_rate: Option<f64>,
+    damage_seen: bool,
+    /// Ticks before the first value.
+    base: u64,
+    /// Whether the last stamp judged the slow way is in doubt.
+    is_in_doubt: bool,
+}
+
+/// A decision about the next stamps: they are beside the line.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    left: u32,
+    all: u32,
+    cause: Cause,
+    from: u64,
+    to: Option<u64>,
+    margin: u32,
+}
+
+impl Judge {
+    /// A judge before the first stamp.
+    #[must_use]
+    pub fn new(domain: Domain) -> Judge {
+        Judge {
+            domain,
+            limit: 0,
+            near: LEAST_NEAR,
+            raw: 0,
+            ticks: 0,
+            count: 0,
+            count_at_leap: 0,
+            count_at_break: 0,
+            raw_at_break: 0,
+            last: Stamp::default(),
+            begin: None,
+            floor: 0,
+            plan: None,
+            coarse_rate: None,
+            damage_seen: false,
+            base: 0,
+            is_in_doubt: false,
+        }
+    }
+
+    /// Adds ticks to all times: the wraps of the counter before.
+    #[must_use]
+    pub fn with_base(mut self, ticks: u64) -> Judge {
+        self.base = ticks;
+        self
+    }
+
+    /// How many ticks of the counter there are in one of the coarse clock.
+    #[must_use]
+    pub fn with_coarse_rate(mut self, rate: Option<f64>) -> Judge {
+        self.coarse_rate = rate;
+        self
+    }
+
+    /// The same, found out later.
+    pub fn set_coarse_rate(&mut self, rate: Option<f64>) {
+        self.coarse_rate = rate;
+    }
+
+    /// The facts about the counter.
+    #[must_use]
+    pub fn domain(&self) -> Domain {
+        self.domain
+    }
+
+    /// Forgets the session: the next stamp is the first of another one.
+    pub fn begin_session(&mut self, domain: Domain) {
+        let Judge { damage_seen, coarse_rate, .. } = *self;
+        *self = Judge { damage_seen, coarse_rate, ..Judge::new(domain) };
+    }
+
+    /// The time reached, in ticks; `None` before the first stamp.
+    #[inline]
+    #[must_use]
+    pub fn reached(&self) -> Option<u64> {
+        self.begin.map(|_| self.ticks.max(self.floor))
+    }
+
+    /// The first time of the session.
+    #[must_use]
+    pub fn begin(&self) -> Option<u64> {
+        self.begin
+    }
+
+    /// How many stamps of the session have been believed.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Steps below this are usual.
+    #[must_use]
+    pub fn usual_step(&self) -> u64 {
+        self.near
+    }
+
+    /// Bytes are known to be damaged: stamps may be, too.
+    pub fn note_damage(&mut self) {
+        self.damage_seen = true;
+    }
+
+    /// The reading of the coarse clock at the stamp that [`Judge::step`] took.
+    #[inline]
+    pub fn note_coarse_at_step(&mut self, coarse: u64) {
+        self.last.coarse = coarse;
+    }
+
+    /// The coarse clock went on, since the last stamp, to `coarse`: if that is so far that the counter may have wrapped unseen, the
+    /// next stamp goes the slow way.
+    #[inline]
+    pub fn note_coarse(&mut self, coarse: u64) {
+        if let (Some(rate), Some(modulus)) = (self.coarse_rate, self.domain.modulus)
+            && coarse.saturating_sub(self.last.coarse) as f64 * rate > modulus as f64 / 2.0
+        {
+            self.limit = 0;
+        }
+    }
+
+    /// The next stamp, if it follows by a usual step and is followed by one. Otherwise nothing is moved, and [`Judge::judge`] is to be
+    /// asked.
+    #[inline]
+    pub fn step(&mut self, raw: u64, next: u64) -> Option<u64> {
+        let step = forward(self.domain.modulus, self.raw, raw);
+        let after = forward(self.domain.modulus, raw, next);
+        // The limit is a power of two.
+        if step | after >= self.limit {
+            return None;
+        }
+        self.raw = raw;
+        self.ticks = self.ticks.saturating_add(step);
+        self.count += 1;
+        Some(self.ticks)
+    }
+
+    /// Whether stamps from `first` to `last`, in order and `most` apart at most, would all go the fast way.
+    #[inline]
+    #[must_use]
+    pub fn would_step(&self, first: u64, most: u64) -> bool {
+        (forward(self.domain.modulus, self.raw, first) | most) < self.limit
+    }
+
+    /// Whether a stamp, or the next one, is anything but a usual step. The same wherever an input is cut.
+    #[must_use]
+    pub fn is_break(&self, stamp: &Stamp, next: Option<u64>) -> bool {
+        let is_near = |from: u64, to: u64| forward(self.domain.modulus, from, to) < self.near;
+        let follows =
+            self.begin.is_some() && self.plan.is_none() && is_near(self.raw, stamp.raw) && !self.may_have_wrapped(stamp);
+        !follows || next.is_some_and(|next| !is_near(stamp.raw, next))
+    }
+
+    /// Judges a stamp by those that follow it, at most [`LOOKAHEAD`]. All of these must be there, or no more come. `bytes` is the whole
+    /// input, to recognise repeated pieces.
+    #[cold]
+    pub fn judge(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+        let judged = self.judge_slowly(stamp, ahead, bytes);
+        self.is_in_doubt = judged.is_ambiguous();
+        judged
+    }
+
+    /// Whether the stamp judged last is in doubt: another explanation is nearly as good. Asked once.
+    pub fn take_doubt(&mut self) -> bool {
+        std::mem::take(&mut self.is_in_doubt)
+    }
+
+    fn judge_slowly(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+        // The fast way keeps no more than value and time of the last stamp.
+        self.last.raw = self.raw;
+        if let Some(judged) = self.go_on_with_plan(&stamp) {
+            return judged;
+        }
+        let Some(begin) = self.begin else { return self.judge_first(stamp, ahead, bytes) };
+        self.floor = self.floor.max(self.ticks);
+        let step = forward(self.domain.modulus, self.raw, stamp.raw);
+        let is_near = step < self.near && stamp.restart_bits == 0 && !self.may_have_wrapped(&stamp);
+        let next_is_near = ahead.clone().next().is_none_or(|next| forward(self.domain.modulus, stamp.raw, next.raw) < self.near);
+        if is_near && next_is_near {
+            return self.believe(&stamp, self.ticks.saturating_add(step), Cause::Regular, u32::MAX);
+        }
+        let anchor = Anchor {
+            last: self.last,
+            ticks: self.ticks,
+            begin,
+            count: self.count.saturating_sub(self.count_at_break),
+            before: (self.count_at_break > 0).then_some(self.raw_at_break),
+            session_count: self.count,
+        };
+        let setting = self.setting(bytes);
+        let runs = setting.runs(Some(self.raw), std::iter::once(stamp).chain(ahead.take(LOOKAHEAD)));
+        let Some(explained) = setting.explain(Some(&anchor), runs) else {
+            return self.believe(&stamp, self.ticks, Cause::Regular, u32::MAX);
+        };
+        let mut margin = if explained.matters { explained.margin } else { u32::MAX };
+        // Silence of more than half of the range, of which no other clock says anything: it may be longer by any number of wraps.
+        if let Choice::Line(Way::Forward(ticks)) = explained.choice
+            && self.coarse_rate.is_none()
+            && self.domain.modulus.is_some_and(|modulus| ticks > modulus / 2)
+        {
+            margin = 0;
+        }
+        match explained.choice {
+            Choice::Line(Way::Forward(ticks)) => {
+                let is_leap = ticks >= self.near;
+                if is_leap {
+                    self.learn_leap();
+                }
+                let cause = if is_leap { Cause::Silence } else { Cause::Regular };
+                self.believe(&stamp, self.ticks.saturating_add(ticks), cause, margin)
+            }
+            Choice::Line(Way::Back(back)) => {
+                self.note_break();
+                self.believe(&stamp, self.ticks.saturating_sub(back), Cause::Disorder, margin)
+            }
+            Choice::Line(Way::Restart) => {
+                self.begin_session(self.domain);
+                self.near = setting.near;
+                self.start(&stamp);
+                Judged { ticks: stamp.raw, own: stamp.raw, verdict: Verdict::Restarted, cause: Cause::Restart, margin }
+            }
+            Choice::Beside(cause, ahead) => {
+                let to = ahead.map(|ahead| self.ticks.saturating_add(ahead));
+                self.begin_plan(explained.count, cause, self.floor, to, margin);
+                self.go_on_with_plan(&stamp).unwrap_or_else(|| self.held(self.floor, cause, margin))
+            }
+        }
+    }
+
+    /// Adds ticks to all times of the session, those that have been given too: only right at its first stamp.
+    pub fn move_by(&mut self, ticks: u64) {
+        self.ticks = self.ticks.saturating_add(ticks);
+        self.floor = self.floor.saturating_add(ticks);
+        self.begin = self.begin.map(|begin| begin.saturating_add(ticks));
+    }
+
+    /// Believes a stamp that something else has judged, and that is not before the time reached.
+    pub fn accept(&mut self, stamp: Stamp) -> Judged {
+        if self.begin.is_none() {
+            return self.start(&stamp);
+        }
+        let step = forward(self.domain.modulus, self.raw, stamp.raw);
+        self.plan = None;
+        if step >= self.near {
+            self.learn_leap();
+        }
+        self.floor = self.floor.max(self.ticks);
+        self.believe(&stamp, self.ticks.saturating_add(step), Cause::Regular, u32::MAX)
+    }
+
+    fn setting<'a>(&self, bytes: &'a [u8]) -> Setting<'a> {
+        let &Judge { domain, near, damage_seen, coarse_rate, .. } = self;
+        Setting { domain, near, damage_seen, coarse_rate, bytes }
+    }
+
+    fn may_have_wrapped(&self, stamp: &Stamp) -> bool {
+        let (Some(rate), Some(modulus)) = (self.coarse_rate, self.domain.modulus) else { return false };
+        stamp.coarse.saturating_sub(self.last.coarse) as f64 * rate > modulus as f64 / 2.0
+    }
+
+    /// Nothing precedes.
+    fn judge_first(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+        let stamps = std::iter::once(stamp).chain(ahead.take(LOOKAHEAD));
+        self.learn_usual(stamps.clone());
+        let setting = self.setting(bytes);
+        let explained = setting.explain(None, setting.runs(None, stamps));
+        match explained {
+            Some(explained) if matches!(explained.choice, Choice::Beside(_, Some(_))) => {
+                let Choice::Beside(cause, Some(first)) = explained.choice else { return self.start(&stamp) };
+                self.damage_seen = true;
+                let ticks = self.base.saturating_add(first);
+                Judged { ticks, own: ticks, verdict: Verdict::Replaced, cause, margin: explained.margin }
+            }
+            _ => self.start(&stamp),
+        }
+    }
+
+    fn start(&mut self, stamp: &Stamp) -> Judged {
+        let ticks = self.base.saturating_add(stamp.raw);
+        (self.raw, self.ticks, self.last, self.begin) = (stamp.raw, ticks, *stamp, Some(ticks));
+        (self.floor, self.count, self.limit) = (ticks, 1, self.near);
+        Judged { ticks, own: ticks, verdict: Verdict::Believed, cause: Cause::Regular, margin: u32::MAX }
+    }
+
+    /// Learns the usual step from the first stamps.
+    fn learn_usual(&mut self, stamps: impl Iterator<Item = Stamp>) {
+        let mut before = None;
+        let mut steps: Vec<u64> = Vec::with_capacity(LOOKAHEAD);
+        for stamp in stamps {
+            if let Some(before) = before.replace(stamp.raw) {
+                steps.push(forward(self.domain.modulus, before, stamp.raw));
+            }
+        }
+        // Steps back say nothing of it.
+        let half = self.domain.modulus.map_or(1 << 63, |modulus| modulus / 2);
+        steps.retain(|step| *step < half);
+        steps.sort_unstable();
+        let usual = steps.get(steps.len().saturating_sub(1) * USUAL_SHARE / 100).copied().unwrap_or(LEAST_NEAR);
+        // A few steps may all be long ones.
+        let most = match self.domain.modulus {
+            Some(modulus) if steps.len() < FEW_STEPS => (modulus / FEW_STEPS_SHARE).max(LEAST_NEAR),
+            _ => u64::MAX,
+        };
+        self.set_near(usual.saturating_mul(USUAL_FACTOR).saturating_add(1).min(most));
+    }
+
+    fn set_near(&mut self, near: u64) {
+        // Only a step of less than half of the range differs from a step back.
+        let most = self.domain.modulus.map_or(1 << 62, |modulus| (modulus / 4).max(2));
+        let near = near.clamp(LEAST_NEAR.min(most), most);
+        self.near = 1 << near.ilog2();
+        if self.limit != 0 {
+            self.limit = self.near;
+        }
+    }
+
+    /// A step that is longer than usual was believed.
+    fn learn_leap(&mut self) {
+        let since = self.count - self.count_at_leap.min(self.count);
+        if since < OFTEN {
+            self.set_near(self.near.saturating_mul(2));
+        } else if since > RARELY {
+            self.set_near(self.near / 2);
+        }
+        self.count_at_leap = self.count;
+        self.note_break();
+    }
+
+    /// The next stamp is believed, and does not follow by a usual step.
+    fn note_break(&mut self) {
+        (self.count_at_break, self.raw_at_break) = (self.count, self.raw);
+    }
+
+    /// A stamp lies on the line, at a time that may be before the one reached.
+    fn believe(&mut self, stamp: &Stamp, ticks: u64, cause: Cause, margin: u32) -> Judged {
+        (self.raw, self.ticks, self.last) = (stamp.raw, ticks, *stamp);
+        self.count += 1;
+        if ticks < self.floor {
+            // Not the fast way: each of them is looked at until the time is reached.
+            self.limit = 0;
+            return Judged { ticks: self.floor, own: ticks, verdict: Verdict::Held, cause: Cause::Disorder, margin };
+        }
+        self.floor = ticks;
+        self.limit = self.near;
+        Judged { ticks, own: ticks, verdict: Verdict::Believed, cause, margin }
+    }
+
+    fn begin_plan(&mut self, count: u32, cause: Cause, from: u64, to: Option<u64>, margin: u32) {
+        self.damage_seen |= cause == Cause::Damaged;
+        self.limit = 0;
+        self.plan = Some(Plan { left: count, all: count, cause, from, to, margin });
+    }
+
+    /// The next stamp, if it was decided already.
+    fn go_on_with_plan(&mut self, stamp: &Stamp) -> Option<Judged> {
+        let plan = self.plan.as_mut().filter(|plan| plan.left > 0)?;
+        plan.left -= 1;
+        let Plan { left, all, cause, from, to, margin } = *plan;
+        // The doubt is about the whole run: it is said once.
+        plan.margin = u32::MAX;
+        if left == 0 {
+            self.plan = None;
+        }
+        if cause != Cause::Damaged {
+            let own = self.ticks.saturating_sub(forward(self.domain.modulus, stamp.raw, self.raw));
+            return Some(Judged { own, ..self.held(from, cause, margin) });
+        }
+        // Between the last that is right and the next one.
+        let way = to.unwrap_or(from).saturating_sub(from);
+        let ticks = from + (u128::from(way) * u128::from(all - left) / u128::from(all + 1)) as u64;
+        self.floor = self.floor.max(ticks);
+        Some(Judged { ticks, own: ticks, verdict: Verdict::Replaced, cause, margin })
+    }
+
+    fn held(&self, ticks: u64, cause: Cause, margin: u32) -> Judged {
+        Judged { ticks, own: ticks, verdict: Verdict::Held, cause, margin }
+    }
+}

@@ -1,0 +1,453 @@
+//! Runs of stamps, and the cost of explaining the breaks between them.
+//!
+//! Costs are bits of surprise: how much less likely than a usual step something is, as a power of two.
+
+use super::{Cause, Domain, LOOKAHEAD, Stamp};
+
+/// The most runs that are weighed: more pieces than that within the look-ahead are noise.
+const RUNS: usize = 40;
+
+/// A step longer than usual: one in a few thousand is. Each doubling of its length adds a bit, as its value takes one more to say.
+const LEAP: u32 = 12;
+/// A step of more than half of the range, and one of nearly all of it.
+const LOOKS_BACK: u32 = 12;
+const LOOKS_BACK_A_LITTLE: u32 = 20;
+/// A damaged stamp in a capture without damage so far, one in a capture with damage, and each one right after it; beside the bits
+/// that say which value of all it took.
+const FIRST_DAMAGE: u32 = 14;
+const DAMAGE: u32 = 8;
+const MORE_DAMAGE: u32 = 4;
+/// What a checksum adds to that.
+const PROTECTION: u32 = 24;
+/// How many bits of a counter that does not wrap damage usually changes.
+const PLAIN_BITS: u32 = 40;
+/// A piece that was repeated or moved, or stamps of another counter.
+const REPEATED: u32 = 14;
+const MOVED: u32 = 16;
+const FOREIGN: u32 = 12;
+/// Stamps that follow each other like a clock are hardly damage: a cost for each stamp, up to a bound, and then slowly more.
+const ORDERLY_FROM: u32 = 3;
+const ORDERLY: u32 = 24;
+const ORDERLY_EACH: u32 = 3;
+const ORDERLY_MOST: u32 = 36;
+/// Each stamp that contradicts the time reached, except the first few, up to a bound.
+const HELD_FREE: u64 = 2;
+const HELD_EACH: u64 = 2;
+const HELD_MOST: u64 = 12;
+/// A restart is never cheaper than this.
+const LEAST_RESTART: u32 = 6;
+/// Stamps that begin where the session began, and stamps near to 0.
+const NEAR_BEGIN: u32 = 45;
+const NEAR_ZERO: u32 = 14;
+/// The same of a counter that wraps, and comes there anyway.
+const NEAR_BEGIN_AGAIN: u32 = 20;
+/// Each stamp that lies there speaks for it with this at most.
+const NEAR_EACH: u32 = 16;
+/// A restart after which the counter does not go back, and one whose stamps soon go on from where the line had come to before.
+const NOT_BACK: u32 = 80;
+const GOES_ON: u32 = 40;
+/// A contradiction of the coarse clock.
+const CONTRADICTED: u32 = 24;
+/// A wrong reading of fewer stamps than this stays near the damage.
+const FEW: u32 = 16;
+/// The first stamp of all has nothing before it that would speak for it.
+const NOTHING_BEFORE: u32 = 8;
+
+/// Stamps that follow each other by usual steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// How many there are.
+    pub count: u32,
+    pub first: Stamp,
+    pub last: Stamp,
+    /// From the first to the last, in ticks.
+    pub span: u64,
+    /// Byte for byte a copy of the bytes before.
+    pub is_repeated: bool,
+    /// Fills the hole that the run before it left.
+    pub fills_hole: bool,
+    /// A later run goes on from where the run before it had come to.
+    pub is_followed: bool,
+    /// A later run comes back near to that.
+    pub returns: bool,
+}
+
+impl Run {
+    fn of(stamp: Stamp) -> Run {
+        Run {
+            count: 1,
+            first: stamp,
+            last: stamp,
+            span: 0,
+            is_repeated: false,
+            fills_hole: false,
+            is_followed: false,
+            returns: false,
+        }
+    }
+}
+
+/// How the line of time goes on to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Forwards by this number of ticks, wraps included.
+    Forward(u64),
+    /// Backwards by this number; time is held until it is reached again.
+    Back(u64),
+    /// The counter began again.
+    Restart,
+}
+
+/// The meaning of the next run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Part of the line of time.
+    Line(Way),
+    /// Beside it; the line goes on this number of ticks later, if it does.
+    Beside(Cause, Option<u64>),
+}
+
+/// The cheapest explanation.
+#[derive(Clone, Copy, Debug)]
+pub struct Explained {
+    pub choice: Choice,
+    /// How long the run is that it is for.
+    pub count: u32,
+    /// How much more the best of another kind costs.
+    pub margin: u32,
+    /// Whether the best of another kind leads to other times for more than a few stamps.
+    pub matters: bool,
+}
+
+/// Where the line of time has come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchor {
+    pub last: Stamp,
+    /// The unwrapped times of the last stamp and of the session's first.
+    pub ticks: u64,
+    pub begin: u64,
+    /// How many stamps have been believed since the last break, and in the session.
+    pub count: u64,
+    /// The last value before that break, if there was one.
+    pub before: Option<u64>,
+    pub session_count: u64,
+}
+
+/// The facts about the domain while explaining.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    pub domain: Domain,
+    /// Steps below this are usual. A power of two.
+    pub near: u64,
+    pub damage_seen: bool,
+    /// Ticks of the counter in a tick of the coarse clock.
+    pub coarse_rate: Option<f64>,
+    /// The whole input, to recognise copies.
+    pub bytes: &'a [u8],
+}
+
+/// How many bytes from `start` on are a copy of bytes shortly before; 0 if fewer than `least` are.
+#[must_use]
+pub fn copied_bytes(bytes: &[u8], start: usize, least: usize) -> usize {
+    let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(COPY_REACH)..start), bytes.get(start..)) else { return 0 };
+    let Some(piece) = copy.get(..least) else { return 0 };
+    let Some(at) = memchr::memmem::rfind(before, piece) else { return 0 };
+    let original = bytes.get(start - before.len() + at..start).unwrap_or(&[]);
+    original.iter().zip(copy).take_while(|(one, other)| one == other).count()
+}
+
+/// How far a copy may be from its original, in bytes.
+const COPY_REACH: usize = 1 << 17;
+/// Shorter copies are not recognised.
+pub const COPY_BYTES: usize = 48;
+
+impl Setting<'_> {
+    /// The way from one value to another, forwards. Huge if it is backwards and the counter does not wrap.
+    #[inline]
+    pub fn forward(&self, from: u64, to: u64) -> u64 {
+        forward(self.domain.modulus, from, to)
+    }
+
+    /// Cuts stamps into runs. `before` is the value that precedes them.
+    pub fn runs(&self, before: Option<u64>, stamps: impl Iterator<Item = Stamp>) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::with_capacity(RUNS);
+        // Where the copy ends that the present run is of.
+        let mut copied_until = 0;
+        let mut before = before;
+        for stamp in stamps.take(LOOKAHEAD + 1) {
+            let step = before.replace(stamp.raw).map(|before| self.forward(before, stamp.raw));
+            let is_near = step.is_some_and(|step| step < self.near) && stamp.restart_bits == 0 && self.is_valid(stamp.raw);
+            if let Some(run) = runs.last_mut().filter(|run| is_near && !(run.is_repeated && stamp.offset >= copied_until)) {
+                (run.last, run.span, run.count) = (stamp, run.span + step.unwrap_or(0), run.count + 1);
+                continue;
+            }
+            if runs.len() == RUNS {
+                break;
+            }
+            // A copy begins before the stamp that precedes it.
+            let is_back = !is_near && step.is_some() && stamp.offset >= copied_until;
+            let copied = if is_back { self.copied(stamp.offset) } else { 0 };
+            if copied > 0 {
+                copied_until = stamp.offset + copied;
+            }
+            runs.push(Run { is_repeated: stamp.offset < copied_until, ..Run::of(stamp) });
+        }
+        runs
+    }
+
+    fn copied(&self, offset: u64) -> u64 {
+        usize::try_from(offset).map_or(0, |start| copied_bytes(self.bytes, start, COPY_BYTES)) as u64
+    }
+
+    /// Whether one value is at or after another: of a counter that wraps, not more than half of its range.
+    fn follows(&self, from: u64, to: u64) -> bool {
+        self.forward(from, to) <= self.domain.modulus.map_or(u64::MAX - 1, |modulus| modulus / 2)
+    }
+
+    /// Whether the counter can have this value at all.
+    fn is_valid(&self, raw: u64) -> bool {
+        self.domain.modulus.is_none_or(|modulus| raw < modulus)
+    }
+
+    /// Recognises moved pieces among runs.
+    fn recognise(&self, anchor: Option<&Anchor>, runs: &mut [Run]) {
+        for index in 0..runs.len() {
+            let run = runs[index];
+            let before = index.checked_sub(1).map(|before| runs[before].last.raw).or(anchor.map(|anchor| anchor.last.raw));
+            let Some(before) = before else { continue };
+            if self.forward(before, run.first.raw) < self.near {
+                continue;
+            }
+            // A later run continues the one before: otherwise the one before is the piece that does not belong there.
+            let goes_on = |later: &Run| self.forward(before, later.first.raw) < self.near;
+            let later = runs.get(index + 1..).unwrap_or(&[]);
+            let way_back = self.forward(run.last.raw, before);
+            let returns = later.iter().any(|later| self.forward(before, later.first.raw) < way_back / 8);
+            let is_followed = later.iter().any(goes_on);
+            (runs[index].is_followed, runs[index].returns) = (is_followed, is_followed || returns);
+            // The run before this one lies beyond it, and left a hole in which this one fits.
+            let hole_from = match index {
+                0 => None,
+                1 => anchor.map(|anchor| anchor.last.raw),
+                _ => Some(runs[index - 2].last.raw),
+            };
+            if let (Some(from), Some(beyond)) = (hole_from, index.checked_sub(1).map(|before| runs[before])) {
+                let hole = self.forward(from, beyond.first.raw);
+                let to_first = self.forward(from, run.first.raw);
+                let fits = hole < u64::MAX / 2 && to_first.saturating_add(run.span) <= hole;
+                runs[index].fills_hole = fits && runs[index].is_followed;
+            }
+        }
+    }
+
+    /// The cost of a run that is not part of the line of time, and the cause of it.
+    fn beside(&self, run: &Run) -> (u32, Cause) {
+        let count = run.count;
+        let first = if self.damage_seen { DAMAGE } else { FIRST_DAMAGE };
+        let protection = if self.domain.is_protected { PROTECTION } else { 0 };
+        // Which of all values it took, where a usual step has to choose among a few.
+        let width = self.domain.modulus.map_or(PLAIN_BITS, |modulus| modulus.max(2).ilog2() + 1);
+        let value = width.saturating_sub(self.near.ilog2()) + protection;
+        let damaged = if self.is_valid(run.first.raw) {
+            (first + value).saturating_add((count - 1).saturating_mul(MORE_DAMAGE + value))
+        } else {
+            // It cannot be anything else.
+            0
+        };
+        let orderly = ORDERLY + protection + (ORDERLY_EACH * count).min(ORDERLY_MOST) + count / 8;
+        let mut best = (damaged, Cause::Damaged);
+        let mut offer = |cost: u32, cause| {
+            if cost < best.0 {
+                best = (cost, cause);
+            }
+        };
+        if count >= ORDERLY_FROM {
+            offer(orderly, Cause::Moved);
+        }
+        if run.is_repeated {
+            offer(REPEATED, Cause::Repeated);
+        }
+        if run.fills_hole && count > 1 {
+            offer(MOVED, Cause::Moved);
+        }
+        if self.domain.may_be_foreign && run.is_followed {
+            offer(FOREIGN + count / 16, Cause::Foreign);
+        }
+        best
+    }
+
+    /// The cost of a step of this number of ticks. One that is nearly the whole range looks like one back.
+    fn leap(&self, ticks: u64) -> u32 {
+        if ticks < self.near {
+            return 0;
+        }
+        let looks_back = match self.domain.modulus {
+            Some(modulus) if ticks > modulus - modulus / 16 => LOOKS_BACK_A_LITTLE,
+            Some(modulus) if ticks > modulus / 2 => LOOKS_BACK,
+            _ => 0,
+        };
+        LEAP + (ticks / self.near.max(1)).max(1).ilog2() + looks_back
+    }
+
+    /// The cheapest way from one stamp to a run.
+    fn ways(&self, from: &Stamp, to: &Run, anchor: Option<&Anchor>) -> [(u32, Option<Way>); 3] {
+        let step = self.forward(from.raw, to.first.raw);
+        let mut ways = [(u32::MAX, None); 3];
+        if !self.is_valid(to.first.raw) {
+            return ways;
+        }
+        let goes_forward = self.domain.modulus.is_some() || to.first.raw >= from.raw;
+        if goes_forward {
+            ways[0] = match self.by_coarse_clock(from, &to.first, step) {
+                Some((ticks, true)) if ticks < self.near => (0, Some(Way::Forward(ticks))),
+                // That nothing was recorded for so long is odd only if the coarse clock says nothing of it.
+                Some((ticks, true)) => (2, Some(Way::Forward(ticks))),
+                Some((ticks, false)) => (self.leap(ticks) + CONTRADICTED, Some(Way::Forward(ticks))),
+                None => (self.leap(step), Some(Way::Forward(step))),
+            };
+        }
+        let back = match self.domain.modulus {
+            Some(modulus) => (step > modulus / 2).then(|| modulus.saturating_sub(step)),
+            None => (to.first.raw < from.raw).then(|| from.raw - to.first.raw),
+        };
+        if let Some(back) = back {
+            let far = 4 * (back / self.near.max(1) + 1).ilog2();
+            // All stamps up to the time that was reached contradict it.
+            let count = u128::from(to.count);
+            let held = if to.span >= back { count * u128::from(back) / u128::from(to.span.max(1)) } else { count };
+            let held = (held as u64).saturating_sub(HELD_FREE).saturating_mul(HELD_EACH).min(HELD_MOST) as u32;
+            let cost = self.domain.disorder_bits.saturating_add(far).saturating_add(held);
+            // The few stamps that were believed since the last break may have been wrong, if this one follows those before.
+            let protection = if self.domain.is_protected { PROTECTION } else { 0 };
+            let each = u64::from(10 + protection);
+            let follows = |anchor: &&Anchor| anchor.before.is_none_or(|before| self.follows(before, to.first.raw));
+            let wrong = anchor.filter(follows);
+            let wrong =
+                wrong.map_or(u32::MAX, |anchor| u32::try_from(anchor.count.saturating_mul(each) + 12).unwrap_or(u32::MAX));
+            ways[1] = (cost.min(wrong), Some(Way::Back(back)));
+        }
+        if let Some(bits) = self.domain.restart_bits {
+            ways[2] = (self.restart(bits, from, to, anchor), Some(Way::Restart));
+        }
+        ways
+    }
+
+    fn restart(&self, bits: u32, from: &Stamp, to: &Run, anchor: Option<&Anchor>) -> u32 {
+        let mut cost = bits.saturating_sub(u32::from(to.first.restart_bits));
+        if to.returns {
+            cost = cost.saturating_add(GOES_ON);
+        }
+        let first = to.first.raw;
+        if first >= from.raw {
+            return cost.saturating_add(if to.first.restart_bits == 0 { NOT_BACK } else { NOT_BACK / 2 });
+        }
+        let mut near = 0;
+        if let Some(anchor) = anchor {
+            let lived = anchor.ticks.saturating_sub(anchor.begin);
+            // Only of a counter that did not wrap it can be seen that it is again where it began.
+            let begin = self.domain.modulus.map_or(anchor.begin, |modulus| anchor.begin % modulus);
+            // A run that goes on far beyond the time that was reached was rather moved.
+            let goes_beyond = to.span / 2 > from.raw - first;
+            if lived > 0 && first <= begin.saturating_add(lived / 16) && anchor.session_count >= 4 && !goes_beyond {
+                let wraps = self.domain.modulus.is_some();
+                near += if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN };
+            }
+            if first <= from.raw / 16 && !goes_beyond && self.domain.modulus.is_none() {
+                near += NEAR_ZERO;
+            }
+        }
+        // A damaged stamp may lie there, several in a row hardly do.
+        cost.saturating_sub(near.min(NEAR_EACH.saturating_mul(to.count))).max(LEAST_RESTART)
+    }
+
+    /// How far the counter came according to the coarse clock, and whether both agree. `None` if it says nothing.
+    fn by_coarse_clock(&self, from: &Stamp, to: &Stamp, step: u64) -> Option<(u64, bool)> {
+        let rate = self.coarse_rate?;
+        let expected = to.coarse.saturating_sub(from.coarse) as f64 * rate;
+        // The coarse clock may have been about to tick, and its rate may be a little wrong.
+        let tolerance = rate * 1.5 + expected / 256.0;
+        let modulus = match self.domain.modulus {
+            Some(modulus) => modulus as f64,
+            None => return Some((step, (step as f64 - expected).abs() <= tolerance)),
+        };
+        // After very long silence the number of wraps is only nearly known. It is the best there is.
+        let wraps = ((expected - step as f64) / modulus).round().max(0.0);
+        let ticks = step as f64 + wraps * modulus;
+        let ticks_exact = step.saturating_add((wraps as u64).saturating_mul(modulus as u64));
+        Some((ticks_exact, (ticks - expected).abs() <= tolerance))
+    }
+
+    /// Explains the runs that follow an anchor; without one, those at the start of a session. `None` without runs.
+    pub fn explain(&self, anchor: Option<&Anchor>, mut runs: Vec<Run>) -> Option<Explained> {
+        self.recognise(anchor, &mut runs);
+        let count = runs.len();
+        let mut beside: Vec<(u32, Cause)> = runs.iter().map(|run| self.beside(run)).collect();
+        if let (None, Some((cost, _))) = (anchor, beside.first_mut()) {
+            *cost = cost.saturating_sub(NOTHING_BEFORE);
+        }
+        // The cost of leaving out all runs before each.
+        let mut skipped = vec![0u32; count + 1];
+        for index in 0..count {
+            skipped[index + 1] = skipped[index].saturating_add(beside[index].0);
+        }
+        let between = |from: usize, to: usize| skipped[to].saturating_sub(skipped[from]);
+        // The least cost of all that follows a run of the line.
+        let mut rest = vec![0u32; count];
+        for index in (0..count).rev() {
+            let none = between(index + 1, count);
+            let some = (index + 1..count).map(|next| {
+                let way =
+                    self.ways(&runs[index].last, &runs[next], anchor).into_iter().map(|way| way.0).min().unwrap_or(u32::MAX);
+                between(index + 1, next).saturating_add(way).saturating_add(rest[next])
+            });
+            rest[index] = some.min().unwrap_or(u32::MAX).min(none);
+        }
+        let first = runs.first()?;
+        // By kind: forwards, backwards, restart, beside.
+        let mut best: [(u32, Option<Choice>); 4] = [(u32::MAX, None); 4];
+        let mut offer = |kind: usize, cost: u32, choice: Choice| {
+            if cost < best[kind].0 {
+                best[kind] = (cost, Some(choice));
+            }
+        };
+        let cause = beside[0].1;
+        for (index, run) in runs.iter().enumerate() {
+            let ways = match anchor {
+                Some(anchor) => self.ways(&anchor.last, run, Some(anchor)),
+                None if self.is_valid(run.first.raw) => [(0, Some(Way::Forward(0))), (u32::MAX, None), (u32::MAX, None)],
+                None => [(u32::MAX, None); 3],
+            };
+            for (kind, (cost, way)) in ways.into_iter().enumerate() {
+                let Some(way) = way else { continue };
+                let cost = cost.saturating_add(between(0, index)).saturating_add(rest[index]);
+                if index == 0 {
+                    offer(kind, cost, Choice::Line(way));
+                } else {
+                    let ahead = match (way, anchor) {
+                        (Way::Forward(ticks), Some(_)) => Some(ticks),
+                        (Way::Forward(_), None) => Some(run.first.raw),
+                        _ => None,
+                    };
+                    offer(3, cost, Choice::Beside(cause, ahead));
+                }
+            }
+        }
+        offer(3, between(0, count), Choice::Beside(cause, None));
+        let (kind, &(cost, choice)) = best.iter().enumerate().min_by_key(|(_, best)| best.0)?;
+        let others = best.iter().enumerate().filter(|(other, _)| *other != kind);
+        let (second, rival) = others.map(|(_, best)| *best).min_by_key(|best| best.0)?;
+        let ends = |choice: Option<Choice>| matches!(choice, Some(Choice::Line(Way::Restart) | Choice::Beside(_, None)));
+        let matters = first.count >= FEW || ends(choice) || ends(rival);
+        Some(Explained { choice: choice?, count: first.count, margin: second.saturating_sub(cost), matters })
+    }
+}
+
+/// From one value of a counter to another, forwards. Of a counter that does not wrap, a step back is [`u64::MAX`].
+#[inline]
+pub fn forward(modulus: Option<u64>, from: u64, to: u64) -> u64 {
+    match (to.checked_sub(from), modulus) {
+        (Some(step), _) => step,
+        (None, Some(modulus)) => to.wrapping_sub(from).wrapping_add(modulus),
+        (None, None) => u64::MAX,
+    }
+}

@@ -1,0 +1,299 @@
+//! The judge alone, against a synthetic truth.
+
+use super::*;
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit.max(1)
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// A stamp in the file, and its true time.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    raw: u64,
+    session: u32,
+    /// The unwrapped time in its session.
+    truth: u64,
+    restart_bits: u8,
+    is_damaged: bool,
+    number: u32,
+}
+
+fn wrapped(modulus: Option<u64>, ticks: u64) -> u64 {
+    modulus.map_or(ticks, |modulus| ticks % modulus)
+}
+
+/// A recording without damage.
+fn recording(random: &mut Random, modulus: Option<u64>, count: u32, mean: u64) -> Vec<Made> {
+    let mut truth = random.below(mean * 1000);
+    (0..count)
+        .map(|number| {
+            let step = match random.below(200) {
+                0 => random.below(mean * 12),
+                1..80 => random.below(mean / 4 + 1),
+                _ => random.below(mean * 2),
+            };
+            truth += step;
+            Made { raw: wrapped(modulus, truth), session: 0, truth, restart_bits: 0, is_damaged: false, number }
+        })
+        .collect()
+}
+
+/// Each record has its stamp and its number in the file.
+fn bytes_of(made: &[Made]) -> Vec<u8> {
+    made.iter().flat_map(|made| made.raw.to_le_bytes().into_iter().chain(made.number.to_le_bytes())).collect()
+}
+
+fn judge_all(domain: Domain, made: &[Made]) -> Vec<(Judged, u32)> {
+    let bytes = bytes_of(made);
+    let stamp = |index: usize| Stamp {
+        raw: made[index].raw,
+        offset: index as u64 * 12,
+        coarse: 0,
+        restart_bits: made[index].restart_bits,
+    };
+    let mut judge = Judge::new(domain);
+    let mut session = 0;
+    (0..made.len())
+        .map(|index| {
+            let fast = made
+                .get(index + 1)
+                .filter(|next| next.restart_bits == 0 && made[index].restart_bits == 0)
+                .and_then(|next| judge.step(made[index].raw, next.raw));
+            let judged = match fast {
+                Some(ticks) => Judged { ticks, own: ticks, verdict: Verdict::Believed, cause: Cause::Regular, margin: u32::MAX },
+                None => judge.judge(stamp(index), (index + 1..made.len()).map(stamp).take(LOOKAHEAD), &bytes),
+            };
+            session += u32::from(judged.verdict == Verdict::Restarted);
+            (judged, session)
+        })
+        .collect()
+}
+
+/// Checks that times are right except near to damage, and that sessions are.
+fn check(name: &str, domain: Domain, made: &[Made]) {
+    let judged = judge_all(domain, made);
+    let damaged: Vec<usize> = (0..made.len()).filter(|&index| made[index].is_damaged).collect();
+    let is_near_damage = |index: usize| {
+        let at = damaged.partition_point(|&damage| damage < index);
+        let near = |other: Option<&usize>| other.is_some_and(|&other| other.abs_diff(index) <= 64);
+        near(damaged.get(at)) || near(at.checked_sub(1).and_then(|before| damaged.get(before)))
+    };
+    let mut last = (0, 0);
+    for (index, ((judged, session), made)) in judged.iter().zip(made).enumerate() {
+        assert_eq!(*session, made.session, "{name}: session of {index}: {made:?} {judged:?}");
+        assert!((*session, judged.ticks) >= last, "{name}: time goes back at {index}");
+        last = (*session, judged.ticks);
+        if !is_near_damage(index) {
+            let is_right = match domain.modulus {
+                Some(modulus) => judged.ticks % modulus == made.raw,
+                None => judged.ticks == made.truth,
+            };
+            assert!(is_right, "{name}: {index}: {judged:?} for {made:?}");
+        }
+    }
+    // Wraps: no whole range is added or lost.
+    if let Some(modulus) = domain.modulus {
+        let begin = made.iter().position(|made| !made.is_damaged).unwrap_or(0);
+        let base = made[begin].truth - made[begin].truth % modulus;
+        for (index, ((judged, _), made)) in judged.iter().zip(made).enumerate().skip(begin + 64) {
+            if !is_near_damage(index) {
+                assert_eq!(judged.ticks, made.truth - base, "{name}: wraps at {index}");
+            }
+        }
+    }
+}
+
+const WIDTHS: [(Option<u64>, u64); 6] =
+    [(None, 1000), (Some(1 << 32), 50_000), (Some(1 << 24), 3000), (Some(1 << 16), 20), (Some(1000), 2), (Some(256), 1)];
+
+fn domain(modulus: Option<u64>) -> Domain {
+    let disorder_bits = if modulus.is_some() { 14 } else { Domain::plain().disorder_bits };
+    Domain { modulus, disorder_bits, ..Domain::plain() }
+}
+
+#[test]
+fn without_damage_all_is_believed() {
+    for seed in 1..40 {
+        for (modulus, mean) in WIDTHS {
+            let mut random = Random(seed * 77 + 1);
+            let made = recording(&mut random, modulus, 3000, mean);
+            check(&format!("{modulus:?} seed {seed}"), domain(modulus), &made);
+            let judged = judge_all(domain(modulus), &made);
+            assert!(judged.iter().all(|(judged, _)| judged.verdict == Verdict::Believed), "{modulus:?} seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn flipped_bits_stay_where_they_are() {
+    for seed in 1..60 {
+        // With 8 bits damage and a wrap look the same.
+        for (modulus, mean) in WIDTHS.into_iter().take(5) {
+            let mut random = Random(seed * 9 + 5);
+            let mut made = recording(&mut random, modulus, 2500, mean);
+            let bits = modulus.map_or(60, |modulus| u64::from((modulus - 1).ilog2() + 1));
+            for _ in 0..1 + random.below(20) {
+                let index = random.below(2500) as usize;
+                made[index].raw ^= 1 << random.below(bits);
+                made[index].is_damaged = true;
+            }
+            check(&format!("{modulus:?} seed {seed}"), domain(modulus), &made);
+        }
+    }
+}
+
+#[test]
+fn a_moved_or_repeated_piece_is_no_restart() {
+    for seed in 1..80 {
+        for (modulus, mean) in WIDTHS.into_iter().take(4) {
+            let mut random = Random(seed * 31 + 3);
+            let mut made = recording(&mut random, modulus, 3000, mean);
+            let (at, len) = (random.below(2700) as usize, 2 + random.below(60) as usize);
+            if random.one_in(2) {
+                made[at..at + 2 * len].rotate_left(len);
+                made[at..at + 2 * len].iter_mut().for_each(|made| made.is_damaged = true);
+            } else {
+                let piece: Vec<Made> = made[at..at + len].iter().map(|made| Made { is_damaged: true, ..*made }).collect();
+                made.splice(at + len..at + len, piece);
+            }
+            check(&format!("{modulus:?} seed {seed} at {at} {len}"), domain(modulus), &made);
+        }
+    }
+}
+
+#[test]
+fn silence_is_believed() {
+    for seed in 1..40 {
+        for (modulus, mean) in WIDTHS.into_iter().take(4) {
+            let mut random = Random(seed * 5 + 9);
+            let mut made = recording(&mut random, modulus, 2000, mean);
+            let at = random.below(1990) as usize + 5;
+            // Shorter than the range.
+            let gap = modulus.map_or(1 << 34, |modulus| modulus * 4 / 5) - random.below(mean * 50);
+            made[at..].iter_mut().for_each(|made| {
+                made.truth += gap;
+                made.raw = wrapped(modulus, made.truth);
+            });
+            check(&format!("{modulus:?} seed {seed} at {at}"), domain(modulus), &made);
+        }
+    }
+}
+
+#[test]
+fn restarts_are_seen_if_anything_speaks_for_them() {
+    for seed in 1..60 {
+        for (modulus, mean) in [(None, 1000), (Some(1 << 32), 50_000)] {
+            let mut random = Random(seed * 13 + 7);
+            let before = 30 + random.below(2000) as u32;
+            let mut made = recording(&mut random, modulus, before, mean);
+            let mut after = recording(&mut random, modulus, 1000, mean);
+            let shift = after[0].truth;
+            after.iter_mut().for_each(|made| {
+                made.truth -= shift;
+                (made.raw, made.session) = (wrapped(modulus, made.truth), 1);
+            });
+            after[0].restart_bits = 64;
+            made.extend(after);
+            check(&format!("{modulus:?} seed {seed} after {before}"), domain(modulus), &made);
+        }
+    }
+}
+
+#[test]
+fn a_restart_without_any_sign_needs_all_that_can_be_seen() {
+    let mut random = Random(4242);
+    for before in [300, 3000] {
+        let mut made = recording(&mut random, None, before, 1000);
+        made.iter_mut().for_each(|made| {
+            made.truth += 1 << 30;
+            made.raw = made.truth;
+        });
+        let mut after = recording(&mut random, None, 2000, 1000);
+        after.iter_mut().for_each(|made| made.session = 1);
+        made.extend(after);
+        check("silent restart", domain(None), &made);
+    }
+}
+
+#[test]
+fn the_coarse_clock_counts_wraps() {
+    // 16 bits of microseconds, ticks of 10 ms, and seconds without a stamp.
+    let domain = Domain { modulus: Some(1 << 16), restart_bits: None, is_protected: true, ..Domain::plain() };
+    let mut random = Random(99);
+    let mut times = vec![5_000u64];
+    for _ in 0..2000 {
+        let step = if random.one_in(20) { random.below(5_000_000) } else { random.below(900) };
+        times.push(times.last().unwrap() + step);
+    }
+    let stamp = |time: u64| Stamp { raw: time % 65_536, coarse: time / 10_000, ..Stamp::default() };
+    let mut judge = Judge::new(domain).with_coarse_rate(Some(10_000.0));
+    for (index, &time) in times.iter().enumerate() {
+        judge.note_coarse(time / 10_000);
+        let next = times.get(index + 1).filter(|next| *next / 10_000 == time / 10_000).map(|next| next % 65_536);
+        let ticks = next.and_then(|next| judge.step(time % 65_536, next));
+        let ahead = times[index + 1..].iter().map(|&time| stamp(time)).take(LOOKAHEAD);
+        let ticks = ticks.unwrap_or_else(|| judge.judge(stamp(time), ahead, &[]).ticks);
+        assert_eq!(ticks, time, "{index}");
+    }
+}
+
+#[test]
+fn a_first_stamp_may_be_damaged() {
+    let made = |raw: &[u64]| -> Vec<Stamp> { raw.iter().map(|&raw| Stamp { raw, ..Stamp::default() }).collect() };
+    let mut all = vec![1 << 50];
+    all.extend((0..100).map(|index| 1000 + index * 10));
+    let stamps = made(&all);
+    let mut judge = Judge::new(Domain::plain());
+    let first = judge.judge(stamps[0], stamps[1..].iter().copied(), &[]);
+    assert_eq!((first.verdict, first.ticks), (Verdict::Replaced, 1000));
+    let second = judge.judge(stamps[1], stamps[2..].iter().copied(), &[]);
+    assert_eq!((second.verdict, second.ticks), (Verdict::Believed, 1000));
+}
+
+#[test]
+fn noise_ends() {
+    for seed in 1..20 {
+        let mut random = Random(seed);
+        let made: Vec<Made> = (0..3000)
+            .map(|number| {
+                let raw = random.below(1 << (8 + random.0 % 50));
+                Made { raw, session: 0, truth: 0, restart_bits: 0, is_damaged: true, number }
+            })
+            .collect();
+        let judged = judge_all(domain(None), &made);
+        assert_eq!(judged.len(), 3000);
+    }
+}
+
+#[test]
+fn silence_over_half_the_range_is_told_by_the_coarse_clock() {
+    let domain = Domain { modulus: Some(1 << 32), disorder_bits: 6, restart_bits: None, is_protected: true, ..Domain::plain() };
+    let mut times = Vec::new();
+    let mut time = 101_000u64;
+    for second in 0..24 {
+        times.extend([time, time + 900_000, time + 900_001, time + 900_002, time + 900_009]);
+        time += 1_000_000;
+        if second == 11 {
+            time += 3_000_000_000;
+        }
+    }
+    let stamp = |time: u64| Stamp { raw: time % (1 << 32), coarse: time / 100_000, ..Stamp::default() };
+    let mut judge = Judge::new(domain).with_coarse_rate(Some(100_000.0));
+    for (index, &time) in times.iter().enumerate() {
+        judge.note_coarse(time / 100_000);
+        let ahead = times[index + 1..].iter().map(|&time| stamp(time)).take(if index < 60 { 59 - index } else { LOOKAHEAD });
+        assert_eq!(judge.judge(stamp(time), ahead, &[]).ticks, time, "{index}");
+    }
+}
