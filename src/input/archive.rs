@@ -4,12 +4,13 @@
 //! are encrypted, or have a name that leads out of the archive (`..`, an absolute path) are refused, and say why.
 
 use std::borrow::Cow;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Component, Path};
 
 use tar::EntryType;
 use zip::ZipArchive;
 
+use super::layer::decompressed;
 use super::{Bytes, Input, InputError, ReadOptions, beginning, is_compressed};
 
 /// More members than this are an attack or a mistake.
@@ -19,7 +20,7 @@ const MEMBERS_MAX: usize = 100_000;
 const HEAD_BYTES: usize = 512;
 
 /// The same for a compressed file: nothing of a block of zstd can be decompressed before its end, and it has up to 128 KiB.
-const COMPRESSED_HEAD_BYTES: usize = 192 << 10;
+pub const COMPRESSED_HEAD_BYTES: usize = 192 << 10;
 
 /// An opened archive.
 pub struct Archive {
@@ -46,6 +47,15 @@ pub struct Member {
     at: u64,
     /// The length of its content, as the archive states it.
     pub bytes: u64,
+}
+
+impl Member {
+    /// Whether it is hidden, or a note of macOS beside a file: not meant as an input.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        let is_hidden = |part: &str| part.starts_with('.') && part != ".." && part != "." || part == "__MACOSX";
+        self.name.split('/').any(is_hidden)
+    }
 }
 
 impl std::fmt::Debug for Archive {
@@ -151,11 +161,58 @@ pub fn is_archive(bytes: &[u8]) -> bool {
     Kind::of(bytes.get(..HEAD_BYTES).unwrap_or(bytes)).is_some()
 }
 
+/// Whether a file is an archive, by its first [`COMPRESSED_HEAD_BYTES`], or all of them.
+#[must_use]
+pub fn begins_archive(head: &[u8]) -> bool {
+    Kind::inside(head).is_some()
+}
+
+/// Calls `take` with each file of an archive, in their order, and its content. The memory that this needs depends neither on the length of
+/// the archive nor on that of its files. The content of a file that is refused is empty. Where a file is in the archive as it is, not
+/// compressed, `take` gets its position too.
+///
+/// # Errors
+/// When the archive cannot be read, has too many files, or `take` fails.
+pub fn for_each<R: Read + Seek>(
+    mut archive: R,
+    take: &mut dyn FnMut(Member, Option<u64>, &mut dyn Read) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut head = Vec::new();
+    archive.by_ref().take(COMPRESSED_HEAD_BYTES as u64).read_to_end(&mut head)?;
+    archive.rewind()?;
+    match Kind::inside(&head) {
+        Some(Kind::Zip) => zip_files(archive, take),
+        Some(Kind::Tar) if is_compressed(&head) => {
+            let mut read = |member, content: &mut dyn Read| take(member, None, content);
+            tar_files(tar::Archive::new(decompressed(archive, &head)?).entries()?, &mut read)
+        }
+        Some(Kind::Tar) => {
+            let mut read = |member: Member, content: &mut dyn Read| {
+                let position = member.at;
+                take(member, Some(position), content)
+            };
+            tar_files(tar::Archive::new(archive).entries_with_seek()?, &mut read)
+        }
+        None => Err(io::Error::other("it is not a tar or ZIP archive")),
+    }
+}
+
 fn tar_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
     let mut members = Vec::new();
-    let mut archive = tar::Archive::new(bytes);
-    for entry in archive.entries()? {
-        let entry = entry?;
+    tar_files(tar::Archive::new(bytes).entries()?, &mut |member, _| {
+        members.push(member);
+        Ok(())
+    })?;
+    Ok(members)
+}
+
+fn tar_files<R: Read>(
+    entries: tar::Entries<'_, R>,
+    take: &mut dyn FnMut(Member, &mut dyn Read) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut files = 0;
+    for entry in entries {
+        let mut entry = entry?;
         // `tar -c .` writes all names like this.
         let name = String::from_utf8_lossy(&entry.path_bytes()).trim_start_matches("./").to_owned();
         let problem = match entry.header().entry_type() {
@@ -164,32 +221,54 @@ fn tar_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
             EntryType::Symlink | EntryType::Link => Some("is a link in an archive, which is not followed".to_owned()),
             _ => Some("is not a plain file of the archive".to_owned()),
         };
-        members.push(Member { name, problem, at: entry.raw_file_position(), bytes: entry.size() });
-        check_number(members.len())?;
+        files += 1;
+        check_number(files)?;
+        let member = Member { name, problem, at: entry.raw_file_position(), bytes: entry.size() };
+        match member.problem {
+            None => take(member, &mut entry)?,
+            Some(_) => take(member, &mut io::empty())?,
+        }
     }
-    Ok(members)
+    Ok(())
 }
 
 fn zip_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(io::Error::other)?;
+    let mut archive = ZipArchive::new(Cursor::new(bytes))?;
     check_number(archive.len())?;
-    let mut members = Vec::new();
+    (0..archive.len()).filter_map(|number| zip_member(&mut archive, number).transpose()).collect()
+}
+
+fn zip_files<R: Read + Seek>(
+    archive: R,
+    take: &mut dyn FnMut(Member, Option<u64>, &mut dyn Read) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut archive = ZipArchive::new(archive)?;
+    check_number(archive.len())?;
     for number in 0..archive.len() {
-        let file = archive.by_index_raw(number).map_err(io::Error::other)?;
-        if file.is_dir() {
-            continue;
+        let Some(member) = zip_member(&mut archive, number)? else { continue };
+        match member.problem {
+            None => take(member, None, &mut archive.by_index(number)?)?,
+            Some(_) => take(member, None, &mut io::empty())?,
         }
-        let name = file.name().map_or_else(|_| String::from_utf8_lossy(file.name_raw()).into_owned(), Cow::into_owned);
-        let problem = if file.is_symlink() {
-            Some("is a link in an archive, which is not followed".to_owned())
-        } else if file.encrypted() {
-            Some("is encrypted".to_owned())
-        } else {
-            leads_out(&name)
-        };
-        members.push(Member { name, problem, at: number as u64, bytes: file.size() });
     }
-    Ok(members)
+    Ok(())
+}
+
+/// `None` if it is a directory.
+fn zip_member<R: Read + Seek>(archive: &mut ZipArchive<R>, number: usize) -> io::Result<Option<Member>> {
+    let file = archive.by_index_raw(number)?;
+    if file.is_dir() {
+        return Ok(None);
+    }
+    let name = file.name().map_or_else(|_| String::from_utf8_lossy(file.name_raw()).into_owned(), Cow::into_owned);
+    let problem = if file.is_symlink() {
+        Some("is a link in an archive, which is not followed".to_owned())
+    } else if file.encrypted() {
+        Some("is encrypted".to_owned())
+    } else {
+        leads_out(&name)
+    };
+    Ok(Some(Member { name, problem, at: number as u64, bytes: file.size() }))
 }
 
 fn check_number(members: usize) -> io::Result<()> {
@@ -254,6 +333,21 @@ mod tests {
         archive.members().iter().map(|member| (member.name.clone(), read(member))).collect()
     }
 
+    /// The same by [`for_each`].
+    fn streamed(bytes: &[u8]) -> io::Result<Vec<(String, Result<Vec<u8>, String>)>> {
+        let mut found = Vec::new();
+        for_each(Cursor::new(bytes), &mut |member, position, content| {
+            let mut read = Vec::new();
+            content.read_to_end(&mut read)?;
+            if let Some(position) = position.filter(|_| member.problem.is_none()) {
+                assert_eq!(bytes[position as usize..][..member.bytes as usize], read);
+            }
+            found.push((member.name, member.problem.map_or(Ok(read), Err)));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
     #[test]
     fn members_are_read_however_the_archive_is_packed() {
         let options = ReadOptions::default();
@@ -264,6 +358,7 @@ mod tests {
         let expected = files.map(|(name, content)| (name.to_owned(), Ok(content.to_vec())));
         for packed in [tar.clone(), gzip.finish().unwrap(), zstd::encode_all(&*tar, 1).unwrap(), zip_of(&files)] {
             assert_eq!(contents(&open(&packed, &options).unwrap().unwrap(), &options), expected);
+            assert_eq!(streamed(&packed).unwrap(), expected);
         }
         // Recordings hardly compress, so a block of zstd is nearly as long as it can be.
         let mut state = 1u64;
@@ -276,6 +371,7 @@ mod tests {
         let tar = tar_of(&[("noise.bin", EntryType::Regular, &noise)]);
         let archive = open(&zstd::encode_all(&*tar, 3).unwrap(), &options).unwrap().expect("it is an archive");
         assert_eq!(contents(&archive, &options), [("noise.bin".to_owned(), Ok(noise))]);
+        assert!(begins_archive(&tar) && !begins_archive(&[3, 1, 2, 2, 4, 2, 5, 0]));
         assert!(open(&[3, 1, 2, 2, 4, 2, 5, 0], &options).unwrap().is_none());
     }
 
@@ -292,12 +388,14 @@ mod tests {
         assert_eq!(problems.len(), 3);
         assert!(problems.iter().all(|(_, read)| read.is_err()), "{problems:?}");
         assert!(problems[2].1.as_ref().unwrap_err().contains("is a link"));
+        assert_eq!(streamed(&tar).unwrap(), problems);
         let zip = zip_of(&[("../up.bin", b"x")]);
         assert!(contents(&open(&zip, &options).unwrap().unwrap(), &options)[0].1.is_err());
         // Broken ones are errors, not panics.
         for len in [600, 700] {
             let _ = open(&tar[..len], &options);
             let _ = open(&zip[..zip.len().min(len) - 5], &options);
+            let _ = (streamed(&tar[..len]), streamed(&zip[..zip.len().min(len) - 5]));
         }
     }
 

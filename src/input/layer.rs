@@ -126,6 +126,16 @@ pub fn beginning(head: &[u8]) -> Vec<u8> {
     start
 }
 
+/// The content of a compressed file, of which `head` are the first bytes, as a stream.
+#[cfg(feature = "archives")]
+pub(super) fn decompressed<'a>(file: impl Read + 'a, head: &[u8]) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(match Layer::sniff(head) {
+        Some(Layer::Gzip) => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        Some(Layer::Zstd) => Box::new(zstd::stream::read::Decoder::new(file)?),
+        _ => Box::new(file),
+    })
+}
+
 /// A compressed source, read once from its start; memory that was read is given back.
 #[cfg(feature = "compress")]
 struct Reader<'a> {

@@ -9,7 +9,7 @@
 //!
 //! The rest may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "archives")]
 pub mod archive;
 mod bytes;
 mod cores_json;

@@ -7,8 +7,8 @@ import {stem} from "./dom.js";
 /** @import {Chosen, Entry, Format} from "./types.d.ts" */
 
 /** @param {Entry} entry */
-function ref({id, file}) {
-  return {id, name: file.name, bytes: file.size};
+function ref({id, name, file}) {
+  return {id, name, bytes: file.size};
 }
 
 /** A choice for a recording: the file that is used, all that could be, and why. @typedef {{option: string, entry: Entry, among: Entry[], why: string}} Choice */

@@ -32,8 +32,8 @@ let last = Promise.resolve();
 /**
  * @typedef {object} Answer
  * @property {any} reply
- * @property {Blob} trace
- * @property {() => void} drop To be called when the trace is not needed any more.
+ * @property {Blob} output The trace, or the files that were unpacked.
+ * @property {() => void} drop To be called when the output is not needed any more.
  */
 
 /**
@@ -51,7 +51,7 @@ export function run(request, options = {}) {
 /** @param {Request} request @param {Options} options @returns {Promise<Answer>} */
 async function runNow(request, {files, signal, progress}) {
   signal?.throwIfAborted();
-  const [module, place] = await Promise.all([compile(), request.do === "convert" ? newFile() : null]);
+  const [module, place] = await Promise.all([compile(), ["convert", "unpack"].includes(request.do) ? newFile() : null]);
   // It may have been cancelled meanwhile.
   signal?.throwIfAborted();
   const worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});

@@ -3,12 +3,14 @@
 
 /** @import {FileRef, Request} from "./types.d.ts" */
 
+const MEMORY_MAX_BYTES = 2 ** 32;
+
 /**
- * What the host gives: bytes of a file, and a place for the trace.
+ * What the host gives: bytes of a file, and a place for the output.
  * @typedef {object} Host
  * @property {(file: number, offset: number, bytes: number) => Uint8Array} read Fewer bytes at the file's end.
  * @property {(file: number) => AsyncIterable<Uint8Array>} [load] All bytes of a recording, piece by piece.
- * @property {(piece: Uint8Array) => void} [emit] A piece of the trace, which is there during the call only.
+ * @property {(piece: Uint8Array) => void} [emit] A piece of the trace, or of the files in an archive, which is there during the call only.
  * @property {(done: number, total: number) => void} [progress]
  */
 
@@ -78,7 +80,8 @@ export async function ask(module, request, host) {
   memory = /** @type {WebAssembly.Memory} */ (instance.exports.memory);
   if (host.load !== undefined && request.do === "convert") {
     const reserve = /** @type {(file: number, bytes: number) => number} */ (instance.exports.reserve);
-    for (const {file} of request.inputs) {
+    // The converter itself refuses what is larger than its memory can be.
+    for (const {file} of request.inputs.filter(({file}) => file.bytes < MEMORY_MAX_BYTES)) {
       await load(file, reserve(file.id, file.bytes), at, host.load);
     }
   }

@@ -2,13 +2,13 @@
 
 import {Companions} from "./companions.js";
 import {run} from "./converter.js";
-import {byId, bytes, download, h, stem, visible} from "./dom.js";
+import {byId, bytes, counted, download, h, stem, visible} from "./dom.js";
 import {offerLinked} from "./linked.js";
 import {commandLine, OptionsForm} from "./options.js";
 import {cleaned, differencesOf, reportOf, statisticsOf, verdictsOf} from "./report.js";
 import {closeEmbedded, openInTab, showEmbedded, viewer} from "./viewer.js";
 
-/** @import {Checked, Compared, ConvertRequest, Converted, Entry, Format, Formats} from "./types.d.ts" */
+/** @import {Checked, Compared, ConvertRequest, Converted, Entry, Format, Formats, Found, Unpacked} from "./types.d.ts" */
 
 /**
  * A recording and its trace.
@@ -51,13 +51,18 @@ function message(error) {
 }
 
 /** @param {Entry} entry */
-function ref({id, file}) {
-  return {id, name: file.name, bytes: file.size};
+function ref({id, name, file}) {
+  return {id, name, bytes: file.size};
+}
+
+/** @param {File} file @param {Partial<Entry>} [known] @returns {Entry} */
+function entryOf(file, known) {
+  return {id: nextId++, name: file.name, file, archive: null, found: null, core: null, chosen: new Map(), abort: new AbortController(), drop() {}, ...known};
 }
 
 /** Takes files in, and converts what is in them. @param {Iterable<File>} files @param {number[]} [cores] */
 async function addFiles(files, cores) {
-  const added = [...files].map((file, index) => ({id: nextId++, file, found: null, core: cores?.[index] ?? null, chosen: new Map()}));
+  const added = [...files].map((file, index) => entryOf(file, {core: cores?.[index] ?? null}));
   entries.push(...added);
   render();
   await loaded;
@@ -67,13 +72,55 @@ async function addFiles(files, cores) {
 
 /** @param {Entry} entry */
 async function inspect(entry) {
+  const options = {files: new Map([[entry.id, entry.file]]), signal: entry.abort.signal};
   try {
-    const {reply} = await run({do: "inspect", file: ref(entry)}, {files: new Map([[entry.id, entry.file]])});
-    entry.found = cleaned(reply);
+    const {reply} = await run({do: "inspect", file: ref(entry)}, options);
+    /** @type {Found} */
+    const found = cleaned(reply);
+    entry.found = found.kind === "archive" && entry.archive !== null ? unknown("is an archive in an archive; extract it first") : found;
+    render();
+    if (entry.found.kind === "archive") {
+      await unpack(entry, options);
+    }
   } catch (error) {
-    entry.found = {kind: "unknown", format: null, option: null, because: message(error), layers: [], recordings: 0};
+    entry.found = unknown(message(error));
   }
   render();
+}
+
+/** @param {string} because @returns {Found} */
+function unknown(because) {
+  return {kind: "unknown", format: null, option: null, because, layers: [], recordings: 0};
+}
+
+/** Adds the files in an archive after it. @param {Entry} archive @param {import("./converter.js").Options} options */
+async function unpack(archive, options) {
+  const found = /** @type {Found} */ (archive.found);
+  found.because = "unpacking …";
+  render();
+  const {reply, output, drop} = await run({do: "unpack", file: ref(archive)}, options);
+  archive.drop = drop;
+  const {members} = /** @type {Unpacked} */ (reply);
+  const added = members.map(({name, problem, start, bytes, stored}) => {
+    const content = (stored ? archive.file : output).slice(start, start + (problem === null ? bytes : 0));
+    return entryOf(new File([content], name.split("/").at(-1) ?? name),
+      {name: `${archive.name}!${name}`, archive, found: problem === null ? null : unknown(problem)});
+  });
+  found.because = counted(added.length, "file");
+  entries.splice(entries.indexOf(archive) + 1, 0, ...added);
+  render();
+  await Promise.all(added.filter((entry) => entry.found === null).map(inspect));
+}
+
+/** Takes a file away, and all files in it if it is an archive. @param {Entry} entry */
+function remove(entry) {
+  const gone = entries.filter((other) => other === entry || other.archive === entry);
+  entries = entries.filter((other) => !gone.includes(other));
+  for (const {abort, drop} of gone) {
+    abort.abort();
+    drop();
+  }
+  update();
 }
 
 /** Files that are one recording: each its own, but cores that follow each other are one until a core comes again. */
@@ -101,7 +148,8 @@ async function requestFor(group) {
   const values = form.values(format);
   for (const {name, entry} of await companions.of(first, format, entries)) {
     values.own = values.own.filter((own) => own.name !== name || own.file !== undefined);
-    values.own.push({name, file: ref(entry)});
+    // Without the archive that it is in: the program reads only recordings there.
+    values.own.push({name, file: {...ref(entry), name: entry.file.name}});
   }
   return {do: "convert", name: stem(first.file.name), inputs: group.map((entry) => ({file: ref(entry), core: entry.core})), ...values};
 }
@@ -162,12 +210,12 @@ async function convert(ids, key, request) {
   const started = performance.now();
   try {
     const needed = new Map(entries.map((entry) => [entry.id, entry.file]));
-    const {reply, trace, drop} = await run(request, {files: needed, signal: abort.signal, progress: (part) => { progress.value = part; }});
+    const {reply, output, drop} = await run(request, {files: needed, signal: abort.signal, progress: (part) => { progress.value = part; }});
     result.drop = drop;
     const seconds = (performance.now() - started) / 1000;
     result.converted = cleaned(/** @type {Converted} */ (reply));
     const bytesOfTrace = result.converted.report.traces[0]?.output_bytes ?? 0;
-    result.trace = bytesOfTrace > 0 ? trace : null;
+    result.trace = bytesOfTrace > 0 ? output : null;
     body.replaceWith(...shown(result, request, seconds));
   } catch (error) {
     if (!card.isConnected) {
@@ -229,7 +277,7 @@ async function showHere(trace, title) {
 /** Checks all recordings against all budgets. */
 async function check() {
   const budgets = await Promise.all(entries.filter((entry) => entry.found?.kind === "budget")
-    .map(async ({file}) => ({name: file.name, text: await file.text()})));
+    .map(async ({name, file}) => ({name, text: await file.text()})));
   await Promise.all([...results.values()].filter((result) => result.trace !== null).map(async ({converted, verdicts}) => {
     const shown = await Promise.all(budgets.map(async ({name, text}) => {
       try {
@@ -246,7 +294,7 @@ async function check() {
 /** What can be compared: statistics that were saved, and recordings of one format. */
 async function comparable() {
   const saved = await Promise.all(entries.filter((entry) => entry.found?.kind === "statistics")
-    .map(async ({file}) => ({name: file.name, statistics: await file.text()})));
+    .map(async ({name, file}) => ({name, statistics: await file.text()})));
   const of = (/** @type {Result} */ result) => result.converted?.report.inputs[0]?.format;
   const all = [...results.values()].filter((result) => result.trace !== null);
   const alike = all.filter((result) => saved.length > 0 || all.filter((other) => of(other) === of(result)).length > 1);
@@ -282,7 +330,7 @@ async function renderComparison() {
   await compare();
 }
 
-const KINDS = {"recording": "Recording", "option-file": "Companion", "budget": "Budget", "statistics": "Statistics", "unknown": "Not used"};
+const KINDS = {"recording": "Recording", "archive": "Archive", "option-file": "Companion", "budget": "Budget", "statistics": "Statistics", "unknown": "Not used"};
 
 /** The list of files. */
 function render() {
@@ -298,7 +346,7 @@ function render() {
 /** @param {Entry} entry */
 function row(entry) {
   const {file, found} = entry;
-  const name = visible(file.name);
+  const name = visible(entry.name);
   const format = formats.find((format) => format.name === found?.format);
   const what = found === null ? "looking at it …" : [
     h("span", {class: `kind ${found.kind}`}, found.kind === "recording" && format ? format.title : KINDS[found.kind]), " ",
@@ -312,24 +360,21 @@ function row(entry) {
       }}, h("option", {value: "", selected: entry.core === null}, "all"),
       Array.from({length: CORES}, (_, core) => h("option", {value: core, selected: entry.core === core}, String(core))))
     : null;
-  const users = companions.usersOf(entry, entries).map((user) => visible(user.file.name));
+  const users = companions.usersOf(entry, entries).map((user) => visible(user.name));
   const uses = users.length > 0 ? h("span", {class: "note"}, `; used for ${users.join(", ")}`) : null;
   const choices = companions.contested(entry).map(({option, entry: used, among, why}) => {
     const id = `companion-${entry.id}-${option}`;
-    const automatic = entry.chosen.has(option) ? "choose for me" : `${visible(used.file.name)} (${why})`;
+    const automatic = entry.chosen.has(option) ? "choose for me" : `${visible(used.name)} (${why})`;
     const select = h("select", {id, onchange: (/** @type {Event} */ event) => {
       const {value} = /** @type {HTMLSelectElement} */ (event.target);
       value === "" ? entry.chosen.delete(option) : entry.chosen.set(option, Number(value));
       update();
     }}, h("option", {value: ""}, automatic),
-    among.map((other) => h("option", {value: other.id, selected: entry.chosen.get(option) === other.id}, visible(other.file.name))));
+    among.map((other) => h("option", {value: other.id, selected: entry.chosen.get(option) === other.id}, visible(other.name))));
     return h("div", {class: "companion"}, h("label", {for: id}, `--${option} for ${name}`), " ", select);
   });
-  const remove = h("button", {type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => {
-    entries = entries.filter((other) => other !== entry);
-    update();
-  }}, "×");
-  return h("tr", {}, h("th", {scope: "row"}, name), h("td", {class: "number"}, bytes(file.size)), h("td", {}, what, uses, choices), h("td", {}, core), h("td", {}, remove));
+  const button = h("button", {type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: () => remove(entry)}, "×");
+  return h("tr", {}, h("th", {scope: "row"}, name), h("td", {class: "number"}, bytes(file.size)), h("td", {}, what, uses, choices), h("td", {}, core), h("td", {}, button));
 }
 
 function listen() {

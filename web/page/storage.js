@@ -1,4 +1,4 @@
-// Where traces are kept while the page is open: in files of the browser's private storage for this page, so that they are on disk and
+// Where traces and the files of archives are kept while the page is open: in files of the browser's private storage for this page, so that they are on disk and
 // not in memory. Where a browser has no such storage, or it is full, they are kept as Blobs.
 
 // The folder of all pages' traces. Each page has a folder in it, and holds a lock of the same name for as long as it is open.
@@ -76,8 +76,8 @@ export function removeFile(file, now) {
   setTimeout(() => remove().catch(() => {}), now ? 0 : REMOVE_AFTER);
 }
 
-/** A trace that is being written, in a worker. */
-export class TraceWriter {
+/** A trace, or the files of an archive, being written, in a worker. */
+export class OutputWriter {
   /** @type {Blob[]} */
   #blobs = [];
   // One buffer for all pieces: what a worker throws away while it is busy is collected late.
@@ -91,7 +91,7 @@ export class TraceWriter {
 
   /** @param {StoredFile | null} file */
   static async open(file) {
-    const writer = new TraceWriter();
+    const writer = new OutputWriter();
     if (file !== null) {
       try {
         const folder = await folderAt(file.slice(0, -1), true);
@@ -134,7 +134,7 @@ export class TraceWriter {
     this.#blobs.push(new Blob([part]));
   }
 
-  /** The trace. */
+  /** All that was written. */
   async finish() {
     this.#flush();
     if (this.#access === null || this.#handle === null) {

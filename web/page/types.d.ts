@@ -20,6 +20,7 @@ export interface ConvertRequest {
 export type Request =
   | {do: "formats"}
   | {do: "inspect"; file: FileRef}
+  | {do: "unpack"; file: FileRef}
   | {do: "choose"; file: FileRef; format: string; option: string; candidates: FileRef[]}
   | ConvertRequest
   | {do: "check"; budget: string; statistics: string}
@@ -30,7 +31,7 @@ export interface Format { name: string; title: string; recorded_by: string; opti
 export interface Formats { version: string; formats: Format[] }
 
 export interface Found {
-  kind: "recording" | "option-file" | "budget" | "statistics" | "unknown";
+  kind: "recording" | "archive" | "option-file" | "budget" | "statistics" | "unknown";
   format: string | null;
   option: string | null;
   because: string;
@@ -41,11 +42,20 @@ export interface Found {
 /** The best files for an option, by their numbers. `stated`: the recording itself states that it belongs to them. */
 export interface Chosen { best: number[]; stated: boolean }
 
-/** A file that was given to the page. */
+/** The files of an archive: parts of it (`stored`) or of what was unpacked. */
+export interface Unpacked { members: {name: string; problem: string | null; start: number; bytes: number; stored: boolean}[] }
+
+/** A file that was given to the page, or is in an archive. */
 export interface Entry {
   id: number;
+  /** As on the command line: `ARCHIVE!FILE` in an archive. */
+  name: string;
   file: File;
+  archive: Entry | null;
   found: Found | null;
+  abort: AbortController;
+  /** Of an archive: gives the storage of its files back. */
+  drop: () => void;
   core: number | null;
   /** Of a recording: the files that the user chose for options, by the options' names. */
   chosen: Map<string, number>;

@@ -1,7 +1,7 @@
-// One request in a worker of its own: reads the files in slices, and writes the trace in pieces.
+// One request in a worker of its own: reads the files in slices, and writes the output in pieces.
 
 import {ask} from "./engine.js";
-import {TraceWriter} from "./storage.js";
+import {OutputWriter} from "./storage.js";
 
 // How often progress is reported, in milliseconds.
 const REPORT_EVERY = 100;
@@ -46,7 +46,7 @@ addEventListener("message", async ({data: {module, request, files, place}}) => {
   };
   let reported = 0;
   try {
-    const writer = await TraceWriter.open(place);
+    const writer = await OutputWriter.open(place);
     const reply = await ask(module, request, {
       read: (id, offset, bytes) => new Uint8Array(reader.readAsArrayBuffer(fileOf(id).slice(offset, offset + bytes))),
       load: (id) => pieces(fileOf(id)),
@@ -59,7 +59,7 @@ addEventListener("message", async ({data: {module, request, files, place}}) => {
         }
       },
     });
-    postMessage({reply, trace: await writer.finish()});
+    postMessage({reply, output: await writer.finish()});
   } catch (error) {
     postMessage({error: error instanceof Error ? error.message : String(error)});
   }

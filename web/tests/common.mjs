@@ -7,6 +7,7 @@ import {createServer} from "node:http";
 import {delimiter, extname, join, resolve} from "node:path";
 import {fileURLToPath} from "node:url";
 import {promisify} from "node:util";
+import {deflateRawSync} from "node:zlib";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../../..");
 export const PAGE = join(ROOT, "build/web");
@@ -76,6 +77,63 @@ const NO_CAPTURE = /\.(md|csv|toml|xml|dic|ld|c|cpp|S|sh|elf|svg|(records\.jsonl
 export async function captures() {
   const found = await readdir(TESTDATA, {recursive: true, withFileTypes: true});
   return found.filter((entry) => entry.isFile() && !NO_CAPTURE.test(entry.name)).map((entry) => join(entry.parentPath ?? entry.path, entry.name)).sort();
+}
+
+/** CRC-32 of ZIP. @param {Uint8Array} bytes */
+function crc32(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) {
+      crc = crc & 1 ? crc >>> 1 ^ 0xedb88320 : crc >>> 1;
+    }
+  }
+  return ~crc >>> 0;
+}
+
+/** A ZIP archive. @param {{name: string, bytes: Buffer}[]} files */
+export function zip(files) {
+  const [locals, entries] = [/** @type {Buffer[]} */ ([]), /** @type {Buffer[]} */ ([])];
+  let offset = 0;
+  for (const {name, bytes} of files) {
+    const [path, content] = [Buffer.from(name), deflateRawSync(bytes)];
+    const fields = Buffer.alloc(26);
+    fields.writeUInt16LE(20, 0);
+    fields.writeUInt16LE(8, 4);
+    fields.writeUInt32LE(crc32(bytes), 10);
+    fields.writeUInt32LE(content.length, 14);
+    fields.writeUInt32LE(bytes.length, 18);
+    fields.writeUInt16LE(path.length, 22);
+    const local = Buffer.concat([Buffer.from("PK\x03\x04"), fields, path, content]);
+    const place = Buffer.alloc(14);
+    place.writeUInt32LE(offset, 10);
+    entries.push(Buffer.concat([Buffer.from("PK\x01\x02\x14\0"), fields, place, path]));
+    locals.push(local);
+    offset += local.length;
+  }
+  const directory = Buffer.concat(entries);
+  const end = Buffer.alloc(18);
+  end.writeUInt16LE(files.length, 4);
+  end.writeUInt16LE(files.length, 6);
+  end.writeUInt32LE(directory.length, 8);
+  end.writeUInt32LE(offset, 12);
+  return Buffer.concat([...locals, directory, Buffer.from("PK\x05\x06"), end]);
+}
+
+/** A zstd frame of blocks that are not compressed. @param {Buffer} bytes */
+export function zstd(bytes) {
+  const header = Buffer.from("28b52ffda000000000", "hex");
+  header.writeUInt32LE(bytes.length, 5);
+  /** @type {Uint8Array[]} */
+  const parts = [header];
+  for (let start = 0; start < bytes.length; start += 1 << 17) {
+    const block = bytes.subarray(start, start + (1 << 17));
+    const isLast = start + block.length === bytes.length;
+    const size = Buffer.alloc(3);
+    size.writeUIntLE(block.length << 3 | Number(isLast), 0, 3);
+    parts.push(size, block);
+  }
+  return Buffer.concat(parts);
 }
 
 /** A name without its last extension. @param {string} name */

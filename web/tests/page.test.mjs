@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import {execFileSync, spawn} from "node:child_process";
 import {createHash} from "node:crypto";
-import {copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
+import {copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {tmpdir} from "node:os";
 import {basename, delimiter, dirname, join} from "node:path";
@@ -11,7 +11,7 @@ import {after, afterEach, before, beforeEach, describe, test} from "node:test";
 import {gunzipSync, gzipSync} from "node:zlib";
 import {chromium} from "playwright-core";
 
-import {ARGS, captures, CHROMIUM, nativeTrace, PAGE, PROGRAM, ROOT, serve, SERVING, stem, TESTDATA} from "./common.mjs";
+import {ARGS, captures, CHROMIUM, nativeTrace, PAGE, PROGRAM, ROOT, serve, SERVING, stem, TESTDATA, zip, zstd} from "./common.mjs";
 
 /** @import {Browser, BrowserContext, Page, Request} from "playwright-core" */
 
@@ -32,6 +32,13 @@ const at = (/** @type {string} */ name) => join(TESTDATA, name);
 /** Makes a recording. @param {string} path @param {number} bytes */
 function generate(path, bytes) {
   execFileSync(join(ROOT, "build/release/xtask"), ["gen", "tonbandgeraet", "--bytes", String(bytes), "--seed", "7", "-o", path], {stdio: "inherit"});
+}
+
+/** What the native program writes. @param {string} command As the page shows it. @param {string} cwd */
+function traceOf(command, cwd) {
+  const env = {...process.env, PATH: `${dirname(PROGRAM)}${delimiter}${process.env.PATH}`};
+  execFileSync("sh", ["-c", `${command} --quiet -o trace`], {cwd, env});
+  return readFileSync(join(cwd, "trace"));
 }
 
 describe("the page", () => {
@@ -141,8 +148,8 @@ describe("the page", () => {
         const {run} = await import(module);
         const source = new File([await (await fetch(`testdata/${file}`)).blob()], file.split("/").at(-1) ?? "");
         const inputs = [{file: {id: 1, name: source.name, bytes: source.size}, core: null}];
-        const {reply, trace, drop} = await run({do: "convert", name, inputs, own: []}, {files: new Map([[1, source]])});
-        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await trace.arrayBuffer()));
+        const {reply, output, drop} = await run({do: "convert", name, inputs, own: []}, {files: new Map([[1, source]])});
+        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await output.arrayBuffer()));
         drop();
         const failed = reply.report.inputs.some((/** @type {any} */ input) => input.error !== null);
         return {failed, digest: [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")};
@@ -172,9 +179,7 @@ describe("the page", () => {
       }
       for (const card of await page.locator("article.result").all()) {
         const command = await card.locator(".command code").innerText();
-        const env = {...process.env, PATH: `${dirname(PROGRAM)}${delimiter}${process.env.PATH}`};
-        execFileSync("sh", ["-c", `${command} --quiet -o trace`], {cwd: folder, env});
-        assert.ok(readFileSync(join(folder, "trace")).equals((await saved(card, "Download")).bytes), command);
+        assert.ok(traceOf(command, folder).equals((await saved(card, "Download")).bytes), command);
       }
       rmSync(folder, {recursive: true});
     }
@@ -197,13 +202,18 @@ describe("the page", () => {
   });
 
   test("several files: cores of one recording, and companions that find their recordings", async () => {
+    const chosen = mkdtempSync(join(folder, "several-"));
+    const names = ["demo/dual-0.bin", "demo/dual-1.bin", "miniprofiler/generated.bin", "symbols/pump.elf", "demo/dpp.bin", "demo/dpp.dic"];
+    names.forEach((name) => copyFileSync(at(name), join(chosen, basename(name))));
     await open();
-    await choose(at("demo/dual-0.bin"), at("demo/dual-1.bin"), at("miniprofiler/generated.bin"), at("symbols/pump.elf"), at("demo/dpp.bin"), at("demo/dpp.dic"));
+    await choose(...names.map((name) => join(chosen, basename(name))));
     await result("dual-1.bin");
     await page.getByLabel("Core of dual-0.bin").selectOption("0");
     await page.getByLabel("Core of dual-1.bin").selectOption("1");
     const dual = await result("dual-0.bin@0, dual-1.bin@1");
-    assert.ok((await nativeTrace(`${at("demo/dual-0.bin")}@0`, `${at("demo/dual-1.bin")}@1`))?.equals((await saved(dual, "Download")).bytes));
+    const command = await dual.locator(".command code").innerText();
+    assert.match(command, /^traceconv dual-0\.bin@0 dual-1\.bin@1/);
+    assert.ok(traceOf(command, chosen).equals((await saved(dual, "Download")).bytes), command);
     assert.match(await (await result("generated.bin")).locator(".command").innerText(), /--elf pump\.elf/);
     assert.match(await (await result("dpp.bin")).locator(".command").innerText(), /--qs-dict dpp\.dic/);
     assert.doesNotMatch(await (await result("dpp.bin")).locator(".command").innerText(), /--elf/);
@@ -276,11 +286,8 @@ describe("the page", () => {
     writeFileSync(picture, Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"));
     const compressed = join(folder, "demo.bin.gz");
     writeFileSync(compressed, gzipSync(readFileSync(at("demo/demo.bin"))));
-    const archive = join(folder, "demo.tar");
-    execFileSync("tar", ["-C", at("demo"), "-cf", archive, "demo.bin"]);
-    await choose(picture, compressed, archive);
+    await choose(picture, compressed);
     await page.getByText("is a PNG picture").waitFor();
-    await page.getByText("is an archive; extract the recordings").waitFor();
     assert.match(await (await result("demo.bin.gz")).innerText(), /4,451/);
     await page.getByRole("button", {name: "Paste hex or base64"}).click();
     await page.getByLabel("Hex digits or base64").fill(readFileSync(at("demo/demo.bin")).toString("hex"));
@@ -288,6 +295,47 @@ describe("the page", () => {
     assert.match(await (await result("pasted.txt")).innerText(), /hex text/);
     await page.getByRole("button", {name: "Remove pasted.txt"}).click();
     await page.getByRole("heading", {name: "pasted.txt"}).waitFor({state: "detached"});
+  });
+
+  test("the files in archives are recordings and companions", async () => {
+    const inside = mkdtempSync(join(folder, "archive-"));
+    mkdirSync(join(inside, "run"));
+    copyFileSync(at("demo/demo.bin"), join(inside, "run", "demo.bin"));
+    copyFileSync(at("demo/dpp.bin"), join(inside, "dpp.bin"));
+    copyFileSync(at("demo/dpp.dic"), join(inside, "dpp.dic"));
+    writeFileSync(join(inside, ".hidden"), "x");
+    writeFileSync(join(inside, "inner.tar.gz"), gzipSync(execFileSync("tar", ["-C", at("demo"), "-cf", "-", "demo.bin"])));
+    const names = ["run/demo.bin", "dpp.bin", "dpp.dic", ".hidden", "inner.tar.gz"];
+    const zipped = zip(names.map((name) => ({name, bytes: readFileSync(join(inside, name))})));
+    symlinkSync("dpp.bin", join(inside, "link"));
+    const tar = execFileSync("tar", ["-C", inside, "-cf", "-", ...names, "link"], {maxBuffer: 2 ** 26});
+    copyFileSync(at("demo/dpp.dic"), join(folder, "dpp.dic"));
+    const archives = {"all.tar": tar, "all.tar.gz": gzipSync(tar), "all.tar.zst": zstd(tar), "all.zip": zipped};
+    for (const [name, bytes] of Object.entries(archives)) {
+      const archive = join(folder, name);
+      writeFileSync(archive, bytes);
+      await open();
+      await choose(archive);
+      for (const member of ["run/demo.bin", "dpp.bin"]) {
+        const card = await result(`${name}!${member}`);
+        const command = await card.locator(".command code").innerText();
+        assert.equal(command, `traceconv '${name}!${member}'${member === "dpp.bin" ? " --qs-dict dpp.dic" : ""}`);
+        const trace = await saved(card, "Download");
+        assert.equal(trace.name, `${stem(basename(member))}.perfetto-trace`);
+        assert.ok(traceOf(command, folder).equals(trace.bytes), command);
+      }
+      const files = page.locator("table.files tbody tr");
+      assert.equal(await files.count(), name === "all.zip" ? 5 : 6);
+      await page.getByText("is an archive in an archive").waitFor();
+      assert.equal(await page.getByText("is a link in an archive").count(), name === "all.zip" ? 0 : 1);
+      await page.getByRole("button", {name: `Remove ${name}`, exact: true}).click();
+      await page.locator("article.result").first().waitFor({state: "detached"});
+      assert.equal(await files.count(), 0);
+    }
+    const broken = join(folder, "broken.tar.gz");
+    writeFileSync(broken, gzipSync(tar).subarray(0, 20_000));
+    await choose(broken);
+    await page.getByText("is an archive that cannot be read").waitFor();
   });
 
   test("options come from the formats and change the trace", async () => {

@@ -87,7 +87,8 @@ pub fn test() -> anyhow::Result<()> {
     run(Command::new(env!("CARGO")).current_dir(root()).args(["build", "--features=web-page", "--quiet"]))?;
     // One after the other: the page's tests measure how fast it is.
     for tests in ["tests/converter.test.mjs", "tests/page.test.mjs"] {
-        run(Command::new("node").current_dir(root().join("web")).args(["--test", "--test-reporter=spec", tests]))?;
+        run(Command::new("node").current_dir(root().join("web")).args(["--test", "--test-reporter=spec", tests]))
+            .with_context(|| format!("web/{tests} did not pass; the tests need Node 18 or newer and Chromium"))?;
     }
     Ok(())
 }

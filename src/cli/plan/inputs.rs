@@ -122,9 +122,7 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
     let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
     let wanted = archive.members().iter().filter(|member| {
         let name = Path::new(&member.name);
-        !name.iter().any(|part| part.as_encoded_bytes().starts_with(b".") && part != ".." && part != "." || part == "__MACOSX")
-            && !is_trace(name)
-            && globs.accepts(name)
+        !member.is_hidden() && !is_trace(name) && globs.accepts(name)
     });
     let found: Vec<FoundInput> = wanted
         .map(|member| {

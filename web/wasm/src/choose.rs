@@ -13,7 +13,7 @@ use super::Problem;
 use super::host::File;
 
 /// How much of the recording is converted.
-const HEAD_BYTES: usize = 2 << 20;
+const HEAD_BYTES: u64 = 2 << 20;
 /// With this option a format refuses a program that is not known to be the one that ran.
 const REQUIRES_MATCH: &str = "require-elf-match";
 

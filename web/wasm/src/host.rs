@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ mod imports {
         pub fn request(to: *mut u8, bytes: usize);
         /// Puts bytes of a file there; how many, 0 at its end, negative if it cannot be read.
         pub fn read(file: u32, offset: f64, to: *mut u8, bytes: usize) -> i32;
-        /// Takes a piece of the trace.
+        /// Takes a piece of the output: of a trace, or of the files in an archive.
         pub fn emit(from: *const u8, bytes: usize);
         /// Takes the reply.
         pub fn reply(from: *const u8, bytes: usize);
@@ -28,6 +28,8 @@ mod imports {
 
 /// How much of a file is read at once.
 const SLICE_BYTES: usize = 4 << 20;
+/// How much of a file that is read in slices is in memory.
+const READER_BYTES: usize = 1 << 20;
 
 thread_local! {
     /// Files that the host has put into memory before the request, by their numbers.
@@ -57,7 +59,7 @@ pub struct File {
     /// Its name.
     pub name: String,
     /// Its length.
-    pub bytes: usize,
+    pub bytes: u64,
 }
 
 impl File {
@@ -65,35 +67,90 @@ impl File {
     ///
     /// # Errors
     /// When it cannot be read, or does not fit into memory.
-    pub fn read(&self, limit: usize) -> io::Result<Vec<u8>> {
-        let length = self.bytes.min(limit);
-        if length == self.bytes
+    pub fn read(&self, limit: u64) -> io::Result<Vec<u8>> {
+        let too_large =
+            || io::Error::other(format!("{} does not fit into the page's memory; use the program traceconv for it", self.name));
+        let length = usize::try_from(self.bytes.min(limit)).map_err(|_| too_large())?;
+        if self.bytes <= limit
             && let Some(content) = LOADED.with_borrow_mut(|loaded| loaded.remove(&self.id))
         {
             return Ok(content);
         }
         let mut content = Vec::new();
         // Exactly as much as is needed: a vector that grows would be in memory twice.
-        content.try_reserve_exact(length).map_err(|_| {
-            io::Error::other(format!("{} does not fit into the page's memory; use the program traceconv for it", self.name))
-        })?;
+        content.try_reserve_exact(length).map_err(|_| too_large())?;
         while content.len() < length {
             let start = content.len();
             content.resize(length.min(start + SLICE_BYTES), 0);
             let slice = content.get_mut(start..).unwrap_or_default();
-            let wanted = slice.len();
-            // SAFETY: The host writes at most `wanted` bytes to where `slice` is, and keeps no reference to it.
-            let count = unsafe { imports::read(self.id, start as f64, slice.as_mut_ptr(), wanted) };
-            match usize::try_from(count) {
-                Ok(0) => {
+            match self.read_at(start as u64, slice)? {
+                0 => {
                     content.truncate(start);
                     break;
                 }
-                Ok(count) => content.truncate(start + count.min(wanted)),
-                Err(_) => return Err(io::Error::other(format!("{} cannot be read (was it changed or moved?)", self.name))),
+                count => content.truncate(start + count),
             }
         }
         Ok(content)
+    }
+
+    /// The number of bytes from `offset` on that were put into `slice`; 0 at the file's end.
+    fn read_at(&self, offset: u64, slice: &mut [u8]) -> io::Result<usize> {
+        let wanted = slice.len();
+        // SAFETY: The host writes at most `wanted` bytes to where `slice` is, and keeps no reference to it.
+        let count = unsafe { imports::read(self.id, offset as f64, slice.as_mut_ptr(), wanted) };
+        let count = usize::try_from(count)
+            .map_err(|_| io::Error::other(format!("{} cannot be read (was it changed or moved?)", self.name)))?;
+        Ok(count.min(wanted))
+    }
+
+    /// Reads it in slices.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { file: self, at: 0, slice: Vec::new(), slice_at: 0 }
+    }
+}
+
+/// Reads a file of any length with one slice of it in memory, and reports how far it is.
+pub struct Reader<'a> {
+    file: &'a File,
+    at: u64,
+    slice: Vec<u8>,
+    /// Where in the file the slice begins.
+    slice_at: u64,
+}
+
+impl Reader<'_> {
+    /// What is in memory from the present position on.
+    fn rest(&self) -> &[u8] {
+        let skipped = self.at.checked_sub(self.slice_at).and_then(|skipped| usize::try_from(skipped).ok());
+        skipped.and_then(|skipped| self.slice.get(skipped..)).unwrap_or_default()
+    }
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest().is_empty() {
+            self.slice.resize(READER_BYTES, 0);
+            let count = self.file.read_at(self.at, &mut self.slice)?;
+            self.slice.truncate(count);
+            self.slice_at = self.at;
+            progress(self.at, self.file.bytes);
+        }
+        let count = self.rest().read(buffer)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Reader<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(distance) => self.at.checked_add_signed(distance),
+            SeekFrom::End(distance) => self.file.bytes.checked_add_signed(distance),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
     }
 }
 
@@ -123,10 +180,10 @@ pub fn progress(done: u64, total: u64) {
     unsafe { imports::progress(done as f64, total as f64) };
 }
 
-/// Hands the trace to the page.
-pub struct Trace;
+/// Hands a trace, or the files in an archive, to the page.
+pub struct Output;
 
-impl Write for Trace {
+impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // SAFETY: The host reads these bytes before it returns.
         unsafe { imports::emit(bytes.as_ptr(), bytes.len()) };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use traceconv::format::{FORMATS, FormatOptions, OptionKind, OptionValue};
+use traceconv::input::archive::{COMPRESSED_HEAD_BYTES, begins_archive};
 use traceconv::input::detect::detect;
 use traceconv::input::{Input, ReadOptions};
 use traceconv::metrics::budget::Budget;
@@ -11,9 +12,9 @@ use super::Problem;
 use super::host::File;
 
 /// How much of a file is looked at, unless it may be something that has to be whole.
-const HEAD_BYTES: usize = 4 << 20;
+const HEAD_BYTES: u64 = 4 << 20;
 /// Files for options are not larger.
-const WHOLE_BYTES: usize = 256 << 20;
+const WHOLE_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize)]
 pub struct Inspect {
@@ -23,7 +24,7 @@ pub struct Inspect {
 /// Its kind.
 #[derive(Debug, Default, Serialize)]
 pub struct Found {
-    /// `recording`, `option-file`, `budget`, `statistics` or `unknown`.
+    /// `recording`, `archive`, `option-file`, `budget`, `statistics` or `unknown`.
     kind: &'static str,
     /// The name of a recording's format; `null` if the recording has to be searched for in a memory image.
     format: Option<&'static str>,
@@ -45,7 +46,10 @@ impl Inspect {
             // JSON is understood as a whole only.
             head = file.read(WHOLE_BYTES)?;
         }
-        let is_whole = head.len() == file.bytes;
+        if begins_archive(head.get(..COMPRESSED_HEAD_BYTES).unwrap_or(&head)) {
+            return Ok(Found { kind: "archive", ..Found::default() });
+        }
+        let is_whole = head.len() as u64 == file.bytes;
         if saved::is_saved(&head) {
             return Ok(Found { kind: "statistics", because: "JSON of `traceconv stats --json`".into(), ..Found::default() });
         }
@@ -57,7 +61,6 @@ impl Inspect {
                 drop(input);
                 "is an ELF program".into()
             }
-            Ok(input) if is_archive(input.bytes()) => IS_ARCHIVE.into(),
             Ok(input) => {
                 let layers = input.layers().iter().map(|layer| layer.name()).collect();
                 match detect(input.bytes(), input.layers()) {
@@ -130,15 +133,6 @@ impl Inspect {
         }
         Ok(None)
     }
-}
-
-/// What is said of an archive, after its name.
-pub const IS_ARCHIVE: &str =
-    "is an archive; extract the recordings from it, or use the program traceconv, which reads them in it";
-
-/// Whether these bytes are a ZIP or tar archive, in which formats would find the members that are not compressed.
-pub fn is_archive(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"PK\x03\x04") || bytes.get(257..262) == Some(b"ustar")
 }
 
 /// ELF of the type `ET_CORE`: an image of memory, in the file's own byte order.

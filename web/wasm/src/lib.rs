@@ -1,4 +1,4 @@
-//! The converter as WebAssembly: one request in JSON, one reply in JSON, the trace handed out piece by piece.
+//! The converter as WebAssembly: one request in JSON, one reply in JSON, traces and the files of archives handed out piece by piece.
 //!
 //! The host (`web/engine.js`) gives the functions in [`host`] and calls [`run`]. One instance does one request; its memory goes with
 //! it. Requests and replies are described by `web/types.d.ts`.
@@ -6,6 +6,7 @@
 mod choose;
 mod host;
 mod inspect;
+mod unpack;
 mod work;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ enum Request {
     Formats,
     /// The kind of a file.
     Inspect(inspect::Inspect),
+    /// The files in an archive.
+    Unpack(unpack::Unpack),
     /// Which of several files for an option belongs to a recording.
     Choose(choose::Choose),
     /// A trace of a recording, with its report and statistics.
@@ -52,6 +55,7 @@ fn answer(request: Request) -> Result<Value, Problem> {
     match request {
         Request::Formats => Ok(formats()),
         Request::Inspect(inspect) => Ok(serde_json::to_value(inspect.answer()?)?),
+        Request::Unpack(unpack) => unpack.answer(),
         Request::Choose(choose) => choose.answer(),
         Request::Convert(convert) => convert.answer(),
         Request::Check { budget, statistics } => {
@@ -67,7 +71,7 @@ fn answer(request: Request) -> Result<Value, Problem> {
 }
 
 fn saved_figures(statistics: &str) -> Result<Vec<Figure>, Problem> {
-    Ok(saved::read(statistics.as_bytes())?.0)
+    Ok(saved::read(statistics.as_bytes())?.figures)
 }
 
 /// An option of a format, for a form.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use traceconv::format::{FORMATS, FormatOptions, Mode, OptionKind, OptionSpec, OptionValue};
+use traceconv::input::archive::is_archive;
 use traceconv::input::{Input, ReadOptions, Recognised, detect};
 use traceconv::model::Rate;
 use traceconv::pipeline::{self, EventDetail, Options, Source, TimeBound};
@@ -11,7 +12,6 @@ use traceconv::report::{InputReport, InputStatus, Report, TraceReport, kept, vie
 
 use super::Problem;
 use super::host::{self, File};
-use super::inspect::{IS_ARCHIVE, is_archive};
 
 /// The files of one recording, and the options for them: those of the command line.
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ impl Convert {
             .iter()
             .map(|one| Source::new(one.input.bytes(), one.detected.format).options(one.options.clone()))
             .collect();
-        let converted = pipeline::convert(&sources, &options, &mut host::Trace, &mut |progress| {
+        let converted = pipeline::convert(&sources, &options, &mut host::Output, &mut |progress| {
             host::progress(progress.done_bytes, progress.total_bytes);
             true
         });
@@ -134,7 +134,7 @@ impl Convert {
         let read_options = ReadOptions::default();
         let input = Input::from_vec(file.read(file.bytes)?, &read_options)?;
         if format.is_none() && is_archive(input.bytes()) {
-            return Err(IS_ARCHIVE.into());
+            return Err("is an archive, not a recording; name one file of it".into());
         }
         let options = FormatOptions { core, ..reading.clone() };
         Ok(input.recognise(format, &options, &read_options)?)
