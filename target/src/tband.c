@@ -236,32 +236,26 @@ static enum tband_fate tband_submit(struct tband_channel *channel, uint32_t core
 /* Fields of a sync: three bytes, the number of cores and the core (a byte each), four u32, the time. */
 #define TBAND_SYNC_FIELDS (3u + 2u + 4u * 5u + 10u)
 
-/* All of a sync but its last field, the time. `dropped`: events lost so far, read under the lock. */
-static struct tband_cursor tband_begin_sync(const struct tband_channel *channel, uint32_t core, uint32_t flags, uint32_t dropped,
-                                            uint8_t *frame) {
-    struct tband_cursor c = {frame + 2, frame + 1};
-    if (!channel->begun) {
-        flags |= TBAND_SYNC_START;
-    }
+/* All of a sync but its last field, the time. */
+static void tband_begin_sync(struct tband_cursor *c, uint32_t core, uint32_t flags, uint32_t seq, uint32_t dropped) {
     flags |= (tband_configFREERTOS_TRACE_ENABLE == 1 ? TBAND_SYNC_FREERTOS : 0u) |
              (TBAND_BACKEND_NUMBER << TBAND_SYNC_BACKEND_SHIFT);
-    *c.at++ = 0x54u;
-    *c.at++ = 1u;
-    tband_put_u32(&c, flags);
-    *c.at++ = TBAND_CORES;
-    tband_put_u32(&c, core);
-    tband_put_u32(&c, channel->seq);
-    tband_put_u32(&c, dropped);
-    tband_put_u32(&c, (uint32_t)(TBAND_NS_NUM));
-    tband_put_u32(&c, (uint32_t)(TBAND_NS_DEN));
-    return c;
+    *c->at++ = 0x54u;
+    *c->at++ = 1u;
+    tband_put_u32(c, flags);
+    *c->at++ = TBAND_CORES;
+    tband_put_u32(c, core);
+    tband_put_u32(c, seq);
+    tband_put_u32(c, dropped);
+    tband_put_u32(c, (uint32_t)(TBAND_NS_NUM));
+    tband_put_u32(c, (uint32_t)(TBAND_NS_DEN));
 }
 
 /* Sends a sync frame with the time `channel->last`. True: dropped. */
-static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t *frame, struct tband_cursor c) {
-    tband_put_u64(&c, channel->last);
-    tband_mark_zero(&c);
-    if (tband_send(core, tband_close(TBAND_EVT_SYNC, frame + 2, frame + 2, c.at, frame[1]), false)) {
+static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t *frame, struct tband_cursor *c) {
+    tband_put_u64(c, channel->last);
+    tband_mark_zero(c);
+    if (tband_send(core, tband_close(TBAND_EVT_SYNC, frame + 2, frame + 2, c->at, frame[1]), false)) {
         return true;
     }
     channel->begun = true;
@@ -273,7 +267,9 @@ static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t
 /* All of it at once: where a recording starts or stops. Under the lock. */
 static bool tband_sync_here(struct tband_channel *channel, uint32_t core, uint32_t flags) {
     uint8_t frame[TBAND_SYNC_SIZE];
-    return tband_end_sync(channel, core, frame, tband_begin_sync(channel, core, flags, tband.dropped, frame));
+    struct tband_cursor c = {frame + 2, frame + 1};
+    tband_begin_sync(&c, core, flags | (channel->begun ? 0u : TBAND_SYNC_START), channel->seq, tband.dropped);
+    return tband_end_sync(channel, core, frame, &c);
 }
 
 static enum tband_fate tband_prepare(struct tband_channel *channel, uint32_t core) {
@@ -363,34 +359,36 @@ static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
         uint8_t frame[TBAND_SYNC_SIZE];
         const uint32_t core = tband_core();
         struct tband_channel *const channel = tband_channel_of(core);
+        struct tband_cursor c = {frame + 2, frame + 1};
+        uint32_t flags;
         uint32_t seq;
         uint32_t dropped;
         bool changed = false;
         bool is_dropped = false;
+        {
+            /* Interrupts may change these in between, as long as what is compared below is what is in the frame. */
 #if TBAND_CORES > 1
-        struct tband_channel then;
-        {
             TBAND_LOCK();
-            then = *channel;
-            dropped = tband.dropped;
-            TBAND_UNLOCK();
-        }
-        seq = then.seq;
-        struct tband_cursor c = tband_begin_sync(&then, core, 0, dropped, frame);
-#else
-        seq = channel->seq;
-        dropped = tband.dropped;
-        struct tband_cursor c = tband_begin_sync(channel, core, 0, dropped, frame);
 #endif
+            seq = *(const volatile uint32_t *)&channel->seq;
+            dropped = *(const volatile uint32_t *)&tband.dropped;
+            flags = *(const volatile bool *)&channel->begun ? 0u : TBAND_SYNC_START;
+#if TBAND_CORES > 1
+            TBAND_UNLOCK();
+#endif
+        }
+        tband_begin_sync(&c, core, flags, seq, dropped);
         {
             TBAND_LOCK();
-            if (channel->sync_in == 0) {
+            /* Another core, or an interrupt, may have sent it or ended the recording. */
+            if (channel->sync_in == 0 && TBAND_ACCEPTS()) {
+                /* A recording begins with number 0 and a sync, so the flags are right if the number is. */
                 changed = channel->seq != seq || tband.dropped != dropped || tband_core() != core;
                 if (!changed) {
                     if (is_timed) {
                         channel->last = tband_now(channel);
                     }
-                    is_dropped = tband_end_sync(channel, core, frame, c);
+                    is_dropped = tband_end_sync(channel, core, frame, &c);
                     if (is_dropped && counts) {
                         tband_count_loss(channel);
                     }
@@ -601,7 +599,7 @@ bool tband_record(bool with_metadata) {
         bool done = false;
 #if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0 && tband_configUSE_BACKEND_SNAPSHOT == 0
         /* Not together with who runs: that would hold off interrupts for long. A snapshot takes nothing before it records. */
-        if (TBAND_LOAD(tband_freertos_current[0]) != 0 && tband.channel[0].sync_in == 0) {
+        if (TBAND_LOAD(tband_freertos_current[0]) != 0) {
             (void)tband_sync(false, false);
         }
 #endif
