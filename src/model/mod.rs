@@ -15,6 +15,7 @@ mod function;
 mod ledger;
 pub mod losses;
 mod machine;
+mod scheduling;
 mod time;
 
 pub use arg::{Arg, ArgValue, Tag, Tagged};
@@ -33,4 +34,5 @@ pub use function::{Function, FunctionId};
 pub use ledger::{Ledger, LedgerEntry, LossNote};
 pub use losses::{LossKind, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};
+pub use scheduling::{Scheduling, TaskStatus};
 pub use time::{Nanos, Rate, Ticks};

@@ -1,56 +1,25 @@
-//! Tasks: how long they run, wait, and are kept from running.
-//!
-//! As on the timeline, a task that leaves its core without having said why is undecided: made ready before it runs again it had
-//! waited, running again without that it had been pre-empted. Time of which neither is known is not counted.
+//! Tasks: how long they run, wait, and are kept from running. [`Scheduling`] decides the states; undecided time of which nothing
+//! is known in the end is not counted.
 
 use super::Statistics;
 use super::spread::Distribution;
-use crate::model::{CoreId, Entities, ObjectId, ReportedState, TaskId, TaskKind, Wait, WaitReason};
-
-/// The state of a task, and since when if that was seen.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Status {
-    #[default]
-    Unknown,
-    Running(CoreId),
-    /// Made ready (if `woken`), or pre-empted.
-    Ready {
-        since_ns: Option<u64>,
-        woken: bool,
-    },
-    /// Off its core for no stated reason.
-    Undecided {
-        since_ns: u64,
-    },
-    Waiting {
-        since_ns: Option<u64>,
-        wait: Option<Wait>,
-    },
-    Suspended {
-        since_ns: Option<u64>,
-    },
-    Deleted,
-}
-
-/// Why a running task is about to leave its core.
-#[derive(Clone, Copy, Debug)]
-enum Leaving {
-    Wait(Wait),
-    Suspended,
-    Deleted,
-}
+use crate::model::{CoreId, Entities, ObjectId, ReportedState, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
 
 /// One life of a task.
 #[derive(Debug, Default)]
 pub(super) struct TaskState {
-    pub(super) status: Status,
-    leaving: Option<Leaving>,
+    pub(super) scheduling: Scheduling,
+    /// The time at which the state began, if that was seen.
+    since_ns: Option<u64>,
+    /// It is ready since an event made it so.
+    is_woken: bool,
+    /// What it waits for.
+    wait: Option<Wait>,
     pub(super) is_touched: bool,
     /// The time on each core, without the interrupts there.
     pub(super) run_ns: Vec<u64>,
     /// From switch to switch, interrupts included.
     pub(super) runs: Distribution,
-    run_since_ns: Option<u64>,
     pub(super) preemptions: u64,
     /// Ready without running.
     pub(super) ready_ns: u64,
@@ -75,15 +44,16 @@ impl TaskState {
     /// Resets all counts; the task's state goes on from there. Undecided time counts for
     /// nothing: it may be a wait, which began before the part.
     pub(super) fn begin_part(&mut self, from_ns: u64) {
-        let status = match self.status {
-            Status::Ready { since_ns, .. } => Status::Ready { since_ns: since_ns.map(|_| from_ns), woken: false },
-            Status::Suspended { since_ns } => Status::Suspended { since_ns: since_ns.map(|_| from_ns) },
-            Status::Waiting { wait, .. } => Status::Waiting { since_ns: None, wait },
-            Status::Undecided { .. } => Status::Unknown,
-            status @ (Status::Unknown | Status::Running(_) | Status::Deleted) => status,
+        let TaskState { mut scheduling, since_ns, wait, is_touched, priority, stack_free_bytes, .. } = *self;
+        let since_ns = match scheduling.status() {
+            TaskStatus::Ready | TaskStatus::Suspended => since_ns.map(|_| from_ns),
+            TaskStatus::Undecided => {
+                scheduling.forget();
+                None
+            }
+            TaskStatus::Unknown | TaskStatus::Running(_) | TaskStatus::Waiting | TaskStatus::Deleted => None,
         };
-        let TaskState { leaving, is_touched, priority, stack_free_bytes, .. } = *self;
-        *self = TaskState { status, leaving, is_touched, priority, stack_free_bytes, ..TaskState::default() };
+        *self = TaskState { scheduling, since_ns, wait, is_touched, priority, stack_free_bytes, ..TaskState::default() };
     }
 }
 
@@ -104,11 +74,10 @@ impl Statistics {
         }
         let previous = self.cores[core.index()].current;
         if previous == Some(task) {
-            // Some ports report a switch to the task that runs anyway.
-            self.tasks[task.index()].leaving = None;
+            self.tasks[task.index()].scheduling.stay();
             return;
         }
-        if let Status::Running(other) = self.tasks[task.index()].status {
+        if let TaskStatus::Running(other) = self.tasks[task.index()].scheduling.status() {
             // It moved from another core whose own switch is missing.
             self.account(other, time_ns);
             self.leave_unknown(other);
@@ -117,12 +86,7 @@ impl Statistics {
         if let Some(previous) = previous {
             self.leave(previous, time_ns, entities);
         }
-        self.enter(task, time_ns);
-        if let Some(state) = self.touch(task) {
-            state.status = Status::Running(core);
-            state.leaving = None;
-            state.run_since_ns = Some(time_ns);
-        }
+        self.enter(task, core, time_ns);
         let state = &mut self.cores[core.index()];
         state.current = Some(task);
         state.switches += 1;
@@ -131,56 +95,44 @@ impl Statistics {
     fn leave(&mut self, task: TaskId, time_ns: u64, entities: &Entities) {
         let is_idle = entities.tasks.get(task.index()).is_some_and(|task| task.kind == TaskKind::Idle);
         let Some(state) = self.tasks.get_mut(task.index()) else { return };
-        if let Some(since_ns) = state.run_since_ns.take() {
+        if let Some(since_ns) = state.since_ns.replace(time_ns) {
             state.runs.add(time_ns.saturating_sub(since_ns), task.index());
         }
-        let since_ns = Some(time_ns);
-        state.status = match state.leaving.take() {
-            Some(Leaving::Wait(wait)) => Status::Waiting { since_ns, wait: Some(wait) },
-            Some(Leaving::Suspended) => Status::Suspended { since_ns },
-            Some(Leaving::Deleted) => Status::Deleted,
-            None if is_idle => Status::Ready { since_ns, woken: false },
-            None => Status::Undecided { since_ns: time_ns },
-        };
+        (_, state.wait) = state.scheduling.leave(is_idle);
     }
 
-    /// The task's state before it runs ends.
-    fn enter(&mut self, task: TaskId, time_ns: u64) {
+    fn enter(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
+        let Some(state) = self.touch(task) else { return };
+        let before = state.scheduling.enter(core);
+        match (before, state.since_ns) {
+            (TaskStatus::Undecided, _) => state.preemptions += 1,
+            (TaskStatus::Ready, Some(since_ns)) if state.is_woken => {
+                state.latency.add(time_ns.saturating_sub(since_ns), task.index());
+            }
+            _ => {}
+        }
+        self.end_state(task, before, time_ns);
+    }
+
+    /// The state `before` ends. Undecided time counts as ready.
+    fn end_state(&mut self, task: TaskId, before: TaskStatus, time_ns: u64) {
         let state = &mut self.tasks[task.index()];
-        match state.status {
-            Status::Ready { since_ns: Some(since_ns), woken } => {
-                let ready_ns = time_ns.saturating_sub(since_ns);
-                state.ready_ns += ready_ns;
-                if woken {
-                    state.latency.add(ready_ns, task.index());
+        state.is_woken = false;
+        let wait = state.wait.take();
+        let Some(begin_ns) = state.since_ns.replace(time_ns) else { return };
+        let spent_ns = time_ns.saturating_sub(begin_ns);
+        match before {
+            TaskStatus::Ready | TaskStatus::Undecided => state.ready_ns += spent_ns,
+            TaskStatus::Suspended => state.suspended_ns += spent_ns,
+            TaskStatus::Waiting => {
+                if state.waits.add(spent_ns, task.index()) {
+                    state.longest_wait = Some(LongestWait { begin_ns, wait });
+                }
+                if let Some(object) = wait.and_then(|wait| wait.object) {
+                    self.waited_for(object, task, begin_ns, spent_ns);
                 }
             }
-            Status::Undecided { since_ns } => {
-                state.preemptions += 1;
-                state.ready_ns += time_ns.saturating_sub(since_ns);
-            }
-            _ => self.end_pause(task, time_ns),
-        }
-    }
-
-    /// The wait or suspension of a task ends.
-    fn end_pause(&mut self, task: TaskId, time_ns: u64) {
-        let state = &mut self.tasks[task.index()];
-        let (begin_ns, wait) = match state.status {
-            Status::Waiting { since_ns: Some(since_ns), wait } => (since_ns, wait),
-            Status::Undecided { since_ns } => (since_ns, None),
-            Status::Suspended { since_ns: Some(since_ns) } => {
-                state.suspended_ns += time_ns.saturating_sub(since_ns);
-                return;
-            }
-            _ => return,
-        };
-        let waited_ns = time_ns.saturating_sub(begin_ns);
-        if state.waits.add(waited_ns, task.index()) {
-            state.longest_wait = Some(LongestWait { begin_ns, wait });
-        }
-        if let Some(object) = wait.and_then(|wait| wait.object) {
-            self.waited_for(object, task, begin_ns, waited_ns);
+            TaskStatus::Unknown | TaskStatus::Running(_) | TaskStatus::Deleted => {}
         }
     }
 
@@ -188,12 +140,7 @@ impl Statistics {
         // A task says that it waits: no interrupt can be active on its core. The exits of those that seem to be are missing.
         self.close_isrs(core, time_ns);
         let Some(task) = self.cores[core.index()].current else { return };
-        let leaving = &mut self.tasks[task.index()].leaving;
-        // A stream's wait is carried out by a notification: the first reason is kept.
-        let is_kept = matches!(leaving, Some(Leaving::Wait(first)) if first.object.is_some());
-        if !(is_kept && wait.reason == WaitReason::Notification) {
-            *leaving = Some(Leaving::Wait(wait));
-        }
+        self.tasks[task.index()].scheduling.will_wait(wait);
     }
 
     pub(super) fn waiting_for_bits(&mut self, object: ObjectId, kernel_ticks: u32, core: CoreId, time_ns: u64) {
@@ -206,82 +153,42 @@ impl Statistics {
 
     /// A task was made ready, or resumed.
     pub(super) fn ready(&mut self, task: TaskId, time_ns: u64) {
-        let Some(state) = self.touch(task) else { return };
-        match state.status {
-            Status::Running(_) => {
-                if !matches!(state.leaving, Some(Leaving::Deleted)) {
-                    state.leaving = None;
-                }
-            }
-            // Resuming is reported twice: as such, and as becoming ready.
-            Status::Ready { .. } => {}
-            _ => {
-                self.end_pause(task, time_ns);
-                self.tasks[task.index()].status = Status::Ready { since_ns: Some(time_ns), woken: true };
-            }
-        }
+        let Some(before) = self.touch(task).and_then(|state| state.scheduling.make_ready()) else { return };
+        self.end_state(task, if before == TaskStatus::Undecided { TaskStatus::Waiting } else { before }, time_ns);
+        self.tasks[task.index()].is_woken = true;
     }
 
     /// A task was put on the list of its new priority: if it waited, that is over.
     pub(super) fn relisted(&mut self, task: TaskId, time_ns: u64) {
-        let status = self.tasks.get(task.index()).map(|state| state.status);
-        if matches!(status, Some(Status::Waiting { .. } | Status::Suspended { .. })) {
+        if self.tasks.get(task.index()).is_some_and(|state| state.scheduling.status().is_parked()) {
             self.ready(task, time_ns);
         }
     }
 
     pub(super) fn suspended(&mut self, task: TaskId, time_ns: u64) {
-        let Some(state) = self.touch(task) else { return };
-        match state.status {
-            Status::Running(_) => state.leaving = Some(Leaving::Suspended),
-            Status::Suspended { .. } | Status::Deleted => {}
-            status => {
-                match status {
-                    Status::Ready { since_ns: Some(since_ns), .. } | Status::Undecided { since_ns } => {
-                        state.ready_ns += time_ns.saturating_sub(since_ns);
-                    }
-                    _ => self.end_pause(task, time_ns),
-                }
-                self.tasks[task.index()].status = Status::Suspended { since_ns: Some(time_ns) };
-            }
-        }
+        let before = self.touch(task).and_then(|state| state.scheduling.suspend());
+        before.into_iter().for_each(|before| self.end_state(task, before, time_ns));
     }
 
     pub(super) fn task_deleted(&mut self, task: TaskId, time_ns: u64) {
-        let Some(state) = self.touch(task) else { return };
-        match state.status {
-            Status::Running(_) => state.leaving = Some(Leaving::Deleted),
-            status => {
-                match status {
-                    Status::Ready { since_ns: Some(since_ns), .. } | Status::Undecided { since_ns } => {
-                        state.ready_ns += time_ns.saturating_sub(since_ns);
-                    }
-                    _ => self.end_pause(task, time_ns),
-                }
-                self.tasks[task.index()].status = Status::Deleted;
-            }
-        }
+        let before = self.touch(task).and_then(|state| state.scheduling.delete());
+        before.into_iter().for_each(|before| self.end_state(task, before, time_ns));
     }
 
     /// The state of a task that does not run; since when is not known.
     pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState) {
-        let Some(state) = self.touch(task) else { return };
-        if matches!(state.status, Status::Unknown) {
-            state.status = match reported {
-                ReportedState::Ready => Status::Ready { since_ns: None, woken: false },
-                ReportedState::Waiting => Status::Waiting { since_ns: None, wait: None },
-                ReportedState::Suspended => Status::Suspended { since_ns: None },
-                ReportedState::Deleted => Status::Deleted,
-            };
+        if let Some(state) = self.touch(task)
+            && state.scheduling.report(reported)
+        {
+            (state.since_ns, state.is_woken, state.wait) = (None, false, None);
         }
     }
 
     /// The task's state is unknown from here on. Its state when that began is not counted: how long it did is not known.
     pub(super) fn forget_task(&mut self, task: TaskId) {
         if let Some(state) = self.tasks.get_mut(task.index()) {
-            state.status = Status::Unknown;
-            state.leaving = None;
-            state.run_since_ns = None;
+            state.scheduling.forget();
+            (state.since_ns, state.is_woken, state.wait) = (None, false, None);
             state.is_touched = false;
         }
     }

@@ -1,7 +1,6 @@
 //! States that began before the capture did: the state of tasks, the holder of a mutex, the capacity of an object. States that
 //! are known from events are not overridden.
 
-use super::tasks::Status;
 use super::writer::{Note, NoteValue, SliceName};
 use super::{At, Timeline};
 use crate::model::{ObjectId, ReportedState, TaskId};
@@ -9,16 +8,15 @@ use crate::model::{ObjectId, ReportedState, TaskId};
 impl Timeline {
     /// The state of a task that does not run.
     pub(super) fn task_reported(&mut self, task: TaskId, reported: ReportedState, at: &At<'_>) {
-        if self.tasks[task.index()].status != Status::Unknown {
+        if !self.tasks[task.index()].scheduling.report(reported) {
             return;
         }
         self.touch(task);
         self.drawn(task, at);
         match reported {
-            ReportedState::Ready => self.tasks[task.index()].status = Status::Ready,
             ReportedState::Waiting => self.begin_unknown_wait(task, at.time_ns),
             ReportedState::Suspended => self.begin_suspended(task, at.core, at.time_ns),
-            ReportedState::Deleted => self.tasks[task.index()].status = Status::Deleted,
+            ReportedState::Ready | ReportedState::Deleted => {}
         }
     }
 

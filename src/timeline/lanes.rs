@@ -234,7 +234,8 @@ impl Timeline {
         let drawn = self.drawn(task, at);
         // The open slice on the thread track of a waiting task is its wait. And spans end in reverse order: while one is open on
         // the lane's own track, the last one began there.
-        let fits = !drawn.idle && !self.tasks[task.index()].is_parked() && self.lanes[lane.index()].depth == 0;
+        let fits =
+            !drawn.idle && !self.tasks[task.index()].scheduling.status().is_parked() && self.lanes[lane.index()].depth == 0;
         fits.then_some((task, drawn.thread))
     }
 

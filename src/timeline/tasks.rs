@@ -1,50 +1,18 @@
-//! Tasks: running, ready and waiting states, the reason of each wait, and the waker of each task.
-//!
-//! One state machine, in one place. A task that leaves its core without a stated reason is *undecided*: if it is made ready
-//! before it runs again, it waited (reason unknown); if it runs again without that, it was pre-empted.
+//! Tasks: running, ready and waiting states, the reason of each wait, and the waker of each task. [`Scheduling`] decides the states.
 
 use super::sched::{PENDING_ROWS, RowNumber, Switch, Waking};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
-use crate::model::{CoreId, ObjectId, PriorityChange, TaskId, TaskKind, Wait, WaitReason};
+use crate::model::{CoreId, ObjectId, PriorityChange, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
 use crate::track::{PrevState, TrackId};
 
 /// Limit of undecided tasks. Beyond it, the oldest one is decided from the available evidence.
 const UNDECIDED_TASKS: usize = 256;
 
-/// The state of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Status {
-    /// Unknown.
-    #[default]
-    Unknown,
-    /// On a core.
-    Running(CoreId),
-    /// Ready to run.
-    Ready,
-    /// Off its core without a stated reason.
-    Undecided,
-    /// Waits; a slice names the reason.
-    Waiting,
-    /// Suspended, with a slice.
-    Suspended,
-    /// Deleted.
-    Deleted,
-}
-
-/// The reason why a running task is about to leave its core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leaving {
-    Wait(Wait),
-    Suspended,
-    Deleted,
-}
-
 /// One life of a task, as drawn.
 #[derive(Default)]
 pub struct TaskState {
-    pub(super) status: Status,
-    leaving: Option<Leaving>,
+    pub(super) scheduling: Scheduling,
     /// The reason it waits for, while it waits on an object.
     pub(super) waits_on: Option<Wait>,
     /// The time at which it left its core.
@@ -84,13 +52,6 @@ pub struct Drawn {
     pub idle: bool,
 }
 
-impl TaskState {
-    /// Whether its thread track has an open slice for a wait or suspension.
-    pub(super) fn is_parked(&self) -> bool {
-        matches!(self.status, Status::Waiting | Status::Suspended)
-    }
-}
-
 impl Timeline {
     /// The task has a state now, so a gap must visit it.
     pub(super) fn touch(&mut self, task: TaskId) {
@@ -109,11 +70,10 @@ impl Timeline {
     pub(super) fn switched_in(&mut self, task: TaskId, at: &At<'_>) {
         let previous = self.cores[at.core.index()].current;
         if previous == Some(task) {
-            // Some ports report a switch to the task that already runs: it did not wait.
-            self.tasks[task.index()].leaving = None;
+            self.tasks[task.index()].scheduling.stay();
             return;
         }
-        if let Status::Running(other) = self.tasks[task.index()].status {
+        if let TaskStatus::Running(other) = self.tasks[task.index()].scheduling.status() {
             // It moved from another core, and that core's own switch is missing.
             self.leave_unknown(other, at.time_ns);
         }
@@ -140,42 +100,39 @@ impl Timeline {
         let state = &mut self.tasks[task.index()];
         state.left_ns = at.time_ns;
         state.last_core = Some(at.core);
-        match state.leaving.take() {
-            Some(Leaving::Wait(wait)) => {
-                self.begin_wait(task, wait, at);
-                (Some(PrevState::Waiting), None)
+        let is_idle = at.entities.tasks[task.index()].kind == TaskKind::Idle;
+        let (status, wait) = state.scheduling.leave(is_idle);
+        let prev_state = match status {
+            TaskStatus::Waiting => {
+                wait.into_iter().for_each(|wait| self.begin_wait(task, wait, at));
+                PrevState::Waiting
             }
-            Some(Leaving::Suspended) => {
+            TaskStatus::Suspended => {
                 self.begin_suspended(task, at.core, at.time_ns);
-                (Some(PrevState::Suspended), None)
+                PrevState::Suspended
             }
-            Some(Leaving::Deleted) => {
-                state.status = Status::Deleted;
+            TaskStatus::Deleted => {
                 self.close_spans_of(task, at.time_ns, self.words.deleted);
-                (Some(PrevState::Deleted), None)
+                PrevState::Deleted
             }
-            None if at.entities.tasks[task.index()].kind == TaskKind::Idle => {
-                state.status = Status::Ready;
-                (Some(PrevState::Ready), None)
-            }
-            None => {
-                state.status = Status::Undecided;
+            TaskStatus::Undecided => {
                 state.outrun = false;
                 if self.undecided.len() >= UNDECIDED_TASKS {
                     let oldest = self.undecided.iter().copied().min_by_key(|&task| self.tasks[task.index()].left_ns);
                     oldest.into_iter().for_each(|oldest| self.give_up(oldest));
                 }
                 self.undecided.push(task);
-                (None, Some(task))
+                return (None, Some(task));
             }
-        }
+            TaskStatus::Ready | TaskStatus::Running(_) | TaskStatus::Unknown => PrevState::Ready,
+        };
+        (Some(prev_state), None)
     }
 
     fn enter(&mut self, task: TaskId, at: &At<'_>) {
-        self.stop_waiting(task, at.time_ns);
+        let before = self.tasks[task.index()].scheduling.enter(at.core);
+        self.stop_waiting(task, before, at.time_ns);
         self.decide(task, PrevState::Ready);
-        self.tasks[task.index()].status = Status::Running(at.core);
-        self.tasks[task.index()].leaving = None;
         let state = self.core(at.core);
         state.current = Some(task);
         state.untraced_isr = false;
@@ -233,6 +190,7 @@ impl Timeline {
         if self.tasks[task.index()].outrun {
             let left_ns = self.tasks[task.index()].left_ns;
             self.decide(task, PrevState::Waiting);
+            self.tasks[task.index()].scheduling.decide_waiting();
             self.begin_unknown_wait(task, left_ns);
         } else {
             self.decide(task, PrevState::Ready);
@@ -240,7 +198,6 @@ impl Timeline {
     }
 
     pub(super) fn begin_unknown_wait(&mut self, task: TaskId, left_ns: u64) {
-        self.tasks[task.index()].status = Status::Waiting;
         if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
             self.writer.begin(drawn.thread, left_ns, SliceName::Name(self.words.wait), &[], None);
         }
@@ -249,7 +206,6 @@ impl Timeline {
     fn begin_wait(&mut self, task: TaskId, wait: Wait, at: &At<'_>) {
         let name = self.wait_name(wait, at);
         let state = &mut self.tasks[task.index()];
-        state.status = Status::Waiting;
         state.waits_on = Some(wait);
         let awaited = state.awaited.take();
         let awaited = match wait.reason {
@@ -286,28 +242,22 @@ impl Timeline {
     pub(super) fn begin_suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
         let by = self.cores[core.index()].current.filter(|&by| by != task);
         let by = by.and_then(|by| self.tasks[by.index()].drawn).map(|by| by.comm);
-        let state = &mut self.tasks[task.index()];
-        state.status = Status::Suspended;
-        if let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) {
+        if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
             let note = by.map(|by| Note { name: self.words.by, value: NoteValue::Name(by) });
             self.writer.begin(drawn.thread, time_ns, SliceName::Name(self.words.suspended), note.as_slice(), None);
         }
     }
 
-    /// Ends the slice of a waiting or suspended task, if it has one.
-    pub(super) fn stop_waiting(&mut self, task: TaskId, time_ns: u64) -> bool {
+    /// Ends the slice of a task that was waiting or suspended `before`, if it has one.
+    fn stop_waiting(&mut self, task: TaskId, before: TaskStatus, time_ns: u64) {
         let state = &mut self.tasks[task.index()];
         if let Some(object) = state.waits_on.take().and_then(|wait| wait.object) {
             let waiters = &mut self.objects[object.index()].waiters;
             *waiters = waiters.saturating_sub(1);
         }
-        if !matches!(state.status, Status::Waiting | Status::Suspended) {
-            return false;
-        }
-        if let Some(drawn) = state.drawn.filter(|drawn| !drawn.idle) {
+        if let Some(drawn) = state.drawn.filter(|drawn| before.is_parked() && !drawn.idle) {
             self.writer.end(drawn.thread, time_ns);
         }
-        true
     }
 
     fn wait_name(&mut self, wait: Wait, at: &At<'_>) -> Name {
@@ -356,44 +306,23 @@ impl Timeline {
     pub(super) fn waiting(&mut self, wait: Wait, core: CoreId, time_ns: u64) {
         self.isrs_must_have_ended(core, time_ns);
         match self.cores[core.index()].current {
-            Some(task) => {
-                let leaving = &mut self.tasks[task.index()].leaving;
-                // A stream's wait is carried out by a notification: the first reason is kept.
-                if let (Some(Leaving::Wait(first)), WaitReason::Notification) = (&leaving, wait.reason)
-                    && first.object.is_some()
-                {
-                    return;
-                }
-                *leaving = Some(Leaving::Wait(wait));
-            }
+            Some(task) => self.tasks[task.index()].scheduling.will_wait(wait),
             None => self.counts.without_task += 1,
         }
     }
 
     /// A task was made ready, or resumed, by the code that runs on `core`.
     pub(super) fn ready(&mut self, task: TaskId, from_isr: bool, at: &At<'_>) {
-        let status = self.tasks[task.index()].status;
-        match status {
-            Status::Running(_) => {
-                // Made ready before it left its core: if it leaves at all, it leaves as ready.
-                if !matches!(self.tasks[task.index()].leaving, Some(Leaving::Deleted)) {
-                    self.tasks[task.index()].leaving = None;
-                }
-                return;
-            }
-            // A resume is recorded twice: as such, and as becoming ready.
-            Status::Ready => return,
-            _ => {}
-        }
+        let Some(mut before) = self.tasks[task.index()].scheduling.make_ready() else { return };
         self.touch(task);
         let drawn = self.drawn(task, at);
-        if status == Status::Undecided {
+        if before == TaskStatus::Undecided {
             let left_ns = self.tasks[task.index()].left_ns;
             self.decide(task, PrevState::Waiting);
             self.begin_unknown_wait(task, left_ns);
+            before = TaskStatus::Waiting;
         }
-        self.stop_waiting(task, at.time_ns);
-        self.tasks[task.index()].status = Status::Ready;
+        self.stop_waiting(task, before, at.time_ns);
         let prio = self.viewer_priority(task);
         let target_core = self.tasks[task.index()].last_core.unwrap_or(at.core).0;
         let waker = self.core(at.core);
@@ -407,24 +336,19 @@ impl Timeline {
     /// A task was put on the ready list of its new priority: it was ready, or runs. A waiting task cannot be on such a list, so
     /// for a waiting task this is the end of its wait.
     pub(super) fn relisted(&mut self, task: TaskId, at: &At<'_>) {
-        if self.tasks[task.index()].is_parked() {
+        if self.tasks[task.index()].scheduling.status().is_parked() {
             self.ready(task, false, at);
         }
     }
 
     pub(super) fn suspended(&mut self, task: TaskId, at: &At<'_>) {
-        match self.tasks[task.index()].status {
-            Status::Running(_) => self.tasks[task.index()].leaving = Some(Leaving::Suspended),
-            Status::Suspended | Status::Deleted => {}
-            _ => {
-                self.touch(task);
-                self.drawn(task, at);
-                // It was ready, or it waited, when it was suspended.
-                self.decide(task, PrevState::Ready);
-                self.stop_waiting(task, at.time_ns);
-                self.begin_suspended(task, at.core, at.time_ns);
-            }
-        }
+        let Some(before) = self.tasks[task.index()].scheduling.suspend() else { return };
+        self.touch(task);
+        self.drawn(task, at);
+        // It was ready, or it waited, when it was suspended.
+        self.decide(task, PrevState::Ready);
+        self.stop_waiting(task, before, at.time_ns);
+        self.begin_suspended(task, at.core, at.time_ns);
     }
 
     pub(super) fn task_created(&mut self, task: TaskId, at: &At<'_>) {
@@ -435,15 +359,11 @@ impl Timeline {
     pub(super) fn task_deleted(&mut self, task: TaskId, at: &At<'_>) {
         let drawn = self.drawn(task, at);
         self.task_instant(drawn, self.words.deleted, at.core, at.time_ns);
-        if let Status::Running(_) = self.tasks[task.index()].status {
-            self.tasks[task.index()].leaving = Some(Leaving::Deleted);
-            return;
-        }
+        let Some(before) = self.tasks[task.index()].scheduling.delete() else { return };
         self.decide(task, PrevState::Ready);
-        self.stop_waiting(task, at.time_ns);
+        self.stop_waiting(task, before, at.time_ns);
         self.close_spans_of(task, at.time_ns, self.words.deleted);
         self.touch(task);
-        self.tasks[task.index()].status = Status::Deleted;
     }
 
     /// An instant in a task's life, with the task that caused it if that is another one.
@@ -491,8 +411,7 @@ impl Timeline {
     /// The core's task leaves it, and the next task is unknown.
     pub(super) fn leave_unknown(&mut self, core: CoreId, time_ns: u64) {
         let Some(task) = self.core(core).current.take() else { return };
-        self.tasks[task.index()].status = Status::Unknown;
-        self.tasks[task.index()].leaving = None;
+        self.tasks[task.index()].scheduling.forget();
         let next_comm = self.words.unknown;
         let next_tid = self.layout.unknown_tid();
         let state = Some(PrevState::Ready);
@@ -501,22 +420,20 @@ impl Timeline {
 
     /// Discards a task's state: its slices end here, marked with `why`.
     pub(super) fn forget(&mut self, task: TaskId, time_ns: u64, why: Name) {
-        if self.tasks[task.index()].status == Status::Undecided {
+        if self.tasks[task.index()].scheduling.status() == TaskStatus::Undecided {
             self.give_up(task);
         }
-        let waits = matches!(self.tasks[task.index()].status, Status::Waiting | Status::Suspended);
+        let before = self.tasks[task.index()].scheduling.forget();
         if let Some(object) = self.tasks[task.index()].waits_on.take().and_then(|wait| wait.object) {
             let waiters = &mut self.objects[object.index()].waiters;
             *waiters = waiters.saturating_sub(1);
         }
-        if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| waits && !drawn.idle) {
+        if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| before.is_parked() && !drawn.idle) {
             let note = Note { name: self.words.closed, value: NoteValue::Name(why) };
             self.writer.end_with(drawn.thread, time_ns, &[note], None);
         }
         self.close_spans_of(task, time_ns, why);
         let state = &mut self.tasks[task.index()];
-        state.status = Status::Unknown;
-        state.leaving = None;
         state.touched = false;
         state.notified.forget();
     }

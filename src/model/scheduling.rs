@@ -1,0 +1,154 @@
+//! The scheduling of one task, as the kernel's records report it. Timeline and statistics decide by the same rules; the one draws
+//! each change, the other counts its time.
+//!
+//! A task that leaves its core without a stated reason is *undecided*: if it is made ready before it runs again, it waited (reason
+//! unknown); if it runs again without that, it was pre-empted.
+
+use super::{CoreId, ReportedState, Wait, WaitReason};
+
+/// The state of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskStatus {
+    /// Unknown.
+    #[default]
+    Unknown,
+    /// On a core.
+    Running(CoreId),
+    /// Ready to run.
+    Ready,
+    /// Off its core without a stated reason.
+    Undecided,
+    /// Waits.
+    Waiting,
+    /// Suspended.
+    Suspended,
+    /// Deleted.
+    Deleted,
+}
+
+impl TaskStatus {
+    /// Whether it cannot run until another task or an interrupt lets it.
+    pub fn is_parked(self) -> bool {
+        matches!(self, Self::Waiting | Self::Suspended)
+    }
+}
+
+/// The reason why a running task is about to leave its core.
+#[derive(Clone, Copy, Debug)]
+enum Leaving {
+    Wait(Wait),
+    Suspended,
+    Deleted,
+}
+
+/// The state of one task, and what is known of its next one. Methods that change the state return the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scheduling {
+    status: TaskStatus,
+    leaving: Option<Leaving>,
+}
+
+impl Scheduling {
+    /// The state.
+    #[inline]
+    pub fn status(&self) -> TaskStatus {
+        self.status
+    }
+
+    /// It runs on `core` from here on.
+    #[inline]
+    pub fn enter(&mut self, core: CoreId) -> TaskStatus {
+        self.leaving = None;
+        std::mem::replace(&mut self.status, TaskStatus::Running(core))
+    }
+
+    /// A switch to the task that runs anyway, as some ports record: it did not wait.
+    pub fn stay(&mut self) {
+        self.leaving = None;
+    }
+
+    /// It leaves its core. Returns its new state, and what it waits for.
+    #[inline]
+    pub fn leave(&mut self, is_idle: bool) -> (TaskStatus, Option<Wait>) {
+        let (status, wait) = match self.leaving.take() {
+            Some(Leaving::Wait(wait)) => (TaskStatus::Waiting, Some(wait)),
+            Some(Leaving::Suspended) => (TaskStatus::Suspended, None),
+            Some(Leaving::Deleted) => (TaskStatus::Deleted, None),
+            None if is_idle => (TaskStatus::Ready, None),
+            None => (TaskStatus::Undecided, None),
+        };
+        self.status = status;
+        (status, wait)
+    }
+
+    /// It runs, and states the reason of its next wait.
+    pub fn will_wait(&mut self, wait: Wait) {
+        // A stream's wait is carried out by a notification: the first reason is kept.
+        let is_kept = matches!(self.leaving, Some(Leaving::Wait(first)) if first.object.is_some());
+        if !(is_kept && wait.reason == WaitReason::Notification) {
+            self.leaving = Some(Leaving::Wait(wait));
+        }
+    }
+
+    /// It was made ready, or resumed. `None`: it was ready or runs.
+    pub fn make_ready(&mut self) -> Option<TaskStatus> {
+        match self.status {
+            TaskStatus::Running(_) => {
+                // Made ready before it left its core: if it leaves at all, it leaves as ready.
+                if !matches!(self.leaving, Some(Leaving::Deleted)) {
+                    self.leaving = None;
+                }
+                None
+            }
+            // A resume is recorded twice: as such, and as becoming ready.
+            TaskStatus::Ready => None,
+            _ => Some(std::mem::replace(&mut self.status, TaskStatus::Ready)),
+        }
+    }
+
+    /// It was suspended. `None`: it is suspended or deleted already, or will be suspended when it leaves its core.
+    pub fn suspend(&mut self) -> Option<TaskStatus> {
+        match self.status {
+            TaskStatus::Running(_) => {
+                self.leaving = Some(Leaving::Suspended);
+                None
+            }
+            TaskStatus::Suspended | TaskStatus::Deleted => None,
+            _ => Some(std::mem::replace(&mut self.status, TaskStatus::Suspended)),
+        }
+    }
+
+    /// It was deleted. `None`: it will be when it leaves its core.
+    pub fn delete(&mut self) -> Option<TaskStatus> {
+        if let TaskStatus::Running(_) = self.status {
+            self.leaving = Some(Leaving::Deleted);
+            return None;
+        }
+        Some(std::mem::replace(&mut self.status, TaskStatus::Deleted))
+    }
+
+    /// Its state as a snapshot of the kernel reports it. False: a state is known from events, and is kept.
+    pub fn report(&mut self, reported: ReportedState) -> bool {
+        if self.status != TaskStatus::Unknown {
+            return false;
+        }
+        self.status = match reported {
+            ReportedState::Ready => TaskStatus::Ready,
+            ReportedState::Waiting => TaskStatus::Waiting,
+            ReportedState::Suspended => TaskStatus::Suspended,
+            ReportedState::Deleted => TaskStatus::Deleted,
+        };
+        true
+    }
+
+    /// Undecided until here: it waits.
+    pub fn decide_waiting(&mut self) {
+        self.status = TaskStatus::Waiting;
+    }
+
+    /// Its state is unknown from here on.
+    pub fn forget(&mut self) -> TaskStatus {
+        self.leaving = None;
+        std::mem::take(&mut self.status)
+    }
+}
