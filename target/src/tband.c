@@ -27,15 +27,11 @@ static struct tband_channel *tband_channel_of(uint32_t core) {
 
 /* A counter, for the application. One core reads a word at once; several need the lock. */
 static uint32_t tband_read_counter(const uint32_t *counter) {
-#if TBAND_CORES > 1
     uint32_t value;
-    TBAND_LOCK();
+    TBAND_LOCK_CORES();
     value = *counter;
-    TBAND_UNLOCK();
+    TBAND_UNLOCK_CORES();
     return value;
-#else
-    return *counter;
-#endif
 }
 
 /* ---- Framing ------------------------------------------------------------------------------------------------------------- */
@@ -367,15 +363,11 @@ static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
         bool is_dropped = false;
         {
             /* Interrupts may change these in between, as long as what is compared below is what is in the frame. */
-#if TBAND_CORES > 1
-            TBAND_LOCK();
-#endif
+            TBAND_LOCK_CORES();
             seq = *(const volatile uint32_t *)&channel->seq;
             dropped = *(const volatile uint32_t *)&tband.dropped;
             flags = *(const volatile bool *)&channel->begun ? 0u : TBAND_SYNC_START;
-#if TBAND_CORES > 1
-            TBAND_UNLOCK();
-#endif
+            TBAND_UNLOCK_CORES();
         }
         tband_begin_sync(&c, core, flags, seq, dropped);
         {
@@ -888,6 +880,13 @@ void tband_emit_wide(uint32_t event, uint64_t value) {
 #endif
 
 #if tband_configLOG_ENABLE == 1
+/* Messages are frequent: for speed with all of it inlined. */
+#ifdef __OPTIMIZE_SIZE__
+#define TBAND_TRY_OFTEN tband_try
+#else
+#define TBAND_TRY_OFTEN tband_try_here
+#endif
+
 static TBAND_APART bool tband_try_words(uint32_t event, uint32_t format, uint32_t types, uint32_t a, uint32_t b) {
     uint8_t frame[TBAND_FRAME_SIZE(20u)];
     struct tband_cursor at = tband_begin(frame);
@@ -899,7 +898,7 @@ static TBAND_APART bool tband_try_words(uint32_t event, uint32_t format, uint32_
             tband_put_u32(&at, b);
         }
     }
-    return tband_try(event, frame, at);
+    return TBAND_TRY_OFTEN(event, frame, at);
 }
 
 void tband_log_words(uint32_t format, uint32_t types, uint32_t a, uint32_t b) {

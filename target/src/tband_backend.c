@@ -175,9 +175,9 @@ static const uint8_t *tband_piece(uint32_t i, size_t *len) {
 /* Whether there is a recording that nobody writes. */
 static bool tband_ring_rests(void) {
     bool idle;
-    TBAND_LOCK();
+    TBAND_LOCK_CORES();
     idle = tband_is(TBAND_IDLE);
-    TBAND_UNLOCK();
+    TBAND_UNLOCK_CORES();
     return idle && tband_ring_is_valid();
 }
 
@@ -238,9 +238,9 @@ static void tband_dump_state(void) {
 #if tband_configFREERTOS_TRACE_ENABLE == 1
     const struct tband_rtos *rtos;
     {
-        TBAND_LOCK();
+        TBAND_LOCK_CORES();
         rtos = tband_rtos;
-        TBAND_UNLOCK();
+        TBAND_UNLOCK_CORES();
     }
     if (rtos != NULL) {
         rtos->dump();

@@ -66,10 +66,10 @@ static bool tband_remember(const void *from, const void *to, enum tband_kind kin
  * scheduler suspended. */
 static void *tband_object_at(uint32_t i, enum tband_kind *kind) {
     void *object;
-    TBAND_LOCK();
+    TBAND_LOCK_CORES();
     object = (void *)(uintptr_t)tband_objects[i];
     *kind = (enum tband_kind)tband_kinds[i];
-    TBAND_UNLOCK();
+    TBAND_UNLOCK_CORES();
     return object;
 }
 #endif
@@ -173,10 +173,10 @@ static void tband_send_name(const struct tband_name *name, uint32_t flag) {
 void tband_freertos_scheduler_started(void) {
     bool is_first;
     {
-        TBAND_LOCK();
+        TBAND_LOCK_CORES();
         is_first = TBAND_LOAD(tband_scheduler_runs) == 0;
         TBAND_STORE(tband_scheduler_runs, 1);
-        TBAND_UNLOCK();
+        TBAND_UNLOCK_CORES();
     }
     if (is_first) {
         struct tband_name name = {0, 0, 0, NULL};
@@ -518,9 +518,9 @@ static void tband_dump_all(void) {
 #if TBAND_DUMPS
     uint32_t objects_missing;
     {
-        TBAND_LOCK();
+        TBAND_LOCK_CORES();
         objects_missing = tband_objects_missing;
-        TBAND_UNLOCK();
+        TBAND_UNLOCK_CORES();
     }
     tband_emit_one(TBAND_EVT_STATE_END, objects_missing);
 #endif

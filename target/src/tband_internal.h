@@ -141,6 +141,15 @@ typedef volatile uint32_t tband_word;
     tband_portSPINLOCK_RELEASE();                                                                                            \
     tband_portEXIT_CRITICAL_FROM_ANY()
 
+/* Around what one core reads, or writes, at once: only other cores are excluded. */
+#if TBAND_CORES > 1
+#define TBAND_LOCK_CORES() TBAND_LOCK()
+#define TBAND_UNLOCK_CORES() TBAND_UNLOCK()
+#else
+#define TBAND_LOCK_CORES() ((void)0)
+#define TBAND_UNLOCK_CORES() ((void)0)
+#endif
+
 static inline uint32_t tband_core(void) {
 #if TBAND_CORES > 1
     return (uint32_t)tband_portGET_CORE_ID();
@@ -351,15 +360,11 @@ extern tband_word tband_freertos_current[TBAND_CORES];
 
 /* Id of the task that calls. With several cores it must not move to another one meanwhile. */
 static inline uint32_t tband_current_task(void) {
-#if TBAND_CORES > 1
     uint32_t task;
-    TBAND_LOCK();
+    TBAND_LOCK_CORES();
     task = TBAND_LOAD(tband_freertos_current[tband_core()]);
-    TBAND_UNLOCK();
+    TBAND_UNLOCK_CORES();
     return task;
-#else
-    return TBAND_LOAD(tband_freertos_current[0]);
-#endif
 }
 #endif
 

@@ -38,9 +38,9 @@ finish() {
     running=0
 }
 
-# What has not ended by then hangs.
+# What has not ended by then hangs; nothing takes a minute on an idle machine.
 run() {
-    timeout 300 "$@"
+    timeout 1800 "$@"
 }
 
 # A compiler that links newlib without an operating system: the linker warns of each function that is not there. Not --no-warnings,
@@ -271,6 +271,18 @@ ports() {
     done
 }
 
+# Zephyr's hooks, against declarations of what they use of Zephyr.
+zephyr() {
+    options="-Iinclude -Iport/zephyr -Itests/zephyr -Itests/ports -Dtband_configENABLE=1 -Dtband_configUSE_BACKEND_STREAMING=1"
+    gcc $warnings -g -fsanitize=address,undefined -fno-sanitize-recover=all $options -DCONFIG_TBAND_THREADS=5 \
+        -DCONFIG_TBAND_THREAD_MARKERS=1000 tests/zephyr/main.c zephyr/tband_zephyr.c tests/decode.c src/tband.c src/tband_backend.c \
+        -o "$build/zephyr" && run "$build/zephyr" || fail "Zephyr's hooks"
+    for cpu in cortex-m0 cortex-m4; do
+        arm-none-eabi-gcc $warnings -Os -mcpu=$cpu -mthumb $options -c zephyr/tband_zephyr.c -o "$build/zephyr.o" ||
+            fail "Zephyr's hooks for $cpu"
+    done
+}
+
 # Everything that the sources define begins with tband or TBAND, so that no header of the firmware's clashes with it.
 names() {
     kernel=$(kernel_source)/FreeRTOS-Kernel
@@ -351,6 +363,7 @@ compile() {
             (cd "$build/sensor" && ./app) || fail "sensor, $compiler"
     done
     ports
+    zephyr
     names
     refuses "exactly one of" -Dtband_configUSE_BACKEND_STREAMING=0
     refuses "exactly one of" $on -Dtband_configUSE_BACKEND_SNAPSHOT=1
@@ -404,14 +417,14 @@ build_and_run() {
     if [ "$platform" = posix ]; then
         port="$kernel/portable/ThirdParty/GCC/Posix"
         gcc $options -D_GNU_SOURCE -I"$port" -I"$port/utils" $sources "$port/port.c" "$port/utils/wait_for_event.c" \
-            -lpthread -o "$folder/app" && (cd "$folder" && timeout 60 ./app)
+            -lpthread -o "$folder/app" && (cd "$folder" && run ./app)
     elif [ "$platform" = riscv ]; then
         port="$kernel/portable/GCC/RISC-V"
         extensions="$port/chip_specific_extensions/RISCV_MTIME_CLINT_no_extensions"
         riscv64-unknown-elf-gcc $options -misa-spec=2.2 -march=rv32imac -mabi=ilp32 --specs=picolibc.specs --oslib=semihost --crt0=semihost \
             -Wl,--defsym=__flash=0x80000000,--defsym=__flash_size=0x400000,--defsym=__ram=0x80400000,--defsym=__ram_size=0x800000 \
             -I"$port" -I"$extensions" $sources "$port/port.c" "$port/portASM.S" -o "$folder/app" &&
-            (cd "$folder" && timeout 120 qemu-system-riscv32 -M virt -bios none -icount shift=0 -nographic -monitor none -serial none \
+            (cd "$folder" && run qemu-system-riscv32 -M virt -bios none -icount shift=0 -nographic -monitor none -serial none \
                 -semihosting-config enable=on,target=native -kernel app)
     else
         port="$kernel/portable/GCC/ARM_CM4F"
@@ -673,6 +686,33 @@ kernel_tried() {
         bytes=$(arm-none-eabi-size -t "$work"/*.arm-none-eabi-gcc.o | awk 'END { print $1 + $2 }')
         if [ $result = yes ]; then row="$row $bytes |"; else row="$row no |"; fail "kernel $version, $configuration"; fi
     done
+    # The other ports that come with this kernel here.
+    others=
+    for port in ARM_CM0/cortex_m0 ARM_CM3/cortex_m_freertos RISC-V/riscv; do
+        folder=$kernel/portable/GCC/${port%/*}
+        [ -d "$folder" ] || continue
+        case $port in
+        ARM_CM0*) other="arm-none-eabi-gcc -mcpu=cortex-m0 -mthumb" ;;
+        ARM_CM3*) other="arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb" ;;
+        *)
+            other="riscv64-unknown-elf-gcc --specs=picolibc.specs -misa-spec=2.2 -march=rv32imac -mabi=ilp32 \
+-isystem $folder/chip_specific_extensions/RISCV_MTIME_CLINT_no_extensions"
+            command -v riscv64-unknown-elf-gcc >/dev/null || { missing "riscv64-unknown-elf-gcc: kernels for RISC-V"; continue; }
+            ;;
+        esac
+        result=yes
+        other="$other -Os -DconfigENABLE_MPU=0 -Dtband_configUSE_BACKEND_STREAMING=1 -Iinclude -Itests/kernel -Iport/${port#*/} -Iport/sinks \
+-isystem $kernel/include -isystem $folder"
+        for file in src/*.c; do
+            $other $warnings -Wno-pedantic -c "$file" -o "$work/other.o" || result=no
+        done
+        for file in tasks queue timers event_groups stream_buffer; do
+            $other -std=gnu11 -w -Werror=implicit-function-declaration -c "$kernel/$file.c" -o "$work/other.o" || result=no
+        done
+        if [ $result = yes ]; then others="$others${others:+, }${port%/*}"; else fail "kernel $version, $port"; fi
+    done
+    rm -f "$work/other.o"
+    row="$row ${others:--} |"
     # Only the files that every application has, nothing removed by the linker: what is not built is not needed.
     result=no
     sources="tests/kernel/minimal/app.c tests/kernel/qemu/platform.c src/tband.c src/tband_backend.c src/tband_freertos.c \
@@ -704,7 +744,7 @@ arm_headers() {
 }
 
 in_qemu() {
-    timeout 120 qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
+    run qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none -serial none \
         -semihosting-config enable=on,target=native -kernel "$1" 2>&1
 }
 
@@ -715,8 +755,8 @@ kernels() {
         beside kernel_tried "$kernel"
     done
     finish
-    echo "| kernel | all events | plain format | only tasks | no tasks, no objects | minimal, cooperative | run on a Cortex-M4 |"
-    echo "|---|---|---|---|---|---|---|"
+    echo "| kernel | all events | plain format | only tasks | no tasks, no objects | other ports | minimal, cooperative | run on a Cortex-M4 |"
+    echo "|---|---|---|---|---|---|---|---|"
     cat "$build"/kernels/*/row
     [ -n "${FREERTOS_KERNELS:-}" ] || missing "FREERTOS_KERNELS: kernels other than that of the registry"
 }
