@@ -20,8 +20,8 @@
 #define TBAND_LOG_FATAL 6
 
 /* Only for the compiler: it warns of arguments that do not fit the format. */
-static inline void tband_log_check(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static inline void tband_log_check(const char *format, ...) { (void)format; }
+TBAND_NO_TRACE static inline void tband_log_check(const char *format, ...) __attribute__((format(printf, 1, 2)));
+TBAND_NO_TRACE static inline void tband_log_check(const char *format, ...) { (void)format; }
 
 #if tband_configENABLE == 1 && tband_configLOG_ENABLE == 1
 
@@ -45,15 +45,15 @@ void tband_log_wide(uint32_t format, uint32_t types, const uint64_t *arguments);
 #define TBAND_LOG_FLOAT 5u
 
 /* Small numbers of either sign become small unsigned ones. */
-static inline uint64_t tband_log_of_signed(int64_t v) { return ((uint64_t)v << 1) ^ (0u - (uint64_t)(v < 0)); }
-static inline uint64_t tband_log_of_unsigned(uint64_t v) { return v; }
-static inline uint64_t tband_log_of_pointer(const volatile void *v) { return (uint64_t)(uintptr_t)v; }
-static inline uint64_t tband_log_of_float(float v) {
+TBAND_NO_TRACE static inline uint64_t tband_log_of_signed(int64_t v) { return ((uint64_t)v << 1) ^ (0u - (uint64_t)(v < 0)); }
+TBAND_NO_TRACE static inline uint64_t tband_log_of_unsigned(uint64_t v) { return v; }
+TBAND_NO_TRACE static inline uint64_t tband_log_of_pointer(const volatile void *v) { return (uint64_t)(uintptr_t)v; }
+TBAND_NO_TRACE static inline uint64_t tband_log_of_float(float v) {
     uint32_t bits;
     __builtin_memcpy(&bits, &v, sizeof bits);
     return bits;
 }
-static inline uint64_t tband_log_of_double(double v) {
+TBAND_NO_TRACE static inline uint64_t tband_log_of_double(double v) {
     /* Four bytes on some 8-bit targets. */
     uint64_t bits = 0;
     __builtin_memcpy(&bits, &v, sizeof v);
@@ -76,8 +76,8 @@ static inline uint64_t tband_log_of_double(double v) {
 /* This header may be included as one of C's. */
 extern "C++" {
 #define TBAND_LOG_OF(type, kind, value)                                                                                      \
-    static inline uint32_t tband_log_type(type) { return kind; }                                                             \
-    static inline uint64_t tband_log_value(type v) { return value; }
+    TBAND_NO_TRACE static inline uint32_t tband_log_type(type) { return kind; }                                              \
+    TBAND_NO_TRACE static inline uint64_t tband_log_value(type v) { return value; }
 TBAND_LOG_OF(bool, TBAND_LOG_UNSIGNED, tband_log_of_unsigned(v))
 TBAND_LOG_OF(unsigned char, TBAND_LOG_UNSIGNED, tband_log_of_unsigned(v))
 TBAND_LOG_OF(unsigned short, TBAND_LOG_UNSIGNED, tband_log_of_unsigned(v))

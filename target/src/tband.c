@@ -27,15 +27,11 @@ static struct tband_channel *tband_channel_of(uint32_t core) {
 
 /* A counter, for the application. One core reads a word at once; several need the lock. */
 static uint32_t tband_read_counter(const uint32_t *counter) {
-#if TBAND_CORES > 1
     uint32_t value;
-    TBAND_LOCK();
+    TBAND_LOCK_CORES();
     value = *counter;
-    TBAND_UNLOCK();
+    TBAND_UNLOCK_CORES();
     return value;
-#else
-    return *counter;
-#endif
 }
 
 /* ---- Framing ------------------------------------------------------------------------------------------------------------- */
@@ -236,32 +232,26 @@ static enum tband_fate tband_submit(struct tband_channel *channel, uint32_t core
 /* Fields of a sync: three bytes, the number of cores and the core (a byte each), four u32, the time. */
 #define TBAND_SYNC_FIELDS (3u + 2u + 4u * 5u + 10u)
 
-/* All of a sync but its last field, the time. `dropped`: events lost so far, read under the lock. */
-static struct tband_cursor tband_begin_sync(const struct tband_channel *channel, uint32_t core, uint32_t flags, uint32_t dropped,
-                                            uint8_t *frame) {
-    struct tband_cursor c = {frame + 2, frame + 1};
-    if (!channel->begun) {
-        flags |= TBAND_SYNC_START;
-    }
+/* All of a sync but its last field, the time. */
+static void tband_begin_sync(struct tband_cursor *c, uint32_t core, uint32_t flags, uint32_t seq, uint32_t dropped) {
     flags |= (tband_configFREERTOS_TRACE_ENABLE == 1 ? TBAND_SYNC_FREERTOS : 0u) |
              (TBAND_BACKEND_NUMBER << TBAND_SYNC_BACKEND_SHIFT);
-    *c.at++ = 0x54u;
-    *c.at++ = 1u;
-    tband_put_u32(&c, flags);
-    *c.at++ = TBAND_CORES;
-    tband_put_u32(&c, core);
-    tband_put_u32(&c, channel->seq);
-    tband_put_u32(&c, dropped);
-    tband_put_u32(&c, (uint32_t)(TBAND_NS_NUM));
-    tband_put_u32(&c, (uint32_t)(TBAND_NS_DEN));
-    return c;
+    *c->at++ = 0x54u;
+    *c->at++ = 1u;
+    tband_put_u32(c, flags);
+    *c->at++ = TBAND_CORES;
+    tband_put_u32(c, core);
+    tband_put_u32(c, seq);
+    tband_put_u32(c, dropped);
+    tband_put_u32(c, (uint32_t)(TBAND_NS_NUM));
+    tband_put_u32(c, (uint32_t)(TBAND_NS_DEN));
 }
 
 /* Sends a sync frame with the time `channel->last`. True: dropped. */
-static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t *frame, struct tband_cursor c) {
-    tband_put_u64(&c, channel->last);
-    tband_mark_zero(&c);
-    if (tband_send(core, tband_close(TBAND_EVT_SYNC, frame + 2, frame + 2, c.at, frame[1]), false)) {
+static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t *frame, struct tband_cursor *c) {
+    tband_put_u64(c, channel->last);
+    tband_mark_zero(c);
+    if (tband_send(core, tband_close(TBAND_EVT_SYNC, frame + 2, frame + 2, c->at, frame[1]), false)) {
         return true;
     }
     channel->begun = true;
@@ -273,7 +263,9 @@ static bool tband_end_sync(struct tband_channel *channel, uint32_t core, uint8_t
 /* All of it at once: where a recording starts or stops. Under the lock. */
 static bool tband_sync_here(struct tband_channel *channel, uint32_t core, uint32_t flags) {
     uint8_t frame[TBAND_SYNC_SIZE];
-    return tband_end_sync(channel, core, frame, tband_begin_sync(channel, core, flags, tband.dropped, frame));
+    struct tband_cursor c = {frame + 2, frame + 1};
+    tband_begin_sync(&c, core, flags | (channel->begun ? 0u : TBAND_SYNC_START), channel->seq, tband.dropped);
+    return tband_end_sync(channel, core, frame, &c);
 }
 
 static enum tband_fate tband_prepare(struct tband_channel *channel, uint32_t core) {
@@ -363,34 +355,32 @@ static TBAND_NOINLINE bool tband_sync(bool is_timed, bool counts) {
         uint8_t frame[TBAND_SYNC_SIZE];
         const uint32_t core = tband_core();
         struct tband_channel *const channel = tband_channel_of(core);
+        struct tband_cursor c = {frame + 2, frame + 1};
+        uint32_t flags;
         uint32_t seq;
         uint32_t dropped;
         bool changed = false;
         bool is_dropped = false;
-#if TBAND_CORES > 1
-        struct tband_channel then;
         {
-            TBAND_LOCK();
-            then = *channel;
-            dropped = tband.dropped;
-            TBAND_UNLOCK();
+            /* Interrupts may change these in between, as long as what is compared below is what is in the frame. */
+            TBAND_LOCK_CORES();
+            seq = *(const volatile uint32_t *)&channel->seq;
+            dropped = *(const volatile uint32_t *)&tband.dropped;
+            flags = *(const volatile bool *)&channel->begun ? 0u : TBAND_SYNC_START;
+            TBAND_UNLOCK_CORES();
         }
-        seq = then.seq;
-        struct tband_cursor c = tband_begin_sync(&then, core, 0, dropped, frame);
-#else
-        seq = channel->seq;
-        dropped = tband.dropped;
-        struct tband_cursor c = tband_begin_sync(channel, core, 0, dropped, frame);
-#endif
+        tband_begin_sync(&c, core, flags, seq, dropped);
         {
             TBAND_LOCK();
-            if (channel->sync_in == 0) {
+            /* Another core, or an interrupt, may have sent it or ended the recording. */
+            if (channel->sync_in == 0 && TBAND_ACCEPTS()) {
+                /* A recording begins with number 0 and a sync, so the flags are right if the number is. */
                 changed = channel->seq != seq || tband.dropped != dropped || tband_core() != core;
                 if (!changed) {
                     if (is_timed) {
                         channel->last = tband_now(channel);
                     }
-                    is_dropped = tband_end_sync(channel, core, frame, c);
+                    is_dropped = tband_end_sync(channel, core, frame, &c);
                     if (is_dropped && counts) {
                         tband_count_loss(channel);
                     }
@@ -601,7 +591,7 @@ bool tband_record(bool with_metadata) {
         bool done = false;
 #if TBAND_TELLS_RUNNING && tband_configCOMPAT == 0 && tband_configUSE_BACKEND_SNAPSHOT == 0
         /* Not together with who runs: that would hold off interrupts for long. A snapshot takes nothing before it records. */
-        if (TBAND_LOAD(tband_freertos_current[0]) != 0 && tband.channel[0].sync_in == 0) {
+        if (TBAND_LOAD(tband_freertos_current[0]) != 0) {
             (void)tband_sync(false, false);
         }
 #endif
@@ -890,6 +880,13 @@ void tband_emit_wide(uint32_t event, uint64_t value) {
 #endif
 
 #if tband_configLOG_ENABLE == 1
+/* Messages are frequent: for speed with all of it inlined. */
+#ifdef __OPTIMIZE_SIZE__
+#define TBAND_TRY_OFTEN tband_try
+#else
+#define TBAND_TRY_OFTEN tband_try_here
+#endif
+
 static TBAND_APART bool tband_try_words(uint32_t event, uint32_t format, uint32_t types, uint32_t a, uint32_t b) {
     uint8_t frame[TBAND_FRAME_SIZE(20u)];
     struct tband_cursor at = tband_begin(frame);
@@ -901,7 +898,7 @@ static TBAND_APART bool tband_try_words(uint32_t event, uint32_t format, uint32_
             tband_put_u32(&at, b);
         }
     }
-    return tband_try(event, frame, at);
+    return TBAND_TRY_OFTEN(event, frame, at);
 }
 
 void tband_log_words(uint32_t format, uint32_t types, uint32_t a, uint32_t b) {

@@ -172,8 +172,17 @@ static const uint8_t *tband_piece(uint32_t i, size_t *len) {
     return tband_ring.data[slot];
 }
 
+/* Whether there is a recording that nobody writes. */
+static bool tband_ring_rests(void) {
+    bool idle;
+    TBAND_LOCK_CORES();
+    idle = tband_is(TBAND_IDLE);
+    TBAND_UNLOCK_CORES();
+    return idle && tband_ring_is_valid();
+}
+
 size_t tband_post_mortem_read(size_t offset, void *dst, size_t len) {
-    if (!tband_is(TBAND_IDLE) || !tband_ring_is_valid()) {
+    if (!tband_ring_rests()) {
         return 0;
     }
     size_t done = 0;
@@ -194,7 +203,7 @@ size_t tband_post_mortem_read(size_t offset, void *dst, size_t len) {
 }
 
 size_t tband_post_mortem_size(void) {
-    if (!tband_is(TBAND_IDLE) || !tband_ring_is_valid()) {
+    if (!tband_ring_rests()) {
         return 0;
     }
     size_t size = 0;
@@ -219,13 +228,22 @@ static void tband_dump_state(void) {
         tband_gather_system_metadata();
     }
 #else
-    if (tband.metadata_dropped != 0) {
-        tband_emit(TBAND_EVT_METADATA_DROPPED, tband.metadata_dropped, 0, 0);
+#if tband_configUSE_METADATA_BUF == 1
+    const uint32_t dropped = tband_metadata_dropped();
+    if (dropped != 0) {
+        tband_emit(TBAND_EVT_METADATA_DROPPED, dropped, 0, 0);
     }
 #endif
+#endif
 #if tband_configFREERTOS_TRACE_ENABLE == 1
-    if (tband_rtos != NULL) {
-        tband_rtos->dump();
+    const struct tband_rtos *rtos;
+    {
+        TBAND_LOCK_CORES();
+        rtos = tband_rtos;
+        TBAND_UNLOCK_CORES();
+    }
+    if (rtos != NULL) {
+        rtos->dump();
     }
 #endif
 }
@@ -313,11 +331,14 @@ int tband_start_post_mortem(void) { return tband_start(false); }
 int tband_stop_post_mortem(void) { return tband_stop(); }
 
 int tband_clear_post_mortem(void) {
-    if (!tband_is(TBAND_IDLE)) {
-        return -1;
+    bool idle;
+    TBAND_LOCK();
+    idle = tband_is(TBAND_IDLE);
+    if (idle) {
+        tband_ring.magic[0] = 0;
     }
-    tband_ring.magic[0] = 0;
-    return 0;
+    TBAND_UNLOCK();
+    return idle ? 0 : -1;
 }
 
 #endif

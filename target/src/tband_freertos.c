@@ -61,6 +61,17 @@ static bool tband_remember(const void *from, const void *to, enum tband_kind kin
     tband_objects_missing += to != NULL ? 1u : UINT32_MAX;
     return true;
 }
+
+/* The object at place `i`, and its kind; NULL: none. It is not freed while the caller is in a critical section of the kernel, or keeps its
+ * scheduler suspended. */
+static void *tband_object_at(uint32_t i, enum tband_kind *kind) {
+    void *object;
+    TBAND_LOCK_CORES();
+    object = (void *)(uintptr_t)tband_objects[i];
+    *kind = (enum tband_kind)tband_kinds[i];
+    TBAND_UNLOCK_CORES();
+    return object;
+}
 #endif
 
 static const struct tband_rtos tband_freertos;
@@ -116,14 +127,14 @@ void tband_hook_task_deleted(void *task, uint32_t task_id) {
 #endif
 }
 
-/* True once tasks run. */
-static bool tband_scheduler_runs;
+/* 1 once tasks run. */
+static tband_word tband_scheduler_runs;
 
 /* The task of the kernel's own at place `i`: first idle tasks, then the timer task; false after the last. */
 static bool tband_service_task(uint32_t i, struct tband_name *name) {
     (void)i;
     (void)name;
-    if (!tband_scheduler_runs) {
+    if (TBAND_LOAD(tband_scheduler_runs) == 0) {
         return false;
     }
 #if INCLUDE_xTaskGetIdleTaskHandle == 1
@@ -160,9 +171,15 @@ static void tband_send_name(const struct tband_name *name, uint32_t flag) {
 }
 
 void tband_freertos_scheduler_started(void) {
-    if (!tband_scheduler_runs) {
+    bool is_first;
+    {
+        TBAND_LOCK_CORES();
+        is_first = TBAND_LOAD(tband_scheduler_runs) == 0;
+        TBAND_STORE(tband_scheduler_runs, 1);
+        TBAND_UNLOCK_CORES();
+    }
+    if (is_first) {
         struct tband_name name = {0, 0, 0, NULL};
-        tband_scheduler_runs = true;
         for (uint32_t i = 0; tband_service_task(i, &name); i++) {
             tband_send_name(&name, TBAND_FROM_KERNEL);
         }
@@ -187,7 +204,7 @@ void tband_hook_task_switched_in(uint32_t task_id) {
         tband_emit_one(TBAND_EVT_TASK_SWITCHED_IN, task_id);
     }
 #endif
-    if (!tband_scheduler_runs) {
+    if (TBAND_LOAD(tband_scheduler_runs) == 0) {
         /* The kernel says once who runs first, when its own tasks exist. */
         tband_freertos_scheduler_started();
     }
@@ -318,8 +335,6 @@ void tband_hook_heap(uint32_t event, const void *address, size_t bytes) {
 /* ---- Task-local markers ------------------------------------------------------------------------------------------------------- */
 
 #if tband_configMARKER_TRACE_ENABLE == 1
-static uint32_t tband_current_task(void) { return TBAND_LOAD(tband_freertos_current[tband_core()]); }
-
 void tband_freertos_task_evtmarker_name(uint32_t id, const char *name) {
     tband_emit_text(TBAND_EVT_TASK_EVTMARKER_NAME, id, tband_current_task(), name);
 }
@@ -480,9 +495,9 @@ static void tband_dump_all(void) {
     struct tband_name name;
     for (uint32_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
         taskENTER_CRITICAL();
-        void *const object = (void *)(uintptr_t)tband_objects[i];
+        enum tband_kind kind;
+        void *const object = tband_object_at(i, &kind);
         if (object != NULL) {
-            const enum tband_kind kind = (enum tband_kind)tband_kinds[i];
 #if tband_configUSE_BACKEND_POST_MORTEM == 0
             for (uint32_t second = 0; second < 2u; second++) {
                 tband_name_of(object, kind, second != 0, &name);
@@ -492,7 +507,6 @@ static void tband_dump_all(void) {
 #if TBAND_DUMPS
             tband_dump_object(object, kind);
 #endif
-            (void)kind;
         }
         taskEXIT_CRITICAL();
     }
@@ -502,7 +516,13 @@ static void tband_dump_all(void) {
     }
 #endif
 #if TBAND_DUMPS
-    tband_emit_one(TBAND_EVT_STATE_END, tband_objects_missing);
+    uint32_t objects_missing;
+    {
+        TBAND_LOCK_CORES();
+        objects_missing = tband_objects_missing;
+        TBAND_UNLOCK_CORES();
+    }
+    tband_emit_one(TBAND_EVT_STATE_END, objects_missing);
 #endif
 }
 
@@ -522,11 +542,12 @@ static const struct tband_rtos tband_freertos = {tband_dump_all, tband_kernel_na
 
 void tband_freertos_sample_stacks(void) {
 #if TBAND_DUMPS && INCLUDE_uxTaskGetStackHighWaterMark == 1
-    for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
+    for (uint32_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
         /* Not to be deleted while its stack is looked at; interrupts go on. */
         vTaskSuspendAll();
-        if (tband_objects[i] != NULL && tband_kinds[i] == TBAND_TASK) {
-            const TaskHandle_t task = (TaskHandle_t)(uintptr_t)tband_objects[i];
+        enum tband_kind kind;
+        const TaskHandle_t task = (TaskHandle_t)tband_object_at(i, &kind);
+        if (task != NULL && kind == TBAND_TASK) {
             tband_emit(TBAND_EVT_TASK_STACK, (uint32_t)uxTaskGetTaskNumber(task),
                        (uint32_t)uxTaskGetStackHighWaterMark(task) * (uint32_t)sizeof(StackType_t), 0);
         }

@@ -19,32 +19,49 @@ TBAND_NO_TRACE void tband_functions_between(const void *from, const void *to) {
 #if tband_configFUNCTION_MAX_DEPTH > 0
 #if tband_configFREERTOS_TRACE_ENABLE == 1
 #define TBAND_DEPTHS (tband_configFUNCTION_TASKS + 1u)
+#define TBAND_DEPTH_OF tband_current_task()
 #else
 #define TBAND_DEPTHS TBAND_CORES
+#define TBAND_DEPTH_OF tband_core()
 #endif
+/* How deep each task, or core, is. Only it changes the number, and interrupts on it, which leave it as it was. */
 static uint16_t tband_function_depths[TBAND_DEPTHS];
+#endif
 
-/* How deep the running task, or the core, is. Tasks created later than are counted share a place. */
-TBAND_NO_TRACE static uint16_t *tband_function_depth(void) {
-#if tband_configFREERTOS_TRACE_ENABLE == 1
-    const uint32_t task = TBAND_LOAD(tband_freertos_current[tband_core()]);
-    return &tband_function_depths[task < TBAND_DEPTHS ? task : 0u];
+/* Whether a function is recorded: it is in the range, and not too deep. Before an enter `step` is 1, before an exit 0xffff. */
+TBAND_NO_TRACE static bool tband_takes_function(const void *function, uint16_t step) {
+    if ((uintptr_t)function - tband_functions_low >= tband_functions_bytes) {
+        return false;
+    }
+#if tband_configFUNCTION_MAX_DEPTH > 0
+    const uint32_t place = TBAND_DEPTH_OF;
+    if (place >= TBAND_DEPTHS) {
+        /* Created after as many tasks as are counted. */
+        return false;
+    }
+    const uint16_t before = tband_function_depths[place];
+    const uint16_t after = (uint16_t)(before + step);
+    tband_function_depths[place] = after;
+    if ((before < after ? before : after) >= tband_configFUNCTION_MAX_DEPTH) {
+        return false;
+    }
 #else
-    return &tband_function_depths[tband_core()];
+    (void)step;
 #endif
+    return TBAND_RECORDS();
 }
-#endif
 
 TBAND_NO_TRACE static void tband_function(uint32_t event, const void *function) {
     /* Addresses are near this one, so that few bytes tell them. It is kept like a name; where names are not kept it comes again and
      * again. */
-    static uint8_t base_in;
+    static tband_word base_in;
     const uintptr_t base = (uintptr_t)&tband_tracing_enabled;
-    if (base_in == 0) {
+    const uint32_t in = TBAND_LOAD(base_in);
+    if (in == 0) {
         tband_emit_wide(TBAND_EVT_ADDRESS_BASE, base);
     }
-    if (base_in == 0 || tband_configUSE_METADATA_BUF == 0) {
-        base_in++;
+    if (in == 0 || tband_configUSE_METADATA_BUF == 0) {
+        TBAND_STORE(base_in, (in + 1u) & 0xffu);
     }
     const intptr_t delta = (intptr_t)((uintptr_t)function - base);
     const uintptr_t wire = delta < 0 ? ((0u - (uintptr_t)delta) << 1) | 1u : (uintptr_t)delta << 1;
@@ -57,29 +74,15 @@ TBAND_NO_TRACE static void tband_function(uint32_t event, const void *function) 
 
 void __cyg_profile_func_enter(void *function, void *caller) {
     (void)caller;
-    if ((uintptr_t)function - tband_functions_low < tband_functions_bytes) {
-#if tband_configFUNCTION_MAX_DEPTH > 0
-        if ((*tband_function_depth())++ >= tband_configFUNCTION_MAX_DEPTH) {
-            return;
-        }
-#endif
-        if (TBAND_RECORDS()) {
-            tband_function(TBAND_EVT_FUNCTION_ENTER, function);
-        }
+    if (tband_takes_function(function, 1)) {
+        tband_function(TBAND_EVT_FUNCTION_ENTER, function);
     }
 }
 
 void __cyg_profile_func_exit(void *function, void *caller) {
     (void)caller;
-    if ((uintptr_t)function - tband_functions_low < tband_functions_bytes) {
-#if tband_configFUNCTION_MAX_DEPTH > 0
-        if (--(*tband_function_depth()) >= tband_configFUNCTION_MAX_DEPTH) {
-            return;
-        }
-#endif
-        if (TBAND_RECORDS()) {
-            tband_function(TBAND_EVT_FUNCTION_EXIT, function);
-        }
+    if (tband_takes_function(function, UINT16_MAX)) {
+        tband_function(TBAND_EVT_FUNCTION_EXIT, function);
     }
 }
 

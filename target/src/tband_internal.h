@@ -141,6 +141,15 @@ typedef volatile uint32_t tband_word;
     tband_portSPINLOCK_RELEASE();                                                                                            \
     tband_portEXIT_CRITICAL_FROM_ANY()
 
+/* Around what one core reads, or writes, at once: only other cores are excluded. */
+#if TBAND_CORES > 1
+#define TBAND_LOCK_CORES() TBAND_LOCK()
+#define TBAND_UNLOCK_CORES() TBAND_UNLOCK()
+#else
+#define TBAND_LOCK_CORES() ((void)0)
+#define TBAND_UNLOCK_CORES() ((void)0)
+#endif
+
 static inline uint32_t tband_core(void) {
 #if TBAND_CORES > 1
     return (uint32_t)tband_portGET_CORE_ID();
@@ -305,11 +314,13 @@ static inline bool tband_is(enum tband_phase phase) { return TBAND_LOAD(tband.ph
 
 static inline void tband_enter_phase(enum tband_phase phase) { TBAND_STORE(tband.phase, (uint32_t)phase); }
 
-/* Whether events are recorded. The external backend is never off. */
+/* Whether events are recorded, and whether frames are sent at all, as at the start of a recording. The external backend is never off. */
 #if tband_configUSE_BACKEND_EXTERNAL == 1
 #define TBAND_RECORDS() (true)
+#define TBAND_ACCEPTS() (true)
 #else
 #define TBAND_RECORDS() tband_is(TBAND_RECORDING)
+#define TBAND_ACCEPTS() (!tband_is(TBAND_IDLE))
 #endif
 
 /* Whether an event goes anywhere at all. */
@@ -346,6 +357,15 @@ extern const struct tband_rtos *tband_rtos;
 
 /* Id of the task that runs on each core; 0 before the first. Each core writes its own, any may look. */
 extern tband_word tband_freertos_current[TBAND_CORES];
+
+/* Id of the task that calls. With several cores it must not move to another one meanwhile. */
+static inline uint32_t tband_current_task(void) {
+    uint32_t task;
+    TBAND_LOCK_CORES();
+    task = TBAND_LOAD(tband_freertos_current[tband_core()]);
+    TBAND_UNLOCK_CORES();
+    return task;
+}
 #endif
 
 /* ---- Backends ------------------------------------------------------------------------------------------------------------ */

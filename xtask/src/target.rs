@@ -72,7 +72,14 @@ pub fn test(arguments: &TestArguments) -> anyhow::Result<()> {
     println!("functions: {functions:?}");
     script("target/tests/run.sh", "logging")?;
     let logging = build.join("logging");
-    let said = kernel_log::said(&logging.join("trace.bin"), &logging.join("program"), &logging.join("said.txt"))?;
+    let mut said = kernel_log::said(&logging.join("trace.bin"), &logging.join("program"), &logging.join("said.txt"))?;
+    if arguments.qemu {
+        let tasks = logging.join("tasks");
+        said += kernel_log::said(&tasks.join("capture.bin"), &tasks.join("app"), &tasks.join("said.txt"))?;
+        let called = kernel_log::called(&tasks.join("capture.bin"), &tasks.join("app"), &tasks.join("called.txt"))?;
+        ensure!(called > 50, "only {called} calls of functions");
+        println!("functions of two tasks: {called} calls");
+    }
     ensure!(said > 500, "only {said} messages");
     println!("logging: {said} messages have the text that printf makes of them");
     script("target/tests/run.sh", "firmware")?;

@@ -26,7 +26,8 @@ TBAND_NO_TRACE bool app_sink(const uint8_t *buf, size_t len) {
     return false;
 }
 
-TBAND_NO_TRACE void app_tick(void) {}
+void vApplicationTickHook(void);
+TBAND_NO_TRACE void vApplicationTickHook(void) {}
 
 TBAND_NO_TRACE static void add(char *to, size_t *len, size_t size, const char *what, const char *text) {
     *len += (size_t)snprintf(to + *len, size - *len, "%s %s\n", what, text);

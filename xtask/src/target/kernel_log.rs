@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue, Part, Resolved};
 use traceconv::model::{
-    Entities, Event, EventBatch, EventKind, LaneKind, Ledger, ObjectId, ObjectKind, ObjectOp, TaskId, Wait, WaitReason,
+    Entities, Event, EventBatch, EventKind, LaneKind, LaneOwner, Ledger, ObjectId, ObjectKind, ObjectOp, TaskId, Wait, WaitReason,
 };
 
 /// The value marker that numbers the lines.
@@ -126,6 +126,29 @@ pub fn said(trace: &Path, program: &Path, said: &Path) -> anyhow::Result<usize> 
     }
     ensure!(found.len() == said.len(), "{} messages instead of {}", found.len(), said.len());
     ensure!(batch.logs.iter().all(|log| log.source.is_some()), "a message has no place in the source");
+    Ok(found.len())
+}
+
+/// Compares which task called which function with lines of both, in order. Returns how many there are.
+///
+/// # Errors
+/// The capture cannot be read, or a call is another.
+pub fn called(trace: &Path, program: &Path, called: &Path) -> anyhow::Result<usize> {
+    let (batch, entities, _) = events_of_program(trace, program)?;
+    let mut found = Vec::new();
+    for event in &batch.events {
+        if let EventKind::SpanBegin { lane, label, .. } = event.kind {
+            let owner = entities.lanes.get(lane.index()).map(|lane| lane.owner);
+            let task = match owner {
+                Some(LaneOwner::Task(task)) => entities.tasks.get(task.index()).and_then(|task| task.name.clone()),
+                _ => None,
+            };
+            let function = label.as_text().map_or("", |text| batch.texts.get(text));
+            found.push(format!("{} {function}", task.as_deref().unwrap_or("?")));
+        }
+    }
+    let called = std::fs::read_to_string(called)?;
+    ensure!(found.iter().eq(called.lines()), "the calls {called:?} are converted to {found:?}");
     Ok(found.len())
 }
 
