@@ -170,25 +170,34 @@ fn the_release_workflow_runs() {
     let matrix: Vec<&str> = text.lines().filter_map(|line| line.split("target: ").nth(1)?.split(',').next()).collect();
     assert!(matrix.len() >= 7, "{matrix:?}");
     let (desk, path) = ci_desk();
-    for file in ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", ".ci/dist"] {
+    for file in ["Cargo.toml", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", ".ci/dist", ".ci/pgo"] {
         let content = fs::read(root().join(file)).unwrap();
         desk.put(format!("checkout/{file}"), &content);
     }
     make_executable(&desk, "checkout/.ci/dist");
+    make_executable(&desk, "checkout/.ci/pgo");
     let built = r#"case "$1" in
-build) mkdir -p "build/$TARGET/dist"; case $TARGET in *windows*) name=traceconv.exe ;; *) name=traceconv ;; esac
-    cp "$PROGRAM" "build/$TARGET/dist/$name" ;;
+build) dir=build; case $* in *--target-dir\ build/pgo*) dir=build/pgo ;; esac
+    mkdir -p "$dir/$TARGET/dist"; case $TARGET in *windows*) name=traceconv.exe ;; *) name=traceconv ;; esac
+    cp "$PROGRAM" "$dir/$TARGET/dist/$name" ;;
+run) for file; do :; done; cp "$CAPTURE" "$file" ;;
 cyclonedx) echo '{}' >traceconv.cdx.json ;;
 esac"#;
     for (name, action) in [("cargo", built), ("rustup", ""), ("sudo", ""), ("gh", "")] {
         desk.put(format!("bin/{name}"), format!("#!/bin/sh\necho \"{name} $*\" >>\"$CALLS\"\n{action}\n").as_bytes());
         make_executable(&desk, &format!("bin/{name}"));
     }
+    for (name, action) in [("bin/rustc", "echo \"$TOOLCHAIN/lib\""), ("toolchain/bin/llvm-profdata", "")] {
+        desk.put(name, format!("#!/bin/sh\n{action}\n").as_bytes());
+        make_executable(&desk, name);
+    }
+    fs::create_dir(desk.path("toolchain/lib")).unwrap();
     let version = env!("CARGO_PKG_VERSION");
     let run = |script: &str, target: &str| {
         let mut shell = Command::new("bash");
         shell.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]).current_dir(desk.path("checkout"));
         shell.env("PATH", &path).env("CALLS", desk.path("calls")).env("PROGRAM", env!("CARGO_BIN_EXE_traceconv"));
+        shell.env("TOOLCHAIN", desk.path("toolchain")).env("CAPTURE", root().join("testdata/demo/demo.bin"));
         shell.env("TARGET", target).env("GITHUB_REF_NAME", format!("v{version}")).env("CARGO_REGISTRY_TOKEN", "secret");
         shell.env("GITHUB_SERVER_URL", "https://example.org").env("GITHUB_REPOSITORY", "some/where");
         let output = shell.output().unwrap();
