@@ -24,6 +24,10 @@ export function cleaned(value) {
   return value;
 }
 
+// How sure the times are, and the version of the target's library: by the names in the report.
+const FINDINGS = new Map([["clock", "Time unit"], ["modulus", "Range of the time counter"], ["breaks", "Breaks in time"],
+  ["restarts", "Restarts"], ["version", "Version"]]);
+
 /** @param {string} title @param {string[]} texts @param {string} kind */
 function notes(title, texts, kind) {
   return texts.length === 0 ? null : h("div", {class: `notes ${kind}`}, h("h4", {}, title), h("ul", {}, texts.map((text) => h("li", {}, text))));
@@ -57,6 +61,7 @@ export function reportOf(converted, formats, traceBytes) {
         fact("Duration", known ? time((input.last_ns ?? 0) - (input.first_ns ?? 0)) : null),
         fact("Events", count(input.events)),
         fact("Clock", input.clock === null ? null : frequency(input.clock.hz), input.clock?.because),
+        input.findings.map(({of, certainty, because}) => fact(FINDINGS.get(of) ?? of, certainty, sentence(because))),
         fact("System", input.system, input.cores > 1 ? counted(input.cores, "core") : null),
         fact("Sessions", input.sessions > 1 ? count(input.sessions) : null, "the target was reset"),
         fact("Input", bytes(input.file_bytes), [...input.layers, input.memory === null ? "" : `memory image: ${input.memory.what} at byte ${count(input.memory.offset)}`].filter(Boolean).join(", ")),

@@ -64,6 +64,8 @@ export interface Entry {
 export interface Loss { kind: string; text: string; count: number; first_offset: number | null; at_least_lost: number }
 export interface Detail { name: string; value: string; source: string }
 
+export interface Finding { of: string; certainty: "known" | "inferred" | "assumed" | "ambiguous"; because: string }
+
 export interface InputReport {
   path: string;
   core: number | null;
@@ -86,6 +88,7 @@ export interface InputReport {
   system: string | null;
   cores: number;
   sessions: number;
+  findings: Finding[];
   details: Detail[];
   hints: string[];
   warnings: string[];

@@ -104,8 +104,16 @@ impl Convert {
                 return reply(reports, None, 0, Vec::new());
             }
         };
-        reports.iter_mut().zip(&converted.inputs).for_each(|(report, summary)| report.enter_summary(summary));
-        if reports.iter().all(|report| report.events == 0) {
+        for ((report, summary), one) in reports.iter_mut().zip(&converted.inputs).zip(&recognised) {
+            report.enter_summary(summary);
+            if one.detected.is_doubtful {
+                let percent = 100 * report.decoded_bytes / report.input_bytes.max(1);
+                let title = one.detected.format.title();
+                let warning = format!("the bytes do not look like {title}, which was chosen: {percent} % of them fit");
+                report.warnings.push(warning);
+            }
+        }
+        if converted.inputs.iter().all(|input| !input.has_content()) {
             for (report, one) in reports.iter_mut().zip(&recognised) {
                 report.error = Some(format!(
                     "{} gives no event, so there is no trace: of its {} bytes, {} frames are good {} records without a time, and {} are \
@@ -207,7 +215,7 @@ fn reply(
     let is_converted = statistics.is_some();
     for input in &mut inputs {
         input.status = Some(if is_converted { InputStatus::Converted } else { InputStatus::Failed });
-        input.warnings.clone_from(&warnings);
+        input.warnings.extend(warnings.iter().cloned());
     }
     let stats = StatsFile::new(vec![Recording::new(inputs.clone(), statistics.clone())]);
     let mut trace = TraceReport::default();
