@@ -45,17 +45,17 @@ bool tband_tracing_finished(void);
 bool tband_tracing_backend_finished(unsigned int core_id);
 /** Events lost since boot because the backend had no room, modulo 2^32. Any context; a load (several cores: the lock). */
 uint32_t tband_dropped_events(void);
-/** Plain format: tells the resolution of the clock to the metadata buffer. Starting a recording does it if this was not called.
- * Superset: nothing, as every sync tells it. Any context; event cost. */
+/** Plain format: writes the resolution of the clock to the metadata buffer. Starting a recording does it if this was not called.
+ * Superset: nothing, as every sync has it. Any context; event cost. */
 void tband_gather_system_metadata(void);
 
 #if tband_configUSE_METADATA_BUF == 1
-/** What one core was told to keep since boot: names. Belongs in front of a snapshot. NULL: there is no such core. The content grows
+/** The names that one core keeps since boot. Belongs in front of a snapshot. NULL: there is no such core. The content grows
  * while names are given; read it when no core gives any. Any context. */
 const volatile uint8_t *tband_get_metadata_buf(unsigned int core_id);
 /** Valid bytes of it, 0 to tband_configMETADATA_BUF_SIZE. Any context; a load (several cores: the lock). */
 size_t tband_get_metadata_buf_amnt(unsigned int core_id);
-/** Metadata frames that did not fit: raise tband_configMETADATA_BUF_SIZE. Also told in every recording. Any context. */
+/** Metadata frames that did not fit: raise tband_configMETADATA_BUF_SIZE. Also reported in every recording. Any context. */
 uint32_t tband_metadata_dropped(void);
 #endif
 
@@ -145,7 +145,7 @@ void tband_functions_between(const void *from, const void *to);
 /* ---- FreeRTOS -------------------------------------------------------------------------------------------------------- */
 
 #if tband_configFREERTOS_TRACE_ENABLE == 1
-/** Tells which tasks are the idle tasks and the timer task. The library does it when the scheduler starts; a call is harmless. A task. */
+/** Records which tasks are the idle tasks and the timer task. The library does it when the scheduler starts; a call is harmless. A task. */
 void tband_freertos_scheduler_started(void);
 /** Records the least free stack of every known task. It walks the stacks with the scheduler suspended, so not too often. A task. */
 void tband_freertos_sample_stacks(void);

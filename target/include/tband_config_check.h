@@ -12,17 +12,17 @@
 #define tband_configCOMPAT 0
 #endif
 
-/* Strings are cut after so many bytes. */
+/* Strings are cut after this number of bytes. */
 #ifndef tband_configMAX_STR_LEN
 #define tband_configMAX_STR_LEN 20
 #endif
 
-/* Plain format: the drop counter is sent every so many events; 0: only after a loss. */
+/* Plain format: the drop counter is sent after this number of events; 0: only after a loss. */
 #ifndef tband_configTRACE_DROP_CNT_EVERY
 #define tband_configTRACE_DROP_CNT_EVERY 50
 #endif
 
-/* Superset: a sync frame is sent every so many frames. */
+/* Superset: a sync frame is sent after this number of frames. */
 #ifndef tband_configSYNC_EVERY
 #define tband_configSYNC_EVERY 100
 #endif
@@ -76,7 +76,7 @@
 #define tband_configUSE_BACKEND_EXTERNAL 0
 #endif
 
-/* Superset: a kept name is sent again with every so many-th sync, one after the other; 0: never. Whoever joins in mid-stream has
+/* Superset: a kept name is sent again after this number of syncs, one after the other; 0: never. Whoever joins in mid-stream has
  * names after a while. */
 #ifndef tband_configMETADATA_REPEAT_EVERY
 #if tband_configUSE_BACKEND_STREAMING == 1

@@ -1,7 +1,7 @@
 /* The FreeRTOS kernel's trace macros. Included by tband.h; never include it directly.
  *
  * The macros are expanded inside the kernel's own files, where its structures and local variables are visible: that is how a
- * hook knows, say, for how long a task is going to wait. Ids stand in the number fields that the kernel keeps for tracers. */
+ * hook knows, say, for how long a task is going to wait. Ids are in the number fields that the kernel keeps for tracers. */
 #ifndef TBAND_FREERTOS_H_
 #define TBAND_FREERTOS_H_
 

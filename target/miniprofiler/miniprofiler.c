@@ -190,7 +190,7 @@ APART void miniprofiler_init(const struct miniprofiler_info *info) {
 
 APART void miniprofiler_receive(uint8_t byte) {
     profiler.bytes[profiler.used++] = byte;
-    /* A command begins with 55 and ends with the sum of what precedes it. What is none costs its first byte. */
+    /* A command begins with 55 and ends with the sum of what precedes it. Anything else costs its first byte. */
     while (profiler.used > 0) {
         bool is_command = profiler.bytes[0] == 0x55;
         if (is_command && profiler.used < COMMAND_BYTES) {

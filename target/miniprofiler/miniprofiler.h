@@ -1,4 +1,4 @@
-/* A target for the MiniProfiler protocol, apart from the tracer: how long each function call took, told by GCC's instrumentation.
+/* A target for the MiniProfiler protocol, apart from the tracer: how long each function call took, by GCC's instrumentation.
  *
  * Compile the firmware with -finstrument-functions and miniprofiler.c without; exclude interrupt handlers and what runs often with
  * __attribute__((no_instrument_function)) or -finstrument-functions-exclude-file-list. The host starts and stops profiling by

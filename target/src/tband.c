@@ -313,7 +313,7 @@ static inline enum tband_fate tband_submit(struct tband_channel *channel, uint32
 /* ---- Who runs --------------------------------------------------------------------------------------------------------------- */
 
 #if TBAND_TELLS_RUNNING
-/* Tells the task that runs on each core. Under the lock. */
+/* Records the task that runs on each core. Under the lock. */
 static void tband_tell_running(void) {
 #if TBAND_CORES > 1
     /* Other cores store who runs there, then look whether that is recorded: either they see that it is, or this sees the task. */
@@ -416,7 +416,7 @@ static struct tband_span tband_close_untimed(uint32_t event, uint8_t *frame, str
 #endif
 
 #if tband_configCOMPAT == 1
-/* In the superset every sync tells it. Under the lock. */
+/* In the superset every sync has it. Under the lock. */
 static void tband_tell_clock(void) {
     uint8_t frame[TBAND_FRAME_SIZE(10u)];
     struct tband_cursor at = tband_begin(frame);
@@ -512,7 +512,7 @@ static enum tband_fate tband_send_metadata(struct tband_channel *channel, uint32
     }
     channel->seq++;
     if (channel->sync_in != 0) {
-        /* In the plain format a loss may still be waiting for an event with a time to tell it. */
+        /* In the plain format a loss may still be waiting for an event with a time to report it. */
         channel->sync_in--;
     }
     return TBAND_TAKEN;

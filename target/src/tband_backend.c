@@ -133,7 +133,7 @@ static void tband_clear_ring(void) {
     }
 }
 
-/* Whether what stands in memory is a ring that this firmware wrote, now or before a reset. */
+/* Whether the memory holds a ring that this firmware wrote, now or before a reset. */
 static bool tband_ring_is_valid(void) {
     for (size_t i = 0; i < 4; i++) {
         if (tband_ring.magic[i] != ~tband_magic_complement[i]) {

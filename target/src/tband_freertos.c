@@ -35,7 +35,7 @@ static uint32_t tband_last_id[TBAND_KINDS];
 #define TBAND_REMEMBERS (tband_configFREERTOS_MAX_OBJECTS > 0)
 /* Whether their state is: the plain format has no events for it. */
 #define TBAND_DUMPS (TBAND_REMEMBERS && tband_configCOMPAT == 0)
-/* What is beside the name of an object that the kernel can tell again. A post-mortem ring has no beginning at which to do so. */
+/* What is beside the name of an object that the kernel knows as well. A post-mortem ring has no beginning at which to do so. */
 #if TBAND_REMEMBERS && tband_configUSE_BACKEND_POST_MORTEM == 0
 #define TBAND_FROM_KERNEL TBAND_UNKEPT
 #else
@@ -49,7 +49,7 @@ static uint8_t tband_kinds[tband_configFREERTOS_MAX_OBJECTS];
 /* Living objects that found no place. */
 static uint32_t tband_objects_missing;
 
-/* Puts `to` in the place of `from`. True: there is none. */
+/* Puts `to` in the place of `from`. True: there is no such place. */
 static bool tband_remember(const void *from, const void *to, enum tband_kind kind) {
     for (size_t i = 0; i < tband_configFREERTOS_MAX_OBJECTS; i++) {
         if (tband_objects[i] == from) {
@@ -246,7 +246,7 @@ void tband_hook_queue_send(uint32_t event, uint32_t queue_id, uint32_t level, ui
     if (level < length) {
         level++;
     } else {
-        /* queue_overwrite and queue_overwrite_from_isr stand two after their send. */
+        /* queue_overwrite and queue_overwrite_from_isr come two after their send. */
         event += TBAND_EVT_QUEUE_OVERWRITE - TBAND_EVT_QUEUE_SEND;
     }
     tband_emit(event, queue_id, level, 0);

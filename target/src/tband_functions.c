@@ -52,7 +52,7 @@ TBAND_NO_TRACE static bool tband_takes_function(const void *function, uint16_t s
 }
 
 TBAND_NO_TRACE static void tband_function(uint32_t event, const void *function) {
-    /* Addresses are near this one, so that few bytes tell them. It is kept like a name; where names are not kept it comes again and
+    /* Addresses are near this one, so that they take few bytes. It is kept like a name; where names are not kept it comes again and
      * again. */
     static tband_word base_in;
     const uintptr_t base = (uintptr_t)&tband_tracing_enabled;

@@ -133,7 +133,7 @@ typedef volatile uint32_t tband_word;
 #define tband_portSPINLOCK_RELEASE() ((void)0)
 #endif
 
-/* First the interrupts of this core, then the other cores. The port's macro may declare variables: both stand in one block. */
+/* First the interrupts of this core, then the other cores. The port's macro may declare variables: both are in one block. */
 #define TBAND_LOCK()                                                                                                         \
     tband_portENTER_CRITICAL_FROM_ANY();                                                                                     \
     tband_portSPINLOCK_ACQUIRE()
@@ -350,7 +350,7 @@ struct tband_name {
 struct tband_rtos {
     /* Sends names and state of every known object. Not under the lock. */
     void (*dump)(void);
-    /* The name at place `i` of all; false behind the last. Under the lock. */
+    /* The name at place `i` of all; false after the last. Under the lock. */
     bool (*name)(uint32_t i, struct tband_name *name);
 };
 extern const struct tband_rtos *tband_rtos;

@@ -69,7 +69,7 @@ size() {
     row "… plain format" $((256 + 160)) - - $rtos $streaming -Dtband_configCOMPAT=1
     row "… all events" $((256 + 160)) - - $rtos $streaming
     row "… all events, no state dump" 256 - - $rtos $streaming -Dtband_configFREERTOS_MAX_OBJECTS=0
-    # The hooks themselves stand in the kernel.
+    # The hooks themselves are in the kernel.
     for optimise in -Os -O2; do
         without=0
         with=0

@@ -29,7 +29,7 @@ struct decoder {
     uint32_t dropped;   /* as the last sync or drop counter said */
 };
 
-/* Decodes the frame that begins at `*at`; moves `*at` behind its 00. False: nothing left, or only an unfinished frame.
+/* Decodes the frame that begins at `*at`; moves `*at` after its 00. False: nothing left, or only an unfinished frame.
  * A malformed frame is counted, with `event->id` 0xff. */
 bool decode_next(struct decoder *d, const uint8_t *data, size_t len, size_t *at, struct event *event);
 

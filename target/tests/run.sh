@@ -812,7 +812,7 @@ recording() {
     cp "$build/$name/log.txt" "../testdata/tonbandgeraet/$name.log.txt"
 }
 
-# Records anew what of testdata comes from a kernel; not part of the tests. `cargo xtask bless` then writes the views.
+# Records those captures of testdata again that come from a kernel; not part of the tests. `cargo xtask bless` then writes the views.
 captures() {
     kernel=$(kernel_source)/FreeRTOS-Kernel
     gcc $warnings -Wno-conversion -g tests/kernel/check.c tests/decode.c -o "$build/check" || fail "check"

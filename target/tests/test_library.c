@@ -25,7 +25,7 @@ static void test_random_events(void) {
 }
 
 #if STREAMS
-/* Refused frames: counted once, told once, and no other frame suffers. */
+/* Refused frames: counted once, reported once, and no other frame suffers. */
 static void test_losses(void) {
     for (unsigned int round = 0; round < 20; round++) {
         forget_everything();
@@ -42,7 +42,7 @@ static void test_losses(void) {
             const uint32_t lost_now = tband_dropped_events() - before;
             CHECK(lost_now <= 1);
             calls -= lost_now;
-            /* A burst ends with the first frame that gets through, which tells of it, even if what follows is refused again. */
+            /* A burst ends with the first frame that gets through, which reports it, even if what follows is refused again. */
             bursts += lost_now == 1 && !in_burst;
             in_burst = lost_now == 1;
         }
@@ -200,7 +200,7 @@ static void test_start_flag(void) {
 #endif
 
 #if tband_portTIMESTAMP_BITS == 64
-/* A clock that goes backwards is told as it is. */
+/* A clock that goes backwards is recorded as it is. */
 static void test_clock_backwards(void) {
     forget_everything();
     start_backend();
@@ -221,7 +221,7 @@ static void test_clock_backwards(void) {
 #endif
 
 #if tband_configUSE_METADATA_BUF == 1
-/* Names fill the buffer with whole frames; what finds no room is counted and told. */
+/* Names fill the buffer with whole frames; what finds no room is counted and reported. */
 static void test_metadata_overflow(void) {
     forget_everything();
     unsigned int names = 0;

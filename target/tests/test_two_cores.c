@@ -135,7 +135,7 @@ int main(void) {
     }
     printf("%-28s %u events, %u missing, %u told, %u wrong, %u malformed, %u lost\n", TEST_NAME, events, missing,
            tband_dropped_events(), wrong, malformed, lost);
-    /* Refused names are told as well, but are no values. */
+    /* Refused names are counted as well, but are no values. */
 #ifdef TEST_RESTART
     missing = 0;
 #endif

@@ -61,7 +61,7 @@ static inline bool tband_sink(const uint8_t *buf, size_t size) {
     return false;
 }
 
-/** The longest run of bytes that is ready, and where it begins; 0 if there is none. From one context only. */
+/** The longest run of bytes that is ready, and where it begins; 0 if nothing is. From one context only. */
 size_t tband_sink_ready(const uint8_t **bytes);
 
 /** Gives `len` of these bytes back after they were sent. */

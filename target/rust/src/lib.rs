@@ -42,7 +42,7 @@ mod ffi {
     }
 }
 
-/// Says what the clock is: ticks per second, and a function that gives the ticks as a `u64`, from any context.
+/// Defines the clock: ticks per second, and a function that gives the ticks as a `u64`, from any context.
 #[macro_export]
 macro_rules! clock {
     ($hz:expr, $now:expr) => {
@@ -97,10 +97,10 @@ pub fn dropped_events() -> u32 {
     unsafe { ffi::tband_dropped_events() }
 }
 
-/// Takes bytes out of the ring: `send` is given what is ready in one piece, and says how many of them it took. From one context only.
+/// Takes bytes out of the ring: `send` gets those that are ready in one piece, and returns how many of them it took. From one context only.
 pub fn read(send: impl FnOnce(&[u8]) -> usize) {
     let mut bytes = core::ptr::null();
-    // SAFETY: what is ready stays as it is until it is given back, and only this reader gives back.
+    // SAFETY: a ready byte stays as it is until it is given back, and only this reader gives back.
     unsafe {
         let len = ffi::tband_sink_ready(&mut bytes);
         if len > 0 {

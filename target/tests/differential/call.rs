@@ -1,4 +1,4 @@
-//! Events as the table `events.toml` has them, with values: what a call of the library says. From it come the driver's command, the
+//! Events as the table `events.toml` has them, with values: calls of the library. From it come the driver's command, the
 //! record that the Rust encoder writes, and the line that the decoder's record must be.
 
 use std::fmt::Write;
@@ -49,7 +49,7 @@ pub fn event(name: &str) -> &'static Event {
 /// The events that code of this firmware can send. Those that the library sends by itself are not among them.
 pub fn events_of(firmware: &Firmware) -> Vec<&'static Event> {
     const BY_THE_LIBRARY: [&str; 4] = ["core_id", "dropped_evt_cnt", "ts_resolution_ns", "sync"];
-    // In the superset the name of an interrupt tells its core where there are several.
+    // In the superset the name of an interrupt has its core where there are several.
     let other_isr_name = if firmware.is_plain || firmware.cores == 1 { "core_isr_name" } else { "isr_name" };
     let is_sent = |event: &&Event| {
         !BY_THE_LIBRARY.contains(&&*event.name)
@@ -60,7 +60,7 @@ pub fn events_of(firmware: &Firmware) -> Vec<&'static Event> {
     TABLE.event.iter().filter(is_sent).collect()
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Number(u64),
@@ -86,7 +86,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Makes values fit their fields: `numbers` and `signed` are cut to what the field can hold.
+    /// Makes values fit their fields: `numbers` and `signed` are cut to the range of the field.
     pub fn fitting(event: &'static Event, numbers: [u64; 3], signed: i64, text: Option<Vec<u8>>) -> Call {
         let value = |(index, field): (usize, &Field)| match &*field.kind {
             "str" => Value::Text(text.clone()),
@@ -195,7 +195,7 @@ impl Call {
         for value in &self.values {
             match *value {
                 Value::Number(number) => varint(number, &mut payload),
-                // The value of the wire has no room for the magnitude of the lowest number, which is what "negative zero" stands for.
+                // The value of the wire has no room for the magnitude of the lowest number, so "negative zero" means it.
                 Value::Signed(number) => varint(number.unsigned_abs() << 1 | u64::from(number < 0), &mut payload),
                 Value::Text(_) => payload.extend(self.text(firmware)),
                 Value::Arguments { .. } => {

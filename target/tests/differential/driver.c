@@ -2,7 +2,7 @@
  * output. A script has one command per line:
  *   clock TICKS | core N | refuse 0|1     the time, the core that runs, whether the sink refuses
  *   start | stop                          the recording
- *   sent COUNT                            as if so many more frames had been sent
+ *   sent COUNT                            as if COUNT more frames had been sent
  *   numbers EVENT A B C                   an event, with as many numbers as it has
  *   text EVENT A B HEX|null               a text; in hex it is followed by what is no longer part of it, unless it ends with 00
  *   value EVENT A VALUE                   a signed value

@@ -1,5 +1,5 @@
 //! The C library against the Rust encoder and decoder: for random sequences of calls, in every configuration of [`firmware`], the
-//! bytes are the same, and the decoder gives back what was called. The build script builds a program of each configuration.
+//! bytes are the same, and the decoder gives back the calls. The build script builds a program of each configuration.
 
 mod call;
 mod firmware;
@@ -17,7 +17,7 @@ use call::{Call, Event, Value, event, events_of};
 use firmware::{Backend, FIRMWARES, Firmware};
 use model::Model;
 
-/// Runs a script, and gives what was recorded.
+/// Runs a script, and returns the recording.
 fn run(firmware: &Firmware, script: &[String]) -> Vec<u8> {
     let program = Path::new(env!("DRIVERS")).join(firmware.name);
     let mut child = Command::new(&program)
@@ -37,7 +37,7 @@ fn of_name(name: &str) -> &'static Firmware {
     FIRMWARES.iter().find(|firmware| firmware.name == name).expect("it is in the table")
 }
 
-/// What happens one after the other.
+/// Steps, one after the other.
 #[derive(Clone, Debug)]
 struct Step {
     core: u32,
@@ -57,7 +57,7 @@ struct Run {
     steps: Vec<Step>,
 }
 
-/// The script of a run, what the Rust encoder makes of it, and what the decoder must find.
+/// The script of a run, the output of the Rust encoder for it, and what the decoder must find.
 struct Expected<'a> {
     script: Vec<String>,
     model: Model<'a>,
@@ -78,7 +78,7 @@ impl Run {
         if firmware.backend != Backend::External {
             model.start(0, now);
         }
-        // Without an end of the recording a last event tells of losses.
+        // Without an end of the recording a last event reports losses.
         let last = Call::fitting(event("isr_enter"), [0; 3], 0, None);
         let last = Step { core: 0, elapsed: 0, is_refused: false, restarts: false, call: last };
         for step in self.steps.iter().chain((firmware.backend == Backend::External).then_some(&last)) {
@@ -107,10 +107,10 @@ impl Run {
 /// Of a ledger: the code, how often, and how many events were lost.
 type Entry = (&'static str, u64, u64);
 
-/// What a capture holds: its events and its metadata as lines, and the codes of its ledger with what was lost.
+/// The content of a capture: its events and its metadata as lines, and the codes of its ledger with what was lost.
 fn decoded(firmware: &Firmware, capture: &[u8]) -> (Vec<String>, Vec<String>, Vec<Entry>) {
     let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").expect("it is registered");
-    // In the plain format nothing tells how many cores there are, and one that is named once might be damage.
+    // In the plain format nothing has the number of cores, and one that is named once might be damage.
     let cores = (firmware.is_plain && firmware.cores > 1).then_some(firmware.cores as u16);
     let options = FormatOptions { cores, ..FormatOptions::default() };
     let source = Source::new(capture, *format).options(options);
@@ -135,8 +135,8 @@ fn compare(firmware: &Firmware, run_: &Run) {
     let mut expected = run_.expected(firmware);
     let capture = run(firmware, &expected.script);
     let (mut lines, names, ledger) = decoded(firmware, &capture);
-    // Where a clock goes backwards a sync says so, which the decoder cannot tell from a damaged time before it: then it is the time of
-    // that event which gives way, and only what happened is compared.
+    // Where a clock goes backwards a sync says so, which the decoder cannot distinguish from a damaged time before it: then it is the time of
+    // that event which gives way, and only the events are compared.
     let goes_back = run_.steps.iter().any(|step| step.elapsed > u64::MAX / 2);
     if goes_back {
         let without_time = |line: &mut String| *line = line.split_once(' ').expect("a time comes first").1.to_owned();
@@ -173,7 +173,7 @@ fn compare(firmware: &Firmware, run_: &Run) {
 
 /// Of a ring the newest events are left.
 fn compare_newest(firmware: &Firmware, expected: &Expected<'_>, mut lines: Vec<String>, names: &[String], ledger: &[Entry]) {
-    // Every segment tells who runs.
+    // Every segment has who runs.
     let running = |line: &String| line.contains(" task_running ");
     lines.retain(|line| !running(line));
     let calls: Vec<&String> = expected.lines.iter().filter(|line| !running(line)).collect();
@@ -186,7 +186,7 @@ fn compare_newest(firmware: &Firmware, expected: &Expected<'_>, mut lines: Vec<S
         calls.len()
     );
     assert!(lines.iter().eq(calls[calls.len() - lines.len()..].iter().copied()), "{}", firmware.name);
-    // All that was kept, and what was named in the segments that are left.
+    // All names that were kept, and those in the segments that are left.
     let (kept, told) = (expected.model.names(), expected.model.told().collect::<Vec<_>>());
     let named = names.strip_prefix(&*kept).unwrap_or_else(|| panic!("{}: {names:?} lack some of {kept:?}", firmware.name));
     assert!(told.ends_with(named), "{}: {named:?}, of {told:?}", firmware.name);
@@ -203,7 +203,7 @@ fn signed() -> impl Strategy<Value = i64> {
     prop_oneof![4 => number().prop_flat_map(near), 1 => Just(i64::MIN), 1 => Just(i64::MIN + 1), 1 => any::<i64>()]
 }
 
-/// A text of any length up to more than fits, and what stands behind it in memory. Only one that is cut may lack its end.
+/// A text of any length up to more than fits, and the bytes after it in memory. Only one that is cut may lack its end.
 fn text(max_str_len: usize) -> impl Strategy<Value = Option<Vec<u8>>> {
     let byte = prop_oneof![4 => 0x20u8..0x7F, 1 => 1u8..=255];
     let len = prop_oneof![3 => 0usize..=20, 1 => 245usize..260, 1 => max_str_len.saturating_sub(1)..=max_str_len + 3];
@@ -213,7 +213,7 @@ fn text(max_str_len: usize) -> impl Strategy<Value = Option<Vec<u8>>> {
         if ends || text.len() < max_str_len {
             text.push(0);
         }
-        text.extend(b"BEHIND");
+        text.extend(b"BEYOND");
         Some(text)
     })
 }
@@ -230,7 +230,7 @@ fn call(firmware: &'static Firmware, of: Vec<&'static Event>) -> impl Strategy<V
     (prop::sample::select(of), values).prop_map(|(event, (numbers, signed, text))| Call::fitting(event, numbers, signed, text))
 }
 
-/// What the library would do by itself, it does for the core that calls.
+/// Anything that the library would do by itself, it does for the core that calls.
 fn on_core(mut call: Call, core: u32) -> Call {
     if call.event.name == "core_isr_name" {
         call.values[0] = Value::Number(u64::from(core));
@@ -296,7 +296,7 @@ fn every_event_at_both_ends_of_its_fields() {
         for event in events_of(firmware) {
             for (number, signed, text) in [
                 (0, i64::MIN, Some(vec![0])),
-                (u64::MAX, i64::MAX, Some([&vec![b'x'; firmware.max_str_len][..], b"BEHIND"].concat())),
+                (u64::MAX, i64::MAX, Some([&vec![b'x'; firmware.max_str_len][..], b"BEYOND"].concat())),
                 (1, -1, None),
             ] {
                 let call = on_core(Call::fitting(event, [number; 3], signed, text), firmware.cores - 1);
@@ -338,10 +338,10 @@ fn a_number_that_wraps_starts_no_recording() {
     assert_eq!(syncs[0], (2, 0));
     assert!(syncs[1..].contains(&(0, 0)), "a sync has the number 0: {syncs:?}");
     assert!(syncs[1..].iter().all(|(flags, _)| flags & 2 == 0), "{syncs:?}");
-    // From the first sync behind the jump on nothing is amiss.
+    // From the first sync after the jump on nothing is amiss.
     let (lines, _, ledger) = decoded(firmware, &capture[before_wrap..]);
-    let behind: Vec<_> = ledger.iter().filter(|entry| entry.0 != "before_first_sync").collect();
-    assert!(behind.is_empty(), "{behind:?}");
+    let later: Vec<_> = ledger.iter().filter(|entry| entry.0 != "before_first_sync").collect();
+    assert!(later.is_empty(), "{later:?}");
     assert!(lines.len() >= 22, "{lines:?}");
 }
 
@@ -393,7 +393,7 @@ fn known_frames_of_the_plain_format() {
     assert!(events_of(firmware).into_iter().all(named), "every event has a known frame");
 }
 
-/// A call as it stands in `vectors.txt`, and its time.
+/// A call as it is in `vectors.txt`, and its time.
 fn parse(text: &str) -> (u64, Call) {
     let (name, arguments) = text.trim_end_matches(')').split_once('(').expect("a call has arguments");
     let event = event(name);

@@ -1,4 +1,4 @@
-//! What the Rust encoder writes for the same calls: the superset by its `Sequence`, the plain format frame by frame.
+//! The bytes that the Rust encoder writes for the same calls: the superset by its `Sequence`, the plain format frame by frame.
 
 use traceconv::format::tonbandgeraet::encode::{Sequence, encode};
 use traceconv::format::tonbandgeraet::record::Record;
@@ -15,16 +15,16 @@ pub struct Model<'a> {
     kept: Vec<Vec<Call>>,
     /// Metadata that was sent, and on which core.
     told: Vec<(u32, String)>,
-    /// The plain format: whether names tell the clock already.
+    /// The plain format: whether names have the clock already.
     has_told_clock: bool,
     is_recording: bool,
     /// The task that runs on each core, 0 before the first.
     running: Vec<u64>,
-    /// What recordings told of that when they started, as lines.
+    /// The part of it that recordings repeated when they started, as lines.
     pub told_running: Vec<String>,
     /// Events for which there was no room, on all channels since boot.
     lost: u64,
-    /// Those that a reader can tell: of what is lost before a recording's first frame nothing is known but the new total.
+    /// Those that a reader can find: of a loss before a recording's first frame only the new total is known.
     pub lost_after_begin: u64,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// All that was written: of each core the names if they stand in front, then its frames.
+    /// All that was written: of each core the names if they come first, then its frames.
     pub fn frames(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for (core, channel) in self.channels.iter().enumerate() {
@@ -205,7 +205,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// As if so many more frames had been sent.
+    /// As if this number of frames more had been sent.
     pub fn sent(&mut self, frames: u32) {
         if let Writer::Superset(sequence) = &mut self.channels[0].writer {
             sequence.skip(frames);

@@ -1,4 +1,4 @@
-/* Stands in for the header of mocks that an application includes: a function that returns a value that can be set. */
+/* A substitute for the header of mocks that an application includes: a function that returns a value that can be set. */
 #pragma once
 #include <stdint.h>
 

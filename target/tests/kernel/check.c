@@ -2,7 +2,7 @@
  *
  * The application numbers its notes with a value marker in the trace. At each one, what the trace says so far must be what the
  * note says. With `all`, every event that the library can send must occur; with `switches`, there are no notes, and only switches are
- * looked at. A switch to the task that runs already is none. */
+ * looked at. A switch to the task that runs already does not count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static void apply(const struct event *e) {
     }
 }
 
-/* Names hold for the whole recording, wherever they stand. */
+/* Names hold for the whole recording, wherever they are. */
 static void gather_names(const uint8_t *data, size_t len) {
     static struct event e;
     struct decoder d = {0};

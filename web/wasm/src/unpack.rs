@@ -9,7 +9,7 @@ use traceconv::input::archive;
 use super::Problem;
 use super::host::{File, Output};
 
-/// What all files of an archive may be together when they are unpacked. One recording of this page has up to 4 GB.
+/// The size that all files of an archive may have when they are unpacked. One recording of this page has up to 4 GB.
 const UNPACKED_MAX_BYTES: u64 = 16_000_000_000;
 
 #[derive(Deserialize)]
