@@ -12,7 +12,7 @@ use super::{Status, merging, unchanged};
 use crate::input::InputError;
 use crate::model::Certainty;
 use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
-use crate::report::kept::{self, Kept};
+use crate::report::stored::{self, StoredReport};
 use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
 use crate::stats::report::StatisticsReport;
 use crate::stats::text;
@@ -66,7 +66,7 @@ pub(super) struct Converter<'a> {
 enum JobTrace {
     Written(Written),
     /// It was there already. With its statistics, if they were asked for: it does not hold them.
-    Unchanged(Kept, Option<StatisticsReport>),
+    Unchanged(StoredReport, Option<StatisticsReport>),
 }
 
 impl Converter<'_> {
@@ -132,7 +132,7 @@ impl Converter<'_> {
                 (converted.warnings, false, trace)
             }
             Ok(JobTrace::Unchanged(kept, statistics)) => {
-                inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_kept(kept));
+                inputs.iter_mut().zip(kept.inputs).for_each(|(report, kept)| report.enter_stored(kept));
                 (kept.warnings, true, TraceReport { statistics, ..TraceReport::default() })
             }
             Err(error) => match error.downcast_ref::<ConvertError>() {
@@ -172,7 +172,7 @@ impl Converter<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> anyhow::Result<JobTrace> {
         let plan = self.plan;
-        let damage = kept::damage(opened.iter().flat_map(|opened| opened.input.damages()));
+        let damage = stored::damage(opened.iter().flat_map(|opened| opened.input.damages()));
         let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
         let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
         if plan.skip_unchanged
@@ -194,10 +194,10 @@ impl Converter<'_> {
         let mut options = Options {
             firmware_name: job.firmware_name.clone(),
             team: Some(self.team.clone()),
-            keep: Some(kept::attributes),
+            keep: Some(stored::attributes),
             ..plan.options.clone()
         };
-        options.attributes.extend(damage.map(|damage| (kept::INPUT_DAMAGE.to_owned(), damage)));
+        options.attributes.extend(damage.map(|damage| (stored::INPUT_DAMAGE.to_owned(), damage)));
         options.attributes.extend(unchanged::marks(plan, job, opened));
         if let Some(dir) = &plan.output_dir {
             let of_job = if let Place::File(path) = &job.output { directory_of(path) } else { dir };

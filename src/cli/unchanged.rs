@@ -7,13 +7,13 @@ use super::plan::{ConvertPlan, Job, Place};
 use super::source::Opened;
 use crate::input::{Input, Layer, ReadOptions};
 use crate::pipeline::{Compression, ExistingTrace, Options, Source};
-use crate::report::kept::{self, Kept};
+use crate::report::stored::{self, StoredReport};
 
 /// The attributes that record how a trace was made, beside those of every trace.
 pub(super) fn marks(plan: &ConvertPlan, job: &Job, opened: &[Opened]) -> Vec<(String, String)> {
     let options = Options { firmware_name: job.firmware_name.clone(), ..plan.options.clone() };
     let cores: Vec<Option<u16>> = job.sources.iter().map(|source| source.core).collect();
-    kept::marks(&options, &plan.reading.format_options, &cores, opened.first().map(Opened::format))
+    stored::marks(&options, &plan.reading.format_options, &cores, opened.first().map(Opened::format))
 }
 
 /// The attributes of the existing trace, if it is the one that would be made now. `damage` is that of the inputs.
@@ -23,7 +23,7 @@ pub(super) fn find(
     opened: &[Opened],
     sources: &[Source<'_>],
     damage: Option<&str>,
-) -> Option<Kept> {
+) -> Option<StoredReport> {
     let Place::File(path) = &job.output else { return None };
     if !path.is_file() {
         return None;
@@ -39,10 +39,10 @@ pub(super) fn find(
     }
     let earlier = ExistingTrace::read(trace.bytes())?;
     let has_marks = marks(plan, job, opened).iter().all(|(key, value)| earlier.text(key) == Some(value));
-    if !has_marks || earlier.text(kept::INPUT_DAMAGE) != damage {
+    if !has_marks || earlier.text(stored::INPUT_DAMAGE) != damage {
         return None;
     }
-    let kept = Kept::from_json(earlier.text(kept::ATTRIBUTE)?)?;
+    let kept = StoredReport::from_json(earlier.text(stored::ATTRIBUTE)?)?;
     let is_whole = kept.before_bytes == earlier.before_bytes() && kept.inputs.len() == opened.len();
     // Last, for it takes the longest.
     (is_whole && earlier.is_of(sources)).then_some(kept)

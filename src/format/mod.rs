@@ -78,7 +78,7 @@ pub trait Format: Sync {
     ///
     /// # Errors
     /// Why there is no recording, as the end of a sentence without a final stop.
-    fn read_memory(&self, _image: &[u8], _at: usize) -> Result<Kept, String> {
+    fn read_memory(&self, _image: &[u8], _at: usize) -> Result<MemoryRecording, String> {
         Err("this format keeps no recordings in memory".into())
     }
 
@@ -102,7 +102,7 @@ pub struct MemoryMark {
 
 /// A recording in a target's memory, as ranges of the image. All ranges are within the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct MemoryRecording {
     /// All of it: header, recording and free space.
     pub range: Range<usize>,
     /// The length of the header, in bytes.
@@ -114,12 +114,12 @@ pub struct Kept {
     /// A short description, for people, without a final stop.
     pub what: String,
     /// Damage found in it.
-    pub damages: Vec<KeptDamage>,
+    pub damages: Vec<MemoryDamage>,
 }
 
 /// Damage to a recording in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptDamage {
+pub struct MemoryDamage {
     /// Where in the image.
     pub image_offset: usize,
     /// Where in the recording, in bytes from its start.

@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 
 use super::spool::Spool;
 use super::{Bytes, Damage, Input, InputError, ReadOptions};
-use crate::format::{Format, Kept, MemoryMark, SAMPLE_BYTES};
+use crate::format::{Format, MemoryMark, MemoryRecording, SAMPLE_BYTES};
 use crate::model::losses;
 
 /// More recordings than one image has. An image with more is no firmware's memory but an attack or a mistake.
@@ -28,7 +28,7 @@ pub struct Recording {
     /// Whose it is.
     pub format: &'static dyn Format,
     /// Where it is.
-    pub kept: Kept,
+    pub kept: MemoryRecording,
 }
 
 /// The content of an image.
@@ -104,7 +104,7 @@ impl Input {
     /// # Errors
     /// When it does not fit anywhere.
     pub fn take_out(&self, recording: &Recording, options: &ReadOptions) -> Result<Input, InputError> {
-        let Kept { range, header_bytes, pieces, what, damages, .. } = &recording.kept;
+        let MemoryRecording { range, header_bytes, pieces, what, damages, .. } = &recording.kept;
         let mut spool = Spool::new(options);
         for piece in pieces {
             spool.push(self.bytes.get(piece.clone()).unwrap_or_default())?;
@@ -161,7 +161,7 @@ fn find_all(bytes: &Bytes, mark: &[u8], end: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{ErasedRecording, FormatOptions, KeptDamage, OptionError, Probe};
+    use crate::format::{ErasedRecording, FormatOptions, MemoryDamage, OptionError, Probe};
 
     /// Keeps `<mark><length of the rest><rest>`; the recording is the rest in two pieces, the second half first.
     struct Fake;
@@ -197,14 +197,14 @@ mod tests {
             &[MemoryMark { bytes: MARK, what: "a fake" }]
         }
 
-        fn read_memory(&self, image: &[u8], at: usize) -> Result<Kept, String> {
+        fn read_memory(&self, image: &[u8], at: usize) -> Result<MemoryRecording, String> {
             let data = at + MARK.len() + 1;
             let len = usize::from(*image.get(data - 1).ok_or("its header is cut off")?);
             let end = (data + len).min(image.len());
             let middle = (data + end) / 2;
-            let damage = KeptDamage { image_offset: end, offset: 0, what: "it is cut off".into() };
+            let damage = MemoryDamage { image_offset: end, offset: 0, what: "it is cut off".into() };
             let is_cut = end < data + len;
-            Ok(Kept {
+            Ok(MemoryRecording {
                 range: at..end,
                 header_bytes: MARK.len() + 1,
                 pieces: vec![middle..end, data..middle],

@@ -5,9 +5,9 @@
 pub mod info;
 #[cfg(feature = "cli")]
 mod junit;
-pub mod kept;
 mod markdown;
 pub mod stats;
+pub mod stored;
 mod table;
 mod text;
 pub mod viewer;
@@ -325,7 +325,7 @@ impl InputReport {
     /// Enters the results of the conversion.
     pub fn enter_summary(&mut self, summary: &InputSummary) {
         self.offset.clone_from(&summary.offset);
-        self.enter_kept(kept::KeptInput::from(summary));
+        self.enter_stored(stored::StoredInput::from(summary));
     }
 
     /// The time from its first event to its last, in nanoseconds.

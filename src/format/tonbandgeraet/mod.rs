@@ -28,7 +28,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::{ErasedRecording, Format, FormatOptions, Kept, MemoryMark, OptionError, OptionKind, OptionSpec, Probe, erase};
+use super::{
+    ErasedRecording, Format, FormatOptions, MemoryMark, MemoryRecording, OptionError, OptionKind, OptionSpec, Probe, erase,
+};
 use crate::symbols::{Symbols, sections_named};
 use resolve::Program;
 use scan::Scanner;
@@ -87,7 +89,7 @@ impl Format for Tonbandgeraet {
         ring::MARKS
     }
 
-    fn read_memory(&self, image: &[u8], at: usize) -> Result<Kept, String> {
+    fn read_memory(&self, image: &[u8], at: usize) -> Result<MemoryRecording, String> {
         ring::read(image, at)
     }
 

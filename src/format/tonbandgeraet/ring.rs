@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::format::{Kept, KeptDamage, MemoryMark};
+use crate::format::{MemoryDamage, MemoryMark, MemoryRecording};
 
 use super::decode::DELIMITER;
 
@@ -52,7 +52,7 @@ impl Words<'_> {
 /// Collects the pieces of a recording.
 struct Pieces<'a> {
     image: &'a [u8],
-    kept: Kept,
+    kept: MemoryRecording,
 }
 
 impl Pieces<'_> {
@@ -72,7 +72,7 @@ impl Pieces<'_> {
 
     fn damage(&mut self, image_offset: usize, what: String) {
         let offset = self.kept.pieces.iter().map(Range::len).sum();
-        self.kept.damages.push(KeptDamage { image_offset, offset, what });
+        self.kept.damages.push(MemoryDamage { image_offset, offset, what });
     }
 }
 
@@ -80,7 +80,7 @@ impl Pieces<'_> {
 ///
 /// # Errors
 /// Why there is no ring, as the end of a sentence.
-pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
+pub(super) fn read(image: &[u8], at: usize) -> Result<MemoryRecording, String> {
     let bytes = image.get(at..).unwrap_or(&[]);
     let words = Words { bytes, is_big: bytes.starts_with(BIG) };
     let word = |offset| words.at(offset).ok_or_else(|| "the image ends within its header".to_owned());
@@ -106,7 +106,7 @@ pub(super) fn read(image: &[u8], at: usize) -> Result<Kept, String> {
     let in_use = begun.min(segments);
     let mut pieces = Pieces {
         image,
-        kept: Kept {
+        kept: MemoryRecording {
             range: at..at + there,
             header_bytes: usize::try_from(header_bytes).unwrap_or(usize::MAX).min(there),
             pieces: Vec::new(),

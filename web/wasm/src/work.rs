@@ -8,7 +8,7 @@ use traceconv::input::{Input, ReadOptions, Recognised, detect};
 use traceconv::model::Rate;
 use traceconv::pipeline::{self, EventDetail, Options, Source, TimeBound};
 use traceconv::report::stats::{Recording, StatsFile};
-use traceconv::report::{InputReport, InputStatus, Report, TraceReport, kept, viewer};
+use traceconv::report::{InputReport, InputStatus, Report, TraceReport, stored, viewer};
 
 use super::Problem;
 use super::host::{self, File};
@@ -179,11 +179,11 @@ impl Convert {
             .to(time("to", &self.to)?)
             .threads(1)
             .statistics(true);
-        options.keep = Some(kept::attributes);
+        options.keep = Some(stored::attributes);
         let cores: Vec<Option<u16>> = self.inputs.iter().map(|input| input.core).collect();
-        let damage = kept::damage(recognised.iter().flat_map(|one| one.input.damages()));
-        options.attributes.extend(damage.map(|damage| (kept::INPUT_DAMAGE.to_owned(), damage)));
-        let marks = kept::marks(&options, reading, &cores, recognised.first().map(|first| first.detected.format));
+        let damage = stored::damage(recognised.iter().flat_map(|one| one.input.damages()));
+        options.attributes.extend(damage.map(|damage| (stored::INPUT_DAMAGE.to_owned(), damage)));
+        let marks = stored::marks(&options, reading, &cores, recognised.first().map(|first| first.detected.format));
         options.attributes.extend(marks);
         Ok(options)
     }

@@ -26,20 +26,20 @@ const FORMAT: &str = "format_name";
 /// How many damages of the input are listed in the trace itself. The report has all.
 const DAMAGES_LISTED: usize = 16;
 
-/// The kept facts.
+/// The stored facts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredReport {
     /// The length of the trace before the packet that holds this, in bytes: a trace that was cut or changed has another.
     pub before_bytes: u64,
     /// One per input, in their order.
-    pub inputs: Vec<KeptInput>,
+    pub inputs: Vec<StoredInput>,
     /// Warnings about the trace, as sentences.
     pub warnings: Vec<String>,
 }
 
-/// The kept facts about an input: results of the conversion. The fields are those of [`InputReport`].
+/// The stored facts about an input: results of the conversion. The fields are those of [`InputReport`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KeptInput {
+pub struct StoredInput {
     decoded_bytes: u64,
     skipped_bytes: u64,
     frames_ok: u64,
@@ -61,9 +61,9 @@ pub struct KeptInput {
 /// The attributes of a trace of which all but the packet with its attributes is written; for [`crate::pipeline::Options::keep`].
 #[must_use]
 pub fn attributes(converted: &Converted) -> Vec<(String, String)> {
-    let kept = Kept {
+    let kept = StoredReport {
         before_bytes: converted.output_bytes,
-        inputs: converted.inputs.iter().map(KeptInput::from).collect(),
+        inputs: converted.inputs.iter().map(StoredInput::from).collect(),
         warnings: converted.warnings.clone(),
     };
     // Serde's interface can fail, this value cannot; a trace without it is only made again.
@@ -132,15 +132,15 @@ fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>
     format!("xxh3-128:{:032x}", xxh3_128(all.to_string().as_bytes()))
 }
 
-impl Kept {
+impl StoredReport {
     /// The content of an attribute; `None` if it does not have this shape.
     #[must_use]
-    pub fn from_json(json: &str) -> Option<Kept> {
+    pub fn from_json(json: &str) -> Option<StoredReport> {
         serde_json::from_str(json).ok()
     }
 }
 
-impl From<&InputSummary> for KeptInput {
+impl From<&InputSummary> for StoredInput {
     fn from(summary: &InputSummary) -> Self {
         // A trace of several recordings, which have offsets, is never kept.
         let InputSummary { ledger, events, first, last, facts, offset: _ } = summary;
@@ -151,7 +151,7 @@ impl From<&InputSummary> for KeptInput {
             let (ns_numerator, ns_denominator) = rate.ns_per_tick();
             ClockReport { ns_numerator, ns_denominator, hz: rate.hz(), because: because.into() }
         });
-        KeptInput {
+        StoredInput {
             decoded_bytes,
             skipped_bytes,
             frames_ok,
@@ -188,7 +188,7 @@ fn of_ledger(ledger: &Ledger) -> impl Iterator<Item = Finding> {
 
 impl InputReport {
     /// Enters the results of a conversion about the input.
-    pub fn enter_kept(&mut self, kept: KeptInput) {
+    pub fn enter_stored(&mut self, kept: StoredInput) {
         self.input_bytes = kept.decoded_bytes.saturating_add(kept.skipped_bytes);
         (self.decoded_bytes, self.skipped_bytes) = (kept.decoded_bytes, kept.skipped_bytes);
         (self.frames_ok, self.frames_bad) = (kept.frames_ok, kept.frames_bad);
