@@ -224,6 +224,8 @@ pub struct EventBatch {
     pub logs: Vec<LogNote>,
     /// Their args.
     pub args: Vec<Arg>,
+    /// How many of the events are not events of the target, but added: the end of a core, levels that are known late.
+    pub added: u64,
     /// For a listing: the offsets of records in the input, in file order, and their judged times.
     pub judged: Option<Vec<(u64, Option<Nanos>)>>,
 }
@@ -242,6 +244,7 @@ impl EventBatch {
         if let Some(judged) = &mut self.judged {
             judged.clear();
         }
+        self.added = 0;
         self.events.clear();
         self.texts.clear();
         self.losses.clear();

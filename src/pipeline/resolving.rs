@@ -131,7 +131,7 @@ impl Resolving {
     fn count(&mut self, index: usize, batch: &EventBatch) {
         let summary = &mut self.summaries[index];
         // Each loss note has one event, which is not an event of the firmware.
-        summary.events += (batch.events.len() as u64).saturating_sub(batch.losses.len() as u64);
+        summary.events += (batch.events.len() as u64).saturating_sub(batch.losses.len() as u64 + batch.added);
         // Events of one core are in order of time, those of several nearly so.
         let times = batch.events.iter().map(|event| event.time);
         let (first, last) = match self.merger {

@@ -202,7 +202,6 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         K::IsrEnter(_) | K::IsrExit(_) => 1,
         K::Object { .. }
         | K::ObjectLevel { .. }
-        | K::LateObjectLevel { .. }
         | K::Capacity { .. }
         | K::Holder { .. }
         | K::Depth { .. }
@@ -228,8 +227,8 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         K::State { .. } | K::Value { .. } | K::Float { .. } => 9,
         K::Log(_) => 10,
         K::SessionStart(_) => 11,
-        // Losses and the end of a core's recording are not events of the firmware. Losses are in the ledger.
-        K::Loss(_) | K::CoreEnd => return None,
+        // Not events of the firmware. Losses are in the ledger.
+        K::Loss(_) | K::CoreEnd | K::LateObjectLevel { .. } => return None,
     })
 }
 

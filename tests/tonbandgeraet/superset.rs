@@ -480,6 +480,26 @@ fn a_recording_of_two_cores_begins_with_who_runs() {
     assert_eq!(wait.arg("index"), Some(&Arg::Uint(3)));
 }
 
+/// The last frame says when a recording stopped: what ran last ran until then.
+#[test]
+fn the_stop_ends_what_runs() {
+    let ts = 0;
+    let mut sequence = Sequence::new(1, (1, 1), 1, 30);
+    let mut frames = Vec::new();
+    sequence.start(1000);
+    sequence.event(0, 1000, &Record::EvtmarkerBegin { ts, evtmarker_id: 1, msg: b"long" }, &mut frames);
+    sequence.event(0, 1000, &Record::TaskSwitchedIn { ts, task_id: 1 }, &mut frames);
+    sequence.stop(0, 5_000_000_000, &mut frames);
+    let conversion = convert(&frames, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries(), []);
+    assert_eq!(conversion.summary.events, 2);
+    let trace = conversion.read();
+    let span = trace.slices.iter().find(|slice| slice.name == "long").expect("it is drawn");
+    assert_eq!((span.ts, span.end()), (1000, Some(5_000_000_000)));
+    let last = trace.sched.values().flatten().map(|row| row.ts).max();
+    assert_eq!(last, Some(5_000_000_000));
+}
+
 /// Functions are spans of the task that runs, named by their addresses without a program. The exit of a call that began before the
 /// recording is not drawn.
 #[test]
@@ -514,7 +534,7 @@ fn functions_are_spans_of_their_tasks() {
     let mut functions: Vec<(u64, Option<u64>, &str)> = functions.map(|slice| (slice.ts, slice.end(), &*slice.name)).collect();
     functions.sort_unstable();
     let expected =
-        [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(10_700), "0x08000121")];
+        [(10_100, Some(10_700), "0x08000121"), (10_200, Some(10_600), "0x08000001"), (10_400, Some(11_000), "0x08000121")];
     assert_eq!(functions, expected);
 }
 

@@ -542,6 +542,9 @@ impl Resolver {
         if sign && input.timed_before {
             input.restart_sign.get_or_insert(offset);
         }
+        if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset)) {
+            input.stop(ticks, out.batch);
+        }
     }
 
     /// Adds the name of a task-local marker that names no task: it belongs to the running task.
@@ -620,6 +623,7 @@ fn note_running(running: Option<TaskId>, offset: u64, ledger: &mut crate::model:
 fn push_late(since: Option<Nanos>, object: ObjectId, time: Nanos, core: crate::model::CoreId, out: &mut Resolved<'_>) {
     if let Some(since) = since {
         let kind = EventKind::LateObjectLevel { object, level: 2, since: Packed(since.0) };
+        out.batch.added += 1;
         out.batch.events.push(Event { time, core, kind });
     }
 }

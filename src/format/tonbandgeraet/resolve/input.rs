@@ -2,7 +2,7 @@
 
 use crate::clock::{Domain, Judge, Judged, Stamp};
 use crate::format::FormatOptions;
-use crate::model::{CoreId, LossNote, Nanos, Rate, TaskId, Ticks};
+use crate::model::{CoreId, Event, EventBatch, EventKind, LossNote, Nanos, Rate, TaskId, Ticks};
 
 use super::super::decode::{FragmentJoiner, Wire};
 use super::super::scan::ScanFacts;
@@ -14,6 +14,9 @@ use super::{CORES_LIMIT, DROP_COUNTER_EVERY, resolution};
 
 /// What a sign of a restart says, in bits: metadata again, a drop counter that starts again.
 const RESTART_SIGN_BITS: u8 = 56;
+
+/// A recording that stops this long after its last event is believed, in nanoseconds.
+const LONGEST_END_NS: u64 = 60_000_000_000;
 
 /// One input.
 pub struct InputState {
@@ -191,6 +194,28 @@ impl InputState {
                 && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
         };
         state.is_some_and(follows) && self.nanos(last).is_some()
+    }
+
+    /// The recording stops: what runs on its cores runs until then.
+    #[cold]
+    pub fn stop(&mut self, ticks: u64, batch: &mut EventBatch) {
+        let Some(time) = self.nanos(ticks).map(|time| time.max(self.start_ns)) else { return };
+        let lived = self.last_ns.0.saturating_sub(self.start_ns.0);
+        // Nothing follows that would contradict a damaged time.
+        if time.0.saturating_sub(self.last_ns.0) > LONGEST_END_NS.max(lived.saturating_mul(64)) {
+            return;
+        }
+        let is_snapshot = self.restorer.as_ref().is_some_and(Restorer::is_snapshot);
+        let (own, cores) = (self.core, std::mem::take(&mut self.cores));
+        for &core in cores.iter().filter(|&&core| !is_snapshot || core == own) {
+            let Some(state) = self.states.get_mut(core.index()) else { continue };
+            let time = time.max(state.converted.1);
+            (state.converted.1, state.running) = (time, None);
+            self.last_ns = self.last_ns.max(time);
+            batch.events.push(Event { time, core, kind: EventKind::CoreEnd });
+            batch.added += 1;
+        }
+        self.cores = cores;
     }
 
     /// The time of a tick of the current session. `None` beyond the range of a trace.

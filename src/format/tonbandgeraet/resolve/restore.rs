@@ -3,6 +3,8 @@
 //! A delta counts from the event before it, so this is done in file order, before times are checked. After a loss, the deltas of the lost
 //! frames are missing: the events up to the next sync then get their earliest possible time, and are counted as uncertain.
 
+use std::collections::VecDeque;
+
 use crate::model::{Ledger, LossNote};
 
 use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
@@ -24,6 +26,8 @@ pub struct Restorer {
     /// The result of the check of each sync, in file order, and the number of those passed.
     checks: Vec<SyncCheck>,
     passed: usize,
+    /// The offset and the time of syncs at which a recording stops, in file order, until they are resolved.
+    stops: VecDeque<(u64, u64)>,
 }
 
 /// A chain of frames with one base of time and one count.
@@ -38,6 +42,8 @@ struct Sequence {
     number: u32,
     /// The count of dropped events at the last sync.
     dropped: u32,
+    /// Whether each core has a sequence of its own.
+    is_snapshot: bool,
     /// Whether frames are missing since the last sync.
     is_uncertain: bool,
     /// The number of unreadable frames since the last readable one.
@@ -66,6 +72,17 @@ impl Restorer {
             }
         }
         SyncCheck::none(offset)
+    }
+
+    /// Whether each core has a sequence of its own.
+    pub fn is_snapshot(&self) -> bool {
+        self.sequence.as_ref().is_some_and(|sequence| sequence.is_snapshot)
+    }
+
+    /// The time at which the recording stops, in ticks, if the sync at an offset says so. Asked in file order.
+    pub fn stop_at(&mut self, offset: u64) -> Option<u64> {
+        while self.stops.pop_front_if(|stop| stop.0 < offset).is_some() {}
+        self.stops.pop_front_if(|stop| stop.0 == offset).map(|stop| stop.1)
     }
 
     /// Makes the times of a part absolute. Parts come in file order. Losses are entered in the ledger and returned as gaps, in order,
@@ -182,6 +199,9 @@ impl Restorer {
             (sync.cores, sync.core) = (sequence.cores, u32::from(sequence.core));
         }
         let sync = &sync;
+        if sync.flags & flags::STOP != 0 && !check.odd_time {
+            self.stops.push_back((findings.base + u64::from(offset), sync.ts));
+        }
         let begins_core = sync.is_snapshot() && !self.begun.contains(&sync.core);
         if let Some(before) = self.sequence.take() {
             if !sync.starts() {
@@ -201,6 +221,7 @@ impl Restorer {
             ticks: sync.ts,
             number: sync.seq.wrapping_add(1),
             dropped: sync.dropped,
+            is_snapshot: sync.is_snapshot(),
             is_uncertain: false,
             unread: 0,
             has_stopped: sync.flags & flags::STOP != 0,

@@ -19,6 +19,8 @@ impl Resolver {
         let Some(input) = self.inputs.get_mut(index) else { return };
         if let Some(restorer) = &mut input.restorer {
             restorer.restore(records, ledger);
+            // A listing asks for none of them.
+            restorer.stop_at(u64::MAX);
         }
         let records = &*records;
         ledger.decoded_bytes += records.ok_bytes;
