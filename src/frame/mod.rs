@@ -8,6 +8,7 @@
 //! meet ([`sync`]).
 
 pub mod cobs;
+pub mod sequence;
 pub mod split;
 pub mod sync;
 

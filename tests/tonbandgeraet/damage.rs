@@ -344,3 +344,31 @@ fn a_flipped_last_drop_counter_is_not_believed_beyond_reason() {
         assert_eq!(lost(&[3, 3, 3, 3, 3 ^ 1 << bit]), 3, "bit {bit}");
     }
 }
+
+fn least_lost(capture: &[u8]) -> u64 {
+    run::convert(capture, Cut::SMALL).summary.ledger.at_least_lost()
+}
+
+/// A piece that is there twice is joined in the middle of a frame, but all frames are there.
+#[test]
+fn a_piece_that_is_there_twice_loses_nothing() {
+    let capture = run::generated(20_000, 3, 1, Damage::None);
+    let mut random = Random(7);
+    for _ in 0..40 {
+        let (at, len) = (5000 + random.below(10_000), 300 + random.below(700));
+        let mut twice = capture.clone();
+        twice.splice(at..at, capture[at..at + len].iter().copied());
+        assert_eq!(least_lost(&twice), 0, "{len} bytes at {at}");
+    }
+}
+
+/// A delimiter within a frame makes two bad ones of it.
+#[test]
+fn a_frame_in_two_pieces_is_one_loss() {
+    let capture = run::generated(6000, 3, 1, Damage::None);
+    for at in 3000..3300 {
+        let mut split = capture.clone();
+        split[at] = 0;
+        assert!(least_lost(&split) <= 1, "byte {at}");
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::clock::{COPY_BYTES, copied_bytes};
 use crate::format::{Decode, Mode, Part};
 use crate::frame::cobs;
 use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
@@ -65,10 +66,10 @@ impl BadFrame {
         }
     }
 
-    /// The least number of events lost with it.
-    #[must_use]
-    pub fn at_least_lost(self) -> u64 {
-        u64::from(self != BadFrame::Empty)
+    /// The least number of events lost with it. `before` is the bad frame right before it, if there is one: a delimiter that damage made
+    /// splits one frame in two, and the first piece is not valid COBS.
+    fn at_least_lost(self, before: Option<BadFrame>) -> u64 {
+        u64::from(self != BadFrame::Empty && before != Some(BadFrame::MalformedCobs))
     }
 }
 
@@ -477,10 +478,20 @@ pub struct JoinedFrame {
     pub raw: Vec<u8>,
 }
 
+/// With more damage than this, copies are not searched for: each search reads some bytes before it.
+const SEARCHES_LIMIT: u32 = 1 << 10;
+
 /// Joins the fragments of oversize frames, so that each is one bad frame regardless of the cuts.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentJoiner {
     open: Option<JoinedFrame>,
+    /// How many records the part has, and how many of them precede the last bad frame.
+    frames: u32,
+    passed: u32,
+    /// How often copies were searched for.
+    searches: u32,
+    /// The bad frame right before what follows.
+    before: Option<BadFrame>,
 }
 
 impl FragmentJoiner {
@@ -488,6 +499,10 @@ impl FragmentJoiner {
     /// [`BadFrame::Oversize`], and it precedes everything else in the part.
     pub fn join(&mut self, records: &Records) -> Option<JoinedFrame> {
         let edges = records.edges;
+        if self.passed != self.frames {
+            self.before = None;
+        }
+        (self.frames, self.passed) = (saturate(records.frames.len()), 0);
         if edges.head_fragment > 0 {
             let open = self.open.get_or_insert_with(|| JoinedFrame { offset: records.base, len: 0, raw: Vec::new() });
             open.len += edges.head_fragment as u64;
@@ -501,6 +516,24 @@ impl FragmentJoiner {
             let raw = records.bytes(records.tail_raw).to_vec();
             self.open = Some(JoinedFrame { offset: records.base + frames_end, len: tail, raw });
         }
+        if ended.is_some() {
+            self.before = Some(BadFrame::Oversize);
+        }
         ended
+    }
+
+    /// The least number of events lost with a bad frame of the part. Asked for each, in file order.
+    pub fn at_least_lost(&mut self, base: u64, bad: &Bad, bytes: &[u8]) -> u64 {
+        if self.passed != bad.index {
+            (self.passed, self.before) = (bad.index, None);
+        }
+        let lost = bad.reason.at_least_lost(self.before.replace(bad.reason));
+        if lost == 0 || self.searches == SEARCHES_LIMIT {
+            return lost;
+        }
+        // At the start of a copy of bytes before, the pieces of two frames meet, of which nothing is missing.
+        self.searches += 1;
+        let next = usize::try_from(base + u64::from(bad.offset) + u64::from(bad.len));
+        u64::from(next.is_ok_and(|next| copied_bytes(bytes, next, COPY_BYTES) == 0))
     }
 }

@@ -26,7 +26,7 @@ use super::sessions::Sessions;
 use events::{DrawSettings, RecordResolver, RunState};
 use firmware::{Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
-use wire::{LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
+use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
 
 /// The user's options for drawing.
 #[derive(Clone, Debug, Default)]
@@ -231,7 +231,8 @@ impl InputResolver {
                 if self.wire.is_repeated(stored.seq, offset, later.bytes, out.ledger) {
                     continue;
                 }
-                self.wire.check_sequence(stored.seq, Some(stored.kind), offset, out.ledger);
+                let following = self.wire.following(records, number, end, later);
+                self.wire.check_sequence(stored.seq, Some(stored.kind), offset, &following, out.ledger);
             }
             if stored.is_timed {
                 let before = self.wire.clock.now();
@@ -305,7 +306,7 @@ fn dump_part(wire: &mut WireState, records: &Records, ledger: &mut Ledger, out: 
             wire.enter_session(segment as usize, offset, ledger);
         }
         if !wire.is_next(stored.seq) {
-            wire.check_sequence(stored.seq, Some(stored.kind), offset, ledger);
+            wire.check_sequence(stored.seq, Some(stored.kind), offset, &Following::default(), ledger);
         }
         wire.gap = None;
         let session = Arc::clone(wire.present());

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clock::{COPY_BYTES, LOOKAHEAD, Stamp, copied_bytes};
+use crate::frame::sequence::{self, Excess};
 use crate::model::{Ledger, LossNote, Rate, losses};
 
 use super::super::decode::{Bad, Damage, KEPT_RAW_BYTES, Records, Stored};
@@ -41,6 +42,10 @@ pub struct WireState {
     tick_count: Option<u64>,
     /// The sequence number that the next frame should have.
     expected: Option<u8>,
+    /// What the sequence numbers skipped without a loss.
+    excess: Excess,
+    /// The number of frames before the part, and in it.
+    frames: (u64, u64),
     /// Up to here the input is a copy of what precedes.
     repeated_until: u64,
     /// The present run of damage.
@@ -60,6 +65,8 @@ impl WireState {
             clock,
             tick_count: None,
             expected: None,
+            excess: Excess::default(),
+            frames: (0, 0),
             repeated_until: 0,
             run: None,
             gap: None,
@@ -83,9 +90,11 @@ impl WireState {
     }
 
     /// Accounts for the bytes and frames of a part.
-    pub fn enter_part(&self, records: &Records, ledger: &mut Ledger) {
+    pub fn enter_part(&mut self, records: &Records, ledger: &mut Ledger) {
         ledger.decoded_bytes += records.ok_bytes;
-        ledger.frames_ok += records.frames.len() as u64;
+        let frames = records.frames.len() as u64;
+        ledger.frames_ok += frames;
+        self.frames = (self.frames.0 + self.frames.1, frames);
         for repair in &records.repairs {
             ledger.enter(repair.kind, repair.offset, 0);
         }
@@ -99,6 +108,7 @@ impl WireState {
         self.end_run(None, ledger);
         self.session = index;
         self.expected = None;
+        self.excess = Excess::default();
         self.gap = None;
         self.sessions_begun += 1;
         self.tick_count = None;
@@ -140,31 +150,62 @@ impl WireState {
 
     /// A sound frame that is not simply the next one: after damage, or with frames missing before it.
     #[cold]
-    pub fn check_sequence(&mut self, seq: u8, kind: Option<Kind>, offset: u64, ledger: &mut Ledger) {
+    pub fn check_sequence(&mut self, seq: u8, kind: Option<Kind>, offset: u64, following: &Following, ledger: &mut Ledger) {
         let expected = self.expected.replace(seq.wrapping_add(1));
         // The sequence number of the first record of a session is not related to those before.
         let is_restart = kind == Some(Kind::Empty);
         let Some(expected) = expected.filter(|_| !is_restart) else {
+            self.excess = Excess::default();
             self.end_run(None, ledger);
             return;
         };
-        let missing = u64::from(seq.wrapping_sub(expected));
+        let place = self.frames.0 + following.number;
+        let jumps = following.jumps.iter().copied();
+        let jump = seq.wrapping_sub(expected);
+        let weighed = self.excess.weigh(jump, place, jumps, following.goes_back);
+        self.excess.pass(weighed, place);
+        let missing = u64::from(weighed.missing);
         if self.run.is_some() {
             self.end_run(Some(missing), ledger);
+            if missing == 0 && jump != 0 {
+                // Out of order: what was known before does not hold.
+                self.add_gap(LossNote { kind: losses::FRAMES_LOST, offset, bytes: 0, at_least_lost: 0 });
+            }
             return;
         }
-        let (kind, missing) = match missing {
-            0 => return,
-            255 => (losses::SEQUENCE_REPEATED, 0),
-            _ => (losses::FRAMES_LOST, missing),
+        let kind = match (jump, missing) {
+            (0, _) => return,
+            (255, 0) => losses::SEQUENCE_REPEATED,
+            (_, 0) if weighed.is_damaged() => return ledger.enter(losses::FRAME_NUMBER_OUTLIER, offset, 0),
+            _ => losses::FRAMES_LOST,
         };
         ledger.enter(kind, offset, missing);
         self.add_gap(LossNote { kind, offset, bytes: 0, at_least_lost: missing });
     }
 
+    /// The frames that follow one of the present session.
+    #[cold]
+    pub fn following(&self, records: &Records, number: usize, end: usize, later: &Later<'_>) -> Following {
+        let width = u32::from(self.present().layout.config.sizes.time).clamp(1, 4) * 8;
+        let mut following = Following { number: number as u64, ..Following::default() };
+        let Some(first) = records.frames.get(number) else { return following };
+        let (mut seq, mut time) = (first.seq, first.is_timed.then_some(first.time));
+        for (_, stored) in frames_ahead(self.session, records, number, end, later).take(sequence::LOOKAHEAD) {
+            following.jumps.push(stored.seq.wrapping_sub(seq).wrapping_sub(1));
+            seq = stored.seq;
+            if stored.is_timed {
+                let before = time.replace(stored.time).unwrap_or(stored.time);
+                // Less than half the range of the counter.
+                let back = before.wrapping_sub(stored.time) << (32 - width);
+                following.goes_back |= (1..1 << 31).contains(&back);
+            }
+        }
+        following
+    }
+
     /// Ends the run of damage before a valid frame, which is handled afterwards.
     pub fn end_run_before(&mut self, seq: u8, offset: u64, ledger: &mut Ledger) {
-        self.check_sequence(seq, None, offset, ledger);
+        self.check_sequence(seq, None, offset, &Following::default(), ledger);
         self.expected = Some(seq);
     }
 
@@ -174,7 +215,8 @@ impl WireState {
         let bytes = u64::from(damage.len);
         if let Some(seq) = damage.seq {
             if !self.is_next(seq) {
-                self.check_sequence(seq, None, offset, ledger);
+                let following = Following { number: u64::from(damage.index), ..Following::default() };
+                self.check_sequence(seq, None, offset, &following, ledger);
             }
             let kind = damage.reason.loss_kind();
             ledger.bad_frame(kind, offset, bytes, 1);
@@ -207,11 +249,7 @@ impl WireState {
         ledger.skipped_bytes += run.bytes;
         ledger.frames_bad += run.frames;
         let is_lone_flags = run.filled == 0 && run.reason == Bad::Body(BadBody::Empty);
-        let at_least_lost = match missing {
-            Some(255) => 0,
-            Some(missing) => missing,
-            None => u64::from(!is_lone_flags),
-        };
+        let at_least_lost = missing.unwrap_or(u64::from(!is_lone_flags));
         ledger.enter(kind, run.offset, at_least_lost);
         if missing != Some(0) && !is_lone_flags {
             self.add_gap(LossNote { kind, offset: run.offset, bytes: run.bytes, at_least_lost });
@@ -259,21 +297,9 @@ impl WireState {
             coarse,
             restart_bits: 0,
         };
-        let session = self.session;
-        let goes_on = end >= records.frames.len();
-        let own = records.frames.get(number + 1..end).unwrap_or(&[]).iter().map(|stored| (records, stored));
-        // A session that ends in a later part ends there.
-        let ends = later.records.iter().position(|records| leading(records, session) < records.frames.len());
-        let parts = if goes_on { ends.map_or(usize::MAX, |ends| ends + 1) } else { 0 };
-        let after = later.records.iter().take(parts);
-        let after = after.flat_map(|records| {
-            records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
-        });
         let layout = Arc::clone(self.present());
         let width = layout.layout.config.sizes.time_event;
-        let reach = records.base + u64::from(stored.offset) + LOOKAHEAD_BYTES;
-        let is_in_reach = |(records, stored): &(&Records, &Stored)| records.base + u64::from(stored.offset) < reach;
-        let ahead = own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach).scan(
+        let ahead = frames_ahead(self.session, records, number, end, later).scan(
             (self.tick_count, self.clock.coarse),
             |(count, coarse), (records, stored)| {
                 if let Some(now) = tick_of(records, stored, &layout) {
@@ -325,6 +351,39 @@ pub struct Later<'a> {
     pub records: &'a VecDeque<Records>,
     /// The whole input.
     pub bytes: &'a [u8],
+}
+
+/// The records of a session that follow one, as far as all parts see.
+fn frames_ahead<'a>(
+    session: usize,
+    records: &'a Records,
+    number: usize,
+    end: usize,
+    later: &Later<'a>,
+) -> impl Iterator<Item = (&'a Records, &'a Stored)> {
+    let goes_on = end >= records.frames.len();
+    let own = records.frames.get(number + 1..end).unwrap_or(&[]).iter().map(move |stored| (records, stored));
+    // A session that ends in a later part ends there.
+    let ends = later.records.iter().position(|records| leading(records, session) < records.frames.len());
+    let parts = if goes_on { ends.map_or(usize::MAX, |ends| ends + 1) } else { 0 };
+    let after = later.records.iter().take(parts).flat_map(move |records| {
+        records.frames.get(..leading(records, session)).unwrap_or(&[]).iter().map(move |stored| (records, stored))
+    });
+    let start = records.frames.get(number).map_or(0, |stored| u64::from(stored.offset));
+    let reach = records.base + start + LOOKAHEAD_BYTES;
+    let is_in_reach = move |(records, stored): &(&Records, &Stored)| records.base + u64::from(stored.offset) < reach;
+    own.chain(after).take(LOOKAHEAD_FRAMES).take_while(is_in_reach)
+}
+
+/// The frames that follow one, as evidence of what is missing before it.
+#[derive(Default)]
+pub struct Following {
+    /// The number of the one in its part.
+    number: u64,
+    /// How many sequence numbers each of the others skips.
+    jumps: Vec<u8>,
+    /// Whether a time stamp among them is earlier than the one before it.
+    goes_back: bool,
 }
 
 /// How many records at the start of a part belong to a session.

@@ -5,7 +5,7 @@ use crate::format::syst::record::{Malformed, Marks};
 pub use crate::model::losses::{
     ENTITY_LIMIT, EXIT_MISSING, SESSION_RESTART, TIME_HELD, TIME_OUTLIER, TIME_OVERFLOW, UNMATCHED_EXIT,
 };
-use crate::model::{Ledger, LossKind, Severity, losses};
+use crate::model::{Ledger, LossKind, losses};
 
 /// The loss of a malformed frame.
 pub fn of_malformed(reason: Malformed) -> LossKind {
@@ -51,7 +51,8 @@ pub fn enter_marks(marks: Marks, offset: u64, ledger: &mut Ledger) {
     ];
     for (mark, kind) in all {
         if marks.has(mark) {
-            ledger.enter(kind, offset, u64::from(kind.severity == Severity::Loss));
+            // The message is shown: no event is missing.
+            ledger.enter(kind, offset, 0);
         }
     }
 }

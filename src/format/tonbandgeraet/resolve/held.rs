@@ -101,7 +101,7 @@ impl Carry {
 }
 
 /// Accounts for the records and the bad frames of a part. Returns the gaps that these leave.
-pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
+pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, input: &[u8], ledger: &mut Ledger) -> Vec<(usize, LossNote)> {
     ledger.decoded_bytes += records.ok_bytes;
     ledger.frames_ok += records.frames.len() as u64;
     let mut gaps = Vec::new();
@@ -113,7 +113,8 @@ pub fn enter_part(records: &Records, joiner: &mut FragmentJoiner, ledger: &mut L
     }
     for bad in &records.bad {
         let offset = records.base + u64::from(bad.offset);
-        let (kind, at_least_lost, bytes) = (bad.reason.loss_kind(), bad.reason.at_least_lost(), u64::from(bad.len));
+        let (kind, at_least_lost, bytes) =
+            (bad.reason.loss_kind(), joiner.at_least_lost(records.base, bad, input), u64::from(bad.len));
         // A run of lone delimiters is many frames, regardless of the cuts.
         ledger.bad_frames(kind, offset, bytes, u64::from(bad.frames), at_least_lost);
         // An unknown event is a valid frame of a newer target, and an empty frame has no event: no known event is missing.

@@ -196,6 +196,11 @@ impl InputState {
         state.is_some_and(follows) && self.nanos(last).is_some()
     }
 
+    /// The bytes among which copies of pieces are found. In the superset, equal bytes may be equal differences of times.
+    pub fn searched<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        if self.restorer.is_none() { bytes } else { &[] }
+    }
+
     /// The recording stops: what runs on its cores runs until then.
     #[cold]
     pub fn stop(&mut self, ticks: u64, batch: &mut EventBatch) {

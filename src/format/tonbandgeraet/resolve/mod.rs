@@ -169,8 +169,8 @@ impl Resolve for Resolver {
         self.end_input(input, out);
     }
 
-    fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
-        self.dump_part(input, records, ledger, out);
+    fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        self.dump_part(input, bytes, records, ledger, out);
     }
 
     fn facts(&self) -> Facts {
@@ -192,7 +192,8 @@ impl Resolver {
     /// Resolves the records that were held back and the next part, except those that must wait for more.
     fn resolve_part(&mut self, index: usize, bytes: &[u8], records: &mut Records, is_last: bool, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
-        let mut gaps = enter_part(records, &mut input.joiner, out.ledger);
+        let searched = input.searched(bytes);
+        let mut gaps = enter_part(records, &mut input.joiner, searched, out.ledger);
         if let Some(restorer) = &mut input.restorer {
             gaps = merge_gaps(gaps, restorer.restore(records, out.ledger));
         }

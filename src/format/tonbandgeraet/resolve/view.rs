@@ -12,20 +12,22 @@ impl Resolver {
     pub(super) fn dump_part(
         &mut self,
         index: usize,
+        input: &[u8],
         records: &mut Records,
         ledger: &mut Ledger,
         out: &mut dyn FnMut(&RecordView<'_>) -> bool,
     ) {
-        let Some(input) = self.inputs.get_mut(index) else { return };
-        if let Some(restorer) = &mut input.restorer {
+        let Some(state) = self.inputs.get_mut(index) else { return };
+        if let Some(restorer) = &mut state.restorer {
             restorer.restore(records, ledger);
             // A listing asks for none of them.
             restorer.stop_at(u64::MAX);
         }
+        let input = state.searched(input);
         let records = &*records;
         ledger.decoded_bytes += records.ok_bytes;
         ledger.frames_ok += records.frames.len() as u64;
-        if let Some(frame) = input.joiner.join(records) {
+        if let Some(frame) = state.joiner.join(records) {
             ledger.bad_frame(BadFrame::Oversize.loss_kind(), frame.offset, frame.len, 1);
             if !show_invalid(frame.offset, &frame.raw, BadFrame::Oversize, out) {
                 return;
@@ -33,15 +35,19 @@ impl Resolver {
         }
         let mut bad = records.bad.as_slice();
         for (number, stored) in records.frames.iter().enumerate() {
-            if !self.dump_bad(records, &mut bad, number, ledger, out) || !self.dump_record(index, records, stored, out) {
+            if !self.dump_bad(index, input, records, &mut bad, number, ledger, out)
+                || !self.dump_record(index, records, stored, out)
+            {
                 return;
             }
         }
-        self.dump_bad(records, &mut bad, usize::MAX, ledger, out);
+        self.dump_bad(index, input, records, &mut bad, usize::MAX, ledger, out);
     }
 
     fn dump_bad(
-        &self,
+        &mut self,
+        index: usize,
+        input: &[u8],
         records: &Records,
         bad: &mut &[Bad],
         before: usize,
@@ -51,7 +57,9 @@ impl Resolver {
         while let Some((first, rest)) = bad.split_first().filter(|(first, _)| first.index as usize <= before) {
             *bad = rest;
             let offset = records.base + u64::from(first.offset);
-            let (kind, lost) = (first.reason.loss_kind(), first.reason.at_least_lost());
+            let kind = first.reason.loss_kind();
+            let joiner = self.inputs.get_mut(index).map(|input| &mut input.joiner);
+            let lost = joiner.map_or(0, |joiner| joiner.at_least_lost(records.base, first, input));
             ledger.bad_frames(kind, offset, u64::from(first.len), u64::from(first.frames), lost);
             // Each frame of a run of empty frames is listed.
             for frame in 0..u64::from(first.frames) {

@@ -227,6 +227,13 @@ impl Clock {
         self.rate.to_nanos(Ticks(ticks)).unwrap_or(Nanos::MAX).0
     }
 
+    /// Whether the tick count goes back among packets by more than a tick, as where pieces were moved.
+    pub fn goes_back<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> bool {
+        let mut ticks = packets.filter(|packet| packet.is_hook()).map(|packet| packet.tick);
+        let Some(mut before) = ticks.next() else { return false };
+        ticks.any(|tick| self.difference(tick, std::mem::replace(&mut before, tick)) < -1)
+    }
+
     /// The difference from `before` to `tick`, modulo the number of values; the one nearer to 0.
     fn difference(&self, tick: u16, before: u16) -> i64 {
         let modulus = i64::from(self.timer.tick_modulus);

@@ -20,6 +20,7 @@ use super::record::{Packet, id};
 use super::scan::{ScanFacts, Used};
 use super::timer::TimerOptions;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
+use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
 use clock::{At, Clock, TimeStatus};
@@ -86,6 +87,8 @@ struct InputResolver {
     resolved: u64,
     /// The number of the next packet, if none is missing.
     expected: Option<u8>,
+    /// What the numbers skipped without a loss.
+    excess: Excess,
     /// Whether the packet before reported an error: its number may be used twice.
     after_error: bool,
     /// The packet before those in `carry`.
@@ -181,6 +184,7 @@ impl InputResolver {
             base: 0,
             resolved: 0,
             expected: None,
+            excess: Excess::default(),
             after_error: false,
             previous: None,
             ends_in_error: None,
@@ -259,8 +263,9 @@ impl InputResolver {
         }
         let mut missing = None;
         if self.expected != Some(packet.packet_id) || self.after_error {
-            missing = self.check_number(packet, offset, out.ledger);
+            missing = self.check_number(packets, index, number, offset, out.ledger);
         }
+        let jump = self.expected.map_or(0, |expected| packet.packet_id.wrapping_sub(expected));
         self.expected = Some(packet.packet_id.wrapping_add(1));
         if !packet.is_hook() {
             self.note_missing(missing, number, offset, out.ledger);
@@ -272,10 +277,13 @@ impl InputResolver {
         if self.clock.take_doubt() {
             out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
         }
-        if !matches!(status, TimeStatus::Restart | TimeStatus::Repeated) {
-            self.note_missing(missing, number, offset, out.ledger);
+        match status {
+            TimeStatus::Restart => self.excess = Excess::default(),
+            TimeStatus::Repeated => self.excess.repeat(jump, number),
+            _ => self.note_missing(missing, number, offset, out.ledger),
         }
-        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, out.ledger) {
+        let is_odd = missing.is_some_and(|missing| missing.missing == 0);
+        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
             return;
         }
         out.batch.note_judged(offset, Nanos(time));
@@ -310,8 +318,9 @@ impl InputResolver {
 
     /// A packet whose number is not the next one. Gives how many are missing before it, if any.
     #[cold]
-    fn check_number(&mut self, packet: &Packet, offset: u64, ledger: &mut Ledger) -> Option<u64> {
-        let is_error = matches!(packet.id, id::ERROR_STREAM_FIFO_FULL | id::ERROR_RECEIVE_FIFO_FULL);
+    fn check_number(&mut self, packets: &[Packet], index: usize, number: u64, offset: u64, ledger: &mut Ledger) -> Option<Break> {
+        let packet = &packets[index];
+        let is_error = is_error_of_fifo(packet);
         let Some(expected) = self.expected else {
             self.after_error = is_error;
             return None;
@@ -326,13 +335,29 @@ impl InputResolver {
             ledger.enter(losses::LISTS_KEPT_APART, offset, 0);
             return None;
         }
-        Some(u64::from(lost))
+        // Never further than all parts see.
+        let following = packets.get(index..packets.len().min(index + 1 + HEADROOM)).unwrap_or(&[]);
+        let jumps = following.windows(2).map(|pair| match pair {
+            [one, two] => {
+                let jump = two.packet_id.wrapping_sub(one.packet_id).wrapping_sub(1);
+                // The number of an error packet may be used twice.
+                if jump == u8::MAX && (is_error_of_fifo(one) || is_error_of_fifo(two)) { 0 } else { jump }
+            }
+            _ => 0,
+        });
+        let before = index.checked_sub(1).map_or(self.previous.as_ref(), |before| packets.get(before));
+        let is_disordered = self.clock.goes_back(before.into_iter().chain(following));
+        Some(self.excess.weigh(lost, number, jumps, is_disordered))
     }
 
     /// Packets are missing before one.
-    fn note_missing(&mut self, missing: Option<u64>, number: u64, offset: u64, ledger: &mut Ledger) {
-        let Some(at_least_lost) = missing else { return };
-        let kind = losses::FRAMES_LOST;
+    fn note_missing(&mut self, missing: Option<Break>, number: u64, offset: u64, ledger: &mut Ledger) {
+        let Some(missing) = missing else { return };
+        self.excess.pass(missing, number);
+        if missing.is_damaged() {
+            return ledger.enter(losses::FRAME_NUMBER_OUTLIER, offset, 0);
+        }
+        let (kind, at_least_lost) = (losses::FRAMES_LOST, u64::from(missing.missing));
         ledger.enter(kind, offset, at_least_lost);
         self.gaps.push_back((number, LossNote { kind, offset, bytes: 0, at_least_lost }));
     }
@@ -364,7 +389,7 @@ impl InputResolver {
 
     /// Enters the status of a packet's time in the ledger. False if the packet is to be left out.
     #[cold]
-    fn note_status(&mut self, status: TimeStatus, number: u64, offset: u64, ledger: &mut Ledger) -> bool {
+    fn note_status(&mut self, status: TimeStatus, number: u64, offset: u64, is_odd: bool, ledger: &mut Ledger) -> bool {
         match status {
             TimeStatus::AsRecorded => {}
             TimeStatus::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
@@ -380,7 +405,8 @@ impl InputResolver {
                 return false;
             }
             TimeStatus::Implausible => {
-                ledger.enter(losses::IMPLAUSIBLE_PACKET, offset, 1);
+                // A packet whose number is odd, too, may be made up by damage.
+                ledger.enter(losses::IMPLAUSIBLE_PACKET, offset, u64::from(!is_odd));
                 return false;
             }
         }
@@ -465,6 +491,10 @@ impl InputResolver {
             self.emit_losses(Nanos(self.last_ns), out);
         }
     }
+}
+
+fn is_error_of_fifo(packet: &Packet) -> bool {
+    matches!(packet.id, id::ERROR_STREAM_FIFO_FULL | id::ERROR_RECEIVE_FIFO_FULL)
 }
 
 /// Adds a loss to those at the same place.
