@@ -93,6 +93,9 @@ pub struct Task {
     pub kind: TaskKind,
     /// The target session (counted from 0) it lived in.
     pub session: u32,
+    /// Whether the recording never reports that a task becomes ready: then a task that leaves its core without a reason may be ready or
+    /// may wait.
+    pub readiness_is_unrecorded: bool,
 }
 
 /// An interrupt on one core.

@@ -2,9 +2,10 @@
 //! each change, the other counts its time.
 //!
 //! A task that leaves its core without a stated reason is *undecided*: if it is made ready before it runs again, it waited (reason
-//! unknown); if it runs again without that, it was pre-empted.
+//! unknown); if it runs again without that, it was pre-empted. If the recording never reports that tasks become ready, its state is
+//! unknown until it runs again.
 
-use super::{CoreId, ReportedState, Wait, WaitReason};
+use super::{CoreId, ReportedState, Task, TaskKind, Wait, WaitReason};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +70,13 @@ impl Scheduling {
 
     /// It leaves its core. Returns its new state, and what it waits for.
     #[inline]
-    pub fn leave(&mut self, is_idle: bool) -> (TaskStatus, Option<Wait>) {
+    pub fn leave(&mut self, task: &Task) -> (TaskStatus, Option<Wait>) {
         let (status, wait) = match self.leaving.take() {
             Some(Leaving::Wait(wait)) => (TaskStatus::Waiting, Some(wait)),
             Some(Leaving::Suspended) => (TaskStatus::Suspended, None),
             Some(Leaving::Deleted) => (TaskStatus::Deleted, None),
-            None if is_idle => (TaskStatus::Ready, None),
+            None if task.kind == TaskKind::Idle => (TaskStatus::Ready, None),
+            None if task.readiness_is_unrecorded => (TaskStatus::Unknown, None),
             None => (TaskStatus::Undecided, None),
         };
         self.status = status;

@@ -3,7 +3,7 @@
 
 use super::Statistics;
 use super::spread::Distribution;
-use crate::model::{CoreId, Entities, ObjectId, ReportedState, Scheduling, TaskId, TaskKind, TaskStatus, Wait, WaitReason};
+use crate::model::{CoreId, Entities, ObjectId, ReportedState, Scheduling, TaskId, TaskStatus, Wait, WaitReason};
 
 /// One life of a task.
 #[derive(Debug, Default)]
@@ -93,12 +93,11 @@ impl Statistics {
     }
 
     fn leave(&mut self, task: TaskId, time_ns: u64, entities: &Entities) {
-        let is_idle = entities.tasks.get(task.index()).is_some_and(|task| task.kind == TaskKind::Idle);
-        let Some(state) = self.tasks.get_mut(task.index()) else { return };
+        let Some((state, entity)) = self.tasks.get_mut(task.index()).zip(entities.tasks.get(task.index())) else { return };
         if let Some(since_ns) = state.since_ns.replace(time_ns) {
             state.runs.add(time_ns.saturating_sub(since_ns), task.index());
         }
-        (_, state.wait) = state.scheduling.leave(is_idle);
+        (_, state.wait) = state.scheduling.leave(entity);
     }
 
     fn enter(&mut self, task: TaskId, core: CoreId, time_ns: u64) {

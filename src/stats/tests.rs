@@ -15,7 +15,7 @@ const LOCK: ObjectId = ObjectId(1);
 fn entities() -> Entities {
     let mut entities = Entities::default();
     for (number, name, kind) in [(1, "IDLE", TaskKind::Idle), (2, "high", TaskKind::Normal), (3, "low", TaskKind::Normal)] {
-        entities.add_task(Task { number, name: Some(name.into()), kind, session: 0 });
+        entities.add_task(Task { number, name: Some(name.into()), kind, session: 0, readiness_is_unrecorded: false });
     }
     for (number, name) in [(15, Some("SysTick".into())), (37, None)] {
         entities.add_isr(Isr { number, name, core: CoreId(0), session: 0 });

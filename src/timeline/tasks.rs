@@ -100,8 +100,7 @@ impl Timeline {
         let state = &mut self.tasks[task.index()];
         state.left_ns = at.time_ns;
         state.last_core = Some(at.core);
-        let is_idle = at.entities.tasks[task.index()].kind == TaskKind::Idle;
-        let (status, wait) = state.scheduling.leave(is_idle);
+        let (status, wait) = state.scheduling.leave(&at.entities.tasks[task.index()]);
         let prev_state = match status {
             TaskStatus::Waiting => {
                 wait.into_iter().for_each(|wait| self.begin_wait(task, wait, at));
@@ -124,7 +123,9 @@ impl Timeline {
                 self.undecided.push(task);
                 return (None, Some(task));
             }
-            TaskStatus::Ready | TaskStatus::Running(_) | TaskStatus::Unknown => PrevState::Ready,
+            // The viewer has no unknown state. No slice names the wait.
+            TaskStatus::Unknown => PrevState::Waiting,
+            TaskStatus::Ready | TaskStatus::Running(_) => PrevState::Ready,
         };
         (Some(prev_state), None)
     }

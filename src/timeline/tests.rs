@@ -12,7 +12,7 @@ use crate::track::{Flow, OpKind, PrevState, SwitchRow};
 fn entities(tasks: u32) -> Entities {
     let mut all = Entities::default();
     for number in 1..=tasks {
-        all.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0 });
+        all.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0, readiness_is_unrecorded: false });
     }
     for owner in [LaneOwner::Firmware, LaneOwner::Task(TaskId(0))] {
         all.add_lane(Lane { number: 1, name: None, owner, kind: LaneKind::Events, session: 0 });
@@ -163,7 +163,7 @@ fn switches(events: &[(u64, u16, EventKind)], entities: &Entities) -> Vec<Vec<Sw
 fn a_core_whose_recording_ends_early_runs_nothing_known_after_that() {
     let mut entities = Entities::default();
     for number in [7, 8] {
-        entities.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0 });
+        entities.add_task(Task { number, name: None, kind: TaskKind::Normal, session: 0, readiness_is_unrecorded: false });
     }
     let rows = switches(
         &[

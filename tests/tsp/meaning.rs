@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use traceconv::format::tsp::decode::{Decoder, Lengths, Packets};
+use traceconv::format::tsp::encode::packet;
 use traceconv::format::tsp::generate::{Damage, GenerateOptions, TimerKind, generate_with_truth};
 use traceconv::format::tsp::record::Packet;
 use traceconv::model::{EventKind, HeapOp, Severity};
@@ -134,6 +135,30 @@ fn running_times_and_reasons_are_true() {
             assert!(found.left.len() >= 4 && found.left.values().all(|&count| count > 10), "{found:?}");
         }
     }
+}
+
+/// Of switches alone it is unknown why a task leaves.
+#[test]
+fn without_records_of_readiness_no_task_is_drawn_ready() {
+    let whole = generated(100_000, 2, Damage::None);
+    let kept = packets(&whole).into_iter().filter(|packet| matches!(packet.id, 2 | 6 | 44));
+    let mut capture = Vec::new();
+    for (kept, packet_id) in kept.zip((0..=255).cycle()) {
+        packet(&Packet { packet_id, ..kept }, &mut capture);
+    }
+    let ready = |capture: &[u8]| {
+        let conversion = convert(capture, Cut::WHOLE);
+        let running = conversion.read().running();
+        let left: Vec<_> = running.iter().filter(|slice| slice.dur.is_some()).collect();
+        // The last one ends with the capture, or where it is unknown who runs.
+        let ready = left.iter().rev().skip(1).filter(|slice| slice.end_state == Some(0)).count();
+        (left.len(), ready, conversion.summary.facts.hints.join(" "))
+    };
+    let (all, some, hints) = ready(&whole);
+    assert!(some > 10 && !hints.contains("is ready"), "{hints}");
+    let (switches, none, hints) = ready(&capture);
+    assert_eq!((switches, none), (all, 0));
+    assert!(hints.contains("the ids 9, 10, 11, 38, 39,"), "{hints}");
 }
 
 /// The errors of the times of those packets that are one event each, in nanoseconds.

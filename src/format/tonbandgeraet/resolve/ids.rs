@@ -129,7 +129,13 @@ impl Ids {
             () if scope.is_recorded(Subject::TimerTask(id)) => TaskKind::TimerService,
             () => TaskKind::Normal,
         };
-        let task = Task { number: id, name: scope.name(Subject::Task(id)), kind, session: scope.session };
+        let task = Task {
+            number: id,
+            name: scope.name(Subject::Task(id)),
+            kind,
+            session: scope.session,
+            readiness_is_unrecorded: false,
+        };
         let handle = entities.add_task(task)?;
         self.tasks.set(id, handle.0);
         Some(handle)

@@ -36,7 +36,34 @@ pub fn facts(setups: &[Setup]) -> Facts {
                 .to_owned(),
         );
     }
+    let never_sent: Vec<String> =
+        WHY_TASKS_LEAVE.iter().filter(|&&id| count_of(&setup.facts.counts, id) == 0).map(u8::to_string).collect();
+    if lacks_readiness(&setup.facts.counts) {
+        facts.hints.push(format!(
+            "The capture has task switches, but no packets of the ids {}, which say why a task leaves its core and when it is ready \
+             again: the states of tasks that do not run are unknown. Enable these ids in the target's filter.",
+            never_sent.join(", ")
+        ));
+    }
     facts
+}
+
+/// The packets from which the state of a task that does not run is known.
+const WHY_TASKS_LEAVE: [u8; 5] = [
+    id::BLOCKING_ON_QUEUE_RECEIVE,
+    id::BLOCKING_ON_QUEUE_SEND,
+    id::MOVED_TASK_TO_READY_STATE,
+    id::TASK_DELAY_UNTIL,
+    id::TASK_DELAY,
+];
+
+fn count_of(counts: &[u64], id: u8) -> u64 {
+    counts.get(usize::from(id)).copied().unwrap_or(0)
+}
+
+/// Whether a capture has task switches, but never says that a task becomes ready.
+pub fn lacks_readiness(counts: &[u64]) -> bool {
+    count_of(counts, id::TASK_SWITCHED_IN) > 0 && count_of(counts, id::MOVED_TASK_TO_READY_STATE) == 0
 }
 
 /// How sure the range of the tick count is.

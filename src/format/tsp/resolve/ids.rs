@@ -52,14 +52,21 @@ pub struct ObjectState {
 /// The handles of one session.
 pub struct Ids {
     session: u32,
+    /// See [`Task::readiness_is_unrecorded`].
+    readiness_is_unrecorded: bool,
     tasks: [Option<TaskId>; 256],
     objects: [[Option<ObjectState>; 256]; TASK_TYPE],
     lanes: [Option<LaneId>; LANES],
 }
 
 impl Ids {
-    pub fn new(session: u32) -> Ids {
-        Ids { session, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
+    pub fn new(session: u32, readiness_is_unrecorded: bool) -> Ids {
+        Ids { session, readiness_is_unrecorded, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
+    }
+
+    /// Those of a later session.
+    pub fn of_next(&self, session: u32) -> Ids {
+        Ids::new(session, self.readiness_is_unrecorded)
     }
 
     pub fn task(&mut self, number: u8, names: &ListedNames, entities: &mut Entities) -> Option<TaskId> {
@@ -71,7 +78,8 @@ impl Ids {
                 Some("Tmr Svc") => TaskKind::TimerService,
                 _ => TaskKind::Normal,
             };
-            *place = entities.add_task(Task { number: u32::from(number), name, kind, session: self.session });
+            let (session, readiness_is_unrecorded) = (self.session, self.readiness_is_unrecorded);
+            *place = entities.add_task(Task { number: u32::from(number), name, kind, session, readiness_is_unrecorded });
         }
         *place
     }

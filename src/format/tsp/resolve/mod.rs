@@ -174,7 +174,7 @@ impl InputResolver {
             clock: Clock::new(timer),
             names: ListedNames::new(&setup.facts.names),
             is_saved: setup.facts.is_saved,
-            ids: Ids::new(0),
+            ids: Ids::new(0, facts::lacks_readiness(&setup.facts.counts)),
             common_names: CommonNames::default(),
             running: None,
             sleeps: false,
@@ -468,7 +468,7 @@ impl InputResolver {
     #[cold]
     fn restart(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         self.session += 1;
-        self.ids = Ids::new(self.session);
+        self.ids = self.ids.of_next(self.session);
         self.running = None;
         self.sleeps = false;
         self.push(time, EventKind::SessionStart(self.session), out);
