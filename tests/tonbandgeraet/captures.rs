@@ -65,7 +65,7 @@ fn damaged(seed: u64, damage: Damage) -> Vec<u8> {
 
 type Borrowed = Record<&'static [u8]>;
 
-fn frames(records: &[Borrowed]) -> Vec<u8> {
+pub fn frames(records: &[Borrowed]) -> Vec<u8> {
     let mut frames = Vec::new();
     records.iter().for_each(|record| encode(record, &mut frames));
     frames

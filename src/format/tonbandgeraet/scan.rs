@@ -56,11 +56,13 @@ impl Recording for Scanner {
         let inferred = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
         let mode = given.unwrap_or(inferred);
         let wires: Vec<Wire> = facts.iter().map(ScanFacts::wire).collect();
+        // No event of one has an id of the other, so a few events of FreeRTOS are read even if it probably did not run.
+        let read = |wire: Wire| given.unwrap_or(if wire == Wire::Plain { Mode::FreeRtos } else { mode });
         for (facts, &wire) in facts.iter_mut().zip(&wires) {
-            facts.retain(wire, mode);
+            facts.retain(wire, read(wire));
         }
         let resolver = Resolver::new(&self.inputs, self.program.clone(), facts, mode, ledgers);
-        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, mode)).collect());
+        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, read(wire))).collect());
         Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
     }
 }

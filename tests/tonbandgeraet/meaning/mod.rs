@@ -193,6 +193,23 @@ fn whole_hand_made_captures_are_shown_as_recorded() {
     }
 }
 
+/// No event of bare metal has the id of one of FreeRTOS, so these are no damage.
+#[test]
+fn a_few_events_of_freertos_among_many_others_are_shown() {
+    use traceconv::format::tonbandgeraet::record::Record;
+
+    let mut records = vec![Record::CoreId { ts: 0, core_id: 0 }];
+    for turn in 1..4000 {
+        records.extend([Record::IsrEnter { ts: turn * 100, isr_id: 1 }, Record::IsrExit { ts: turn * 100 + 10, isr_id: 1 }]);
+        if turn % 1000 == 0 {
+            records.push(Record::TaskSwitchedIn { ts: turn * 100 + 50, task_id: turn as u32 / 1000 });
+        }
+    }
+    let capture = crate::captures::frames(&records);
+    assert_eq!(run::convert(&capture, Cut::SMALL).summary.ledger.entries(), []);
+    assert_eq!(check(&capture).switches.values().map(Vec::len).sum::<usize>(), 3);
+}
+
 #[test]
 fn extra_captures_are_shown_as_recorded() {
     let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
