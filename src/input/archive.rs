@@ -330,10 +330,10 @@ mod tests {
         archive.members().iter().map(|member| (member.name.clone(), read(member))).collect()
     }
 
-    /// The same by [`for_each`].
     /// A file's name, and its content or why it is refused.
     type Streamed = (String, Result<Vec<u8>, String>);
 
+    /// The same by [`for_each`].
     fn streamed(bytes: &[u8]) -> io::Result<Vec<Streamed>> {
         let mut found = Vec::new();
         for_each(Cursor::new(bytes), &mut |member, position, content| {
