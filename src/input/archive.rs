@@ -167,16 +167,16 @@ pub fn begins_archive(head: &[u8]) -> bool {
     Kind::inside(head).is_some()
 }
 
+/// Takes a file of an archive: its name and size, its position if it is there as it is, and its content.
+pub type Receiver<'a> = dyn FnMut(Member, Option<u64>, &mut dyn Read) -> io::Result<()> + 'a;
+
 /// Calls `take` with each file of an archive, in their order, and its content. The memory that this needs depends neither on the length of
 /// the archive nor on that of its files. The content of a file that is refused is empty. Where a file is in the archive as it is, not
 /// compressed, `take` gets its position too.
 ///
 /// # Errors
 /// When the archive cannot be read, has too many files, or `take` fails.
-pub fn for_each<R: Read + Seek>(
-    mut archive: R,
-    take: &mut dyn FnMut(Member, Option<u64>, &mut dyn Read) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn for_each<R: Read + Seek>(mut archive: R, take: &mut Receiver<'_>) -> io::Result<()> {
     let mut head = Vec::new();
     archive.by_ref().take(COMPRESSED_HEAD_BYTES as u64).read_to_end(&mut head)?;
     archive.rewind()?;
@@ -238,10 +238,7 @@ fn zip_members(bytes: &[u8]) -> io::Result<Vec<Member>> {
     (0..archive.len()).filter_map(|number| zip_member(&mut archive, number).transpose()).collect()
 }
 
-fn zip_files<R: Read + Seek>(
-    archive: R,
-    take: &mut dyn FnMut(Member, Option<u64>, &mut dyn Read) -> io::Result<()>,
-) -> io::Result<()> {
+fn zip_files<R: Read + Seek>(archive: R, take: &mut Receiver<'_>) -> io::Result<()> {
     let mut archive = ZipArchive::new(archive)?;
     check_number(archive.len())?;
     for number in 0..archive.len() {
@@ -333,8 +330,11 @@ mod tests {
         archive.members().iter().map(|member| (member.name.clone(), read(member))).collect()
     }
 
+    /// A file's name, and its content or why it is refused.
+    type Streamed = (String, Result<Vec<u8>, String>);
+
     /// The same by [`for_each`].
-    fn streamed(bytes: &[u8]) -> io::Result<Vec<(String, Result<Vec<u8>, String>)>> {
+    fn streamed(bytes: &[u8]) -> io::Result<Vec<Streamed>> {
         let mut found = Vec::new();
         for_each(Cursor::new(bytes), &mut |member, position, content| {
             let mut read = Vec::new();

@@ -149,7 +149,7 @@ impl ViewFields {
                 Element::Hex(value, digits) => {
                     self.push(&name, ViewValue::Text(format!("0x{value:0digits$X}", digits = usize::from(digits))));
                 }
-                Element::Float(value) => self.push(&name, ViewValue::Float(value.into())),
+                Element::Float(value) => self.push(&name, ViewValue::Float(value)),
                 Element::Enum { group, value } => {
                     self.push(&name, ViewValue::Uint(value.into()));
                     self.push(&format!("{name}_group"), ViewValue::Uint(group.into()));
