@@ -352,6 +352,10 @@ impl<'a> PartDecoder<'a> {
 
     #[cold]
     fn enter_segment(&mut self, at: usize) {
+        // What is repaired of the bytes before belongs to the session before.
+        if !self.run.is_empty() {
+            self.end_run(None);
+        }
         let position = (self.base + at) as u64;
         self.current = self.segments.partition_point(|segment| segment.start <= position).saturating_sub(1);
         self.next_start = next_start(self.segments, self.current, self.base);
