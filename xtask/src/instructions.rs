@@ -1,7 +1,7 @@
 //! Instructions per event, of the whole process and of each stage, counted by Callgrind: they repeat where times on a shared machine do not.
 //!
 //! A conversion of a capture and one of a longer capture are subtracted, so that starting, recognising the format and the like, which do
-//! not grow with the input, do not count. The baseline is kept per version of the compiler.
+//! not grow with the input, do not count. The baseline is kept per version of the compiler and kind of processor.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ const BASELINE: &str = "benches/instructions.json";
 /// Instructions per event: the whole under `all`, and the stages.
 type Counts = BTreeMap<String, f64>;
 
-/// By version of the compiler, then by format.
+/// By compiler and processor, then by format.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(transparent)]
 struct Baseline(BTreeMap<String, BTreeMap<String, Counts>>);
@@ -57,8 +57,8 @@ pub fn run(converter: &Path, folder: &Path, formats: &[&dyn traceconv::format::F
         Ok(text) => serde_json::from_str(&text).with_context(|| format!("{BASELINE} is not valid"))?,
         Err(_) => Baseline::default(),
     };
-    let compiler = compiler()?;
-    let known = baseline.0.get(&compiler).cloned().unwrap_or_default();
+    let environment = environment()?;
+    let known = baseline.0.get(&environment).cloned().unwrap_or_default();
     println!("instructions per event  {:>8} {:>9}", "all", "baseline");
     let mut beyond = Vec::new();
     let mut counted = BTreeMap::new();
@@ -78,12 +78,12 @@ pub fn run(converter: &Path, folder: &Path, formats: &[&dyn traceconv::format::F
     }
     match compare {
         Compare::Write => {
-            baseline.0.entry(compiler).or_default().extend(counted);
+            baseline.0.entry(environment).or_default().extend(counted);
             fs::write(&path, serde_json::to_string_pretty(&baseline)? + "\n")
                 .with_context(|| format!("cannot write {BASELINE}"))?;
             println!("Wrote {BASELINE}.");
         }
-        Compare::Check if known.is_empty() => println!("{BASELINE} has no figures for {compiler}: nothing was compared."),
+        Compare::Check if known.is_empty() => println!("{BASELINE} has no figures for {environment}: nothing was compared."),
         Compare::Check => ensure!(
             beyond.is_empty(),
             "instructions per event are more than {:.0} % off {BASELINE}: {}. If that is intended: cargo xtask bench --instructions --bless",
@@ -95,13 +95,17 @@ pub fn run(converter: &Path, folder: &Path, formats: &[&dyn traceconv::format::F
     Ok(())
 }
 
-/// The version of the compiler, and for what it compiles.
-fn compiler() -> anyhow::Result<String> {
+/// The version of the compiler, for what it compiles, and whether the processor has AVX2: some libraries then take other paths.
+fn environment() -> anyhow::Result<String> {
     let out = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?;
     let text = String::from_utf8(out.stdout).context("rustc -vV is not UTF-8")?;
     let field =
         |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).context("rustc -vV is incomplete");
-    Ok(format!("{} {}", field("release:")?, field("host:")?))
+    #[cfg(target_arch = "x86_64")]
+    let extension = if std::is_x86_feature_detected!("avx2") { " avx2" } else { "" };
+    #[cfg(not(target_arch = "x86_64"))]
+    let extension = "";
+    Ok(format!("{} {}{extension}", field("release:")?, field("host:")?))
 }
 
 fn count(converter: &Path, folder: &Path, format: &dyn traceconv::format::Format) -> anyhow::Result<Counts> {
