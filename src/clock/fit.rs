@@ -73,7 +73,7 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
         let range = counts.get(from as usize..(to as usize).min(counts.len())).unwrap_or(&[]);
         range.iter().map(|&count| u64::from(count)).sum::<u64>()
     };
-    if below > 0 && below < period && period - below <= below / 100 {
+    if below > 0 && below < period && period - below <= below / 20 {
         // As many values below it say how many there should be above.
         let (there, usual) = (beyond(below, period), beyond(below.saturating_sub(8 * (period - below)), below));
         if there * 32 < usual {
