@@ -126,6 +126,33 @@ impl<const DELIMITER: u8> Iterator for Delimiters<'_, DELIMITER> {
 /// Bit `n` is set if byte `n` is a delimiter.
 #[inline]
 fn mask_of<const DELIMITER: u8>(block: &[u8; BLOCK_BYTES]) -> u64 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    // SAFETY: it needs SSE2, for which this is compiled.
+    return unsafe { mask_by_sse2::<DELIMITER>(block) };
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    return mask_by_words::<DELIMITER>(block);
+}
+
+/// Every x86-64 processor has SSE2. A tenth of the instructions that words take.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[target_feature(enable = "sse2")]
+#[inline]
+fn mask_by_sse2<const DELIMITER: u8>(block: &[u8; BLOCK_BYTES]) -> u64 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+    let delimiters = _mm_set1_epi8(DELIMITER.cast_signed());
+    let mut mask = 0;
+    for (index, words) in block.as_chunks::<8>().0.as_chunks::<2>().0.iter().enumerate() {
+        let [low, high] = *words;
+        let bytes = _mm_set_epi64x(i64::from_le_bytes(high), i64::from_le_bytes(low));
+        let equal = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, delimiters));
+        mask |= u64::from(equal.cast_unsigned()) << (16 * index);
+    }
+    mask
+}
+
+/// The same with words of 8 bytes, for any processor.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+fn mask_by_words<const DELIMITER: u8>(block: &[u8; BLOCK_BYTES]) -> u64 {
     const LOWS: u64 = u64::from_ne_bytes([0x7F; 8]);
     let mut mask = 0;
     for (index, word) in block.as_chunks::<8>().0.iter().enumerate() {
@@ -188,6 +215,10 @@ mod tests {
             prop_assert_eq!(zeros, memchr::memchr_iter(0, rest).map(|index| from + index).collect::<Vec<_>>());
             let flags: Vec<usize> = Delimiters::<0x7E>::new(&bytes, from).collect();
             prop_assert_eq!(flags, memchr::memchr_iter(0x7E, rest).map(|index| from + index).collect::<Vec<_>>());
+            if let Some(block) = rest.first_chunk() {
+                prop_assert_eq!(mask_of::<0>(block), mask_by_words::<0>(block));
+                prop_assert_eq!(mask_of::<0x7E>(block), mask_by_words::<0x7E>(block));
+            }
         }
     }
 }

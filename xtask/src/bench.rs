@@ -14,6 +14,8 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use traceconv::format::{FORMATS, Format, OptionValue};
 
+use crate::instructions::{self, Compare};
+
 /// The options of the measurement.
 #[derive(Args)]
 pub struct Bench {
@@ -32,6 +34,27 @@ pub struct Bench {
     /// Where captures and traces are put; generated captures are kept for the next time
     #[arg(long, default_value = "build/bench")]
     folder: PathBuf,
+    /// Another program that reads a format, to compare with: its command line, with {} for the capture, like 'qs=qspy -f{}'. Its output is
+    /// discarded
+    #[arg(long, value_name = "FORMAT=COMMAND", value_parser = parse_peer)]
+    peer: Vec<(String, String)>,
+    /// Count instructions per event and stage instead of measuring time. Needs valgrind
+    #[arg(long)]
+    instructions: bool,
+    /// Measure time, then count instructions
+    #[arg(long, conflicts_with_all = ["instructions", "input"])]
+    all: bool,
+    /// Fail if instructions are more than 3 % off benches/instructions.json
+    #[arg(long, requires = "instructions")]
+    check: bool,
+    /// Write benches/instructions.json
+    #[arg(long, requires = "instructions", conflicts_with = "check")]
+    bless: bool,
+}
+
+fn parse_peer(text: &str) -> Result<(String, String), String> {
+    let (format, command) = text.split_once('=').ok_or("expected FORMAT=COMMAND")?;
+    if command.contains("{}") { Ok((format.into(), command.into())) } else { Err("the command has no {} for the capture".into()) }
 }
 
 /// The best of some runs.
@@ -48,17 +71,30 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     let build = Command::new(env!("CARGO")).current_dir(&root).args(["build", "--release", "--bin", "traceconv"]).status()?;
     ensure!(build.success(), "the converter does not build");
     let converter = root.join("build/release/traceconv");
-    println!("{HEADER}");
     if let Some(input) = &bench.input {
+        println!("{HEADER}");
         return measure_all(bench, &converter, "given", &Capture { path: input.clone(), arguments: Vec::new() });
     }
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name()).collect();
-    if let Some(unknown) = bench.format.iter().find(|name| !names.contains(&name.as_str())) {
+    let asked = bench.format.iter().chain(bench.peer.iter().map(|(format, _)| format));
+    if let Some(unknown) = asked.into_iter().find(|name| !names.contains(&name.as_str())) {
         bail!("there is no format {unknown}; there are {}", names.join(", "));
     }
     let wanted = |name: &str| bench.format.is_empty() || bench.format.iter().any(|format| format == name);
-    for format in FORMATS.iter().filter(|format| wanted(format.name())) {
-        measure_all(bench, &converter, format.name(), &capture(&folder, *format, bench.bytes)?)?;
+    let formats: Vec<&dyn Format> = FORMATS.iter().copied().filter(|format| wanted(format.name())).collect();
+    if !bench.instructions {
+        println!("{HEADER}");
+        for format in &formats {
+            measure_all(bench, &converter, format.name(), &capture(&folder, *format, bench.bytes)?)?;
+        }
+    }
+    if bench.instructions || bench.all {
+        let compare = match (bench.check, bench.bless) {
+            (true, _) => Compare::Check,
+            (_, true) => Compare::Write,
+            _ => Compare::Show,
+        };
+        instructions::run(&converter, &folder, &formats, compare)?;
     }
     Ok(())
 }
@@ -97,24 +133,34 @@ fn measure_all(bench: &Bench, converter: &Path, name: &str, capture: &Capture) -
         ratio(one, two),
         ratio(two, machine),
     );
+    for (_, command) in bench.peer.iter().filter(|(format, _)| format == name) {
+        let mut peer = None;
+        for _ in 0..bench.rounds {
+            let mut words = command.split_whitespace().map(|word| word.replace("{}", &capture.path.to_string_lossy()));
+            let mut run = Command::new(words.next().context("the peer has no command")?);
+            better(&mut peer, measure(run.args(words).stdout(Stdio::null()).stderr(Stdio::null()))?);
+        }
+        let Some(peer) = peer else { bail!("nothing was measured") };
+        println!("  {command}: {:.3} s, {:.2} times as long as with 2 threads", peer.wall.as_secs_f64(), ratio(peer, two));
+    }
     Ok(())
 }
 
 /// A capture, and the command line's options for it.
-struct Capture {
+pub struct Capture {
     path: PathBuf,
     arguments: Vec<OsString>,
 }
 
 /// The command that converts. All that this file knows of the command line.
-fn convert(converter: &Path, capture: &Capture, output: &Path, threads: usize) -> Command {
+pub fn convert(converter: &Path, capture: &Capture, output: &Path, threads: usize) -> Command {
     let mut command = Command::new(converter);
     command.arg(&capture.path).args(&capture.arguments).arg("-o").arg(output).arg("--threads").arg(threads.to_string()).arg("-q");
     command
 }
 
 /// The generated capture of this size; made if it is not there.
-fn capture(folder: &Path, format: &dyn Format, bytes: u64) -> anyhow::Result<Capture> {
+pub fn capture(folder: &Path, format: &dyn Format, bytes: u64) -> anyhow::Result<Capture> {
     let path = folder.join(format!("{}-{bytes}.bin", format.name()));
     let options = if fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= bytes) {
         // The options do not depend on the size.
@@ -143,7 +189,7 @@ fn capture(folder: &Path, format: &dyn Format, bytes: u64) -> anyhow::Result<Cap
 }
 
 /// The number of events that the converter reports.
-fn events(converter: &Path, capture: &Capture, output: &Path) -> anyhow::Result<u64> {
+pub fn events(converter: &Path, capture: &Capture, output: &Path) -> anyhow::Result<u64> {
     let out = convert(converter, capture, output, 2).args(["--report", "-"]).stderr(Stdio::inherit()).output()?;
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).context("the report is not JSON")?;
     report["inputs"][0]["events"].as_u64().context("the report has no number of events")

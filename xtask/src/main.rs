@@ -5,6 +5,7 @@ mod bless;
 mod browser;
 mod codegen;
 mod generate;
+mod instructions;
 mod target;
 mod truth;
 mod web;
@@ -37,7 +38,7 @@ enum Task {
     WebTest,
     /// Damage generated recordings, and compare the times of the events that survived with the truth
     Truth(truth::Truth),
-    /// Measure the converter as a whole process
+    /// Measure the converter as a whole process: time and memory beside simple copies, or instructions per event and stage
     Bench(bench::Bench),
     /// Run all checks, as .ci/run does; with --all also the heavy ones that nothing since the commit in .ci/last-full concerns
     Ci {

@@ -234,10 +234,7 @@ impl<'a> Stream<'a> {
     #[must_use]
     pub fn is_anchor(&self, at: usize) -> bool {
         let Some(word) = self.from(at).first_chunk::<4>() else { return false };
-        match Header(u32::from_le_bytes(*word)).kind() {
-            Ok(kind) if !kind.is_short_form() => self.chain(at).is_some_and(|end| !self.has_proven(at + 1, end)),
-            _ => false,
-        }
+        Header(u32::from_le_bytes(*word)).is_full() && self.chain(at).is_some_and(|end| !self.has_proven(at + 1, end))
     }
 
     /// Whether a message whose checksum fits begins at one of these places.

@@ -70,21 +70,24 @@ impl Deframer {
     }
 }
 
-/// The bytes of each source in a sample of frames, except source 0 (no source).
+/// The bytes of each source in a sample of frames, except source 0 (no source), in the order of their first bytes.
 #[must_use]
 pub fn sources(sample: &[u8]) -> Vec<(u8, Vec<u8>)> {
-    let mut all: Vec<(u8, Vec<u8>)> = Vec::new();
+    // 0x70 and above are reserved or triggers.
+    let mut bytes_of: [Vec<u8>; 0x70] = [const { Vec::new() }; 0x70];
+    let mut order = Vec::new();
     Deframer::new(0).each(sample, |_, source, byte, _| {
-        // 0x70 and above are reserved or triggers.
-        if !(1..0x70).contains(&source) {
+        if source == 0 {
             return;
         }
-        match all.iter_mut().find(|(known, _)| *known == source) {
-            Some((_, bytes)) => bytes.push(byte),
-            None => all.push((source, vec![byte])),
+        if let Some(bytes) = bytes_of.get_mut(usize::from(source)) {
+            if bytes.is_empty() {
+                order.push(source);
+            }
+            bytes.push(byte);
         }
     });
-    all
+    order.into_iter().map(|source| (source, std::mem::take(&mut bytes_of[usize::from(source)]))).collect()
 }
 
 /// Appends frames that hold `bytes` of one source: for tests and generated captures.
