@@ -52,7 +52,7 @@ impl ViewFields {
         view.push("seq", ViewValue::Uint(stored.seq.into()));
         let data = records.data_of(stored);
         let fields = layout.fields(stored.kind, data);
-        let version = layout.config.version;
+        let version = stored.kind.spec().nearest(layout.config.version);
         for field in stored.kind.spec().fields {
             if !(field.from..field.until).contains(&version) || field.code == Code::Time {
                 continue;
@@ -85,7 +85,8 @@ impl ViewFields {
         self.push(name, ViewValue::Uint(value));
         let command = match (kind, name) {
             (Kind::TargetDone, _) => command_name(value as u8),
-            (Kind::RxStatus, _) if value < 128 => command_name(value as u8),
+            // With the highest bit: an error of the command.
+            (Kind::RxStatus, _) => command_name(value as u8 & 0x7F),
             _ => None,
         };
         if let Some(command) = command {
