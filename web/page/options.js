@@ -11,8 +11,6 @@ const GENERAL = [
   {name: "from", label: "From", help: "Leave out what was before this time; with a plus sign: after the first event", placeholder: "+2s"},
   {name: "to", label: "To", help: "Leave out what was after this time", placeholder: "1.5ms"},
   {name: "clock_hz", label: "Clock", help: "The frequency of the time stamps in Hz, instead of the one that the recording states", placeholder: "168M"},
-  {name: "mode", label: "Mode", help: "What ran on the target, if it is not to be found out",
-    choices: [["", "find out"], ["bare-metal", "no operating system"], ["free-rtos", "FreeRTOS"]]},
   {name: "cores", label: "Cores", help: "The number of the target's cores, if it is not to be found out", placeholder: "2"},
 ];
 
@@ -74,7 +72,7 @@ export class OptionsForm {
   /**
    * What the user said about a recording of this format.
    * @param {Format | undefined} format
-   * @returns {Pick<ConvertRequest, "format" | "detail" | "from" | "to" | "clock_hz" | "mode" | "cores" | "own">}
+   * @returns {Pick<ConvertRequest, "format" | "detail" | "from" | "to" | "clock_hz" | "cores" | "own">}
    */
   values(format) {
     const data = new FormData(this.element);
