@@ -17,7 +17,7 @@
 //! let conversion = traceconv::convert(capture, &options)?;
 //!
 //! assert_eq!(conversion.format.name(), "tonbandgeraet");
-//! assert_eq!(conversion.summary.events, 4451);
+//! assert_eq!(conversion.summary.events, 4448);
 //! assert!(!conversion.trace.is_empty());
 //! // Damage is not an error: it is in the ledger, with its offset.
 //! assert!(conversion.summary.ledger.entries().is_empty());

@@ -205,6 +205,16 @@ pub struct Facts {
     pub refused: Option<String>,
 }
 
+/// Whether a recording lacks records that it would have if they were not filtered: how many there are, and how many of those that usually
+/// come with them. A few may be damaged ones.
+#[must_use]
+pub fn is_unrecorded(count: u64, companions: u64) -> bool {
+    companions >= LEAST_COMPANIONS && count < companions.div_ceil(1000)
+}
+
+/// With fewer of these, it is not known whether the others are filtered.
+const LEAST_COMPANIONS: u64 = 32;
+
 /// A fact about a recording that has no field of its own.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Detail {

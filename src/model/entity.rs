@@ -199,6 +199,8 @@ pub struct Object {
     pub kind: ObjectKind,
     /// The target session it belongs to.
     pub session: u32,
+    /// Whether the recording never reports that something is given to an object: then it is unknown how long a mutex is held.
+    pub giving_is_unrecorded: bool,
 }
 
 /// The owner of a lane. It decides where the lane is drawn.

@@ -92,6 +92,12 @@ impl Scheduling {
         }
     }
 
+    /// Whether it has stated that it will wait.
+    #[must_use]
+    pub fn is_about_to_wait(&self) -> bool {
+        matches!(self.leaving, Some(Leaving::Wait(_) | Leaving::Suspended))
+    }
+
     /// It was made ready, or resumed. `None`: it was ready or runs.
     pub fn make_ready(&mut self) -> Option<TaskStatus> {
         match self.status {

@@ -21,7 +21,7 @@ fn entities() -> Entities {
         entities.add_isr(Isr { number, name, core: CoreId(0), session: 0 });
     }
     for (number, name, kind) in [(1, "samples", ObjectKind::Queue), (2, "bus", ObjectKind::Mutex)] {
-        entities.add_object(Object { number, name: Some(name.into()), kind, session: 0 });
+        entities.add_object(Object { number, name: Some(name.into()), kind, session: 0, giving_is_unrecorded: false });
     }
     entities
 }

@@ -120,7 +120,8 @@ impl Timeline {
 
     fn mutex_op(&mut self, object: ObjectId, op: ObjectOp, level: Level, at: &At<'_>) {
         match op {
-            ObjectOp::Receive => self.mutex_taken(object, at),
+            ObjectOp::Receive if !at.entities.objects[object.index()].giving_is_unrecorded => self.mutex_taken(object, at),
+            ObjectOp::Receive => {}
             ObjectOp::Send | ObjectOp::Overwrite => self.mutex_given(object, at.time_ns),
             ObjectOp::Reset => self.close_held(object, at.time_ns, self.words.loss),
             ObjectOp::Peek | ObjectOp::SendFailed | ObjectOp::ReceiveFailed | ObjectOp::PeekFailed => return,

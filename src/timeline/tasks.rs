@@ -412,11 +412,12 @@ impl Timeline {
     /// The core's task leaves it, and the next task is unknown.
     pub(super) fn leave_unknown(&mut self, core: CoreId, time_ns: u64) {
         let Some(task) = self.core(core).current.take() else { return };
-        self.tasks[task.index()].scheduling.forget();
+        let scheduling = &mut self.tasks[task.index()].scheduling;
+        let state = if scheduling.is_about_to_wait() { PrevState::Waiting } else { PrevState::Ready };
+        scheduling.forget();
         let next_comm = self.words.unknown;
         let next_tid = self.layout.unknown_tid();
-        let state = Some(PrevState::Ready);
-        self.core(core).rows.switch(Switch { time_ns, prev_state: state, next_tid, next_prio: 100, next_comm });
+        self.core(core).rows.switch(Switch { time_ns, prev_state: Some(state), next_tid, next_prio: 100, next_comm });
     }
 
     /// Discards a task's state: its slices end here, marked with `why`.

@@ -129,7 +129,9 @@ fn an_interrupt_with_an_empty_name_has_a_number() {
 #[test]
 fn a_flow_that_ends_has_begun() {
     let mut entities = entities(1);
-    let object = entities.add_object(Object { number: 1, name: None, kind: ObjectKind::Queue, session: 0 }).unwrap();
+    let object = entities
+        .add_object(Object { number: 1, name: None, kind: ObjectKind::Queue, session: 0, giving_is_unrecorded: false })
+        .unwrap();
     let operation = |op, level| EventKind::Object { object, op, from_isr: false, level: Level::known(level) };
     // The sender of the first item is unknown.
     let kinds = [

@@ -197,6 +197,29 @@ fn every_event_flows_from_its_post_to_its_step() {
     }
 }
 
+/// The target's filter may remove the records that say when an event leaves its queue: it does so when it is dispatched.
+#[test]
+fn events_flow_to_their_steps_without_records_of_the_queue() {
+    use traceconv::format::qs::generate::{GenerateOptions, generate};
+
+    let read = |filtered: &'static [u8]| {
+        let mut capture = Vec::new();
+        let options = GenerateOptions { bytes: 60_000, seed: 22, filtered, ..GenerateOptions::default() };
+        generate(&options, &mut capture).expect("memory does not fail");
+        let conversion = Subject::new("qs").convert(&capture, Cut::WHOLE);
+        let hints = conversion.summary.facts.hints.join(" ");
+        let steps = slices(&conversion.read(), "steps").len();
+        let flows = conversion.read().slices.iter().filter(|slice| !slice.flows_in.is_empty()).count();
+        (steps, flows, hints)
+    };
+    let (whole_steps, whole_flows, hints) = read(&[]);
+    assert!(!hints.contains("QF_ACTIVE_GET"), "{hints}");
+    let (steps, flows, hints) = read(&[16, 17]);
+    assert!(hints.contains("no records of the ids 16 and 17 (QF_ACTIVE_GET,"), "{hints}");
+    let (share, whole) = (flows * 100 / steps, whole_flows * 100 / whole_steps);
+    assert!(steps > 300 && share + 1 >= whole, "{share} % of the steps have a flow, with records of the queue {whole} %");
+}
+
 #[test]
 fn nothing_pairs_across_a_gap() {
     let whole = generated(60_000, 22, Damage::None);

@@ -70,7 +70,7 @@ fn damaged(mut bytes: Vec<u8>, all: &[Damage]) -> Vec<u8> {
 }
 
 fn generated(carrier: Carrier, seed: u64, bytes: u64, with_length: bool, with_crc: bool) -> Vec<u8> {
-    let options = GenerateOptions { bytes, seed, carrier, formats: 20, with_length, with_crc, flips: false };
+    let options = GenerateOptions { bytes, seed, carrier, formats: 20, with_length, with_crc, ..GenerateOptions::default() };
     let mut out = Vec::new();
     generate(&options, &mut out).expect("memory does not fail");
     out

@@ -301,7 +301,8 @@ fn shown(trace: &Trace) -> Expected {
         parts.reverse();
         shown.counters.insert(parts.join("/"), values.clone());
     }
-    let end = trace.slices.iter().filter_map(|slice| slice.end()).max().unwrap_or(0);
+    let ends = trace.slices.iter().filter_map(|slice| slice.end());
+    let end = ends.chain(trace.sched.values().flatten().map(|row| row.ts)).max().unwrap_or(0);
     for slice in trace.slices.iter().filter(|slice| slice.name == "armed") {
         let until = slice.end().filter(|&until| until < end).unwrap_or(OPEN_END);
         shown.armed.entry(trace.tracks[&slice.track].name.clone()).or_default().push((slice.ts, until));

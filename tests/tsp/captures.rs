@@ -173,7 +173,7 @@ fn restart() -> Vec<u8> {
 }
 
 fn generated(timer: TimerKind, is_tickless: bool, damage: Damage) -> Vec<u8> {
-    generated_with(&GenerateOptions { bytes: 12_000, seed: 3, timer, is_tickless, damage })
+    generated_with(&GenerateOptions { bytes: 12_000, seed: 3, timer, is_tickless, damage, ..GenerateOptions::default() })
 }
 
 /// Streams as received from the line.

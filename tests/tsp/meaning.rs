@@ -9,6 +9,7 @@ use traceconv::format::tsp::decode::{Decoder, Lengths, Packets};
 use traceconv::format::tsp::encode::packet;
 use traceconv::format::tsp::generate::{Damage, GenerateOptions, TimerKind, generate_with_truth};
 use traceconv::format::tsp::record::Packet;
+use traceconv::model::losses::NO_CURRENT_TASK;
 use traceconv::model::{EventKind, HeapOp, Severity};
 
 use crate::captures::save;
@@ -155,10 +156,42 @@ fn without_records_of_readiness_no_task_is_drawn_ready() {
         (left.len(), ready, conversion.summary.facts.hints.join(" "))
     };
     let (all, some, hints) = ready(&whole);
-    assert!(some > 10 && !hints.contains("is ready"), "{hints}");
+    assert!(some > 10 && !hints.contains("ready"), "{hints}");
     let (switches, none, hints) = ready(&capture);
     assert_eq!((switches, none), (all, 0));
     assert!(hints.contains("the ids 9, 10, 11, 38, 39,"), "{hints}");
+}
+
+/// A capture whose target filters some hooks.
+fn filtered(filtered: &'static [u8]) -> (Trace, String, u64) {
+    let options = GenerateOptions { bytes: 100_000, seed: 2, filtered, ..GenerateOptions::default() };
+    let conversion = convert(&generate_with_truth(&options).0, Cut::WHOLE);
+    let without = conversion.summary.ledger.entries().iter().find(|entry| entry.kind == NO_CURRENT_TASK);
+    (conversion.read(), conversion.summary.facts.hints.join(" "), without.map_or(0, |entry| entry.count))
+}
+
+fn holds(trace: &Trace) -> usize {
+    trace.slices.iter().filter(|slice| slice.name.starts_with("held by")).count()
+}
+
+#[test]
+fn a_mutex_is_not_drawn_as_held_if_its_gives_are_filtered() {
+    let (whole, hints, _) = filtered(&[]);
+    assert!(holds(&whole) > 100 && !hints.contains("mutex"), "{hints}");
+    let (trace, hints, _) = filtered(&[23, 29]);
+    assert!(holds(&trace) == 0 && hints.contains("the ids 23, 29, which say what is sent"), "{hints}");
+}
+
+/// A delay names its task, which is all that is known of who runs.
+#[test]
+fn delays_are_read_without_switches() {
+    let (trace, hints, without_task) = filtered(&[2]);
+    assert!(hints.contains("the ids 2, which say which task runs"), "{hints}");
+    assert_eq!(without_task, 0);
+    let names: std::collections::BTreeSet<String> = trace.running().into_iter().map(|run| run.comm).collect();
+    for name in ["sampler", "display", "storage", "poller"] {
+        assert!(names.contains(name), "{name} is not among {names:?}");
+    }
 }
 
 /// The errors of the times of those packets that are one event each, in nanoseconds.

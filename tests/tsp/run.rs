@@ -15,7 +15,7 @@ pub fn convert(capture: &[u8], cut: Cut) -> Conversion {
 
 pub fn generated(bytes: u64, seed: u64, damage: Damage) -> Vec<u8> {
     let is_tickless = seed % 2 == 1;
-    generated_with(&GenerateOptions { bytes, seed, timer: TimerKind::Up1MHz, is_tickless, damage })
+    generated_with(&GenerateOptions { bytes, seed, timer: TimerKind::Up1MHz, is_tickless, damage, ..GenerateOptions::default() })
 }
 
 pub fn generated_with(options: &GenerateOptions) -> Vec<u8> {

@@ -49,7 +49,7 @@ fn open_converts_serves_and_ends() {
     let (status, said) = running.ends();
     assert_eq!(status, 0, "{said}");
     for part in [
-        "4451 events",
+        "4448 events",
         "Open this link in a browser",
         "allow it",
         desk.path("demo.perfetto-trace").to_str().unwrap(),

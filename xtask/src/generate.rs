@@ -216,7 +216,7 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
                 Damage::Drops => generate::Damage::Drops,
             };
             let &Tonbandgeraet { bytes, seed, cores, slow_task, .. } = arguments;
-            let options = GenerateOptions { bytes, seed, cores, damage, slow_task };
+            let options = GenerateOptions { bytes, seed, cores, damage, slow_task, ..GenerateOptions::default() };
             write(arguments.output.as_ref(), |out| generate::generate(&options, out))
         }
         Capture::SystText(arguments) => syst::run(arguments, Carrier::Text),
@@ -240,7 +240,7 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
                 TspDamage::Torn => tsp::Damage::Torn,
             };
             let &Tsp { bytes, seed, tickless: is_tickless, .. } = arguments;
-            let options = tsp::GenerateOptions { bytes, seed, timer, is_tickless, damage };
+            let options = tsp::GenerateOptions { bytes, seed, timer, is_tickless, damage, ..tsp::GenerateOptions::default() };
             write(arguments.output.as_ref(), |out| tsp::generate(&options, out))
         }
         Capture::Miniprofiler(arguments) => {
@@ -250,17 +250,16 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
                 LineDamage::Line => miniprofiler::Damage::Line,
             };
             let MiniProfiler { bytes, seed, sleep_us, main_returns, commands, slow_function, .. } = *arguments;
-            let (reading, start_us) = (Reading::HOST, 0);
             let options = miniprofiler::GenerateOptions {
                 bytes,
                 seed,
-                reading,
-                start_us,
+                reading: Reading::HOST,
                 sleep_us,
                 main_returns,
                 commands,
                 damage,
                 slow_function,
+                ..miniprofiler::GenerateOptions::default()
             };
             write(arguments.output.as_ref(), |out| miniprofiler::generate(&options, out, &mut |_| {}))
         }

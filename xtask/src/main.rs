@@ -37,7 +37,7 @@ enum Task {
     /// Test the page that `web` built, in Node and in Chromium. Needs npm, too
     WebTest,
     /// Damage generated recordings, and compare the times of the events that survived with the truth
-    Truth(truth::Truth),
+    Truth(truth::Arguments),
     /// Measure the converter as a whole process: time and memory beside simple copies, or instructions per event and stage
     Bench(bench::Bench),
     /// Run all checks, as .ci/run does; with --all also the heavy ones that nothing since the commit in .ci/last-full concerns

@@ -1,5 +1,9 @@
 //! `cargo xtask truth`: how true the times of damaged recordings are. Recordings are generated, converted whole, damaged, and
-//! converted again, and the times of the events that survived are compared.
+//! converted again, and the times of the events that survived are compared. Recordings that begin late, are silent for long, or lack
+//! records are compared with the plain one of the same firmware, too.
+
+mod damage;
+mod states;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,14 +14,18 @@ use traceconv::format::syst::generate as syst;
 use traceconv::format::tonbandgeraet::generate as tonbandgeraet;
 use traceconv::format::tsp::generate as tsp;
 use traceconv::format::{FORMATS, Format, FormatOptions, Part, Resolved, miniprofiler::generate as miniprofiler};
-use traceconv::model::{Entities, Event, EventBatch, EventKind, Label, Ledger};
+use traceconv::model::losses::TIME_AMBIGUOUS;
+use traceconv::model::{Entities, Event, EventBatch, EventKind, Label, Ledger, Matter};
 
-/// Wrong times must not reach further from damage, in events.
-const LONGEST_STREAK: u64 = 128;
+use damage::{Damage, Damaged};
+use states::{States, TaskStates};
+
+/// Wrong times must not be further from damage, in records.
+const FURTHEST: u64 = 64;
 
 /// The recordings to measure.
 #[derive(Args)]
-pub struct Truth {
+pub struct Arguments {
     /// How many recordings of each kind
     #[arg(long, default_value_t = 3)]
     seeds: u64,
@@ -33,6 +41,9 @@ pub struct Truth {
     /// Print the ledgers of conversions that state more losses than there are, or none where there are some
     #[arg(long)]
     explain: bool,
+    /// Write the recordings to this folder
+    #[arg(long)]
+    keep: Option<std::path::PathBuf>,
 }
 
 /// A kind of recording.
@@ -45,199 +56,166 @@ struct Generator {
     is_covered: bool,
     /// Whether the start of a recording can be recognised within a stream.
     shows_restart: bool,
-    make: fn(bytes: u64, seed: u64) -> Vec<u8>,
+    /// A unit of the target's clock, in nanoseconds.
+    unit_ns: u64,
+    /// How long a silence it can have, in nanoseconds, and the records that a filter removes, by their ids.
+    silence_ns: u64,
+    filtered: &'static [u8],
+    make: fn(Recipe) -> Vec<u8>,
 }
 
+/// What to generate.
+#[derive(Clone, Copy, Default)]
+struct Recipe {
+    bytes: u64,
+    seed: u64,
+    /// How long the target has run, and for how long nothing is recorded in the middle, in units of the target's clock.
+    start: u64,
+    silent: u64,
+    filtered: &'static [u8],
+}
+
+const PLAIN: Generator = Generator {
+    name: "",
+    format: "",
+    step_ns: 1,
+    is_covered: false,
+    shows_restart: true,
+    unit_ns: 1,
+    silence_ns: 0,
+    filtered: &[],
+    make: |_| Vec::new(),
+};
+
+/// All hooks except switches and ticks.
+const TSP_FILTER: &[u8] =
+    &[7, 8, 9, 10, 11, 12, 13, 15, 17, 19, 21, 23, 25, 28, 29, 35, 38, 39, 40, 41, 42, 43, 50, 51, 73, 74, 75];
+const TSP: Generator =
+    Generator { format: "tsp", step_ns: 1_000, unit_ns: 1_000_000, silence_ns: 20_000_000_000, filtered: TSP_FILTER, ..PLAIN };
+
+/// Tasks that become ready.
+const TONBANDGERAET_FILTER: &[u8] = &[0x55];
+const TONBANDGERAET: Generator =
+    Generator { format: "tonbandgeraet", unit_ns: 25, silence_ns: 600_000_000_000, filtered: TONBANDGERAET_FILTER, ..PLAIN };
+
+/// Events taken out of queues.
+const QS_FILTER: &[u8] = &[16, 17];
+
 const GENERATORS: [Generator; 9] = [
+    Generator { name: "tsp", make: |recipe| made_tsp(recipe, tsp::TimerKind::Up1MHz), ..TSP },
+    Generator { name: "tsp-down", step_ns: 10_700, make: |recipe| made_tsp(recipe, tsp::TimerKind::Down93), ..TSP },
+    Generator { name: "tsp-modulo", silence_ns: 300_000_000, make: |recipe| made_tsp(recipe, tsp::TimerKind::Modulo1000), ..TSP },
     Generator {
-        name: "tsp",
-        format: "tsp",
-        step_ns: 1_000,
-        is_covered: false,
-        shows_restart: true,
-        make: |bytes, seed| made_tsp(bytes, seed, tsp::TimerKind::Up1MHz),
+        name: "qs",
+        format: "qs",
+        is_covered: true,
+        unit_ns: 1_000,
+        silence_ns: 600_000_000_000,
+        filtered: QS_FILTER,
+        make: made_qs,
+        ..PLAIN
     },
-    Generator {
-        name: "tsp-down",
-        format: "tsp",
-        step_ns: 10_700,
-        is_covered: false,
-        shows_restart: true,
-        make: |bytes, seed| made_tsp(bytes, seed, tsp::TimerKind::Down93),
-    },
-    Generator {
-        name: "tsp-modulo",
-        format: "tsp",
-        step_ns: 1_000,
-        is_covered: false,
-        shows_restart: true,
-        make: |bytes, seed| made_tsp(bytes, seed, tsp::TimerKind::Modulo1000),
-    },
-    Generator { name: "qs", format: "qs", step_ns: 1, is_covered: true, shows_restart: true, make: made_qs },
-    Generator {
-        name: "tonbandgeraet",
-        format: "tonbandgeraet",
-        step_ns: 1,
-        is_covered: false,
-        shows_restart: true,
-        make: |bytes, seed| made_tonbandgeraet(bytes, seed, 1),
-    },
-    Generator {
-        name: "tonbandgeraet-2",
-        format: "tonbandgeraet",
-        step_ns: 1,
-        is_covered: false,
-        shows_restart: true,
-        make: |bytes, seed| made_tonbandgeraet(bytes, seed, 2),
-    },
+    Generator { name: "tonbandgeraet", make: |recipe| made_tonbandgeraet(recipe, 1), ..TONBANDGERAET },
+    Generator { name: "tonbandgeraet-2", make: |recipe| made_tonbandgeraet(recipe, 2), ..TONBANDGERAET },
     Generator {
         name: "miniprofiler",
         format: "miniprofiler",
         step_ns: 1_000,
         is_covered: true,
         shows_restart: false,
-        make: |bytes, seed| made_miniprofiler(bytes, seed, 0),
+        unit_ns: 1_000,
+        silence_ns: 600_000_000_000,
+        make: made_miniprofiler,
+        ..PLAIN
     },
     Generator {
         name: "syst-text",
         format: "syst-text",
-        step_ns: 1,
-        is_covered: false,
         shows_restart: false,
-        make: |bytes, seed| made_syst(bytes, seed, syst::Carrier::Text),
+        unit_ns: 1_000,
+        silence_ns: 600_000_000_000,
+        make: |recipe| made_syst(recipe, syst::Carrier::Text),
+        ..PLAIN
     },
     Generator {
         name: "syst-raw",
         format: "syst-raw",
-        step_ns: 1,
-        is_covered: false,
         shows_restart: false,
-        make: |bytes, seed| made_syst(bytes, seed, syst::Carrier::Raw),
+        unit_ns: 1_000,
+        silence_ns: 600_000_000_000,
+        make: |recipe| made_syst(recipe, syst::Carrier::Raw),
+        ..PLAIN
     },
 ];
 
-fn made_tsp(bytes: u64, seed: u64, timer: tsp::TimerKind) -> Vec<u8> {
-    let options = tsp::GenerateOptions { bytes, seed, timer, ..tsp::GenerateOptions::default() };
+fn made_tsp(recipe: Recipe, timer: tsp::TimerKind) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_ticks, silent: silent_ticks, filtered } = recipe;
+    let options = tsp::GenerateOptions { bytes, seed, timer, start_ticks, silent_ticks, filtered, ..Default::default() };
     tsp::generate_with_truth(&options).0
 }
 
-fn made_qs(bytes: u64, seed: u64) -> Vec<u8> {
+fn made_qs(recipe: Recipe) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_units, silent: silent_units, filtered } = recipe;
     let mut out = Vec::new();
-    let options = qs::GenerateOptions { bytes, seed, ..qs::GenerateOptions::default() };
+    let options = qs::GenerateOptions { bytes, seed, start_units, silent_units, filtered, ..Default::default() };
     drop(qs::generate(&options, &mut out));
     out
 }
 
-fn made_tonbandgeraet(bytes: u64, seed: u64, cores: u16) -> Vec<u8> {
+fn made_tonbandgeraet(recipe: Recipe, cores: u16) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_ticks, silent: silent_ticks, filtered } = recipe;
     let mut out = Vec::new();
-    let damage = tonbandgeraet::Damage::None;
-    let options = tonbandgeraet::GenerateOptions { bytes, seed, cores, damage, slow_task: None };
+    let options =
+        tonbandgeraet::GenerateOptions { bytes, seed, cores, start_ticks, silent_ticks, filtered, ..Default::default() };
     drop(tonbandgeraet::generate(&options, &mut out));
     out
 }
 
-fn made_miniprofiler(bytes: u64, seed: u64, start_us: u64) -> Vec<u8> {
+fn made_miniprofiler(recipe: Recipe) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_us, silent: silent_us, .. } = recipe;
     let mut out = Vec::new();
-    let options = miniprofiler::GenerateOptions { bytes, seed, start_us, ..miniprofiler::GenerateOptions::default() };
+    let options = miniprofiler::GenerateOptions { bytes, seed, start_us, silent_us, ..Default::default() };
     drop(miniprofiler::generate(&options, &mut out, &mut |_| {}));
     out
 }
 
-fn made_syst(bytes: u64, seed: u64, carrier: syst::Carrier) -> Vec<u8> {
-    let mut out = Vec::new();
-    let options = syst::GenerateOptions { bytes, seed, carrier, with_crc: true, ..syst::GenerateOptions::default() };
+fn made_syst(recipe: Recipe, carrier: syst::Carrier) -> Vec<u8> {
+    let Recipe { bytes, seed, start, silent: silent_us, .. } = recipe;
+    let (start_us, mut out) = (1_000_000 + start, Vec::new());
+    let options = syst::GenerateOptions { bytes, seed, carrier, with_crc: true, start_us, silent_us, ..Default::default() };
     drop(syst::generate(&options, &mut out));
     out
 }
 
-/// The damage to a recording.
+/// What differs from the plain recording.
 #[derive(Clone, Copy)]
-enum Damage {
-    None,
-    Flips(u64),
-    Deletions,
-    Insertions,
-    Duplicated,
-    Swapped,
-    MidStream,
-    /// Another recording follows after this share of the first, in percent.
-    Restart(usize),
+enum Case {
+    Damage(Damage),
+    /// The target has run for this number of nanoseconds.
+    Uptime(u64),
+    Silence,
+    Filter,
 }
 
-const DAMAGES: [(&str, Damage); 11] = [
-    ("none", Damage::None),
-    ("1 flip", Damage::Flips(1)),
-    ("10 flips", Damage::Flips(10)),
-    ("100 flips", Damage::Flips(100)),
-    ("10 deletions", Damage::Deletions),
-    ("10 insertions", Damage::Insertions),
-    ("3 blocks twice", Damage::Duplicated),
-    ("3 blocks swapped", Damage::Swapped),
-    ("mid-stream", Damage::MidStream),
-    ("restart early", Damage::Restart(8)),
-    ("restart late", Damage::Restart(90)),
+const CASES: [(&str, Case); 16] = [
+    ("none", Case::Damage(Damage::None)),
+    ("1 flip", Case::Damage(Damage::Flips(1))),
+    ("10 flips", Case::Damage(Damage::Flips(10))),
+    ("100 flips", Case::Damage(Damage::Flips(100))),
+    ("10 deletions", Case::Damage(Damage::Deletions)),
+    ("10 insertions", Case::Damage(Damage::Insertions)),
+    ("3 blocks twice", Case::Damage(Damage::Duplicated)),
+    ("3 blocks swapped", Case::Damage(Damage::Swapped)),
+    ("mid-stream", Case::Damage(Damage::MidStream)),
+    ("restart early", Case::Damage(Damage::Restart(8))),
+    ("restart late", Case::Damage(Damage::Restart(90))),
+    ("1 of 2 cores", Case::Damage(Damage::OneCore)),
+    // Just before a counter of 32 bits wraps that counts microseconds.
+    ("up 71 min", Case::Uptime(4_294_900_000_000)),
+    ("up 10 days", Case::Uptime(864_000_000_000_000)),
+    ("silence", Case::Silence),
+    ("filter", Case::Filter),
 ];
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 11) % limit.max(1) as u64) as usize
-    }
-}
-
-/// The damaged recording, and how many sessions it has.
-fn damaged(generator: &Generator, clean: &[u8], damage: Damage, bytes: u64, seed: u64) -> (Vec<u8>, u32) {
-    let mut random = Random(seed * 0x9E37_79B9 + 1);
-    let mut out = clean.to_vec();
-    // The start of a recording has the names and sizes that all else needs.
-    let from = out.len() / 20;
-    let mut sessions = 1;
-    match damage {
-        Damage::None => {}
-        Damage::Flips(count) => {
-            for _ in 0..count {
-                let at = from + random.below(out.len() - from);
-                out[at] ^= 1 << random.below(8);
-            }
-        }
-        Damage::Deletions => {
-            for _ in 0..10 {
-                let (at, len) = (from + random.below(out.len() - from - 100), 1 + random.below(40));
-                out.drain(at..at + len);
-            }
-        }
-        Damage::Insertions => {
-            for _ in 0..10 {
-                let (at, len) = (from + random.below(out.len() - from), 1 + random.below(40));
-                let noise: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
-                out.splice(at..at, noise);
-            }
-        }
-        Damage::Duplicated | Damage::Swapped => {
-            for _ in 0..3 {
-                let len = 300 + random.below(700);
-                let at = from + random.below(out.len() - from - 2 * len);
-                if let Damage::Swapped = damage {
-                    out[at..at + 2 * len].rotate_left(len);
-                } else {
-                    let block = out[at..at + len].to_vec();
-                    out.splice(at..at, block);
-                }
-            }
-        }
-        Damage::MidStream => drop(out.drain(..clean.len() * 37 / 100 + random.below(64))),
-        Damage::Restart(percent) => {
-            out.truncate(out.len() * percent / 100);
-            out.extend((generator.make)(bytes, seed + 1000));
-            sessions = 2;
-        }
-    }
-    (out, sessions)
-}
 
 /// A recording after its conversion.
 struct Converted {
@@ -245,6 +223,11 @@ struct Converted {
     events: Vec<(String, u32, u64)>,
     ledger: Ledger,
     sessions: u32,
+    /// The time of each record, by its offset.
+    records: Vec<(u64, u64)>,
+    states: States,
+    /// Whether the report says that the length of a tick is not recorded.
+    is_scale_assumed: bool,
 }
 
 fn convert(format: &dyn Format, bytes: &[u8]) -> Option<Converted> {
@@ -253,26 +236,34 @@ fn convert(format: &dyn Format, bytes: &[u8]) -> Option<Converted> {
     let facts = scan.join(bytes, None, scan.scan(0, part));
     let mut ledger = Ledger::default();
     let mut stages = scan.finish(vec![Some(facts)], std::slice::from_mut(&mut ledger));
-    let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
+    let (mut entities, mut batch) = (Entities::default(), EventBatch { judged: Some(Vec::new()), ..EventBatch::default() });
     let records = stages.decode.decode(0, part, None);
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
     drop(stages.resolve.resolve(0, bytes, records, &mut out));
     stages.resolve.finish(0, bytes, &mut out);
-    let mut session = 0;
+    let (mut session, mut states) = (0, TaskStates::default());
     let mut events = Vec::with_capacity(batch.events.len());
     for event in &batch.events {
+        states.event(event, &entities);
         match event.kind {
             EventKind::SessionStart(number) => session = number,
-            EventKind::Loss(_) | EventKind::LateObjectLevel { .. } => {}
+            EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => {}
             _ => events.push((name_of(event, &batch, &entities), session, event.time.0)),
         }
     }
-    Some(Converted { events, ledger, sessions: stages.resolve.facts().sessions })
+    let records = batch.judged.unwrap_or_default().into_iter();
+    let mut records: Vec<(u64, u64)> = records.filter_map(|(offset, time)| time.map(|time| (offset, time.0))).collect();
+    records.sort_unstable();
+    let facts = stages.resolve.facts();
+    let mut of_clock = facts.findings.iter().filter(|finding| finding.of == Matter::Clock);
+    let is_scale_assumed = of_clock.any(|finding| finding.warning().is_some());
+    let sessions = facts.sessions;
+    Some(Converted { events, ledger, sessions, records, states: states.into_states(), is_scale_assumed })
 }
 
 /// What an event is, without its time.
 fn name_of(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
-    let mut name = format!("{} ", event.core.0);
+    let mut name = String::new();
     let label = |label: Label, name: &mut String| match (label.as_name(), label.as_text()) {
         (Some(of), _) => write!(name, "{of:?}"),
         (_, Some(text)) => write!(name, "{}", batch.texts.get(text)),
@@ -363,19 +354,43 @@ fn aligned(clean: &[u32], damaged: &[u32]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// The result for one generator and one damage.
+/// The result for one generator and one case.
 #[derive(Default)]
 struct Score {
     runs: u64,
     surviving: u64,
     wrong: u64,
-    longest: u64,
+    furthest: u64,
+    known_states_ns: u64,
+    wrong_states_ns: u64,
     wrong_scales: u64,
+    assumed_scales: u64,
     false_restarts: u64,
     missed_restarts: u64,
     over_stated: u64,
     false_claims: u64,
     damaged_runs: u64,
+}
+
+impl Score {
+    fn add_states(&mut self, truth: &States, made: &States, session: u32, shift: i128) {
+        let (known, wrong) = states::compare(truth, made, session, shift);
+        self.known_states_ns += known;
+        self.wrong_states_ns += wrong;
+    }
+}
+
+/// What a conversion is compared with.
+struct Truth<'a> {
+    /// The undamaged recordings in it.
+    whole: &'a [&'a Converted],
+    /// Which bytes of them survive where, if it is damaged.
+    damaged: Option<&'a Damaged>,
+    sessions: u32,
+    /// How long nothing is recorded in the middle, in nanoseconds.
+    silence_ns: u64,
+    /// Whether it begins in mid-stream: nothing before that is missing.
+    begins_late: bool,
 }
 
 fn numbered(names: &[(String, u32, u64)], numbers: &mut HashMap<String, u32>) -> Vec<u32> {
@@ -386,65 +401,140 @@ fn numbered(names: &[(String, u32, u64)], numbers: &mut HashMap<String, u32>) ->
     names.iter().map(|event| number(&event.0)).collect()
 }
 
-fn score(generator: &Generator, truth: &[&Converted], made: &Converted, sessions: u32, score: &mut Score) -> Option<String> {
-    score.runs += 1;
-    score.false_restarts += u64::from(made.sessions.saturating_sub(sessions));
-    score.missed_restarts += u64::from(sessions.saturating_sub(made.sessions));
-    let clean: Vec<(String, u32, u64)> = truth.iter().flat_map(|truth| truth.events.iter().cloned()).collect();
-    let sources: Vec<usize> = truth.iter().enumerate().flat_map(|(index, truth)| vec![index; truth.events.len()]).collect();
-    let mut numbers = HashMap::new();
-    let (left, right) = (numbered(&clean, &mut numbers), numbered(&made.events, &mut numbers));
-    let pairs = aligned(&left, &right);
-    // A recording may begin at another time than the whole one: the median difference is that of the begins.
-    let off = |&(one, two): &(usize, usize)| i128::from(made.events[two].2) - i128::from(clean[one].2);
-    let mut begins = Vec::new();
-    for source in 0..truth.len() {
-        let mut all: Vec<i128> = pairs.iter().filter(|pair| sources[pair.0] == source).map(off).collect();
-        all.sort_unstable();
-        begins.push(all.get(all.len() / 2).copied().unwrap_or(0));
-    }
-    let (mut streak, mut wrong, mut longest) = (0u64, 0u64, 0u64);
-    for pair in &pairs {
-        let error = off(pair) - begins[sources[pair.0]];
-        if error.unsigned_abs() > u128::from(generator.step_ns) {
-            (streak, wrong) = (streak + 1, wrong + 1);
-            longest = longest.max(streak);
-        } else {
-            streak = 0;
+/// Records of a damaged recording that are also in the whole ones.
+struct Records {
+    /// The source of each, its number in the damaged recording, and by how much its time is later.
+    all: Vec<(usize, usize, i128)>,
+    /// By how much the times of each source are later: it may begin at another time than the whole one.
+    begins: Vec<i128>,
+}
+
+impl Records {
+    fn new(truth: &Truth<'_>, damaged: &Damaged, made: &Converted) -> Records {
+        let mut all = Vec::new();
+        for (index, &(offset, time)) in made.records.iter().enumerate() {
+            let origin = damaged.origins.get(offset as usize).copied().unwrap_or(u64::MAX);
+            let (source, origin) = if origin >= damage::SECOND { (1, origin.wrapping_sub(damage::SECOND)) } else { (0, origin) };
+            let Some(whole) = truth.whole.get(source) else { continue };
+            if let Ok(found) = whole.records.binary_search_by_key(&origin, |record| record.0) {
+                all.push((source, index, i128::from(time) - i128::from(whole.records[found].1)));
+            }
         }
+        let median = |source| {
+            let mut of: Vec<i128> = all.iter().filter(|record| record.0 == source).map(|record| record.2).collect();
+            of.sort_unstable();
+            of.get(of.len() / 2).copied().unwrap_or(0)
+        };
+        let begins = (0..truth.whole.len()).map(median).collect();
+        Records { all, begins }
     }
-    score.surviving += pairs.len() as u64;
+
+    /// How many have wrong times, and how far these are from the damage, in records.
+    fn wrong(&self, step_ns: u64, damaged: &Damaged, made: &Converted) -> (u64, u64) {
+        let (mut wrong, mut furthest) = (0, 0);
+        for &(source, index, error) in &self.all {
+            if (error - self.begins[source]).unsigned_abs() <= u128::from(step_ns) {
+                continue;
+            }
+            wrong += 1;
+            let offset = made.records[index].0;
+            let record_at = |place: u64| made.records.partition_point(|record| record.0 < place);
+            let after = damaged.places.partition_point(|place| place.start <= offset);
+            let before = after.checked_sub(1).map(|before| index.saturating_sub(record_at(damaged.places[before].end)));
+            let after = damaged.places.get(after).map(|place| record_at(place.start).saturating_sub(index));
+            let distance = before.into_iter().chain(after).min().unwrap_or(0);
+            furthest = furthest.max(distance as u64);
+        }
+        (wrong, furthest)
+    }
+}
+
+fn score(generator: &Generator, truth: &Truth<'_>, made: &Converted, score: &mut Score) -> Option<String> {
+    score.runs += 1;
+    score.false_restarts += u64::from(made.sessions.saturating_sub(truth.sessions));
+    score.missed_restarts += u64::from(truth.sessions.saturating_sub(made.sessions));
+    let whole = truth.whole;
+    let mut clean: Vec<(String, u32, u64)> = whole.iter().flat_map(|whole| whole.events.iter().cloned()).collect();
+    let mut numbers = HashMap::new();
+    let right = numbered(&made.events, &mut numbers);
+    if truth.damaged.is_none() {
+        // Events of kinds that are not recorded at all are not missing.
+        let is_recorded: Vec<bool> = clean.iter().map(|event| numbers.contains_key(&event.0)).collect();
+        let mut kept = is_recorded.iter();
+        clean.retain(|_| kept.next() == Some(&true));
+    }
+    let left = numbered(&clean, &mut numbers);
+    let pairs = aligned(&left, &right);
+    let is_intact = truth.damaged.is_none_or(|damaged| damaged.places.is_empty());
+    // Of a damaged recording, records are compared by their places. Others have the same events at other places.
+    let (surviving, wrong, furthest) = match truth.damaged {
+        Some(damaged) => {
+            let records = Records::new(truth, damaged, made);
+            for (session, (whole, begin)) in (0..).zip(whole.iter().zip(&records.begins)) {
+                score.add_states(&whole.states, &made.states, session, *begin);
+            }
+            let (wrong, furthest) = records.wrong(generator.step_ns, damaged, made);
+            (records.all.len() as u64, wrong, furthest)
+        }
+        None => {
+            let errors: Vec<i128> =
+                pairs.iter().map(|&(one, two)| i128::from(made.events[two].2) - i128::from(clean[one].2)).collect();
+            let begin = errors.iter().min().copied().unwrap_or(0);
+            let is_wrong = |error: i128, silence_ns: u64| {
+                (error - begin - i128::from(silence_ns)).unsigned_abs() > u128::from(generator.step_ns)
+            };
+            // If there is a silence, it begins where fewest are wrong.
+            let mut now = errors.iter().filter(|error| is_wrong(**error, truth.silence_ns)).count() as u64;
+            let mut wrong = now;
+            for &error in &errors {
+                now = now + u64::from(is_wrong(error, 0)) - u64::from(is_wrong(error, truth.silence_ns));
+                wrong = wrong.min(now);
+            }
+            if truth.silence_ns == 0 {
+                score.add_states(&whole[0].states, &made.states, 0, begin);
+            }
+            (pairs.len() as u64, wrong, 0)
+        }
+    };
+    score.surviving += surviving;
     score.wrong += wrong;
-    score.longest = score.longest.max(longest);
-    score.wrong_scales += u64::from(wrong * 5 > pairs.len() as u64);
+    // A counter that wraps once may have been silent for long: no more than a warning is possible.
+    let is_said = made.is_scale_assumed || is_intact && made.ledger.entries().iter().any(|entry| entry.kind == TIME_AMBIGUOUS);
+    let is_scale_wrong = wrong * 5 > surviving;
+    score.wrong_scales += u64::from(is_scale_wrong && !is_said);
+    score.assumed_scales += u64::from(is_scale_wrong && is_said);
+    if !is_scale_wrong {
+        score.furthest = score.furthest.max(furthest);
+    }
     let stated: u64 = made.ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
-    let frames: u64 = truth.iter().map(|truth| truth.ledger.frames_ok).sum();
-    let missing = frames.saturating_sub(made.ledger.frames_ok);
+    let frames: u64 = whole.iter().map(|whole| whole.ledger.frames_ok).sum();
+    let missing = if is_intact { 0 } else { frames.saturating_sub(made.ledger.frames_ok) };
     // A frame whose checksum is wrong is there, but its event is not.
-    let without = (clean.len() - pairs.len()) as u64;
-    let is_over = truth.len() == 1 && stated > missing.max(without);
+    let without = if is_intact { 0 } else { (clean.len() - pairs.len()) as u64 };
+    let is_over = whole.len() == 1 && stated > missing.max(without);
     score.over_stated += u64::from(is_over);
-    let is_damaged = wrong > 0 || pairs.len() < clean.len();
-    let is_false = is_damaged && !made.ledger.has_losses() && truth.len() == 1;
+    let is_damaged = !is_intact && !truth.begins_late && (wrong > 0 || pairs.len() < clean.len());
+    let is_false = is_damaged && !made.ledger.has_losses() && whole.len() == 1;
     score.damaged_runs += u64::from(is_damaged);
     score.false_claims += u64::from(is_false);
-    (is_over || is_false).then(|| {
+    (is_over || is_false || is_scale_wrong || is_intact && wrong > 0).then(|| {
         let lines = made.ledger.entries().iter();
         let lines = lines.map(|entry| {
             format!("{} {} x{} lost {}", entry.first_offset.unwrap_or(0), entry.kind.code, entry.count, entry.at_least_lost)
         });
         format!(
-            "stated {stated}, frames missing {missing}, events missing {without}, wrong {wrong}: {}",
+            "stated {stated}, frames missing {missing}, events missing {without} of {}, wrong {wrong}: {}",
+            clean.len(),
             lines.collect::<Vec<_>>().join("; ")
         )
     })
 }
 
-pub fn run(arguments: &Truth) -> anyhow::Result<()> {
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     println!(
-        "| generator | damage | surviving events | wrong times | longest streak | wrong scales | false restarts | missed restarts | over-stated losses | false \"nothing lost\" |"
+        "| generator | case | surviving events | wrong times | furthest from damage | wrong states | wrong scales (assumed) | false restarts | missed restarts | over-stated losses | false \"nothing lost\" |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut missed = Vec::new();
     for generator in &GENERATORS {
         if arguments.only.as_ref().is_some_and(|only| !generator.name.contains(only.as_str())) {
@@ -453,53 +543,13 @@ pub fn run(arguments: &Truth) -> anyhow::Result<()> {
         let Some(format) = FORMATS.iter().find(|format| format.name() == generator.format) else {
             anyhow::bail!("there is no format {}", generator.format);
         };
-        for (name, damage) in DAMAGES {
-            let mut total = Score::default();
-            for seed in 1..=arguments.seeds {
-                let clean = (generator.make)(arguments.bytes, seed);
-                let (bytes, sessions) = damaged(generator, &clean, damage, arguments.bytes, seed);
-                let truth = convert(*format, &clean);
-                let second = (sessions == 2).then(|| convert(*format, &(generator.make)(arguments.bytes, seed + 1000))).flatten();
-                let (Some(mut truth), Some(made)) = (truth, convert(*format, &bytes)) else { continue };
-                match damage {
-                    Damage::Restart(percent) => {
-                        let kept = truth.events.len() * percent / 100;
-                        truth.events.truncate(kept);
-                    }
-                    Damage::MidStream => drop(truth.events.drain(..truth.events.len() * 36 / 100)),
-                    _ => {}
-                }
-                let truths: Vec<&Converted> = std::iter::once(&truth).chain(&second).collect();
-                if let Some(why) = score(generator, &truths, &made, sessions, &mut total).filter(|_| arguments.explain) {
-                    eprintln!("{} with {name}, seed {seed}: {why}", generator.name);
-                }
-            }
-            let Score {
-                runs,
-                surviving,
-                wrong,
-                longest,
-                wrong_scales,
-                false_restarts,
-                missed_restarts,
-                over_stated,
-                false_claims,
-                damaged_runs,
-            } = total;
-            let share = wrong as f64 * 100.0 / surviving.max(1) as f64;
-            println!(
-                "| {} | {name} | {surviving} | {wrong} ({share:.2} %) | {longest} | {wrong_scales} of {runs} | {false_restarts} | {missed_restarts} | {over_stated} of {runs} | {false_claims} of {damaged_runs} |",
-                generator.name
-            );
-            let is_restart = matches!(damage, Damage::Restart(_));
-            // A recording that begins in mid-stream has no metadata: its scale is assumed, and said to be.
-            let is_known = !is_restart && !matches!(damage, Damage::MidStream);
-            let is_missed = false_restarts > 0
-                || is_known && (wrong_scales > 0 || longest > LONGEST_STREAK)
-                || missed_restarts > 0 && generator.shows_restart
-                || over_stated > 0
-                || false_claims > 0 && generator.is_covered;
-            if is_missed {
+        let mut totals: Vec<Score> = CASES.iter().map(|_| Score::default()).collect();
+        for seed in 1..=arguments.seeds {
+            add_seed(generator, *format, arguments, seed, &mut totals)?;
+        }
+        for ((name, case), total) in CASES.iter().zip(&totals).filter(|(_, total)| total.runs > 0) {
+            print(generator, name, total);
+            if is_missed(generator, *case, total) {
                 missed.push(format!("{} with {name}", generator.name));
             }
         }
@@ -508,4 +558,79 @@ pub fn run(arguments: &Truth) -> anyhow::Result<()> {
         anyhow::bail!("goals missed: {}", missed.join(", "));
     }
     Ok(())
+}
+
+/// Adds the scores of one recording in all cases.
+fn add_seed(
+    generator: &Generator,
+    format: &dyn Format,
+    arguments: &Arguments,
+    seed: u64,
+    totals: &mut [Score],
+) -> anyhow::Result<()> {
+    let recipe = Recipe { bytes: arguments.bytes, seed, ..Recipe::default() };
+    let (clean, second) = ((generator.make)(recipe), (generator.make)(Recipe { seed: seed + 1000, ..recipe }));
+    let (Some(mut truth), Some(other)) = (convert(format, &clean), convert(format, &second)) else { return Ok(()) };
+    let all = std::mem::take(&mut truth.events);
+    for ((name, case), total) in CASES.iter().zip(totals) {
+        truth.events.clone_from(&all);
+        let units = |ns: u64| ns / generator.unit_ns;
+        let silent = units(generator.silence_ns);
+        let (recipe, damaged, silence_ns) = match *case {
+            Case::Damage(Damage::OneCore) if generator.name != "tonbandgeraet-2" => continue,
+            Case::Filter if generator.filtered.is_empty() => continue,
+            Case::Damage(damage) => {
+                match damage {
+                    Damage::Restart(percent) => truth.events.truncate(all.len() * percent / 100),
+                    Damage::MidStream => drop(truth.events.drain(..all.len() * 36 / 100)),
+                    _ => {}
+                }
+                (recipe, Some(damage::damaged(&clean, &second, damage, seed)), 0)
+            }
+            Case::Uptime(ns) => (Recipe { start: units(ns), ..recipe }, None, 0),
+            Case::Silence => (Recipe { silent, ..recipe }, None, silent * generator.unit_ns),
+            Case::Filter => (Recipe { filtered: generator.filtered, ..recipe }, None, 0),
+        };
+        let bytes = damaged.as_ref().map_or_else(|| (generator.make)(recipe), |damaged| damaged.bytes.clone());
+        if let Some(folder) = &arguments.keep {
+            std::fs::write(folder.join(format!("{}, {name}, {seed}.bin", generator.name)), &bytes)?;
+        }
+        let Some(made) = convert(format, &bytes) else { continue };
+        let sessions = damaged.as_ref().map_or(1, |damaged| damaged.sessions);
+        let whole = [&truth, &other];
+        let whole = &whole[..sessions as usize];
+        let begins_late = matches!(case, Case::Damage(Damage::MidStream));
+        let truth = Truth { whole, damaged: damaged.as_ref(), sessions, silence_ns, begins_late };
+        if let Some(why) = score(generator, &truth, &made, total).filter(|_| arguments.explain) {
+            eprintln!("{} with {name}, seed {seed}: {why}", generator.name);
+        }
+    }
+    Ok(())
+}
+
+fn print(generator: &Generator, name: &str, total: &Score) {
+    let &Score { runs, surviving, wrong, furthest, wrong_scales, assumed_scales, .. } = total;
+    let &Score { false_restarts, missed_restarts, over_stated, false_claims, damaged_runs, .. } = total;
+    let share = wrong as f64 * 100.0 / surviving.max(1) as f64;
+    let states = match total.known_states_ns {
+        0 => "-".to_owned(),
+        known => format!("{:.2} %", total.wrong_states_ns as f64 * 100.0 / known as f64),
+    };
+    println!(
+        "| {} | {name} | {surviving} | {wrong} ({share:.2} %) | {furthest} | {states} | {wrong_scales} ({assumed_scales}) of {runs} | {false_restarts} | {missed_restarts} | {over_stated} of {runs} | {false_claims} of {damaged_runs} |",
+        generator.name
+    );
+}
+
+/// Whether a goal is missed.
+fn is_missed(generator: &Generator, case: Case, total: &Score) -> bool {
+    let is_intact = !matches!(case, Case::Damage(damage) if !matches!(damage, Damage::None | Damage::OneCore));
+    let is_assumed = total.assumed_scales > 0;
+    total.false_restarts > 0
+        || total.wrong_scales > 0
+        || total.furthest > FURTHEST
+        || is_intact && !is_assumed && total.wrong > 0
+        || total.missed_restarts > 0 && generator.shows_restart
+        || total.over_stated > 0
+        || total.false_claims > 0 && generator.is_covered
 }

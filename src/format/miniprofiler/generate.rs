@@ -20,6 +20,8 @@ pub struct GenerateOptions {
     pub reading: Reading,
     /// The device's clock at the start, in microseconds.
     pub start_us: u64,
+    /// In the middle of the capture, nothing runs for this number of microseconds.
+    pub silent_us: u64,
     /// The longest sleep of the firmware between rounds, in microseconds.
     pub sleep_us: u64,
     /// Whether `main` is recorded too: around everything, at the end.
@@ -48,6 +50,7 @@ impl Default for GenerateOptions {
             seed: 1,
             reading: Reading::HOST,
             start_us: 0,
+            silent_us: 0,
             sleep_us: 200,
             main_returns: false,
             commands: false,
@@ -146,6 +149,7 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write, sent: &mut dyn F
         written: 0,
         packets: 0,
         captured: 0,
+        silence_us: 0,
     };
     let random = Random(options.seed);
     let depth = u16::from(options.main_returns);
@@ -167,6 +171,9 @@ impl Firmware<'_> {
         self.stream.start()?;
         let begin_us = self.now_us;
         while self.stream.written < self.stream.options.bytes {
+            if self.stream.written * 2 >= self.stream.options.bytes {
+                self.stream.silence_us = self.stream.options.silent_us;
+            }
             for function in ROUND {
                 self.call(function)?;
             }
@@ -229,6 +236,8 @@ struct Stream<'a> {
     written: u64,
     packets: u64,
     captured: u64,
+    /// How long nothing ran, so far.
+    silence_us: u64,
 }
 
 impl Stream<'_> {
@@ -264,7 +273,7 @@ impl Stream<'_> {
     }
 
     fn record(&mut self, call: Call) -> io::Result<()> {
-        self.calls.push(call);
+        self.calls.push(Call { entry_us: call.entry_us + self.silence_us, ..call });
         self.captured += 1;
         if self.calls.len() >= RECORDS_PER_PACKET { self.send() } else { Ok(()) }
     }

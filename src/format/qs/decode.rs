@@ -13,7 +13,7 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
-use super::layout::{Config, Fields, Layout, Length, RecordLayout};
+use super::layout::{Config, Fields, Layout, Length, RecordLayout, Sizes};
 use super::record::{Code, Field, Kind};
 use super::repair::{self, Neighbours, Piece};
 
@@ -352,6 +352,10 @@ impl<'a> PartDecoder<'a> {
 
     #[cold]
     fn enter_segment(&mut self, at: usize) {
+        // What is repaired of the bytes before belongs to the session before.
+        if !self.run.is_empty() {
+            self.end_run(None);
+        }
         let position = (self.base + at) as u64;
         self.current = self.segments.partition_point(|segment| segment.start <= position).saturating_sub(1);
         self.next_start = next_start(self.segments, self.current, self.base);
@@ -566,6 +570,11 @@ pub fn verify(layout: &Layout, body: &[u8]) -> Result<RecordLayout, Bad> {
 fn of_other_version(layout: &Layout, body: &[u8]) -> Option<RecordLayout> {
     let (&id, data) = (body.get(1)?, body.get(2..body.len().saturating_sub(1))?);
     u16::try_from(data.len()).ok()?;
+    if let Some(record) = layout.of_id(id).filter(|record| record.kind == Kind::QueryData) {
+        let Length::Rest(fixed) = record.length else { return None };
+        let (query, rest) = (layout.fields(record.kind, data).uint(Field::Query), data.get(usize::from(fixed)..)?);
+        return query_fields_of(query, rest.len(), layout.config).map(|_| *record);
+    }
     layout.of_other_versions(id).find(|record| is_valid(layout, record, data)).copied()
 }
 
@@ -594,16 +603,25 @@ fn is_rest_valid(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8
         Kind::QueryData => {
             let query = layout.fields(record.kind, data).uint(Field::Query);
             let Some(fields) = query_fields(query, version) else { return false };
-            let len = |code: &Code| usize::from(sizes.width(*code).unwrap_or(0));
-            fields.iter().map(|(_, code)| len(code)).sum::<usize>() == rest.len()
+            fields_len(fields, sizes) == rest.len()
         }
         _ => true,
     }
 }
 
-/// The fields of QUERY_DATA for a kind of object, in a version of QP; `None` for a kind that the version does not have.
+/// The fields of QUERY_DATA for a kind of object, whose length is `len`: those of the target's version, or else of another one.
 #[must_use]
-pub fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str, Code)]> {
+pub fn query_fields_of(query: u64, len: usize, config: Config) -> Option<&'static [(&'static str, Code)]> {
+    let of_version = |version| query_fields(query, version).filter(|fields| fields_len(fields, config.sizes) == len);
+    [config.version, 815, 740, 680].into_iter().find_map(of_version)
+}
+
+fn fields_len(fields: &[(&str, Code)], sizes: Sizes) -> usize {
+    fields.iter().map(|(_, code)| usize::from(sizes.width(*code).unwrap_or(0))).sum()
+}
+
+/// The fields of QUERY_DATA for a kind of object, in a version of QP; `None` for a kind that the version does not have.
+fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str, Code)]> {
     use Code::{Function, Object, PoolCounter, QueueCounter, Signal, TimeCounter, U8, U16};
     const SM: &[(&str, Code)] = &[("obj", Object), ("state", Function)];
     const TE: &[(&str, Code)] = &[

@@ -23,11 +23,25 @@ pub struct GenerateOptions {
     pub config: Config,
     /// The damage to the capture.
     pub damage: Damage,
+    /// How long the target has run at the start, in units of the clock.
+    pub start_units: u64,
+    /// In the middle of the capture, nothing is recorded for this number of units.
+    pub silent_units: u64,
+    /// The ids of records that the target's filter removes.
+    pub filtered: &'static [u8],
 }
 
 impl Default for GenerateOptions {
     fn default() -> GenerateOptions {
-        GenerateOptions { bytes: 1 << 20, seed: 1, config: Config::new(Sizes::default(), 812), damage: Damage::None }
+        GenerateOptions {
+            bytes: 1 << 20,
+            seed: 1,
+            config: Config::new(Sizes::default(), 812),
+            damage: Damage::None,
+            start_units: 0,
+            silent_units: 0,
+            filtered: &[],
+        }
     }
 }
 
@@ -117,6 +131,9 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
     let mut since_reset = 0;
     while written < options.bytes {
         let before = target.bytes.len();
+        if (written + before as u64) * 2 >= options.bytes {
+            target.offset = options.start_units + options.silent_units;
+        }
         target.tick();
         since_reset += target.bytes.len() - before;
         if options.damage == Damage::Resets && since_reset > 64 << 10 {
@@ -141,6 +158,9 @@ struct Target {
     encoder: Encoder,
     bytes: Vec<u8>,
     now: u64,
+    /// Added to all times.
+    offset: u64,
+    filtered: &'static [u8],
     random: Random,
     damage: Damage,
     drops: u32,
@@ -162,6 +182,8 @@ impl Target {
             encoder: Encoder::new(Layout::new(options.config)),
             bytes: Vec::new(),
             now: 126_740,
+            offset: options.start_units,
+            filtered: options.filtered,
             random: Random(options.seed | 1),
             damage: options.damage,
             drops: 0,
@@ -188,8 +210,11 @@ impl Target {
         if kind.spec().is_timed(version) {
             self.now += 300 + self.random.below(500);
             if let Some(time) = all.first_mut() {
-                *time = self.now;
+                *time = self.now + self.offset;
             }
+        }
+        if self.filtered.contains(&kind.spec().id) {
+            return;
         }
         if self.is_dropped() {
             self.encoder.seq = self.encoder.seq.wrapping_add(1);
@@ -219,7 +244,7 @@ impl Target {
     /// Sends an application record.
     fn user(&mut self, id: u8, data: &[u8]) {
         self.now += 400;
-        let values = [Value::Uint(self.now), Value::Bytes(data)];
+        let values = [Value::Uint(self.now + self.offset), Value::Bytes(data)];
         self.encoder.with_id(Kind::User, id, &values, &mut self.bytes);
     }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
-use crate::format::{Facts, Part, Recording, Stages};
+use crate::format::{Facts, Part, Recording, Stages, is_unrecorded};
 use crate::frame::split::Delimiters;
 use crate::model::{CoreId, Ledger, TextRef, losses};
 
@@ -16,7 +16,7 @@ use super::frame::{self, ESCAPE, FLAG};
 use super::infer::Evidence;
 use super::info::TargetInfo;
 use super::record::IDS_END;
-use super::resolve::Resolver;
+use super::resolve::{DrawOptions, Resolver};
 use super::sessions::Sessions;
 use super::{InputOptions, clockrate, facts};
 
@@ -70,8 +70,17 @@ impl Recording for Scanner {
         }
         let decoders = Decoders(sessions.iter().map(|sessions| Decoder::new(sessions.segments())).collect());
         let cores = (0..sessions.len()).map(|core| vec![CoreId(core as u16)]).collect();
+        let lacks_gets = inputs.iter().any(|facts| is_unrecorded(facts.gets, facts.posts));
+        if lacks_gets {
+            report.hints.push(
+                "The capture has events that are posted, but no records of the ids 16 and 17 (QF_ACTIVE_GET, QF_ACTIVE_GET_LAST), which say \
+                 when an event is taken out of its queue: it is drawn as taken when it is dispatched, and the levels of queues are unknown. \
+                 Enable these ids in the target's filter."
+                    .to_owned(),
+            );
+        }
         let units = measured.and_then(Result::ok).map(|measured| measured.units_per_tick);
-        let resolver = Resolver::new(sessions, clock.0, options.draw.clone(), units, report);
+        let resolver = Resolver::new(sessions, clock.0, DrawOptions { lacks_gets, ..options.draw.clone() }, units, report);
         Stages { cores, decode: decoders, resolve: resolver }
     }
 }
@@ -122,6 +131,9 @@ pub struct ScanFacts {
     scheduled: Scheduled,
     /// The first event that was taken, if the scheduler was not recorded before it in the part.
     opening_get: Option<(u8, Metadata)>,
+    /// How many events are posted to queues, and how many taken out.
+    pub posts: u64,
+    pub gets: u64,
 }
 
 /// The priority that was scheduled last, as known from a part.
@@ -187,6 +199,8 @@ const FIRST_GETS_LIMIT: usize = 1 << 9;
 
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;
+const IS_POST: u8 = 4;
+const IS_GET: u8 = 8;
 
 /// The class of a record, by id.
 static CLASSES: [u8; 256] = {
@@ -202,6 +216,8 @@ static CLASSES: [u8; 256] = {
         classes[id] = IS_TIME_EVENT;
         id += 1;
     }
+    (classes[14], classes[15]) = (IS_POST, IS_POST);
+    (classes[16], classes[17]) = (IS_GET, IS_GET);
     classes
 };
 
@@ -228,7 +244,10 @@ impl Collector {
             let (start, frame) = (at, part.get(at..flag).unwrap_or(&[]));
             at = flag + 1;
             let is_evidence = start < evidence_end;
-            let class = class_of(frame) & if is_evidence { IS_METADATA | IS_TIME_EVENT } else { IS_METADATA };
+            let class = class_of(frame);
+            collector.facts.posts += u64::from(class & IS_POST != 0);
+            collector.facts.gets += u64::from(class & IS_GET != 0);
+            let class = class & if is_evidence { IS_METADATA | IS_TIME_EVENT } else { IS_METADATA };
             let is_first = collector.facts.first_frame.is_none();
             if class == 0 && !is_first && !is_evidence {
                 continue;
@@ -314,6 +333,8 @@ impl Collector {
             self.facts.scheduled = part.scheduled;
         }
         self.facts.is_cut |= part.is_cut;
+        self.facts.posts += part.posts;
+        self.facts.gets += part.gets;
         self.facts.first_frame = self.facts.first_frame.or(part.first_frame);
         match (&mut self.facts.evidence, part.evidence) {
             (Some(evidence), Some(more)) => evidence.merge(&more),

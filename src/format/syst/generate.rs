@@ -40,6 +40,10 @@ pub struct GenerateOptions {
     pub with_crc: bool,
     /// Whether about one bit in 8 KiB is flipped.
     pub flips: bool,
+    /// How long the target has run at the start, in microseconds.
+    pub start_us: u64,
+    /// In the middle of the capture, nothing is recorded for this number of microseconds.
+    pub silent_us: u64,
 }
 
 impl Default for GenerateOptions {
@@ -52,6 +56,8 @@ impl Default for GenerateOptions {
             with_length: true,
             with_crc: false,
             flips: false,
+            start_us: 1_000_000,
+            silent_us: 0,
         }
     }
 }
@@ -153,8 +159,12 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
     let mut written = 0u64;
     let mut count = 0u64;
     let mut piece = Vec::new();
+    let mut silent_us = options.silent_us;
     while written < options.bytes {
         piece.clear();
+        if written * 2 >= options.bytes {
+            firmware.now += std::mem::take(&mut silent_us);
+        }
         firmware.step(count, &mut piece);
         count += 1;
         if options.flips {
@@ -206,7 +216,7 @@ impl Firmware {
         Firmware {
             options: *options,
             random: Random(options.seed),
-            now: 1_000_000,
+            now: options.start_us,
             stp,
             open: [Vec::new(), Vec::new()],
             payload: Vec::new(),

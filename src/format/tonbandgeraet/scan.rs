@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::format::{CORES_SEPARATE, Detail, FormatOptions, Part, Recording, Stages};
+use crate::format::{CORES_SEPARATE, Detail, FormatOptions, Part, Recording, Stages, is_unrecorded};
 use crate::frame::split::{self, Delimiters};
 use crate::model::{Ledger, TextRef};
 
@@ -187,6 +187,8 @@ pub struct ScanFacts {
     pub frames: u64,
     /// Frames that, by their ids alone, are events of FreeRTOS in the plain format.
     pub freertos_frames: u64,
+    /// The number of frames by the first byte of their payload.
+    pub ids: Vec<u64>,
     /// Sync frames.
     pub syncs: u64,
     /// Frames that, by their ids alone, have a delta time stamp.
@@ -210,22 +212,23 @@ impl ScanFacts {
         let whole_frames = part.get(..part.len() - edges.tail_fragment - edges.unfinished).unwrap_or(&[]);
         let mut collector = Collector::default();
         let mut payload = Vec::new();
-        let mut counts = [0; CLASS_COUNT];
+        let mut ids = vec![0; 256];
         let mut at = edges.head_fragment;
         for (number, delimiter) in (0..).zip(Delimiters::<DELIMITER>::new(whole_frames, at)) {
             let frame = whole_frames.get(at..=delimiter).unwrap_or(&[]);
-            let class = class_of(frame);
-            counts[usize::from(class) % CLASS_COUNT] += 1;
-            if class & READ != 0 {
+            let id = id_of(frame);
+            ids[usize::from(id)] += 1;
+            if CLASSES[usize::from(id)] & READ != 0 {
                 collector.facts.frames = number;
                 collector.add_frame((range.start + at) as u64, frame, &mut payload);
             }
             at = delimiter + 1;
         }
         let mut facts = collector.facts;
-        let count = |flag: u8| (0..).zip(counts).filter(|(class, _)| class & flag != 0).map(|(_, count)| count).sum();
-        facts.frames = counts.iter().sum();
+        let count = |flag: u8| CLASSES.iter().zip(&ids).filter(|(class, _)| **class & flag != 0).map(|(_, count)| count).sum();
+        facts.frames = ids.iter().sum();
         (facts.freertos_frames, facts.delta_frames, facts.plain_frames) = (count(FREERTOS), count(DELTA_TIME), count(PLAIN_TIME));
+        facts.ids = ids;
         facts
     }
 
@@ -313,6 +316,8 @@ impl Collector {
         facts.last_core = part.last_core.or(core_before);
         facts.frames += part.frames;
         facts.freertos_frames += part.freertos_frames;
+        facts.ids.resize(part.ids.len().max(facts.ids.len()), 0);
+        facts.ids.iter_mut().zip(&part.ids).for_each(|(all, part)| *all += part);
         facts.syncs += part.syncs;
         facts.delta_frames += part.delta_frames;
         facts.plain_frames += part.plain_frames;
@@ -425,7 +430,6 @@ const READ: u8 = 2;
 const DELTA_TIME: u8 = 4;
 /// An event of the plain format with a time stamp.
 const PLAIN_TIME: u8 = 8;
-const CLASS_COUNT: usize = 16;
 
 /// The class of a frame, by the first byte of its payload.
 static CLASSES: [u8; 256] = {
@@ -454,12 +458,53 @@ static CLASSES: [u8; 256] = {
 
 const CORE_ID: u8 = 0x00;
 
-/// The class of a frame by its first two bytes: a COBS code, and the id. For id 0, the code is 1.
+/// The id of a frame by its first two bytes: a COBS code, and the id. For id 0, the code is 1. A frame without these has one that is not
+/// used.
 #[inline]
-fn class_of(frame: &[u8]) -> u8 {
+fn id_of(frame: &[u8]) -> u8 {
     match frame {
-        [1, ..] => CLASSES[CORE_ID as usize],
-        [_, id, ..] => CLASSES[usize::from(*id)],
-        _ => 0,
+        [1, ..] => CORE_ID,
+        [_, id, ..] => *id,
+        _ => u8::MAX,
+    }
+}
+
+/// Events that the tracer of a recording is configured not to record, so that what they would say is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unrecorded {
+    /// Tasks that become ready.
+    pub readiness: bool,
+    /// Items sent to queues, and mutexes given.
+    pub sends: bool,
+}
+
+impl Unrecorded {
+    const SWITCHES: &[u8] = &[0x54];
+    const READY: &[u8] = &[0x55];
+    const SENDS: &[u8] = &[0x66, 0x67, 0x68, 0x69];
+    const RECEIVES: &[u8] = &[0x6A, 0x6B];
+
+    /// Of all inputs of a recording.
+    pub(super) fn new(facts: &[ScanFacts]) -> Unrecorded {
+        let count = |ids: &[u8]| -> u64 {
+            let ids = ids.iter().flat_map(|&id| [id, id | DELTA]);
+            ids.flat_map(|id| facts.iter().filter_map(move |facts| facts.ids.get(usize::from(id)))).sum()
+        };
+        Unrecorded {
+            readiness: is_unrecorded(count(Self::READY), count(Self::SWITCHES)),
+            sends: is_unrecorded(count(Self::SENDS), count(Self::RECEIVES)),
+        }
+    }
+
+    /// Advice for the user.
+    pub(super) fn hints(self) -> impl Iterator<Item = String> {
+        let all = [
+            (self.readiness, "task_to_rdy_state (0x55)", "the states of tasks that do not run are unknown"),
+            (self.sends, "queue_send (0x66 to 0x69)", "how long a mutex is held is unknown"),
+        ];
+        let all = all.into_iter().filter(|(is_missing, ..)| *is_missing);
+        all.map(|(_, events, effect)| {
+            format!("The capture has no events {events}: {effect}. Enable them in the target's tracer.")
+        })
     }
 }

@@ -193,6 +193,27 @@ fn whole_hand_made_captures_are_shown_as_recorded() {
     }
 }
 
+/// A tracer may be configured not to record that tasks become ready.
+#[test]
+fn without_records_of_readiness_no_task_is_drawn_ready() {
+    use traceconv::format::tonbandgeraet::generate::{GenerateOptions, generate};
+
+    let ready = |filtered: &'static [u8]| {
+        let mut capture = Vec::new();
+        let options = GenerateOptions { bytes: 60_000, seed: 4, filtered, ..GenerateOptions::default() };
+        generate(&options, &mut capture).expect("memory does not fail");
+        let conversion = run::convert(&capture, Cut::WHOLE);
+        let trace = conversion.read();
+        let idle = |comm: &str| comm.to_lowercase().contains("idle") || comm.starts_with("swapper");
+        let ready = trace.running().iter().filter(|run| run.end_state == Some(0) && !idle(&run.comm) && run.tid > 0).count();
+        (ready, conversion.summary.facts.hints.join(" "))
+    };
+    let (some, hints) = ready(&[]);
+    assert!(some > 10 && !hints.contains("task_to_rdy_state"), "{some} {hints}");
+    let (none, hints) = ready(&[0x55]);
+    assert!(none <= 1 && hints.contains("no events task_to_rdy_state (0x55)"), "{none} {hints}");
+}
+
 /// No event of bare metal has the id of one of FreeRTOS, so these are no damage.
 #[test]
 fn a_few_events_of_freertos_among_many_others_are_shown() {
@@ -207,7 +228,8 @@ fn a_few_events_of_freertos_among_many_others_are_shown() {
     }
     let capture = crate::captures::frames(&records);
     assert_eq!(run::convert(&capture, Cut::SMALL).summary.ledger.entries(), []);
-    assert_eq!(check(&capture).switches.values().map(Vec::len).sum::<usize>(), 3);
+    // Beside the first row and the last one, which say that it is unknown who runs.
+    assert_eq!(check(&capture).switches.values().map(Vec::len).sum::<usize>(), 2 + 3);
 }
 
 #[test]

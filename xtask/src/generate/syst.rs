@@ -51,6 +51,7 @@ pub fn run(arguments: &Syst, carrier: Carrier) -> anyhow::Result<()> {
         with_length: !arguments.no_length,
         with_crc: arguments.crc,
         flips: arguments.flips,
+        ..GenerateOptions::default()
     };
     if let Some(path) = &arguments.collateral {
         fs::write(path, generate::collateral(arguments.formats)).with_context(|| format!("cannot write {}", path.display()))?;

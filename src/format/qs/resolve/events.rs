@@ -58,6 +58,8 @@ impl RunState {
 pub struct DrawSettings {
     /// The allocation of events, critical sections.
     pub everything: bool,
+    /// Whether the recording never says that an event is taken out of a queue: it is when it is dispatched.
+    pub lacks_gets: bool,
     /// Units of the time stamps in a clock tick, if they could be measured.
     pub units_per_tick: Option<u64>,
 }
@@ -171,6 +173,10 @@ impl RecordResolver<'_, '_> {
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let stretch = self.firmware.stretch;
         self.firmware.tables.objects.get_mut(object)?.step_in = Some(stretch);
+        if self.settings.lacks_gets {
+            self.emit(EventKind::Taken { machine, signal, fill: Level::UNKNOWN });
+            self.out.batch.added += 1;
+        }
         self.emit(EventKind::StepBegin { machine, signal, state: state.into() })
     }
 
@@ -201,6 +207,9 @@ impl RecordResolver<'_, '_> {
         // The queue is empty if no record since the target's reset is missing and it has not been used.
         let is_new = stretch == self.firmware.first_stretch && self.from.info.is_some_and(|info| info.is_reset);
         let Some(object) = self.firmware.tables.objects.get_mut(object) else { return Level::UNKNOWN };
+        if self.settings.lacks_gets {
+            return Level::UNKNOWN;
+        }
         let was_used = std::mem::replace(&mut object.is_used, true);
         let was_empty = object.empty_in.take() == Some(stretch) || (is_new && !was_used);
         let free = u32::try_from(free).unwrap_or(u32::MAX);

@@ -28,13 +28,15 @@ use firmware::{Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
 use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
 
-/// The user's options for drawing.
+/// The user's options for drawing, and what limits it.
 #[derive(Clone, Debug, Default)]
 pub struct DrawOptions {
     /// The allocation of events, critical sections.
     pub everything: bool,
     /// Elements of application records to draw as counters: the record (name or id), and the index of the element.
     pub counters: Vec<(String, usize)>,
+    /// Whether the recording never says that an event is taken out of a queue.
+    pub lacks_gets: bool,
 }
 
 /// Turns records into events.
@@ -126,7 +128,7 @@ impl Resolve for Resolver {
 
 impl Resolver {
     fn settings(&self) -> DrawSettings {
-        DrawSettings { everything: self.draw.everything, units_per_tick: self.units_per_tick }
+        DrawSettings { everything: self.draw.everything, lacks_gets: self.draw.lacks_gets, units_per_tick: self.units_per_tick }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::format::{FieldValue, RecordView};
 
-use super::super::decode::{Bad, Records, Stored, query_fields};
+use super::super::decode::{Bad, Records, Stored, query_fields_of};
 use super::super::element::{Element, Elements};
 use super::super::info::{TargetInfo, version_text};
 use super::super::layout::{Fields, Layout, load};
@@ -118,7 +118,7 @@ impl ViewFields {
     }
 
     fn query(&mut self, query: u64, data: &[u8], layout: &Layout, names: &Names) {
-        let fields = query_fields(query, layout.config.version).unwrap_or(&[]);
+        let fields = query_fields_of(query, data.len(), layout.config).unwrap_or(&[]);
         let (mut offset, mut object) = (0, None);
         for &(name, code) in fields {
             let width = layout.config.sizes.width(code).unwrap_or(0);

@@ -26,6 +26,12 @@ pub struct GenerateOptions {
     pub damage: Damage,
     /// A task whose computations take longer, as after a change of its code.
     pub slow_task: Option<SlowTask>,
+    /// How long the target has run at the start, in ticks of the timer.
+    pub start_ticks: u64,
+    /// In the middle of the capture, nothing is recorded for this number of ticks of the timer.
+    pub silent_ticks: u64,
+    /// The ids of events that the tracer is configured not to record.
+    pub filtered: &'static [u8],
 }
 
 /// A task whose computations take a different time.
@@ -54,7 +60,16 @@ impl SlowTask {
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { bytes: 1 << 20, seed: 1, cores: 1, damage: Damage::None, slow_task: None }
+        GenerateOptions {
+            bytes: 1 << 20,
+            seed: 1,
+            cores: 1,
+            damage: Damage::None,
+            slow_task: None,
+            start_ticks: 0,
+            silent_ticks: 0,
+            filtered: &[],
+        }
     }
 }
 
@@ -110,6 +125,9 @@ pub(super) struct Stream<'w> {
     written: u64,
     bytes: u64,
     damage: Damage,
+    start_ticks: u64,
+    silent_ticks: u64,
+    filtered: &'static [u8],
     random: Random,
     /// Timed events since the last drop counter.
     since_counter: u32,
@@ -131,6 +149,9 @@ impl<'w> Stream<'w> {
             written: 0,
             bytes: options.bytes,
             damage: options.damage,
+            start_ticks: options.start_ticks,
+            silent_ticks: options.silent_ticks,
+            filtered: options.filtered,
             random: Random::new(options.seed ^ 0xDA3A_6ED0),
             since_counter: EVENTS_PER_COUNTER - 1,
             dropped: 0,
@@ -146,11 +167,20 @@ impl<'w> Stream<'w> {
 
     /// Writes a record that is not counted and cannot be lost.
     fn write_frame(&mut self, record: &Record<&[u8]>) {
-        encode(record, &mut self.buffer);
+        let is_later = (self.written + self.buffer.len() as u64) * 2 >= self.bytes;
+        let silent = if is_later { self.silent_ticks } else { 0 };
+        let mut record = *record;
+        if let Some(ts) = record.ts() {
+            record.set_ts(ts + self.start_ticks + silent);
+        }
+        encode(&record, &mut self.buffer);
     }
 
     /// Writes an event, and the drop counter before it when that is due.
     fn event(&mut self, ts: u64, record: &Record<&[u8]>) {
+        if self.filtered.contains(&record.id()) {
+            return;
+        }
         if self.is_dropped() {
             self.dropped = self.dropped.wrapping_add(1);
             self.since_counter = EVENTS_PER_COUNTER - 1;

@@ -88,7 +88,8 @@ fn other_object(
     if let Some(object) = known.get(id) {
         return Some(ObjectId(object));
     }
-    let handle = entities.add_object(Object { number: id, name: scope.name(subject), kind, session: scope.session })?;
+    let object = Object { number: id, name: scope.name(subject), kind, session: scope.session, giving_is_unrecorded: false };
+    let handle = entities.add_object(object)?;
     known.set(id, handle.0);
     Some(handle)
 }
@@ -134,7 +135,7 @@ impl Ids {
             name: scope.name(Subject::Task(id)),
             kind,
             session: scope.session,
-            readiness_is_unrecorded: false,
+            readiness_is_unrecorded: scope.names.unrecorded.readiness,
         };
         let handle = entities.add_task(task)?;
         self.tasks.set(id, handle.0);
@@ -161,7 +162,9 @@ impl Ids {
             Some(Fact::Kind(kind)) => *kind,
             _ => ObjectKind::Unknown,
         };
-        let object = Object { number: id, name: scope.name(Subject::Queue(id)), kind, session: scope.session };
+        let giving_is_unrecorded = scope.names.unrecorded.sends;
+        let object =
+            Object { number: id, name: scope.name(Subject::Queue(id)), kind, session: scope.session, giving_is_unrecorded };
         let handle = entities.add_object(object)?;
         self.queues.set(id, handle.0);
         Some(handle)

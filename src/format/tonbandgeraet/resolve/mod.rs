@@ -28,7 +28,7 @@ use crate::model::{
 
 use super::decode::{Records, Stamp, Stored};
 use super::record::Record;
-use super::scan::ScanFacts;
+use super::scan::{ScanFacts, Unrecorded};
 use functions::Functions;
 use held::{Carry, Chunk, PendingRecords, RecordPlace, add_gap, enter_part, merge_gaps};
 use ids::Ids;
@@ -100,7 +100,8 @@ impl Resolver {
         separate: Option<Detail>,
         ledgers: &mut [Ledger],
     ) -> Resolver {
-        let mut names = Names::new(separate.is_some());
+        let unrecorded = Unrecorded::new(&facts);
+        let mut names = Names::new(separate.is_some(), unrecorded);
         let mut spare = Ledger::default();
         for (index, facts) in facts.iter().enumerate() {
             let core = options.get(index).and_then(|options| options.core).unwrap_or(0);
@@ -146,6 +147,7 @@ impl Resolver {
             begins_midway,
             findings,
             details: separate.into_iter().collect(),
+            hints: unrecorded.hints().collect(),
             ..Facts::default()
         };
         let mut sessions = Vec::new();
@@ -345,7 +347,11 @@ impl Resolver {
             Verdict::Replaced => out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0),
             Verdict::Restarted => {
                 if input.session + 1 < SESSIONS_LIMIT {
-                    self.restart(at.index, sign.unwrap_or(at.offset), ticks, out);
+                    // Another core may have begun earlier, and be recorded later.
+                    let others =
+                        records_after(at).filter(|record| !matches!(record, Record::CoreId { .. })).filter_map(Record::ts);
+                    let first = others.min().map_or(ticks, |other| other.min(ticks));
+                    self.restart(at.index, sign.unwrap_or(at.offset), first, out);
                 } else {
                     return input.state().converted.1;
                 }
@@ -375,7 +381,7 @@ impl Resolver {
         time
     }
 
-    /// The target was reset: another session begins, with the record whose time is `ticks`.
+    /// The target was reset: another session begins, at `ticks`.
     fn restart(&mut self, index: usize, offset: u64, ticks: u64, out: &mut Resolved<'_>) {
         self.forget_levels(index, out);
         out.ledger.enter(losses::SESSION_RESTART, offset, 0);

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Ledger, ObjectKind, Rate, TextRef};
 
 use super::super::record::{QueueKind, Record, SyncFields};
-use super::super::scan::ScanFacts;
+use super::super::scan::{ScanFacts, Unrecorded};
 use super::{losses, sync_check};
 
 /// The subject of a metadata record.
@@ -55,12 +55,14 @@ pub struct Names {
     /// By input and subject: the facts and their offsets, in file order.
     inputs: Vec<FxHashMap<Subject, Vec<(u64, Fact)>>>,
     are_separate: bool,
+    /// The events that are not recorded.
+    pub unrecorded: Unrecorded,
 }
 
 impl Names {
     /// Without metadata. `are_separate`: the inputs were recorded by different programs, whose ids are not related.
-    pub fn new(are_separate: bool) -> Names {
-        Names { inputs: Vec::new(), are_separate }
+    pub fn new(are_separate: bool, unrecorded: Unrecorded) -> Names {
+        Names { inputs: Vec::new(), are_separate, unrecorded }
     }
 
     /// Adds the metadata of the next input. `core` is the core of everything before the first `core_id`.

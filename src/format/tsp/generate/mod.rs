@@ -25,11 +25,26 @@ pub struct GenerateOptions {
     pub is_tickless: bool,
     /// The damage to the capture.
     pub damage: Damage,
+    /// How long the target has run at the start, in ticks.
+    pub start_ticks: u64,
+    /// In the middle of the capture, nothing is recorded for this number of ticks.
+    pub silent_ticks: u64,
+    /// The ids that the target's filter removes.
+    pub filtered: &'static [u8],
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { bytes: 1 << 20, seed: 1, timer: TimerKind::Up1MHz, is_tickless: false, damage: Damage::None }
+        GenerateOptions {
+            bytes: 1 << 20,
+            seed: 1,
+            timer: TimerKind::Up1MHz,
+            is_tickless: false,
+            damage: Damage::None,
+            start_ticks: 0,
+            silent_ticks: 0,
+            filtered: &[],
+        }
     }
 }
 

@@ -22,6 +22,9 @@ pub struct Port<'t> {
     bytes: u64,
     timer: TimerKind,
     damage: Damage,
+    start_ticks: u64,
+    silent_ticks: u64,
+    filtered: &'static [u8],
     random: Random,
     packet_id: u8,
     truth: &'t mut dyn FnMut(u64),
@@ -43,6 +46,9 @@ impl<'t> Port<'t> {
             bytes: options.bytes,
             timer: options.timer,
             damage: options.damage,
+            start_ticks: options.start_ticks,
+            silent_ticks: options.silent_ticks,
+            filtered: options.filtered,
             random: Random(options.seed ^ 0x7599),
             packet_id: 0,
             truth,
@@ -69,6 +75,12 @@ impl<'t> Port<'t> {
         Ok(())
     }
 
+    /// How long nothing was recorded, so far.
+    fn silence(&self) -> u64 {
+        let is_later = (self.written + self.out.len() as u64) * 2 >= self.bytes;
+        if is_later { self.silent_ticks } else { 0 }
+    }
+
     /// The time fields now.
     fn fields(&self) -> (u16, u16) {
         let within = |ns: u64| ns % TICK_NS;
@@ -79,13 +91,18 @@ impl<'t> Port<'t> {
             TimerKind::Modulo1000 => within(self.now) / 1000,
             TimerKind::Nothing => 0,
         };
-        let tick = if self.timer == TimerKind::Modulo1000 { self.tick % 1000 } else { self.tick };
+        let tick = self.tick + self.start_ticks + self.silence();
+        let tick = if self.timer == TimerKind::Modulo1000 { tick % 1000 } else { tick };
         (tick as u16, timer as u16)
     }
 
     /// A hook runs.
     pub fn hook(&mut self, id: u8, data: &[u8]) {
         if self.is_full() {
+            return;
+        }
+        if self.filtered.contains(&id) {
+            self.now += 960;
             return;
         }
         let (tick, mut timer) = self.fields();
@@ -108,7 +125,8 @@ impl<'t> Port<'t> {
         if self.damage == Damage::Torn && timer & 0xFF == 0xFF && self.random.one_in(2) {
             timer &= 0xFF00;
         }
-        (self.truth)(self.now);
+        let time = self.now + (self.start_ticks + self.silence()) * TICK_NS;
+        (self.truth)(time);
         self.send(id, tick, timer, data);
         self.now += 960;
     }

@@ -61,7 +61,7 @@ impl InputResolver {
             }
             id::TASK_DELAY | id::TASK_DELAY_UNTIL => {
                 let task = self.task(first, timed, out);
-                if let (None, Some(task)) = (self.running, task) {
+                if let Some(task) = task.filter(|_| self.running.is_none() || self.filtered.switches) {
                     // It names the task, which runs while it says so.
                     self.running = Some(task);
                     self.push(timed.time, EventKind::SwitchedIn(task), out);
@@ -71,7 +71,15 @@ impl InputResolver {
                     return;
                 }
                 let reason = if packet.id == id::TASK_DELAY { WaitReason::Delay } else { WaitReason::Period };
-                EventKind::Waiting(Wait { reason, object: None, kernel_ticks: u32::from(packet.u16_at(1)) })
+                let wait = Wait { reason, object: None, kernel_ticks: u32::from(packet.u16_at(1)) };
+                self.push(timed.time, EventKind::Waiting(wait), out);
+                if self.filtered.switches {
+                    // It is unknown who runs next.
+                    self.running = None;
+                    self.push(timed.time, EventKind::CoreEnd, out);
+                    out.batch.added += 1;
+                }
+                return;
             }
             id::MALLOC | id::FREE => {
                 let op = if packet.id == id::MALLOC { HeapOp::Allocate } else { HeapOp::Free };
@@ -176,13 +184,14 @@ impl InputResolver {
     #[inline]
     fn operation(&mut self, timed: TimedPacket<'_>, op: ObjectOp, from_isr: bool, out: &mut Resolved<'_>) {
         let [type_number, number, ..] = timed.packet.data;
-        let running = self.running;
+        let (running, is_unknown) = (self.running, self.filtered.receives);
         let Some(state) = self.object(type_number, number, timed, out) else { return };
         let level = match op {
             ObjectOp::Send => state.level.map(|level| level.saturating_add(1)),
             // More received than the known level: the level is unknown.
             _ => state.level.and_then(|level| level.checked_sub(1)),
         };
+        let level = level.filter(|_| !is_unknown);
         // The level of a mutex is 0 or 1.
         let level = if matches!(type_number, 1 | 4) { Some(u32::from(op == ObjectOp::Send)) } else { level };
         (state.level, state.held) = (level, (op == ObjectOp::Receive).then_some((running, 1)));

@@ -4,7 +4,7 @@ use super::super::decode::is_open;
 use super::super::record::{OPEN, TASK_TYPE, id, name_of};
 use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
-use crate::format::{Detail, Facts};
+use crate::format::{Detail, Facts, is_unrecorded};
 use crate::model::{Certainty, Finding, Matter, Rate};
 
 pub fn facts(setups: &[Setup]) -> Facts {
@@ -37,34 +37,73 @@ pub fn facts(setups: &[Setup]) -> Facts {
                 .to_owned(),
         );
     }
-    let never_sent: Vec<String> =
-        WHY_TASKS_LEAVE.iter().filter(|&&id| count_of(&setup.facts.counts, id) == 0).map(u8::to_string).collect();
-    if lacks_readiness(&setup.facts.counts) {
-        facts.hints.push(format!(
-            "The capture has task switches, but no packets of the ids {}, which say why a task leaves its core and when it is ready \
-             again: the states of tasks that do not run are unknown. Enable these ids in the target's filter.",
-            never_sent.join(", ")
-        ));
-    }
+    facts.hints.extend(Filtered::new(&setup.facts.counts).hints(&setup.facts.counts));
     facts
 }
 
-/// The packets from which the state of a task that does not run is known.
-const WHY_TASKS_LEAVE: [u8; 5] = [
+/// The packets that say why a task leaves its core, and when it is ready again.
+const REASONS: &[u8] = &[
     id::BLOCKING_ON_QUEUE_RECEIVE,
     id::BLOCKING_ON_QUEUE_SEND,
     id::MOVED_TASK_TO_READY_STATE,
     id::TASK_DELAY_UNTIL,
     id::TASK_DELAY,
 ];
+const SENDS: &[u8] = &[id::QUEUE_SEND, id::QUEUE_SEND_FROM_ISR];
+const RECEIVES: &[u8] = &[id::QUEUE_RECEIVE, id::QUEUE_RECEIVE_FROM_ISR];
+const SWITCHES: &[u8] = &[id::TASK_SWITCHED_IN];
 
-fn count_of(counts: &[u64], id: u8) -> u64 {
-    counts.get(usize::from(id)).copied().unwrap_or(0)
+/// The records that the target's filter removes, so that what they would say is unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct Filtered {
+    pub switches: bool,
+    pub readiness: bool,
+    pub sends: bool,
+    pub receives: bool,
 }
 
-/// Whether a capture has task switches, but never says that a task becomes ready.
-pub fn lacks_readiness(counts: &[u64]) -> bool {
-    count_of(counts, id::TASK_SWITCHED_IN) > 0 && count_of(counts, id::MOVED_TASK_TO_READY_STATE) == 0
+impl Filtered {
+    pub fn new(counts: &[u64]) -> Filtered {
+        let count = |ids: &[u8]| -> u64 { ids.iter().filter_map(|&id| counts.get(usize::from(id))).sum() };
+        let (switches, sends, receives) = (count(SWITCHES), count(SENDS), count(RECEIVES));
+        Filtered {
+            switches: is_unrecorded(switches, count(REASONS)),
+            readiness: is_unrecorded(count(&[id::MOVED_TASK_TO_READY_STATE]), switches),
+            sends: is_unrecorded(sends, receives),
+            receives: is_unrecorded(receives, sends),
+        }
+    }
+
+    fn hints(self, counts: &[u64]) -> Vec<String> {
+        let missing = |ids: &[u8]| {
+            let ids = ids.iter().filter(|&&id| counts.get(usize::from(id)).is_none_or(|&count| count == 0));
+            ids.map(u8::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let all = [
+            (self.switches, SWITCHES, "say which task runs", "who runs is only known where a task says that it waits"),
+            (
+                self.readiness,
+                REASONS,
+                "say why a task leaves its core and when it is ready again",
+                "the states of tasks that do not run are unknown",
+            ),
+            (
+                self.sends,
+                SENDS,
+                "say what is sent to a queue and when a mutex is given back",
+                "how long a mutex is held is unknown",
+            ),
+            (self.receives, RECEIVES, "say what is received from a queue", "the levels of queues are unknown"),
+        ];
+        let all = all.into_iter().filter(|(is_missing, ..)| *is_missing);
+        let hint = |(_, ids, meaning, effect)| {
+            format!(
+                "The capture has no packets of the ids {}, which {meaning}: {effect}. Enable these ids in the target's filter.",
+                missing(ids)
+            )
+        };
+        all.map(hint).collect()
+    }
 }
 
 /// A task that is switched in less often may be damage.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::record::{TASK_TYPE, TYPES, name_of};
+use super::facts::Filtered;
 use crate::model::{Entities, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Task, TaskId, TaskKind};
 
 /// The lane of low-power sleep, after those of the 256 ids.
@@ -52,21 +53,20 @@ pub struct ObjectState {
 /// The handles of one session.
 pub struct Ids {
     session: u32,
-    /// See [`Task::readiness_is_unrecorded`].
-    readiness_is_unrecorded: bool,
+    filtered: Filtered,
     tasks: [Option<TaskId>; 256],
     objects: [[Option<ObjectState>; 256]; TASK_TYPE],
     lanes: [Option<LaneId>; LANES],
 }
 
 impl Ids {
-    pub fn new(session: u32, readiness_is_unrecorded: bool) -> Ids {
-        Ids { session, readiness_is_unrecorded, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
+    pub fn new(session: u32, filtered: Filtered) -> Ids {
+        Ids { session, filtered, tasks: [None; 256], objects: [[None; 256]; TASK_TYPE], lanes: [None; LANES] }
     }
 
     /// Those of a later session.
     pub fn of_next(&self, session: u32) -> Ids {
-        Ids::new(session, self.readiness_is_unrecorded)
+        Ids::new(session, self.filtered)
     }
 
     pub fn task(&mut self, number: u8, names: &ListedNames, entities: &mut Entities) -> Option<TaskId> {
@@ -78,7 +78,7 @@ impl Ids {
                 Some("Tmr Svc") => TaskKind::TimerService,
                 _ => TaskKind::Normal,
             };
-            let (session, readiness_is_unrecorded) = (self.session, self.readiness_is_unrecorded);
+            let (session, readiness_is_unrecorded) = (self.session, self.filtered.readiness);
             *place = entities.add_task(Task { number: u32::from(number), name, kind, session, readiness_is_unrecorded });
         }
         *place
@@ -102,7 +102,8 @@ impl Ids {
                 _ => ObjectKind::RecursiveMutex,
             };
             let name = names.get(usize::from(type_number), number);
-            let object = Object { number: u32::from(number), name, kind, session: self.session };
+            let (session, giving_is_unrecorded) = (self.session, self.filtered.sends);
+            let object = Object { number: u32::from(number), name, kind, session, giving_is_unrecorded };
             *place = entities.add_object(object).map(|id| ObjectState { id, level: None, held: None });
         }
         place.as_mut()

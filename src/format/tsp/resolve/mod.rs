@@ -25,6 +25,7 @@ use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
 use clock::{At, Clock, TimeStatus};
 use events::TimedPacket;
+use facts::Filtered;
 use ids::{CommonNames, Ids, ListedNames};
 
 /// By how many packets the report of a loss on the target may be late: twice the usual size of its FIFO.
@@ -74,6 +75,7 @@ struct InputResolver {
     used: Used,
     is_saved: bool,
     ids: Ids,
+    filtered: Filtered,
     common_names: CommonNames,
     running: Option<TaskId>,
     sleeps: bool,
@@ -169,12 +171,14 @@ impl Resolve for Resolver {
 impl InputResolver {
     fn new(setup: Setup) -> InputResolver {
         let timer = setup.facts.timer_counts.infer(&setup.timer_options);
+        let filtered = Filtered::new(&setup.facts.counts);
         InputResolver {
             core: CoreId(setup.core),
             clock: Clock::new(timer),
             names: ListedNames::new(&setup.facts.names),
             is_saved: setup.facts.is_saved,
-            ids: Ids::new(0, facts::lacks_readiness(&setup.facts.counts)),
+            ids: Ids::new(0, filtered),
+            filtered,
             common_names: CommonNames::default(),
             running: None,
             sleeps: false,
