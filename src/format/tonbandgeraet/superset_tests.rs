@@ -29,7 +29,11 @@ struct Resolution {
 
 impl Resolution {
     fn times(&self) -> Vec<u64> {
-        self.events.iter().filter(|event| !matches!(event.2, EventKind::Loss(_))).map(|event| event.0.0).collect()
+        self.events
+            .iter()
+            .filter(|event| !matches!(event.2, EventKind::Loss(_) | EventKind::CoreEnd))
+            .map(|event| event.0.0)
+            .collect()
     }
 
     fn entries(&self) -> Vec<(&'static str, u64, u64)> {
