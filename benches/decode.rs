@@ -5,7 +5,6 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use traceconv::format::Mode;
 use traceconv::format::tonbandgeraet::decode::{DELIMITER, Decoder};
 use traceconv::format::tonbandgeraet::generate::{Damage, GenerateOptions, generate};
 use traceconv::format::tonbandgeraet::scan::ScanFacts;
@@ -28,7 +27,7 @@ fn frames(capture: &[u8], mut each: impl FnMut(usize, usize)) {
 }
 
 fn stages(criterion: &mut Criterion) {
-    let decoder = Decoder::plain(Mode::FreeRtos);
+    let decoder = Decoder::plain();
     let mut group = criterion.benchmark_group("tonbandgeraet");
     for (name, damage) in [("", Damage::None), (" damaged", Damage::Flips)] {
         let input = capture(damage);

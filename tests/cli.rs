@@ -96,14 +96,13 @@ fn help_version_and_wrong_usage() {
     let desk = Desk::new();
     let help = desk.run("--help").ends(0);
     let help = String::from_utf8(help.stdout).unwrap();
-    for word in ["INPUT[@CORE]", "--clock-hz", "--from", "--max-lost", "tonbandgeraet", "bare-metal", "Exit status", "dump"] {
+    for word in ["INPUT[@CORE]", "--clock-hz", "--from", "--max-lost", "tonbandgeraet", "Exit status", "dump"] {
         assert!(help.contains(word), "{word}");
     }
     assert!(desk.run("--version").ends(0).stdout.starts_with(b"traceconv "));
     desk.run("").ends(2).says(&["INPUT"]);
     desk.run("x --fast").ends(2).says(&["--fast"]);
     desk.run("x --format wav").ends(2).says(&["tonbandgeraet"]);
-    desk.run("x --mode linux").ends(2).says(&["bare-metal", "free-rtos"]);
     desk.run("x --cores 0").ends(2);
     desk.run("x --threads many").ends(2).says(&["a number from 0 to 1024"]);
     desk.run("x --clock-hz 0").ends(2).says(&["a clock does not have 0 Hz"]);
@@ -442,9 +441,6 @@ fn options_reach_the_trace() {
     assert!(named.windows(15).any(|window| window == b"pump-controller"));
     assert!(!whole.windows(15).any(|window| window == b"pump-controller"));
     trace("--cores 2");
-    trace("--mode free-rtos");
-    // Bare metal has no tasks: nothing of this capture is left.
-    desk.run("run.bin -o none --mode bare-metal").ends(1).says(&["gives no event"]);
 }
 
 #[test]

@@ -7,9 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use protobuf::Message;
-use traceconv::format::{
-    FORMATS, Facts, Format, FormatOptions, Mode, OptionError, OptionKind, OptionSpec, OptionValue, RecordView,
-};
+use traceconv::format::{FORMATS, Facts, Format, FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue, RecordView};
 use traceconv::input::detect::{DetectError, Detected, by_name, detect};
 use traceconv::input::{Damage, Input, InputError, Layer, ReadOptions};
 use traceconv::model::{Ledger, LedgerEntry, LossKind, Nanos, Rate, Severity};
@@ -106,10 +104,8 @@ fn the_surface_holds() {
         .attribute("", "");
     let _ = FormatOptions {
         clock: None::<Rate>,
-        mode: Some(Mode::BareMetal),
         cores: Some(1u16),
         core: Some(0u16),
-        has_own_ids: false,
         own: vec![("elf", OptionValue::Text(options.firmware_name))],
     };
     let _: ReadOptions = ReadOptions::new().mmap(true).spool_dir(None).spool_after_bytes(1usize).max_decompressed_bytes(1u64);

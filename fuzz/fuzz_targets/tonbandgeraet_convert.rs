@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::{FORMATS, FormatOptions, Mode};
+use traceconv::format::FORMATS;
 use traceconv::pipeline::{EventDetail, Options, Source, convert};
 
 #[path = "../../tests/reader/mod.rs"]
 mod reader;
 
-fn run(input: &[u8], mode: Option<Mode>, options: &Options) -> Vec<u8> {
+fn run(input: &[u8], options: &Options) -> Vec<u8> {
     let format = FORMATS.iter().copied().find(|format| format.name() == "tonbandgeraet").expect("it is registered");
-    let source = Source::new(input, format).options(FormatOptions { mode, ..FormatOptions::default() });
+    let source = Source::new(input, format);
     let mut trace = Vec::new();
     let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
     let ledger = &converted.inputs[0].ledger;
@@ -23,11 +23,10 @@ fn run(input: &[u8], mode: Option<Mode>, options: &Options) -> Vec<u8> {
 fuzz_target!(|input: &[u8]| {
     // The first byte says how to convert the others.
     let Some((&choice, input)) = input.split_first() else { return };
-    let mode = [None, Some(Mode::FreeRtos), Some(Mode::FreeRtos), Some(Mode::BareMetal)][usize::from(choice & 3)];
     let events = [EventDetail::Default, EventDetail::All, EventDetail::Overview, EventDetail::Default][usize::from(choice >> 2 & 3)];
     let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
-    let whole = run(input, mode, &options(1 << 20));
-    assert!(run(input, mode, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");
+    let whole = run(input, &options(1 << 20));
+    assert!(run(input, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");
     match reader::Trace::parse(&whole) {
         Ok(trace) => assert!(trace.unclosed.is_empty(), "slices without end"),
         Err(error) => panic!("the reader refuses the trace: {error}"),

@@ -3,15 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::Mode;
-use traceconv::format::tonbandgeraet::decode::{DELIMITER, Decoder};
+use traceconv::format::tonbandgeraet::decode::{DELIMITER, Decoder, Wire};
 use traceconv::format::tonbandgeraet::encode::encode;
 use traceconv::format::tonbandgeraet::scan::ScanFacts;
 use traceconv::frame::split;
 
 fuzz_target!(|input: &[u8]| {
-    for mode in [Mode::BareMetal, Mode::FreeRtos] {
-        let decoder = Decoder::plain(mode);
+    for has_freertos in [false, true] {
+        let decoder = Decoder::new(Wire::Plain, has_freertos);
         let whole = decoder.records(input, 0..input.len());
         assert_eq!(whole.frames_bytes(), input.len() as u64);
 

@@ -12,7 +12,7 @@ use super::merging::MergeArgs;
 use super::own_options::OwnOptions;
 use super::trace_file::FormArgs;
 use super::values::{MaxLost, parse_max_lost, parse_time};
-use crate::format::{FORMATS, Mode};
+use crate::format::FORMATS;
 use crate::input::MAX_DECOMPRESSED_BYTES;
 use crate::model::{Rate, whole_number};
 use crate::pipeline::{EventDetail, TimeBound};
@@ -205,10 +205,6 @@ pub(super) struct ReadArgs {
     #[arg(long, value_name = "NAME", value_parser = format_names())]
     pub(super) format: Option<String>,
 
-    /// What ran on the target, if it is not to be found out
-    #[arg(long)]
-    pub(super) mode: Option<ModeArg>,
-
     /// The number of the target's cores, if it is not to be found out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) cores: Option<u16>,
@@ -318,23 +314,6 @@ pub(super) enum When {
     Auto,
     Always,
     Never,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum ModeArg {
-    /// No operating system
-    BareMetal,
-    /// FreeRTOS
-    FreeRtos,
-}
-
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Mode {
-        match mode {
-            ModeArg::BareMetal => Mode::BareMetal,
-            ModeArg::FreeRtos => Mode::FreeRtos,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

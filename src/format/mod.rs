@@ -23,7 +23,7 @@ pub mod tsp;
 
 use std::ops::Range;
 
-pub use options::{FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
+pub use options::{CORES_SEPARATE, FormatOptions, OptionError, OptionKind, OptionSpec, OptionValue};
 pub use stages::{Decode, ErasedDecode, ErasedRecording, ErasedResolve, ErasedStages, Parcel, Recording, Resolve, Stages, erase};
 
 use crate::model::{Entities, EventBatch, Finding, Ledger, Rate, SideClock};
@@ -138,15 +138,6 @@ pub struct Probe {
     pub score: u8,
     /// The evidence for this format, as a sentence without a final stop.
     pub reason: String,
-}
-
-/// Whether an operating system ran on the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// No operating system.
-    BareMetal,
-    /// FreeRTOS.
-    FreeRtos,
 }
 
 /// A part of the input, between two cuts.

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use super::Mode;
 use crate::model::Rate;
+
+/// A flag that formats declare whose ids belong to a program: each input was recorded by a program of its own. It is set for several
+/// recordings in one memory image.
+pub const CORES_SEPARATE: &str = "cores-separate";
 
 /// An option that a format declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +56,10 @@ pub enum OptionValue {
 pub struct FormatOptions {
     /// The tick rate, instead of the one recorded in the capture.
     pub clock: Option<Rate>,
-    /// Whether the target ran an RTOS; `None`: find out.
-    pub mode: Option<Mode>,
     /// The number of cores; `None`: find out.
     pub cores: Option<u16>,
     /// The core that this input was recorded on; `None`: as recorded in the stream, else core 0.
     pub core: Option<u16>,
-    /// The input was recorded by a program of its own: the same id means different things in different inputs.
-    pub has_own_ids: bool,
     /// Options that formats declare, in the order in which they were given.
     pub own: Vec<(&'static str, OptionValue)>,
 }

@@ -5,22 +5,17 @@ use memchr::memmem;
 use serde::Deserialize;
 
 use super::{Bytes, Input, InputError, Layer, ReadOptions, text};
-use crate::format::Mode;
 use crate::input::spool::Spool;
 
 /// The cores of one recording.
 #[derive(Debug)]
 pub(super) struct CoresJson {
-    /// The system on the target, if it is recorded.
-    pub(super) mode: Option<Mode>,
     /// Each core's number and recording.
     pub(super) cores: Vec<(u16, Input)>,
 }
 
 #[derive(Deserialize)]
 struct Document {
-    #[serde(default)]
-    trace_mode: String,
     data: Vec<CoreData>,
 }
 
@@ -41,7 +36,7 @@ impl CoresJson {
         if !is_object || memmem::find(bytes, b"\"core_id\"").is_none() {
             return Ok(None);
         }
-        let Ok(Document { trace_mode, data }) = serde_json::from_slice(bytes) else { return Ok(None) };
+        let Ok(Document { data }) = serde_json::from_slice(bytes) else { return Ok(None) };
         let mut cores = Vec::with_capacity(data.len());
         for CoreData { core_id, hex } in data {
             let mut spool = Spool::new(options);
@@ -50,12 +45,7 @@ impl CoresJson {
             let damages = input.damages.iter().cloned().chain(damage).collect();
             cores.push((core_id, Input { bytes: spool.finish()?, layers, file_bytes: input.file_bytes, damages, part: None }));
         }
-        let mode = match trace_mode.as_str() {
-            "freertos" => Some(Mode::FreeRtos),
-            "bare_metal" | "bare-metal" => Some(Mode::BareMetal),
-            _ => None,
-        };
-        Ok(Some(CoresJson { mode, cores }).filter(|json| !json.cores.is_empty()))
+        Ok(Some(CoresJson { cores }).filter(|json| !json.cores.is_empty()))
     }
 }
 
@@ -83,7 +73,6 @@ mod tests {
             found.iter().map(|one| (one.options.core, one.input.bytes().to_vec())).collect()
         };
         assert_eq!(shape(&found), [(Some(1), captures[1].clone()), (Some(0), captures[0].clone())]);
-        assert_eq!(found[0].options.mode, Some(Mode::FreeRtos));
         assert_eq!(found[0].input.file_bytes(), json.len() as u64);
         assert!(recognise(json, Some(0)).is_err(), "one core is named for two");
         let one = format!("{{\"data\": [{{\"core_id\": 0, \"hex\": \"{}\"}}]}}", hex[0]);

@@ -5,7 +5,7 @@ use super::cores_json::CoresJson;
 use super::detect::{DetectError, Detected, detect, named};
 use super::memory::{Reach, Search};
 use super::{Input, InputError, ReadOptions};
-use crate::format::{FORMATS, Format, FormatOptions};
+use crate::format::{CORES_SEPARATE, FORMATS, Format, FormatOptions, OptionValue};
 
 /// A recording with its format, ready for the pipeline.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Input {
 
 /// The cores of a recording in JSON. One core is as a recording of its own.
 fn cores(
-    CoresJson { mode, cores }: CoresJson,
+    CoresJson { cores }: CoresJson,
     format: Option<&'static dyn Format>,
     options: &FormatOptions,
 ) -> Result<Vec<Recognised>, RecogniseError> {
@@ -115,7 +115,7 @@ fn cores(
             })?,
         };
         let core = if is_several { Some(core) } else { options.core };
-        Ok(Recognised { input, detected, options: FormatOptions { core, mode: options.mode.or(mode), ..options.clone() } })
+        Ok(Recognised { input, detected, options: FormatOptions { core, ..options.clone() } })
     });
     recognised.collect()
 }
@@ -142,7 +142,10 @@ fn take_out(
         let because = format!("{} found at byte {}", kept.what, kept.range.start);
         let detected = Detected { format: recording.format, because, certain: true, is_doubtful: false };
         let core = if is_several { Some(core) } else { options.core };
-        let options = FormatOptions { core, has_own_ids: is_several, ..options.clone() };
+        let mut options = FormatOptions { core, ..options.clone() };
+        if is_several && recording.format.options().iter().any(|spec| spec.name == CORES_SEPARATE) {
+            options.own.push((CORES_SEPARATE, OptionValue::Flag));
+        }
         recognised.push(Recognised { input, detected, options });
     }
     Ok(recognised)

@@ -128,6 +128,8 @@ pub enum LogSeverity {
     Verbose,
     /// For developers.
     Debug,
+    /// A level of the user's own, between those for developers and for information.
+    User,
     /// For information.
     Info,
     /// Something is unexpected.

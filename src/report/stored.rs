@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{ClockReport, DetailReport, InputReport, LossReport};
-use crate::format::{Facts, Format, FormatOptions, Mode, OptionValue};
+use crate::format::{Facts, Format, FormatOptions, OptionValue};
 use crate::input::Damage;
 use crate::model::{Certainty, Finding, Ledger, Matter, Severity, losses};
 use crate::pipeline::{Converted, EventDetail, InputSummary, Options, TimeBound};
@@ -97,7 +97,7 @@ fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>
     // Taken apart, so that whoever adds an option decides here whether it counts. The way in which the source is read has no influence.
     let Options { firmware_name, events, from, to, window_bytes: _, threads: _, team: _, statistics: _, attributes: _, keep: _ } =
         options;
-    let FormatOptions { clock, mode, cores: count, core: _, has_own_ids, own } = reading;
+    let FormatOptions { clock, cores: count, core: _, own } = reading;
     let time = |bound: &Option<TimeBound>| match bound {
         None => Value::Null,
         Some(TimeBound::Absolute(time)) => json!({ "at_ns": time.0 }),
@@ -108,10 +108,6 @@ fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>
         EventDetail::Default => "default",
         EventDetail::All => "all",
     };
-    let mode = mode.map(|mode| match mode {
-        Mode::BareMetal => "bare-metal",
-        Mode::FreeRtos => "free-rtos",
-    });
     let own = own.iter().map(|(name, value)| match value {
         OptionValue::Flag => json!([name]),
         OptionValue::Text(text) => json!([name, text]),
@@ -124,9 +120,7 @@ fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>
         "from": time(from),
         "to": time(to),
         "clock_ns_per_tick": clock.map(|rate| rate.ns_per_tick()),
-        "mode": mode,
         "cores": count,
-        "has_own_ids": has_own_ids,
         "own": own.collect::<Vec<Value>>(),
     });
     format!("xxh3-128:{:032x}", xxh3_128(all.to_string().as_bytes()))

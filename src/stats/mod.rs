@@ -78,11 +78,12 @@ struct Touched {
     machines: Vec<MachineId>,
 }
 
-const LOG_SEVERITIES: [(LogSeverity, &str); 7] = [
+const LOG_SEVERITIES: [(LogSeverity, &str); 8] = [
     (LogSeverity::Fatal, "fatal"),
     (LogSeverity::Error, "error"),
     (LogSeverity::Warning, "warning"),
     (LogSeverity::Info, "info"),
+    (LogSeverity::User, "user"),
     (LogSeverity::Debug, "debug"),
     (LogSeverity::Verbose, "verbose"),
     (LogSeverity::Unspecified, "unspecified"),

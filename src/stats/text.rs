@@ -361,7 +361,7 @@ fn signals(report: &StatisticsReport) -> Table {
 }
 
 fn logs(report: &StatisticsReport) -> Table {
-    const SEVERITIES: [&str; 7] = ["fatal", "error", "warning", "info", "debug", "verbose", "unspecified"];
+    const SEVERITIES: [&str; 8] = ["fatal", "error", "warning", "info", "user", "debug", "verbose", "unspecified"];
     let rows = report.lanes.iter().filter(|lane| !lane.logs.is_empty()).map(|lane| {
         let count = |severity| lane.logs.iter().filter(|log| log.severity == severity).map(|log| log.count).sum::<u64>();
         let all = lane.logs.iter().map(|log| log.count).sum();
@@ -369,7 +369,7 @@ fn logs(report: &StatisticsReport) -> Table {
         [full_name(lane), rate(all, report)].into_iter().chain(counts).collect()
     });
     Table {
-        heading: vec!["LOG MESSAGES OF", "RATE", "FATAL", "ERROR", "WARNING", "INFO", "DEBUG", "VERBOSE", "OTHER"],
+        heading: vec!["LOG MESSAGES OF", "RATE", "FATAL", "ERROR", "WARNING", "INFO", "USER", "DEBUG", "VERBOSE", "OTHER"],
         left: &[],
         rows: rows.collect(),
     }

@@ -120,7 +120,7 @@ pub fn priority_number(severity: LogSeverity) -> u8 {
     match severity {
         LogSeverity::Unspecified => 0,
         LogSeverity::Verbose => 2,
-        LogSeverity::Debug => 3,
+        LogSeverity::Debug | LogSeverity::User => 3,
         LogSeverity::Info => 4,
         LogSeverity::Warning => 5,
         LogSeverity::Error => 6,

@@ -17,12 +17,12 @@ impl Timeline {
         }
         let track = self.losses_track();
         let name = self.writer.name(note.kind.text);
-        let number = |name, value| Note { name, value: NoteValue::Uint(value) };
-        let notes = [
-            number(self.words.offset, note.offset),
-            number(self.words.bytes, note.bytes),
-            number(self.words.at_least_lost, note.at_least_lost),
-        ];
+        let offset = Note { name: self.words.offset, value: NoteValue::Uint(note.offset) };
+        // Events that the target dropped have no bytes, and other bytes are no events.
+        let amounts = [(self.words.bytes, note.bytes), (self.words.at_least_lost, note.at_least_lost)];
+        let amounts = amounts.into_iter().filter(|(_, value)| *value > 0);
+        let notes: Vec<Note> =
+            std::iter::once(offset).chain(amounts.map(|(name, value)| Note { name, value: NoteValue::Uint(value) })).collect();
         if since_ns < time_ns && self.has_begun() {
             self.writer.begin(track, since_ns, SliceName::Name(name), &notes, None);
             self.writer.end(track, time_ns);

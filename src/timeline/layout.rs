@@ -195,7 +195,6 @@ impl Timeline {
 
     /// The kind of track for a lane with log messages: a thread of the process that it belongs to.
     pub(super) fn log_thread(&mut self, owner: LaneOwner, at: &At<'_>) -> TrackKind {
-        let tid = self.layout.numbers.spare_tid();
         let pid = match owner {
             LaneOwner::Task(task) => Some(self.drawn(task, at).pid),
             LaneOwner::Group(mut group) => loop {
@@ -214,6 +213,7 @@ impl Timeline {
             self.firmware();
             self.firmware_pid()
         });
+        let tid = self.layout.numbers.thread_of(pid, Numbers::spare_tid);
         TrackKind::Thread { pid, tid }
     }
 

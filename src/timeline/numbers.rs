@@ -100,6 +100,12 @@ impl Numbers {
         SPARE_TID.saturating_add(self.spare_tids)
     }
 
+    /// The id of the next thread of a process: that of the process itself for its first one, so that the viewer has no main thread
+    /// without a name; then `other`.
+    pub(super) fn thread_of(&mut self, pid: i32, other: impl FnOnce(&mut Numbers) -> i32) -> i32 {
+        if self.used_tids.insert(pid) { pid } else { other(self) }
+    }
+
     /// The process of the firmware in a session.
     pub(super) fn firmware_pid(&self, session: u32) -> i32 {
         FIRMWARE_PID.saturating_add(self.firmware_pids).saturating_add(i32::try_from(session).unwrap_or(i32::MAX))

@@ -85,7 +85,7 @@ fn whatever_is_not_exactly_so_is_made_again() {
         is_old(&desk, TRACE)
     };
     assert!(is_kept("") && is_kept("--threads 1") && is_kept("--no-mmap") && is_kept("--format tonbandgeraet"));
-    for options in ["--detail all", "--name pump", "--from +1us", "--to +1s", "--clock-hz 1M", "--mode bare-metal", "--cores 2"] {
+    for options in ["--detail all", "--name pump", "--from +1us", "--to +1s", "--clock-hz 1M", "--cores-separate", "--cores 2"] {
         assert!(!is_kept(options), "{options}");
         assert!(is_kept(options), "{options}");
         desk.run("-q a.bin -o out/").ends(0);

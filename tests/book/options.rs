@@ -14,7 +14,7 @@ use super::hold;
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
-const EXAMPLES: [(&str, &str, &str); 93] = [
+const EXAMPLES: [(&str, &str, &str); 94] = [
     (CONVERT, "color", "traceconv --color never demo.bin"),
     (CONVERT, "recursive", "traceconv --recursive . --glob '*.bin' -o out/"),
     (CONVERT, "glob", "traceconv -r . --glob 'd*.bin' --glob '!dual*' -o out/"),
@@ -30,7 +30,6 @@ const EXAMPLES: [(&str, &str, &str); 93] = [
     (CONVERT, "zstd", "traceconv --zstd demo.bin"),
     (CONVERT, "split-size", "traceconv --split-size 80k demo.bin"),
     (CONVERT, "format", "traceconv --format tonbandgeraet demo.bin"),
-    (CONVERT, "mode", "traceconv --mode free-rtos demo.bin"),
     (CONVERT, "cores", "traceconv --cores 2 dual-0.bin@0 dual-1.bin@1"),
     (CONVERT, "clock-hz", "traceconv --clock-hz 168M demo.bin"),
     (CONVERT, "threads", "traceconv --threads 1 demo.bin"),
@@ -70,7 +69,9 @@ const EXAMPLES: [(&str, &str, &str); 93] = [
     (CONVERT, "qs-events", "traceconv --qs-events dpp.bin"),
     (CONVERT, "collateral", "traceconv --collateral app.xml console.txt"),
     (CONVERT, "syst-clock-hz", "traceconv --syst-clock-hz 1M console.txt"),
+    (CONVERT, "cores-separate", "traceconv --cores-separate dual-0.bin@0 dual-1.bin@1"),
     (CONVERT, "short-as-counter", "traceconv --short-as-counter stm.stp"),
+    (CONVERT, "syst-short-guid", "traceconv --syst-short-guid 494E5443-8A9C-4014-A65A-2F36A36D96E4 stm.stp"),
     (CONVERT, "stp-freq", "traceconv --stp-freq 60M stm.stp"),
     (CONVERT, "stp-nibbles", "traceconv --stp-nibbles msb stm.stp"),
     ("dump", "output", "traceconv dump demo.bin -o records.jsonl"),

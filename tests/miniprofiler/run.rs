@@ -48,7 +48,12 @@ impl TimedCall {
     pub fn of(call: &Call) -> TimedCall {
         let begin_ns = call.entry_us * 1000;
         let end_ns = begin_ns + u64::from(call.duration_us) * 1000;
-        TimedCall { begin_ns, end_ns, depth: i64::from(call.depth.cast_signed()), function: format!("0x{:08X}", call.func_addr) }
+        TimedCall {
+            begin_ns,
+            end_ns,
+            depth: i64::from(call.depth.cast_signed()),
+            function: format!("0x{:08X}", call.func_addr & !1),
+        }
     }
 }
 

@@ -244,6 +244,7 @@ pub fn stp() -> Vec<Capture> {
     losses.trigger(3, 30);
     losses.go_to(2, 1);
     losses.flag(None);
+    losses.message(&hello, 35, Ending::Flag);
     // A packet of unknown layout.
     [0xF, 0, 4].iter().for_each(|nibble| losses.nibble(*nibble));
     losses.message(&hello, 40, Ending::Flag);

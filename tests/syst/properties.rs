@@ -135,6 +135,27 @@ fn every_message_is_found_again_after_damage() {
     }
 }
 
+/// Half of such a stream is noise, in which packets look like reports of errors.
+#[test]
+fn much_damaged_streams_are_recognised_and_do_not_report_errors_of_the_target() {
+    let (mut reported, mut messages) = (0, 0);
+    for seed in 0..6 {
+        let mut bytes = generated(Carrier::Stp(NibbleOrder::Msb), seed, 40_000, false, true);
+        let mut random = Random(seed + 1);
+        for piece in bytes.chunks_mut(4000) {
+            let noise = random.below(piece.len());
+            piece[noise..].iter_mut().for_each(|byte| *byte = random.below(256) as u8);
+        }
+        let detected = traceconv::input::detect::detect(&bytes, &[]).unwrap();
+        assert_eq!(detected.format.name(), "syst-stp", "{}", detected.because);
+        let ledger = subject("syst-stp").convert(&bytes, Cut::WHOLE).summary.ledger;
+        let errors = ledger.entries().iter().filter(|entry| ["master_error", "global_error"].contains(&entry.kind.code));
+        reported += errors.map(|entry| entry.count).sum::<u64>();
+        messages += ledger.frames_ok;
+    }
+    assert!(reported <= messages / 100, "{reported} errors reported beside {messages} messages");
+}
+
 #[test]
 fn a_line_cut_anywhere_never_hides_the_next_one() {
     let frames = all_messages();

@@ -1,6 +1,5 @@
 //! Drives the library with captures of this format.
 
-use traceconv::format::Mode;
 use traceconv::format::tonbandgeraet::decode::{Decoder, Records};
 use traceconv::format::tonbandgeraet::generate::{Damage, GenerateOptions, generate};
 use traceconv::pipeline::Options;
@@ -22,7 +21,7 @@ pub fn convert_with(capture: &[u8], options: &Options) -> Conversion {
 
 /// The records of a capture.
 pub fn records(capture: &[u8]) -> Records {
-    Decoder::plain(Mode::FreeRtos).records(capture, 0..capture.len())
+    Decoder::plain().records(capture, 0..capture.len())
 }
 
 pub fn generated(bytes: u64, seed: u64, cores: u16, damage: Damage) -> Vec<u8> {

@@ -256,7 +256,7 @@ function shown(result, request, seconds) {
   say(`${name}: ${trace === null ? "not converted" : "converted"} in ${seconds.toFixed(2)} s.`);
   return [actions, outcome, reportOf(converted, formats, converted.report.traces[0]?.output_bytes ?? 0), result.verdicts,
     statistics === null ? null : statisticsOf(statistics),
-    h("div", {class: "command"}, h("span", {class: "label"}, "The same on a command line"), h("code", {}, command), copy)]
+    h("div", {class: "command"}, h("span", {class: "label"}, "The same on a command line"), h("code", {}, visible(command)), copy)]
     .filter((part) => part !== null);
 }
 

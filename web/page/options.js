@@ -4,20 +4,20 @@ import {h} from "./dom.js";
 
 /** @import {ConvertRequest, Format, OptionSpec} from "./types.d.ts" */
 
-/** The options that every format has, as the command line calls them. @type {{name: string, label: string, help: string, placeholder?: string, choices?: string[][]}[]} */
+/** The options that every format has. @type {{name: string, help: string, placeholder?: string, choices?: string[][]}[]} */
 const GENERAL = [
-  {name: "format", label: "Format", help: "What the recordings are taken for, instead of what they look like", choices: []},
-  {name: "detail", label: "Detail", help: "How much detail the trace has: which events become instants of their own", choices: [["", "default"], ["overview", "overview"], ["all", "all"]]},
-  {name: "from", label: "From", help: "Leave out what was before this time; with a plus sign: after the first event", placeholder: "+2s"},
-  {name: "to", label: "To", help: "Leave out what was after this time", placeholder: "1.5ms"},
-  {name: "clock_hz", label: "Clock", help: "The frequency of the time stamps in Hz, instead of the one that the recording states", placeholder: "168M"},
-  {name: "mode", label: "Mode", help: "What ran on the target, if it is not to be found out",
-    choices: [["", "find out"], ["bare-metal", "no operating system"], ["free-rtos", "FreeRTOS"]]},
-  {name: "cores", label: "Cores", help: "The number of the target's cores, if it is not to be found out", placeholder: "2"},
+  {name: "format", help: "What the recordings are taken for, instead of what they look like", choices: []},
+  {name: "detail", help: "How much detail the trace has: which events become instants of their own", choices: [["", "default"], ["overview", "overview"], ["all", "all"]]},
+  {name: "from", help: "Leave out what was before this time; with a plus sign: after the first event", placeholder: "+2s"},
+  {name: "to", help: "Leave out what was after this time", placeholder: "1.5ms"},
+  {name: "clock_hz", help: "The frequency of the time stamps in Hz, instead of the one that the recording states", placeholder: "168M"},
+  {name: "cores", help: "The number of the target's cores, if it is not to be found out", placeholder: "2"},
 ];
 
-// As they are called on the command line, where that differs.
-const FLAGS = new Map([["clock_hz", "clock-hz"]]);
+/** An option as the command line and the messages of the converter call it. @param {string} name */
+function flag(name) {
+  return `--${name.replace("_", "-")}`;
+}
 
 /** The form: its element, and what is in it. */
 export class OptionsForm {
@@ -32,7 +32,7 @@ export class OptionsForm {
       const control = choices === undefined
         ? h("input", {name: option.name, placeholder: option.placeholder, autocomplete: "off", spellcheck: "false"})
         : h("select", {name: option.name}, choices.map(([value, text]) => h("option", {value}, text ?? "")));
-      return field(option.label, option.help, control);
+      return field(flag(option.name), option.help, control);
     });
     this.element = h("form", {onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); changed(); }},
       h("div", {class: "fields"}, general), this.own,
@@ -60,13 +60,17 @@ export class OptionsForm {
         }
       }
     }
-    const fields = [...specs.values()].filter(({spec}) => spec.kind !== "file").map(({spec, titles}) => {
+    const fields = [...specs.values()].map(({spec, titles}) => {
       const name = `own:${spec.name}`;
+      if (spec.kind === "file") {
+        return h("div", {class: "field"}, h("span", {class: "label"}, flag(spec.name)),
+          h("span", {class: "help"}, `${spec.help} (${titles.join(", ")}); drop the file on this page`));
+      }
       const control = spec.kind === "flag"
         ? h("input", {type: "checkbox", name})
         : h("input", {name, placeholder: spec.value, autocomplete: "off", spellcheck: "false"});
       const several = spec.repeatable ? "; several are separated by commas" : "";
-      return field(`--${spec.name}`, `${spec.help} (${titles.join(", ")})${several}`, control);
+      return field(flag(spec.name), `${spec.help} (${titles.join(", ")})${several}`, control);
     });
     this.own.replaceChildren(...fields);
   }
@@ -74,7 +78,7 @@ export class OptionsForm {
   /**
    * What the user said about a recording of this format.
    * @param {Format | undefined} format
-   * @returns {Pick<ConvertRequest, "format" | "detail" | "from" | "to" | "clock_hz" | "mode" | "cores" | "own">}
+   * @returns {Pick<ConvertRequest, "format" | "detail" | "from" | "to" | "clock_hz" | "cores" | "own">}
    */
   values(format) {
     const data = new FormData(this.element);
@@ -107,25 +111,30 @@ function field(label, help, control) {
 
 /** A word for a shell. @param {string} word */
 function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** The name of a file in a command: not one that would be taken for an option or a command. @param {string} name */
+function quotedFile(name) {
+  return quoted(/^-|^[a-z]+$/.test(name) ? `./${name}` : name);
 }
 
 /** The command that does the same as a request. @param {ConvertRequest} request */
 export function commandLine(request) {
   const words = ["traceconv"];
   for (const {file, core} of request.inputs) {
-    words.push(quoted(core === null ? file.name : `${file.name}@${core}`));
+    words.push(quotedFile(core === null ? file.name : `${file.name}@${core}`));
   }
   for (const {name} of GENERAL) {
     const value = request[/** @type {keyof ConvertRequest} */ (name)];
     if (value !== undefined) {
-      words.push(`--${FLAGS.get(name) ?? name}`, quoted(String(value)));
+      words.push(flag(name), quoted(String(value)));
     }
   }
   for (const {name, text, file} of request.own) {
-    words.push(`--${name}`);
+    words.push(flag(name));
     if (text !== undefined || file !== undefined) {
-      words.push(quoted(text ?? file?.name ?? ""));
+      words.push(text === undefined ? quotedFile(file?.name ?? "") : quoted(text));
     }
   }
   return words.join(" ");

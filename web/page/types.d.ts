@@ -9,7 +9,6 @@ export interface ConvertRequest {
   inputs: {file: FileRef; core: number | null}[];
   format?: string;
   clock_hz?: string;
-  mode?: string;
   cores?: number;
   detail?: string;
   from?: string;

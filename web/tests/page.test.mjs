@@ -348,9 +348,27 @@ describe("the page", () => {
     await page.getByText("traceconv dpp.bin --qs-events").waitFor();
     const card = await result("dpp.bin");
     assert.ok((await nativeTrace(at("demo/dpp.bin"), "--qs-events"))?.equals((await saved(card, "Download")).bytes));
-    await page.getByLabel("From", {exact: true}).fill("5 parsecs");
+    await page.getByLabel("--from").fill("5 parsecs");
     await page.getByRole("button", {name: "Convert with these options"}).click();
     await page.getByText("--from: `parsecs` is no unit").waitFor();
+    await page.getByText("; drop the file on this page").first().waitFor();
+  });
+
+  test("odd names of files are neither options nor commands in the command that is shown", async () => {
+    const inside = mkdtempSync(join(folder, "names-"));
+    const names = ["-o file.bin", "stats", "it's <b>.bin", "part@0", "\u202enib.bin"];
+    names.forEach((name) => copyFileSync(at("demo/demo.bin"), join(inside, name)));
+    await open();
+    await choose(...names.map((name) => join(inside, name)));
+    await context.grantPermissions(["clipboard-read", "clipboard-write"], {origin: site.url});
+    for (const name of names) {
+      const card = await result(name.replace("\u202e", "\\u{202e}"));
+      const trace = await saved(card, "Download");
+      await card.getByRole("button", {name: "Copy"}).click();
+      await card.getByText("Copied.").waitFor();
+      const command = await page.evaluate("navigator.clipboard.readText()");
+      assert.ok(traceOf(command, inside).equals(trace.bytes), command);
+    }
   });
 
   test("a budget gives verdicts, two recordings give differences", async () => {

@@ -9,7 +9,7 @@ import {ARGS, CHROMIUM, PAGE, ROOT, serve, TESTDATA} from "./common.mjs";
 const PICTURES = [
   {name: "web-light", file: "demo.bin", tab: /^Tasks/, width: 1200, colorScheme: "light", from: "header"},
   {name: "web-dark", file: "damaged.bin", tab: /^Latency/, width: 1200, colorScheme: "dark", from: "article.result .facts"},
-  {name: "web-narrow", file: "demo.bin", tab: /^Tasks/, width: 390, colorScheme: "light", from: "article.result"},
+  {name: "web-narrow", file: "dpp.bin", tab: /^State machines/, width: 390, colorScheme: "light", from: "article.result"},
 ];
 
 const site = await serve(PAGE);

@@ -68,9 +68,7 @@ pub fn run(bench: &Bench) -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = root.join(&bench.folder);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let build = Command::new(env!("CARGO")).current_dir(&root).args(["build", "--release", "--bin", "traceconv"]).status()?;
-    ensure!(build.success(), "the converter does not build");
-    let converter = root.join("build/release/traceconv");
+    let converter = crate::converter()?;
     if let Some(input) = &bench.input {
         println!("{HEADER}");
         return measure_all(bench, &converter, "given", &Capture { path: input.clone(), arguments: Vec::new() });

@@ -17,7 +17,8 @@ pub fn test() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
-        .args(["test", "--test", "viewer", "browser::", "--", "--ignored", "--test-threads", "1", "--nocapture"])
+        // Of the whole workspace, so that it is the build of `cargo test --workspace`.
+        .args(["test", "--workspace", "--test", "viewer", "browser::", "--", "--ignored", "--test-threads", "1", "--nocapture"])
         .env("CHROMIUM", browser)
         .status()
         .context("cannot run cargo")?;

@@ -10,7 +10,7 @@ mod target;
 mod truth;
 mod web;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -71,6 +71,15 @@ fn main() -> anyhow::Result<()> {
         Task::Size => target::size(),
         Task::Cycles => target::cycles(),
     }
+}
+
+/// Builds the converter for release: its path. Together with these tasks, so that both use one build of the library.
+fn converter() -> anyhow::Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let arguments = ["build", "--release", "--quiet", "--package=traceconv", "--package=xtask"];
+    let status = Command::new(env!("CARGO")).current_dir(&root).args(arguments).status().context("cannot run cargo")?;
+    ensure!(status.success(), "the converter does not build");
+    Ok(root.join("build/release/traceconv"))
 }
 
 fn ci(all: bool) -> anyhow::Result<()> {

@@ -64,7 +64,7 @@ struct Generator {
     make: fn(Recipe) -> Vec<u8>,
 }
 
-/// What to generate.
+/// The options of a generated recording.
 #[derive(Clone, Copy, Default)]
 struct Recipe {
     bytes: u64,

@@ -82,9 +82,17 @@ pub fn test() -> anyhow::Result<()> {
     ensure!(page().join("traceconv.wasm").is_file(), "there is no page; build it with `cargo xtask web`");
     install_tools()?;
     run(tool("tsc").arg("--noEmit").current_dir(root().join("web")))?;
-    // The program to compare with, and a quickly built one that has the page in it.
-    run(Command::new(env!("CARGO")).current_dir(root()).args(["build", "--release", "--quiet"]))?;
-    run(Command::new(env!("CARGO")).current_dir(root()).args(["build", "--features=web-page", "--quiet"]))?;
+    // The program to compare with.
+    crate::converter()?;
+    // The one that has the page in it, beside a test that runs it: of the whole workspace and quickly built, from what `cargo test` built.
+    run(Command::new(env!("CARGO")).current_dir(root()).args([
+        "test",
+        "--quiet",
+        "--workspace",
+        "--test=usage",
+        "--features=traceconv/web-page",
+        "--config=profile.dev.opt-level=0",
+    ]))?;
     // One after the other: the page's tests measure how fast it is.
     for tests in ["tests/converter.test.mjs", "tests/page.test.mjs"] {
         run(Command::new("node").current_dir(root().join("web")).args(["--test", "--test-reporter=spec", tests]))

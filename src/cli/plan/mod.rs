@@ -412,14 +412,7 @@ pub(super) fn reading(args: &ReadArgs) -> Result<Reading, PlanError> {
     };
     args.own.check_texts().map_err(PlanError::Usage)?;
     let own = args.own.read().map_err(PlanError::File)?;
-    let format_options = FormatOptions {
-        clock: args.clock_hz,
-        mode: args.mode.map(Into::into),
-        cores: args.cores,
-        core: None,
-        has_own_ids: false,
-        own,
-    };
+    let format_options = FormatOptions { clock: args.clock_hz, cores: args.cores, core: None, own };
     Ok(Reading {
         format: args.format.clone(),
         format_options,

@@ -68,7 +68,7 @@ mod tests {
         }
         let mut all = Reading::ALL.to_vec();
         all.dedup();
-        assert_eq!(all.len(), 16);
+        assert_eq!(all.len(), 24);
     }
 
     /// Packets made by hand from the protocol's document.

@@ -196,7 +196,8 @@ impl MiniProfilerOptions {
             };
             Some((function.name.to_owned(), source, exception))
         });
-        let (name, source, exception) = found.unwrap_or_else(|| (format!("0x{address:08X}"), None, None));
+        // The lowest bit of an address in Thumb code is not part of it. No code is at an odd address otherwise.
+        let (name, source, exception) = found.unwrap_or_else(|| (format!("0x{:08X}", address & !1), None, None));
         let exception = exception.or_else(|| exception_by_name(&name));
         FunctionInfo { name, source, exception }
     }

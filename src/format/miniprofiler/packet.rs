@@ -78,8 +78,9 @@ impl Framing {
             let packet = rest.get(..PACKET_OVERHEAD + len)?;
             let payload = packet.get(PACKET_HEAD..PACKET_HEAD + len)?;
             let [crc @ .., PACKET_END] = *packet.last_chunk::<3>()? else { return self.command(rest) };
-            let covered = packet.get(2..PACKET_HEAD + len)?;
-            if self.crc(input, at + 2, covered) == self.reading.crc_in(crc) {
+            let from = self.reading.covered_from();
+            let covered = packet.get(from..PACKET_HEAD + len)?;
+            if self.crc(input, at + from, covered) == self.reading.crc_in(crc) {
                 return Some(Frame::Packet { kind: head[2], payload });
             }
             self.effort.borrow_mut().wasted_bytes += len;
@@ -205,8 +206,13 @@ fn readings_of(input: &[u8], at: usize, effort: &mut Effort) -> Option<(usize, [
     let is_wasteful = effort.wasted_bytes > WASTED_BYTES;
     let fast = if is_wasteful { effort.prefix.crc(input, at + 2, at + 2 + covered.len()) } else { None };
     let plain = fast.unwrap_or_else(|| crc::update(0, covered));
+    // The CRC of the payload is that of all without that of what precedes, shifted.
+    let of_payload = crc::shift(crc::update(0, &head[2..]), payload.len()) ^ plain;
     let mut fitting = Reading::ALL.into_iter().filter(|reading| {
-        reading.header == header && crc::shift(reading.crc_start, covered.len()) ^ plain == reading.crc_in(crc)
+        let (plain, len) = if reading.payload_only { (of_payload, payload.len()) } else { (plain, covered.len()) };
+        // The CRC of an empty payload is a constant, which proves nothing.
+        let is_evidence = !reading.payload_only || !payload.is_empty();
+        is_evidence && reading.header == header && crc::shift(reading.crc_start, len) ^ plain == reading.crc_in(crc)
     });
     let readings = [fitting.next(), fitting.next()];
     if readings == [None, None] {

@@ -52,6 +52,8 @@ pub struct Reading {
     pub crc_start: u16,
     /// Whether the CRC's high byte comes first.
     pub big_endian: bool,
+    /// Whether the CRC covers the payload alone, without type and length.
+    pub payload_only: bool,
 }
 
 impl Reading {
@@ -64,15 +66,16 @@ impl Reading {
     /// The fourth of these.
     pub const FOURTH: Reading = Reading::of([0xAA, 0x55], 0);
 
-    /// All readings, the most likely first: both orders of the header, the CRC with or without the header, from FFFF or 0, in both byte
-    /// orders.
-    pub const ALL: [Reading; 16] = {
-        let mut all = [Reading::HOST; 16];
+    /// All readings, the most likely first: both orders of the header, the CRC with or without the header, or of the payload alone, from
+    /// FFFF or 0, in both byte orders.
+    pub const ALL: [Reading; 24] = {
+        let mut all = [Reading::HOST; 24];
         let mut n = 0;
         while n < all.len() {
             let header = [[0xAA, 0x55], [0x55, 0xAA]][n % 2];
-            let crc_start = [0xE5EA, 0xF8E5, 0xFFFF, 0x0000][n / 2 % 4];
-            all[n] = Reading { header, crc_start, big_endian: n >= 8 };
+            let crc_start = [0xE5EA, 0xF8E5, 0xFFFF, 0x0000, 0xFFFF, 0x0000][n / 2 % 4 + if n >= 16 { 2 } else { 0 }];
+            let big_endian = n >= 8 && n < 16 || n >= 20;
+            all[n] = Reading { header, crc_start, big_endian, payload_only: n >= 16 };
             n += 1;
         }
         all
@@ -82,7 +85,7 @@ impl Reading {
     const fn of(header: [u8; 2], init: u16) -> Reading {
         // [`crc::update`] is not a constant function; both values are known, and a test compares them.
         let is_document = (init == 0xFFFF) == (header[0] == 0xAA);
-        Reading { header, crc_start: if is_document { 0xE5EA } else { 0xF8E5 }, big_endian: false }
+        Reading { header, crc_start: if is_document { 0xE5EA } else { 0xF8E5 }, big_endian: false, payload_only: false }
     }
 
     /// The CRC from its bytes in a packet.
@@ -91,10 +94,17 @@ impl Reading {
         if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
-    /// The bytes of the CRC over `covered`: type, length and payload.
+    /// Where the bytes that the CRC covers start in a packet, after its header if that is covered too.
+    #[inline]
     #[must_use]
-    pub fn crc_bytes(self, covered: &[u8]) -> [u8; 2] {
-        let crc = crc::update(self.crc_start, covered);
+    pub fn covered_from(self) -> usize {
+        if self.payload_only { PACKET_HEAD } else { 2 }
+    }
+
+    /// The bytes of the CRC of a packet of this type, length and payload.
+    #[must_use]
+    pub fn crc_bytes(self, body: &[u8]) -> [u8; 2] {
+        let crc = crc::update(self.crc_start, body.get(self.covered_from() - 2..).unwrap_or(&[]));
         if self.big_endian { crc.to_be_bytes() } else { crc.to_le_bytes() }
     }
 
@@ -104,6 +114,7 @@ impl Reading {
         let [one, two] = self.header;
         let covers = match self.crc_start {
             0xE5EA | 0xF8E5 => "over header, type, length and payload",
+            _ if self.payload_only => "over the payload",
             _ => "over type, length and payload",
         };
         let init = match (self.crc_start, self.header) {

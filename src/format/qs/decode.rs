@@ -13,9 +13,9 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
-use super::layout::{Config, Fields, Layout, Length, RecordLayout};
+use super::layout::{Config, Fields, Layout, Length, RecordLayout, Sizes};
 use super::record::{Code, Field, Kind};
-use super::repair::{self, Piece};
+use super::repair::{self, Neighbours, Piece};
 
 /// How many bytes of a run of damage are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 256;
@@ -436,7 +436,11 @@ impl<'a> PartDecoder<'a> {
                     self.end_run(Some(seq));
                 }
                 self.run_is_long = false;
-                match verify(self.layout, &body) {
+                let verified = verify(self.layout, &body).or_else(|reason| {
+                    let other = of_other_version(self.layout, &body).filter(|_| self.is_in_sequence(seq, flag));
+                    other.ok_or(reason)
+                });
+                match verified {
                     Ok(record) => {
                         self.store_body(&record, &body, at);
                         self.records.ok_bytes += (flag + 1 - at) as u64;
@@ -449,6 +453,17 @@ impl<'a> PartDecoder<'a> {
             }
         }
         self.body = body;
+    }
+
+    /// Whether the number of a frame that ends with the flag at `flag` follows that of the frame before it, or precedes that of the next.
+    fn is_in_sequence(&self, seq: u8, flag: usize) -> bool {
+        let follows = self.last_seq.is_some_and(|last| seq.wrapping_sub(last) == 1);
+        follows || {
+            let next = frame::frame_after(self.input, self.base + flag + 1);
+            let mut body = Vec::new();
+            next.is_some_and(|next| frame::unescape(next, &mut body).is_ok())
+                && body.first().is_some_and(|next| next.wrapping_sub(seq) == 1)
+        }
     }
 
     fn store_body(&mut self, record: &RecordLayout, body: &[u8], at: usize) {
@@ -469,8 +484,13 @@ impl<'a> PartDecoder<'a> {
         let mut run = std::mem::take(&mut self.run);
         let (Some(first), Some(last)) = (run.first(), run.last()) else { return };
         let (mut at, end) = (first.start, last.end);
-        let repaired =
-            if self.run_is_long { Vec::new() } else { repair::repair(self.part, &run, self.last_seq, next_seq, self.layout) };
+        let repaired = if self.run_is_long {
+            Vec::new()
+        } else {
+            let place = self.base + at..self.base + end;
+            let neighbours = Neighbours::of(self.input, place, self.last_seq, next_seq, self.layout);
+            repair::repair(self.part, &run, &neighbours, self.layout)
+        };
         for record in repaired {
             let Ok(layout) = verify(self.layout, &record.body) else { continue };
             self.push_run(&run, at..record.start);
@@ -545,6 +565,19 @@ pub fn verify(layout: &Layout, body: &[u8]) -> Result<RecordLayout, Bad> {
     })
 }
 
+/// The layout of a record that the target's version does not have, or has in another form: that of the version nearest to it whose
+/// record has this length.
+fn of_other_version(layout: &Layout, body: &[u8]) -> Option<RecordLayout> {
+    let (&id, data) = (body.get(1)?, body.get(2..body.len().saturating_sub(1))?);
+    u16::try_from(data.len()).ok()?;
+    if let Some(record) = layout.of_id(id).filter(|record| record.kind == Kind::QueryData) {
+        let Length::Rest(fixed) = record.length else { return None };
+        let (query, rest) = (layout.fields(record.kind, data).uint(Field::Query), data.get(usize::from(fixed)..)?);
+        return query_fields_of(query, rest.len(), layout.config).map(|_| *record);
+    }
+    layout.of_other_versions(id).find(|record| is_valid(layout, record, data)).copied()
+}
+
 /// Whether the data of a record has the right length, and its fields of variable length end with the data.
 #[inline]
 fn is_valid(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
@@ -570,16 +603,25 @@ fn is_rest_valid(layout: &Layout, record: &RecordLayout, data: &[u8], rest: &[u8
         Kind::QueryData => {
             let query = layout.fields(record.kind, data).uint(Field::Query);
             let Some(fields) = query_fields(query, version) else { return false };
-            let len = |code: &Code| usize::from(sizes.width(*code).unwrap_or(0));
-            fields.iter().map(|(_, code)| len(code)).sum::<usize>() == rest.len()
+            fields_len(fields, sizes) == rest.len()
         }
         _ => true,
     }
 }
 
-/// The fields of QUERY_DATA for a kind of object, in a version of QP; `None` for a kind that the version does not have.
+/// The fields of QUERY_DATA for a kind of object, whose length is `len`: those of the target's version, or else of another one.
 #[must_use]
-pub fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str, Code)]> {
+pub fn query_fields_of(query: u64, len: usize, config: Config) -> Option<&'static [(&'static str, Code)]> {
+    let of_version = |version| query_fields(query, version).filter(|fields| fields_len(fields, config.sizes) == len);
+    [config.version, 815, 740, 680].into_iter().find_map(of_version)
+}
+
+fn fields_len(fields: &[(&str, Code)], sizes: Sizes) -> usize {
+    fields.iter().map(|(_, code)| usize::from(sizes.width(*code).unwrap_or(0))).sum()
+}
+
+/// The fields of QUERY_DATA for a kind of object, in a version of QP; `None` for a kind that the version does not have.
+fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str, Code)]> {
     use Code::{Function, Object, PoolCounter, QueueCounter, Signal, TimeCounter, U8, U16};
     const SM: &[(&str, Code)] = &[("obj", Object), ("state", Function)];
     const TE: &[(&str, Code)] = &[
@@ -600,7 +642,8 @@ pub fn query_fields(query: u64, version: u16) -> Option<&'static [(&'static str,
         (3, true) => &[("obj", Object), ("used", U16), ("free", U16), ("min", U16)],
         (3, false) => &[("obj", Object), ("free", QueueCounter), ("min", QueueCounter)],
         (4, _) => TE,
-        (5, _) => &[],
+        (5, true) => &[],
+        (5, false) => &[("obj", Object)],
         (7, true) => &[("id", U8), ("used", U16), ("free", U16), ("min", U16), ("size", U16)],
         _ => return None,
     })

@@ -24,6 +24,8 @@ enum Section {
     Functions,
     Records,
     Signals,
+    /// Names that `qspy` 5.9 to 6.8 made up for queues and pools.
+    MadeUp,
 }
 
 impl Dictionary {
@@ -47,6 +49,7 @@ impl Dictionary {
                 "Fun-Dic:" => Some(Section::Functions),
                 "Usr-Dic:" => Some(Section::Records),
                 "Sig-Dic:" => Some(Section::Signals),
+                "Msc-Dic:" => Some(Section::MadeUp),
                 "***" => Some(Section::None),
                 _ => None,
             };
@@ -98,6 +101,7 @@ impl Dictionary {
                 let (object, name) = rest.split_once(char::is_whitespace)?;
                 self.names.add_signal(key.parse().ok()?, address(object)?, name.trim());
             }
+            Section::MadeUp => drop(address(key)?),
             Section::None => return None,
         }
         Some(())
@@ -132,6 +136,14 @@ mod tests {
         let dictionary = Dictionary::parse(new.as_bytes()).unwrap();
         assert_eq!((dictionary.version, dictionary.sizes.as_slice()), (Some(812), &[('T', 4)][..]));
         assert_eq!(dictionary.names.object(0x2000_0E08), Some("Philo_inst[0]"));
+    }
+
+    #[test]
+    fn the_names_that_qspy_made_up_are_passed_over() {
+        let file = "-v650\n-T4\nObj-Dic:\n4\n0x20000E08 l_philo\n***\nMsc-Dic:\n4\n0x20000E08 EQ.1\n***\n";
+        let dictionary = Dictionary::parse(file.as_bytes()).unwrap();
+        assert_eq!((dictionary.version, dictionary.names.object(0x2000_0E08)), (Some(650), Some("l_philo")));
+        assert!(Dictionary::parse(b"Msc-Dic:\n4\nEQ.1\n***\n").is_err());
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub enum Value<'a> {
 /// Appends the data of a record. `values` are those of all its fields by the table; those of fields that the version does not send
 /// are ignored.
 pub fn data(kind: Kind, values: &[Value<'_>], layout: &Layout, out: &mut Vec<u8>) {
-    let version = layout.config.version;
+    let version = kind.spec().nearest(layout.config.version);
     for (field, value) in kind.spec().fields.iter().zip(values) {
         if !(field.from..field.until).contains(&version) {
             continue;

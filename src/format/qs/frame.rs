@@ -162,6 +162,14 @@ pub fn frame_before(input: &[u8], end: usize) -> Option<&[u8]> {
     }
 }
 
+/// The frame that starts at `start`, without its flag. `None` if there is no flag within reach.
+#[must_use]
+pub fn frame_after(input: &[u8], start: usize) -> Option<&[u8]> {
+    let rest = input.get(start..)?;
+    let reach = rest.get(..MAX_FRAME_BYTES).unwrap_or(rest);
+    rest.get(..memchr(FLAG, reach)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -201,9 +201,13 @@ impl Target {
 
     /// Sends a record of fixed fields. A time stamp, if it has one, is the first number and is set here.
     fn send(&mut self, kind: Kind, numbers: &[u64]) {
+        let version = self.encoder.layout.config.version;
+        if kind.spec().nearest(version) != version {
+            return;
+        }
         let mut all = [0u64; 8];
         all.iter_mut().zip(numbers).for_each(|(to, &from)| *to = from);
-        if kind.spec().is_timed(self.encoder.layout.config.version) {
+        if kind.spec().is_timed(version) {
             self.now += 300 + self.random.below(500);
             if let Some(time) = all.first_mut() {
                 *time = self.now + self.offset;
@@ -268,11 +272,16 @@ impl Target {
         };
         let mut data = Vec::new();
         info.append(&mut data);
-        self.encoder.record(Kind::TargetInfo, &[Value::Bytes(&data)], &mut self.bytes);
+        let sends = |kind: Kind| kind.spec().nearest(config.version) == config.version;
+        if sends(Kind::TargetInfo) {
+            self.encoder.record(Kind::TargetInfo, &[Value::Bytes(&data)], &mut self.bytes);
+        }
         self.name(Kind::ObjDict, &[TICK_HANDLER], "l_SysTick_Handler");
         self.name(Kind::ObjDict, &[POOL], "EvtPool1");
-        self.name(Kind::UsrDict, &[PHILO_STAT.into()], "PHILO_STAT");
-        self.name(Kind::UsrDict, &[LOAD.into()], "LOAD");
+        if sends(Kind::UsrDict) {
+            self.name(Kind::UsrDict, &[PHILO_STAT.into()], "PHILO_STAT");
+            self.name(Kind::UsrDict, &[LOAD.into()], "LOAD");
+        }
         for (signal, name) in [(EAT, "EAT_SIG"), (DONE, "DONE_SIG"), (TIMEOUT, "TIMEOUT_SIG"), (HUNGRY, "HUNGRY_SIG")] {
             self.name(Kind::SigDict, &[signal, 0], name);
         }

@@ -85,7 +85,7 @@ impl Evidence {
     #[must_use]
     pub fn infer(&self, sizes: Option<Sizes>, version: Option<u16>) -> Option<Inferred> {
         // The most likely first: of those that fit equally well, the first is used.
-        const VERSIONS: [u16; 7] = [740, 815, 719, 694, 650, 600, 583];
+        const VERSIONS: [u16; 10] = [740, 815, 719, 694, 650, 600, 583, 540, 450, 410];
         let versions = version.as_ref().map_or(&VERSIONS[..], std::slice::from_ref);
         let mut best: Option<Inferred> = None;
         for &version in versions {

@@ -180,6 +180,8 @@ pub struct Layout {
     /// The configuration that it was made from.
     pub config: Config,
     by_id: Vec<Option<RecordLayout>>,
+    /// The records of other versions, by id.
+    of_others: Vec<(u8, RecordLayout)>,
     by_kind: Vec<Slots>,
 }
 
@@ -187,15 +189,18 @@ impl Layout {
     /// The layout of a configuration.
     #[must_use]
     pub fn new(config: Config) -> Layout {
-        let mut layout = Layout { config, by_id: vec![None; 256], by_kind: vec![[MISSING; Field::COUNT]; Kind::COUNT] };
+        let by_kind = vec![[MISSING; Field::COUNT]; Kind::COUNT];
+        let mut layout = Layout { config, by_id: vec![None; 256], of_others: Vec::new(), by_kind };
         for spec in SPECS {
+            // A record that this version does not have is laid out as in the nearest one that has it.
+            let version = spec.nearest(config.version);
             let mut slots = [MISSING; Field::COUNT];
             let mut offset = 0u8;
             let mut length = None;
             for field in spec.fields {
                 let slot = &mut slots[field.field as usize];
                 *slot = Slot::default();
-                if !(field.from..field.until).contains(&config.version) {
+                if !(field.from..field.until).contains(&version) {
                     continue;
                 }
                 let width = config.sizes.width(field.code);
@@ -206,12 +211,15 @@ impl Layout {
                     _ => offset = offset.saturating_add(width.unwrap_or(0)),
                 }
             }
-            let time_width = if spec.is_timed(config.version) { config.sizes.time } else { 0 };
+            let time_width = if spec.is_timed(version) { config.sizes.time } else { 0 };
             let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), time_width };
             if let Some(place) = layout.by_kind.get_mut(spec.kind as usize) {
                 *place = slots;
             }
-            if !(spec.from..spec.until).contains(&config.version) {
+            if version != config.version {
+                if spec.id < config.user_base {
+                    layout.of_others.push((spec.id, record));
+                }
                 continue;
             }
             if spec.kind == Kind::User {
@@ -236,6 +244,11 @@ impl Layout {
     #[must_use]
     pub fn of_id(&self, id: u8) -> Option<&RecordLayout> {
         self.by_id.get(usize::from(id))?.as_ref()
+    }
+
+    /// The layouts that the record of an id has in other versions only.
+    pub fn of_other_versions(&self, id: u8) -> impl Iterator<Item = &RecordLayout> {
+        self.of_others.iter().filter(move |(other, _)| *other == id).map(|(_, record)| record)
     }
 
     /// The fields of a record.

@@ -87,7 +87,7 @@ impl Format for Qs {
     }
 
     fn recorded_by(&self) -> &'static str {
-        "the QP frameworks QP/C and QP/C++, version 5.8 to 8.1: the bytes that the target sends to QSPY"
+        "the QP frameworks QP/C and QP/C++, version 4.0 to 8.1: the bytes that the target sends to QSPY"
     }
 
     fn recognised_by(&self) -> &'static str {

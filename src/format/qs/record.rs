@@ -286,15 +286,17 @@ records! {
         { Time: time, Sig: signal_of(Queue), Queue: object, Pool: u8, RefCtr: u8, Free: queue, Margin: queue }
     PoolGetAttempt "QF_MPOOL_GET_ATTEMPT" = 47 [..] { Time: time, Obj: object, Free: pool, Margin: pool }
     SchedPreempt "SCHED_PREEMPT" = 48 [712..] { Time: time, Next: u8, Previous: u8 }
-    MutexCeilingLock "MUTEX_LOCK" = 48 [..712] { Time: time, Start: u8, Ceiling: u8 }
+    MutexCeilingLock "MUTEX_LOCK" = 48 [590..712] { Time: time, Start: u8, Ceiling: u8 }
     SchedRestore "SCHED_RESTORE" = 49 [712..] { Time: time, Next: u8, Previous: u8 }
-    MutexCeilingUnlock "MUTEX_UNLOCK" = 49 [..712] { Time: time, Start: u8, Ceiling: u8 }
-    SchedLock "SCHED_LOCK" = 50 [..] { Time: time, PreviousCeiling: u8, Ceiling: u8 }
-    SchedUnlock "SCHED_UNLOCK" = 51 [..] { Time: time, PreviousCeiling: u8, Ceiling: u8 }
+    MutexCeilingUnlock "MUTEX_UNLOCK" = 49 [590..712] { Time: time, Start: u8, Ceiling: u8 }
+    QkMutexLock "QK_MUTEX_LOCK" = 50 [..590] { Time: time, Start: u8, Ceiling: u8 }
+    SchedLock "SCHED_LOCK" = 50 [590..] { Time: time, PreviousCeiling: u8, Ceiling: u8 }
+    QkMutexUnlock "QK_MUTEX_UNLOCK" = 51 [..590] { Time: time, Start: u8, Ceiling: u8 }
+    SchedUnlock "SCHED_UNLOCK" = 51 [590..] { Time: time, PreviousCeiling: u8, Ceiling: u8 }
     SchedNext "SCHED_NEXT" = 52 [..] { Time: time, Next: u8, Previous: u8 }
     SchedIdle "SCHED_IDLE" = 53 [..] { Time: time, Previous: u8 }
     EnumDict "ENUM_DICT" = 54 [720..] { Value: u8, Group: u8, Name: text }
-    SchedResume "SCHED_RESUME" = 54 [..720] { Time: time, Next: u8, Previous: u8 }
+    SchedResume "SCHED_RESUME" = 54 [590..720] { Time: time, Next: u8, Previous: u8 }
     TranHist "QEP_TRAN_HIST" = 55 [..] { Obj: object, Source: function, Target: function }
     TranEp "QEP_TRAN_EP" = 56 [..] { Obj: object, Source: function, Target: function }
     TranXp "QEP_TRAN_XP" = 57 [..] { Obj: object, Source: function, Target: function }
@@ -303,8 +305,10 @@ records! {
     SigDict "SIG_DICT" = 60 [..] { Sig: signal_of(Obj), Obj: object, Name: text }
     ObjDict "OBJ_DICT" = 61 [..] { Obj: object, Name: text }
     FunDict "FUN_DICT" = 62 [..] { Function: function, Name: text }
-    UsrDict "USR_DICT" = 63 [..] { Record: u8, Name: text }
-    TargetInfo "TARGET_INFO" = 64 [..] { Info: rest }
+    UsrDict "USR_DICT" = 63 [420..] { Record: u8, Name: text }
+    OldAssert "ASSERT" = 63 [..420] { Time: time, Location: u16, Module: text }
+    TargetInfo "TARGET_INFO" = 64 [550..] { Info: rest }
+    OldEmpty "QS_EMPTY" = 64 [..550] {}
     TargetDone "TARGET_DONE" = 65 [..] { Time: time, Command: u8 }
     RxStatus "RX_STATUS" = 66 [..] { Time: time before 580, Status: u8 }
     QueryData "QUERY_DATA" = 67 [636..] { Time: time, Query: u8, Data: rest }
@@ -339,6 +343,12 @@ impl Kind {
 }
 
 impl Spec {
+    /// The version nearest to `version` that sends it.
+    #[must_use]
+    pub fn nearest(&self, version: u16) -> u16 {
+        version.clamp(self.from, self.until - 1)
+    }
+
     /// Its fields in a version of QP.
     pub fn fields_in(&self, version: u16) -> impl Iterator<Item = &'static FieldSpec> + use<> {
         self.fields.iter().filter(move |field| (field.from..field.until).contains(&version))
@@ -409,7 +419,7 @@ mod tests {
 
     #[test]
     fn an_id_is_one_record_in_each_version() {
-        for version in [400, 500, 580, 620, 636, 660, 690, 691, 694, 710, 712, 720, 740, 800, 804, 810, 815] {
+        for version in [400, 420, 500, 550, 580, 620, 636, 660, 690, 691, 694, 710, 712, 720, 740, 800, 804, 810, 815] {
             let mut ids: Vec<u8> =
                 SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&version)).map(|spec| spec.id).collect();
             let count = ids.len();

@@ -1,5 +1,6 @@
-//! Repair of runs of frames with wrong checksums. Nothing is guessed: a repaired record has a valid checksum, the right length and the
-//! expected sequence number.
+//! Repair of runs of frames with wrong checksums. Nothing is guessed: a repaired record has a valid checksum, the right length, the
+//! expected sequence number, and a time stamp that does not contradict both of its neighbours. A checksum of one byte alone fits some of
+//! the many pieces that are tried.
 //!
 //! - A lost or damaged flag joins two frames: the first, the second, or both are found in the joined bytes.
 //! - The target writes texts without escaping them: a `~` or `}` in one breaks its frame.
@@ -10,7 +11,7 @@ use crate::model::{LossKind, losses};
 
 use super::decode::{Bad, verify};
 use super::frame;
-use super::layout::{Layout, Length};
+use super::layout::{self, Layout, Length};
 use super::record::Kind;
 
 /// A frame of a run of damage.
@@ -43,26 +44,106 @@ const RUN_PIECES_MAX: usize = 64;
 /// How many frames may be missing between two that are found in joined bytes.
 const SEQ_REACH: u8 = 8;
 
-/// The records that can be repaired in a run, in file order, without overlap. `last_seq` is the sequence number of the valid frame
-/// before it, `next_seq` of the one after it, if they exist.
+/// How many frames before and after a run are searched for a time stamp. State changes, a few in a row, have none.
+const STAMP_REACH: usize = 16;
+
+/// The valid frames around a run of damage.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Neighbours {
+    /// The sequence number of the valid frame before it.
+    pub last_seq: Option<u8>,
+    /// The sequence number of the valid frame after it.
+    pub next_seq: Option<u8>,
+    last_time: Option<u64>,
+    next_time: Option<u64>,
+}
+
+impl Neighbours {
+    /// The neighbours of the run `run`, in bytes of the input. The sequence numbers are those of frames that touch it.
+    #[must_use]
+    pub fn of(input: &[u8], run: Range<usize>, last_seq: Option<u8>, next_seq: Option<u8>, layout: &Layout) -> Neighbours {
+        let mut body = Vec::new();
+        let mut stamp = |frame: &[u8]| {
+            frame::unescape(frame, &mut body).ok()?;
+            let record = verify(layout, &body).ok().filter(|record| record.time_width > 0)?;
+            Some(layout::load(body.get(2..)?, 0, record.time_width))
+        };
+        let mut start = run.start;
+        let last_time = std::iter::from_fn(|| {
+            let frame = frame::frame_before(input, start)?;
+            start -= frame.len() + 1;
+            Some(frame)
+        });
+        let last_time = last_time.take(STAMP_REACH).find_map(&mut stamp);
+        let mut end = run.end;
+        let next_time = std::iter::from_fn(|| {
+            let frame = frame::frame_after(input, end)?;
+            end += frame.len() + 1;
+            Some(frame)
+        });
+        let next_time = next_time.take(STAMP_REACH).find_map(&mut stamp);
+        Neighbours { last_seq, next_seq, last_time, next_time }
+    }
+
+    /// Whether a record may be between the neighbours, and after the frame with the number `after`.
+    fn allow(&self, body: &[u8], after: Option<u8>, layout: &Layout) -> bool {
+        let (Some(&seq), Ok(record)) = (body.first(), verify(layout, body)) else { return false };
+        let is_ordered = match (self.last_seq, self.next_seq) {
+            (Some(last), next) => {
+                let number = seq.wrapping_sub(last);
+                number > after.map_or(0, |after| after.wrapping_sub(last))
+                    && next.is_none_or(|next| number < next.wrapping_sub(last))
+            }
+            (None, _) => true,
+        };
+        is_ordered
+            && (record.time_width == 0
+                || self.allow_time(layout::load(body.get(2..).unwrap_or(&[]), 0, record.time_width), record.time_width))
+    }
+
+    /// Whether a time stamp of `width` bytes is near one of the neighbours'. Near is within the time between them, or, if one is unknown
+    /// or wrong itself, within an eighth of the stamps' range. Targets may send stamps in slightly wrong order.
+    fn allow_time(&self, time: u64, width: u8) -> bool {
+        let bits = 8 * u32::from(width);
+        let distance = |from: u64, to: u64| {
+            let unused = 64 - bits;
+            (to.wrapping_sub(from) << unused).cast_signed() >> unused
+        };
+        let eighth = 1 << (bits - 3);
+        let near = match (self.last_time, self.next_time) {
+            (Some(last), Some(next)) if (0..2 * eighth).contains(&distance(last, next)) => {
+                distance(last, next).max(eighth.min(1 << 16))
+            }
+            _ => eighth,
+        };
+        let mut neighbours = [self.last_time, self.next_time].into_iter().flatten().peekable();
+        neighbours.peek().is_none() || neighbours.any(|neighbour| distance(neighbour, time).abs() <= near)
+    }
+}
+
+/// The records that can be repaired in a run, in file order, without overlap.
 #[must_use]
-pub fn repair(part: &[u8], run: &[Piece], last_seq: Option<u8>, next_seq: Option<u8>, layout: &Layout) -> Vec<Repaired> {
+pub fn repair(part: &[u8], run: &[Piece], neighbours: &Neighbours, layout: &Layout) -> Vec<Repaired> {
     let mut repaired = Vec::new();
     let bytes = run.iter().map(|piece| piece.end - piece.start).sum::<usize>();
     if bytes > RUN_BYTES_MAX || run.len() > RUN_PIECES_MAX {
         return repaired;
     }
-    let mut expected = last_seq.map(|seq| seq.wrapping_add(1));
+    let mut expected = neighbours.last_seq.map(|seq| seq.wrapping_add(1));
     let mut index = 0;
     while let Some(piece) = run.get(index) {
-        let used = match unescaped_text(part, run.get(index..).unwrap_or(&[]), expected, layout) {
+        let after = repaired.last().and_then(|last: &Repaired| last.body.first().copied());
+        let allow = |body: &[u8], after| neighbours.allow(body, after, layout);
+        let text = unescaped_text(part, run.get(index..).unwrap_or(&[]), expected, layout);
+        let used = match text.filter(|(text, _)| allow(&text.body, after)) {
             Some((text, used)) => {
                 repaired.push(text);
                 used
             }
             None => {
                 let is_last = index + 1 == run.len();
-                glued(part, piece, expected, next_seq.filter(|_| is_last), layout, &mut repaired);
+                let next_seq = neighbours.next_seq.filter(|_| is_last);
+                glued(part, piece, expected, next_seq, &mut |body, head| allow(body, head.or(after)), &mut repaired);
                 1
             }
         };
@@ -106,13 +187,20 @@ fn without_flag<'a>(part: &'a [u8], piece: &Piece) -> Option<&'a [u8]> {
 
 /// Joined frames in one piece: a head with the expected sequence number; a tail with the number before the next frame, or with one soon
 /// after the head.
-fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>, layout: &Layout, repaired: &mut Vec<Repaired>) {
+fn glued(
+    part: &[u8],
+    piece: &Piece,
+    expected: Option<u8>,
+    next_seq: Option<u8>,
+    allow: &mut dyn FnMut(&[u8], Option<u8>) -> bool,
+    repaired: &mut Vec<Repaired>,
+) {
     let Some(bytes) = without_flag(part, piece) else { return };
-    let fits = |range: Range<usize>, is_expected: &dyn Fn(u8) -> bool| {
+    let mut fits = |range: Range<usize>, head: Option<u8>, is_expected: &dyn Fn(u8) -> bool| {
         let mut body = Vec::new();
         let frame = bytes.get(range.clone())?;
         frame::unescape(frame, &mut body).ok()?;
-        let is_right = body.first().is_some_and(|&seq| is_expected(seq)) && verify(layout, &body).is_ok();
+        let is_right = body.first().is_some_and(|&seq| is_expected(seq)) && allow(&body, head);
         is_right.then_some(Repaired {
             start: piece.start + range.start,
             end: piece.start + range.end,
@@ -120,19 +208,29 @@ fn glued(part: &[u8], piece: &Piece, expected: Option<u8>, next_seq: Option<u8>,
             kind: losses::GLUED_FRAMES,
         })
     };
-    let head =
-        expected.and_then(|expected| (frame::OVERHEAD_BYTES..bytes.len()).find_map(|end| fits(0..end, &|seq| seq == expected)));
+    // The checksum of a beginning of a record often fits by chance, so the next frame must be visible: its damaged flag, or its number.
+    let is_followed = |end: usize, seq: u8| {
+        let [first, second] = [end, end + 1].map(|at| bytes.get(at).copied());
+        let follows = Some(seq.wrapping_add(1));
+        first.is_some_and(|flag| (flag ^ frame::FLAG).count_ones() == 1) || first == follows || second == follows
+    };
+    let head = expected.and_then(|expected| {
+        let mut ends = (frame::OVERHEAD_BYTES..bytes.len()).filter(|&end| is_followed(end, expected));
+        ends.find_map(|end| fits(0..end, None, &|seq| seq == expected))
+    });
     let after = head.as_ref().map_or(1, |head| head.end - piece.start);
-    let follows = head.as_ref().and_then(|head| head.body.first().map(|seq| seq.wrapping_add(1))).or(expected);
+    let head_seq = head.as_ref().and_then(|head| head.body.first().copied());
+    let follows = head_seq.map(|seq| seq.wrapping_add(1)).or(expected);
     let tail_seq = |seq: u8| match (next_seq, follows) {
         (Some(next), _) => seq == next.wrapping_sub(1),
         (None, Some(follows)) => seq.wrapping_sub(follows) < SEQ_REACH,
         (None, None) => false,
     };
-    let tail = (after..bytes.len().saturating_sub(2)).find_map(|start| fits(start..bytes.len(), &tail_seq)).map(|mut tail| {
-        tail.end = piece.end;
-        tail
-    });
+    let tail =
+        (after..bytes.len().saturating_sub(2)).find_map(|start| fits(start..bytes.len(), head_seq, &tail_seq)).map(|mut tail| {
+            tail.end = piece.end;
+            tail
+        });
     repaired.extend(head);
     repaired.extend(tail);
 }

@@ -125,9 +125,27 @@ pub struct ScanFacts {
     pub first_frame: Option<u64>,
     /// The lengths of records.
     pub evidence: Option<Box<Evidence>>,
+    /// By priority: the event that was taken first after it was scheduled.
+    pub first_gets: Vec<(u8, Metadata)>,
+    /// The scheduler at the end of the part.
+    scheduled: Scheduled,
+    /// The first event that was taken, if the scheduler was not recorded before it in the part.
+    opening_get: Option<(u8, Metadata)>,
     /// How many events are posted to queues, and how many taken out.
     pub posts: u64,
     pub gets: u64,
+}
+
+/// The priority that was scheduled last, as known from a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Scheduled {
+    /// As before the part.
+    #[default]
+    Before,
+    /// None, or its object has taken an event.
+    Idle,
+    /// The priority, and the sequence number of the record.
+    Priority(u8, u8),
 }
 
 impl ScanFacts {
@@ -138,12 +156,46 @@ impl ScanFacts {
         self.data.get(start..start.saturating_add(data.len as usize)).unwrap_or(&[])
     }
 
+    /// Notes which object takes an event after a priority was scheduled.
+    fn note_scheduler(&mut self, offset: u64, body: &[u8]) {
+        let (Some(&[seq, id]), Some(data)) = (body.first_chunk(), body.get(2..body.len().saturating_sub(1))) else { return };
+        match (id, data) {
+            // SCHED_NEXT ends with the next and the previous priority.
+            (52, [.., next, _]) => self.scheduled = Scheduled::Priority(*next, seq),
+            (53 | 64, _) => self.scheduled = Scheduled::Idle,
+            (16 | 17, _) => {
+                let entry = |data| Metadata { offset, id, data, empty_before: None };
+                match std::mem::replace(&mut self.scheduled, Scheduled::Idle) {
+                    Scheduled::Before => self.opening_get = Some((seq, entry(self.keep(data)))),
+                    Scheduled::Priority(priority, before) if self.is_first(priority, before, seq) => {
+                        let get = entry(self.keep(data));
+                        self.first_gets.push((priority, get));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the get `seq` follows the scheduling `before` of a priority for the first time.
+    fn is_first(&self, priority: u8, before: u8, seq: u8) -> bool {
+        let is_known = |known: &(u8, Metadata)| known.0 == priority;
+        seq.wrapping_sub(before) <= GET_REACH && self.first_gets.len() < FIRST_GETS_LIMIT && !self.first_gets.iter().any(is_known)
+    }
+
     fn keep(&mut self, data: &[u8]) -> TextRef {
         let start = self.data.len();
         self.data.extend_from_slice(data);
         TextRef { start: start as u32, len: data.len() as u32 }
     }
 }
+
+/// The limit of frames between a scheduled priority and the event that its object takes.
+const GET_REACH: u8 = 8;
+
+/// The limit of first gets of a part: more than there are priorities.
+const FIRST_GETS_LIMIT: usize = 1 << 9;
 
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;
@@ -206,6 +258,7 @@ impl Collector {
             let offset = (range.start + start) as u64;
             if is_evidence && let Some(evidence) = &mut evidence {
                 evidence.add(&body);
+                collector.facts.note_scheduler(offset, &body);
             }
             collector.add_frame(input, offset, &body, class);
         }
@@ -263,6 +316,21 @@ impl Collector {
         for entry in part.time_events.iter().take(TIME_EVENTS_LIMIT - self.facts.time_events.len().min(TIME_EVENTS_LIMIT)) {
             let data = self.facts.keep(part.bytes(entry.data));
             self.facts.time_events.push(Metadata { data, ..*entry });
+        }
+        if let (Scheduled::Priority(priority, before), Some((seq, get))) = (self.facts.scheduled, part.opening_get)
+            && self.facts.is_first(priority, before, seq)
+        {
+            let data = self.facts.keep(part.bytes(get.data));
+            self.facts.first_gets.push((priority, Metadata { data, ..get }));
+        }
+        for &(priority, get) in &part.first_gets {
+            if self.facts.is_first(priority, 0, 0) {
+                let data = self.facts.keep(part.bytes(get.data));
+                self.facts.first_gets.push((priority, Metadata { data, ..get }));
+            }
+        }
+        if part.scheduled != Scheduled::Before {
+            self.facts.scheduled = part.scheduled;
         }
         self.facts.is_cut |= part.is_cut;
         self.facts.posts += part.posts;

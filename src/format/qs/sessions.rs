@@ -8,7 +8,7 @@ use super::infer::Inferred;
 use super::info::TargetInfo;
 use super::layout::{Config, Layout, Sizes};
 use super::names::Names;
-use super::record::Kind;
+use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use crate::model::Certainty;
 
@@ -83,6 +83,8 @@ pub struct Session {
     pub version_source: Source,
     /// The names from its dictionaries.
     pub names: Names,
+    /// Priorities and the addresses of their active objects, as far as they are known before their first event.
+    pub priorities: Vec<(u8, u64)>,
 }
 
 /// All sessions of a recording.
@@ -108,6 +110,7 @@ impl Sessions {
         let all: Vec<Arc<Session>> = starts.0.drain(..).map(session).collect();
         let mut sessions = Sessions { all, inferred };
         sessions.add_names(facts, options);
+        sessions.add_priorities(facts);
         sessions
     }
 
@@ -120,6 +123,17 @@ impl Sessions {
             session: index as u32,
         };
         self.all.iter().enumerate().map(segment).collect()
+    }
+
+    fn add_priorities(&mut self, facts: &ScanFacts) {
+        for &(priority, get) in &facts.first_gets {
+            let index = self.all.partition_point(|session| session.start <= get.offset).saturating_sub(1);
+            let Some(session) = self.all.get_mut(index) else { continue };
+            let data = facts.bytes(get.data);
+            let kind = if get.id == 16 { Kind::Get } else { Kind::GetLast };
+            let object = session.layout.fields(kind, data).uint(Field::Ao);
+            Arc::make_mut(session).priorities.push((priority, object));
+        }
     }
 
     fn add_names(&mut self, facts: &ScanFacts, options: &TargetOptions) {
@@ -240,5 +254,6 @@ fn session_of(start: Start, known: Option<TargetInfo>, options: &TargetOptions, 
         size_sources,
         version_source,
         names: Names::default(),
+        priorities: Vec::new(),
     }
 }

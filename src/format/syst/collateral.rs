@@ -15,6 +15,8 @@ pub struct Collateral {
     pub clients: Vec<Client>,
     /// All formats of all clients. Tables refer to them by index.
     pub entries: Vec<Entry>,
+    /// The GUID that is taken for senders of short messages.
+    pub short_guid: Option<Guid>,
 }
 
 /// A sender of messages, and the meaning of its ids.
@@ -152,8 +154,8 @@ impl Collateral {
     /// # Errors
     /// When it is not well-formed, or a number in it is invalid.
     pub fn add(&mut self, file: &[u8]) -> Result<(), CollateralError> {
+        let file = in_utf8(file);
         // Some generators write a line end before the declaration, which XML forbids.
-        let file = file.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(file);
         let start = file.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(file.len());
         let (blank, document) = file.split_at(start);
         let lines_before = u32::try_from(memchr::memchr_iter(b'\n', blank).count()).unwrap_or(u32::MAX);
@@ -165,10 +167,15 @@ impl Collateral {
             CollateralError { what, line: number(line).saturating_add(lines_before), column: number(column) }
         };
         let text = std::str::from_utf8(document).map_err(|error| place(error.valid_up_to(), "a byte is not UTF-8".to_owned()))?;
+        // An entity may stand for any number of elements, one in another.
+        if let Some(at) = memchr::memmem::find(document, b"<!ENTITY") {
+            return Err(place(at, "entities are not supported".to_owned()));
+        }
         if let Some(at) = too_much_open(document) {
             return Err(place(at, format!("the element and those around it have more than {OPEN_MAX} attributes and levels")));
         }
-        let document = roxmltree::Document::parse(text).map_err(|error| {
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() };
+        let document = roxmltree::Document::parse_with_options(text, options).map_err(|error| {
             let (at, what) = (error.pos(), error.to_string());
             // The error has its own fields for the place.
             let what = what.strip_suffix(&format!(" at {at}")).unwrap_or(&what).to_owned();
@@ -247,8 +254,8 @@ impl Collateral {
     /// The client of a sender's messages. `at` is the transport's master and channel, `build` the last build of the sender.
     #[must_use]
     pub fn client(&self, sender: Sender, at: Option<(u16, u16)>, build: Option<u64>) -> Option<ClientMatch> {
-        if let Sender::Guid(guid) = sender {
-            return self.client_of(u128::from_be_bytes(guid), build);
+        if let Some(guid) = self.guid_of(sender) {
+            return self.client_of(guid, build);
         }
         let found = keys_without_guid(sender, at).find_map(|key| self.client_of(key, build));
         found.or_else(|| {
@@ -259,9 +266,9 @@ impl Collateral {
 
     /// The clients that [`Collateral::client`] may choose for any build, without master and channel. The first one is that for no build.
     pub fn possible(&self, sender: Sender) -> impl Iterator<Item = u32> {
-        let key = match sender {
-            Sender::Guid(guid) => Some(u128::from_be_bytes(guid)),
-            _ => keys_without_guid(sender, None).find(|&key| self.known_as(key).next().is_some()),
+        let key = match self.guid_of(sender) {
+            Some(guid) => Some(guid),
+            None => keys_without_guid(sender, None).find(|&key| self.known_as(key).next().is_some()),
         };
         let is_only_one = key.is_none() && self.clients.len() == 1;
         let mut is_over = false;
@@ -272,6 +279,15 @@ impl Collateral {
             !was_over
         });
         known.map(|(index, _)| index).chain(is_only_one.then_some(0))
+    }
+
+    fn guid_of(&self, sender: Sender) -> Option<u128> {
+        let guid = match sender {
+            Sender::Guid(guid) => Some(guid),
+            Sender::Unknown => self.short_guid,
+            Sender::Module(_) => None,
+        };
+        guid.map(u128::from_be_bytes)
     }
 
     fn client_of(&self, guid: u128, build: Option<u64>) -> Option<ClientMatch> {
@@ -310,6 +326,36 @@ impl Collateral {
     pub fn has_builds(&self) -> bool {
         self.clients.iter().any(|client| !client.builds.is_empty())
     }
+}
+
+/// A GUID, with or without braces and hyphens.
+#[must_use]
+pub fn parse_guid(text: &str) -> Option<u128> {
+    let digits: String = text.trim_start_matches('{').trim_end_matches('}').chars().filter(|&c| c != '-').collect();
+    u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)
+}
+
+/// A file in UTF-8, without a byte order mark. UTF-16 is recognised by its mark, ISO-8859-1 by the declaration.
+fn in_utf8(file: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    let utf16 = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = bytes.as_chunks::<2>().0.iter().map(|pair| unit(*pair));
+        let text: String = char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        text.into_bytes()
+    };
+    match file {
+        [0xEF, 0xBB, 0xBF, rest @ ..] => return rest.into(),
+        [0xFF, 0xFE, rest @ ..] => return utf16(rest, u16::from_le_bytes).into(),
+        [0xFE, 0xFF, rest @ ..] => return utf16(rest, u16::from_be_bytes).into(),
+        _ => {}
+    }
+    let start = file.trim_ascii_start();
+    let end = memchr::memmem::find(start, b"?>").filter(|_| start.starts_with(b"<?xml"));
+    let declaration = start.get(..end.unwrap_or(0)).unwrap_or(&[]).to_ascii_lowercase();
+    if memchr::memmem::find(&declaration, b"iso-8859-1").is_none() {
+        return file.into();
+    }
+    let text: String = file.iter().map(|&byte| char::from(byte)).collect();
+    text.into_bytes().into()
 }
 
 /// The GUIDs under which a sender without GUID is looked up, in order. `at` is the transport's master and channel.
@@ -388,6 +434,7 @@ fn too_much_open(document: &[u8]) -> Option<usize> {
                 [b'<', b'!', b'-', b'-', ..] => until(b"-->"),
                 [b'<', b'!', b'[', ..] => until(b"]]>"),
                 [b'<', b'?', ..] => until(b"?>"),
+                [b'<', b'!', ..] => until(b">"),
                 [b'<', b'/', ..] => {
                     open.pop();
                     until(b">")
@@ -468,9 +515,7 @@ impl Xml<'_, '_> {
 
     fn guid(&self, node: Node<'_, '_>, name: &str) -> Result<u128, CollateralError> {
         let text = self.attribute(node, name)?.trim();
-        let digits: String = text.trim_start_matches('{').trim_end_matches('}').chars().filter(|&c| c != '-').collect();
-        let guid = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32);
-        guid.ok_or_else(|| self.error(node, format!("the attribute {name:?} is {text:?}, which is not a GUID")))
+        parse_guid(text).ok_or_else(|| self.error(node, format!("the attribute {name:?} is {text:?}, which is not a GUID")))
     }
 }
 
@@ -479,6 +524,39 @@ mod tests {
     use super::*;
 
     const GUID: Guid = *b"\x49\x4E\x54\x43\x8A\x9C\x40\x14\xA6\x5A\x2F\x36\xA3\x6D\x96\xE4";
+
+    #[test]
+    fn files_may_have_a_document_type_and_other_encodings() {
+        let text = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE Collateral SYSTEM \"c.dtd\">\n\
+                    <Collateral><Client Name=\"M\u{FC}hle\"/></Collateral>";
+        let latin: Vec<u8> = text.chars().map(|char| char as u8).collect();
+        let mut little = vec![0xFF, 0xFE];
+        little.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        let mut big = vec![0xFE, 0xFF];
+        big.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+        for file in [latin, little, big] {
+            let mut collateral = Collateral::default();
+            collateral.add(&file).unwrap();
+            assert_eq!(collateral.clients[0].name, "M\u{FC}hle");
+        }
+        let error = read("<!DOCTYPE Collateral [<!ENTITY a \"b\">]>\n<Collateral/>").unwrap_err();
+        assert_eq!(error.to_string(), "entities are not supported, at line 1, column 23");
+    }
+
+    #[test]
+    fn short_messages_may_be_given_a_client() {
+        let mut collateral = read(&format!(
+            "<Collateral>{}{}</Collateral>",
+            "<Client Name=\"one\"><Guids><Guid ID=\"{494E5443-8A9C-4014-A65A-2F36A36D96E4}\"/></Guids></Client>",
+            "<Client Name=\"two\"><Guids><Guid ID=\"{594E5443-8A9C-4014-A65A-2F36A36D96E4}\"/></Guids></Client>"
+        ))
+        .unwrap();
+        assert_eq!(collateral.client(Sender::Unknown, None, None), None);
+        collateral.short_guid = parse_guid("594E5443-8A9C-4014-A65A-2F36A36D96E4").map(u128::to_be_bytes);
+        assert_eq!(collateral.client(Sender::Unknown, None, None).map(|found| found.client), Some(1));
+        assert_eq!(collateral.possible(Sender::Unknown).collect::<Vec<_>>(), [1]);
+        assert_eq!(collateral.client(Sender::Module(3), None, None), None);
+    }
 
     fn read(text: &str) -> Result<Collateral, CollateralError> {
         let mut collateral = Collateral::default();

@@ -47,7 +47,7 @@ pub mod stp;
 mod text;
 
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionSpec, Probe};
-use settings::{COLLATERAL, ELF, MESSAGE_HZ, SHORT};
+use settings::{COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID};
 
 /// SyS-T in lines of text.
 pub struct SystText;
@@ -80,7 +80,7 @@ impl Format for SystText {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
@@ -115,7 +115,7 @@ impl Format for SystRaw {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
@@ -150,7 +150,7 @@ impl Format for SystStp {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, stp::STP_HZ, stp::NIBBLES]
+        &[COLLATERAL, ELF, MESSAGE_HZ, SHORT, SHORT_GUID, stp::STP_HZ, stp::NIBBLES]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {

@@ -28,6 +28,13 @@ pub const MESSAGE_HZ: OptionSpec = option("syst-clock-hz", OptionKind::Text("N[/
 /// `--short-as-counter`.
 pub const SHORT: OptionSpec = option("short-as-counter", OptionKind::Flag, "Draw the values of SyS-T short messages as counters");
 
+/// `--syst-short-guid`.
+pub const SHORT_GUID: OptionSpec = option(
+    "syst-short-guid",
+    OptionKind::Text("GUID"),
+    "The client that SyS-T short messages are from: they do not contain it (default: the client without GUID, or the only one)",
+);
+
 /// The values of these options.
 #[derive(Clone, Default)]
 pub struct Settings {
@@ -55,6 +62,14 @@ impl Settings {
                 found: format!("{path}: {error}"),
                 expected: "a SyS-T collateral XML file is expected".into(),
             })?;
+        }
+        if let Some(text) = options.text(SHORT_GUID.name) {
+            let guid = super::collateral::parse_guid(text).map(u128::to_be_bytes);
+            collateral.short_guid = Some(guid.ok_or_else(|| OptionError {
+                option: SHORT_GUID.name,
+                found: format!("{text:?} is not a GUID"),
+                expected: "one like 494E5443-8A9C-4014-A65A-2F36A36D96E4 is expected".into(),
+            })?);
         }
         let symbols = options.files(ELF.name).last().map(|(path, bytes)| {
             Symbols::parse(bytes, None).map(|symbols| (path.to_owned(), Arc::new(symbols))).map_err(|error| OptionError {

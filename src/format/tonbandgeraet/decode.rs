@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::clock::{COPY_BYTES, copied_bytes};
-use crate::format::{Decode, Mode, Part};
+use crate::format::{Decode, Part};
 use crate::frame::cobs;
 use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
 use crate::model::{LossKind, TextRef, losses};
@@ -187,9 +187,8 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder. Without FreeRTOS on the target, its events are unknown.
     #[must_use]
-    pub const fn new(wire: Wire, mode: Mode) -> Decoder {
+    pub const fn new(wire: Wire, has_freertos: bool) -> Decoder {
         let is_superset = matches!(wire, Wire::Superset);
-        let has_freertos = matches!(mode, Mode::FreeRtos);
         let mut known = [0; 4];
         let mut index = 0;
         while index < EVENTS.len() {
@@ -208,8 +207,8 @@ impl Decoder {
 
     /// A decoder of the plain format.
     #[must_use]
-    pub const fn plain(mode: Mode) -> Decoder {
-        Decoder::new(Wire::Plain, mode)
+    pub const fn plain() -> Decoder {
+        Decoder::new(Wire::Plain, true)
     }
 
     /// Decodes the part `range` of `input`.

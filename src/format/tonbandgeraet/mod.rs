@@ -29,7 +29,8 @@ mod tests;
 use std::sync::Arc;
 
 use super::{
-    ErasedRecording, Format, FormatOptions, MemoryMark, MemoryRecording, OptionError, OptionKind, OptionSpec, Probe, erase,
+    CORES_SEPARATE, ErasedRecording, Format, FormatOptions, MemoryMark, MemoryRecording, OptionError, OptionKind, OptionSpec,
+    Probe, erase,
 };
 use crate::symbols::{Symbols, sections_named};
 use resolve::Program;
@@ -41,6 +42,14 @@ const ELF: OptionSpec = OptionSpec {
     kind: OptionKind::File("FILE"),
     repeatable: false,
     help: "The program that ran on the target: names of functions, files and lines",
+};
+
+/// Several cores without a common kernel.
+const SEPARATE: OptionSpec = OptionSpec {
+    name: CORES_SEPARATE,
+    kind: OptionKind::Flag,
+    repeatable: false,
+    help: "Each input is of a core with a program of its own: the same id means different things (default: inferred from the names)",
 };
 
 /// The format's entry in the registry.
@@ -68,7 +77,7 @@ impl Format for Tonbandgeraet {
     }
 
     fn options(&self) -> &'static [OptionSpec] {
-        &[ELF]
+        &[ELF, SEPARATE]
     }
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {

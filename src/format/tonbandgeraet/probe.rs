@@ -4,7 +4,7 @@
 //! of 47 of 256, and its fields fill it exactly. So the share of valid frames decides, counted in frames and in bytes: other
 //! binary files have a few valid frames by chance, among many invalid bytes.
 
-use crate::format::{Mode, Probe};
+use crate::format::Probe;
 
 use super::decode::{BadFrame, Decoder, Stamp};
 use super::record::Record;
@@ -50,7 +50,7 @@ impl Counts {
     fn of(sample: &[u8]) -> Counts {
         let head = sample.len().min(WIRE_SAMPLE_BYTES);
         let wire = ScanFacts::scan(sample, 0..head).wire();
-        let records = Decoder::new(wire, Mode::FreeRtos).records(sample, 0..sample.len());
+        let records = Decoder::new(wire, true).records(sample, 0..sample.len());
         let mut counts = Counts { good_frames: records.frames.len() as u64, good_bytes: records.ok_bytes, ..Counts::default() };
         for bad in &records.bad {
             let at_edge = bad.offset == 0 || bad.reason == BadFrame::Truncated;

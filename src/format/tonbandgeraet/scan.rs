@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::format::{FormatOptions, Mode, Part, Recording, Stages, is_unrecorded};
+use crate::format::{CORES_SEPARATE, Detail, FormatOptions, Part, Recording, Stages, is_unrecorded};
 use crate::frame::split::{self, Delimiters};
 use crate::model::{Ledger, TextRef};
 
@@ -52,19 +52,62 @@ impl Recording for Scanner {
 
     fn finish(self, facts: Vec<Collector>, ledgers: &mut [Ledger]) -> Stages<Decoders, Resolver> {
         let mut facts: Vec<ScanFacts> = facts.into_iter().map(Collector::finish).collect();
-        let given = self.inputs.iter().find_map(|options| options.mode);
-        let inferred = if facts.iter().any(|facts| facts.mode() == Mode::FreeRtos) { Mode::FreeRtos } else { Mode::BareMetal };
-        let mode = given.unwrap_or(inferred);
+        let has_freertos = facts.iter().any(ScanFacts::has_freertos);
         let wires: Vec<Wire> = facts.iter().map(ScanFacts::wire).collect();
-        // No event of one has an id of the other, so a few events of FreeRTOS are read even if it probably did not run.
-        let read = |wire: Wire| given.unwrap_or(if wire == Wire::Plain { Mode::FreeRtos } else { mode });
+        // In the plain format no event of one has an id of the other, so a few events of FreeRTOS are read even if it probably did not
+        // run. In the superset the target says whether it did.
+        let reads_freertos = |wire: Wire| wire == Wire::Plain || has_freertos;
         for (facts, &wire) in facts.iter_mut().zip(&wires) {
-            facts.retain(wire, read(wire));
+            facts.retain(wire, reads_freertos(wire));
         }
-        let resolver = Resolver::new(&self.inputs, self.program.clone(), facts, mode, ledgers);
-        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, read(wire))).collect());
+        let are_separate = if self.inputs.iter().any(|options| options.flag(CORES_SEPARATE)) {
+            Some("given by an option".to_owned())
+        } else {
+            separate_by_names(&facts)
+        };
+        let separate =
+            are_separate.map(|source| Detail { name: "cores", value: "each runs a program of its own".to_owned(), source });
+        let resolver = Resolver::new(&self.inputs, self.program.clone(), facts, has_freertos, separate, ledgers);
+        let decoders = Decoders(wires.iter().map(|&wire| Decoder::new(wire, reads_freertos(wire))).collect());
         Stages { cores: resolver.cores(), decode: decoders, resolve: resolver }
     }
+}
+
+/// The least number of ids with different names that proves different programs: one may be damage.
+const DIFFERENT_NAMES_MIN: usize = 2;
+
+/// Whether the inputs were recorded by programs of their own, and why: the same ids of FreeRTOS have other names in another input, more
+/// often than the same ones. A kernel of several cores names its objects once for all of them.
+pub(super) fn separate_by_names(facts: &[ScanFacts]) -> Option<String> {
+    let mut named: FxHashMap<(u8, u32), Vec<Option<Record<&[u8]>>>> = FxHashMap::default();
+    for (input, facts) in facts.iter().enumerate() {
+        for entry in &facts.metadata {
+            let id = match entry.record {
+                Record::TaskName { task_id: id, .. }
+                | Record::QueueName { queue_id: id, .. }
+                | Record::QueueKind { queue_id: id, .. }
+                | Record::StreamName { stream_id: id, .. }
+                | Record::EventGroupName { event_group_id: id, .. }
+                | Record::TimerName { timer_id: id, .. } => id,
+                _ => continue,
+            };
+            let by_input = named.entry((entry.record.id(), id)).or_default();
+            by_input.resize(by_input.len().max(input + 1), None);
+            if let Some(place) = by_input.get_mut(input) {
+                *place = Some(entry.record.map_text(|text| facts.bytes(text)));
+            }
+        }
+    }
+    let (mut same, mut different) = (0, 0);
+    for by_input in named.values() {
+        let mut known = by_input.iter().flatten();
+        let Some(first) = known.next() else { continue };
+        for other in known {
+            *(if first == other { &mut same } else { &mut different }) += 1;
+        }
+    }
+    let are_separate = different >= DIFFERENT_NAMES_MIN && different > same;
+    are_separate.then(|| format!("inferred: of the same ids {different} have different names or kinds, {same} the same"))
 }
 
 /// The limit of metadata records of one input. A real one has some hundreds.
@@ -211,23 +254,23 @@ impl ScanFacts {
         if self.syncs > 0 && self.delta_frames >= self.plain_frames { Wire::Superset } else { Wire::Plain }
     }
 
-    /// Removes records that are not metadata in the format, or not for this mode.
-    pub fn retain(&mut self, wire: Wire, mode: Mode) {
+    /// Removes records that are not metadata in the format, or not without FreeRTOS.
+    pub fn retain(&mut self, wire: Wire, reads_freertos: bool) {
         self.metadata.retain(|entry| {
-            (wire == Wire::Superset || !entry.is_superset) && (mode == Mode::FreeRtos || !is_freertos(entry.record.id()))
+            (wire == Wire::Superset || !entry.is_superset) && (reads_freertos || !is_freertos(entry.record.id()))
         });
     }
 
     /// Whether FreeRTOS ran on the target. In the superset the syncs record it. In the plain format, it did if tasks or queues have
     /// names, or if its events are more frequent than damage can explain.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub fn has_freertos(&self) -> bool {
         if self.wire() == Wire::Superset {
-            return if self.sync_freertos { Mode::FreeRtos } else { Mode::BareMetal };
+            return self.sync_freertos;
         }
         let of_freertos = |entry: &&Metadata| !entry.is_superset && is_freertos(entry.record.id());
         let has_names = self.metadata.iter().filter(of_freertos).nth(1).is_some();
-        if has_names || self.freertos_frames > self.frames / 1000 { Mode::FreeRtos } else { Mode::BareMetal }
+        has_names || self.freertos_frames > self.frames / 1000
     }
 
     fn add_core(&mut self, added: CoreFacts) {
@@ -253,8 +296,8 @@ pub struct Collector {
     clock: Option<(u32, u32)>,
 }
 
-const PLAIN: Decoder = Decoder::plain(Mode::FreeRtos);
-const SUPERSET: Decoder = Decoder::new(Wire::Superset, Mode::FreeRtos);
+const PLAIN: Decoder = Decoder::plain();
+const SUPERSET: Decoder = Decoder::new(Wire::Superset, true);
 
 impl Collector {
     /// Adds the facts of the next part.

@@ -7,13 +7,12 @@ use super::encode::encode;
 use super::field::Reader;
 use super::generate::{GenerateOptions, generate};
 use super::record::{EVENTS, QueueKind as Kind, Record};
-use super::scan::ScanFacts;
-use crate::format::Mode;
+use super::scan::{ScanFacts, separate_by_names};
 use crate::frame::{MAX_FRAME_BYTES, split};
 use crate::model::TextRef;
 
-const FREERTOS: Decoder = Decoder::plain(Mode::FreeRtos);
-const BARE_METAL: Decoder = Decoder::plain(Mode::BareMetal);
+const FREERTOS: Decoder = Decoder::plain();
+const BARE_METAL: Decoder = Decoder::new(Wire::Plain, false);
 
 type Borrowed = Record<&'static [u8]>;
 
@@ -442,7 +441,7 @@ proptest! {
         prop_assert_eq!(facts.cores.iter().map(|core| core.records).sum::<u64>(), core_records as u64);
         let offsets: Vec<u64> = records.frames.iter().filter(|stored| stored.record.ts().is_none()).map(|s| u64::from(s.offset)).collect();
         let mut facts = facts;
-        facts.retain(Wire::Plain, Mode::FreeRtos);
+        facts.retain(Wire::Plain, true);
         prop_assert!(facts.metadata.iter().all(|entry| offsets.contains(&entry.offset)));
         // Every metadata record is either kept or repeats the last one.
         for stored in records.frames.iter().filter(|stored| stored.record.ts().is_none()) {
@@ -485,5 +484,24 @@ fn the_scan_keeps_changes_only() {
         (facts.cores.len(), facts.cores[0].records, facts.cores[0].at_time_zero, facts.cores[1].at_time_zero),
         (2, 3, 3, 0)
     );
-    assert_eq!((facts.frames, facts.freertos_frames, facts.mode()), (17, 0, Mode::BareMetal));
+    assert_eq!((facts.frames, facts.freertos_frames, facts.has_freertos()), (17, 0, false));
+}
+
+#[test]
+fn cores_with_other_names_for_the_same_ids_have_programs_of_their_own() {
+    let named = |names: [&[u8]; 4]| {
+        let mut input = Vec::new();
+        for (id, &name) in (1..).zip(&names) {
+            encode(&Record::TaskName { task_id: id, name }, &mut input);
+            encode(&Record::QueueName { queue_id: id, name }, &mut input);
+        }
+        ScanFacts::scan(&input, 0..input.len())
+    };
+    let one = || named([b"IDLE", b"motor", b"sensor", b"log"]);
+    assert_eq!(separate_by_names(&[one()]), None);
+    assert_eq!(separate_by_names(&[one(), one()]), None);
+    // Damage.
+    assert_eq!(separate_by_names(&[one(), named([b"IDLE", b"motor", b"sensos", b"log"])]), None);
+    let other = separate_by_names(&[one(), named([b"IDLE", b"wifi", b"mqtt", b"ota"])]);
+    assert_eq!(other.as_deref(), Some("inferred: of the same ids 6 have different names or kinds, 2 the same"));
 }

@@ -123,6 +123,8 @@ pub struct ScanFacts {
     pub lost_numbers: u64,
     /// The objects that an operation or a list names.
     pub used: Used,
+    /// How often each task was switched in, by number.
+    pub switches: Vec<u64>,
     /// The counts from which the meaning of the time fields is inferred.
     pub timer_counts: TimerCounts,
     /// Whether the input is a saved measurement.
@@ -141,6 +143,7 @@ impl Default for ScanFacts {
             names: BTreeMap::new(),
             lost_numbers: 0,
             used: Used::default(),
+            switches: vec![0; 256],
             timer_counts: TimerCounts::default(),
             is_saved: false,
             saved: Saved::default(),
@@ -157,6 +160,7 @@ impl Sink for ScanFacts {
             id::BLOCKING_ON_QUEUE_RECEIVE..=id::BLOCKING_ON_QUEUE_SEND
             | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
             | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => self.used.note(packet.data[0], packet.data[1]),
+            id::TASK_SWITCHED_IN => self.switches[usize::from(packet.data[0])] += 1,
             id::OBJECT_LIST => self.add_list(packet.data[0], packet.data[1]),
             _ => {}
         }
@@ -219,6 +223,7 @@ impl ScanFacts {
         }
         self.lost_numbers += next.lost_numbers;
         self.used.append(&next.used);
+        self.switches.iter_mut().zip(&next.switches).for_each(|(all, next)| *all += next);
         self.timer_counts.append(&next.timer_counts);
         self.is_saved |= next.is_saved;
         self.saved.append(next.saved);

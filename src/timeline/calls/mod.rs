@@ -13,6 +13,7 @@
 //! Calls that overlap without nesting (tasks that overlap each other) go to a second nest with a track of its own, and so on. No
 //! call is moved, cut, or given a caller that it did not have.
 
+use super::numbers::Numbers;
 use super::writer::{Name, Note, NoteValue, Writer};
 use super::{At, Timeline};
 use crate::model::{CoreId, FunctionId, Source, SourceId};
@@ -182,7 +183,7 @@ impl Timeline {
             ),
         };
         let pid = self.firmware_pid();
-        let kind = TrackKind::Thread { pid, tid: self.layout.numbers.calls_tid() };
+        let kind = TrackKind::Thread { pid, tid: self.layout.numbers.thread_of(pid, Numbers::calls_tid) };
         let rank = u32::from(core.0) * NESTS as u32 + number as u32;
         self.writer.track(Some(process), kind, name.into(), Some(text), rank)
     }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
+use traceconv::format::FieldValue;
 use traceconv::format::tonbandgeraet::arguments::{self, Argument};
 use traceconv::format::tonbandgeraet::decode::{Decoder, Wire};
 use traceconv::format::tonbandgeraet::record::Record;
-use traceconv::format::{FieldValue, Mode};
 use traceconv::frame::cobs;
 
 use crate::firmware::Firmware;
@@ -205,7 +205,7 @@ impl Call {
         }
         let mut frame = Vec::new();
         cobs::stuff(&payload, &mut frame);
-        let records = Decoder::new(Wire::Superset, Mode::FreeRtos).records(&frame, 0..frame.len());
+        let records = Decoder::new(Wire::Superset, true).records(&frame, 0..frame.len());
         assert!(records.bad.is_empty() && records.frames.len() == 1, "{self:?} cannot be read: {:?}", records.bad);
         let record = records.frames[0].record.map_text(|text| records.bytes(text));
         assert_eq!((record.id(), record.name()), (self.event.id, &*self.event.name));

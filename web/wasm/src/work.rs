@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use traceconv::format::{FORMATS, FormatOptions, Mode, OptionKind, OptionSpec, OptionValue};
+use traceconv::format::{FORMATS, FormatOptions, OptionKind, OptionSpec, OptionValue};
 use traceconv::input::archive::is_archive;
 use traceconv::input::{Input, ReadOptions, Recognised, detect};
 use traceconv::model::Rate;
@@ -23,8 +23,6 @@ pub struct Convert {
     format: Option<String>,
     #[serde(default)]
     clock_hz: Option<String>,
-    #[serde(default)]
-    mode: Option<String>,
     #[serde(default)]
     cores: Option<u16>,
     #[serde(default)]
@@ -151,14 +149,8 @@ impl Convert {
     /// The user's options for the inputs.
     fn reading(&self) -> Result<FormatOptions, Problem> {
         let clock = self.clock_hz.as_deref().map(Rate::parse_hz).transpose().map_err(|error| format!("--clock-hz: {error}"))?;
-        let mode = match self.mode.as_deref() {
-            None => None,
-            Some("bare-metal") => Some(Mode::BareMetal),
-            Some("free-rtos") => Some(Mode::FreeRtos),
-            Some(other) => return Err(format!("--mode: {other} is not known").into()),
-        };
         let own = self.own.iter().map(Own::value).collect::<Result<_, _>>()?;
-        Ok(FormatOptions { clock, mode, cores: self.cores, own, ..FormatOptions::default() })
+        Ok(FormatOptions { clock, cores: self.cores, own, ..FormatOptions::default() })
     }
 
     fn options(&self, reading: &FormatOptions, recognised: &[Recognised]) -> Result<Options, Problem> {

@@ -38,6 +38,7 @@ pub struct InputState {
 #[derive(Default)]
 struct Lanes {
     answers: Option<LaneId>,
+    acknowledgements: Option<LaneId>,
     log: Option<LaneId>,
     usage: Option<LaneId>,
     overflows: Option<LaneId>,
@@ -164,8 +165,17 @@ impl InputState {
     /// An instant on the track of commands and answers.
     pub fn instant(&mut self, name: &str, out: &mut Resolved<'_>) {
         self.describe_session(out.entities);
-        let number = (0, LaneKind::Events, "commands and answers");
-        let lane = lane(&mut self.lanes.answers, number, self.session, out.entities);
+        // An ACK has no time of its own. At the time of another answer it would be drawn as if it were part of that.
+        let lane = match name {
+            "ACK" | "NACK" => {
+                let number = (5, LaneKind::Events, "acknowledgements");
+                lane(&mut self.lanes.acknowledgements, number, self.session, out.entities)
+            }
+            _ => {
+                let number = (0, LaneKind::Events, "commands and answers");
+                lane(&mut self.lanes.answers, number, self.session, out.entities)
+            }
+        };
         let (Some(lane), Some(name)) = (lane, out.entities.add_name(name)) else { return };
         self.push(EventKind::Instant { lane, label: Label::name(name), args: Default::default() }, out);
     }

@@ -271,10 +271,12 @@ impl RecordResolver<'_, '_> {
         let known = self.run_state.running.get_mut(usize::from(priority))?;
         if *known != Some(object) {
             *known = Some(object);
-            *self.run_state.running_labels.get_mut(usize::from(priority))? = None;
+            let shown = self.run_state.running_labels.get_mut(usize::from(priority))?.take();
             let machine = self.firmware.tables.objects.get(object)?.machine?;
             self.emit(EventKind::MachinePriority { machine, priority: priority.into() });
-            self.show_running(priority);
+            if shown.is_none() || self.running_label(priority) != shown {
+                self.show_running(priority);
+            }
         }
         Some(())
     }
@@ -291,8 +293,13 @@ impl RecordResolver<'_, '_> {
     /// The label of a priority while it runs.
     #[cold]
     fn running_label(&mut self, priority: u8) -> Option<NameId> {
-        let object = self.run_state.running.get(usize::from(priority)).copied().flatten();
-        let machine = object.and_then(|object| self.firmware.tables.objects.get(object)?.machine);
+        let mut object = self.run_state.running.get(usize::from(priority)).copied().flatten();
+        if object.is_none() {
+            // It has not taken an event yet, but the first pass knows who will.
+            let known = self.from.priorities.iter().find(|(known, _)| *known == priority);
+            object = known.and_then(|&(_, address)| self.object(address));
+        }
+        let machine = object.and_then(|object| self.firmware.machine(object, self.from, self.out.entities));
         let entities = &mut *self.out.entities;
         let name = machine.and_then(|machine| entities.machines.get(machine.index())).map(|machine| machine.name.clone());
         let label = match name {
@@ -478,7 +485,7 @@ impl RecordResolver<'_, '_> {
                 let is_entry = stored.kind == Kind::IsrEntry;
                 self.emit(if is_entry { EventKind::IsrEnter(isr) } else { EventKind::IsrExit(isr) });
             }
-            Kind::AssertFail => self.assertion(records, stored)?,
+            Kind::AssertFail | Kind::OldAssert => self.assertion(records, stored)?,
             _ => return self.rarest(stored, fields),
         }
         Some(())
@@ -584,12 +591,12 @@ impl RecordResolver<'_, '_> {
                 let lane = self.firmware.single(SingleTrack::Critical, self.out.entities)?;
                 self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
             }
-            Kind::MutexCeilingLock => {
+            Kind::MutexCeilingLock | Kind::QkMutexLock => {
                 let lane = self.firmware.single(SingleTrack::Ceiling, self.out.entities)?;
                 let label = self.out.entities.add_name(&format!("ceiling {}", fields.uint(Field::Ceiling)))?;
                 self.emit(EventKind::SpanBegin { lane, label: label.into(), args: Args::NONE })
             }
-            Kind::MutexCeilingUnlock => {
+            Kind::MutexCeilingUnlock | Kind::QkMutexUnlock => {
                 let lane = self.firmware.single(SingleTrack::Ceiling, self.out.entities)?;
                 self.emit(EventKind::SpanEnd { lane, args: Args::NONE })
             }

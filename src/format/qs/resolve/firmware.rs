@@ -2,7 +2,7 @@
 
 use super::super::info::TargetInfo;
 use super::super::names::address_text;
-use super::super::sessions::Session as QsSession;
+use super::super::sessions::{Session as QsSession, Source};
 use crate::model::{
     Arg, ArgValue, CoreId, Entities, Event, EventBatch, EventKind, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner,
     Machine, MachineId, NameId, Nanos, Session,
@@ -355,7 +355,12 @@ pub fn session_of(from: &QsSession) -> Session {
         details.push(("build".into(), info.build_text().into()));
         details.push(("active objects at most".into(), info.max_active.to_string().into()));
     }
-    Session { name: Some(format!("{product} {version}").into()), details }
+    let mark = match from.version_source {
+        Source::Inferred => " (version inferred)",
+        Source::Default => " (version assumed)",
+        _ => "",
+    };
+    Session { name: Some(format!("{product} {version}{mark}").into()), details }
 }
 
 /// Appends an event.

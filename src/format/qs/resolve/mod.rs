@@ -28,7 +28,7 @@ use firmware::{Firmware, push_event, session_of};
 use view::{ViewFields, show_invalid};
 use wire::{Following, LOOKAHEAD_BYTES, LOOKAHEAD_FRAMES, Later, WireState};
 
-/// The user's options for drawing, and what limits it.
+/// The user's options for drawing, and the limits of it.
 #[derive(Clone, Debug, Default)]
 pub struct DrawOptions {
     /// The allocation of events, critical sections.

@@ -2,7 +2,7 @@
 
 use crate::format::{FieldValue, RecordView};
 
-use super::super::decode::{Bad, Records, Stored, query_fields};
+use super::super::decode::{Bad, Records, Stored, query_fields_of};
 use super::super::element::{Element, Elements};
 use super::super::info::{TargetInfo, version_text};
 use super::super::layout::{Fields, Layout, load};
@@ -52,7 +52,7 @@ impl ViewFields {
         view.push("seq", ViewValue::Uint(stored.seq.into()));
         let data = records.data_of(stored);
         let fields = layout.fields(stored.kind, data);
-        let version = layout.config.version;
+        let version = stored.kind.spec().nearest(layout.config.version);
         for field in stored.kind.spec().fields {
             if !(field.from..field.until).contains(&version) || field.code == Code::Time {
                 continue;
@@ -85,7 +85,8 @@ impl ViewFields {
         self.push(name, ViewValue::Uint(value));
         let command = match (kind, name) {
             (Kind::TargetDone, _) => command_name(value as u8),
-            (Kind::RxStatus, _) if value < 128 => command_name(value as u8),
+            // With the highest bit: an error of the command.
+            (Kind::RxStatus, _) => command_name(value as u8 & 0x7F),
             _ => None,
         };
         if let Some(command) = command {
@@ -117,7 +118,7 @@ impl ViewFields {
     }
 
     fn query(&mut self, query: u64, data: &[u8], layout: &Layout, names: &Names) {
-        let fields = query_fields(query, layout.config.version).unwrap_or(&[]);
+        let fields = query_fields_of(query, data.len(), layout.config).unwrap_or(&[]);
         let (mut offset, mut object) = (0, None);
         for &(name, code) in fields {
             let width = layout.config.sizes.width(code).unwrap_or(0);

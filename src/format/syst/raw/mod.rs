@@ -39,8 +39,8 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     if likely < 0.5 {
         return None;
     }
-    // Shapes alone are weaker evidence than the checksums of another format.
-    let most = if counts.proven > 0 { 100.0 } else { 89.0 };
+    // Shapes alone are weaker evidence than the checksums of another format, however few these are.
+    let most = if counts.proven > 0 { 100.0 } else { 79.0 };
     let score = f64::min(if share >= 0.95 { 55.0 + 40.0 * likely } else { 20.0 + 60.0 * likely }, most) as u8;
     let reason = format!(
         "{} messages follow each other, {} with a fitting checksum; {:.0} % of the bytes belong to them",

@@ -1,16 +1,16 @@
 //! Records as `dump` lists them.
 
 use super::losses;
-use crate::format::syst::collateral::Sender;
+use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::Records;
-use crate::format::syst::decoded::{Key, RecordKind, Stored};
+use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
 use crate::format::syst::record::{Marks, SEVERITIES};
 use crate::format::{FieldValue, ListRecord, RecordView};
 use crate::model::Tag;
 use crate::printf::escape;
 
 /// Lists a record. False if no more are wanted.
-pub fn list(records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> bool {
+pub fn list(records: &Records, stored: &Stored, collateral: &Collateral, out: &mut ListRecord<'_>) -> bool {
     let mut owner = String::new();
     let mut fields: Vec<(&str, FieldValue<'_>)> = Vec::with_capacity(12);
     let sender = records.senders.get(stored.sender as usize).map(|sender| sender.key);
@@ -31,6 +31,10 @@ pub fn list(records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> boo
             fields.push(("channel", FieldValue::Uint(channel.into())));
         }
     }
+    let found = records.senders.get(stored.sender as usize).and_then(|sender| sender.found);
+    if let Some(client) = found.and_then(|found| collateral.get(found.client)) {
+        fields.push(("client", FieldValue::Text(&client.name)));
+    }
     let is_message = !matches!(stored.kind, RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Notice(_));
     if is_message && !matches!(stored.kind, RecordKind::Short { .. }) {
         fields.push(("severity", FieldValue::Text(SEVERITIES[usize::from(stored.severity & 7)])));
@@ -44,10 +48,32 @@ pub fn list(records: &Records, stored: &Stored, out: &mut ListRecord<'_>) -> boo
         RecordKind::Short { .. } => fields.push(("value", FieldValue::Uint(stored.value))),
         RecordKind::Clock => fields.extend([("clock", FieldValue::Uint(stored.value)), ("hz", FieldValue::Uint(stored.extra))]),
         RecordKind::Catalog => fields.push(("id", FieldValue::Uint(stored.value))),
-        RecordKind::Raw => fields.push(("protocol", FieldValue::Uint(stored.value))),
+        RecordKind::Raw => {
+            fields.push(("protocol", FieldValue::Uint(stored.value)));
+            if let NameRef::Local(name) = stored.name
+                && let Some(name) = records.names.get(name as usize)
+            {
+                fields.push(("protocol_name", FieldValue::Text(name)));
+            }
+        }
         RecordKind::Notice(_) => fields.push(("value", FieldValue::Uint(stored.value))),
         _ => {}
     }
+    let place = match stored.source {
+        SourceRef::Entry(entry) => {
+            let source = collateral.entry(entry).and_then(|entry| entry.details.source.as_ref());
+            source.map(|(file, line)| (file.as_str(), *line))
+        }
+        SourceRef::Local(local) => records.sources.get(local as usize).and_then(|source| {
+            let (file, line) = source.location.file_line()?;
+            Some((collateral.get(source.client?)?.file(file)?, line))
+        }),
+        SourceRef::None => None,
+    };
+    if let Some((file, line)) = place {
+        fields.extend([("file", FieldValue::Text(file)), ("line", FieldValue::Uint(line.into()))]);
+    }
+    fields.push(("length", FieldValue::Uint(stored.len.into())));
     let body = records.text(stored.body);
     if !body.is_empty() {
         fields.push((if is_message || stored.kind == RecordKind::Console { "text" } else { "bytes" }, FieldValue::Text(body)));

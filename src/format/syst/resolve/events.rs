@@ -21,9 +21,9 @@ const LOG_SEVERITIES: [LogSeverity; 8] = [
     LogSeverity::Error,
     LogSeverity::Warning,
     LogSeverity::Info,
+    LogSeverity::User,
+    LogSeverity::User,
     LogSeverity::Debug,
-    LogSeverity::Debug,
-    LogSeverity::Verbose,
 ];
 
 /// The time and origin of an event.
@@ -92,13 +92,15 @@ impl EventWriter {
         };
         let name = self.tracks.name(records, stored.name, &self.collateral, out.entities);
         let args = self.args(at, records, stored, out);
-        let label = name.map_or(Label::NONE, Label::name);
+        let label = self.label_of_empty(name.map_or(Label::NONE, Label::name), stored.body, out);
         match stored.kind {
             RecordKind::Text
             | RecordKind::InvalidParam
             | RecordKind::Assert
             | RecordKind::Printf
             | RecordKind::Catalog
+            | RecordKind::Build
+            | RecordKind::Raw
             | RecordKind::Console
             | RecordKind::Malformed(_) => {
                 self.log(at, lane, label, args, records, stored, out);
@@ -130,6 +132,11 @@ impl EventWriter {
         if label.is_none() { Label::text(self.text(text)) } else { label }
     }
 
+    /// The label of a record whose text is empty. Without one, the viewer shows the name of the thread.
+    fn label_of_empty(&mut self, label: Label, text: TextRef, out: &mut Resolved<'_>) -> Label {
+        if label.is_none() && text.is_empty() { self.word_label("(empty text)", out) } else { label }
+    }
+
     fn word_label(&mut self, word: &'static str, out: &mut Resolved<'_>) -> Label {
         self.tracks.word(word, out.entities).map_or(Label::NONE, Label::name)
     }
@@ -149,6 +156,7 @@ impl EventWriter {
         let mut severity = LOG_SEVERITIES[usize::from(stored.severity & 7)];
         let mut label = label;
         match stored.kind {
+            RecordKind::Short { .. } | RecordKind::Build => severity = LogSeverity::Unspecified,
             RecordKind::Assert | RecordKind::InvalidParam => severity = severity.max(LogSeverity::Warning),
             RecordKind::Malformed(reason) => {
                 severity = LogSeverity::Error;
@@ -241,8 +249,7 @@ impl EventWriter {
         {
             push(at, EventKind::Value { lane, value: Packed(i64::try_from(value).unwrap_or(i64::MAX)) }, out);
         }
-        let label = self.label_or(label, stored.body);
-        push(at, EventKind::Instant { lane, label, args }, out);
+        self.log(at, lane, label, args, records, stored, out);
     }
 
     /// The args of a record.
@@ -300,11 +307,11 @@ impl EventWriter {
         out.batch.args_since(start)
     }
 
-    /// Makes the events of a notice.
-    pub fn notice(&mut self, at: EventContext, notice: Notice, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+    /// Makes the events of a notice about `bytes` bytes at `offset`.
+    pub fn notice(&mut self, at: EventContext, notice: Notice, (offset, bytes): (u64, u64), value: u64, out: &mut Resolved<'_>) {
         let is_gap = matches!(notice, Notice::Unsynced | Notice::Undelimited | Notice::GlobalError);
         if let Some((kind, _, at_least_lost)) = losses::of_notice(notice).filter(|_| is_gap) {
-            let note = LossNote { kind, offset: records.base + u64::from(stored.offset), bytes: stored.extra, at_least_lost };
+            let note = LossNote { kind, offset, bytes, at_least_lost };
             if let Ok(index) = u32::try_from(out.batch.losses.len()) {
                 out.batch.losses.push(note);
                 push(at, EventKind::Loss(index), out);
@@ -318,8 +325,8 @@ impl EventWriter {
         }
         let Some(lane) = self.tracks.special(Special::Transport, at.session, out.entities) else { return };
         let label = self.word_label(notice.name(), out);
-        let value = self.tracks.word("value", out.entities);
-        let args = value.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Uint(stored.value))]));
+        let name = self.tracks.word("value", out.entities);
+        let args = name.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Uint(value))]));
         push(at, EventKind::Instant { lane, label, args }, out);
     }
 }

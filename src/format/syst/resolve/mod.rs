@@ -6,6 +6,7 @@
 
 mod counts;
 mod dump;
+mod errors;
 mod events;
 mod losses;
 mod timestamps;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::counts::MessageCounts;
+use self::errors::ReportedErrors;
 use self::events::{EventContext, EventWriter};
 use self::timestamps::{Following, JudgedTime, MessageTimes};
 use super::collateral::Collateral;
@@ -75,7 +77,13 @@ impl<S: Sequence> Resolver<S> {
                 facts.details.extend(sequence.details());
                 facts.hints.extend(times.hints());
             }
-            states.push(InputState { times, held: Records::default(), core: CoreId(core), session: 0 });
+            states.push(InputState {
+                times,
+                held: Records::default(),
+                errors: ReportedErrors::default(),
+                core: CoreId(core),
+                session: 0,
+            });
             sequences.push(sequence);
         }
         let records = RecordResolver {
@@ -133,10 +141,13 @@ impl<S: Sequence> Resolve for Resolver<S> {
         let mut goes_on = true;
         let progress = sequence.next(bytes, part, |table, which| {
             for stored in table.stored.get(which).unwrap_or(&[]) {
-                records.enter(table, stored, ledger);
-                goes_on = goes_on && dump::list(table, stored, out);
+                records.enter(input, table, stored, ledger);
+                goes_on = goes_on && dump::list(table, stored, &records.collateral, out);
             }
         });
+        if progress.is_last {
+            records.believe_errors(input, ledger);
+        }
         self.note_progress(&progress, ledger);
         self.refresh_facts();
     }
@@ -165,15 +176,20 @@ struct InputState {
     times: MessageTimes,
     /// Records that wait for the next ones.
     held: Records,
+    errors: ReportedErrors,
     core: CoreId,
     session: u32,
 }
 
 impl RecordResolver {
     /// Enters a record in the ledger.
-    fn enter(&mut self, records: &Records, stored: &Stored, ledger: &mut Ledger) {
+    fn enter(&mut self, index: usize, records: &Records, stored: &Stored, ledger: &mut Ledger) {
         self.counts.count(stored);
         let offset = records.base + u64::from(stored.offset);
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        if input.errors.add(stored, offset) {
+            self.believe_errors(index, ledger);
+        }
         match stored.kind {
             RecordKind::Console => return,
             RecordKind::Malformed(reason) => {
@@ -181,6 +197,7 @@ impl RecordResolver {
                 ledger.bad_frame(losses::of_malformed(reason), offset, bytes, 1);
                 return;
             }
+            RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => return,
             RecordKind::Notice(notice) => {
                 if let Some((kind, skips, lost)) = losses::of_notice(notice) {
                     // A later piece of an overlong line is the same case.
@@ -198,6 +215,29 @@ impl RecordResolver {
         }
         if stored.marks != Marks::default() {
             losses::enter_marks(stored.marks, offset, ledger);
+        }
+    }
+
+    /// Enters the reported errors that what follows confirms, and forgets the others.
+    fn believe_errors(&mut self, index: usize, ledger: &mut Ledger) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        for error in input.errors.judge() {
+            if let Some((kind, _, lost)) = losses::of_notice(error.notice) {
+                ledger.enter(kind, error.offset, lost);
+            }
+        }
+    }
+
+    /// Makes the events of the errors that were confirmed.
+    fn show_errors(&mut self, index: usize, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        // Other records may have come meanwhile.
+        let reached = input.times.reached();
+        for error in input.errors.take_believed() {
+            if let Some(mut at) = error.at {
+                at.time = at.time.max(reached);
+                self.writer.notice(at, error.notice, (error.offset, 0), error.value, out);
+            }
         }
     }
 
@@ -222,6 +262,10 @@ impl RecordResolver {
             }
         }
         let done = self.resolve_some(index, records, fresh, &[], is_all, out);
+        if is_all {
+            self.believe_errors(index, out.ledger);
+            self.show_errors(index, out);
+        }
         if done < fresh.len()
             && let Some(input) = self.inputs.get_mut(index)
         {
@@ -250,7 +294,8 @@ impl RecordResolver {
             if judged == JudgedTime::Wait {
                 return number;
             }
-            self.enter(records, stored, out.ledger);
+            self.enter(index, records, stored, out.ledger);
+            self.show_errors(index, out);
             self.resolve_one(index, records, stored, judged, out);
         }
         some.len()
@@ -304,7 +349,12 @@ impl RecordResolver {
         let has_transport_time = stored.transport.is_some();
         let context = EventContext { time, core: input.core, session: input.session, has_transport_time, made_at };
         match stored.kind {
-            RecordKind::Notice(notice) => self.writer.notice(context, notice, records, stored, out),
+            RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => {
+                if let Some(input) = self.inputs.get_mut(index) {
+                    input.errors.set_context(context);
+                }
+            }
+            RecordKind::Notice(notice) => self.writer.notice(context, notice, (offset, stored.extra), stored.value, out),
             _ => self.writer.message(context, records, stored, out),
         }
     }

@@ -3,7 +3,6 @@
 use super::super::decode::{Decoder, Records};
 use super::super::record::{QueueKind, Record};
 use super::*;
-use crate::format::Mode;
 use crate::model::TextRef;
 use rustc_hash::FxHashMap;
 
@@ -14,7 +13,7 @@ fn capture(options: GenerateOptions) -> Vec<u8> {
 }
 
 fn decoded(bytes: &[u8]) -> Records {
-    Decoder::plain(Mode::FreeRtos).records(bytes, 0..bytes.len())
+    Decoder::plain().records(bytes, 0..bytes.len())
 }
 
 #[test]

@@ -82,7 +82,13 @@ pub enum Touched {
 }
 
 impl InputState {
-    pub fn new(index: usize, inputs: usize, facts: &ScanFacts, options: &FormatOptions, names: &Names) -> InputState {
+    /// `index` is its place among the inputs.
+    pub fn new(
+        (index, program, programs): (usize, usize, usize),
+        facts: &ScanFacts,
+        options: &FormatOptions,
+        names: &Names,
+    ) -> InputState {
         let forced_core = options.core.map(CoreId);
         let limit = options.cores.map_or(CORES_LIMIT, u32::from).min(CORES_LIMIT);
         let is_superset = facts.wire() == Wire::Superset;
@@ -115,8 +121,8 @@ impl InputState {
             is_rate_given: options.clock.is_some(),
             states: vec![CoreState { clock: Judge::new(domain), ..CoreState::default() }; states],
             session: 0,
-            program: if options.has_own_ids { index } else { 0 },
-            programs: if options.has_own_ids { inputs } else { 1 },
+            program,
+            programs,
             shift_ns: 0,
             start_ns: Nanos(0),
             last_ns: Nanos(0),

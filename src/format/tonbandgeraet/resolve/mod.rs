@@ -20,7 +20,7 @@ mod sync_check;
 mod view;
 
 use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, Verdict};
-use crate::format::{Facts, FormatOptions, ListRecord, Mode, Resolve, Resolved};
+use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks,
@@ -96,11 +96,12 @@ impl Resolver {
         options: &[FormatOptions],
         program: Option<Program>,
         facts: Vec<ScanFacts>,
-        mode: Mode,
+        has_freertos: bool,
+        separate: Option<Detail>,
         ledgers: &mut [Ledger],
     ) -> Resolver {
         let unrecorded = Unrecorded::new(&facts);
-        let mut names = Names::new(options.iter().any(|options| options.has_own_ids), unrecorded);
+        let mut names = Names::new(separate.is_some(), unrecorded);
         let mut spare = Ledger::default();
         for (index, facts) in facts.iter().enumerate() {
             let core = options.get(index).and_then(|options| options.core).unwrap_or(0);
@@ -115,7 +116,11 @@ impl Resolver {
             .iter()
             .zip(options)
             .enumerate()
-            .map(|(index, (facts, options))| InputState::new(index, starts.len(), facts, options, &names))
+            .map(|(index, (facts, options))| {
+                // Cores with programs of their own have ids of their own.
+                let (program, programs) = if separate.is_some() { (index, starts.len()) } else { (0, 1) };
+                InputState::new((index, program, programs), facts, options, &names)
+            })
             .collect();
         let cores = inputs.iter().flat_map(|input| &input.cores).max().map_or(1, |core| core.0.saturating_add(1));
         let (rate, source, certainty) = match (options.first().and_then(|options| options.clock), resolution(&names, 0, &starts))
@@ -130,16 +135,21 @@ impl Resolver {
         };
         let findings = vec![Finding::new(Matter::Clock, certainty, because)];
         let clock = (rate, source);
-        let system = match mode {
-            Mode::FreeRtos => "FreeRTOS",
-            Mode::BareMetal => "bare metal",
-        };
+        let system = if has_freertos { "FreeRTOS" } else { "bare metal" };
         // The start of a plain recording has a `core_id` at time 0; rings and cut captures have none.
         let starts_plainly = |facts: &ScanFacts| facts.cores.iter().any(|core| core.at_time_zero > 0);
         let begins_midway = inputs.iter().any(|input| input.restorer.is_some()) || !facts.iter().any(starts_plainly);
-        let facts =
-            Facts { clock: Some(clock), system: Some(system), cores, sessions: 1, begins_midway, findings, ..Facts::default() };
-        let facts = Facts { hints: unrecorded.hints().collect(), ..facts };
+        let facts = Facts {
+            clock: Some(clock),
+            system: Some(system),
+            cores,
+            sessions: 1,
+            begins_midway,
+            findings,
+            details: separate.into_iter().collect(),
+            hints: unrecorded.hints().collect(),
+            ..Facts::default()
+        };
         let mut sessions = Vec::new();
         sessions.resize_with(inputs.iter().map(|input| input.programs).max().unwrap_or(1), Session::default);
         let functions = Functions::new(program.as_ref().map(|program| program.symbols.clone()));

@@ -1,7 +1,7 @@
 //! The facts about a recording for the report: the clock and its evidence, inferred lengths, advice.
 
 use super::super::decode::is_open;
-use super::super::record::{OPEN, id, name_of};
+use super::super::record::{OPEN, TASK_TYPE, id, name_of};
 use super::super::timer::{PeriodSource, PhaseSource, Timer};
 use super::Setup;
 use crate::format::{Detail, Facts, is_unrecorded};
@@ -23,6 +23,7 @@ pub fn facts(setups: &[Setup]) -> Facts {
     let names = setup.facts.names.len();
     if names > 0 {
         facts.details.push(detail("names", format!("{names} tasks and objects"), "recorded in the capture: object lists"));
+        facts.hints.extend(unnamed_tasks(setup));
     } else {
         facts.hints.push(
             "The capture has no object list, so tasks and objects have no names; the target sends it when it receives the byte 0x97."
@@ -103,6 +104,25 @@ impl Filtered {
         };
         all.map(hint).collect()
     }
+}
+
+/// A task that is switched in less often may be damage.
+const SWITCHES_MIN: u64 = 3;
+
+/// Advice about tasks that ran and are in no object list.
+fn unnamed_tasks(setup: &Setup) -> Option<String> {
+    let is_unnamed = |(number, count): &(u8, &u64)| {
+        **count >= SWITCHES_MIN && setup.facts.names.get(&(TASK_TYPE as u8, *number)).is_none_or(Vec::is_empty)
+    };
+    let numbers = (0u8..=255).zip(&setup.facts.switches).filter(is_unnamed).map(|(number, _)| format!("#{number}"));
+    let numbers: Vec<String> = numbers.collect();
+    (!numbers.is_empty()).then(|| {
+        format!(
+            "Tasks that were created after the object list have no names: {}. The target sends the list again when it receives \
+             the byte 0x97.",
+            numbers.join(", ")
+        )
+    })
 }
 
 /// How sure the range of the tick count is.
