@@ -165,11 +165,13 @@ pub enum WaitReason {
     Notification,
     /// Bits of an event group.
     Bits,
+    /// The capture says that the task waits, and not why.
+    NotRecorded,
 }
 
 impl WaitReason {
     /// The number of reasons.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 }
 
 /// The kind of a priority change.

@@ -316,9 +316,10 @@ fn wait_name(wait: Wait, entities: &Entities) -> String {
         WaitReason::Receive => "receive",
         WaitReason::Send => "send",
         WaitReason::Peek => "peek",
+        WaitReason::NotRecorded if wait.object.is_none() => return "wait".into(),
         WaitReason::Notification if wait.object.is_none() => return "notification".into(),
         WaitReason::Bits if wait.object.is_none() => return "event bits".into(),
-        WaitReason::Notification | WaitReason::Bits => "wait for",
+        WaitReason::Notification | WaitReason::Bits | WaitReason::NotRecorded => "wait for",
     };
     wait.object.map_or_else(|| verb.into(), |object| format!("{verb} {}", object_name(entities, object)))
 }

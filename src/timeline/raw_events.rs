@@ -60,6 +60,7 @@ impl Timeline {
                     WaitReason::Peek => "wait to peek",
                     WaitReason::Notification => "wait for notification",
                     WaitReason::Bits => "wait for bits",
+                    WaitReason::NotRecorded => "wait",
                 }
             }
             EventKind::WaitingForBits { object, bits, .. } => {

@@ -279,7 +279,7 @@ impl Timeline {
                     WaitReason::Send => "send",
                     WaitReason::Peek => "peek",
                     WaitReason::Delay | WaitReason::DelayUntil | WaitReason::Period => "delay",
-                    WaitReason::Notification | WaitReason::Bits => "wait for",
+                    WaitReason::Notification | WaitReason::Bits | WaitReason::NotRecorded => "wait for",
                 };
                 format!("{verb} {object_name}")
             }
@@ -292,6 +292,7 @@ impl Timeline {
                 WaitReason::Peek => "peek".to_owned(),
                 WaitReason::Notification => "notification".to_owned(),
                 WaitReason::Bits => "event bits".to_owned(),
+                WaitReason::NotRecorded => "wait".to_owned(),
             },
         };
         let name = self.writer.name(&phrase);
