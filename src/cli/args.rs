@@ -201,7 +201,7 @@ pub(super) struct ConvertArgs {
 /// The options of every command that reads inputs.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ReadArgs {
-    /// The format, instead of recognising it by content
+    /// The format, instead of recognising it
     #[arg(long, value_name = "NAME", value_parser = format_names())]
     pub(super) format: Option<String>,
 

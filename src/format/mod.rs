@@ -17,6 +17,8 @@ mod stages;
 #[doc(hidden)]
 pub mod syst;
 #[doc(hidden)]
+pub mod systemview;
+#[doc(hidden)]
 pub mod tonbandgeraet;
 #[doc(hidden)]
 pub mod tsp;
@@ -37,6 +39,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &syst::SystStp,
     &tsp::Tsp,
     &miniprofiler::MiniProfiler,
+    &systemview::SystemView,
 ];
 
 /// One input format.

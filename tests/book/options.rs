@@ -61,6 +61,7 @@ const EXAMPLES: [(&str, &str, &str); 94] = [
     (CONVERT, "timer-dir", "traceconv --timer-dir up sniffer.bin"),
     (CONVERT, "tick-mod", "traceconv --tick-mod 65536 sniffer.bin"),
     (CONVERT, "tsp-len", "traceconv --tsp-len 75=2 sniffer.bin"),
+    (CONVERT, "systemview-desc", "traceconv --systemview-desc SYSVIEW_radio.txt controller.SVDat"),
     (CONVERT, "qs-dict", "traceconv --qs-dict dpp.dic dpp.bin"),
     (CONVERT, "qs-sizes", "traceconv --qs-sizes Q2E4 dpp.bin"),
     (CONVERT, "qs-version", "traceconv --qs-version 6.9.4 dpp.bin"),

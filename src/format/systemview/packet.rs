@@ -1,0 +1,314 @@
+//! Where packets begin and end.
+//!
+//! A packet is an id, for ids from 24 on the length of its payload, the payload, and the ticks since the packet before. Numbers have 7
+//! bits to a byte, the lowest first; texts begin with their length. There is no delimiter and no checksum: where a packet begins depends
+//! on the packet before it. Ten zero bytes (*sync*) come before the first packet. After damage, reading continues at the next sync or
+//! at the first position from which [`CONFIRMED_BY`] packets follow each other ([`crate::frame::sync`] says how parts agree on that).
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::frame::sync::Grammar;
+
+use super::record::{SHAPES, Shape, id};
+
+/// The bytes before the first packet.
+pub const SYNC: [u8; 10] = [0; 10];
+
+/// No packet is longer, in bytes. The library's texts have at most 128 bytes, unless it is configured otherwise.
+pub const MAX_PACKET_BYTES: usize = 1024;
+
+/// Ids are below this: 512 for the system and the kernel, the others for modules.
+pub const ID_LIMIT: u32 = 4096;
+
+/// After damage, a position is believed if this number of packets follows from it.
+pub const CONFIRMED_BY: usize = 8;
+
+/// If the input ends before, this number is enough.
+const CONFIRMED_AT_END_BY: usize = 4;
+
+/// The first lines of a recording in a file.
+const HEADER: &[u8] = b";\n; Version";
+
+/// Such a line says that the ids have a bit for the core.
+const EXTENSION: &[u8] = b"; ESP_Extension";
+
+/// No event has this number of numbers, or a text after this number of them.
+const NUMBERS_LIMIT: usize = 64;
+const TEXT_FIELD_LIMIT: u8 = 8;
+
+/// How an id is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// As the library sends it.
+    #[default]
+    Plain,
+    /// As Espressif's port sends it: bit 6 of the last byte of the id is the core.
+    CoreBit,
+}
+
+impl Reading {
+    /// The reading of an input, from its header and its first description of the device.
+    #[must_use]
+    pub fn of(input: &[u8]) -> Reading {
+        let start = input.get(..4 * MAX_PACKET_BYTES).unwrap_or(input);
+        let header = header_bytes(start).and_then(|len| start.get(..len)).unwrap_or(&[]);
+        let has = |text: &[u8], words: &[u8]| memchr::memmem::find(text, words).is_some();
+        match has(header, EXTENSION) || has(start, b"D=ESP") || has(start, b"D=esp") {
+            true => Reading::CoreBit,
+            false => Reading::Plain,
+        }
+    }
+}
+
+/// A packet, as ranges of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Its id, or one of the pseudo-ids of [`id`].
+    pub id: u16,
+    /// The bit for the core.
+    pub core: u8,
+    /// Where its payload begins, in bytes from its start.
+    pub payload_at: u16,
+    /// The length of its payload in bytes.
+    pub payload_bytes: u16,
+    /// Its length in bytes.
+    pub bytes: u16,
+    /// The ticks since the packet before.
+    pub delta: u32,
+}
+
+/// A number, and its length in bytes.
+#[inline]
+#[must_use]
+pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
+    let mut value = 0;
+    for (index, &byte) in bytes.iter().take(5).enumerate() {
+        if index == 4 && byte > 0x0F {
+            return None;
+        }
+        value |= u32::from(byte & 0x7F) << (7 * index);
+        if byte < 0x80 {
+            return Some((value, index + 1));
+        }
+    }
+    None
+}
+
+/// A text, and its length in bytes with the length field.
+#[must_use]
+pub fn text(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    match *bytes {
+        [255, high, low, ..] => {
+            let len = usize::from(high) << 8 | usize::from(low);
+            Some((bytes.get(3..3 + len)?, 3 + len))
+        }
+        [len, ..] => Some((bytes.get(1..1 + usize::from(len))?, 1 + usize::from(len))),
+        [] => None,
+    }
+}
+
+/// The length of the payload of `shape` at the start of `bytes`.
+#[inline]
+fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for _ in 0..shape.numbers {
+        at += number(bytes.get(at..)?)?.1;
+    }
+    if shape.has_text {
+        let (name, len) = text(bytes.get(at..)?)?;
+        // Names and descriptions are readable; other bytes are damage.
+        name.iter().all(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r')).then_some(())?;
+        at += len;
+    }
+    Some(at)
+}
+
+/// Whether a payload fits an id from 24 on. The functions of the kernel and of modules have numbers; a text is the last field, or short.
+fn fits(id: u16, payload: &[u8]) -> bool {
+    let numbers = |payload: &[u8], counts: Range<usize>| {
+        let (mut at, mut count) = (0, 0);
+        while let Some(rest) = payload.get(at..).filter(|rest| !rest.is_empty()) {
+            let Some((_, len)) = number(rest) else { return false };
+            (at, count) = (at + len, count + 1);
+        }
+        counts.contains(&count)
+    };
+    let exactly = |numbers, has_text| measure(Shape { numbers, has_text }, payload) == Some(payload.len());
+    match id {
+        id::INIT => numbers(payload, 4..5),
+        id::NAME_RESOURCE => exactly(1, true),
+        id::PRINT_FORMATTED => text(payload).is_some_and(|(_, len)| numbers(payload.get(len..).unwrap_or(&[]), 1..20)),
+        id::NUM_MODULES | id::TASK_TERMINATE => exactly(1, false),
+        id::END_CALL => numbers(payload, 1..3),
+        id::EXTENDED => number(payload).is_some_and(|(number, _)| number < 32),
+        id::FIRST_OF_KERNEL.. => {
+            numbers(payload, 0..NUMBERS_LIMIT) || (0..TEXT_FIELD_LIMIT).any(|numbers| exactly(numbers, true))
+        }
+        _ => false,
+    }
+}
+
+/// The length of the header at the start of `bytes`: lines that begin with a semicolon.
+fn header_bytes(bytes: &[u8]) -> Option<usize> {
+    if !bytes.starts_with(HEADER) {
+        return None;
+    }
+    let mut at = 0;
+    while bytes.get(at) == Some(&b';') {
+        at += memchr::memchr(b'\n', bytes.get(at..MAX_PACKET_BYTES.min(bytes.len()))?)? + 1;
+    }
+    // A blank line may follow; without the sync after it, it would be the id of the first packet.
+    if bytes.get(at) == Some(&b'\n') && bytes.get(at + 1..).is_some_and(|rest| rest.starts_with(&SYNC)) {
+        at += 1;
+    }
+    Some(at)
+}
+
+/// The packet at `at`; `None` if there is no valid one.
+#[inline]
+#[must_use]
+pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
+    let bytes = input.get(at..at.saturating_add(MAX_PACKET_BYTES).min(input.len()))?;
+    let pseudo = |id, len: usize| Packet { id, core: 0, payload_at: 0, payload_bytes: 0, bytes: len as u16, delta: 0 };
+    let first = *bytes.first()?;
+    if first == 0 {
+        return bytes.starts_with(&SYNC).then(|| pseudo(id::SYNC, SYNC.len()));
+    }
+    if first == b';' && bytes.starts_with(HEADER) {
+        return header_bytes(bytes).map(|len| pseudo(id::HEADER, len));
+    }
+    let (id, core, mut payload_at) = match reading {
+        Reading::Plain => {
+            let (id, len) = number(bytes)?;
+            (id, 0, len)
+        }
+        Reading::CoreBit => {
+            if first < 0x80 {
+                (u32::from(first & 0x3F), first >> 6, 1)
+            } else {
+                match *bytes.get(1)? {
+                    // The header of a block of the memory that the target shares with the debugger.
+                    second if second == first => return Some(pseudo(id::BLOCK, 2)),
+                    second if second >= 0x80 => return None,
+                    second => (u32::from(first & 0x7F) | u32::from(second & 0x3F) << 7, second >> 6, 2),
+                }
+            }
+        }
+    };
+    if id >= ID_LIMIT {
+        return None;
+    }
+    let id = id as u16;
+    let payload_bytes = match SHAPES.get(usize::from(id)) {
+        Some(shape) => measure((*shape)?, bytes.get(payload_at..)?)?,
+        None => {
+            let (len, len_bytes) = number(bytes.get(payload_at..)?)?;
+            payload_at += len_bytes;
+            let len = len as usize;
+            let payload = bytes.get(payload_at..payload_at.checked_add(len)?)?;
+            if !fits(id, payload) {
+                return None;
+            }
+            len
+        }
+    };
+    let delta_at = payload_at + payload_bytes;
+    let (delta, delta_bytes) = number(bytes.get(delta_at..)?)?;
+    Some(Packet {
+        id,
+        core,
+        payload_at: payload_at as u16,
+        payload_bytes: payload_bytes as u16,
+        bytes: (delta_at + delta_bytes) as u16,
+        delta,
+    })
+}
+
+/// Where the ten zeros of a start are: a start packet and the configuration follow them.
+pub fn starts(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + memchr::memmem::find(bytes.get(from..)?, &SYNC)?;
+        // There may be more zeros before.
+        from = at + bytes.get(at..)?.iter().take_while(|&&byte| byte == 0).count();
+        Some(from)
+    })
+    .filter(move |&end| {
+        [Reading::Plain, Reading::CoreBit].into_iter().any(|reading| {
+            let start = read(reading, bytes, end).filter(|packet| packet.id == id::TRACE_START);
+            let init = start.and_then(|start| read(reading, bytes, end + usize::from(start.bytes)));
+            init.is_some_and(|packet| packet.id == id::INIT)
+        })
+    })
+    .map(|end| end - SYNC.len())
+}
+
+/// How packets follow each other in one region of an input.
+#[derive(Clone, Debug, Default)]
+pub struct Framing {
+    reading: Reading,
+    /// The last stretch without a believable position, and the position after it.
+    unconfirmed: Cell<(usize, usize)>,
+}
+
+impl Framing {
+    /// The framing of a reading.
+    #[must_use]
+    pub fn new(reading: Reading) -> Framing {
+        Framing { reading, unconfirmed: Cell::default() }
+    }
+
+    /// The packet at `at`.
+    #[inline]
+    #[must_use]
+    pub fn read(&self, input: &[u8], at: usize) -> Option<Packet> {
+        read(self.reading, input, at)
+    }
+
+    /// Where reading continues after bytes at `at` that are not a packet.
+    #[must_use]
+    pub fn after_damage(&self, input: &[u8], at: usize) -> usize {
+        let limit = at.saturating_add(MAX_PACKET_BYTES).min(input.len());
+        let (from, to) = self.unconfirmed.get();
+        let start = if (from..to).contains(&(at + 1)) { to } else { at + 1 };
+        let found = (start..limit).find(|&position| self.is_confirmed(input, position));
+        match found {
+            Some(found) => self.unconfirmed.set((at + 1, found)),
+            None => self.unconfirmed.set((at + 1, limit.max(start))),
+        }
+        found.unwrap_or(limit).min(limit)
+    }
+
+    /// Whether packets follow each other from a position.
+    #[must_use]
+    pub fn is_confirmed(&self, input: &[u8], mut at: usize) -> bool {
+        for count in 0..CONFIRMED_BY {
+            if at >= input.len() {
+                return count >= CONFIRMED_AT_END_BY;
+            }
+            match self.read(input, at) {
+                Some(Packet { id: id::SYNC | id::HEADER, .. }) => return true,
+                Some(packet) => at += usize::from(packet.bytes),
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+impl Grammar for Framing {
+    const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
+    const RESYNC_BYTES: usize = 128 << 10;
+
+    fn sync(&self, input: &[u8], at: usize) -> usize {
+        at.min(input.len())
+    }
+
+    fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
+        match self.read(input, at) {
+            Some(packet) => each(at + usize::from(packet.bytes)),
+            None => each(self.after_damage(input, at).max(at + 1)),
+        }
+    }
+}

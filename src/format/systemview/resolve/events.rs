@@ -1,0 +1,560 @@
+//! The events of each packet.
+
+use std::sync::Arc;
+
+use super::super::descriptions::{Kind, Role, Values};
+use super::super::packet::{Packet, Reading};
+use super::super::record::{Fields, extended, id};
+use super::handles::Labelled;
+use super::{Context, InputResolver, Words};
+use crate::format::Resolved;
+use crate::model::losses;
+use crate::model::{
+    Arg, ArgValue, Args, Event, EventKind, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, ObjectOp,
+    Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
+};
+use crate::printf::escape::PendingText;
+use crate::printf::write::Writer;
+use crate::printf::{Format, Packing, Piece};
+use crate::symbols::Symbols;
+
+/// The bits of a message's options that are its level.
+const LEVEL_MASK: u32 = 3;
+
+/// The most nested spans of software timers and interrupts that are followed.
+const NESTING_LIMIT: usize = 256;
+
+/// A target does not drop as many packets before it can send again: a counter that advances by this, or goes back, is damaged.
+const DROPS_LIMIT: u32 = 1 << 24;
+
+/// The argument of a call that says that an item is only looked at.
+const JUST_PEEK: usize = 3;
+
+/// The time and the place of a packet.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub time: Nanos,
+    pub offset: u64,
+}
+
+/// The place of a packet's events.
+struct Scene<'a, 'b, 'c> {
+    input: &'a mut InputResolver,
+    bit: usize,
+    at: At,
+    context: &'a mut Context,
+    out: &'a mut Resolved<'c>,
+    words: Words,
+    payload: Fields<'b>,
+}
+
+/// Appends the events of a packet.
+pub(super) fn resolve(
+    input: &mut InputResolver,
+    packet: &Packet,
+    payload: Fields<'_>,
+    at: At,
+    context: &mut Context,
+    out: &mut Resolved<'_>,
+) {
+    let Some(words) = context.words else { return };
+    let bit = usize::from(packet.core & 1);
+    Scene { input, bit, at, context, out, words, payload }.packet(packet.id);
+}
+
+impl<'b> Scene<'_, 'b, '_> {
+    fn packet(&mut self, packet: u16) {
+        match packet {
+            id::ISR_ENTER => {
+                let number = self.payload.number();
+                let (core, session) = (self.core(), self.input.session);
+                let isr = self.context.shared.isr(core, number, session, self.out.entities);
+                if let Some(isr) = self.known(isr) {
+                    let isrs = &mut self.state().isrs;
+                    if isrs.len() < NESTING_LIMIT {
+                        isrs.push(isr);
+                    }
+                    self.push(EventKind::IsrEnter(isr));
+                }
+            }
+            id::ISR_EXIT | id::ISR_TO_SCHEDULER => match self.state().isrs.pop() {
+                Some(isr) => self.push(EventKind::IsrExit(isr)),
+                None => self.out.ledger.enter(losses::ISR_EXIT_WITHOUT_ENTER, self.at.offset, 0),
+            },
+            id::TASK_START_EXEC => {
+                if let Some(task) = self.task() {
+                    self.switch(task, false);
+                }
+            }
+            id::IDLE => {
+                let (core, session) = (self.core(), self.input.session);
+                let idle = self.context.shared.idle(core, session, self.out.entities);
+                if let Some(idle) = self.known(idle) {
+                    self.switch(idle, true);
+                }
+            }
+            id::TASK_STOP_EXEC => self.stop_exec(),
+            id::TASK_START_READY => {
+                // Copies of this packet are in the streams of both cores. The task was made ready where something runs.
+                let state = self.state();
+                let is_elsewhere = state.is_idle && state.isrs.is_empty();
+                let from_isr = !state.isrs.is_empty();
+                if let Some(task) = self.task()
+                    && !(is_elsewhere && self.has_copies())
+                {
+                    self.push(EventKind::Ready { task, from_isr });
+                }
+            }
+            id::TASK_STOP_READY => {
+                let Some(task) = self.task() else { return };
+                if self.state().running == Some(task) && !self.state().has_reason {
+                    let wait = Wait { reason: WaitReason::NotRecorded, object: None, kernel_ticks: u32::MAX };
+                    self.push(EventKind::Waiting(wait));
+                }
+            }
+            id::TASK_CREATE => {
+                if let Some(task) = self.task() {
+                    self.push(EventKind::TaskCreated(task));
+                }
+            }
+            id::TASK_TERMINATE => {
+                if let Some(task) = self.task() {
+                    self.push(EventKind::TaskDeleted(task));
+                }
+            }
+            id::TASK_INFO if !self.input.is_copy => {
+                if let Some(task) = self.task() {
+                    let priority = self.payload.number();
+                    self.push(EventKind::Priority { task, priority, change: PriorityChange::Reported });
+                }
+            }
+            id::STACK_INFO if !self.input.is_copy => {
+                let Some(task) = self.task() else { return };
+                let (_, size, used) = (self.payload.number(), self.payload.number(), self.payload.number());
+                if used > 0 {
+                    self.push(EventKind::StackFree { task, bytes: size.saturating_sub(used) });
+                }
+            }
+            id::OVERFLOW => self.overflow(),
+            id::TRACE_START => self.start(),
+            id::TRACE_STOP => self.input.is_stopped = true,
+            id::MARK_START | id::MARK_STOP => {
+                let marker = self.payload.number();
+                let lane = self.context.shared.marker(marker, self.input.session);
+                match self.known(lane) {
+                    Some(lane) if packet == id::MARK_START => self.begin(lane, Label::NONE, Args::NONE),
+                    Some(lane) => self.push(EventKind::SpanEnd { lane, args: Args::NONE }),
+                    None => {}
+                }
+            }
+            id::TIMER_ENTER => {
+                let timer = self.payload.number();
+                let lane = self.context.shared.timer(timer, self.input.session);
+                if let Some(lane) = self.known(lane) {
+                    let timers = &mut self.state().timers;
+                    if timers.len() < NESTING_LIMIT {
+                        timers.push(lane);
+                    }
+                    self.begin(lane, Label::NONE, Args::NONE);
+                }
+            }
+            id::TIMER_EXIT => match self.state().timers.pop() {
+                Some(lane) => self.push(EventKind::SpanEnd { lane, args: Args::NONE }),
+                None => self.out.ledger.enter(losses::SPAN_END_WITHOUT_BEGIN, self.at.offset, 0),
+            },
+            id::DATA_SAMPLE => {
+                let (data, value) = (self.payload.number(), self.payload.number());
+                let lane = self.context.shared.data(data, self.input.session);
+                let Some(lane) = self.known(lane) else { return };
+                self.push(match self.context.shared.data_type(data) {
+                    Some(1) => EventKind::Value { lane, value: Packed(i64::from(value.cast_signed())) },
+                    Some(2) => EventKind::Float { lane, value: Packed(f64::from(f32::from_bits(value))) },
+                    _ => EventKind::Value { lane, value: Packed(i64::from(value)) },
+                });
+            }
+            id::PRINT_FORMATTED => self.message(),
+            id::END_CALL => self.end_call(),
+            id::EXTENDED => self.extended(),
+            id::FIRST_OF_KERNEL.. => self.call(packet),
+            _ => {}
+        }
+    }
+
+    fn core(&self) -> crate::model::CoreId {
+        self.input.cores.get(self.bit).map(|state| state.core).unwrap_or_default()
+    }
+
+    fn state(&mut self) -> &mut super::CoreState {
+        &mut self.input.cores[self.bit]
+    }
+
+    /// Whether the packets that concern all cores are in the streams of all of them.
+    fn has_copies(&self) -> bool {
+        self.context.has_copies
+    }
+
+    fn push(&mut self, kind: EventKind) {
+        let core = self.core();
+        self.out.batch.events.push(Event { time: self.at.time, core, kind });
+    }
+
+    fn begin(&mut self, lane: LaneId, label: Label, args: Args) {
+        self.push(EventKind::SpanBegin { lane, label, args });
+    }
+
+    /// Enters a limit that was reached.
+    fn known<T>(&mut self, entity: Option<T>) -> Option<T> {
+        if entity.is_none() {
+            self.out.ledger.enter(losses::ENTITY_LIMIT, self.at.offset, 1);
+        }
+        entity
+    }
+
+    /// The task of the payload's next field.
+    fn task(&mut self) -> Option<TaskId> {
+        let number = self.payload.number();
+        self.task_of(number)
+    }
+
+    fn task_of(&mut self, number: u32) -> Option<TaskId> {
+        let task = self.context.shared.task(number, self.input.session, self.out.entities);
+        self.known(task)
+    }
+
+    fn switch(&mut self, task: TaskId, is_idle: bool) {
+        let state = self.state();
+        (state.running, state.is_idle, state.has_reason) = (Some(task), is_idle, false);
+        // The scheduler runs after all interrupts, even if the end of one is not recorded.
+        for isr in std::mem::take(&mut self.state().isrs).into_iter().rev() {
+            self.push(EventKind::IsrExit(isr));
+        }
+        self.push(EventKind::SwitchedIn(task));
+    }
+
+    /// The running task leaves its core. In embOS that is its end; in Zephyr it is any switch.
+    fn stop_exec(&mut self) {
+        let Some(task) = self.state().running.take() else { return };
+        if self.context.shared.system.get("O").is_some_and(|os| os.to_ascii_lowercase().contains("embos")) {
+            self.push(EventKind::TaskDeleted(task));
+        }
+        let (core, session) = (self.core(), self.input.session);
+        let idle = self.context.shared.idle(core, session, self.out.entities);
+        if let Some(idle) = self.known(idle) {
+            self.state().is_idle = false;
+            self.push(EventKind::SwitchedIn(idle));
+        }
+    }
+
+    /// A recorder that was stopped started again.
+    fn start(&mut self) {
+        if !std::mem::take(&mut self.input.is_stopped) {
+            return;
+        }
+        self.input.forget();
+        let kind = losses::RECORDING_RESTARTED;
+        self.out.ledger.enter(kind, self.at.offset, 0);
+        let number = u32::try_from(self.out.batch.losses.len()).unwrap_or(u32::MAX);
+        self.out.batch.losses.push(LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: 0 });
+        self.push(EventKind::Loss(number));
+    }
+
+    /// Packets were dropped: one that found the buffer full, and those counted since, until there was room for this one.
+    fn overflow(&mut self) {
+        let count = self.payload.number();
+        let added = count.wrapping_sub(self.input.dropped);
+        if added >= DROPS_LIMIT {
+            return self.out.ledger.enter(losses::DROP_COUNTER_OUTLIER, self.at.offset, 0);
+        }
+        self.input.dropped = count;
+        let lost = 1 + u64::from(added);
+        if self.input.is_copy {
+            return;
+        }
+        let kind = losses::DROPPED_BY_TARGET;
+        self.out.ledger.enter(kind, self.at.offset, lost);
+        self.input.note_loss(LossNote { kind, offset: self.at.offset, bytes: 0, at_least_lost: lost });
+        self.input.emit_losses(self.at.time, self.out);
+    }
+
+    /// A text with arguments, written here, or one that the target has written.
+    fn message(&mut self) {
+        let text = self.payload.text().trim_ascii_end();
+        let (options, count) = (self.payload.number(), self.payload.number());
+        if std::str::from_utf8(text).is_err() {
+            self.out.ledger.enter(losses::NOT_UTF8, self.at.offset, 0);
+        }
+        let format = std::str::from_utf8(text).ok().filter(|_| count > 0);
+        let label = format.and_then(|text| self.out.entities.add_name(text)).map_or(Label::NONE, Label::name);
+        let body = if count == 0 { self.out.batch.texts.add_lossy(text).0 } else { self.formatted(text) };
+        self.log(options, label, body);
+    }
+
+    /// A message whose format is a text of the program, at an address.
+    fn elf_message(&mut self) {
+        let (address, options) = (self.payload.number(), self.payload.number());
+        let symbols = self.context.symbols.clone();
+        let body = match symbols.as_ref().and_then(|symbols| symbols.text_at(u64::from(address))) {
+            Some(text) => self.formatted(text.as_bytes()),
+            None => {
+                self.out.ledger.enter(losses::UNKNOWN_FORMAT, self.at.offset, 0);
+                self.out.batch.texts.add(&format!("text at 0x{address:08X}"))
+            }
+        };
+        self.log(options, Label::NONE, body);
+    }
+
+    fn log(&mut self, options: u32, name: Label, body: TextRef) {
+        let severity = match options & LEVEL_MASK {
+            0 => LogSeverity::Info,
+            1 => LogSeverity::Warning,
+            _ => LogSeverity::Error,
+        };
+        let lane = self.context.shared.log(self.input.session);
+        let Some(lane) = self.known(lane) else { return };
+        let number = u32::try_from(self.out.batch.logs.len()).unwrap_or(u32::MAX);
+        self.out.batch.logs.push(LogNote { lane, severity, name, body, source: None, args: Args::NONE });
+        self.push(EventKind::Log(number));
+    }
+
+    fn formatted(&mut self, text: &[u8]) -> TextRef {
+        let format = Format::new(text);
+        let mut arguments = Vec::new();
+        for piece in format.pieces() {
+            let Piece::Conversion(conversion, ..) = piece else { continue };
+            let Some(value) = self.payload.next_number() else { break };
+            match conversion.argument_bytes(Packing::Typed32) {
+                Some(bytes) => arguments.extend(u64::from(value).to_le_bytes().iter().take(bytes)),
+                // The address of a text in the program.
+                None => {
+                    let text = self.context.symbols.as_ref().and_then(|symbols| symbols.text_at(u64::from(value)));
+                    match text {
+                        Some(text) => arguments.extend(text.as_bytes()),
+                        None => arguments.extend(format!("0x{value:08X}").as_bytes()),
+                    }
+                    arguments.push(0);
+                }
+            }
+        }
+        let mut pending = PendingText::after(String::new());
+        let oddities = Writer::default().write(&format, Packing::Typed32, &arguments, &mut pending, |_| {});
+        if oddities.has(crate::printf::write::Oddities::MISSING_ARGUMENTS) {
+            self.out.ledger.enter(losses::MISSING_ARGUMENTS, self.at.offset, 0);
+        }
+        let (text, _) = pending.finish();
+        self.out.batch.texts.add(&text)
+    }
+
+    /// An event of the kernel or of a module: an instant or a span on the track of the task that runs, and its effect.
+    fn call(&mut self, event: u16) {
+        if let Some(first) = self.context.shared.heap_offset
+            && (event == first || event == first.saturating_add(1))
+        {
+            return self.heap_event(event == first);
+        }
+        let label = self.context.shared.label(event, self.out.entities);
+        let payload = self.payload;
+        let mut values = [0; 4];
+        let mut rest = payload;
+        values.iter_mut().for_each(|value| *value = rest.number());
+        let args = self.arguments(&label);
+        self.act(&label, values);
+        let Some(lane) = self.calls() else { return };
+        let name = label.name.map_or(Label::NONE, Label::name);
+        match label.has_end {
+            true => self.begin(lane, name, args),
+            false => self.push(EventKind::Instant { lane, label: name, args }),
+        }
+    }
+
+    /// The lane of the calls of the code that runs.
+    fn calls(&mut self) -> Option<LaneId> {
+        let (core, session, state) = (self.core(), self.input.session, self.state());
+        let task = state.running.filter(|_| state.isrs.is_empty() && !state.is_idle);
+        let lane = self.context.shared.call_lane(core, task, session, self.out.entities);
+        self.known(lane)
+    }
+
+    fn arguments(&mut self, label: &Labelled) -> Args {
+        let start = self.out.batch.args.len();
+        for (name, kind, values) in &label.parameters {
+            if *kind == Kind::Text {
+                if self.payload.0.is_empty() {
+                    break;
+                }
+                let (text, _) = self.out.batch.texts.add_lossy(self.payload.text());
+                self.add_arg(*name, ArgValue::Text(text));
+                continue;
+            }
+            let Some(value) = self.payload.next_number() else { break };
+            let value = self.value(*kind, values.as_ref(), value);
+            self.add_arg(*name, value);
+        }
+        for name in self.words.arguments {
+            let Some(value) = self.payload.next_number() else { break };
+            self.add_arg(name, ArgValue::Uint(u64::from(value)));
+        }
+        self.out.batch.args_since(start)
+    }
+
+    fn add_arg(&mut self, name: Option<NameId>, value: ArgValue) {
+        self.out.batch.args.extend(name.map(|name| Arg::new(name, value)));
+    }
+
+    fn value(&mut self, kind: Kind, values: Option<&Values>, value: u32) -> ArgValue {
+        let number = if kind == Kind::Int { i64::from(value.cast_signed()) } else { i64::from(value) };
+        let named: Option<Arc<str>> = match kind {
+            Kind::Task | Kind::Resource => self.context.shared.name_of(kind, value).cloned(),
+            _ => values.and_then(|values| values.get(&number)).cloned(),
+        };
+        if let Some(name) = named.and_then(|name| self.out.entities.add_name(&name)) {
+            return ArgValue::Name(name);
+        }
+        match kind {
+            Kind::Int => ArgValue::Int(number),
+            Kind::Hex => ArgValue::Hex(u64::from(value)),
+            Kind::Task | Kind::Resource => ArgValue::Hex(u64::from(self.context.shared.init.address(value))),
+            Kind::Uint | Kind::Text => ArgValue::Uint(u64::from(value)),
+        }
+    }
+
+    /// The effect of a function of the kernel, in the terms of the model.
+    fn act(&mut self, label: &Labelled, values: [u32; 4]) {
+        let from_isr = label.from_isr || !self.state().isrs.is_empty();
+        let kind = match label.role {
+            Role::None => return,
+            Role::Delay | Role::DelayUntil if from_isr || self.state().running.is_none() => return,
+            Role::Delay | Role::DelayUntil => {
+                self.state().has_reason = true;
+                let (reason, kernel_ticks) = match label.role {
+                    Role::Delay => (WaitReason::Delay, values[0]),
+                    _ => (WaitReason::Period, u32::MAX),
+                };
+                EventKind::Waiting(Wait { reason, object: None, kernel_ticks })
+            }
+            Role::Object(_) | Role::Receive => {
+                let object = self.context.shared.object(values[0], self.input.session, self.out.entities);
+                let Some(object) = self.known(object) else { return };
+                let op = match label.role {
+                    Role::Object(op) => op,
+                    _ if label.parameters.len() > JUST_PEEK && values[JUST_PEEK] == 1 => ObjectOp::Peek,
+                    _ => ObjectOp::Receive,
+                };
+                EventKind::Object { object, op, from_isr, level: Level::UNKNOWN }
+            }
+            _ => {
+                let Some(task) = self.task_or_running(values[0]) else { return };
+                match label.role {
+                    Role::Suspend => EventKind::Suspended(task),
+                    Role::Resume => EventKind::Resumed { task, from_isr },
+                    Role::SetPriority => EventKind::Priority { task, priority: values[1], change: PriorityChange::Set },
+                    _ => EventKind::TaskDeleted(task),
+                }
+            }
+        };
+        self.push(kind);
+    }
+
+    /// The task of an argument; the running one if it is the null pointer.
+    fn task_or_running(&mut self, value: u32) -> Option<TaskId> {
+        match self.context.shared.init.address(value) {
+            0 => self.state().running,
+            _ => self.task_of(value),
+        }
+    }
+
+    fn end_call(&mut self) {
+        let Ok(event) = u16::try_from(self.payload.number()) else { return };
+        let label = self.context.shared.label(event, self.out.entities);
+        let Some(lane) = self.calls() else { return };
+        let start = self.out.batch.args.len();
+        if let Some(value) = self.payload.next_number() {
+            let (kind, values) = label.result.as_ref().map_or((Kind::Uint, None), |(kind, values)| (*kind, values.as_ref()));
+            let value = self.value(kind, values, value);
+            self.add_arg(self.words.result, value);
+        }
+        let args = self.out.batch.args_since(start);
+        self.push(EventKind::SpanEnd { lane, args });
+    }
+
+    fn extended(&mut self) {
+        match self.payload.number() {
+            extended::MARK => {
+                let marker = self.payload.number();
+                let lane = self.context.shared.marker(marker, self.input.session);
+                if let Some(lane) = self.known(lane) {
+                    self.push(EventKind::Instant { lane, label: Label::NONE, args: Args::NONE });
+                }
+            }
+            number @ (extended::HEAP_ALLOC | extended::HEAP_ALLOC_TAGGED | extended::HEAP_FREE) => {
+                let (heap, block) = (self.payload.number(), self.payload.number());
+                let bytes = match number {
+                    extended::HEAP_FREE => self.context.bytes_of(block, self.input.ticks()),
+                    _ => self.payload.number(),
+                };
+                let init = self.context.shared.init;
+                let start = self.out.batch.args.len();
+                let heap = self.value(Kind::Resource, None, heap);
+                self.add_arg(self.words.heap, heap);
+                if let Some(tag) = self.payload.next_number() {
+                    self.add_arg(self.words.tag, ArgValue::Uint(u64::from(tag)));
+                }
+                let bytes = bytes.checked_shl(init.id_shift).unwrap_or(u32::MAX);
+                self.heap(number != extended::HEAP_FREE, init.address(block), bytes, start);
+            }
+            extended::PRINT_ELF => self.elf_message(),
+            _ => {}
+        }
+    }
+
+    /// ESP-IDF's heap module: a block, its size if it is taken, and the calls that led here.
+    fn heap_event(&mut self, is_taken: bool) {
+        let address = self.payload.number();
+        let bytes = match is_taken {
+            true => self.payload.number(),
+            false => self.context.bytes_of(address, self.input.ticks()),
+        };
+        let start = self.out.batch.args.len();
+        for name in self.words.callers {
+            let Some(caller) = self.payload.next_number().filter(|&caller| caller != 0) else { break };
+            let code = code_address(caller, self.input.reading);
+            let described = self.context.symbols.as_ref().and_then(|symbols| describe_caller(symbols, code));
+            match described.and_then(|text| self.out.entities.add_name(&text)) {
+                Some(text) => self.add_arg(name, ArgValue::Name(text)),
+                None => self.add_arg(name, ArgValue::Hex(u64::from(code))),
+            }
+        }
+        self.heap(is_taken, address, bytes, start);
+    }
+
+    /// A block of the heap was taken or given back; its other arguments were added since there were `start`.
+    fn heap(&mut self, is_taken: bool, address: u32, bytes: u32, start: usize) {
+        self.add_arg(self.words.address, ArgValue::Hex(u64::from(address)));
+        self.add_arg(self.words.bytes, ArgValue::Uint(u64::from(bytes)));
+        let args = self.out.batch.args_since(start);
+        let label =
+            self.out.entities.add_name(if is_taken { "heap alloc" } else { "heap free" }).map_or(Label::NONE, Label::name);
+        if let Some(lane) = self.calls() {
+            self.push(EventKind::Instant { lane, label, args });
+        }
+        let op = if is_taken { HeapOp::Allocate } else { HeapOp::Free };
+        self.push(EventKind::Heap { op, address: Packed(u64::from(address)), bytes });
+    }
+}
+
+/// The address of code in a call stack. On Xtensa the two highest bits of a return address say how many registers the call saved; code lies
+/// in the second quarter.
+fn code_address(address: u32, reading: Reading) -> u32 {
+    match (reading, address >> 30) {
+        (Reading::CoreBit, 2 | 3) => address & 0x3FFF_FFFF | 0x4000_0000,
+        _ => address,
+    }
+}
+
+/// The function that made a call, and the line, by the address after the call.
+fn describe_caller(symbols: &Symbols, address: u32) -> Option<String> {
+    let frame = symbols.frames_before(u64::from(address)).into_iter().next()?;
+    Some(match frame.place {
+        Some(place) => format!("{} ({}:{})", frame.function, place.file, place.line),
+        None => frame.function.to_owned(),
+    })
+}

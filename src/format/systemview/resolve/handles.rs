@@ -1,0 +1,355 @@
+//! From the target's ids to the entities of each session, and the names of events.
+//!
+//! Cores share a kernel, so all inputs share these. Everything that the first pass found is made at once, in a fixed order: it does not
+//! matter which input comes first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
+use super::super::packet::Reading;
+use super::super::scan::{HEAP_MODULE, Init, Named, Setup};
+use crate::model::{
+    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Session, Task, TaskId,
+    TaskKind,
+};
+use crate::symbols::exception_name;
+
+/// More sessions are not kept apart.
+pub const SESSIONS_LIMIT: usize = 1 << 12;
+
+/// The numbers of lanes, by purpose.
+mod lane {
+    pub const MARKERS: u32 = 0;
+    pub const TIMERS: u32 = 1 << 28;
+    pub const DATA: u32 = 2 << 28;
+    pub const CALLS: u32 = 3 << 28;
+    pub const LOG: u32 = 4 << 28;
+}
+
+/// The entities of one session.
+#[derive(Default)]
+pub struct Ids {
+    tasks: FxHashMap<u32, TaskId>,
+    idle: FxHashMap<CoreId, TaskId>,
+    isrs: FxHashMap<(CoreId, u32), IsrId>,
+    objects: FxHashMap<u32, ObjectId>,
+    lanes: FxHashMap<u32, LaneId>,
+    task_calls: FxHashMap<TaskId, LaneId>,
+}
+
+/// A described event, with its names as handles.
+pub struct Labelled {
+    pub name: Option<NameId>,
+    pub role: Role,
+    pub from_isr: bool,
+    /// Name, kind and values of each parameter, then of the result.
+    pub parameters: Vec<(Option<NameId>, Kind, Option<Values>)>,
+    pub result: Option<(Kind, Option<Values>)>,
+    /// Whether its end is recorded.
+    pub has_end: bool,
+}
+
+/// The facts about the recording as a whole.
+pub struct Shared {
+    pub init: Init,
+    pub descriptions: Descriptions,
+    pub kernel: Option<Kernel>,
+    /// The values of the system's description, by key.
+    pub system: BTreeMap<String, String>,
+    /// The names of modules, by event offset.
+    pub modules: BTreeMap<u32, String>,
+    /// The first id of the heap module.
+    pub heap_offset: Option<u16>,
+    names: BTreeMap<(Named, u32), Arc<str>>,
+    ended: std::collections::BTreeSet<u16>,
+    tasks: Vec<u32>,
+    interrupts: Vec<(CoreId, u32)>,
+    cores: Vec<CoreId>,
+    labels: FxHashMap<u16, Arc<Labelled>>,
+    sessions: Vec<Ids>,
+    lanes: Vec<(u32, LaneKind, String)>,
+    data_types: BTreeMap<u32, u32>,
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Shared {
+    pub fn new(setups: &[Setup]) -> Shared {
+        let facts = || setups.iter().map(|setup| &setup.facts);
+        let init = facts().find_map(|facts| facts.init).unwrap_or_default();
+        let mut system = BTreeMap::new();
+        for text in facts().flat_map(|facts| &facts.descriptions) {
+            for item in lossy(text).split(',') {
+                if let Some((key, value)) = item.split_once('=') {
+                    system.entry(key.trim().to_owned()).or_insert_with(|| value.trim().to_owned());
+                }
+            }
+        }
+        let names: BTreeMap<_, Arc<str>> =
+            facts().flat_map(|facts| &facts.names).map(|(&key, name)| (key, lossy(name).into())).collect();
+        let os = system.get("O").map(|os| os.to_ascii_lowercase()).unwrap_or_default();
+        let is_espressif = setups.iter().any(|setup| setup.reading == Reading::CoreBit);
+        let kernel = match os.as_str() {
+            _ if is_espressif => Some(Kernel::FreeRtosEspressif),
+            os if os.contains("freertos") => Some(Kernel::FreeRtos),
+            os if os.contains("zephyr") => Some(Kernel::Zephyr),
+            _ => None,
+        };
+        let mut descriptions = Descriptions::default();
+        for (_, text) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
+            descriptions.add_file(text);
+        }
+        let (mut modules, mut heap_offset) = (BTreeMap::new(), None);
+        for (&offset, text) in
+            facts().flat_map(|facts| &facts.modules).flat_map(|(offset, texts)| texts.iter().map(move |text| (offset, text)))
+        {
+            let Ok(first) = u16::try_from(offset) else { continue };
+            if memchr::memmem::find(text, HEAP_MODULE).is_some() {
+                heap_offset = heap_offset.or(Some(first));
+            }
+            if let Some(name) = descriptions.add_module(first, &lossy(text)) {
+                modules.insert(offset, name);
+            }
+        }
+        if let Some(first) = heap_offset {
+            descriptions.add_module(first, "0 heap_alloc addr=%p size=%u, 1 heap_free addr=%p");
+        }
+        if let Some(kernel) = kernel {
+            descriptions.add_kernel(kernel);
+        }
+        let mut lanes = Vec::new();
+        let name_of = |kind, id| names.get(&(kind, id)).map(|name: &Arc<str>| name.to_string());
+        let mut add = |base: u32, id: u32, kind, name| lanes.push((base.wrapping_add(id & 0x0FFF_FFFF), kind, name));
+        for &id in facts().flat_map(|facts| &facts.markers) {
+            add(lane::MARKERS, id, LaneKind::Events, name_of(Named::Marker, id).unwrap_or_else(|| format!("marker {id}")));
+        }
+        for &id in facts().flat_map(|facts| &facts.timers) {
+            let named = name_of(Named::Resource, id).unwrap_or_else(|| format!("0x{:08X}", init.address(id)));
+            add(lane::TIMERS, id, LaneKind::Events, format!("timer {named}"));
+        }
+        for &id in facts().flat_map(|facts| &facts.data) {
+            add(lane::DATA, id, LaneKind::Values, name_of(Named::Data, id).unwrap_or_else(|| format!("data {id}")));
+        }
+        let mut cores: Vec<CoreId> = setups.iter().flat_map(Setup::cores).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        for core in &cores {
+            add(lane::CALLS, u32::from(core.0), LaneKind::Events, format!("calls outside of tasks, core {}", core.0));
+        }
+        add(lane::LOG, 0, LaneKind::Log, "messages".to_owned());
+        let mut tasks: Vec<u32> = facts().flat_map(|facts| &facts.tasks).copied().collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        let mut interrupts: Vec<(CoreId, u32)> = Vec::new();
+        for setup in setups {
+            interrupts.extend(setup.facts.interrupts.iter().map(|&(bit, number)| (setup.core_of(bit), number)));
+        }
+        interrupts.sort_unstable();
+        interrupts.dedup();
+        let ended = facts().flat_map(|facts| facts.ended.iter().copied()).collect();
+        Shared {
+            init,
+            descriptions,
+            kernel,
+            system,
+            modules,
+            heap_offset,
+            names,
+            ended,
+            tasks,
+            interrupts,
+            cores,
+            labels: FxHashMap::default(),
+            sessions: Vec::new(),
+            lanes,
+            data_types: facts().flat_map(|facts| &facts.data_types).map(|(&data, &kind)| (data, kind)).collect(),
+        }
+    }
+
+    /// The registered type of a sampled value: unsigned, signed, or with a fraction.
+    pub fn data_type(&self, data: u32) -> Option<u32> {
+        self.data_types.get(&data).copied()
+    }
+
+    pub fn task_names(&self) -> usize {
+        self.names.keys().filter(|(kind, _)| *kind == Named::Task).count()
+    }
+
+    /// Makes the entities of all sessions up to this one.
+    pub fn prepare(&mut self, session: u32, entities: &mut Entities) {
+        while self.sessions.len() <= session as usize && self.sessions.len() < SESSIONS_LIMIT {
+            let session = self.sessions.len() as u32;
+            self.sessions.push(Ids::default());
+            // Hostile input reaches the limits of entities; then the rest is not tried.
+            for number in self.tasks.clone() {
+                let Some(task) = self.task(number, session, entities) else { break };
+                self.call_lane(CoreId(0), Some(task), session, entities);
+            }
+            for core in self.cores.clone() {
+                self.idle(core, session, entities);
+            }
+            for (core, number) in self.interrupts.clone() {
+                if self.isr(core, number, session, entities).is_none() {
+                    break;
+                }
+            }
+            for (number, kind, name) in &self.lanes {
+                let owner = LaneOwner::Firmware;
+                let lane = Lane { number: *number, name: Some(name.as_str().into()), owner, kind: *kind, session };
+                let (Some(lane), Some(ids)) = (entities.add_lane(lane), self.sessions.last_mut()) else { break };
+                ids.lanes.insert(*number, lane);
+            }
+            let resources: Vec<u32> = self.names.keys().filter(|key| key.0 == Named::Resource).map(|key| key.1).collect();
+            for resource in resources {
+                if self.object(resource, session, entities).is_none() {
+                    break;
+                }
+            }
+            self.describe_session(session, entities);
+        }
+    }
+
+    fn describe_session(&self, session: u32, entities: &mut Entities) {
+        let keys = [("N", "application"), ("D", "device"), ("C", "core"), ("O", "operating system")];
+        let details = keys.iter().filter_map(|(key, name)| Some((Arc::from(*name), Arc::from(self.system.get(*key)?.as_str()))));
+        let name = self.system.get("O").map(|os| Arc::from(os.as_str()));
+        let described = Session { name, details: details.collect() };
+        let index = session as usize;
+        if entities.sessions.len() <= index {
+            entities.sessions.resize(index + 1, Session::default());
+        }
+        if let Some(place) = entities.sessions.get_mut(index) {
+            *place = described;
+        }
+    }
+
+    fn ids(&mut self, session: u32) -> Option<&mut Ids> {
+        self.sessions.get_mut(session as usize)
+    }
+
+    pub fn task(&mut self, id: u32, session: u32, entities: &mut Entities) -> Option<TaskId> {
+        if let Some(&task) = self.ids(session)?.tasks.get(&id) {
+            return Some(task);
+        }
+        let name = self.names.get(&(Named::Task, id)).cloned().filter(|name| !name.is_empty());
+        let kind = match name.as_deref() {
+            Some(name) if name.starts_with("IDLE") || name == "idle" => TaskKind::Idle,
+            Some("Tmr Svc") => TaskKind::TimerService,
+            _ => TaskKind::Normal,
+        };
+        let task = entities.add_task(Task { number: self.init.address(id), name, kind, session })?;
+        self.ids(session)?.tasks.insert(id, task);
+        Some(task)
+    }
+
+    pub fn idle(&mut self, core: CoreId, session: u32, entities: &mut Entities) -> Option<TaskId> {
+        if let Some(&task) = self.ids(session)?.idle.get(&core) {
+            return Some(task);
+        }
+        let idle = Task { number: u32::from(core.0), name: Some("IDLE".into()), kind: TaskKind::Idle, session };
+        let task = entities.add_task(idle)?;
+        self.ids(session)?.idle.insert(core, task);
+        Some(task)
+    }
+
+    pub fn isr(&mut self, core: CoreId, number: u32, session: u32, entities: &mut Entities) -> Option<IsrId> {
+        if let Some(&isr) = self.ids(session)?.isrs.get(&(core, number)) {
+            return Some(isr);
+        }
+        // SystemView numbers interrupts of ARM's microcontrollers as exceptions.
+        let is_arm = self.system.get("C").is_some_and(|core| core.to_ascii_lowercase().contains("cortex-m"));
+        let exception = || exception_name(number).filter(|_| is_arm).map(Arc::from);
+        let name = self.names.get(&(Named::Interrupt, number)).cloned().or_else(exception);
+        let isr = entities.add_isr(Isr { number, name, core, session })?;
+        self.ids(session)?.isrs.insert((core, number), isr);
+        Some(isr)
+    }
+
+    pub fn object(&mut self, id: u32, session: u32, entities: &mut Entities) -> Option<ObjectId> {
+        if let Some(&object) = self.ids(session)?.objects.get(&id) {
+            return Some(object);
+        }
+        let name = self.names.get(&(Named::Resource, id)).cloned();
+        let object = Object { number: self.init.address(id), name, kind: ObjectKind::Unknown, session };
+        let object = entities.add_object(object)?;
+        self.ids(session)?.objects.insert(id, object);
+        Some(object)
+    }
+
+    /// The name of a resource or task, for arguments.
+    pub fn name_of(&self, kind: Kind, id: u32) -> Option<&Arc<str>> {
+        let kind = if kind == Kind::Task { Named::Task } else { Named::Resource };
+        self.names.get(&(kind, id))
+    }
+
+    pub fn marker(&mut self, id: u32, session: u32) -> Option<LaneId> {
+        self.lane(lane::MARKERS, id, session)
+    }
+
+    pub fn timer(&mut self, id: u32, session: u32) -> Option<LaneId> {
+        self.lane(lane::TIMERS, id, session)
+    }
+
+    pub fn data(&mut self, id: u32, session: u32) -> Option<LaneId> {
+        self.lane(lane::DATA, id, session)
+    }
+
+    pub fn log(&mut self, session: u32) -> Option<LaneId> {
+        self.lane(lane::LOG, 0, session)
+    }
+
+    fn lane(&mut self, base: u32, id: u32, session: u32) -> Option<LaneId> {
+        self.ids(session)?.lanes.get(&base.wrapping_add(id & 0x0FFF_FFFF)).copied()
+    }
+
+    /// The lane of the calls of a task, or of those outside of tasks.
+    pub fn call_lane(&mut self, core: CoreId, task: Option<TaskId>, session: u32, entities: &mut Entities) -> Option<LaneId> {
+        let Some(task) = task else { return self.lane(lane::CALLS, u32::from(core.0), session) };
+        if let Some(&lane) = self.ids(session)?.task_calls.get(&task) {
+            return Some(lane);
+        }
+        let owner = LaneOwner::Task(task);
+        let lane = Lane { number: lane::CALLS, name: Some("calls".into()), owner, kind: LaneKind::Events, session };
+        let lane = entities.add_lane(lane)?;
+        self.ids(session)?.task_calls.insert(task, lane);
+        Some(lane)
+    }
+
+    /// The names of an event.
+    pub fn label(&mut self, id: u16, entities: &mut Entities) -> Arc<Labelled> {
+        if let Some(label) = self.labels.get(&id) {
+            return label.clone();
+        }
+        let has_end = self.ended.contains(&id);
+        let labelled = match self.descriptions.get(id) {
+            Some(Description { name, parameters, result, role }) => Labelled {
+                name: entities.add_name(name),
+                role: *role,
+                from_isr: name.ends_with("FromISR"),
+                parameters: parameters.iter().map(|one| (entities.add_name(&one.name), one.kind, one.values.clone())).collect(),
+                result: result.as_ref().map(|one| (one.kind, one.values.clone())),
+                has_end,
+            },
+            None => {
+                let name = entities.add_name(&self.unknown_name(id));
+                Labelled { name, role: Role::None, from_isr: false, parameters: Vec::new(), result: None, has_end }
+            }
+        };
+        let labelled = Arc::new(labelled);
+        self.labels.insert(id, labelled.clone());
+        labelled
+    }
+
+    /// The name of an event without a description.
+    pub fn unknown_name(&self, id: u16) -> String {
+        match self.modules.range(..=u32::from(id)).next_back() {
+            Some((offset, module)) if u32::from(id) >= *offset => format!("{module}: event {}", u32::from(id) - offset),
+            _ => format!("event {id}"),
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Packets in file order → events of the common model.
+//!
+//! Time stamps are differences, so there is nothing to unwrap: the time is their sum. Two things are not in the sum. A restart of the
+//! target begins again at 0; the first pass finds restarts ([`super::scan`]). And damage loses the differences of the packets in it: the time
+//! after that is the earliest possible one, until the target sends its clock (`SYSTIME_CYCLES`).
+
+mod events;
+mod handles;
+mod view;
+
+use std::sync::Arc;
+
+use super::decode::{Bad, Records};
+use super::descriptions::Kernel;
+use super::packet::{Framing, Packet, Reading};
+use super::record::{Fields, id};
+use super::scan::{SessionStart, Setup};
+use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::model::losses;
+use crate::model::{
+    Certainty, CoreId, Event, EventKind, Finding, IsrId, Ledger, LossKind, LossNote, Matter, NameId, Nanos, Rate, TaskId, Ticks,
+};
+use crate::symbols::Symbols;
+use handles::Shared;
+
+/// The time drawn between the last event before a restart and the first one after it. The real duration is unknown.
+const RESTART_GAP_NS: u64 = 1_000;
+
+/// Without a recorded rate, a tick is taken for this fraction of a second.
+const ASSUMED_HZ: u64 = 1_000_000;
+
+/// The difference of a packet soon before damage is not believed if it is longer than this many seconds.
+const DOUBTFUL_SECONDS: u64 = 1;
+
+/// The state of a core.
+#[derive(Default)]
+struct CoreState {
+    core: CoreId,
+    running: Option<TaskId>,
+    is_idle: bool,
+    /// Whether the running task has said why it will leave.
+    has_reason: bool,
+    isrs: Vec<IsrId>,
+    timers: Vec<crate::model::LaneId>,
+}
+
+/// The resolver of one input.
+struct InputResolver {
+    reading: Reading,
+    cores: [CoreState; 2],
+    restarts: std::vec::IntoIter<(u64, u64, u64)>,
+    /// The next restart: where, all ticks before it, and the time at which it is drawn, in ticks.
+    next_restart: Option<(u64, u64, u64)>,
+    is_copy: bool,
+    /// The sum of all time stamps.
+    sum: u64,
+    /// Is added to the sum.
+    base: i128,
+    last_ns: u64,
+    session: u32,
+    dropped: u32,
+    is_damaged: bool,
+    is_stopped: bool,
+    /// The losses before the next event.
+    pending: Vec<LossNote>,
+}
+
+/// Turns packets into events.
+pub(super) struct Resolver {
+    inputs: Vec<InputResolver>,
+    context: Context,
+    facts: Facts,
+}
+
+/// The state that all inputs share.
+struct Context {
+    shared: Shared,
+    rate: Rate,
+    hz: u64,
+    symbols: Option<Arc<Symbols>>,
+    /// Blocks of the heap: address, time in ticks, bytes.
+    allocations: Vec<(u32, u64, u32)>,
+    words: Option<Words>,
+    /// Whether packets that concern all cores are in the streams of all of them.
+    has_copies: bool,
+}
+
+/// Names of arguments.
+#[derive(Clone, Copy)]
+struct Words {
+    result: Option<NameId>,
+    heap: Option<NameId>,
+    address: Option<NameId>,
+    bytes: Option<NameId>,
+    tag: Option<NameId>,
+    arguments: [Option<NameId>; 10],
+    callers: [Option<NameId>; 10],
+}
+
+impl Resolver {
+    pub(super) fn new(setups: Vec<Setup>) -> Resolver {
+        let shared = Shared::new(&setups);
+        let options = setups.first().map(|setup| setup.options.clone()).unwrap_or_default();
+        let recorded = setups.iter().find_map(|setup| setup.facts.init).map(|init| u64::from(init.sys_freq)).filter(|&hz| hz > 0);
+        let (rate, origin, certainty) = match (options.clock, recorded) {
+            (Some(rate), _) => (rate, "given by an option", Certainty::Known),
+            (None, Some(hz)) => (Rate::from_hz(hz, 1).unwrap_or(Rate::NANOSECOND), "recorded in the capture", Certainty::Known),
+            (None, None) => {
+                (Rate::from_hz(ASSUMED_HZ, 1).unwrap_or(Rate::NANOSECOND), "assumed, no packet has it", Certainty::Assumed)
+            }
+        };
+        let hz = (rate.hz() as u64).max(1);
+        let drawn = draw_restarts(&setups, hz);
+        let mut allocations = Vec::new();
+        let mut inputs = Vec::new();
+        let mut facts = Facts { sessions: drawn.iter().map(Vec::len).max().unwrap_or(0) as u32 + 1, ..Facts::default() };
+        for (setup, restarts) in setups.iter().zip(drawn) {
+            for &(address, ticks, bytes) in &setup.facts.allocations {
+                let place = restarts.partition_point(|restart| restart.1 < ticks).checked_sub(1);
+                let (before, base) = place.and_then(|place| restarts.get(place)).map_or((0, 0), |restart| (restart.1, restart.2));
+                allocations.push((address, base + (ticks - before.min(ticks)), bytes));
+            }
+            let mut restarts = restarts.into_iter();
+            inputs.push(InputResolver {
+                reading: setup.reading,
+                cores: [0, 1].map(|bit| CoreState { core: setup.core_of(bit), ..CoreState::default() }),
+                next_restart: restarts.next(),
+                restarts,
+                is_copy: setup.is_copy,
+                sum: 0,
+                base: 0,
+                last_ns: 0,
+                session: 0,
+                dropped: 0,
+                is_damaged: false,
+                is_stopped: false,
+                pending: Vec::new(),
+            });
+        }
+        allocations.sort_unstable();
+        facts.clock = Some((rate, origin));
+        facts.findings.push(Finding::new(Matter::Clock, certainty, origin));
+        facts.begins_midway = true;
+        facts.cores = setups.iter().flat_map(Setup::cores).map(|core| core.0.saturating_add(1)).max().unwrap_or(1);
+        facts.system = match shared.kernel {
+            Some(Kernel::FreeRtos | Kernel::FreeRtosEspressif) => Some("FreeRTOS"),
+            Some(Kernel::Zephyr) => Some("Zephyr"),
+            None => None,
+        };
+        let symbols = options.symbols.clone();
+        describe(&shared, &setups, &mut facts);
+        let has_copies = setups.iter().any(|setup| setup.is_copy);
+        Resolver { inputs, facts, context: Context { shared, rate, hz, symbols, allocations, words: None, has_copies } }
+    }
+}
+
+impl Setup {
+    /// The core of a packet with this bit.
+    pub(super) fn core_of(&self, bit: u8) -> CoreId {
+        match (bit, self.facts.cores) {
+            (_, [false, true]) => CoreId(1),
+            (0, [_, false]) => self.core,
+            _ => CoreId(u16::from(bit)),
+        }
+    }
+}
+
+/// The restarts of each input: where, all ticks before it, and the time at which the next session begins, in ticks. A restart is one of all
+/// cores, so sessions of the same number begin together.
+fn draw_restarts(setups: &[Setup], hz: u64) -> Vec<Vec<(u64, u64, u64)>> {
+    let restarts = |setup: &Setup| -> Vec<SessionStart> {
+        setup.sessions.iter().copied().filter(|session| session.ticks_before > 0).collect()
+    };
+    let all: Vec<Vec<SessionStart>> = setups.iter().map(restarts).collect();
+    let gap = (hz / (1_000_000_000 / RESTART_GAP_NS)).max(1);
+    let mut bases: Vec<u64> = Vec::new();
+    for number in 0..all.iter().map(Vec::len).max().unwrap_or(0) {
+        let end_of = |starts: &Vec<SessionStart>| {
+            let start = starts.get(number)?;
+            let (before, base) = match number.checked_sub(1) {
+                Some(previous) => (starts.get(previous)?.ticks_before, bases.get(previous).copied().unwrap_or(0)),
+                None => (0, 0),
+            };
+            Some(base + (start.ticks_before - before.min(start.ticks_before)))
+        };
+        bases.push(all.iter().filter_map(end_of).max().unwrap_or(0) + gap);
+    }
+    let drawn = |starts: Vec<SessionStart>| {
+        starts.iter().zip(&bases).map(|(start, &base)| (start.offset, start.ticks_before, base)).collect()
+    };
+    all.into_iter().map(drawn).collect()
+}
+
+fn describe(shared: &Shared, setups: &[Setup], facts: &mut Facts) {
+    let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
+    for (key, name) in [("N", "application"), ("D", "device"), ("C", "core")] {
+        if let Some(value) = shared.system.get(key) {
+            detail(name, value.clone(), "recorded in the capture");
+        }
+    }
+    if let Some(os) = shared.system.get("O").filter(|_| shared.kernel.is_none()) {
+        detail("operating system", os.clone(), "recorded in the capture");
+    }
+    if let (Some(setup), true) = (setups.first(), setups.iter().any(|setup| setup.reading == Reading::CoreBit)) {
+        let is_mixed = setup.facts.cores == [true, true];
+        let value = if is_mixed { "both cores in one stream" } else { "one core in a stream" };
+        detail("event ids", format!("with a bit for the core, {value}"), "inferred from the name of the device");
+    }
+    let tasks = shared.task_names();
+    if tasks > 0 {
+        detail("names", format!("{tasks} tasks"), "recorded in the capture");
+    }
+    for (path, _) in setups.first().map(|setup| setup.options.descriptions.as_slice()).unwrap_or(&[]) {
+        detail("descriptions", format!("{} events", shared.descriptions.len()), path);
+    }
+    if shared.descriptions.is_empty() && shared.kernel.is_none() {
+        facts.hints.push(
+            "The names of the kernel's functions are not known: --systemview-desc FILE reads them from a SYSVIEW_….txt of the operating \
+             system."
+                .to_owned(),
+        );
+    }
+    if shared.heap_offset.is_some() && setups.first().is_some_and(|setup| setup.options.symbols.is_none()) {
+        facts.hints.push("The heap's events have call stacks: --elf FILE names the functions in them.".to_owned());
+    }
+}
+
+impl Resolve for Resolver {
+    type Records = Records;
+
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        self.context.prepare(0, out);
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        account(records, out.ledger);
+        let mut bad = records.bad.iter().peekable();
+        for (index, record) in records.packets.iter().enumerate() {
+            while let Some(bad) = bad.next_if(|bad| bad.index <= index) {
+                input.note_bad(bad);
+            }
+            let offset = records.base + u64::from(record.offset);
+            input.packet(&record.packet, offset, bytes, &mut self.context, out);
+        }
+        bad.for_each(|bad| input.note_bad(bad));
+    }
+
+    fn finish(&mut self, input: usize, _bytes: &[u8], out: &mut Resolved<'_>) {
+        self.context.prepare(0, out);
+        if let Some(input) = self.inputs.get_mut(input) {
+            input.emit_losses(Nanos(input.last_ns), out);
+        }
+    }
+
+    fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        account(records, ledger);
+        if let Some(input) = self.inputs.get(input) {
+            view::dump_part(input, &self.context.shared, records, bytes, out);
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}
+
+fn loss_of(bad: &Bad) -> (LossKind, u64) {
+    match bad.is_truncated {
+        true => (losses::TRUNCATED_FRAME, 1),
+        false => (losses::DAMAGED_PACKET, 1),
+    }
+}
+
+/// Enters the bytes of a part in the ledger.
+fn account(records: &Records, ledger: &mut Ledger) {
+    ledger.decoded_bytes += records.ok_bytes;
+    ledger.frames_ok += records.packets.len() as u64;
+    for bad in &records.bad {
+        let (kind, lost) = loss_of(bad);
+        ledger.bad_frame(kind, bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64, lost);
+    }
+}
+
+impl Context {
+    /// Makes the entities of a session, and the names of arguments.
+    fn prepare(&mut self, session: u32, out: &mut Resolved<'_>) {
+        self.shared.prepare(session, out.entities);
+        if self.words.is_none() {
+            let mut numbered = |base: &str| std::array::from_fn(|index| out.entities.add_name(&format!("{base} {index}")));
+            let (arguments, callers) = (numbered("argument"), numbered("caller"));
+            let mut name = |text| out.entities.add_name(text);
+            self.words = Some(Words {
+                result: name("result"),
+                heap: name("heap"),
+                address: name("address"),
+                bytes: name("bytes"),
+                tag: name("tag"),
+                arguments,
+                callers,
+            });
+        }
+    }
+
+    /// How many bytes the block at an address has that was taken last before a time.
+    fn bytes_of(&self, address: u32, ticks: u64) -> u32 {
+        let place = self.allocations.partition_point(|&(at, time, _)| (at, time) <= (address, ticks));
+        let block = place.checked_sub(1).and_then(|place| self.allocations.get(place));
+        block.filter(|block| block.0 == address).map_or(0, |block| block.2)
+    }
+}
+
+impl InputResolver {
+    /// The time, in ticks.
+    fn ticks(&self) -> u64 {
+        u64::try_from((i128::from(self.sum) + self.base).max(0)).unwrap_or(u64::MAX)
+    }
+
+    fn note_bad(&mut self, bad: &Bad) {
+        let (kind, lost) = loss_of(bad);
+        self.is_damaged = true;
+        self.note_loss(LossNote {
+            kind,
+            offset: bad.range.0 as u64,
+            bytes: (bad.range.1 - bad.range.0) as u64,
+            at_least_lost: lost,
+        });
+    }
+
+    /// Adds a loss to those before the next event.
+    fn note_loss(&mut self, note: LossNote) {
+        match self.pending.iter_mut().find(|pending| pending.kind == note.kind) {
+            Some(pending) => {
+                pending.bytes += note.bytes;
+                pending.at_least_lost = pending.at_least_lost.saturating_add(note.at_least_lost);
+            }
+            None => self.pending.push(note),
+        }
+    }
+
+    fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+        for note in std::mem::take(&mut self.pending) {
+            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
+            out.batch.losses.push(note);
+            out.batch.events.push(Event { time, core: self.cores[0].core, kind: EventKind::Loss(number) });
+            self.forget();
+        }
+    }
+
+    /// The state of the cores is unknown from here on.
+    fn forget(&mut self) {
+        for core in &mut self.cores {
+            *core = CoreState { core: core.core, ..CoreState::default() };
+        }
+    }
+
+    /// Advances the time, and appends the packet's events.
+    fn packet(&mut self, packet: &Packet, offset: u64, bytes: &[u8], context: &mut Context, out: &mut Resolved<'_>) {
+        if matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK) {
+            return;
+        }
+        let delta = u64::from(packet.delta);
+        if let Some((_, ticks_before, base)) = self.next_restart.take_if(|restart| restart.0 == offset) {
+            self.next_restart = self.restarts.next();
+            self.restart(ticks_before, base, offset, context, out);
+        }
+        self.sum += delta;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(usize::from(packet.bytes));
+        if delta > DOUBTFUL_SECONDS.saturating_mul(context.hz)
+            && end < bytes.len()
+            && !Framing::new(self.reading).is_confirmed(bytes, end)
+        {
+            // The end of this packet was found by chance.
+            self.base -= i128::from(delta);
+            out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
+        }
+        let payload = start.saturating_add(usize::from(packet.payload_at));
+        let payload = bytes.get(payload..payload.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
+        if packet.id == id::SYSTIME_CYCLES {
+            self.compare_clock(Fields(payload).number(), context.hz);
+        }
+        let time = match context.rate.to_nanos(Ticks(self.ticks())) {
+            Some(time) => time,
+            None => {
+                out.ledger.enter(losses::TIME_OVERFLOW, offset, 0);
+                Nanos::MAX
+            }
+        };
+        let time = time.max(Nanos(self.last_ns));
+        self.last_ns = time.0;
+        out.batch.note_judged(offset, time);
+        self.emit_losses(time, out);
+        events::resolve(self, packet, Fields(payload), events::At { time, offset }, context, out);
+    }
+
+    fn restart(&mut self, ticks_before: u64, base: u64, offset: u64, context: &mut Context, out: &mut Resolved<'_>) {
+        let reached = self.ticks();
+        self.base = i128::from(base.max(reached)) - i128::from(ticks_before);
+        self.sum = ticks_before;
+        self.forget();
+        (self.is_stopped, self.is_damaged, self.dropped) = (false, false, 0);
+        if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
+            return;
+        }
+        self.session += 1;
+        context.prepare(self.session, out);
+        out.ledger.enter(losses::SESSION_RESTART, offset, 0);
+        let time = context.rate.to_nanos(Ticks(self.ticks())).unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
+        self.emit_losses(time, out);
+        out.batch.events.push(Event { time, core: self.cores[0].core, kind: EventKind::SessionStart(self.session) });
+    }
+
+    /// The target's clock when it sent this packet. After damage, it gives the ticks that were lost.
+    fn compare_clock(&mut self, cycles: u32, hz: u64) {
+        let missing = cycles.wrapping_sub(self.ticks() as u32);
+        if self.is_damaged && u64::from(missing) > hz / 1000 && missing < 1 << 31 {
+            self.base += i128::from(missing);
+        }
+        self.is_damaged = false;
+    }
+}

@@ -1,0 +1,428 @@
+//! The first pass: facts that hold for the whole recording, and where the target restarted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::InputOptions;
+use super::decode::{Decoder, each_packet};
+use super::packet::{Framing, Packet, Reading};
+use super::record::{Fields, extended, id};
+use super::resolve::Resolver;
+use crate::format::{Part, Recording, Stages};
+use crate::frame::sync;
+use crate::model::{CoreId, Ledger, losses};
+
+/// The limit of names, ids and descriptions in a recording.
+const METADATA_LIMIT: usize = 1 << 16;
+
+/// The limit of starts and of times of the system.
+const STARTS_LIMIT: usize = 1 << 12;
+
+/// The limit of texts about one module.
+const MODULE_TEXTS_LIMIT: usize = 256;
+
+/// The limit of allocations whose sizes are kept for the frees.
+const ALLOCATIONS_LIMIT: usize = 1 << 18;
+
+/// The module of ESP-IDF that traces the heap.
+pub const HEAP_MODULE: &[u8] = b"Heap Tracing Module";
+
+/// How much the two readings of the clock in a time of the system may differ, in ticks of the time stamps.
+const READING_TICKS: u32 = 1 << 16;
+
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    options: Vec<InputOptions>,
+}
+
+impl Scanner {
+    pub(super) fn new(options: Vec<InputOptions>) -> Scanner {
+        Scanner { options }
+    }
+}
+
+/// The owner of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Named {
+    /// A task.
+    Task,
+    /// A resource.
+    Resource,
+    /// A marker.
+    Marker,
+    /// An interrupt.
+    Interrupt,
+    /// A sampled value.
+    Data,
+}
+
+/// The first packet of the library's configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Init {
+    /// Ticks of the time stamps per second.
+    pub sys_freq: u32,
+    /// Of the processor's clock.
+    pub cpu_freq: u32,
+    /// Ids are addresses minus this, …
+    pub ram_base: u32,
+    /// … shifted right by this number of bits.
+    pub id_shift: u32,
+}
+
+impl Init {
+    /// The address that was shortened to an id.
+    #[must_use]
+    pub fn address(&self, id: u32) -> u32 {
+        id.checked_shl(self.id_shift).unwrap_or(0).wrapping_add(self.ram_base)
+    }
+}
+
+/// A time of the system, as the target reads it on request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemTime {
+    /// The time stamps' clock.
+    Cycles(u32),
+    /// Microseconds of the operating system.
+    Microseconds(u64),
+}
+
+/// A place in the stream of time stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Placed<T> {
+    /// Where the packet is in the input.
+    offset: u64,
+    /// All ticks up to its time stamp, from the start of the part or input.
+    ticks: u64,
+    what: T,
+}
+
+/// The facts about a part, or about the whole input.
+#[derive(Clone, Debug, Default)]
+pub struct ScanFacts {
+    /// The sum of all time stamps.
+    ticks: u64,
+    /// How many packets have a time stamp.
+    pub packets: u64,
+    /// The configuration.
+    pub init: Option<Init>,
+    /// The descriptions of the system, each once.
+    pub descriptions: BTreeSet<Vec<u8>>,
+    /// The last name of each thing.
+    pub names: BTreeMap<(Named, u32), Vec<u8>>,
+    /// The descriptions of modules, by event offset.
+    pub modules: BTreeMap<u32, Vec<Vec<u8>>>,
+    /// The ids of tasks, interrupts, markers, timers and data that are used.
+    pub tasks: BTreeSet<u32>,
+    pub interrupts: BTreeSet<(u8, u32)>,
+    pub markers: BTreeSet<u32>,
+    pub timers: BTreeSet<u32>,
+    pub data: BTreeSet<u32>,
+    /// The types of sampled values, if registered: unsigned, signed, or with a fraction.
+    pub data_types: BTreeMap<u32, u32>,
+    /// The ids of events whose ends are recorded.
+    pub ended: BTreeSet<u16>,
+    /// Which bits for the core occur.
+    pub cores: [bool; 2],
+    starts: Vec<Placed<u32>>,
+    times: Vec<Placed<SystemTime>>,
+    /// Blocks of the heap that were taken: address, ticks, bytes.
+    pub allocations: Vec<(u32, u64, u32)>,
+    /// How much more there was than the limits allow.
+    excess: u64,
+    /// Of it, possible allocations: events of the first module, whatever that is.
+    excess_allocations: u64,
+}
+
+fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T, excess: &mut u64) {
+    if set.len() < METADATA_LIMIT {
+        set.insert(item);
+    } else if !set.contains(&item) {
+        *excess += 1;
+    }
+}
+
+impl ScanFacts {
+    fn name(&mut self, key: (Named, u32), name: &[u8]) {
+        if self.names.len() < METADATA_LIMIT || self.names.contains_key(&key) {
+            self.names.insert(key, name.to_vec());
+        } else {
+            self.excess += 1;
+        }
+    }
+
+    fn describe_module(&mut self, offset: u32, text: &[u8]) {
+        if self.modules.len() >= METADATA_LIMIT && !self.modules.contains_key(&offset) {
+            self.excess += 1;
+            return;
+        }
+        let texts = self.modules.entry(offset).or_default();
+        if texts.len() < MODULE_TEXTS_LIMIT && !texts.iter().any(|known| known == text) {
+            texts.push(text.to_vec());
+        }
+    }
+
+    fn packet(&mut self, input: &[u8], at: usize, packet: &Packet) {
+        if matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK) {
+            return;
+        }
+        self.ticks += u64::from(packet.delta);
+        self.packets += 1;
+        if let Some(core) = self.cores.get_mut(usize::from(packet.core)) {
+            *core = true;
+        }
+        let payload = at + usize::from(packet.payload_at);
+        let mut fields = Fields(input.get(payload..payload + usize::from(packet.payload_bytes)).unwrap_or(&[]));
+        let placed = |what| Placed { offset: at as u64, ticks: self.ticks, what };
+        match packet.id {
+            id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY | id::TASK_CREATE | id::TASK_TERMINATE => {
+                insert(&mut self.tasks, fields.number(), &mut self.excess);
+            }
+            id::STACK_INFO => insert(&mut self.tasks, fields.number(), &mut self.excess),
+            id::TASK_INFO => {
+                let task = fields.number();
+                insert(&mut self.tasks, task, &mut self.excess);
+                fields.number();
+                self.name((Named::Task, task), fields.text());
+            }
+            id::ISR_ENTER => insert(&mut self.interrupts, (packet.core, fields.number()), &mut self.excess),
+            id::TRACE_START => match self.starts.len() < STARTS_LIMIT {
+                true => self.starts.push(Placed { what: packet.delta, ..placed(0) }),
+                false => self.excess += 1,
+            },
+            id::SYSTIME_CYCLES if self.times.len() < STARTS_LIMIT => {
+                let time = Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Cycles(fields.number()) };
+                self.times.push(time);
+            }
+            id::SYSTIME_US if self.times.len() < STARTS_LIMIT => {
+                let us = u64::from(fields.number()) | u64::from(fields.number()) << 32;
+                self.times.push(Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Microseconds(us) });
+            }
+            id::SYSDESC => {
+                let text = fields.text();
+                for item in text.split(|&byte| byte == b',') {
+                    if let Some((number, name)) = interrupt_name(item) {
+                        self.name((Named::Interrupt, number), name);
+                    }
+                }
+                if !text.starts_with(b"I#") {
+                    insert(&mut self.descriptions, text.to_vec(), &mut self.excess);
+                }
+            }
+            id::MARK_START | id::MARK_STOP => insert(&mut self.markers, fields.number(), &mut self.excess),
+            id::TIMER_ENTER => insert(&mut self.timers, fields.number(), &mut self.excess),
+            id::MODULE_DESC => {
+                fields.number();
+                let offset = fields.number();
+                self.describe_module(offset, fields.text());
+            }
+            id::DATA_SAMPLE => insert(&mut self.data, fields.number(), &mut self.excess),
+            id::INIT => {
+                let mut next = || fields.number();
+                let init = Init { sys_freq: next(), cpu_freq: next(), ram_base: next(), id_shift: next() };
+                self.init = self.init.or(Some(init));
+            }
+            id::NAME_RESOURCE => {
+                let resource = fields.number();
+                self.name((Named::Resource, resource), fields.text());
+            }
+            id::END_CALL => {
+                if let Ok(event) = u16::try_from(fields.number()) {
+                    self.ended.insert(event);
+                }
+            }
+            id::EXTENDED => match fields.number() {
+                extended::MARK => insert(&mut self.markers, fields.number(), &mut self.excess),
+                extended::NAME_MARKER => {
+                    let marker = fields.number();
+                    insert(&mut self.markers, marker, &mut self.excess);
+                    self.name((Named::Marker, marker), fields.text());
+                }
+                extended::REGISTER_DATA => {
+                    let data = fields.number();
+                    insert(&mut self.data, data, &mut self.excess);
+                    self.name((Named::Data, data), fields.text());
+                    if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
+                        self.data_types.insert(data, kind);
+                    }
+                }
+                extended::HEAP_ALLOC | extended::HEAP_ALLOC_TAGGED => {
+                    fields.number();
+                    self.allocated(&mut fields);
+                }
+                _ => {}
+            },
+            // The heap tracer of ESP-IDF is the first module.
+            id::FIRST_OF_MODULES => self.allocated(&mut fields),
+            _ => {}
+        }
+    }
+
+    fn allocated(&mut self, fields: &mut Fields<'_>) {
+        if let (Some(address), Some(bytes)) = (fields.next_number(), fields.next_number()) {
+            match self.allocations.len() < ALLOCATIONS_LIMIT {
+                true => self.allocations.push((address, self.ticks, bytes)),
+                false => self.excess_allocations += 1,
+            }
+        }
+    }
+
+    fn append(&mut self, next: ScanFacts) {
+        let base = self.ticks;
+        let mut excess = self.excess + next.excess;
+        self.ticks += next.ticks;
+        self.packets += next.packets;
+        self.init = self.init.or(next.init);
+        next.descriptions.into_iter().for_each(|text| insert(&mut self.descriptions, text, &mut excess));
+        next.tasks.into_iter().for_each(|item| insert(&mut self.tasks, item, &mut excess));
+        next.interrupts.into_iter().for_each(|item| insert(&mut self.interrupts, item, &mut excess));
+        next.markers.into_iter().for_each(|item| insert(&mut self.markers, item, &mut excess));
+        next.timers.into_iter().for_each(|item| insert(&mut self.timers, item, &mut excess));
+        next.data.into_iter().for_each(|item| insert(&mut self.data, item, &mut excess));
+        self.ended.extend(next.ended);
+        self.data_types.extend(next.data_types.into_iter().take(METADATA_LIMIT.saturating_sub(self.data_types.len())));
+        self.cores = [self.cores[0] | next.cores[0], self.cores[1] | next.cores[1]];
+        self.excess = excess;
+        next.names.into_iter().for_each(|(key, name)| self.name(key, &name));
+        for (offset, texts) in next.modules {
+            texts.iter().for_each(|text| self.describe_module(offset, text));
+        }
+        let room = |len: usize| STARTS_LIMIT.saturating_sub(len);
+        let starts = next.starts.into_iter().map(|start| Placed { ticks: start.ticks + base, ..start });
+        self.starts.extend(starts.take(room(self.starts.len())));
+        let times = next.times.into_iter().map(|time| Placed { ticks: time.ticks + base, ..time });
+        self.times.extend(times.take(room(self.times.len())));
+        let room = ALLOCATIONS_LIMIT.saturating_sub(self.allocations.len());
+        self.excess_allocations += next.excess_allocations + next.allocations.len().saturating_sub(room) as u64;
+        self.allocations
+            .extend(next.allocations.into_iter().map(|(address, ticks, bytes)| (address, ticks + base, bytes)).take(room));
+    }
+
+    /// Where sessions begin: the offset of the packet, its own time stamp, and all ticks before it.
+    ///
+    /// A recorder may start again without a restart of the target; then the times of the system that are recorded soon after each start
+    /// go on as the time stamps do.
+    fn sessions(&self) -> Vec<SessionStart> {
+        let mut sessions: Vec<SessionStart> = Vec::new();
+        let mut last_us = None;
+        for (index, start) in self.starts.iter().enumerate() {
+            let next = self.starts.get(index + 1).map_or(u64::MAX, |next| next.offset);
+            let times = || self.times.iter().filter(move |time| (start.offset..next).contains(&time.offset));
+            let stamp = u64::from(start.what);
+            let before = start.ticks - stamp;
+            let is_first = index == 0;
+            let is_restart = is_first && before == 0
+                || !is_first
+                    && match times().next() {
+                        Some(time) => match time.what {
+                            SystemTime::Cycles(cycles) => {
+                                let since = time.ticks - start.ticks;
+                                let base = sessions.last().map_or(0, |session| session.ticks_before);
+                                let as_restarted = cycles.wrapping_sub((stamp + since) as u32);
+                                let as_before = cycles.wrapping_sub((time.ticks - base) as u32);
+                                let off = |difference: u32| difference.min(difference.wrapping_neg());
+                                off(as_restarted) < READING_TICKS && off(as_before) > READING_TICKS
+                            }
+                            SystemTime::Microseconds(us) => last_us.is_some_and(|last| us < last),
+                        },
+                        None => false,
+                    };
+            if is_restart {
+                sessions.push(SessionStart { offset: start.offset, stamp, ticks_before: before });
+            }
+            let microseconds = times().filter_map(|time| match time.what {
+                SystemTime::Microseconds(us) => Some(us),
+                SystemTime::Cycles(_) => None,
+            });
+            last_us = microseconds.max().or(last_us);
+        }
+        sessions
+    }
+}
+
+/// The first packet of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionStart {
+    /// Where it is in the input.
+    pub offset: u64,
+    /// Its time stamp: the ticks since the target's restart.
+    pub stamp: u64,
+    /// All ticks of the input before it.
+    pub ticks_before: u64,
+}
+
+/// The number and name in `I#7=name`.
+fn interrupt_name(item: &[u8]) -> Option<(u32, &[u8])> {
+    let item = item.trim_ascii().strip_prefix(b"I#")?;
+    let equals = memchr::memchr(b'=', item)?;
+    let number = std::str::from_utf8(item.get(..equals)?).ok()?.parse().ok()?;
+    Some((number, item.get(equals + 1..)?))
+}
+
+/// The facts about an input for the second pass.
+pub(super) struct Setup {
+    pub options: InputOptions,
+    pub reading: Reading,
+    pub core: CoreId,
+    pub facts: ScanFacts,
+    pub sessions: Vec<SessionStart>,
+    /// Whether an earlier input has copies of the packets that concern all cores.
+    pub is_copy: bool,
+}
+
+impl Setup {
+    /// The cores that may have events.
+    pub(super) fn cores(&self) -> Vec<CoreId> {
+        match self.facts.cores {
+            [_, false] => vec![self.core],
+            [true, true] => vec![CoreId(0), CoreId(1)],
+            [false, true] => vec![CoreId(1)],
+        }
+    }
+}
+
+impl Recording for Scanner {
+    type PartFacts = (Reading, ScanFacts);
+    type Facts = Option<Box<(Reading, ScanFacts)>>;
+    type Decoder = Decoder;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        sync::cut(&Framing::new(Reading::of(input)), input, at)
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> Self::PartFacts {
+        let reading = Reading::of(part.input);
+        let mut facts = ScanFacts::default();
+        each_packet(reading, part.input, part.start..part.end, |at, packet| {
+            if let Ok(packet) = packet {
+                facts.packet(part.input, at, &packet);
+            }
+        });
+        (reading, facts)
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut Self::Facts, next: Self::PartFacts) {
+        match facts {
+            None => *facts = Some(Box::new(next)),
+            Some(facts) => facts.1.append(next.1),
+        }
+    }
+
+    fn finish(self, facts: Vec<Self::Facts>, ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
+        let mut setups: Vec<Setup> = Vec::new();
+        for (index, (facts, options)) in facts.into_iter().zip(self.options).enumerate() {
+            let (reading, facts) = facts.map(|facts| *facts).unwrap_or_default();
+            if let Some(ledger) = ledgers.get_mut(index) {
+                let is_heap = facts.modules.values().flatten().any(|text| memchr::memmem::find(text, HEAP_MODULE).is_some());
+                let excess = facts.excess + if is_heap { facts.excess_allocations } else { 0 };
+                ledger.enter_unplaced(losses::METADATA_LIMIT, excess);
+            }
+            let core = CoreId(options.core.unwrap_or(u16::try_from(index).unwrap_or(u16::MAX)));
+            let sessions = facts.sessions();
+            let is_copy = index > 0 && reading == Reading::CoreBit;
+            setups.push(Setup { options, reading, core, facts, sessions, is_copy });
+        }
+        let decode = Decoder(setups.iter().map(|setup| setup.reading).collect());
+        let cores = setups.iter().map(Setup::cores).collect();
+        Stages { cores, decode, resolve: Resolver::new(setups) }
+    }
+}

@@ -1,0 +1,173 @@
+//! Times, losses and names, compared with what the generator knows.
+
+use std::sync::Arc;
+
+use traceconv::format::systemview::generate::{Damage, GenerateOptions, SYS_FREQ, generate_with_truth};
+use traceconv::format::systemview::record::{id, system_record};
+use traceconv::format::{FORMATS, FormatOptions, OptionValue};
+use traceconv::model::{EventKind, LossKind, losses};
+use traceconv::pipeline::{self, Source};
+
+use crate::captures::small;
+use crate::common::run::options;
+use crate::run::{Conversion, Cut, convert, generated_with, subject};
+
+/// The names and times of the packets, as `dump` lists them.
+fn listed(capture: &[u8]) -> Vec<(String, Option<u64>, Option<u16>)> {
+    let mut all = Vec::new();
+    subject().each_record(capture, Cut::WHOLE, |record| {
+        if !matches!(record.record, "SYNC" | "HEADER" | "BLOCK" | "invalid") {
+            all.push((record.record.to_owned(), record.nanos, record.core));
+        }
+    });
+    all
+}
+
+fn lost(conversion: &Conversion, kind: LossKind) -> (u64, u64) {
+    let entries = conversion.summary.ledger.entries();
+    entries.iter().find(|entry| entry.kind == kind).map_or((0, 0), |entry| (entry.count, entry.at_least_lost))
+}
+
+#[test]
+fn every_packet_has_its_time_and_core() {
+    for seed in 0..4 {
+        let given = GenerateOptions {
+            bytes: 60_000,
+            seed,
+            has_two_cores: seed % 2 == 1,
+            overflows: seed > 1,
+            ..GenerateOptions::default()
+        };
+        let (capture, truth) = generate_with_truth(&given);
+        let found = listed(&capture);
+        assert_eq!(found.len(), truth.len());
+        for ((name, nanos, core), truth) in found.iter().zip(&truth) {
+            if let Some((expected, _)) = system_record(truth.id).filter(|_| truth.id != id::EXTENDED) {
+                assert_eq!(name, expected);
+            }
+            assert_eq!(*core, Some(u16::from(truth.core)));
+            assert_eq!(*nanos, Some(truth.ticks * 1_000_000_000 / u64::from(SYS_FREQ)), "{name}");
+        }
+    }
+}
+
+/// The counter of the target is never reset, and does not count the packet that found the buffer full.
+#[test]
+fn overflows_count_what_was_dropped() {
+    let whole = GenerateOptions { bytes: 80_000, seed: 3, ..GenerateOptions::default() };
+    assert_eq!(lost(&convert(&generated_with(&whole), Cut::WHOLE), losses::DROPPED_BY_TARGET), (0, 0));
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream
+        .n(id::OVERFLOW, &[10])
+        .n(id::IDLE, &[])
+        .n(id::OVERFLOW, &[10])
+        .n(id::IDLE, &[])
+        .n(id::OVERFLOW, &[15])
+        .n(id::IDLE, &[]);
+    assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
+}
+
+#[test]
+fn a_restart_begins_a_session_and_a_repeated_start_does_not() {
+    let restarted = GenerateOptions { bytes: 40_000, restart_after: Some(2_000), ..GenerateOptions::default() };
+    let conversion = convert(&generated_with(&restarted), Cut::WHOLE);
+    assert_eq!(lost(&conversion, losses::SESSION_RESTART).0, 1);
+    assert_eq!(conversion.summary.facts.sessions, 2);
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream.start(100, "N=x,O=FreeRTOS").n(id::SYSTIME_CYCLES, &[6_900]).n(id::IDLE, &[]);
+    assert_eq!(convert(&stream.bytes, Cut::WHOLE).summary.facts.sessions, 1);
+}
+
+/// After damage, most packets are found again, and the clock of the next start gives the time.
+#[test]
+fn damage_costs_little() {
+    for damage in [Damage::Flips, Damage::Bytes] {
+        let whole = GenerateOptions { bytes: 400_000, seed: 2, ..GenerateOptions::default() };
+        let good = listed(&generated_with(&whole)).len();
+        let capture = generated_with(&GenerateOptions { damage, ..whole });
+        let conversion = convert(&capture, Cut::WHOLE);
+        let bad = conversion.summary.ledger.skipped_bytes;
+        let found = listed(&capture).len();
+        assert!(bad * 200 < capture.len() as u64, "{damage:?}: {bad} of {} bytes skipped", capture.len());
+        assert!(found * 100 > good * 98, "{damage:?}: {found} of {good} packets");
+    }
+}
+
+fn described(files: &[(&'static str, &str)]) -> FormatOptions {
+    let own = files
+        .iter()
+        .map(|(name, text)| (*name, OptionValue::File { path: "given.txt".to_owned(), bytes: Arc::from(text.as_bytes()) }));
+    FormatOptions { own: own.collect(), ..FormatOptions::default() }
+}
+
+#[test]
+fn descriptions_name_events_and_values() {
+    let mut stream = small("N=x,O=embOS");
+    stream.n(40, &[0x40, 1]).n(id::END_CALL, &[40, 0]);
+    let mut subject = subject();
+    subject.options =
+        described(&[("systemview-desc", "NamedType Mode 0=off 1=on\n40 OS_Use mutex=%I mode=%Mode | Returns %d\n")]);
+    let trace = subject.convert(&stream.bytes, Cut::WHOLE).read();
+    let call = trace.slices.iter().find(|slice| slice.name == "OS_Use").expect("the call is drawn");
+    let text = format!("{:?}", call.args);
+    assert!(text.contains("mode") && text.contains("on"), "{text}");
+    let hint = |description: &str| convert(&small(description).bytes, Cut::WHOLE).summary.facts.hints.join(" ");
+    assert!(hint("N=x,O=embOS").contains("--systemview-desc"));
+    assert!(!hint("N=x,O=Zephyr").contains("--systemview-desc"));
+}
+
+#[test]
+fn a_file_without_descriptions_is_refused() {
+    let format = subject().format;
+    let error = format.open(&[described(&[("systemview-desc", "nothing here\n")])]).err().expect("it is refused");
+    assert!(error.found.contains("given.txt") && error.expected.contains("k_sem_take"), "{error:?}");
+}
+
+/// Each core in a file of its own, as OpenOCD writes them: packets that concern both cores are in both.
+#[test]
+fn two_files_of_two_cores_are_one_recording() {
+    let files = [0u32, 1].map(|core| {
+        let mut stream = small("N=x,D=esp32,O=FreeRTOS");
+        for _ in 0..20 {
+            stream.n(id::ISR_ENTER, &[5 + core]).n(id::TASK_START_READY, &[1 + core]).n(id::ISR_TO_SCHEDULER, &[]);
+            stream.n(id::TASK_START_EXEC, &[1 + core]).n(id::OVERFLOW, &[7]).n(id::IDLE, &[]);
+        }
+        stream.bytes
+    });
+    let format = FORMATS.iter().copied().find(|format| format.name() == "systemview").expect("it is registered");
+    let convert = |window_bytes: usize, threads: usize| {
+        let sources: Vec<Source<'_>> = files.iter().map(|file| Source::new(file, format)).collect();
+        let mut trace = Vec::new();
+        let cut = Cut { threads, window_bytes };
+        let converted = pipeline::convert(&sources, &options(cut), &mut trace, &mut |_| true).expect("nothing stops it");
+        let lost: Vec<u64> = converted.inputs.iter().map(|input| input.ledger.at_least_lost()).collect();
+        (trace, lost)
+    };
+    let (trace, lost) = convert(1 << 20, 1);
+    assert_eq!(lost, [8 + 19, 0]);
+    for (window_bytes, threads) in [(64, 1), (100, 3), (1000, 2)] {
+        assert!(convert(window_bytes, threads).0 == trace, "windows of {window_bytes}");
+    }
+    let read = crate::reader::Trace::parse(&trace).expect("the reader takes it");
+    assert_eq!(read.sched.values().filter(|switches| !switches.is_empty()).count(), 2);
+}
+
+#[test]
+fn waits_have_the_reason_that_is_recorded() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    stream
+        .n(35, &[10])
+        .n(id::TASK_STOP_READY, &[1, 4])
+        .n(id::TASK_START_EXEC, &[2])
+        .n(id::TASK_STOP_READY, &[2, 4])
+        .n(id::IDLE, &[]);
+    let mut reasons = Vec::new();
+    subject().resolve(&stream.bytes, 1 << 20, |batch, _| {
+        reasons.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Waiting(wait) => Some((wait.reason, wait.kernel_ticks)),
+            _ => None,
+        }));
+    });
+    use traceconv::model::WaitReason::{Delay, NotRecorded};
+    assert_eq!(reasons, [(Delay, 10), (NotRecorded, u32::MAX)]);
+}
