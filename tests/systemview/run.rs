@@ -20,7 +20,7 @@ pub fn generated(bytes: u64, seed: u64, damage: Damage) -> Vec<u8> {
         seed,
         has_two_cores,
         damage,
-        overflows: seed % 3 == 0,
+        overflows: seed.is_multiple_of(3),
         ..GenerateOptions::default()
     })
 }
