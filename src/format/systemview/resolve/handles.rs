@@ -242,7 +242,8 @@ impl Shared {
             Some("Tmr Svc") => TaskKind::TimerService,
             _ => TaskKind::Normal,
         };
-        let task = entities.add_task(Task { number: self.init.address(id), name, kind, session })?;
+        let task =
+            entities.add_task(Task { number: self.init.address(id), name, kind, session, readiness_is_unrecorded: false })?;
         self.ids(session)?.tasks.insert(id, task);
         Some(task)
     }
@@ -251,7 +252,8 @@ impl Shared {
         if let Some(&task) = self.ids(session)?.idle.get(&core) {
             return Some(task);
         }
-        let idle = Task { number: u32::from(core.0), name: Some("IDLE".into()), kind: TaskKind::Idle, session };
+        let (name, kind) = (Some("IDLE".into()), TaskKind::Idle);
+        let idle = Task { number: u32::from(core.0), name, kind, session, readiness_is_unrecorded: false };
         let task = entities.add_task(idle)?;
         self.ids(session)?.idle.insert(core, task);
         Some(task)
@@ -275,7 +277,8 @@ impl Shared {
             return Some(object);
         }
         let name = self.names.get(&(Named::Resource, id)).cloned();
-        let object = Object { number: self.init.address(id), name, kind: ObjectKind::Unknown, session };
+        let number = self.init.address(id);
+        let object = Object { number, name, kind: ObjectKind::Unknown, session, giving_is_unrecorded: false };
         let object = entities.add_object(object)?;
         self.ids(session)?.objects.insert(id, object);
         Some(object)
