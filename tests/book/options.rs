@@ -14,7 +14,7 @@ use super::hold;
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
-const EXAMPLES: [(&str, &str, &str); 94] = [
+const EXAMPLES: [(&str, &str, &str); 95] = [
     (CONVERT, "color", "traceconv --color never demo.bin"),
     (CONVERT, "recursive", "traceconv --recursive . --glob '*.bin' -o out/"),
     (CONVERT, "glob", "traceconv -r . --glob 'd*.bin' --glob '!dual*' -o out/"),
