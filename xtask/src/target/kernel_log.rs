@@ -235,7 +235,7 @@ impl State {
                 WaitReason::Notification => "curtask_block_on_notify",
                 WaitReason::Bits => "curtask_block_on_event_group",
                 // Of other recordings.
-                WaitReason::Period => return Ok(false),
+                WaitReason::Period | WaitReason::NotRecorded => return Ok(false),
             },
             EventKind::WaitingForBits { .. } => "curtask_block_on_event_group",
             _ => return Ok(false),

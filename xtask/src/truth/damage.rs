@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use traceconv::format::Mode;
 use traceconv::format::tonbandgeraet::decode::Decoder;
 use traceconv::format::tonbandgeraet::record::Record;
 
@@ -119,7 +118,7 @@ pub fn damaged(clean: &[u8], second: &[u8], damage: Damage, seed: u64) -> Damage
 
 /// The events of core 1 of a recording of Tonbandgerät.
 fn of_second_core(all: &[(u8, u64, bool)]) -> Vec<(u8, u64, bool)> {
-    let decoder = Decoder::plain(Mode::FreeRtos);
+    let decoder = Decoder::plain();
     let (mut core, mut payload, mut out) = (0, Vec::new(), Vec::new());
     for frame in all.split_inclusive(|byte| byte.0 == 0) {
         let bytes: Vec<u8> = frame.iter().map(|byte| byte.0).collect();
