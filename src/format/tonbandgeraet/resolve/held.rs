@@ -191,3 +191,23 @@ impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
         }
     }
 }
+
+impl InputState {
+    /// The earliest of the first time stamps that the cores other than the present one have among the next records.
+    pub fn first_of_other_cores(&self, at: RecordPlace<'_>) -> Option<u64> {
+        let (mut core, mut seen) = (self.core, vec![self.core]);
+        let firsts = at.pending.after(at.number).filter_map(|(_, stored)| {
+            if self.restorer.is_some() {
+                core = self.core_of_stored(stored.core);
+            }
+            if let Record::CoreId { core_id, .. } = stored.record {
+                core = self.core_of(core_id).unwrap_or(core);
+                return None;
+            }
+            let ticks = stored.record.ts().filter(|_| stored.stamp == Stamp::Absolute && !seen.contains(&core))?;
+            seen.push(core);
+            Some(ticks)
+        });
+        firsts.min()
+    }
+}

@@ -348,9 +348,7 @@ impl Resolver {
             Verdict::Restarted => {
                 if input.session + 1 < SESSIONS_LIMIT {
                     // Another core may have begun earlier, and be recorded later.
-                    let others =
-                        records_after(at).filter(|record| !matches!(record, Record::CoreId { .. })).filter_map(Record::ts);
-                    let first = others.min().map_or(ticks, |other| other.min(ticks));
+                    let first = input.first_of_other_cores(at).map_or(ticks, |other| other.min(ticks));
                     self.restart(at.index, sign.unwrap_or(at.offset), first, out);
                 } else {
                     return input.state().converted.1;
