@@ -79,7 +79,9 @@ const DIFFERENT_NAMES_MIN: usize = 2;
 /// Whether the inputs were recorded by programs of their own, and why: the same ids of FreeRTOS have other names in another input, more
 /// often than the same ones. A kernel of several cores names its objects once for all of them.
 pub(super) fn separate_by_names(facts: &[ScanFacts]) -> Option<String> {
-    let mut named: FxHashMap<(u8, u32), Vec<Option<Record<&[u8]>>>> = FxHashMap::default();
+    // By kind of record and id: the record of each input.
+    type Named<'a> = FxHashMap<(u8, u32), Vec<Option<Record<&'a [u8]>>>>;
+    let mut named = Named::default();
     for (input, facts) in facts.iter().enumerate() {
         for entry in &facts.metadata {
             let id = match entry.record {

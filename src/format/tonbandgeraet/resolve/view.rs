@@ -35,13 +35,14 @@ impl Resolver {
         }
         let mut bad = records.bad.as_slice();
         for (number, stored) in records.frames.iter().enumerate() {
-            if !self.dump_bad(index, input, records, &mut bad, number, ledger, out)
-                || !self.dump_record(index, records, stored, out)
-            {
+            let before = bad.iter().take_while(|bad| bad.index as usize <= number).count();
+            let (now, later) = bad.split_at(before);
+            bad = later;
+            if !self.dump_bad(index, input, records, now, ledger, out) || !self.dump_record(index, records, stored, out) {
                 return;
             }
         }
-        self.dump_bad(index, input, records, &mut bad, usize::MAX, ledger, out);
+        self.dump_bad(index, input, records, bad, ledger, out);
     }
 
     fn dump_bad(
@@ -49,23 +50,21 @@ impl Resolver {
         index: usize,
         input: &[u8],
         records: &Records,
-        bad: &mut &[Bad],
-        before: usize,
+        all: &[Bad],
         ledger: &mut Ledger,
         out: &mut dyn FnMut(&RecordView<'_>) -> bool,
     ) -> bool {
-        while let Some((first, rest)) = bad.split_first().filter(|(first, _)| first.index as usize <= before) {
-            *bad = rest;
-            let offset = records.base + u64::from(first.offset);
-            let kind = first.reason.loss_kind();
+        for bad in all {
+            let offset = records.base + u64::from(bad.offset);
+            let kind = bad.reason.loss_kind();
             let joiner = self.inputs.get_mut(index).map(|input| &mut input.joiner);
-            let lost = joiner.map_or(0, |joiner| joiner.at_least_lost(records.base, first, input));
-            ledger.bad_frames(kind, offset, u64::from(first.len), u64::from(first.frames), lost);
+            let lost = joiner.map_or(0, |joiner| joiner.at_least_lost(records.base, bad, input));
+            ledger.bad_frames(kind, offset, u64::from(bad.len), u64::from(bad.frames), lost);
             // Each frame of a run of empty frames is listed.
-            for frame in 0..u64::from(first.frames) {
-                let at = if first.frames > 1 { offset + frame } else { offset };
-                let raw = if first.frames > 1 { &[0][..] } else { records.bytes(first.raw) };
-                if !show_invalid(at, raw, first.reason, out) {
+            for frame in 0..u64::from(bad.frames) {
+                let at = if bad.frames > 1 { offset + frame } else { offset };
+                let raw = if bad.frames > 1 { &[0][..] } else { records.bytes(bad.raw) };
+                if !show_invalid(at, raw, bad.reason, out) {
                     return false;
                 }
             }
