@@ -43,6 +43,7 @@ never! {
     functions() -> std::vec::IntoIter<Function<'_>>;
     function_at(_address: u64) -> Option<Function<'_>>;
     frames_at(_address: u64) -> Vec<Frame<'_>>;
+    frames_before(_return_address: u64) -> Vec<Frame<'_>>;
     hooked_function(_address: u64) -> Option<Function<'_>>;
     text_at(_address: u64) -> Option<&str>;
     memory_from(_address: u64) -> Option<&[u8]>;

@@ -10,7 +10,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue, Part, Resolved};
 use traceconv::model::{
-    Entities, Event, EventBatch, EventKind, LaneKind, LaneOwner, Ledger, ObjectId, ObjectKind, ObjectOp, TaskId, Wait, WaitReason,
+    Entities, Event, EventBatch, EventKind, LaneKind, LaneOwner, Ledger, LogSeverity, ObjectId, ObjectKind, ObjectOp, TaskId,
+    Wait, WaitReason,
 };
 
 /// The value marker that numbers the lines.
@@ -116,7 +117,7 @@ pub fn said(trace: &Path, program: &Path, said: &Path) -> anyhow::Result<usize> 
     ensure!(ledger.entries().is_empty(), "the ledger is not empty: {:?}", ledger.entries());
     let said = std::fs::read_to_string(said)?;
     let mut found: Vec<String> =
-        batch.logs.iter().map(|log| format!("{} {}", log.severity as u8, batch.texts.get(log.body))).collect();
+        batch.logs.iter().map(|log| format!("{} {}", level(log.severity), batch.texts.get(log.body))).collect();
     let mut said: Vec<&str> = said.lines().collect();
     // A task may be interrupted between a message and its note, so the order of two tasks can differ.
     found.sort_unstable();
@@ -127,6 +128,19 @@ pub fn said(trace: &Path, program: &Path, said: &Path) -> anyhow::Result<usize> 
     ensure!(found.len() == said.len(), "{} messages instead of {}", found.len(), said.len());
     ensure!(batch.logs.iter().all(|log| log.source.is_some()), "a message has no place in the source");
     Ok(found.len())
+}
+
+/// The tracer's number of a level.
+fn level(severity: LogSeverity) -> u8 {
+    match severity {
+        LogSeverity::Unspecified | LogSeverity::User => 0,
+        LogSeverity::Verbose => 1,
+        LogSeverity::Debug => 2,
+        LogSeverity::Info => 3,
+        LogSeverity::Warning => 4,
+        LogSeverity::Error => 5,
+        LogSeverity::Fatal => 6,
+    }
 }
 
 /// Compares which task called which function with lines of both, in order. Returns how many there are.
