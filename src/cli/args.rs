@@ -52,6 +52,12 @@ pub(super) enum Command {
     Baseline(super::baseline::BaselineArgs),
     /// Compare the statistics of two recordings: what got worse
     Diff(DiffArgs),
+    /// Write recordings as tables for query engines: Parquet, Arrow, CSV or JSON lines
+    #[cfg(feature = "export")]
+    Export(super::export::ExportArgs),
+    /// Check a dataset: limits on statistics over its recordings, and since when metrics have moved
+    #[cfg(feature = "export")]
+    Runs(super::runs::RunsArgs),
     /// Show what recordings contain, without converting them
     Info(super::info::InfoArgs),
     /// List the formats, how each is recognised, and their options
@@ -90,7 +96,8 @@ pub(super) struct InputArgs {
 pub(super) struct MoreInputs {
     /// Convert all files in input directories and below
     ///
-    /// Hidden files, traces (*.perfetto-trace) and anything that is not a file are skipped. Links to directories are not followed.
+    /// Hidden files, traces (*.perfetto-trace), facts beside recordings (*.traceconv.jsonl) and anything that is not a file are skipped.
+    /// Links to directories are not followed.
     #[arg(short, long)]
     pub(super) recursive: bool,
 

@@ -7,7 +7,7 @@ use super::plan::{ArchiveMember, Place, Reading, SourceName};
 use crate::format::{Format, FormatOptions, OptionSpec};
 use crate::input::archive::is_archive;
 use crate::input::detect::Detected;
-use crate::input::{Input, ReadOptions, RecogniseError, Recognised};
+use crate::input::{Input, InputError, ReadOptions, RecogniseError, Recognised};
 use crate::pipeline::Source;
 use crate::report::{InputReport, visible};
 
@@ -126,17 +126,22 @@ pub(super) fn name_in_sentence(input: &InputReport) -> String {
     if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
+/// The bytes of an input.
+pub(super) fn open_input(name: &SourceName, read_options: &ReadOptions) -> Result<Input, InputError> {
+    match (&name.place, &name.member) {
+        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options),
+        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options),
+        (Place::File(path), _) => Input::open(path, read_options),
+    }
+}
+
 fn try_open(
     name: &SourceName,
     reading: &Reading,
     read_options: &ReadOptions,
     report: &mut InputReport,
 ) -> Result<Vec<Recognised>, Problem> {
-    let input = match (&name.place, &name.member) {
-        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options)?,
-        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options)?,
-        (Place::File(path), _) => Input::open(path, read_options)?,
-    };
+    let input = open_input(name, read_options)?;
     report.enter_input(&input);
     // Before the formats: in an archive of recordings each of them finds some of its own.
     if reading.format().is_none() && is_archive(input.bytes()) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("printf", &[]),
     ("symbols", &[]),
@@ -27,7 +27,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("perfetto", &["model", "track"]),
     ("pipeline", &["format", "model", "perfetto", "stats", "timeline", "track"]),
     ("report", &["format", "input", "model", "pipeline", "stats"]),
-    ("cli", &["format", "input", "metrics", "model", "pipeline", "report", "stats"]),
+    ("export", &["metrics", "model", "pipeline", "report", "stats", "track"]),
+    ("cli", &["export", "format", "input", "metrics", "model", "pipeline", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
@@ -35,10 +36,15 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 31] = [
+const CRATES: [(&str, &[&str]); 37] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
+    ("arrow_array", &["cli", "export"]),
+    ("arrow_csv", &["export"]),
+    ("arrow_ipc", &["export"]),
+    ("arrow_json", &["export"]),
+    ("arrow_schema", &["export"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -56,6 +62,7 @@ const CRATES: [(&str, &[&str]); 31] = [
     ("memmap2", &["input"]),
     ("object", &["symbols"]),
     ("open", &["cli"]),
+    ("parquet", &["export"]),
     ("percent_encoding", &["cli"]),
     ("prost", &["perfetto"]),
     ("quick_xml", &["report"]),
@@ -124,9 +131,17 @@ fn formats() -> Vec<String> {
 /// All Rust files of the repository, relative to its root, with `/` between folders.
 fn rust_files() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in
-        ["src", "tests", "benches", "examples", "xtask/src", "fuzz/fuzz_targets", "target/tests/differential", "web/wasm/src"]
-    {
+    for folder in [
+        "src",
+        "tests",
+        "benches",
+        "examples",
+        "xtask/src",
+        "fuzz/fuzz_targets",
+        "target/tests/differential",
+        "web/wasm/src",
+        "python/src",
+    ] {
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(root().join(&folder)) else { continue };

@@ -1,5 +1,6 @@
 //! `cargo xtask gen`: realistic captures of any size.
 
+mod fleet;
 mod syst;
 
 use std::fs::File;
@@ -16,6 +17,7 @@ use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions, SlowTask};
 use traceconv::format::tsp::generate as tsp;
 
+use self::fleet::Fleet;
 use self::syst::Syst;
 
 /// A capture, by format.
@@ -35,6 +37,8 @@ pub enum Capture {
     Miniprofiler(MiniProfiler),
     /// Dining philosophers on a pre-emptive QP kernel
     Qs(Qs),
+    /// The recordings of a test farm, in folders that are their labels, with a regression in one of its commits
+    Fleet(Fleet),
 }
 
 /// Options of the generator of MiniProfiler.
@@ -196,6 +200,7 @@ enum TspDamage {
 /// Writes the capture.
 pub fn run(capture: &Capture) -> anyhow::Result<()> {
     match capture {
+        Capture::Fleet(arguments) => arguments.write(),
         Capture::Qs(arguments) => {
             let damage = match arguments.damage {
                 QsDamage::None => qs::Damage::None,

@@ -23,6 +23,9 @@ use crate::pipeline::{Options, TimeBound};
 /// The extension of outputs.
 pub(super) const TRACE_EXTENSION: &str = "perfetto-trace";
 
+/// The extension of a file with facts beside a recording, after the recording's whole name.
+pub(super) const SIDECAR_EXTENSION: &str = ".traceconv.jsonl";
+
 /// Why nothing is done, with the way out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PlanError {
