@@ -105,7 +105,8 @@ impl Table {
                 &[("ts_ns", Whole), ("core", Whole), ("event", Name), ("subject_kind", Name), ("subject", Name), ("args", Text)]
             }
             Table::Slices => {
-                &[("ts_ns", Whole), ("dur_ns", Whole), ("track", Name), ("name", Name), ("depth", Whole), ("args", Text)]
+                // A slice may be called by a text of the recording: too many for a dictionary in memory. Parquet makes one where it pays.
+                &[("ts_ns", Whole), ("dur_ns", Whole), ("track", Name), ("name", Text), ("depth", Whole), ("args", Text)]
             }
             Table::States => {
                 &[("ts_ns", Whole), ("dur_ns", Whole), ("task", Name), ("tid", Whole), ("core", Whole), ("state", Name)]
