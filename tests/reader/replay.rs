@@ -22,6 +22,8 @@ const BOOTTIME: u32 = 6;
 const STATE_CLEARED: u32 = 1;
 const NEEDS_STATE: u32 = 2;
 const HARD_IRQ: u32 = 0x08;
+/// The viewer ignores more of one event.
+const MAX_EXTRA_COUNTERS: usize = 8;
 
 /// The state of a packet sequence.
 #[derive(Default)]
@@ -181,8 +183,7 @@ impl Replay {
             track_event::Type::TYPE_SLICE_END => EventKind::End,
             track_event::Type::TYPE_INSTANT => EventKind::Instant,
             track_event::Type::TYPE_COUNTER => {
-                let is_counter = matches!(self.trace.tracks.get(&track), Some(TrackInfo { kind: TrackKind::Counter { .. }, .. }));
-                ensure(is_counter, || format!("a counter event, but track {track} was not described as a counter yet"))?;
+                ensure_counter(&self.trace, track)?;
                 EventKind::Counter(match event.counter_value_field {
                     Some(track_event::Counter_value_field::CounterValue(value)) => Value::Whole(value),
                     Some(track_event::Counter_value_field::DoubleCounterValue(value)) => Value::Fraction(value),
@@ -222,6 +223,15 @@ impl Replay {
         }
         let (flows_out, flows_in) = (event.flow_ids.clone(), event.terminating_flow_ids.clone());
         self.events.push(Event { ts, track, kind, name, args, flows_out, flows_in });
+        let (tracks, values) = (&event.extra_counter_track_uuids, &event.extra_counter_values);
+        ensure(tracks.len() == values.len(), || format!("{} tracks for {} more counters", tracks.len(), values.len()))?;
+        ensure(values.len() <= MAX_EXTRA_COUNTERS, || format!("{} more counters: the viewer ignores some", values.len()))?;
+        for (&track, &value) in tracks.iter().zip(values) {
+            ensure_counter(&self.trace, track)?;
+            let kind = EventKind::Counter(Value::Whole(value));
+            let (args, flows_out, flows_in) = Default::default();
+            self.events.push(Event { ts, track, kind, name: None, args, flows_out, flows_in });
+        }
         Ok(())
     }
 
@@ -408,6 +418,11 @@ fn newer_fields(unknown: &UnknownFields, expected: &[u32]) -> Result<BTreeMap<u3
         );
     }
     Ok(fields)
+}
+
+fn ensure_counter(trace: &Trace, track: u64) -> Result<(), String> {
+    let is_counter = matches!(trace.tracks.get(&track), Some(TrackInfo { kind: TrackKind::Counter { .. }, .. }));
+    ensure(is_counter, || format!("a counter event, but track {track} was not described as a counter yet"))
 }
 
 /// Packed flow ids are lost by the viewer without a word; generated code accepts them.
