@@ -45,7 +45,7 @@ const CRATES: [(&str, &[&str]); 31] = [
     ("cpp_demangle", &["symbols"]),
     ("crc", &["format", "frame", "symbols"]),
     ("ctrlc", &["cli"]),
-    ("flate2", &["input", "pipeline"]),
+    ("flate2", &["input", "pipeline", "symbols"]),
     ("getrandom", &["cli"]),
     ("gimli", &["symbols"]),
     ("globset", &["cli"]),
@@ -66,7 +66,7 @@ const CRATES: [(&str, &[&str]); 31] = [
     ("toml", &["metrics"]),
     ("walkdir", &["cli"]),
     ("zip", &["input"]),
-    ("zstd", &["input", "pipeline"]),
+    ("zstd", &["input", "pipeline", "symbols"]),
 ];
 
 /// Parts of the standard library that reach outside of the program. `std::process` is needed by `main` for its exit code.
