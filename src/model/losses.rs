@@ -191,6 +191,7 @@ losses! {
         Repair STATE_INCOMPLETE "state_incomplete": "the target reported the state of only some objects: its object table is too small", "Enlarge the target's object table.";
         Repair NOT_UTF8 "not_utf8": "a text is not UTF-8 (often cut off by the target); its invalid bytes were replaced", NOTHING;
         Repair CORE_ID_AT_ZERO "core_id_at_zero": "a core_id in mid-stream has time 0", NOTHING;
+        Repair CORE_INFERRED "core_inferred": "a change of the core was lost: the events after it are of the core that their times fit", LINK;
         Repair IMPLAUSIBLE_CORE "implausible_core_id": "a core_id names a core that nothing else mentions", LINK;
         Repair TASK_MARKER_WITHOUT_TASK "task_marker_without_task": "the name of a task-local marker names no task; it was assigned to the running one", NOTHING;
         Repair NO_CURRENT_TASK "no_current_task": "an event belongs to the running task, but it is unknown which one runs, or another one does", LATE_START;
