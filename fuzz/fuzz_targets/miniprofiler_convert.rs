@@ -3,26 +3,12 @@
 
 #![no_main]
 
+mod conversion;
+
 use libfuzzer_sys::fuzz_target;
 use traceconv::format::miniprofiler::decode::{Content, Packets, packets_into};
 use traceconv::format::miniprofiler::packet::find_reading;
 use traceconv::format::miniprofiler::record::{Command, Reading};
-use traceconv::format::FORMATS;
-use traceconv::pipeline::{EventDetail, Options, Source, convert};
-
-#[path = "../../tests/reader/mod.rs"]
-mod reader;
-
-fn run(input: &[u8], options: &Options) -> Vec<u8> {
-    let format = FORMATS.iter().copied().find(|format| format.name() == "miniprofiler").expect("it is registered");
-    let source = Source::new(input, format);
-    let mut trace = Vec::new();
-    let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
-    let ledger = &converted.inputs[0].ledger;
-    assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, input.len() as u64);
-    assert_eq!(converted.output_bytes, trace.len() as u64);
-    trace
-}
 
 /// The places of packets and commands, read one byte after the other.
 fn read_simply(reading: Reading, input: &[u8]) -> Vec<(usize, usize)> {
@@ -53,12 +39,5 @@ fuzz_target!(|input: &[u8]| {
     let found: Vec<(usize, usize)> = found.map(|item| (item.offset as usize, item.len as usize)).collect();
     assert_eq!(found, read_simply(reading, input));
 
-    let events = [EventDetail::Default, EventDetail::All, EventDetail::Overview, EventDetail::Default][usize::from(choice & 3)];
-    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
-    let whole = run(input, &options(1 << 20));
-    assert!(run(input, &options(16 + usize::from(choice >> 2))) == whole, "windows change the trace");
-    match reader::Trace::parse(&whole) {
-        Ok(trace) => assert!(trace.unclosed.is_empty(), "slices without end"),
-        Err(error) => panic!("the reader refuses the trace: {error}"),
-    }
+    conversion::check("miniprofiler", &[], input, conversion::detail(choice), 16 + usize::from(choice >> 2));
 });

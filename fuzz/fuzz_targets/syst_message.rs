@@ -5,10 +5,10 @@
 use libfuzzer_sys::fuzz_target;
 use traceconv::format::syst::decode::{Context, Decoder, Records};
 use traceconv::format::syst::encode::{Draft, encode};
+use traceconv::format::syst::record::{Marks, Message};
 use traceconv::printf::escape::PendingText;
 use traceconv::printf::write::{Oddities, Writer};
 use traceconv::printf::{Format, Packing};
-use traceconv::format::syst::record::{Marks, Message};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(message) = Message::read_frame(input) {

@@ -2,40 +2,19 @@
 
 #![no_main]
 
+mod conversion;
+
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::{FORMATS, FormatOptions, OptionValue};
-use traceconv::pipeline::{EventDetail, Options, Source, convert};
-
-#[path = "../../tests/reader/mod.rs"]
-mod reader;
-
-fn run(input: &[u8], own: &[(&'static str, &str)], options: &Options) -> Vec<u8> {
-    let format = FORMATS.iter().copied().find(|format| format.name() == "tsp").expect("it is registered");
-    let own = own.iter().map(|(name, text)| (*name, OptionValue::Text((*text).to_owned()))).collect();
-    let options_of_format = FormatOptions { own, ..FormatOptions::default() };
-    let source = Source::new(input, format).options(options_of_format);
-    let mut trace = Vec::new();
-    let converted = convert(&[source], options, &mut trace, &mut |_| true).expect("damage is no error");
-    let ledger = &converted.inputs[0].ledger;
-    assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, input.len() as u64);
-    assert_eq!(converted.output_bytes, trace.len() as u64);
-    trace
-}
+use traceconv::format::OptionValue;
 
 fuzz_target!(|input: &[u8]| {
     // The first byte says how to convert the others.
     let Some((&choice, input)) = input.split_first() else { return };
-    let own: &[(&str, &str)] = match choice & 3 {
+    let own: &[(&'static str, &str)] = match choice & 3 {
         0 | 1 => &[],
         2 => &[("timer-dir", "down"), ("timer-max", "93"), ("timer-hz", "93750"), ("tsp-len", "75=2")],
         _ => &[("tick-mod", "1000"), ("tick-hz", "0.5"), ("timer-max", "0")],
     };
-    let events = [EventDetail::Default, EventDetail::All, EventDetail::Overview, EventDetail::Default][usize::from(choice >> 2 & 3)];
-    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
-    let whole = run(input, own, &options(1 << 20));
-    assert!(run(input, own, &options(16 + usize::from(choice >> 4))) == whole, "windows change the trace");
-    match reader::Trace::parse(&whole) {
-        Ok(trace) => assert!(trace.unclosed.is_empty(), "slices without end"),
-        Err(error) => panic!("the reader refuses the trace: {error}"),
-    }
+    let own: Vec<_> = own.iter().map(|&(name, value)| (name, OptionValue::Text(value.to_owned()))).collect();
+    conversion::check("tsp", &own, input, conversion::detail(choice >> 2), 16 + usize::from(choice >> 4));
 });

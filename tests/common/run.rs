@@ -2,8 +2,9 @@
 
 use traceconv::format::{FORMATS, Format, FormatOptions, Part, RecordView, Resolved};
 use traceconv::model::{Entities, EventBatch, Ledger};
-use traceconv::pipeline::{self, InputSummary, Options, Source};
+use traceconv::pipeline::{self, EventDetail, InputSummary, Options, Source};
 
+use super::views;
 use crate::reader::Trace;
 
 /// A conversion that went well.
@@ -88,6 +89,27 @@ impl Subject {
         let summary = pipeline::dump(&self.source(capture), &options(cut), &mut each).expect("nothing stops it");
         assert_eq!(summary.ledger.decoded_bytes + summary.ledger.skipped_bytes, capture.len() as u64);
         lines
+    }
+
+    /// Checks that small and large windows give the same trace, that an independent reader accepts it with each of `details`, and that time
+    /// does not go backwards.
+    pub fn check_sound(&self, capture: &[u8], details: &[EventDetail]) {
+        let whole = self.convert(capture, Cut::WHOLE);
+        let small = self.convert(capture, Cut::SMALL);
+        assert_eq!(views::ledger(&small.summary), views::ledger(&whole.summary));
+        assert!(small.trace == whole.trace, "another trace in small pieces");
+        let trace = whole.read();
+        assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
+        for &detail in details {
+            self.convert_with(capture, &options(Cut::WHOLE).events(detail)).read();
+        }
+        let mut last = 0;
+        self.resolve(capture, 100, |batch, _| {
+            for event in &batch.events {
+                assert!(event.time.0 >= last, "time goes backwards");
+                last = event.time.0;
+            }
+        });
     }
 
     fn source<'a>(&self, capture: &'a [u8]) -> Source<'a> {

@@ -8,7 +8,7 @@ use traceconv::format::systemview::packet::{Framing, Reading};
 use traceconv::frame::sync;
 use traceconv::pipeline::{EventDetail, TimeBound};
 
-use crate::common::{run as common, views};
+use crate::common::run as common;
 use crate::reader::Trace;
 use crate::run::{Cut, Random, convert, generated, subject};
 
@@ -75,34 +75,12 @@ fn reading() -> impl Strategy<Value = Reading> {
     prop::sample::select(vec![Reading::Plain, Reading::CoreBit])
 }
 
-/// Checks that small and large windows give the same trace, and that the reader accepts it.
-fn check(capture: &[u8]) -> Result<(), TestCaseError> {
-    let whole = convert(capture, Cut::WHOLE);
-    let small = convert(capture, Cut::SMALL);
-    prop_assert_eq!(views::ledger(&small.summary), views::ledger(&whole.summary));
-    prop_assert!(small.trace == whole.trace, "another trace in small pieces");
-    let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
-    prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
-    let options = common::options(Cut::WHOLE).events(EventDetail::All);
-    Trace::parse(&subject().convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
-    let mut last = 0;
-    let mut is_ordered = true;
-    subject().resolve(capture, 100, |batch, _| {
-        for event in &batch.events {
-            is_ordered &= event.time.0 >= last;
-            last = event.time.0;
-        }
-    });
-    prop_assert!(is_ordered, "time goes backwards");
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn packets_in_any_order_give_a_sound_trace(reading in reading(), pieces in prop::collection::vec(piece(), 0..120)) {
-        check(&capture(reading, &pieces))?;
+        subject().check_sound(&capture(reading, &pieces), &[EventDetail::All]);
     }
 
     #[test]
@@ -110,7 +88,7 @@ proptest! {
         prop::collection::vec(any::<u8>(), 0..2000),
         prop::collection::vec(0u8..34, 0..2000),
     ]) {
-        check(&bytes)?;
+        subject().check_sound(&bytes, &[EventDetail::All]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use traceconv::format::tsp::record::{ListEntry, OPEN, data_bytes_of};
 use traceconv::frame::sync;
 use traceconv::pipeline::{EventDetail, TimeBound};
 
-use crate::common::{run as common, views};
+use crate::common::run as common;
 use crate::reader::Trace;
 use crate::run::{Cut, Random, convert, generated, subject};
 
@@ -80,36 +80,12 @@ fn capture(pieces: &[Piece]) -> Vec<u8> {
     bytes
 }
 
-/// Checks that small and large windows give the same trace, and that the reader accepts it.
-fn check(capture: &[u8]) -> Result<(), TestCaseError> {
-    let whole = convert(capture, Cut::WHOLE);
-    let small = convert(capture, Cut::SMALL);
-    prop_assert_eq!(views::ledger(&small.summary), views::ledger(&whole.summary));
-    prop_assert!(small.trace == whole.trace, "another trace in small pieces");
-    let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
-    prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
-    for detail in [EventDetail::Overview, EventDetail::All] {
-        let options = common::options(Cut::WHOLE).events(detail);
-        Trace::parse(&subject().convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
-    }
-    let mut last = 0;
-    let mut is_ordered = true;
-    subject().resolve(capture, 100, |batch, _| {
-        for event in &batch.events {
-            is_ordered &= event.time.0 >= last;
-            last = event.time.0;
-        }
-    });
-    prop_assert!(is_ordered, "time goes backwards");
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn packets_in_any_order_give_a_sound_trace(pieces in prop::collection::vec(piece(), 0..150)) {
-        check(&capture(&pieces))?;
+        subject().check_sound(&capture(&pieces), &[EventDetail::Overview, EventDetail::All]);
     }
 
     #[test]
@@ -117,7 +93,7 @@ proptest! {
         prop::collection::vec(any::<u8>(), 0..2000),
         prop::collection::vec(prop::sample::select(vec![0xFDu8, 0xFE, 0xFF, 2, 44, 23, 151, 0]), 0..2000),
     ]) {
-        check(&bytes)?;
+        subject().check_sound(&bytes, &[EventDetail::Overview, EventDetail::All]);
     }
 
     #[test]
@@ -131,7 +107,7 @@ proptest! {
             text.drain(at..(at + 100).min(text.len()));
         }
         if text.starts_with(b"{\n  \"Sniffer") {
-            check(&text)?;
+            subject().check_sound(&text, &[EventDetail::Overview, EventDetail::All]);
         }
     }
 

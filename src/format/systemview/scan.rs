@@ -184,10 +184,8 @@ impl ScanFacts {
                 self.name((Named::Task, task), fields.text());
             }
             id::ISR_ENTER => insert(&mut self.interrupts, (packet.core, fields.number()), &mut self.excess),
-            id::TRACE_START => match self.starts.len() < STARTS_LIMIT {
-                true => self.starts.push(Placed { what: packet.delta, ..placed(0) }),
-                false => self.excess += 1,
-            },
+            id::TRACE_START if self.starts.len() < STARTS_LIMIT => self.starts.push(Placed { what: packet.delta, ..placed(0) }),
+            id::TRACE_START => self.excess += 1,
             id::SYSTIME_CYCLES if self.times.len() < STARTS_LIMIT => {
                 let time = Placed { offset: at as u64, ticks: self.ticks, what: SystemTime::Cycles(fields.number()) };
                 self.times.push(time);
@@ -258,9 +256,10 @@ impl ScanFacts {
 
     fn allocated(&mut self, fields: &mut Fields<'_>) {
         if let (Some(address), Some(bytes)) = (fields.next_number(), fields.next_number()) {
-            match self.allocations.len() < ALLOCATIONS_LIMIT {
-                true => self.allocations.push((address, self.ticks, bytes)),
-                false => self.excess_allocations += 1,
+            if self.allocations.len() < ALLOCATIONS_LIMIT {
+                self.allocations.push((address, self.ticks, bytes));
+            } else {
+                self.excess_allocations += 1;
             }
         }
     }

@@ -44,13 +44,22 @@ struct CoreState {
     timers: Vec<crate::model::LaneId>,
 }
 
+/// Where a restart is, and where it is drawn.
+#[derive(Clone, Copy, Debug)]
+struct Restart {
+    offset: u64,
+    /// The sum of all time stamps before it.
+    ticks_before: u64,
+    /// The time at which the next session begins.
+    base_ticks: u64,
+}
+
 /// The resolver of one input.
 struct InputResolver {
     reading: Reading,
     cores: [CoreState; 2],
-    restarts: std::vec::IntoIter<(u64, u64, u64)>,
-    /// The next restart: where, all ticks before it, and the time at which it is drawn, in ticks.
-    next_restart: Option<(u64, u64, u64)>,
+    restarts: std::vec::IntoIter<Restart>,
+    next_restart: Option<Restart>,
     is_copy: bool,
     /// The sum of all time stamps.
     sum: u64,
@@ -116,8 +125,9 @@ impl Resolver {
         let mut facts = Facts { sessions: drawn.iter().map(Vec::len).max().unwrap_or(0) as u32 + 1, ..Facts::default() };
         for (setup, restarts) in setups.iter().zip(drawn) {
             for &(address, ticks, bytes) in &setup.facts.allocations {
-                let place = restarts.partition_point(|restart| restart.1 < ticks).checked_sub(1);
-                let (before, base) = place.and_then(|place| restarts.get(place)).map_or((0, 0), |restart| (restart.1, restart.2));
+                let place = restarts.partition_point(|restart| restart.ticks_before < ticks).checked_sub(1);
+                let restart = place.and_then(|place| restarts.get(place));
+                let (before, base) = restart.map_or((0, 0), |restart| (restart.ticks_before, restart.base_ticks));
                 allocations.push((address, base + (ticks - before.min(ticks)), bytes));
             }
             let mut restarts = restarts.into_iter();
@@ -165,9 +175,8 @@ impl Setup {
     }
 }
 
-/// The restarts of each input: where, all ticks before it, and the time at which the next session begins, in ticks. A restart is one of all
-/// cores, so sessions of the same number begin together.
-fn draw_restarts(setups: &[Setup], hz: u64) -> Vec<Vec<(u64, u64, u64)>> {
+/// The restarts of each input. A restart is one of all cores, so sessions of the same number begin together.
+fn draw_restarts(setups: &[Setup], hz: u64) -> Vec<Vec<Restart>> {
     let restarts = |setup: &Setup| -> Vec<SessionStart> {
         setup.sessions.iter().copied().filter(|session| session.ticks_before > 0).collect()
     };
@@ -186,7 +195,12 @@ fn draw_restarts(setups: &[Setup], hz: u64) -> Vec<Vec<(u64, u64, u64)>> {
         bases.push(all.iter().filter_map(end_of).max().unwrap_or(0) + gap);
     }
     let drawn = |starts: Vec<SessionStart>| {
-        starts.iter().zip(&bases).map(|(start, &base)| (start.offset, start.ticks_before, base)).collect()
+        let restart = |(start, &base_ticks): (&SessionStart, &u64)| Restart {
+            offset: start.offset,
+            ticks_before: start.ticks_before,
+            base_ticks,
+        };
+        starts.iter().zip(&bases).map(restart).collect()
     };
     all.into_iter().map(drawn).collect()
 }
@@ -262,11 +276,8 @@ impl Resolve for Resolver {
     }
 }
 
-fn loss_of(bad: &Bad) -> (LossKind, u64) {
-    match bad.is_truncated {
-        true => (losses::TRUNCATED_FRAME, 1),
-        false => (losses::DAMAGED_PACKET, 1),
-    }
+fn loss_of(bad: &Bad) -> LossKind {
+    if bad.is_truncated { losses::TRUNCATED_FRAME } else { losses::DAMAGED_PACKET }
 }
 
 /// Enters the bytes of a part in the ledger.
@@ -274,8 +285,7 @@ fn account(records: &Records, ledger: &mut Ledger) {
     ledger.decoded_bytes += records.ok_bytes;
     ledger.frames_ok += records.packets.len() as u64;
     for bad in &records.bad {
-        let (kind, lost) = loss_of(bad);
-        ledger.bad_frame(kind, bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64, lost);
+        ledger.bad_frame(loss_of(bad), bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64, 1);
     }
 }
 
@@ -314,13 +324,12 @@ impl InputResolver {
     }
 
     fn note_bad(&mut self, bad: &Bad) {
-        let (kind, lost) = loss_of(bad);
         self.is_damaged = true;
         self.note_loss(LossNote {
-            kind,
+            kind: loss_of(bad),
             offset: bad.range.0 as u64,
             bytes: (bad.range.1 - bad.range.0) as u64,
-            at_least_lost: lost,
+            at_least_lost: 1,
         });
     }
 
@@ -357,9 +366,9 @@ impl InputResolver {
             return;
         }
         let delta = u64::from(packet.delta);
-        if let Some((_, ticks_before, base)) = self.next_restart.take_if(|restart| restart.0 == offset) {
+        if let Some(restart) = self.next_restart.take_if(|restart| restart.offset == offset) {
             self.next_restart = self.restarts.next();
-            self.restart(ticks_before, base, offset, context, out);
+            self.restart(restart, context, out);
         }
         self.sum += delta;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -391,9 +400,10 @@ impl InputResolver {
         events::resolve(self, packet, Fields(payload), events::At { time, offset }, context, out);
     }
 
-    fn restart(&mut self, ticks_before: u64, base: u64, offset: u64, context: &mut Context, out: &mut Resolved<'_>) {
+    fn restart(&mut self, restart: Restart, context: &mut Context, out: &mut Resolved<'_>) {
+        let Restart { offset, ticks_before, base_ticks } = restart;
         let reached = self.ticks();
-        self.base = i128::from(base.max(reached)) - i128::from(ticks_before);
+        self.base = i128::from(base_ticks.max(reached)) - i128::from(ticks_before);
         self.sum = ticks_before;
         self.forget();
         (self.is_stopped, self.is_damaged, self.dropped) = (false, false, 0);

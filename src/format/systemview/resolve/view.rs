@@ -47,7 +47,7 @@ fn dump_bad(bad: &Bad, bytes: &[u8], out: &mut ListRecord<'_>) -> bool {
     let fields = [
         ("bytes", FieldValue::Bytes(bytes.get(start..end).unwrap_or(&[]))),
         ("length", FieldValue::Uint((bad.range.1 - bad.range.0) as u64)),
-        ("reason", FieldValue::Text(loss_of(bad).0.text)),
+        ("reason", FieldValue::Text(loss_of(bad).text)),
     ];
     out(&RecordView { offset: start as u64, record: "invalid", core: None, ticks: None, nanos: None, fields: &fields })
 }
