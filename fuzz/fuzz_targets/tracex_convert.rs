@@ -2,28 +2,16 @@
 
 #![no_main]
 
+mod conversion;
+
 use libfuzzer_sys::fuzz_target;
-use traceconv::format::FORMATS;
 use traceconv::format::tracex::encode::{Buffer, Object};
-use traceconv::pipeline::{EventDetail, Options, Source, convert};
-
-#[path = "../../tests/reader/mod.rs"]
-mod reader;
-
-fn run(input: &[u8], options: &Options) -> Vec<u8> {
-    let format = FORMATS.iter().copied().find(|format| format.name() == "tracex").expect("it is registered");
-    let mut trace = Vec::new();
-    let converted = convert(&[Source::new(input, format)], options, &mut trace, &mut |_| true).expect("damage is no error");
-    let ledger = &converted.inputs[0].ledger;
-    assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, input.len() as u64);
-    assert_eq!(converted.output_bytes, trace.len() as u64);
-    trace
-}
 
 /// A trace buffer whose events are made of the bytes: few threads, objects and ids, so that they belong together.
 fn buffer(choice: u8, input: &[u8]) -> Vec<u8> {
     const IDS: [u32; 32] = [
-        1, 1, 2, 2, 3, 4, 5, 10, 17, 20, 27, 32, 36, 52, 57, 60, 62, 63, 68, 69, 80, 83, 88, 100, 101, 107, 108, 112, 124, 309, 4096, 0,
+        1, 1, 2, 2, 3, 4, 5, 10, 17, 20, 27, 32, 36, 52, 57, 60, 62, 63, 68, 69, 80, 83, 88, 100, 101, 107, 108, 112, 124, 309,
+        4096, 0,
     ];
     let mut now = 0u32;
     let events = input.chunks_exact(8).map(|bytes| {
@@ -53,12 +41,5 @@ fuzz_target!(|input: &[u8]| {
     // The first byte says how to make a recording of the others.
     let Some((&choice, input)) = input.split_first() else { return };
     let bytes = if choice & 1 != 0 { buffer(choice, input) } else { input.to_vec() };
-    let events = if choice & 0x80 != 0 { EventDetail::All } else { EventDetail::Default };
-    let options = |window_bytes| Options::default().threads(1).events(events).window_bytes(window_bytes);
-    let whole = run(&bytes, &options(1 << 20));
-    assert!(run(&bytes, &options(16 + usize::from(choice >> 3))) == whole, "windows change the trace");
-    match reader::Trace::parse(&whole) {
-        Ok(trace) => assert!(trace.unclosed.is_empty(), "slices without end"),
-        Err(error) => panic!("the reader refuses the trace: {error}"),
-    }
+    conversion::check("tracex", &[], &bytes, conversion::detail(choice >> 6), 16 + usize::from(choice >> 3));
 });

@@ -6,8 +6,6 @@ use traceconv::format::tracex::encode::Buffer;
 use traceconv::pipeline::EventDetail;
 
 use crate::captures::{FLAGS, MAIN, MUTEX, QUEUE, THIRD, WORKER, registry};
-use crate::common::{run as common, views};
-use crate::reader::Trace;
 use crate::run::{Cut, Random, convert, generated, subject};
 
 fn event() -> impl Strategy<Value = [u32; 8]> {
@@ -47,27 +45,6 @@ fn buffer() -> impl Strategy<Value = Buffer> {
     )
 }
 
-/// Checks that small and large windows give the same trace, and that the reader accepts it.
-fn check(capture: &[u8]) -> Result<(), TestCaseError> {
-    let whole = convert(capture, Cut::WHOLE);
-    let small = convert(capture, Cut::SMALL);
-    prop_assert_eq!(views::ledger(&small.summary), views::ledger(&whole.summary));
-    prop_assert!(small.trace == whole.trace, "another trace in small pieces");
-    let trace = Trace::parse(&whole.trace).map_err(TestCaseError::fail)?;
-    prop_assert!(trace.unclosed.is_empty(), "slices without end: {:?}", trace.slices[trace.unclosed[0]]);
-    let options = common::options(Cut::WHOLE).events(EventDetail::All);
-    Trace::parse(&subject().convert_with(capture, &options).trace).map_err(TestCaseError::fail)?;
-    let mut last = std::collections::HashMap::new();
-    let mut is_ordered = true;
-    subject().resolve(capture, 100, |batch, _| {
-        for event in &batch.events {
-            is_ordered &= last.insert(event.core, event.time).is_none_or(|last| last <= event.time);
-        }
-    });
-    prop_assert!(is_ordered, "time goes backwards");
-    Ok(())
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
@@ -76,7 +53,7 @@ proptest! {
         let mut bytes = buffer.bytes();
         bytes.truncate(bytes.len().saturating_sub(missing));
         bytes.extend(vec![0x11; more]);
-        check(&bytes)?;
+        subject().check_sound(&bytes, &[EventDetail::All]);
     }
 
     #[test]
@@ -87,7 +64,7 @@ proptest! {
             let len = 48.min(bytes.len()).min(start.len());
             bytes[..len].copy_from_slice(&start[..len]);
         }
-        check(&bytes)?;
+        subject().check_sound(&bytes, &[EventDetail::All]);
     }
 
     /// A header that is damaged reads as no header, or as another one, and never beyond the input.
@@ -97,7 +74,7 @@ proptest! {
         for (at, byte) in changes {
             bytes[at] = byte;
         }
-        check(&bytes)?;
+        subject().check_sound(&bytes, &[EventDetail::All]);
     }
 
     #[test]
