@@ -253,7 +253,7 @@ impl Target {
         self.call(id::MUTEX_GET, [MUTEX, FOREVER, 0, 0]);
         let size = 16 * (1 + self.random.below(8) as u32);
         self.call(id::BYTE_ALLOCATE, [POOL, 0x2004_0000, size, 0]);
-        if self.round % 5 == 0 {
+        if self.round.is_multiple_of(5) {
             self.inversion();
         }
         self.call(id::BYTE_RELEASE, [POOL, 0x2004_0000, 0, 8000 - size]);

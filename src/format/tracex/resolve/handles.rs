@@ -172,17 +172,17 @@ impl Handles {
         let unnamed =
             *self.unnamed.get_or_insert_with(|| [1, 2, 3, 4].map(|number| entities.add_name(&format!("info {number}"))));
         let forever = *self.forever.get_or_insert_with(|| entities.add_name("forever"));
-        if !self.labels.contains_key(&entry.id) {
+        self.labels.entry(entry.id).or_insert_with(|| {
             let fields = names.get(entry.id).map_or(&[][..], |event| &event.fields);
             let fields = fields.iter().map(|field| {
-                let name = entities.add_name(field).filter(|_| !field.is_empty())?;
+                let name = Some(field).filter(|field| !field.is_empty()).and_then(|field| entities.add_name(field))?;
                 Some((name, Form::of(field)))
             });
             let fields = fields.collect();
             let label = entities.add_name(&names.name(entry.id)).map_or(Label::NONE, Label::name);
             let category = entities.add_name(Names::component(entry.id));
-            self.labels.insert(entry.id, Labelled { label, category, fields });
-        }
+            Labelled { label, category, fields }
+        });
         let start = batch.args.len();
         for (index, &value) in entry.info.iter().enumerate() {
             let known = self.labels.get(&entry.id).and_then(|event| event.fields.get(index).copied().flatten());
