@@ -21,6 +21,8 @@ pub mod systemview;
 #[doc(hidden)]
 pub mod tonbandgeraet;
 #[doc(hidden)]
+pub mod tracex;
+#[doc(hidden)]
 pub mod tsp;
 
 use std::ops::Range;
@@ -40,6 +42,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &tsp::Tsp,
     &miniprofiler::MiniProfiler,
     &systemview::SystemView,
+    &tracex::TraceX,
 ];
 
 /// One input format.
