@@ -224,6 +224,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
         ..Line::default()
     };
     let cannot = |error: io::Error| PlanError::File(format!("{}: {error}", cannot_write(&output)));
+    let stop = gentle_stop(true);
     let file = Output::create(&output, keep, head, args.force).map_err(cannot)?;
     let settings = Settings {
         format_options,
@@ -252,7 +253,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
         watch,
     };
     let mut screen = Screen::new(args.quiet, args.live);
-    let result = record::record(session, gentle_stop(true), &mut screen);
+    let result = record::record(session, stop, &mut screen);
     gentle_stop(false);
     drop(screen);
     let summary = result.map_err(|error| {

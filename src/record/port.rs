@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serialport::{DataBits, FlowControl, SerialPort, StopBits};
+use serialport::{DataBits, FlowControl, StopBits};
 
 use super::address::{Address, Parity, SerialAddress};
 #[cfg(target_os = "linux")]
@@ -138,7 +138,7 @@ fn got(read: io::Result<usize>) -> io::Result<Got> {
 #[cfg(unix)]
 type NativePort = serialport::TTYPort;
 #[cfg(not(unix))]
-type NativePort = Box<dyn SerialPort>;
+type NativePort = Box<dyn serialport::SerialPort>;
 
 struct SerialLine {
     port: NativePort,
