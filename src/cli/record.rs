@@ -1,4 +1,4 @@
-//! `traceconv record SOURCE -o FILE`: arguments, the lines that are shown, and what is done with the recording at its end.
+//! `traceconv record SOURCE -o FILE`: arguments, the lines that are shown, and the commands that follow.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -87,7 +87,7 @@ pub(super) struct RecordArgs {
     #[arg(long)]
     until_loss: bool,
 
-    /// Keep only what came in the last time before the end, in memory until then
+    /// Keep only the bytes of the last time before the end, in memory until then
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "rotate")]
     last: Option<Duration>,
 
@@ -258,7 +258,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
     drop(screen);
     let summary = result.map_err(|error| {
         let part = format!("{}.part", shown(&output));
-        PlanError::File(format!("{}: {error}; what was recorded is in {part}", cannot_write(&output)))
+        PlanError::File(format!("{}: {error}; the bytes so far are in {part}", cannot_write(&output)))
     })?;
     if !args.quiet || summary.ended.is_failure() {
         say(&report(&summary, &output));
@@ -272,7 +272,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
     Ok(status)
 }
 
-/// What is done with the recording at its end.
+/// The commands that follow the recording.
 struct Following {
     /// Only its options for reading are used.
     settings: Box<Args>,
@@ -337,7 +337,8 @@ fn opens(_: &RecordArgs) -> bool {
 fn list() -> Status {
     match record::list() {
         Ok(ports) => {
-            let lines = ports.iter().map(|(name, what)| format!("serial:{name}  {what}").trim_end().to_owned() + "\n");
+            let lines =
+                ports.iter().map(|(name, description)| format!("serial:{name}  {description}").trim_end().to_owned() + "\n");
             let text: String = lines.collect();
             if text.is_empty() {
                 say("there is no serial port\n");
@@ -368,7 +369,7 @@ fn report(summary: &Summary, output: &Path) -> String {
     text
 }
 
-/// Shows what happens: lines, or a table at the bottom of a terminal.
+/// Shows the progress: lines, or a table at the bottom of a terminal.
 struct Screen {
     is_quiet: bool,
     is_live: bool,

@@ -15,7 +15,7 @@ use crate::model::{LossKind, RecorderNote, RecorderNotes, losses};
 /// The end of the name of the notes, after the whole name of the recording.
 pub const SIDECAR_EXTENSION: &str = "traceconv.jsonl";
 
-/// Longer notes are not read: a recorder does not write so many.
+/// Longer notes are not read: a recorder does not write that much.
 pub const SIDECAR_BYTES_MAX: u64 = 16 << 20;
 
 /// The first line: where the recording is from.

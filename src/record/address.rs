@@ -45,7 +45,7 @@ pub struct SerialAddress {
 /// The parity bit of a serial line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parity {
-    /// There is none.
+    /// No parity bit.
     None,
     /// It makes the number of ones even.
     Even,

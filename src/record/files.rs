@@ -1,7 +1,7 @@
 //! The files of a recording: the bytes, and the notes beside them.
 //!
 //! While it is written, a recording is called `run.bin.part`. At its end it is synchronised to the disk and gets its name, the notes before
-//! the bytes: a file of the final name is whole. What an interrupted run leaves is a valid recording too, under the name of the part.
+//! the bytes: a file of the final name is whole. An interrupted run leaves a valid recording too, under the name of the part.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ pub enum Rotation {
     Time(Duration),
 }
 
-/// What is kept of a recording.
+/// The part of a recording that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// All of it, in one file.
@@ -214,7 +214,7 @@ impl Output {
     /// Adds bytes that came at a time.
     ///
     /// # Errors
-    /// When the disk is full, or gone. What fitted is in the file.
+    /// When the disk is full, or gone. The bytes that fitted are in the file.
     pub fn write(&mut self, bytes: &[u8], at: Instant) -> io::Result<()> {
         match self.keep {
             Keep::All => self.append(bytes),
@@ -259,7 +259,7 @@ impl Output {
         result
     }
 
-    /// Removes what is older than `time`, or beyond the limit.
+    /// Removes bytes and notes older than `time`, or beyond the limit.
     fn forget(&mut self, now: Instant, time: Duration, limit: usize) {
         while let Some((at, kept)) = self.last.front() {
             let is_old = now.saturating_duration_since(*at) > time;
@@ -316,7 +316,7 @@ impl Output {
     /// Ends the recording. The names of its files.
     ///
     /// # Errors
-    /// When it cannot be written out; what could be written is in the file of the part.
+    /// When it cannot be written out; the bytes that could be written are in the file of the part.
     pub fn finish(mut self, reason: &str) -> io::Result<Vec<PathBuf>> {
         let at_ns = self.since_start(Instant::now());
         let end = Line { note: sidecar::END.into(), at_ns, text: Some(reason.into()), ..Line::default() };

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::model::{LossKind, losses};
 
-/// What a driver has counted since the port was opened, or before. Counters wrap.
+/// The counts of a driver since the port was opened, or before. Counters wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCounters {
     /// Bytes with a wrong stop bit.
@@ -26,7 +26,7 @@ pub trait CountsErrors {
     fn counters(&mut self) -> io::Result<LineCounters>;
 }
 
-/// Notices what has been counted since the last look.
+/// Notices errors counted since the last look.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineWatch {
     last: Option<LineCounters>,
@@ -112,7 +112,7 @@ mod tests {
         let after = LineCounters { framing: 1, parity: 7, overruns: 2, buffer_overruns: 8 };
         let mut port = Fake(vec![Ok(before), Ok(before), Ok(after), Ok(after)]);
         let mut watch = LineWatch::default();
-        // What was counted before the recording is not its loss.
+        // Errors before the recording are not its losses.
         assert!(watch.look(&mut port).is_empty());
         assert!(watch.look(&mut port).is_empty());
         assert_eq!(watch.look(&mut port), [(losses::DRIVER_OVERRUN, 4), (losses::FRAMING_ERROR, 2)]);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The reader does nothing but read, so that no buffer of the system overflows while a disk is slow. Whatever is lost all the same is
-//! known: the ring counts what it has to drop, [`line`](mod@line) asks the serial driver. Both become notes beside the file
+//! known: the ring counts the bytes that it drops, [`line`](mod@line) asks the serial driver. Both become notes beside the file
 //! ([`crate::input::sidecar`]), which the converter reads.
 
 pub mod address;

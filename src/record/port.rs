@@ -19,7 +19,7 @@ use crate::model::LossKind;
 /// How long a port waits for bytes before it says that there are none: so long a request to stop may take.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// What a port gave.
+/// The result of one read.
 #[derive(Debug)]
 pub(super) enum Got {
     Bytes(usize),
@@ -31,7 +31,7 @@ pub(super) enum Got {
 
 /// An open source.
 pub(super) trait Port: Send {
-    /// Reads what is there.
+    /// Reads the bytes that are there.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Got>;
 
     /// Sends a command.
@@ -49,7 +49,7 @@ pub(super) trait Port: Send {
 pub struct Input {
     /// The address.
     pub address: Address,
-    /// What is read for [`Address::Standard`].
+    /// The stream that is read for [`Address::Standard`].
     pub standard: Option<Box<dyn Read + Send>>,
 }
 
@@ -106,7 +106,7 @@ impl Input {
 pub fn list() -> io::Result<Vec<(String, String)>> {
     let ports = serialport::available_ports().map_err(io::Error::from)?;
     let described = ports.into_iter().map(|port| {
-        let what = match port.port_type {
+        let description = match port.port_type {
             serialport::SerialPortType::UsbPort(usb) => {
                 let names =
                     [usb.manufacturer, usb.product, usb.serial_number].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -116,7 +116,7 @@ pub fn list() -> io::Result<Vec<(String, String)>> {
             serialport::SerialPortType::BluetoothPort => "Bluetooth".to_owned(),
             serialport::SerialPortType::Unknown => String::new(),
         };
-        (port.port_name, what)
+        (port.port_name, description)
     });
     Ok(described.collect())
 }
@@ -169,7 +169,7 @@ impl SerialLine {
         #[cfg(not(unix))]
         let port = builder.open()?;
         let mut line = SerialLine { port, watch: LineWatch::default() };
-        // What was counted before is not a loss of this recording.
+        // Errors before it was opened are not losses of this recording.
         line.errors();
         Ok(line)
     }

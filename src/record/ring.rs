@@ -1,7 +1,7 @@
 //! The ring between the thread that reads a port and the one that writes the file.
 //!
 //! It holds a limited number of bytes. When it is full, a sender that waits by itself is made to wait; of one that does not, bytes are
-//! dropped and counted. What came between two pieces of bytes (errors, commands) stays between them.
+//! dropped and counted. Errors and commands stay between the bytes that came before and after them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{LossKind, losses};
 
-/// What passes through.
+/// An item that passes through.
 #[derive(Debug)]
 pub enum Passing {
     /// Bytes of the recording.

@@ -40,7 +40,7 @@ pub struct Session {
     pub protocol: Option<&'static dyn Format>,
     /// Whether commands may be sent.
     pub speaks: bool,
-    /// What is wanted from the target.
+    /// The user's wishes for the target.
     pub wishes: Wishes,
     /// When it ends.
     pub duration: Option<Duration>,
@@ -65,7 +65,7 @@ pub enum Ended {
     Duration,
     /// The size is reached.
     Size,
-    /// What was waited for happened.
+    /// The condition of `--until` or `--until-loss`.
     Condition(String),
     /// The source ended.
     SourceEnded,
@@ -83,7 +83,7 @@ impl Ended {
             Ended::Stopped => "stopped".into(),
             Ended::Duration => "ended after the time asked for".into(),
             Ended::Size => "ended at the size asked for".into(),
-            Ended::Condition(what) => format!("ended because {what}"),
+            Ended::Condition(condition) => format!("ended because {condition}"),
             Ended::SourceEnded => "the source ended".into(),
             Ended::SourceFailed(error) => format!("the source failed: {error}"),
             Ended::WriteFailed(error) => format!("the file cannot be written: {error}"),
@@ -108,7 +108,7 @@ pub struct Summary {
     pub elapsed: Duration,
     /// Why it ended.
     pub ended: Ended,
-    /// What was lost on the way: kinds with their cases and bytes.
+    /// Losses on the way: kinds with their cases and bytes.
     pub lost: Vec<(LossKind, u64, u64)>,
     /// The format, if it was recognised.
     pub format: Option<&'static dyn Format>,
@@ -129,11 +129,11 @@ pub struct Second {
     pub ring_percent: u64,
     /// How full the target's buffer is, in per cent, if it reports that.
     pub target_percent: Option<u8>,
-    /// What was seen in the bytes.
+    /// The content of the bytes so far.
     pub seen: Seen,
 }
 
-/// Is shown what happens.
+/// Shows the progress of a recording.
 pub trait Observer {
     /// A sentence.
     fn say(&mut self, text: &str);
@@ -144,7 +144,7 @@ pub trait Observer {
 /// Makes a recording. `stop` ends it.
 ///
 /// # Errors
-/// When the files cannot be completed. What could be written is in the file of the part.
+/// When the files cannot be completed. The bytes that could be written are in the file of the part.
 pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) -> io::Result<Summary> {
     let Session { input, output, protocol, speaks, wishes, duration, bytes, silence, reconnects, buffer_bytes, watch } = session;
     let ring = Arc::new(Ring::new(buffer_bytes));

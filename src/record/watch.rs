@@ -1,8 +1,8 @@
-//! What is in the bytes while they come: good and bad frames, the load of each task, and whether what is waited for has happened.
+//! The content of the bytes while they come: good and bad frames, the load of each task, and the condition that ends the recording.
 //!
 //! A thread of its own, so that the file never waits for it: bytes that it has no time for are not looked at. The library reads a recording
 //! twice and has no incremental decoder. So every second's bytes are read as a recording of their own, together with those of the second
-//! before: what both have in common is subtracted, and a gap between them is seen. Statistics are those of the last seconds, read with the
+//! before: the counts that both have in common are subtracted, and a gap between them is seen. Statistics are those of the last seconds, read with the
 //! begin of the recording, which has the names.
 
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ const HEAD_BYTES: usize = 256 << 10;
 const TAIL_BYTES: usize = 16 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What is looked for.
+/// The figures that are wanted.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The options of the format.
@@ -43,7 +43,7 @@ pub struct Settings {
     pub until_loss: bool,
 }
 
-/// What was seen so far.
+/// The content of the bytes so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The format.
@@ -139,13 +139,13 @@ impl Watch {
         }
     }
 
-    /// What was seen.
+    /// The content of the bytes so far.
     #[must_use]
     pub fn seen(&self) -> Seen {
         lock(&self.shared).seen.clone()
     }
 
-    /// What was waited for, if it has happened: a clause.
+    /// The condition that ends the recording, if it holds: a clause.
     #[must_use]
     pub fn condition(&self) -> Option<String> {
         lock(&self.shared).condition.clone()
@@ -239,7 +239,7 @@ impl Watcher {
         };
         let Ok(recording) = format.open(std::slice::from_ref(&self.settings.format_options)) else { return };
         let len = self.uncounted.len();
-        // The first cut at or after a place, if it is not just the end of what is there.
+        // The first cut at or after a place, if it is not just the end of the bytes.
         let cut = [len.saturating_sub(1 << 10), len.saturating_sub(16 << 10), len / 2]
             .into_iter()
             .map(|at| recording.cut(&self.uncounted, at))
@@ -323,7 +323,7 @@ fn loads(figures: &[Figure]) -> Vec<(String, f64)> {
     loads
 }
 
-/// What makes a rule hold, as a clause; `None` if it does not.
+/// The figure by which a rule holds, as a clause; `None` if it does not hold.
 fn met(rule: &Rule, figures: &[Figure]) -> Option<String> {
     let is_nameless = list::NAMELESS.contains(&rule.metric.section);
     let mut meant = figures.iter().filter(|figure| figure.metric == rule.metric && (is_nameless || rule.name.fits(&figure.name)));

@@ -8,6 +8,7 @@
 mod desk;
 mod options;
 mod peers;
+mod qemu;
 mod targets;
 mod trouble;
 

@@ -35,6 +35,7 @@ fn page() -> String {
             _ => format!("`{value}`"),
         };
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+        let help = help.replace("\n\n", ". ");
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
         let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
         let default = if defaults.is_empty() || !arg.get_action().takes_values() {

@@ -29,7 +29,7 @@ fn send(stream: &mut impl Write, bytes: &[u8]) {
 fn pty() -> (File, String) {
     // SAFETY: The descriptor is new and owned by the file; the name is copied before anything else uses the buffer.
     unsafe {
-        let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY);
+        let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
         assert!(fd >= 0 && libc::grantpt(fd) == 0 && libc::unlockpt(fd) == 0);
         let mut name = [0 as libc::c_char; 128];
         assert_eq!(libc::ptsname_r(fd, name.as_mut_ptr(), name.len()), 0);

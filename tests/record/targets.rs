@@ -60,7 +60,7 @@ fn a_sniffer_is_recognised_and_asked() {
     assert!(desk.get("run.bin") == recording);
 }
 
-/// The device profiles when it is told to, reports, and sends its last records before it confirms the end.
+/// The device profiles when it is asked to, reports, and sends its last records before it confirms the end.
 #[test]
 fn a_profiler_is_started_and_stopped() {
     const START: u8 = 1;
