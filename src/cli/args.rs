@@ -54,6 +54,9 @@ pub(super) enum Command {
     Diff(DiffArgs),
     /// Show what recordings contain, without converting them
     Info(super::info::InfoArgs),
+    /// Record from a serial port, a socket or a growing file
+    #[cfg(feature = "record")]
+    Record(super::record::RecordArgs),
     /// List the formats, how each is recognised, and their options
     Formats(super::formats::FormatsArgs),
     /// Print a script that completes commands and options in a shell
@@ -90,7 +93,7 @@ pub(super) struct InputArgs {
 pub(super) struct MoreInputs {
     /// Convert all files in input directories and below
     ///
-    /// Hidden files, traces (*.perfetto-trace) and anything that is not a file are skipped. Links to directories are not followed.
+    /// Hidden files, traces (*.perfetto-trace), notes of the recorder (*.traceconv.jsonl) and anything that is not a file are skipped. Links to directories are not followed.
     #[arg(short, long)]
     pub(super) recursive: bool,
 

@@ -7,7 +7,9 @@ use super::plan::{ArchiveMember, Place, Reading, SourceName};
 use crate::format::{Format, FormatOptions, OptionSpec};
 use crate::input::archive::is_archive;
 use crate::input::detect::Detected;
+use crate::input::sidecar;
 use crate::input::{Input, ReadOptions, RecogniseError, Recognised};
+use crate::model::RecorderNotes;
 use crate::pipeline::Source;
 use crate::report::{InputReport, visible};
 
@@ -16,11 +18,13 @@ pub(super) struct Opened {
     pub(super) input: Input,
     detected: Detected,
     options: FormatOptions,
+    /// The notes of the recorder beside the file.
+    recorder: Option<RecorderNotes>,
 }
 
 impl From<Recognised> for Opened {
     fn from(Recognised { input, detected, options }: Recognised) -> Opened {
-        Opened { input, detected, options }
+        Opened { input, detected, options, recorder: None }
     }
 }
 
@@ -32,15 +36,19 @@ impl Opened {
     fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
         let mut report = Opened::unopened(name);
         match try_open(name, reading, read_options, &mut report) {
-            Ok(recognised) => recognised
-                .into_iter()
-                .map(|recognised| {
-                    let opened = Opened::from(recognised);
-                    let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
-                    opened.enter(&mut report);
-                    (report, Some(opened))
-                })
-                .collect(),
+            Ok(recognised) => {
+                let is_one = recognised.len() == 1;
+                recognised
+                    .into_iter()
+                    .map(|recognised| {
+                        let recorder = notes_beside(name, &recognised.input).filter(|_| is_one);
+                        let opened = Opened { recorder, ..Opened::from(recognised) };
+                        let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
+                        opened.enter(&mut report);
+                        (report, Some(opened))
+                    })
+                    .collect()
+            }
             Err(error) => {
                 report.error = Some(format!("{} {error}", name.for_people()));
                 vec![(report, None)]
@@ -77,12 +85,21 @@ impl Opened {
 
     /// The source as the pipeline takes it. `release` comes from [`Opened::releaser`].
     pub(super) fn source<'a>(&'a self, release: &'a (dyn Fn(Range<usize>) + Sync)) -> Source<'a> {
-        Source { bytes: self.input.bytes(), format: self.detected.format, options: self.options.clone(), release }
+        let recorder = self.recorder.as_ref();
+        Source { bytes: self.input.bytes(), format: self.detected.format, options: self.options.clone(), release, recorder }
     }
 
     /// Gives memory back as the pipeline goes on.
     pub(super) fn releaser(&self) -> impl Fn(Range<usize>) + Sync + '_ {
         |range| self.input.release(range)
+    }
+}
+
+/// The notes of the recorder beside a file, whose offsets are those of its bytes.
+fn notes_beside(name: &SourceName, input: &Input) -> Option<RecorderNotes> {
+    match (&name.place, &name.member, input.part()) {
+        (Place::File(path), None, None) => sidecar::read(path, input.bytes().len() as u64),
+        _ => None,
     }
 }
 

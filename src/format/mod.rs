@@ -9,6 +9,8 @@
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
 #[doc(hidden)]
+pub mod host;
+#[doc(hidden)]
 pub mod miniprofiler;
 mod options;
 #[doc(hidden)]
@@ -86,6 +88,11 @@ pub trait Format: Sync {
     /// Why there is no recording, as the end of a sentence without a final stop.
     fn read_memory(&self, _image: &[u8], _at: usize) -> Result<MemoryRecording, String> {
         Err("this format keeps no recordings in memory".into())
+    }
+
+    /// The host's side of its protocol. `None`: targets of this format send without being asked.
+    fn host(&self, _wishes: &host::Wishes) -> Option<Box<dyn host::Host>> {
+        None
     }
 
     /// Writes a capture of a simulated firmware, which ends with the record that reaches `bytes`. Another seed is another run of it.

@@ -20,6 +20,7 @@ mod layer;
 pub mod mapped;
 pub mod memory;
 mod recognise;
+pub mod sidecar;
 mod signature;
 mod spool;
 mod text;

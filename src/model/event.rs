@@ -28,6 +28,8 @@ pub enum EventKind {
     CoreEnd,
     /// Records are missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
+    /// The recorder noted something that loses nothing: an index into the same list.
+    RecorderNote(u32),
 
     /// A task was created.
     TaskCreated(TaskId),

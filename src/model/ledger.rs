@@ -69,7 +69,8 @@ impl Ledger {
         self.enter_cases(kind, None, count, if kind.severity == Severity::Loss { count } else { 0 });
     }
 
-    fn enter_cases(&mut self, kind: LossKind, first_offset: Option<u64>, count: u64, at_least_lost: u64) {
+    /// Enters `count` cases of `kind`, which lose `at_least_lost` events. No effect if `count` is 0.
+    pub fn enter_cases(&mut self, kind: LossKind, first_offset: Option<u64>, count: u64, at_least_lost: u64) {
         if count == 0 {
             return;
         }

@@ -85,6 +85,7 @@ const BUFFER: &str = "Enlarge the target's trace buffer, send it faster, or reco
 const CUT: &str = "Expected at the end of a recording that was stopped while the target was sending.";
 const VERSION: &str =
     "Check that the tracer on the target and `--format` with its options fit each other; otherwise it is damage.";
+const HOST: &str = "Give the host less to do while it records, or use a slower line or one with flow control.";
 const NOTHING: &str = "Nothing: the rest of the recording is not affected.";
 const LATE_START: &str = "Expected where a recording starts or continues after a gap; elsewhere the target's tracer has a fault.";
 const TIMES: &str = "Expected on targets that read the clock and write the record in two steps. If it is frequent, check the \
@@ -217,6 +218,16 @@ losses! {
         Repair UNMATCHED_EXIT "unmatched_exit": "a function was left that had not been entered", LATE_START;
         Repair EXIT_MISSING "exit_missing": "a function's end is missing: it was closed with the one around it", LATE_START;
         Repair DEPTH_UNDERFLOW "depth_underflow": "a depth is below 0: profiling was started within a function", NOTHING;
+    }
+    "On the way into the file" {
+        Loss DRIVER_OVERRUN "driver_overrun": "the serial port of the host lost bytes, because they were not taken fast enough", HOST;
+        Loss FRAMING_ERROR "framing_error": "the serial port of the host received bytes without a valid stop bit", LINK;
+        Loss PARITY_ERROR "parity_error": "the serial port of the host received bytes with wrong parity", LINK;
+        Loss RECORDER_OVERRUN "recorder_overrun": "the recorder dropped bytes, because the file could not be written fast enough",
+            "Record to a faster disk, or enlarge the buffer with `--buffer`.";
+        Loss RECONNECTED "reconnected": "the source was gone and came back; what it sent in between is missing",
+            "Check the cable, the supply of the target, and its server.";
+        Repair SOURCE_SILENT "source_silent": "the source sent nothing for a while", NOTHING;
     }
     "The input around the recording" {
         Loss COMPRESSED_STREAM_DAMAGED "compressed_stream_damaged": "the compressed stream is damaged; what follows is missing", "Transfer the file again.";

@@ -228,7 +228,7 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         K::Log(_) => 10,
         K::SessionStart(_) => 11,
         // Not events of the firmware. Losses are in the ledger.
-        K::Loss(_) | K::CoreEnd | K::LateObjectLevel { .. } => return None,
+        K::Loss(_) | K::RecorderNote(_) | K::CoreEnd | K::LateObjectLevel { .. } => return None,
     })
 }
 

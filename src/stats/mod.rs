@@ -190,6 +190,7 @@ impl Statistics {
                     self.forget_all(self.now_ns.min(time_ns));
                 }
                 EventKind::TaskCreated(_)
+                | EventKind::RecorderNote(_)
                 | EventKind::Notify { .. }
                 | EventKind::Notified { .. }
                 | EventKind::Holder { .. }

@@ -404,6 +404,11 @@ impl Timeline {
                         self.gap(note, time_ns);
                     }
                 }
+                EventKind::RecorderNote(index) => {
+                    if let Some(note) = batch.losses.get(index as usize) {
+                        self.recorder_note(note, time_ns);
+                    }
+                }
             }
             self.now_ns = self.now_ns.max(time_ns);
             if self.writer.is_full() {

@@ -30,7 +30,11 @@ impl Timeline {
         let mut annotations = Annotations { label: Label::NONE, args: Args::NONE, batch };
         let word = match event.kind {
             // Drawn on the losses track.
-            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => return,
+            EventKind::SessionStart(_)
+            | EventKind::Loss(_)
+            | EventKind::RecorderNote(_)
+            | EventKind::LateObjectLevel { .. }
+            | EventKind::CoreEnd => return,
             EventKind::TaskCreated(_) => "task created",
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",

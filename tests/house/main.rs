@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("printf", &[]),
     ("symbols", &[]),
@@ -27,7 +27,8 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("perfetto", &["model", "track"]),
     ("pipeline", &["format", "model", "perfetto", "stats", "timeline", "track"]),
     ("report", &["format", "input", "model", "pipeline", "stats"]),
-    ("cli", &["format", "input", "metrics", "model", "pipeline", "report", "stats"]),
+    ("record", &["format", "input", "metrics", "model", "pipeline", "stats"]),
+    ("cli", &["format", "input", "metrics", "model", "pipeline", "record", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
@@ -35,7 +36,7 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 31] = [
+const CRATES: [(&str, &[&str]); 32] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -52,7 +53,7 @@ const CRATES: [(&str, &[&str]); 31] = [
     ("http", &["cli"]),
     ("httparse", &["cli"]),
     ("indicatif", &["cli"]),
-    ("libc", &["cli", "input"]),
+    ("libc", &["cli", "input", "record"]),
     ("memmap2", &["input"]),
     ("object", &["symbols"]),
     ("open", &["cli"]),
@@ -61,8 +62,9 @@ const CRATES: [(&str, &[&str]); 31] = [
     ("quick_xml", &["report"]),
     ("rayon", &["pipeline"]),
     ("rustc_demangle", &["symbols"]),
+    ("serialport", &["record"]),
     ("tar", &["input"]),
-    ("tempfile", &["cli", "input"]),
+    ("tempfile", &["cli", "input", "record"]),
     ("toml", &["metrics"]),
     ("walkdir", &["cli"]),
     ("zip", &["input"]),
@@ -72,11 +74,11 @@ const CRATES: [(&str, &[&str]); 31] = [
 /// Parts of the standard library that reach outside of the program. `std::process` is needed by `main` for its exit code.
 const OUTSIDE: [(&str, &[&str]); 6] = [
     ("env", &["cli"]),
-    ("fs", &["cli", "input"]),
-    ("net", &["cli"]),
+    ("fs", &["cli", "input", "record"]),
+    ("net", &["cli", "record"]),
     ("process", &["cli", "main"]),
-    ("thread", &["cli", "pipeline"]),
-    ("time", &["cli"]),
+    ("thread", &["cli", "pipeline", "record"]),
+    ("time", &["cli", "record"]),
 ];
 
 /// Macros that print or that mark code not yet written.

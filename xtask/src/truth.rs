@@ -281,7 +281,7 @@ fn convert(format: &dyn Format, bytes: &[u8]) -> Option<Converted> {
         }
     }
     let records = batch.judged.unwrap_or_default().into_iter();
-    let mut records: Vec<(u64, u64)> = records.filter_map(|(offset, time)| time.map(|time| (offset, time.0))).collect();
+    let mut records: Vec<(u64, u64)> = records.filter_map(|judged| Some((judged.offset, judged.time?.0))).collect();
     records.sort_unstable();
     let facts = stages.resolve.facts();
     let mut of_clock = facts.findings.iter().filter(|finding| finding.of == Matter::Clock);

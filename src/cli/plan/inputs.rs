@@ -17,7 +17,7 @@ use super::place::{ArchiveMember, FileId, Place, SourceName, directory_of, path_
 use super::{PlanError, TRACE_EXTENSION, usage};
 use crate::cli::args::MoreInputs;
 use crate::input::archive::Archive;
-use crate::input::{InputError, ReadOptions};
+use crate::input::{InputError, ReadOptions, sidecar};
 
 /// A longer file is not a list of inputs.
 const LIST_BYTES_MAX: u64 = 256 << 20;
@@ -122,7 +122,7 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
     let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
     let wanted = archive.members().iter().filter(|member| {
         let name = Path::new(&member.name);
-        !member.is_hidden() && !is_trace(name) && globs.accepts(name)
+        !member.is_hidden() && !is_trace(name) && !sidecar::is_sidecar(name) && globs.accepts(name)
     });
     let found: Vec<FoundInput> = wanted
         .map(|member| {
@@ -197,7 +197,10 @@ fn is_input(entry: &DirEntry, own: &[FileId]) -> bool {
         kind if kind.is_symlink() => fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_file()),
         kind => kind.is_file(),
     };
-    is_file && !is_trace(entry.path()) && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
+    is_file
+        && !is_trace(entry.path())
+        && !sidecar::is_sidecar(entry.path())
+        && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
 }
 
 /// Whether a file has the name of a trace.
