@@ -166,8 +166,8 @@ impl InputResolver {
                     Verdict::Held => ledger.enter(losses::TIME_HELD, entry.offset, 0),
                     _ => {}
                 }
-                if self.judge.take_doubt() {
-                    ledger.enter(losses::TIME_AMBIGUOUS, entry.offset, 0);
+                if let Some(doubt) = self.judge.take_doubt() {
+                    ledger.enter_doubt(entry.offset, doubt.text(self.rate));
                 }
                 judged.ticks
             }
