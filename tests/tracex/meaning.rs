@@ -149,3 +149,14 @@ fn a_queue_has_its_level_after_each_message() {
         .collect();
     assert_eq!(levels, [1, 2, 1]);
 }
+
+/// Old kernels record neither the interrupted thread nor the next one where a thread is resumed: 0 does not mean that none runs.
+#[test]
+fn interrupts_of_old_kernels_do_not_make_them_idle() {
+    use captures::{MAIN, SLEEP, WORKER};
+    let mut events = Events::default();
+    events.put(MAIN, 4, 120, [0; 4]).isr(0, 3, [0, 15, 1, 0]).isr(0, 1, [WORKER, SLEEP, 0, 0]).isr(0, 4, [0, 15, 1, 0]);
+    events.put(MAIN, 4, 120, [0; 4]);
+    let switches = kinds(&events).into_iter().filter(|kind| matches!(kind, EventKind::SwitchedIn(_))).count();
+    assert_eq!(switches, 1);
+}

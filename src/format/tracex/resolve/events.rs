@@ -99,6 +99,8 @@ struct Inversion {
 pub struct Kernel {
     base: CoreId,
     handles: Handles,
+    /// Whether entries of interrupts have the interrupted thread. Kernels that do not record the threshold of threads do not.
+    records_interrupted: bool,
     cores: Vec<Core>,
     threads: FxHashMap<u32, Thread>,
     /// The flags of event groups, and the owners of mutexes, if known.
@@ -123,6 +125,7 @@ impl Kernel {
         Kernel {
             base,
             handles: Handles::new(registry),
+            records_interrupted: false,
             cores: Vec::new(),
             threads: FxHashMap::default(),
             flags: FxHashMap::default(),
@@ -205,6 +208,7 @@ impl Scene<'_, '_> {
         self.settle_send();
         match self.caller() {
             Some(caller) => {
+                self.kernel.records_interrupted |= self.entry.priority >> 31 != 0;
                 // Threads run when all interrupts have ended.
                 for isr in std::mem::take(&mut self.core().isrs).into_iter().rev() {
                     self.out.ledger.enter(losses::ISR_EXIT_MISSING, self.entry.offset, 0);
@@ -290,6 +294,9 @@ impl Scene<'_, '_> {
 
     /// A thread was interrupted, or none (0). Between the choice of a thread and the switch to it the old one is still the present one.
     fn interrupted(&mut self, pointer: u32) {
+        if pointer == 0 && !self.kernel.records_interrupted {
+            return;
+        }
         let core = self.core();
         let (running, next) = (core.running, core.next);
         let is_waiting = self.kernel.threads.get(&pointer).is_some_and(|thread| thread.is_waiting);
@@ -391,7 +398,8 @@ impl Scene<'_, '_> {
     }
 
     fn resume(&mut self, [pointer, state, stack, next]: [u32; 4]) {
-        self.core().next = Some(next);
+        // Old kernels do not record it.
+        self.core().next = (next != 0).then_some(next);
         self.note_stack(stack);
         if state == state::PRIORITY_CHANGE {
             return;
