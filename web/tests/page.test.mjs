@@ -276,7 +276,8 @@ describe("the page", () => {
     assert.deepEqual(await stored(), [native?.length]);
 
     const session = await context.newCDPSession(page);
-    await session.send("Storage.overrideQuotaForOrigin", {origin: new URL(site.url).origin, quotaSize: 30_000_000});
+    // Less than the trace, whether the storage of the page before is given back already or not.
+    await session.send("Storage.overrideQuotaForOrigin", {origin: new URL(site.url).origin, quotaSize: Math.floor((native?.length ?? 0) / 2)});
     await convert();
     const [kept = 0] = await stored();
     assert.ok(kept < (native?.length ?? 0), `${kept} bytes were kept`);
