@@ -218,6 +218,12 @@ pub(super) struct ReadArgs {
     #[arg(long, value_name = "N[/D]", value_parser = Rate::parse_hz)]
     pub(super) clock_hz: Option<Rate>,
 
+    /// Read what software wrote to an ITM stimulus port, as a recording of its own
+    ///
+    /// The input is an ITM stream (SWO), bare or in CoreSight frames; the port carries SyS-T, Tonbandgerät or another format.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=255))]
+    pub(super) swo_port: Option<u16>,
+
     #[command(flatten)]
     pub(super) own: OwnOptions,
 

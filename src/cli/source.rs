@@ -154,6 +154,10 @@ fn try_open(
         (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options)?,
         (Place::File(path), _) => Input::open(path, read_options)?,
     };
+    let input = match reading.swo_port {
+        Some(port) => input.channel(port, read_options)?,
+        None => input,
+    };
     report.enter_input(&input);
     // Before the formats: in an archive of recordings each of them finds some of its own.
     if reading.format().is_none() && is_archive(input.bytes()) {

@@ -11,6 +11,8 @@
 #[doc(hidden)]
 pub mod host;
 #[doc(hidden)]
+pub mod itm;
+#[doc(hidden)]
 pub mod miniprofiler;
 mod options;
 #[doc(hidden)]
@@ -45,6 +47,7 @@ pub const FORMATS: &[&dyn Format] = &[
     &miniprofiler::MiniProfiler,
     &systemview::SystemView,
     &tracex::TraceX,
+    &itm::Itm,
 ];
 
 /// One input format.
@@ -76,6 +79,12 @@ pub trait Format: Sync {
     /// # Errors
     /// When an option has a value that the format cannot use.
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError>;
+
+    /// Passes the bytes of a channel of a recording, piece by piece, to `out`: of a stream of its own that a recording of this format
+    /// carries. Gives the number of losses in the recording; `None`: this format has no channels.
+    fn channel(&self, _bytes: &[u8], _number: u16, _out: &mut dyn FnMut(&[u8])) -> Option<u64> {
+        None
+    }
 
     /// How recordings of this format are found in an image of a target's memory. Empty: targets keep no recordings in memory.
     fn memory_marks(&self) -> &'static [MemoryMark] {

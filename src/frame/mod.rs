@@ -8,8 +8,10 @@
 //! meet ([`sync`]).
 
 pub mod cobs;
+pub mod itm;
 pub mod sequence;
 pub mod split;
 pub mod sync;
+pub mod tpiu;
 
 pub use split::MAX_FRAME_BYTES;

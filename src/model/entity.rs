@@ -311,6 +311,8 @@ pub struct Entities {
     source_ids: FxHashMap<Source, SourceId>,
     /// By [`FunctionId`](super::FunctionId).
     pub functions: Vec<super::Function>,
+    /// By [`CodeId`](super::CodeId).
+    pub codes: Vec<super::SampledCode>,
 }
 
 impl Entities {
@@ -385,6 +387,7 @@ impl Entities {
         extend(&mut self.names, &newer.names);
         extend(&mut self.sessions, &newer.sessions);
         extend(&mut self.functions, &newer.functions);
+        extend(&mut self.codes, &newer.codes);
     }
 }
 

@@ -3,7 +3,8 @@
 //! It knows no wire format and nothing of the output. Every format's resolver produces it, and it is the timeline's only input.
 
 use super::{
-    Args, CoreId, FunctionId, IsrId, Label, LaneId, MachineId, MaybeName, NameId, Nanos, ObjectId, Origin, StepResult, TaskId,
+    Args, CodeId, CoreId, FunctionId, IsrId, Label, LaneId, MachineId, MaybeName, NameId, Nanos, ObjectId, Origin, StepResult,
+    TaskId,
 };
 
 /// Something that happened at a time, on a core.
@@ -73,6 +74,9 @@ pub enum EventKind {
     /// are recorded late. `depth`: the number of calls around it, negative if the target miscounted. Calls come in order of their
     /// ends, so callees come before their caller. `is_hidden`: known, but not drawn.
     Call { function: FunctionId, depth: i16, is_hidden: bool, begin: Packed<u64>, ended_before_ns: u32 },
+
+    /// A sample: the core was running this code.
+    Sample(CodeId),
 
     /// An operation on a kernel object by the code that runs on this core.
     Object { object: ObjectId, op: ObjectOp, from_isr: bool, level: Level },

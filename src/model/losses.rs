@@ -141,6 +141,7 @@ losses! {
         Repair SURPLUS_BYTES "surplus_bytes": "a message is followed by bytes that belong to nothing", VERSION;
         Repair HOST_BYTES "host_bytes": "a command of the host lies between packets", NOTHING;
         Repair GLUED_FRAMES "glued_frames": "frames without a delimiter between them were separated", LINK;
+        Repair OTHER_SOURCE "other_source": "bytes of other trace sources are not read", "Nothing, if the source that is read is the right one: `info` names all of them.";
         Repair UNESCAPED_TEXT "unescaped_text": "a text that the target did not escape was joined", NOTHING;
     }
     "Missing data" {
@@ -169,6 +170,7 @@ losses! {
             "Give what is known: the rate of the clock, or a recording without damage.";
         Repair TIME_UNCERTAIN "time_uncertain": "an event follows lost frames: it has the earliest time that it can have, up to the next sync",
             "Send sync frames more often, or avoid the loss.";
+        Repair DELAYED_PACKETS "delayed_packets": "packets or their time stamp were sent late, as the target says: their time is too late", BUFFER;
         Repair TIME_SET_BACK "time_set_back": "the target set its clock back", NOTHING;
         Repair UNKNOWN_TIME "unknown_time": "the stream's time stamps are of a scheme that is not public: times are not reliable",
             "Configure the target for one of the documented schemes.";

@@ -35,7 +35,7 @@ pub use event::{
 };
 pub use finding::{Certainty, Finding, Matter};
 pub use frequency::{FrequencyError, whole_number};
-pub use function::{Function, FunctionId};
+pub use function::{CodeId, Function, FunctionId, SampledCode};
 pub use ledger::{Ledger, LedgerEntry, LossNote};
 pub use losses::{LossKind, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};

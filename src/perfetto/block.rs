@@ -5,6 +5,7 @@ use prost::encoding::encoded_len_varint;
 
 use super::describe::append_descriptor;
 use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter, source_iid};
+use super::samples::SampleEncoder;
 use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
 use super::strings::Strings;
@@ -26,6 +27,7 @@ pub struct Encoder {
     tracks: Tracks,
     events: EventScratch,
     sched: SchedEncoder,
+    samples: SampleEncoder,
 }
 
 impl Encoder {
@@ -45,12 +47,14 @@ impl Encoder {
         self.count_uses(block);
         self.strings.number_all(block, &mut self.interned_data);
         put_sources(block, &mut self.interned_data);
+        self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
         for rows in &block.sched {
             self.sched.append(block, rows, out);
         }
+        self.samples.append(block, out);
     }
 }
 

@@ -250,6 +250,12 @@ impl Timeline {
                 subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
                 "value"
             }
+            EventKind::Sample(code) => {
+                let function = at.entities.codes.get(code.index()).and_then(|code| code.stack.last());
+                let function = function.and_then(|function| at.entities.functions.get(function.index()));
+                subject = function.map(|function| ("function", function.name.to_string()));
+                "sample"
+            }
             EventKind::SpanEnd { lane, .. } => {
                 subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
                 "span end"

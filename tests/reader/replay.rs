@@ -15,7 +15,7 @@ use protobuf::{EnumOrUnknown, Message, UnknownFields, UnknownValueRef};
 
 use super::slices::{self, Event, EventKind, Value};
 use super::wire::{self, Field};
-use super::{Arg, Attribute, LogRow, Switch, Trace, TrackInfo, TrackKind, Waking};
+use super::{Arg, Attribute, LogRow, Sample, Switch, Trace, TrackInfo, TrackKind, Waking};
 
 const REALTIME: u32 = 1;
 const BOOTTIME: u32 = 6;
@@ -35,6 +35,11 @@ struct Sequence {
     arg_values: BTreeMap<u64, String>,
     log_bodies: BTreeMap<u64, String>,
     sources: BTreeMap<u64, String>,
+    functions: BTreeMap<u64, String>,
+    mappings: BTreeMap<u64, String>,
+    /// The function and the address of each frame.
+    frames: BTreeMap<u64, (u64, u64)>,
+    callstacks: BTreeMap<u64, Vec<u64>>,
     default_track: Option<u64>,
     default_clock: Option<u32>,
     /// The present values of the sequence's incremental clocks.
@@ -59,6 +64,13 @@ pub(super) fn replay(mut bytes: &[u8]) -> Result<Trace, String> {
     }
     let Replay { mut trace, events, .. } = replay;
     check_tracks(&trace, &events)?;
+    for sample in &trace.samples {
+        let is_it = |info: &TrackInfo| match info.kind {
+            TrackKind::Thread { pid, tid } => pid == sample.pid as i32 && tid == i64::from(sample.tid),
+            _ => false,
+        };
+        ensure(trace.tracks.values().any(is_it), || format!("a sample of thread {}, which is not described", sample.tid))?;
+    }
     slices::build(events, &mut trace)?;
     Ok(trace)
 }
@@ -93,6 +105,22 @@ impl Replay {
             Some(Data::ClockSnapshot(snapshot)) => self.clock_snapshot(id, snapshot)?,
             Some(Data::TrackEvent(event)) => self.track_event(id.ok_or("an event without sequence id")?, &packet, event)?,
             Some(Data::TrackDescriptor(descriptor)) => self.track_descriptor(descriptor)?,
+            Some(Data::PerfSample(sample)) => {
+                let sequence = self.sequences.get(&id.ok_or("a sample without sequence id")?).ok_or("a sample without state")?;
+                ensure(packet.sequence_flags() & NEEDS_STATE != 0, || "does not say that it needs state".into())?;
+                ensure(packet.timestamp_clock_id == Some(BOOTTIME), || "a sample in another clock".into())?;
+                let ts = packet.timestamp.ok_or("a sample without timestamp")?;
+                let frames = sequence.callstacks.get(&sample.callstack_iid()).ok_or("an unknown call stack")?;
+                let mut stack = Vec::new();
+                let mut address = 0;
+                for frame in frames {
+                    let (function, rel_pc) = sequence.frames.get(frame).ok_or("an unknown frame")?;
+                    stack.push(look_up(&sequence.functions, *function)?);
+                    address = *rel_pc;
+                }
+                let thread = (sample.pid(), sample.tid());
+                self.trace.samples.push(Sample { ts, cpu: sample.cpu(), pid: thread.0, tid: thread.1, stack, address });
+            }
             Some(Data::FtraceEvents(bundle)) => self.sched(bundle)?,
             Some(Data::TraceUuid(uuid)) => {
                 ensure(self.trace.uuid.is_none(), || "a second trace uuid".into())?;
@@ -374,6 +402,25 @@ impl Sequence {
         for entry in &data.source_locations {
             let function = entry.function_name.as_ref().map_or(String::new(), |function| format!(" {function}"));
             define(&mut self.sources, entry.iid(), format!("{}:{}{function}", entry.file_name(), entry.line_number()))?;
+        }
+        for entry in &data.function_names {
+            define(&mut self.functions, entry.iid(), text(entry.str())?)?;
+        }
+        for entry in &data.mappings {
+            define(&mut self.mappings, entry.iid(), String::new())?;
+        }
+        for entry in &data.frames {
+            look_up(&self.functions, entry.function_name_id())?;
+            look_up(&self.mappings, entry.mapping_id())?;
+            let frame = (entry.function_name_id(), entry.rel_pc());
+            ensure(self.frames.insert(entry.iid(), frame).is_none_or(|before| before == frame), || {
+                "a frame is redefined".into()
+            })?;
+        }
+        for entry in &data.callstacks {
+            ensure(!entry.frame_ids.is_empty(), || "a call stack without frames".into())?;
+            let again = self.callstacks.insert(entry.iid(), entry.frame_ids.clone());
+            ensure(again.is_none_or(|before| before == entry.frame_ids), || "a call stack is redefined".into())?;
         }
         Ok(())
     }

@@ -139,6 +139,8 @@ pub(super) struct Reading {
     pub(super) threads: usize,
     mmap: bool,
     max_decompressed_bytes: u64,
+    /// The stimulus port that the recording is read from.
+    pub(super) swo_port: Option<u16>,
     pub(super) verbosity: Verbosity,
     pub(super) progress: When,
 }
@@ -419,6 +421,7 @@ pub(super) fn reading(args: &ReadArgs) -> Result<Reading, PlanError> {
         threads: args.threads,
         mmap: !args.no_mmap,
         max_decompressed_bytes: args.max_decompressed,
+        swo_port: args.swo_port,
         verbosity,
         progress: args.progress,
     })
