@@ -128,6 +128,11 @@ fn words() -> Vec<u8> {
             sample(0x0800_0100 + 2 * index, &mut out);
         }
     }
+    // Values between words end them.
+    for value in [1, 0x8000_0000] {
+        text(1, "Sort", &mut out);
+        port(1, 4, value, &mut out);
+    }
     out
 }
 

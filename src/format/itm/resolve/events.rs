@@ -181,7 +181,8 @@ impl Meaning {
         match content {
             Content::None => {}
             Content::Text => {
-                let is_last = !port.has_lines && !goes_on(self.page, number, next);
+                let texts = port.contents.map(|content| content == Some(Content::Text));
+                let is_last = !port.has_lines && !goes_on(self.page, number, texts, next);
                 for &byte in value.to_le_bytes().iter().take(usize::from(bytes)) {
                     let port = self.ports.entry(number).or_default();
                     match byte {
@@ -428,16 +429,18 @@ impl Meaning {
     }
 }
 
-/// Whether a port is among the next packets. `page`: the present one.
-fn goes_on(mut page: u8, number: u16, next: &VecDeque<Held>) -> bool {
-    next.iter().take(super::LOOKAHEAD).any(|held| match held.record.packet {
+/// Whether the text of a port continues in the next packets. `page`: the present one. `texts`: whether writes of one byte, and of more, are
+/// text there; a write that is not ends it.
+fn goes_on(mut page: u8, number: u16, texts: [bool; 2], next: &VecDeque<Held>) -> bool {
+    let mut writes = next.iter().take(super::LOOKAHEAD).filter_map(|held| match held.record.packet {
         Ok(Packet::Page { page: other }) => {
             page = other;
-            false
+            None
         }
-        Ok(Packet::Port { port, .. }) => u16::from(page) * 32 + u16::from(port) == number,
-        _ => false,
-    })
+        Ok(Packet::Port { port, bytes, .. }) if u16::from(page) * 32 + u16::from(port) == number => Some(bytes),
+        _ => None,
+    });
+    writes.next().is_some_and(|bytes| texts[usize::from(bytes > 1)])
 }
 
 fn name_id(text: &str, out: &mut Resolved<'_>) -> Option<NameId> {

@@ -85,8 +85,6 @@ struct Global {
     is_stale: bool,
     /// What the high bits were at the start, once they are known.
     first_high: Option<u64>,
-    /// How often they changed before they were known.
-    changes: u64,
     /// The local and the global ticks of the first and the last time stamp with all bits.
     pairs: Option<[(u64, u64); 2]>,
 }
@@ -270,6 +268,7 @@ impl Resolve for Resolver {
             }
             if let Some([first, last]) = input.global.pairs.filter(|_| input.base == TimeBase::Local)
                 && last.0 > first.0
+                && last.1 > first.1
             {
                 let ratio = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0) as f64;
                 detail("global time", format!("{ratio:.6} of its ticks in a tick of local time, at the end {}", last.1));
