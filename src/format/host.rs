@@ -1,9 +1,9 @@
-//! The host's side of a protocol: what a recorder sends to a target so that it records, and what the target answers.
+//! The host's side of a protocol: the commands that make a target record, and its answers.
 //!
 //! A [`Host`] is a state machine without clock and devices: it is given the bytes that came, and once a second a call, and gives
 //! commands to send and sentences to show.
 
-/// What the user wants from the target, of all protocols.
+/// The user's wishes, of all protocols.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Reset the target, or its buffers, at the start.
@@ -14,7 +14,7 @@ pub struct Wishes {
     pub commands: Vec<Vec<u32>>,
 }
 
-/// What a host wants to be done.
+/// The work that a host asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Talk {
     /// Commands to send, each at once.

@@ -8,9 +8,9 @@
 //! meet ([`sync`]).
 
 pub mod cobs;
-pub mod itm;
 pub mod sequence;
 pub mod split;
+pub mod swo;
 pub mod sync;
 pub mod tpiu;
 

@@ -120,11 +120,11 @@ pub fn wrap(bytes: &[u8], source: u8, out: &mut Vec<u8>) {
         let mut frame = [0; FRAME_BYTES];
         let mut bits = 0u8;
         let mut has_ended = false;
-        for at in 0..15 {
-            frame[at] = match (rest, at % 2) {
+        for (at, place) in frame.iter_mut().enumerate().take(15) {
+            *place = match (rest, at % 2) {
                 _ if at == 0 && is_first => source << 1 | 1,
                 // The rest belongs to no source; before an odd byte, from the byte after that on.
-                ([] | [_], 0) if !has_ended && !(at == 14 && !rest.is_empty()) => {
+                ([] | [_], 0) if !has_ended && (at != 14 || rest.is_empty()) => {
                     has_ended = true;
                     bits |= u8::from(!rest.is_empty()) << (at / 2);
                     1

@@ -1,4 +1,4 @@
-//! What happened to a recording on its way from the target into the file, as the program that recorded it noted it.
+//! Events of a recording on its way from the target into the file, as the program that recorded it noted it.
 
 use super::LossKind;
 
@@ -34,6 +34,6 @@ pub struct RecorderNotes {
     pub notes: Vec<RecorderNote>,
     /// The source of the recording, for people, e.g. `serial:/dev/ttyACM0?baud=921600`.
     pub source: Option<String>,
-    /// What is wrong with the notes, as sentences.
+    /// The faults of the notes, as sentences.
     pub hints: Vec<String>,
 }

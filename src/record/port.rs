@@ -1,4 +1,4 @@
-//! Sources as ports that are read: each opens, gives bytes within a short time or says that there are none, and takes commands.
+//! Sources as ports that are read: each opens, gives bytes within a short time or reports that nothing came, and takes commands.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use super::line::CountsErrors;
 use super::line::LineWatch;
 use crate::model::LossKind;
 
-/// How long a port waits for bytes before it says that there are none: so long a request to stop may take.
+/// How long a port waits for bytes before it reports that nothing came: so long a request to stop may take.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// The result of one read.

@@ -2,7 +2,7 @@
 
 use traceconv::format::itm::encode::{self, exception, packet, sample, text, ticks};
 use traceconv::format::itm::generate::{Damage, GenerateOptions, Times};
-use traceconv::frame::itm::{Delay, Packet};
+use traceconv::frame::swo::{Delay, Packet};
 use traceconv::frame::tpiu;
 
 use crate::common::golden::Capture;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use traceconv::format::OptionValue;
 use traceconv::format::itm::encode::{exception, sample, text, ticks};
 use traceconv::format::itm::generate::{CLOCK_HZ, GenerateOptions, SAMPLE_PERIOD, SYSTICK, Times, UART, generate_with_truth};
-use traceconv::frame::itm::{Delay, Packet};
+use traceconv::frame::swo::{Delay, Packet};
 use traceconv::model::{EventKind, LossKind, losses};
 use traceconv::pipeline::Source;
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use traceconv::format::Part;
 use traceconv::format::itm::decode::Records;
 use traceconv::format::itm::generate::Damage;
-use traceconv::frame::itm::{Delay, Packet};
+use traceconv::frame::swo::{Delay, Packet};
 use traceconv::frame::tpiu;
 use traceconv::pipeline::{EventDetail, TimeBound};
 

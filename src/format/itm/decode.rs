@@ -1,7 +1,7 @@
 //! Bytes → packets: in parallel from a bare stream, in file order from CoreSight frames.
 
 use crate::format::{Decode, Part};
-use crate::frame::itm::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
+use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
 use crate::frame::tpiu::{Deframer, FRAME_BYTES};
 
 /// How a stream is wrapped.

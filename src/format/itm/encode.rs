@@ -1,8 +1,8 @@
 //! Packets → bytes: for tests, fuzzing and generated captures.
 
-use crate::frame::itm::{Delay, Packet};
+use crate::frame::swo::{Delay, Packet};
 
-/// Appends a packet. Values beyond what it can hold are cut off.
+/// Appends a packet. Values that are too large for it are cut off.
 pub fn packet(packet: Packet, out: &mut Vec<u8>) {
     let source = |kind: u8, id: u8, bytes: u8, value: u32, out: &mut Vec<u8>| {
         let size = match bytes {

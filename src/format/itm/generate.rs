@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use super::encode;
-use crate::frame::itm::{Delay, Packet};
+use crate::frame::swo::{Delay, Packet};
 use crate::frame::tpiu;
 
 /// Ticks of local and global time per second.

@@ -1,4 +1,4 @@
-//! ARM ITM and DWT: what Cortex-M processors send over SWO or a trace port without any library: text and values that software writes
+//! ARM ITM and DWT: the packets that Cortex-M processors send over SWO or a trace port without any library: text and values that software writes
 //! to stimulus ports, exceptions, samples of the program counter, watched data, event counters, time stamps.
 //!
 //! The stream comes bare or in CoreSight frames ([`crate::frame`] has both). Bare streams are decoded in parallel, framed ones in file

@@ -1,10 +1,10 @@
-//! What stimulus ports carry: as the user says, or as it looks; and the bytes of one, which may be a recording of another format.
+//! The content of stimulus ports: as the user says, or as it looks; and the bytes of one, which may be a recording of another format.
 
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::probe::judge;
 use super::scan::PortFacts;
 use crate::format::Part;
-use crate::frame::itm::{Packet, Packets};
+use crate::frame::swo::{Packet, Packets};
 use crate::frame::sync::cut;
 
 /// A stream is read in pieces of this length, in bytes.
@@ -45,7 +45,7 @@ impl Content {
         [Text, Unsigned, Signed, Float, Hex, None].into_iter().find(|content| content.name() == text)
     }
 
-    /// What writes of one byte, and of more, look like.
+    /// The apparent content of writes of one byte, and of more.
     pub fn of(facts: &PortFacts) -> [Content; 2] {
         let looks = |wide: usize| match facts.writes[wide] {
             // Damage makes other bytes of some.

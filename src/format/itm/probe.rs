@@ -5,7 +5,7 @@
 
 use super::decode::Wrapping;
 use crate::format::Probe;
-use crate::frame::itm::{LOOKAHEAD_BYTES, NoPacket, Packet, each_packet};
+use crate::frame::swo::{LOOKAHEAD_BYTES, NoPacket, Packet, each_packet};
 use crate::frame::tpiu;
 
 /// The number of bytes of an input that are inspected.
@@ -14,10 +14,10 @@ const SAMPLE_BYTES: usize = 64 << 10;
 /// Fewer packets may occur by chance.
 const LEAST_PACKETS: u64 = 16;
 
-/// In frames, no more sources than these occur: an ITM and an ETM for each of two cores, and what belongs to none.
+/// In frames, no more sources than these occur: an ITM and an ETM for each of two cores, and bytes of no source.
 const SOURCES_MAX: usize = 4;
 
-/// Counts of what a stream consists of.
+/// Counts of the parts of a stream.
 #[derive(Default)]
 struct Evidence {
     bytes: usize,

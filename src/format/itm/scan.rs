@@ -1,4 +1,4 @@
-//! The first pass: which time stamps there are, and what the ports carry.
+//! The first pass: which time stamps there are, and the content of the ports.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use super::decode::{Decoder, FramedReader, Record, Records, Wrapping};
 use super::probe::{is_text, judge};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
-use crate::frame::itm::{Packet, Packets};
+use crate::frame::swo::{Packet, Packets};
 use crate::frame::sync;
 use crate::model::Ledger;
 
@@ -36,7 +36,7 @@ impl Scanner {
     }
 }
 
-/// What was written to a port.
+/// The writes to a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortFacts {
     /// The number of writes of one byte, and of more.

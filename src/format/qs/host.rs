@@ -59,7 +59,7 @@ impl Host for QsHost {
         let mut body = Vec::new();
         for &byte in bytes {
             if byte != FLAG {
-                // What is longer is not a frame: its end is waited for.
+                // Longer bytes are not a frame: its end is waited for.
                 if self.coming.len() < MAX_FRAME_BYTES {
                     self.coming.push(byte);
                 }

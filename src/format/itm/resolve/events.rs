@@ -10,7 +10,7 @@ use super::super::ports::Content;
 use super::super::scan::ScanFacts;
 use super::Held;
 use crate::format::Resolved;
-use crate::frame::itm::{Delay, Packet};
+use crate::frame::swo::{Delay, Packet};
 use crate::model::{
     Arg, ArgValue, Args, CodeId, CoreId, Entities, Event, EventKind, Function, FunctionId, Isr, IsrId, Label, Lane, LaneId,
     LaneKind, LaneOwner, LogNote, LogSeverity, NameId, Nanos, Packed, SampledCode, Source, losses,
@@ -33,7 +33,7 @@ mod lane {
     pub(super) const DELAYS: u32 = 5 << 12;
 }
 
-/// What an event counter of the DWT counts, by bit. It is sent when 256 are reached; the cycle counter's has a period of its own.
+/// The meaning of the event counters of the DWT, by bit. It is sent when 256 are reached; the cycle counter's has a period of its own.
 const COUNTERS: [(&str, i64); 6] = [
     ("CPI: extra cycles of instructions", 256),
     ("EXC: cycles of exception overhead", 256),
@@ -115,7 +115,7 @@ impl Meaning {
         self.is_shown = [false; 4];
     }
 
-    /// The stream has ended: what waits for more is shown.
+    /// The stream has ended: packets that wait for more are shown.
     pub(super) fn finish(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         let mut open: Vec<u16> = self.ports.iter().filter(|(_, port)| !port.line.is_empty()).map(|(&port, _)| port).collect();
         open.sort_unstable();
@@ -356,7 +356,7 @@ impl Meaning {
             let title = match pc {
                 ASLEEP => "(asleep)".to_owned(),
                 PROHIBITED => "(sampling not allowed)".to_owned(),
-                // What exceptions return to.
+                // The code to which exceptions return.
                 0xF000_0000.. => "(exception return)".to_owned(),
                 _ => format!("{pc:#010x}"),
             };
@@ -410,10 +410,17 @@ impl Meaning {
         let key = if id & 1 == 1 { "address_low" } else { "pc" };
         let mut args = vec![arg(key, ArgValue::Hex(u64::from(value)), out).filter(|_| bytes > 1)];
         // The packets of one access follow each other.
+        let mut has_address = false;
         for held in next.iter().take(2) {
             let Ok(Packet::Hardware { id: other, value, .. }) = held.record.packet else { break };
             match other {
-                9.. if other < 16 && other & 1 == 1 && id & 1 == 0 && usize::from(other >> 1 & 3) == comparator => {
+                9.. if other < 16
+                    && other & 1 == 1
+                    && id & 1 == 0
+                    && usize::from(other >> 1 & 3) == comparator
+                    && !has_address =>
+                {
+                    has_address = true;
                     self.is_shown[comparator] = true;
                     args.push(arg("address_low", ArgValue::Hex(u64::from(value)), out));
                 }

@@ -12,7 +12,7 @@ use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::scan::{LOCAL_COUNTER, ScanFacts};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
-use crate::frame::itm::{Delay, NoPacket, Packet};
+use crate::frame::swo::{Delay, NoPacket, Packet};
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
 };
@@ -27,7 +27,7 @@ const LOOKAHEAD: usize = 16;
 /// Steps of local time beyond the usual counter are damage if they are at most this fraction of all.
 const RARE: u64 = 1000;
 
-/// What the time of packets is taken from.
+/// The source of the packets' times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimeBase {
     Local,
@@ -83,7 +83,7 @@ struct Global {
     high: u64,
     /// The high bits have changed, and follow.
     is_stale: bool,
-    /// What the high bits were at the start, once they are known.
+    /// The high bits at the start, once they are known.
     first_high: Option<u64>,
     /// The local and the global ticks of the first and the last time stamp with all bits.
     pairs: Option<[(u64, u64); 2]>,

@@ -3,7 +3,7 @@
 use super::super::decode::{Record, Records};
 use super::kind_of;
 use crate::format::{FieldValue, ListRecord, RecordView};
-use crate::frame::itm::Packet;
+use crate::frame::swo::Packet;
 use crate::model::CoreId;
 
 pub(super) fn dump(core: CoreId, records: &Records, bytes: &[u8], out: &mut ListRecord<'_>) {

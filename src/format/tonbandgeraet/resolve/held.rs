@@ -215,10 +215,11 @@ impl InputState {
                     None => break,
                 },
                 (record, None) => block.extend(record.ts()),
-                (record, Some(core)) => match after.get_mut(core.index()).filter(|after| after.len() < FEW_TIMES) {
-                    Some(after) => after.extend(record.ts()),
-                    None => {}
-                },
+                (record, Some(core)) => {
+                    if let Some(after) = after.get_mut(core.index()).filter(|after| after.len() < FEW_TIMES) {
+                        after.extend(record.ts());
+                    }
+                }
             }
         }
         after.iter_mut().for_each(|after| after.sort_unstable());
