@@ -256,10 +256,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
     let result = record::record(session, stop, &mut screen);
     gentle_stop(false);
     drop(screen);
-    let summary = result.map_err(|error| {
-        let part = format!("{}.part", shown(&output));
-        PlanError::File(format!("{}: {error}; the bytes so far are in {part}", cannot_write(&output)))
-    })?;
+    let summary = result.map_err(cannot)?;
     if !args.quiet || summary.ended.is_failure() {
         say(&report(&summary, &output));
     }
@@ -401,7 +398,7 @@ impl Observer for Screen {
         if self.is_quiet {
             return;
         }
-        let show = || say(&format!("{text}\n"));
+        let show = || say(&format!("{}\n", visible(text)));
         match &self.bar {
             Some(bar) => bar.suspend(show),
             None => show(),

@@ -18,6 +18,9 @@ pub const SIDECAR_EXTENSION: &str = "traceconv.jsonl";
 /// Longer notes are not read: a recorder does not write that much.
 pub const SIDECAR_BYTES_MAX: u64 = 16 << 20;
 
+/// The most cases, or bytes, of a note: sums of them do not overflow.
+const COUNT_MAX: u64 = 1 << 40;
+
 /// The first line: where the recording is from.
 pub const START: &str = "start";
 /// Bytes that were sent to the target.
@@ -125,8 +128,8 @@ pub fn parse(text: Vec<u8>, input_bytes: u64) -> RecorderNotes {
             START => source = line.text,
             END => length = Some(line.offset),
             code => notes.extend(KINDS.iter().find(|kind| kind.code == code).map(|&kind| RecorderNote {
-                count: line.count.unwrap_or(1).max(1),
-                bytes: line.bytes.unwrap_or(0),
+                count: line.count.unwrap_or(1).clamp(1, COUNT_MAX),
+                bytes: line.bytes.unwrap_or(0).min(COUNT_MAX),
                 ..RecorderNote::new(kind, line.offset)
             })),
         }

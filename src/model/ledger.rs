@@ -76,7 +76,7 @@ impl Ledger {
         }
         match self.entries.iter_mut().find(|entry| entry.kind == kind) {
             Some(entry) => {
-                entry.count += count;
+                entry.count = entry.count.saturating_add(count);
                 entry.first_offset = match (entry.first_offset, first_offset) {
                     (Some(one), Some(other)) => Some(one.min(other)),
                     (one, other) => one.or(other),

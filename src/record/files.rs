@@ -4,7 +4,7 @@
 //! the bytes: a file of the final name is whole. An interrupted run leaves a valid recording too, under the name of the part.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,26 @@ pub fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A file that a recording of this name would replace, at once or when a rotation comes to it.
+fn in_the_way(target: &Path, keep: Keep) -> Option<PathBuf> {
+    if !matches!(keep, Keep::Files(..)) {
+        return fs::metadata(target).is_ok_and(|metadata| metadata.is_file()).then(|| target.to_path_buf());
+    }
+    let names = fs::read_dir(folder_of(target)).ok()?.filter_map(Result::ok).map(|entry| entry.file_name());
+    names.filter(|name| is_numbered(target, name)).min().map(|name| target.with_file_name(name))
+}
+
+/// Whether a file of this name may be one of the rotation of `target`.
+fn is_numbered(target: &Path, name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    let mut numbers = text.split('.').filter_map(|part| part.parse::<usize>().ok());
+    numbers.any(|number| numbered(target, number).file_name() == Some(name))
+}
+
 fn json(line: &Line) -> Vec<u8> {
     // Serde's interface can fail, this value cannot.
     let mut text = serde_json::to_vec(line).unwrap_or_default();
@@ -137,17 +157,16 @@ impl Part {
 
     /// Ends the file and gives it its name.
     fn finish(mut self, end: &Line) -> io::Result<PathBuf> {
-        // On a full disk the recording is worth more than its last note.
-        let noted = self.note(&Line { offset: self.bytes, ..end.clone() });
+        // A recording without its last note is whole.
+        let _ = self.note(&Line { offset: self.bytes, ..end.clone() });
         let Some(notes) = &self.notes else { return Ok(self.target) };
         notes.sync_all()?;
         self.file.sync_all()?;
         fs::rename(sidecar::beside(&self.path), sidecar::beside(&self.target))?;
         fs::rename(&self.path, &self.target)?;
-        let folder = self.target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Not every system synchronises directories.
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        noted.map(|()| self.target)
+        let _ = File::open(folder_of(&self.target)).and_then(|folder| folder.sync_all());
+        Ok(self.target)
     }
 }
 
@@ -155,11 +174,11 @@ impl Output {
     /// Begins a recording. `head` is the first line of its notes.
     ///
     /// # Errors
-    /// When the file cannot be created; also when it is there already, unless it may be `replaced`.
+    /// When the file cannot be created; also when it, or any file of a rotation, is there already, unless it may be `replaced`.
     pub fn create(target: &Path, keep: Keep, head: Line, replaced: bool) -> io::Result<Output> {
         let first = if matches!(keep, Keep::Files(..)) { numbered(target, 0) } else { target.to_path_buf() };
-        if !replaced && fs::metadata(&first).is_ok_and(|metadata| metadata.is_file()) {
-            let message = format!("{} is there already; --force replaces it", first.display());
+        if !replaced && let Some(path) = in_the_way(target, keep) {
+            let message = format!("{} is there already; --force replaces it", path.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         let mut output = Output {
@@ -321,16 +340,19 @@ impl Output {
         let at_ns = self.since_start(Instant::now());
         let end = Line { note: sidecar::END.into(), at_ns, text: Some(reason.into()), ..Line::default() };
         let Some(mut part) = self.part.take() else { return Ok(self.complete.into()) };
+        let path = part.path.clone();
+        let unfinished =
+            |error: io::Error| io::Error::new(error.kind(), format!("{error}; the bytes so far are in {}", path.display()));
         for (_, kept) in self.last.drain(..) {
             match kept {
-                Kept::Bytes(bytes) => part.write(&bytes)?,
+                Kept::Bytes(bytes) => part.write(&bytes).map_err(&unfinished)?,
                 Kept::Line(line) => {
                     let offset = part.bytes;
-                    part.note(&Line { offset, ..line })?;
+                    part.note(&Line { offset, ..line }).map_err(&unfinished)?;
                 }
             }
         }
-        self.complete.push_back(part.finish(&end)?);
+        self.complete.push_back(part.finish(&end).map_err(&unfinished)?);
         Ok(self.complete.into())
     }
 }
@@ -395,8 +417,10 @@ mod tests {
         let left = ["run.003.bin", "run.003.bin.traceconv.jsonl", "run.004.bin", "run.004.bin.traceconv.jsonl"];
         assert_eq!(names(folder.path()), left);
 
-        let mut output =
-            Output::create(&target, Keep::Files(Rotation::Time(Duration::from_secs(1)), None), head(), false).unwrap();
+        let by_time = Keep::Files(Rotation::Time(Duration::from_secs(1)), None);
+        let refused = Output::create(&target, by_time, head(), false).err().unwrap().to_string();
+        assert!(refused.ends_with("run.003.bin is there already; --force replaces it"), "{refused}");
+        let mut output = Output::create(&target, by_time, head(), true).unwrap();
         let times = [0, 500, 1100, 1200].map(|ms| at + Duration::from_millis(ms) + Duration::from_secs(10));
         for at in times {
             output.write(b"x", at).unwrap();

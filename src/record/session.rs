@@ -20,7 +20,9 @@ use crate::model::{LossKind, Severity, losses};
 
 /// How long the writer waits for bytes before it looks at everything else.
 const TURN: Duration = Duration::from_millis(50);
-/// How long a target has to answer the command to stop, and a reader to end.
+/// How long a target has to answer the command to stop. A second signal ends the program at once.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a reader has to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(1);
 /// How often a source that is gone is tried again.
@@ -203,7 +205,7 @@ pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) 
         match deadline {
             None if writer.ended.is_some() => {
                 writer.stop_target(observer);
-                deadline = Some(now + PATIENCE);
+                deadline = Some(now + ANSWER);
             }
             None => {}
             Some(end) => {

@@ -45,7 +45,7 @@ fn every_format_over_tcp_with_garbage_at_the_start() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let sent = [noise(5000), capture(*format, 300_000)].concat();
         let source = format!("tcp:{}", listener.local_addr().unwrap());
-        let recorder = Recorder::start(&desk, &[&source, "-o", "run.bin", "--protocol", "none"]);
+        let recorder = Recorder::start(&desk, &[&source, "-o", "run.bin", "--protocol", "none", "--silence", "1000s"]);
         send(&mut listener.accept().unwrap().0, &sent);
         let said = recorder.ends_well();
         assert!(said.contains(&format!("run.bin: {} bytes in ", sent.len())) && said.contains("the source ended"), "{said}");
@@ -213,7 +213,7 @@ fn a_slow_disk() {
 fn files_of_a_rotation_are_the_whole() {
     let desk = Desk::new();
     let sent = noise(1_000_000);
-    let mut recorder = Recorder::start(&desk, &["-", "-o", "run.bin", "--rotate", "300k"]);
+    let mut recorder = Recorder::start(&desk, &["-", "-o", "run.bin", "--rotate", "300k", "--silence", "1000s"]);
     recorder.stdin().write_all(&sent).unwrap();
     assert!(recorder.ends_well().contains("-> run.000.bin to run.003.bin (4 files)"));
     let parts: Vec<u8> = (0..4).flat_map(|number| desk.get(format!("run.00{number}.bin"))).collect();

@@ -81,9 +81,9 @@ fn a_full_disk_leaves_what_fitted() {
 #[test]
 fn sources_that_are_not_there() {
     let desk = Desk::new();
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for source in [format!("tcp:{free}"), "serial:/dev/there-is-none".into(), "file:none".into(), "fifo:none".into()] {
-        let (status, said) = Recorder::start(&desk, &[&source, "-o", "run.bin", "--force", "--reconnect"]).end();
+    // A port that is not given to the listeners of other tests.
+    for source in ["tcp:127.0.0.1:1", "serial:/dev/there-is-none", "file:none", "fifo:none"] {
+        let (status, said) = Recorder::start(&desk, &[source, "-o", "run.bin", "--force", "--reconnect"]).end();
         assert_eq!(status, Some(1), "{said}");
         assert!(said.contains("0 bytes in") && said.contains("the source failed: "), "{said}");
     }

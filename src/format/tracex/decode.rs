@@ -1,6 +1,6 @@
 //! Bytes → entries, in parallel and without state, in the order of recording.
 //!
-//! The oldest entry of a ring may be anywhere in it. The bytes of a part stand for as many entries in the order of recording: a part from
+//! The oldest entry of a ring may be anywhere in it. Each part gives as many entries as it has room for, in the order of recording: a part from
 //! the third entry of the file has the third oldest one first.
 
 use std::ops::Range;

@@ -60,10 +60,11 @@ impl Layout {
         else {
             return Err("the addresses in its header do not fit each other".into());
         };
-        if objects_end < HEADER_BYTES || start < objects_end || end < start + ENTRY_BYTES || name_bytes > NAME_LIMIT {
+        let ring_bytes = end.saturating_sub(start);
+        if objects_end < HEADER_BYTES || start < objects_end || ring_bytes < ENTRY_BYTES || name_bytes > NAME_LIMIT {
             return Err("the addresses in its header do not fit each other".into());
         }
-        let entries = (end - start) / ENTRY_BYTES;
+        let entries = ring_bytes / ENTRY_BYTES;
         let oldest = offset(current).and_then(|current| current.checked_sub(start)).map_or(0, |offset| offset / ENTRY_BYTES);
         Ok(Layout { is_big, time_mask, name_bytes, ring: start, entries, oldest: if oldest < entries { oldest } else { 0 } })
     }

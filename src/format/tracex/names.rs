@@ -87,10 +87,10 @@ impl Names {
     /// Adds the user events of a `.trxc` file. Returns how many it names.
     pub fn add_file(&mut self, text: &str) -> usize {
         let lines = text.lines().map(str::trim).skip_while(|line| !line.eq_ignore_ascii_case("start")).skip(1);
-        let found = lines.take_while(|line| !line.eq_ignore_ascii_case("end")).filter_map(event_of);
-        let before = self.events.len();
+        let found: Vec<_> = lines.take_while(|line| !line.eq_ignore_ascii_case("end")).filter_map(event_of).collect();
+        let count = found.len();
         self.events.extend(found);
-        self.events.len() - before
+        count
     }
 
     /// The names of an event, if it has any.
@@ -158,6 +158,9 @@ mod tests {
         assert_eq!(names.add_file(file), 2);
         assert_eq!(names.get(4096), Some(&EventNames { name: "Sample".into(), fields: vec!["channel".into(), "value".into()] }));
         assert_eq!((names.name(4097), names.name(4098)), ("Bare".into(), "user_event_4098".into()));
+        // A second file may name them again.
+        assert_eq!(names.add_file("Start\n4097,Full\nEnd"), 1);
+        assert_eq!(names.name(4097), "Full");
         assert_eq!(names.add_file("no events"), 0);
     }
 }
