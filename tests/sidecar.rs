@@ -13,7 +13,7 @@ const NOTES: &str = r#"{"note":"start","text":"serial:/dev/ttyACM0?baud=921600",
 {"note":"driver_overrun","at_ns":5,"offset":20000,"count":3}
 {"note":"source_silent","at_ns":7,"offset":30000}
 {"note":"reconnected","at_ns":9,"offset":40000}
-{"note":"recorder_overrun","at_ns":11,"offset":50000,"bytes":77}
+{"note":"recorder_overrun","at_ns":11,"offset":40005,"bytes":77}
 "#;
 
 fn demo() -> Vec<u8> {
@@ -30,7 +30,12 @@ fn desk(notes: &str) -> Desk {
 fn losses(trace: &[u8]) -> Vec<String> {
     let trace = Trace::parse(trace).unwrap();
     let Some(track) = trace.track("Losses") else { return Vec::new() };
-    trace.slices_on(track).map(|slice| slice.name.clone()).collect()
+    let slices = trace.slices_on(track).map(|slice| (slice.ts, slice.name.clone()));
+    let instants =
+        trace.instants.iter().filter(|instant| instant.track == track).map(|instant| (instant.ts, instant.name.clone()));
+    let mut drawn: Vec<(u64, String)> = slices.chain(instants).collect();
+    drawn.sort_by_key(|&(ts, _)| ts);
+    drawn.into_iter().map(|(_, name)| name).collect()
 }
 
 #[test]
@@ -40,7 +45,7 @@ fn notes_are_drawn_and_reported() {
         "source: serial:/dev/ttyACM0?baud=921600 (noted by the recorder)",
         "lost: 3 x the serial port of the host lost bytes, because they were not taken fast enough [driver_overrun], first at byte 20000",
         "[reconnected], at byte 40000",
-        "[recorder_overrun], at byte 50000",
+        "[recorder_overrun], at byte 40005",
         "repaired: 1 x the source sent nothing for a while [source_silent], at byte 30000",
     ]);
     let drawn = losses(&desk.get("run.perfetto-trace"));

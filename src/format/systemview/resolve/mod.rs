@@ -352,6 +352,11 @@ impl InputResolver {
         self.note_loss(note);
     }
 
+    /// Whether the time since the packet before has room for fewer packets than these. Only after damage: it may make up a count.
+    fn is_too_many(&self, dropped: u32) -> bool {
+        self.since_damage != u64::MAX && u64::from(dropped) > self.most_packets
+    }
+
     /// Adds a loss to those before the next event.
     fn note_loss(&mut self, note: LossNote) {
         match self.pending.iter_mut().find(|pending| pending.kind == note.kind) {
@@ -395,7 +400,7 @@ impl InputResolver {
         let end = start.saturating_add(usize::from(packet.bytes));
         if packet.id == id::OVERFLOW {
             let is_near = self.since_damage <= CONFIRMED_BY as u64;
-            self.is_doubtful = is_near || end < bytes.len() && !Framing::new(self.reading).is_confirmed(bytes, end);
+            self.is_doubtful = is_near || Framing::new(self.reading).is_before_damage(bytes, end);
             let most = u128::from(delta) * u128::from(FASTEST * self.packets) / u128::from(self.sum.max(1));
             self.most_packets = u64::try_from(most).unwrap_or(u64::MAX);
         }
