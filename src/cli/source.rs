@@ -41,9 +41,17 @@ impl Opened {
                 recognised
                     .into_iter()
                     .map(|recognised| {
-                        let recorder = notes_beside(name, &recognised.input).filter(|_| is_one);
+                        let notes = notes_beside(name, &recognised.input).filter(|_| is_one);
+                        // The notes' places are those of the whole stream.
+                        let is_misplaced = notes.is_some() && reading.swo_port.is_some();
+                        let recorder = notes.filter(|_| !is_misplaced);
                         let opened = Opened { recorder, ..Opened::from(recognised) };
                         let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
+                        if is_misplaced {
+                            report.hints.push(
+                                "The recorder's notes are not shown: they are about the whole stream, not about one port.".into(),
+                            );
+                        }
                         opened.enter(&mut report);
                         (report, Some(opened))
                     })

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use traceconv::format::Format;
+use traceconv::format::itm::Itm;
 use traceconv::format::miniprofiler::generate as miniprofiler;
 use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::qs::generate as qs;
@@ -15,6 +17,7 @@ use traceconv::format::syst::generate::Carrier;
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::systemview::generate as systemview;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions, SlowTask};
+use traceconv::format::tracex::TraceX;
 use traceconv::format::tsp::generate as tsp;
 
 use self::syst::Syst;
@@ -38,6 +41,30 @@ pub enum Capture {
     Qs(Qs),
     /// FreeRTOS tasks and interrupts, over RTT
     Systemview(SystemView),
+    /// ThreadX threads, queues and interrupts, in the ring of a trace buffer
+    Tracex(Plain),
+    /// Interrupts, samples of the program counter and text, over SWO
+    Itm(Plain),
+}
+
+/// Options of the generators that have no others.
+#[derive(Args)]
+pub struct Plain {
+    /// Size in bytes; k, M and G are powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+impl Plain {
+    fn run(&self, format: &dyn Format) -> anyhow::Result<()> {
+        write(self.output.as_ref(), |out| format.generate(self.bytes, self.seed, out).map(drop))
+    }
 }
 
 /// Options of the generator of SystemView.
@@ -244,6 +271,8 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let options = qs::GenerateOptions { bytes, seed, damage, ..qs::GenerateOptions::default() };
             write(arguments.output.as_ref(), |out| qs::generate(&options, out))
         }
+        Capture::Tracex(arguments) => arguments.run(&TraceX),
+        Capture::Itm(arguments) => arguments.run(&Itm),
         Capture::Systemview(arguments) => {
             let damage = match arguments.damage {
                 SystemViewDamage::None => systemview::Damage::None,
