@@ -63,7 +63,7 @@ const EXAMPLES: [(&str, &str, &str); 100] = [
     (CONVERT, "tsp-len", "traceconv --tsp-len 75=2 sniffer.bin"),
     (CONVERT, "systemview-desc", "traceconv --systemview-desc SYSVIEW_radio.txt controller.SVDat"),
     (CONVERT, "tracex-events", "traceconv --tracex-events gateway.trxc gateway.trx"),
-    (CONVERT, "swo-port", "traceconv --swo-port 0 --format syst-text blinky.swo"),
+    (CONVERT, "swo-port", "traceconv --swo-port 0 --format syst-text console.swo"),
     (CONVERT, "itm-port", "traceconv --itm-port 1=signed:position blinky.swo"),
     (CONVERT, "itm-sample-period", "traceconv --itm-sample-period 16384 blinky.swo"),
     (CONVERT, "tpiu-source", "traceconv --tpiu-source 1 blinky.swo"),

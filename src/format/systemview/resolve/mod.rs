@@ -32,6 +32,7 @@ const ASSUMED_HZ: u64 = 1_000_000;
 
 /// Packets do not come faster than this many times their average.
 const FASTEST: u64 = 32;
+const AVERAGE_FROM_PACKETS: u64 = 1_000;
 
 /// The difference of a packet soon before damage is not believed if it is longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
@@ -352,9 +353,11 @@ impl InputResolver {
         self.note_loss(note);
     }
 
-    /// Whether the time since the packet before has room for fewer packets than these. Only after damage: it may make up a count.
+    /// Whether the time since the packet before has no room for these packets: damage made up the count. The average distance is not known
+    /// from few packets.
     fn is_too_many(&self, dropped: u32) -> bool {
-        self.since_damage != u64::MAX && u64::from(dropped) > self.most_packets
+        let is_average_known = self.packets >= AVERAGE_FROM_PACKETS || self.since_damage != u64::MAX;
+        is_average_known && u64::from(dropped) > self.most_packets
     }
 
     /// Adds a loss to those before the next event.
