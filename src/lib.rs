@@ -57,6 +57,9 @@ pub mod perfetto;
 pub mod pipeline;
 #[doc(hidden)]
 pub mod printf;
+#[cfg(feature = "record")]
+#[doc(hidden)]
+pub mod record;
 pub mod report;
 pub mod stats;
 #[doc(hidden)]

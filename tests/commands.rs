@@ -1,11 +1,15 @@
 //! `traceconv formats`, `completions` and `man`: complete, and readable by shells, `man` and scripts.
 #![cfg(unix)]
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use traceconv::format::FORMATS;
+use traceconv::input::detect::detect;
+use traceconv::input::{Input, ReadOptions};
 
 fn program(line: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_traceconv")).args(line.split_whitespace()).output().unwrap();
@@ -21,6 +25,25 @@ fn commands() -> Vec<String> {
     let names: Vec<String> = names.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
     assert!(["dump", "stats", "info", "formats", "completions", "man"].iter().all(|name| names.iter().any(|is| is == name)));
     names.into_iter().filter(|name| name != "help").collect()
+}
+
+#[test]
+fn every_format_has_an_example_on_the_page() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let examples: Vec<Value> = serde_json::from_slice(&fs::read(root.join("web/examples.json")).unwrap()).unwrap();
+    let mut recognised = BTreeSet::new();
+    for file in examples.iter().flat_map(|example| example["files"].as_array().unwrap()) {
+        let bytes = fs::read(root.join(file.as_str().unwrap())).unwrap_or_else(|error| panic!("{file}: {error}"));
+        // Others are for an option of a format.
+        if let Ok(input) = Input::from_vec(bytes, &ReadOptions::default())
+            && let Ok(detected) = detect(input.bytes(), input.layers())
+        {
+            recognised.insert(detected.format.name());
+        }
+    }
+    for format in FORMATS {
+        assert!(recognised.contains(format.name()), "web/examples.json has no recording of {}", format.title());
+    }
 }
 
 #[test]

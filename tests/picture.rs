@@ -15,7 +15,7 @@ use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 use traceconv::pipeline::{Options, Source, convert};
 
-/// A part of the trace of a recording in `testdata/demo`, and the tracks of it that are shown.
+/// A part of the trace of a recording in `testdata`, and the tracks of it that are shown.
 struct Scene {
     /// The name of the picture, and of the chapter that shows it.
     name: &'static str,
@@ -43,7 +43,7 @@ enum Part {
 }
 use Part::{Cpu, Tasks, Threads, Tracks};
 
-const SCENES: [Scene; 5] = [
+const SCENES: [Scene; 6] = [
     // A mutex goes from the task that held it to one that waits for it, then samples are sent and received.
     Scene {
         name: "tonbandgeraet",
@@ -170,6 +170,34 @@ const SCENES: [Scene; 5] = [
             ),
         ],
     },
+    // The tick makes two tasks ready; an interrupt sends to the queue, too.
+    Scene {
+        name: "systemview",
+        format: "systemview",
+        capture: || testdata("systemview/generated.SVDat"),
+        own: Vec::new,
+        firmware: "demo",
+        from_ns: 15_498_000,
+        to_ns: 15_562_000,
+        ruler_step_ns: 10_000,
+        parts: &[
+            Cpu("CPU 0"),
+            Tracks(
+                "demo: Interrupts",
+                &[("demo: FreeRTOS/Interrupts/SysTick", "SysTick"), ("demo: FreeRTOS/Interrupts/UART", "UART")],
+            ),
+            Tracks(
+                "demo: Markers",
+                &[
+                    ("demo: FreeRTOS/Markers/calls outside of tasks, core 0", "calls, no task"),
+                    ("demo: FreeRTOS/Markers/timer blink", "timer blink"),
+                ],
+            ),
+            Tracks("demo: Values", &[("demo: FreeRTOS/Values/speed", "speed")]),
+            Tasks("Tasks: thread state, calls and waits", &["sensor", "log"]),
+            Threads("demo: messages", &["messages"]),
+        ],
+    },
     Scene {
         name: "syst",
         format: "syst-stp",
@@ -193,8 +221,12 @@ const SCENES: [Scene; 5] = [
 /// How many formats the catalog of the SyS-T firmware has.
 const SYST_FORMATS: u32 = 40;
 
+fn testdata(path: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(path)).unwrap()
+}
+
 fn demo(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/demo").join(name)).unwrap()
+    testdata(&format!("demo/{name}"))
 }
 
 fn syst() -> Vec<u8> {
@@ -417,8 +449,8 @@ impl Picture<'_> {
             );
             // With as much of its name as fits before the next one.
             let later = instants[index + 1..].iter().map(|next| next.ts);
-            let later = later.chain(slices.iter().filter(|slice| slice.depth >= level).map(|slice| slice.ts));
-            let next = later.filter(|&at| at > instant.ts).min().unwrap_or(self.scene.to_ns).min(self.scene.to_ns);
+            let below = slices.iter().filter(|slice| slice.depth >= level).map(|slice| slice.ts);
+            let next = later.chain(below.filter(|&at| at > instant.ts)).min().unwrap_or(self.scene.to_ns).min(self.scene.to_ns);
             let fits = ((self.scene.x_of(next) - x - 8.0) / TEXT_WIDTH).max(0.0) as usize;
             if fits >= 4 {
                 let text: String = instant.name.chars().take(fits).collect();

@@ -60,6 +60,9 @@ pub(super) enum Command {
     Runs(super::runs::RunsArgs),
     /// Show what recordings contain, without converting them
     Info(super::info::InfoArgs),
+    /// Record from a serial port, a socket or a growing file
+    #[cfg(feature = "record")]
+    Record(super::record::RecordArgs),
     /// List the formats, how each is recognised, and their options
     Formats(super::formats::FormatsArgs),
     /// Print a script that completes commands and options in a shell
@@ -96,8 +99,7 @@ pub(super) struct InputArgs {
 pub(super) struct MoreInputs {
     /// Convert all files in input directories and below
     ///
-    /// Hidden files, traces (*.perfetto-trace), facts beside recordings (*.traceconv.jsonl) and anything that is not a file are skipped.
-    /// Links to directories are not followed.
+    /// Hidden files, traces (*.perfetto-trace), notes of the recorder (*.traceconv.jsonl) and anything that is not a file are skipped. Links to directories are not followed.
     #[arg(short, long)]
     pub(super) recursive: bool,
 
@@ -221,6 +223,12 @@ pub(super) struct ReadArgs {
     /// In Hz: whole numbers, also as a fraction, with k, M or G: `168M`, `32768`, `72M/7`.
     #[arg(long, value_name = "N[/D]", value_parser = Rate::parse_hz)]
     pub(super) clock_hz: Option<Rate>,
+
+    /// Read what software wrote to an ITM stimulus port, as a recording of its own
+    ///
+    /// The input is an ITM stream (SWO), bare or in CoreSight frames; the port carries SyS-T, Tonbandgerät or another format.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=255))]
+    pub(super) swo_port: Option<u16>,
 
     #[command(flatten)]
     pub(super) own: OwnOptions,

@@ -16,12 +16,13 @@ use walkdir::WalkDir;
 
 use super::args::{MoreInputs, ReadArgs};
 use super::output::{Output, write_text};
-use super::plan::{Place, PlanError, Reading, Recordings, SIDECAR_EXTENSION, SourceName, Verbosity, plan_many, reading, shown};
+use super::plan::{Place, PlanError, Reading, Recordings, SourceName, Verbosity, plan_many, reading, shown};
 use super::progress::ProgressMeter;
 use super::recording_figures::{PartArgs, gather_by, json, losses_of, report_problems};
-use super::source::open_input;
+use super::source::{notes_beside, open_input};
 use super::{Status, say};
 use crate::export::{Form, Part, SCHEMA_VERSION, Table, TableSink, dataset, identity};
+use crate::input::Input;
 use crate::metrics::figures;
 use crate::pipeline::{self, EventDetail, Options, Team};
 use crate::report::stats::Recording;
@@ -122,9 +123,15 @@ type Labels = BTreeMap<String, String>;
 struct Planned {
     sources: Vec<SourceName>,
     labels: Labels,
-    sidecar: Vec<u8>,
     bytes: u64,
     id: String,
+}
+
+/// What the bytes of a recording, and the notes beside it, say.
+struct Identified {
+    id: String,
+    labels: Labels,
+    problems: Vec<String>,
 }
 
 /// Where tables go.
@@ -167,19 +174,25 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
     let events = if with_events { EventDetail::All } else { EventDetail::Default };
     let options = Options { events, team: Some(team.clone()), ..options };
 
-    let mut planned = recordings.into_iter().map(|sources| Planned::new(sources, &args.label)).collect::<Result<Vec<_>, _>>()?;
+    let mut planned = recordings.into_iter().map(Planned::new).collect::<Result<Vec<_>, _>>()?;
     let order: Vec<usize> = (0..planned.len()).collect();
-    let mut ids = vec![String::new(); planned.len()];
+    let mut identified: Vec<Option<Identified>> = planned.iter().map(|_| None).collect();
     team.each(
         &order,
-        |index| planned.get(index).map(|one| one.identity(&reading, &options, place)),
-        |index, id| {
-            if let (Some(slot), Some(id)) = (ids.get_mut(index), id) {
-                *slot = id;
+        |index| planned.get(index).map(|one| one.identify(&reading, &options, place)),
+        |index, found| {
+            if let Some(slot) = identified.get_mut(index) {
+                *slot = found;
             }
         },
     );
-    planned.iter_mut().zip(ids).for_each(|(one, id)| one.id = id);
+    for (one, identified) in planned.iter_mut().zip(identified) {
+        let Some(Identified { id, labels, problems }) = identified else { continue };
+        problems.iter().for_each(|problem| say(&format!("warning: {problem}\n")));
+        one.id = id;
+        one.labels.extend(labels);
+        one.labels.extend(args.label.iter().cloned());
+    }
 
     let known = destination.prepare(args.append)?;
     let found = planned.len();
@@ -225,9 +238,8 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
 }
 
 impl Planned {
-    fn new(sources: Vec<SourceName>, given: &[(String, String)]) -> Result<Planned, PlanError> {
+    fn new(sources: Vec<SourceName>) -> Result<Planned, PlanError> {
         let mut labels = Labels::new();
-        let mut sidecar = Vec::new();
         for source in &sources {
             let Place::File(path) = &source.place else {
                 return Err(PlanError::usage("standard input has no name by which a recording can be found again; name a file"));
@@ -235,58 +247,57 @@ impl Planned {
             let folders = path.parent().into_iter().flat_map(Path::components);
             let folders = folders.filter_map(|folder| folder.as_os_str().to_str()?.split_once('='));
             labels.extend(folders.filter(|(name, _)| check_label(name).is_ok()).map(|(name, value)| (name.into(), value.into())));
-            if source.member.is_none() {
-                read_sidecar(path, &mut labels, &mut sidecar)
-                    .map_err(|error| PlanError::File(format!("{}{SIDECAR_EXTENSION}: {error}", shown(path))))?;
-            }
         }
-        labels.extend(given.iter().cloned());
         let bytes = sources.iter().filter_map(SourceName::length).fold(0, u64::saturating_add);
-        Ok(Planned { sources, labels, sidecar, bytes, id: String::new() })
+        Ok(Planned { sources, labels, bytes, id: String::new() })
     }
 
-    /// Its identity. One that cannot be opened is known by its name, and has a row that says why.
-    fn identity(&self, reading: &Reading, options: &Options, output: &Place) -> String {
+    /// Its identity and the labels beside it. One that cannot be opened is known by its name, and has a row that says why.
+    fn identify(&self, reading: &Reading, options: &Options, output: &Place) -> Identified {
         let read_options = reading.read_options(output);
-        let opened: Result<Vec<_>, _> = self.sources.iter().map(|source| open_input(source, &read_options)).collect();
+        let opened: Result<Vec<Input>, _> =
+            self.sources.iter().map(|source| open_input(source, reading, &read_options)).collect();
         let cores: Vec<Option<u16>> = self.sources.iter().map(|source| source.core).collect();
         let read_as = Options { events: EventDetail::Default, ..options.clone() };
         let read_as = stored::options_hash(&read_as, &reading.format_options, &cores);
         let format = reading.format().map_or("", |format| format.name());
-        let more: [&[u8]; 3] = [read_as.as_bytes(), format.as_bytes(), &self.sidecar];
-        match opened {
-            Ok(inputs) => identity(cores.iter().copied().zip(inputs.iter().map(|input| input.bytes())), &more),
+        let (mut notes, mut labels, mut problems) = (Vec::new(), Labels::new(), Vec::new());
+        for (source, input) in self.sources.iter().zip(opened.iter().flatten()) {
+            let Some(text) = notes_beside(source, input).map(|notes| notes.text) else { continue };
+            for name in labels_of(&text, &mut labels) {
+                problems.push(format!("{}: the notes beside it: {name}", source.for_people()));
+            }
+            notes.extend(text);
+        }
+        let more: [&[u8]; 3] = [read_as.as_bytes(), format.as_bytes(), &notes];
+        let id = match &opened {
+            Ok(inputs) => identity(cores.iter().copied().zip(inputs.iter().map(Input::bytes)), &more),
             Err(_) => {
                 let names: Vec<String> = self.sources.iter().map(SourceName::as_typed).collect();
                 identity(cores.iter().copied().zip(names.iter().map(String::as_bytes)), &more)
             }
-        }
+        };
+        Identified { id, labels, problems }
     }
 }
 
-/// Reads the labels beside a recording, if there are any.
-fn read_sidecar(path: &Path, labels: &mut Labels, bytes: &mut Vec<u8>) -> Result<(), String> {
+/// Adds the labels of the notes beside a recording: lines as `{"labels": {"board": "7"}}`. Returns what is wrong with some; they are left out.
+fn labels_of(text: &[u8], labels: &mut Labels) -> Vec<String> {
     #[derive(Deserialize)]
     struct Line {
-        #[serde(default)]
         labels: BTreeMap<String, serde_json::Value>,
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(SIDECAR_EXTENSION);
-    let text = match fs::read_to_string(&name) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error.to_string()),
-    };
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        for (name, value) in line.labels {
-            check_label(&name)?;
-            labels.insert(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    let mut problems = Vec::new();
+    for (name, value) in lines.flat_map(|line| line.labels) {
+        match check_label(&name) {
+            Ok(()) => {
+                labels.insert(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            }
+            Err(problem) => problems.push(problem),
         }
     }
-    bytes.extend_from_slice(text.as_bytes());
-    Ok(())
+    problems
 }
 
 impl Destination {

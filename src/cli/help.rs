@@ -7,7 +7,10 @@ use super::own_options;
 
 /// Headings with the options below them, in the order of `--help`. Options of formats have their format's name as heading.
 const HEADINGS: [(&str, &[&str]); 7] = [
-    ("Inputs", &["recursive", "glob", "skip_unrecognised", "files_from", "from0", "format", "max_decompressed", "no_mmap"]),
+    (
+        "Inputs",
+        &["recursive", "glob", "skip_unrecognised", "files_from", "from0", "format", "swo_port", "max_decompressed", "no_mmap"],
+    ),
     ("Target", &["clock_hz", "cores", "name"]),
     ("Output", &["output", "gzip", "zstd", "split_size", "skip_unchanged", "open", "ui_url", "no_browser"]),
     ("Content", &["from", "to", "detail", "rows", "only", "min_change", "min_time", "min_points"]),

@@ -38,6 +38,14 @@ pub(super) struct InfoArgs {
     read: ReadArgs,
 }
 
+#[cfg(feature = "record")]
+impl InfoArgs {
+    /// How inputs are read.
+    pub(super) fn read(&self) -> &ReadArgs {
+        &self.read
+    }
+}
+
 /// All that `traceconv info INPUT...` is to do.
 #[derive(Debug)]
 pub(super) struct InfoPlan {

@@ -25,6 +25,8 @@ mod output;
 mod own_options;
 mod plan;
 mod progress;
+#[cfg(feature = "record")]
+mod record;
 mod recording_figures;
 #[cfg(feature = "export")]
 mod runs;
@@ -87,7 +89,12 @@ pub fn main() -> ExitCode {
     color::decide(args.color);
     guard::keep_ignored_signals(output::clean_up_on_signals);
     guard::install();
-    let status = match args.command {
+    command_status(args).into()
+}
+
+/// Executes a command.
+fn command_status(args: Args) -> Status {
+    match args.command {
         Some(Command::Dump(args)) => match plan::plan_dump(&args) {
             Ok(plan) => dump::run(&plan),
             Err(error) => refuse(&error),
@@ -110,6 +117,8 @@ pub fn main() -> ExitCode {
         Some(Command::Formats(args)) => formats::run(&args),
         Some(Command::Completions(args)) => manual::completions(&args),
         Some(Command::Man(args)) => manual::man(&args),
+        #[cfg(feature = "record")]
+        Some(Command::Record(args)) => record::main(args).unwrap_or_else(|error| refuse(&error)),
         #[cfg(feature = "serve")]
         Some(Command::Serve(args)) => open::run(&open::plan_serve(args)),
         #[cfg(feature = "web-page")]
@@ -127,8 +136,7 @@ pub fn main() -> ExitCode {
             Ok(plan) => batch::run(&plan),
             Err(error) => refuse(&error),
         },
-    };
-    status.into()
+    }
 }
 
 /// Says why nothing is done. A file that cannot be used fails like an input, without a pointer to the help.

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "record")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
@@ -35,12 +37,31 @@ impl Drop for Listed {
 pub(super) fn clean_up_on_signals() {
     // A handler that cannot be installed leaves the system's default: the process ends, at worst leaving a temporary file.
     let _ = ctrlc::set_handler(|| {
+        #[cfg(feature = "record")]
+        if STOPS_GENTLY.swap(false, Ordering::Relaxed) {
+            IS_STOPPED.store(true, Ordering::Relaxed);
+            return;
+        }
         let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
         for path in temporaries.iter() {
             let _ = fs::remove_file(path);
         }
         std::process::exit(i32::from(STATUS_STOPPED));
     });
+}
+
+/// Whether the next such signal only asks to stop.
+#[cfg(feature = "record")]
+static STOPS_GENTLY: AtomicBool = AtomicBool::new(false);
+/// Whether it has done so.
+#[cfg(feature = "record")]
+static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// Lets the next signal set the flag that is returned, instead of ending the process. The one after that ends it. `false`: no longer.
+#[cfg(feature = "record")]
+pub(super) fn gentle_stop(wanted: bool) -> &'static AtomicBool {
+    STOPS_GENTLY.store(wanted, Ordering::Relaxed);
+    &IS_STOPPED
 }
 
 /// An output that is being written.

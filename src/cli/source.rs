@@ -7,7 +7,9 @@ use super::plan::{ArchiveMember, Place, Reading, SourceName};
 use crate::format::{Format, FormatOptions, OptionSpec};
 use crate::input::archive::is_archive;
 use crate::input::detect::Detected;
+use crate::input::sidecar;
 use crate::input::{Input, InputError, ReadOptions, RecogniseError, Recognised};
+use crate::model::RecorderNotes;
 use crate::pipeline::Source;
 use crate::report::{InputReport, visible};
 
@@ -16,11 +18,13 @@ pub(super) struct Opened {
     pub(super) input: Input,
     detected: Detected,
     options: FormatOptions,
+    /// The notes of the recorder beside the file.
+    recorder: Option<RecorderNotes>,
 }
 
 impl From<Recognised> for Opened {
     fn from(Recognised { input, detected, options }: Recognised) -> Opened {
-        Opened { input, detected, options }
+        Opened { input, detected, options, recorder: None }
     }
 }
 
@@ -32,15 +36,27 @@ impl Opened {
     fn open(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Vec<(InputReport, Option<Opened>)> {
         let mut report = Opened::unopened(name);
         match try_open(name, reading, read_options, &mut report) {
-            Ok(recognised) => recognised
-                .into_iter()
-                .map(|recognised| {
-                    let opened = Opened::from(recognised);
-                    let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
-                    opened.enter(&mut report);
-                    (report, Some(opened))
-                })
-                .collect(),
+            Ok(recognised) => {
+                let is_one = recognised.len() == 1;
+                recognised
+                    .into_iter()
+                    .map(|recognised| {
+                        let notes = notes_beside(name, &recognised.input).filter(|_| is_one);
+                        // The notes' places are those of the whole stream.
+                        let is_misplaced = notes.is_some() && reading.swo_port.is_some();
+                        let recorder = notes.filter(|_| !is_misplaced);
+                        let opened = Opened { recorder, ..Opened::from(recognised) };
+                        let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
+                        if is_misplaced {
+                            report.hints.push(
+                                "The recorder's notes are not shown: they are about the whole stream, not about one port.".into(),
+                            );
+                        }
+                        opened.enter(&mut report);
+                        (report, Some(opened))
+                    })
+                    .collect()
+            }
             Err(error) => {
                 report.error = Some(format!("{} {error}", name.for_people()));
                 vec![(report, None)]
@@ -77,7 +93,8 @@ impl Opened {
 
     /// The source as the pipeline takes it. `release` comes from [`Opened::releaser`].
     pub(super) fn source<'a>(&'a self, release: &'a (dyn Fn(Range<usize>) + Sync)) -> Source<'a> {
-        Source { bytes: self.input.bytes(), format: self.detected.format, options: self.options.clone(), release }
+        let recorder = self.recorder.as_ref();
+        Source { bytes: self.input.bytes(), format: self.detected.format, options: self.options.clone(), release, recorder }
     }
 
     /// Gives memory back as the pipeline goes on.
@@ -126,12 +143,24 @@ pub(super) fn name_in_sentence(input: &InputReport) -> String {
     if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
-/// The bytes of an input.
-pub(super) fn open_input(name: &SourceName, read_options: &ReadOptions) -> Result<Input, InputError> {
-    match (&name.place, &name.member) {
-        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options),
-        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options),
-        (Place::File(path), _) => Input::open(path, read_options),
+/// The bytes of an input: those of a port, if one is selected.
+pub(super) fn open_input(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Result<Input, InputError> {
+    let input = match (&name.place, &name.member) {
+        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options)?,
+        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options)?,
+        (Place::File(path), _) => Input::open(path, read_options)?,
+    };
+    match reading.swo_port {
+        Some(port) => input.channel(port, read_options),
+        None => Ok(input),
+    }
+}
+
+/// The notes of the recorder beside a file, whose offsets are those of its bytes.
+pub(super) fn notes_beside(name: &SourceName, input: &Input) -> Option<RecorderNotes> {
+    match (&name.place, &name.member, input.part()) {
+        (Place::File(path), None, None) => sidecar::read(path, input.bytes().len() as u64),
+        _ => None,
     }
 }
 
@@ -141,7 +170,7 @@ fn try_open(
     read_options: &ReadOptions,
     report: &mut InputReport,
 ) -> Result<Vec<Recognised>, Problem> {
-    let input = open_input(name, read_options)?;
+    let input = open_input(name, reading, read_options)?;
     report.enter_input(&input);
     // Before the formats: in an archive of recordings each of them finds some of its own.
     if reading.format().is_none() && is_archive(input.bytes()) {

@@ -66,6 +66,7 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
     const ROUND: u32 = 250;
     const SMALL_ROUND: u32 = 50;
     const UNSEEN: u64 = 60;
+    const FEW_UNSEEN: u64 = 8;
     let period = u32::from(top.value) + 1;
     let round = if period < 2 * ROUND { SMALL_ROUND } else { ROUND };
     let (below, above) = (period - period % round, period.next_multiple_of(round));
@@ -81,8 +82,9 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
         }
     }
     // If many were seen just below, those between would have been, too.
-    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > UNSEEN;
-    let is_near = above - period <= period / 100 && !is_seen;
+    let unseen = if above - period <= period / 100 { UNSEEN } else { FEW_UNSEEN };
+    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > unseen;
+    let is_near = above - period <= period / 50 && !is_seen;
     if is_near && period >= 2 * ROUND && above <= 1 << 16 { above } else { period }
 }
 

@@ -1,5 +1,6 @@
 //! The judge of one domain: a line of time through its stamps.
 
+use super::doubt::{Doubt, Rival};
 use super::runs::{Anchor, Choice, Setting, Way, forward};
 use super::{Cause, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
 
@@ -47,8 +48,8 @@ pub struct Judge {
     damage_seen: bool,
     /// Ticks before the first value.
     base: u64,
-    /// Whether the last stamp judged the slow way is in doubt.
-    is_in_doubt: bool,
+    /// The readings of the last break, if it is in doubt.
+    doubt: Option<Doubt>,
 }
 
 /// A decision about the next stamps: they are beside the line.
@@ -83,7 +84,7 @@ impl Judge {
             coarse_rate: None,
             damage_seen: false,
             base: 0,
-            is_in_doubt: false,
+            doubt: None,
         }
     }
 
@@ -201,23 +202,33 @@ impl Judge {
     /// input, to recognise repeated pieces.
     #[cold]
     pub fn judge(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
-        let judged = self.judge_slowly(stamp, ahead, bytes);
-        self.is_in_doubt = judged.is_ambiguous();
+        self.doubt = None;
+        let mut readings = None;
+        let judged = self.judge_slowly(stamp, ahead, bytes, &mut readings);
+        self.doubt = readings.filter(|_| judged.is_ambiguous());
         judged
     }
 
-    /// Whether the stamp judged last is in doubt: another explanation is nearly as good. Asked once.
-    pub fn take_doubt(&mut self) -> bool {
-        std::mem::take(&mut self.is_in_doubt)
+    /// The doubt about the stamp judged last, if another explanation is nearly as good. Given once.
+    #[inline]
+    pub fn take_doubt(&mut self) -> Option<Doubt> {
+        self.doubt?;
+        self.doubt.take()
     }
 
-    fn judge_slowly(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+    fn judge_slowly(
+        &mut self,
+        stamp: Stamp,
+        ahead: impl Iterator<Item = Stamp> + Clone,
+        bytes: &[u8],
+        readings: &mut Option<Doubt>,
+    ) -> Judged {
         // The fast way keeps no more than value and time of the last stamp.
         self.last.raw = self.raw;
         if let Some(judged) = self.go_on_with_plan(&stamp) {
             return judged;
         }
-        let Some(begin) = self.begin else { return self.judge_first(stamp, ahead, bytes) };
+        let Some(begin) = self.begin else { return self.judge_first(stamp, ahead, bytes, readings) };
         self.floor = self.floor.max(self.ticks);
         let step = forward(self.domain.modulus, self.raw, stamp.raw);
         let is_near = step < self.near && stamp.restart_bits == 0 && !self.may_have_wrapped(&stamp);
@@ -239,11 +250,13 @@ impl Judge {
             return self.believe(&stamp, self.ticks, Cause::Regular, u32::MAX);
         };
         let mut margin = if explained.matters { explained.margin } else { u32::MAX };
+        *readings = explained.rival.map(|rival| Doubt::new(explained.choice, Rival::Choice(rival)));
         // Silence of more than half of the range, of which no other clock says anything: it may be longer by any number of wraps.
         if let Choice::Line(Way::Forward(ticks)) = explained.choice
             && self.coarse_rate.is_none()
-            && self.domain.modulus.is_some_and(|modulus| ticks > modulus / 2)
+            && let Some(modulus) = self.domain.modulus.filter(|modulus| ticks > modulus / 2)
         {
+            *readings = Some(Doubt::new(explained.choice, Rival::Wraps(modulus)));
             margin = 0;
         }
         match explained.choice {
@@ -305,7 +318,13 @@ impl Judge {
     }
 
     /// Nothing precedes.
-    fn judge_first(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+    fn judge_first(
+        &mut self,
+        stamp: Stamp,
+        ahead: impl Iterator<Item = Stamp> + Clone,
+        bytes: &[u8],
+        readings: &mut Option<Doubt>,
+    ) -> Judged {
         let stamps = std::iter::once(stamp).chain(ahead.take(LOOKAHEAD));
         self.learn_usual(stamps.clone());
         let setting = self.setting(bytes);
@@ -314,6 +333,7 @@ impl Judge {
             Some(explained) if matches!(explained.choice, Choice::Beside(_, Some(_))) => {
                 let Choice::Beside(cause, Some(first)) = explained.choice else { return self.start(&stamp) };
                 self.damage_seen = true;
+                *readings = explained.rival.map(|rival| Doubt::new(explained.choice, Rival::Choice(rival)));
                 let ticks = self.base.saturating_add(first);
                 Judged { ticks, own: ticks, verdict: Verdict::Replaced, cause, margin: explained.margin }
             }

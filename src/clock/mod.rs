@@ -9,14 +9,17 @@
 //!
 //! Formats give data, not code: [`Domain`] describes a counter, [`Stamp`] one reading of it.
 
+mod copies;
+mod doubt;
 pub mod fit;
 mod judge;
 mod runs;
 #[cfg(test)]
 mod tests;
 
+pub use copies::{Copies, copied_bytes};
+pub use doubt::Doubt;
 pub use judge::Judge;
-pub use runs::{COPY_BYTES, copied_bytes};
 
 /// How many stamps of a domain are looked at ahead of one that breaks the order.
 pub const LOOKAHEAD: usize = 256;

@@ -2,7 +2,7 @@
 //!
 //! Costs are bits of surprise: how much less likely than a usual step something is, as a power of two.
 
-use super::{Cause, Domain, LOOKAHEAD, Stamp};
+use super::{Cause, Domain, LOOKAHEAD, Stamp, copied_bytes};
 
 /// The most runs that are weighed: more pieces than that within the look-ahead are noise.
 const RUNS: usize = 40;
@@ -113,7 +113,8 @@ pub struct Explained {
     pub choice: Choice,
     /// How long the run is that it is for.
     pub count: u32,
-    /// How much more the best of another kind costs.
+    /// The best of another kind, and how much more it costs.
+    pub rival: Option<Choice>,
     pub margin: u32,
     /// Whether the best of another kind leads to other times for more than a few stamps.
     pub matters: bool,
@@ -146,21 +147,6 @@ pub struct Setting<'a> {
     pub bytes: &'a [u8],
 }
 
-/// How many bytes from `start` on are a copy of bytes shortly before; 0 if fewer than `least` are.
-#[must_use]
-pub fn copied_bytes(bytes: &[u8], start: usize, least: usize) -> usize {
-    let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(COPY_REACH)..start), bytes.get(start..)) else { return 0 };
-    let Some(piece) = copy.get(..least) else { return 0 };
-    let Some(at) = memchr::memmem::rfind(before, piece) else { return 0 };
-    let original = bytes.get(start - before.len() + at..start).unwrap_or(&[]);
-    original.iter().zip(copy).take_while(|(one, other)| one == other).count()
-}
-
-/// How far a copy may be from its original, in bytes.
-const COPY_REACH: usize = 1 << 17;
-/// Shorter copies are not recognised.
-pub const COPY_BYTES: usize = 48;
-
 impl Setting<'_> {
     /// The way from one value to another, forwards. Huge if it is backwards and the counter does not wrap.
     #[inline]
@@ -174,29 +160,31 @@ impl Setting<'_> {
         // Where the copy ends that the present run is of.
         let mut copied_until = 0;
         let mut before = before;
-        for stamp in stamps.take(LOOKAHEAD + 1) {
+        let mut stamps = stamps.take(LOOKAHEAD + 1).peekable();
+        while let Some(stamp) = stamps.next() {
+            // Where its record ends, at most. The last record of a copy that is cut within it is the original.
+            let end = stamps.peek().map_or(stamp.offset, |next| next.offset);
             let step = before.replace(stamp.raw).map(|before| self.forward(before, stamp.raw));
             let is_near = step.is_some_and(|step| step < self.near) && stamp.restart_bits == 0 && self.is_valid(stamp.raw);
-            if let Some(run) = runs.last_mut().filter(|run| is_near && !(run.is_repeated && stamp.offset >= copied_until)) {
+            if let Some(run) = runs.last_mut().filter(|run| is_near && !(run.is_repeated && end > copied_until)) {
                 (run.last, run.span, run.count) = (stamp, run.span + step.unwrap_or(0), run.count + 1);
                 continue;
             }
             if runs.len() == RUNS {
                 break;
             }
-            // A copy begins before the stamp that precedes it.
-            let is_back = !is_near && step.is_some() && stamp.offset >= copied_until;
-            let copied = if is_back { self.copied(stamp.offset) } else { 0 };
-            if copied > 0 {
-                copied_until = stamp.offset + copied;
+            // A copy may begin within a record: its first record is made of the pieces of two.
+            let is_back = !is_near && step.is_some() && end > copied_until;
+            let starts = [stamp.offset, end];
+            if is_back
+                && let Some(found) =
+                    starts.into_iter().map(|start| (start, copied_bytes(self.bytes, start))).find(|found| found.1 > 0)
+            {
+                copied_until = found.0 + found.1;
             }
-            runs.push(Run { is_repeated: stamp.offset < copied_until, ..Run::of(stamp) });
+            runs.push(Run { is_repeated: end <= copied_until && copied_until > 0, ..Run::of(stamp) });
         }
         runs
-    }
-
-    fn copied(&self, offset: u64) -> u64 {
-        usize::try_from(offset).map_or(0, |start| copied_bytes(self.bytes, start, COPY_BYTES)) as u64
     }
 
     /// Whether one value is at or after another: of a counter that wraps, not more than half of its range.
@@ -438,7 +426,7 @@ impl Setting<'_> {
         let (second, rival) = others.map(|(_, best)| *best).min_by_key(|best| best.0)?;
         let ends = |choice: Option<Choice>| matches!(choice, Some(Choice::Line(Way::Restart) | Choice::Beside(_, None)));
         let matters = first.count >= FEW || ends(choice) || ends(rival);
-        Some(Explained { choice: choice?, count: first.count, margin: second.saturating_sub(cost), matters })
+        Some(Explained { choice: choice?, count: first.count, rival, margin: second.saturating_sub(cost), matters })
     }
 }
 

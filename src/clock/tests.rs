@@ -297,3 +297,19 @@ fn silence_over_half_the_range_is_told_by_the_coarse_clock() {
         assert_eq!(judge.judge(stamp(time), ahead, &[]).ticks, time, "{index}");
     }
 }
+
+#[test]
+fn both_readings_of_a_doubtful_break_are_given() {
+    // Three quarters of the range without a stamp: any number of ranges more would look the same.
+    let domain = Domain { modulus: Some(1 << 16), restart_bits: None, ..Domain::plain() };
+    let times = (0..300u64).map(|index| 1000 + index * 5 + if index < 150 { 0 } else { 3 << 14 });
+    let stamps: Vec<Stamp> = times.map(|time| Stamp { raw: time % (1 << 16), ..Stamp::default() }).collect();
+    let mut judge = Judge::new(domain);
+    let mut doubts = Vec::new();
+    for index in 0..stamps.len() {
+        judge.judge(stamps[index], stamps[index + 1..].iter().copied().take(LOOKAHEAD), &[]);
+        doubts.extend(judge.take_doubt().map(|doubt| (index, doubt.text(crate::model::Rate::NANOSECOND))));
+    }
+    let readings = "a step of 0.000049157 s, which is taken, or one that is longer by any number of 0.000065536 s";
+    assert_eq!(doubts, [(150, readings.to_owned())]);
+}

@@ -9,6 +9,10 @@
 //! 4. **resolve**: [`Resolve::resolve`] turns records, in file order, into events of the common model.
 
 #[doc(hidden)]
+pub mod host;
+#[doc(hidden)]
+pub mod itm;
+#[doc(hidden)]
 pub mod miniprofiler;
 mod options;
 #[doc(hidden)]
@@ -20,6 +24,8 @@ pub mod syst;
 pub mod systemview;
 #[doc(hidden)]
 pub mod tonbandgeraet;
+#[doc(hidden)]
+pub mod tracex;
 #[doc(hidden)]
 pub mod tsp;
 
@@ -40,6 +46,8 @@ pub const FORMATS: &[&dyn Format] = &[
     &tsp::Tsp,
     &miniprofiler::MiniProfiler,
     &systemview::SystemView,
+    &tracex::TraceX,
+    &itm::Itm,
 ];
 
 /// One input format.
@@ -72,6 +80,12 @@ pub trait Format: Sync {
     /// When an option has a value that the format cannot use.
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError>;
 
+    /// Passes the bytes of a channel of a recording, piece by piece, to `out`: of a stream of its own that a recording of this format
+    /// carries. Gives the number of losses in the recording; `None`: this format has no channels.
+    fn channel(&self, _bytes: &[u8], _number: u16, _out: &mut dyn FnMut(&[u8])) -> Option<u64> {
+        None
+    }
+
     /// How recordings of this format are found in an image of a target's memory. Empty: targets keep no recordings in memory.
     fn memory_marks(&self) -> &'static [MemoryMark] {
         &[]
@@ -83,6 +97,11 @@ pub trait Format: Sync {
     /// Why there is no recording, as the end of a sentence without a final stop.
     fn read_memory(&self, _image: &[u8], _at: usize) -> Result<MemoryRecording, String> {
         Err("this format keeps no recordings in memory".into())
+    }
+
+    /// The host's side of its protocol. `None`: targets of this format send without being asked.
+    fn host(&self, _wishes: &host::Wishes) -> Option<Box<dyn host::Host>> {
+        None
     }
 
     /// Writes a capture of a simulated firmware, which ends with the record that reaches `bytes`. Another seed is another run of it.

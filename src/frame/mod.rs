@@ -10,6 +10,8 @@
 pub mod cobs;
 pub mod sequence;
 pub mod split;
+pub mod swo;
 pub mod sync;
+pub mod tpiu;
 
 pub use split::MAX_FRAME_BYTES;

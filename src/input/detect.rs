@@ -6,7 +6,7 @@ use super::{Layer, Signature};
 use crate::format::{FORMATS, Format, SAMPLE_BYTES};
 
 /// From this score on an input is taken for a format.
-const SCORE_MIN: u8 = 50;
+pub(super) const SCORE_MIN: u8 = 50;
 
 /// From this score on a format's claim outweighs the signature of something else.
 const SCORE_CERTAIN: u8 = 90;

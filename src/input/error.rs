@@ -59,6 +59,12 @@ pub enum InputError {
         /// The limit.
         limit_bytes: u64,
     },
+    /// A channel of it was asked for.
+    #[error("is not a recording with channels, such as an ITM stream with stimulus ports")]
+    NoChannels,
+    /// A channel has no bytes.
+    #[error("has no bytes on channel {0}; `traceconv info` lists the stimulus ports that were used")]
+    EmptyChannel(u16),
     /// An archive, or a member of one, cannot be read.
     #[error("{0}")]
     Archive(String),

@@ -20,6 +20,7 @@ mod layer;
 pub mod mapped;
 pub mod memory;
 mod recognise;
+pub mod sidecar;
 mod signature;
 mod spool;
 mod text;
@@ -37,6 +38,8 @@ pub use layer::{beginning, is_compressed};
 pub use recognise::{RecogniseError, Recognised};
 pub use signature::Signature;
 
+use crate::format::{FORMATS, SAMPLE_BYTES};
+use crate::model::losses;
 use spool::Spool;
 
 /// How many layers are taken off one input. More is no recording but an attack or a mistake.
@@ -180,6 +183,48 @@ impl Input {
             damages.extend(unwrapped.damage);
         }
         Ok(Input { bytes, layers, file_bytes, damages, part: None })
+    }
+
+    /// The bytes of a channel of this recording, as an input of their own: what software wrote to a stimulus port of an ITM.
+    ///
+    /// # Errors
+    /// When no format that has channels recognises this recording, or the channel has no bytes.
+    pub fn channel(self, number: u16, options: &ReadOptions) -> Result<Input, InputError> {
+        let sample = self.bytes.get(..SAMPLE_BYTES).unwrap_or(&self.bytes);
+        let is_whole = sample.len() == self.bytes.len();
+        let (mut spool, mut failed) = (Spool::new(options), Ok(()));
+        let mut lost = None;
+        for format in FORMATS {
+            if format.probe(sample, is_whole).is_some_and(|probe| probe.score >= detect::SCORE_MIN) {
+                let mut take = |piece: &[u8]| {
+                    if failed.is_ok() {
+                        failed = spool.push(piece);
+                    }
+                };
+                lost = format.channel(&self.bytes, number, &mut take);
+                if lost.is_some() {
+                    break;
+                }
+            }
+        }
+        failed?;
+        let Some(count) = lost else { return Err(InputError::NoChannels) };
+        let bytes = spool.finish()?;
+        if bytes.is_empty() {
+            return Err(InputError::EmptyChannel(number));
+        }
+        let mut damages = self.damages;
+        damages.iter_mut().for_each(|damage| damage.offset = bytes.len() as u64);
+        if count > 0 {
+            damages.push(Damage {
+                kind: losses::DROPPED_BY_TARGET,
+                offset: 0,
+                count,
+                at_least_lost: count,
+                detail: format!("in the stream around the channel, packets are missing {count} times"),
+            });
+        }
+        Ok(Input { bytes, layers: self.layers, file_bytes: self.file_bytes, damages, part: None })
     }
 
     /// The bytes for the decoder.

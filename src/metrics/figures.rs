@@ -172,6 +172,7 @@ pub fn figures(statistics: &StatisticsReport, losses: Losses) -> Vec<Figure> {
         joined(statistics.functions.iter().map(|function| (function.name.clone(), function.clone())), |all, other| {
             join_spread(&mut all.calls, &other.calls);
             all.self_ns = all.self_ns.saturating_add(other.self_ns);
+            all.samples = all.samples.saturating_add(other.samples);
         });
     all.of(list::FUNCTION, &functions);
     all.of(list::HEAP, &statistics.heap.iter().map(|heap| (String::new(), *heap)).collect::<Vec<_>>());

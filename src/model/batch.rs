@@ -213,6 +213,17 @@ impl TextArena {
     }
 }
 
+/// A record whose time was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// Its offset in the input, in bytes.
+    pub offset: u64,
+    /// Its time, if it has one.
+    pub time: Option<Nanos>,
+    /// The number of events in the batch before those of the record.
+    pub event: usize,
+}
+
 /// Events in order of time, and what they refer to.
 #[derive(Clone, Debug, Default)]
 pub struct EventBatch {
@@ -228,16 +239,16 @@ pub struct EventBatch {
     pub args: Vec<Arg>,
     /// How many of the events are not events of the target, but added: the end of a core, levels that are known late.
     pub added: u64,
-    /// For a listing: the offsets of records in the input, in file order, and their judged times.
-    pub judged: Option<Vec<(u64, Option<Nanos>)>>,
+    /// If wanted: the records that were judged, in file order.
+    pub judged: Option<Vec<Judged>>,
 }
 
 impl EventBatch {
-    /// Notes the judged time of a record for a listing, if there is one.
+    /// Notes the judged time of a record, if that is wanted. The events of the record follow.
     #[inline]
     pub fn note_judged(&mut self, offset: u64, time: impl Into<Option<Nanos>>) {
         if let Some(judged) = &mut self.judged {
-            judged.push((offset, time.into()));
+            judged.push(Judged { offset, time: time.into(), event: self.events.len() });
         }
     }
 

@@ -112,7 +112,7 @@ pub struct Isr {
 }
 
 /// The kind of a kernel object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectKind {
     /// Not recorded; drawn as a queue.
     Unknown,
@@ -140,6 +140,8 @@ pub enum ObjectKind {
     EventGroup,
     /// A software timer.
     Timer,
+    /// Memory in blocks, or of which blocks of any size are taken.
+    MemoryPool,
 }
 
 impl ObjectKind {
@@ -152,7 +154,8 @@ impl ObjectKind {
     /// Whether operations on it are called take and give, not receive and send.
     #[must_use]
     pub fn is_taken(self) -> bool {
-        self.is_mutex() || matches!(self, ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore)
+        use ObjectKind::{BinarySemaphore, CountingSemaphore, MemoryPool};
+        self.is_mutex() || matches!(self, CountingSemaphore | BinarySemaphore | MemoryPool)
     }
 
     /// Whether it has a level of items, bytes or permits. A mutex has a holder, an event group has bits.
@@ -184,6 +187,7 @@ impl ObjectKind {
             ObjectKind::BatchingBuffer => "batching buffer",
             ObjectKind::EventGroup => "event group",
             ObjectKind::Timer => "timer",
+            ObjectKind::MemoryPool => "memory pool",
         }
     }
 }
@@ -307,6 +311,8 @@ pub struct Entities {
     source_ids: FxHashMap<Source, SourceId>,
     /// By [`FunctionId`](super::FunctionId).
     pub functions: Vec<super::Function>,
+    /// By [`CodeId`](super::CodeId).
+    pub codes: Vec<super::SampledCode>,
 }
 
 impl Entities {
@@ -381,6 +387,7 @@ impl Entities {
         extend(&mut self.names, &newer.names);
         extend(&mut self.sessions, &newer.sessions);
         extend(&mut self.functions, &newer.functions);
+        extend(&mut self.codes, &newer.codes);
     }
 }
 

@@ -3,7 +3,8 @@
 //! It knows no wire format and nothing of the output. Every format's resolver produces it, and it is the timeline's only input.
 
 use super::{
-    Args, CoreId, FunctionId, IsrId, Label, LaneId, MachineId, MaybeName, NameId, Nanos, ObjectId, Origin, StepResult, TaskId,
+    Args, CodeId, CoreId, FunctionId, IsrId, Label, LaneId, MachineId, MaybeName, NameId, Nanos, ObjectId, Origin, StepResult,
+    TaskId,
 };
 
 /// Something that happened at a time, on a core.
@@ -28,6 +29,8 @@ pub enum EventKind {
     CoreEnd,
     /// Records are missing from here on: an index into [`EventBatch::losses`](super::EventBatch::losses).
     Loss(u32),
+    /// The recorder noted something that loses nothing: an index into the same list.
+    RecorderNote(u32),
 
     /// A task was created.
     TaskCreated(TaskId),
@@ -71,6 +74,9 @@ pub enum EventKind {
     /// are recorded late. `depth`: the number of calls around it, negative if the target miscounted. Calls come in order of their
     /// ends, so callees come before their caller. `is_hidden`: known, but not drawn.
     Call { function: FunctionId, depth: i16, is_hidden: bool, begin: Packed<u64>, ended_before_ns: u32 },
+
+    /// A sample: the core was running this code.
+    Sample(CodeId),
 
     /// An operation on a kernel object by the code that runs on this core.
     Object { object: ObjectId, op: ObjectOp, from_isr: bool, level: Level },

@@ -30,7 +30,38 @@ pub struct Function {
     pub isr: Option<IsrId>,
 }
 
+/// Code that was found running. Also a handle: an index into [`Entities::codes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodeId(pub u32);
+
+impl CodeId {
+    /// The handle as a vector index.
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A place in the program where a sample found the processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledCode {
+    /// Its address.
+    pub address: u64,
+    /// The functions it is of, the outermost first: callers, or functions in which others are inlined.
+    pub stack: Arc<[FunctionId]>,
+}
+
 impl Entities {
+    /// Adds code; `None` at the limit.
+    pub fn add_code(&mut self, code: SampledCode) -> Option<CodeId> {
+        if self.codes.len() >= Entities::LIMIT_PER_KIND {
+            return None;
+        }
+        self.codes.push(code);
+        u32::try_from(self.codes.len() - 1).ok().map(CodeId)
+    }
+
     /// Adds a function; `None` at the limit.
     pub fn add_function(&mut self, function: Function) -> Option<FunctionId> {
         if self.functions.len() >= Entities::LIMIT_PER_KIND {

@@ -1,6 +1,6 @@
 //! The loss ledger: input that could not be converted, repairs, and the account of every input byte.
 
-use super::losses::{LossKind, Severity};
+use super::losses::{self, LossKind, Severity};
 
 /// One line of the ledger: all cases of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +40,25 @@ pub struct Ledger {
     /// Frames that did not become records.
     pub frames_bad: u64,
     entries: Vec<LedgerEntry>,
+    /// The first break in time that can be read in two ways: its place, and both readings.
+    doubt: Option<(u64, String)>,
 }
 
 impl Ledger {
+    /// Enters a break in time that can be read in two ways. `readings`: both, as a clause.
+    pub fn enter_doubt(&mut self, offset: u64, readings: String) {
+        self.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        if self.doubt.as_ref().is_none_or(|first| offset < first.0) {
+            self.doubt = Some((offset, readings));
+        }
+    }
+
+    /// Both readings of the first break in time that can be read in two ways.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&str> {
+        self.doubt.as_ref().map(|doubt| doubt.1.as_str())
+    }
+
     /// Enters one case of `kind`.
     pub fn enter(&mut self, kind: LossKind, offset: u64, at_least_lost: u64) {
         self.enter_cases(kind, Some(offset), 1, at_least_lost);
@@ -53,13 +69,14 @@ impl Ledger {
         self.enter_cases(kind, None, count, if kind.severity == Severity::Loss { count } else { 0 });
     }
 
-    fn enter_cases(&mut self, kind: LossKind, first_offset: Option<u64>, count: u64, at_least_lost: u64) {
+    /// Enters `count` cases of `kind`, which lose `at_least_lost` events. No effect if `count` is 0.
+    pub fn enter_cases(&mut self, kind: LossKind, first_offset: Option<u64>, count: u64, at_least_lost: u64) {
         if count == 0 {
             return;
         }
         match self.entries.iter_mut().find(|entry| entry.kind == kind) {
             Some(entry) => {
-                entry.count += count;
+                entry.count = entry.count.saturating_add(count);
                 entry.first_offset = match (entry.first_offset, first_offset) {
                     (Some(one), Some(other)) => Some(one.min(other)),
                     (one, other) => one.or(other),

@@ -85,6 +85,7 @@ const BUFFER: &str = "Enlarge the target's trace buffer, send it faster, or reco
 const CUT: &str = "Expected at the end of a recording that was stopped while the target was sending.";
 const VERSION: &str =
     "Check that the tracer on the target and `--format` with its options fit each other; otherwise it is damage.";
+const HOST: &str = "Give the host less to do while it records, or use a slower line or one with flow control.";
 const NOTHING: &str = "Nothing: the rest of the recording is not affected.";
 const LATE_START: &str = "Expected where a recording starts or continues after a gap; elsewhere the target's tracer has a fault.";
 const TIMES: &str = "Expected on targets that read the clock and write the record in two steps. If it is frequent, check the \
@@ -140,6 +141,7 @@ losses! {
         Repair SURPLUS_BYTES "surplus_bytes": "a message is followed by bytes that belong to nothing", VERSION;
         Repair HOST_BYTES "host_bytes": "a command of the host lies between packets", NOTHING;
         Repair GLUED_FRAMES "glued_frames": "frames without a delimiter between them were separated", LINK;
+        Repair OTHER_SOURCE "other_source": "bytes of other trace sources are not read", "Nothing, if the source that is read is the right one: `info` names all of them.";
         Repair UNESCAPED_TEXT "unescaped_text": "a text that the target did not escape was joined", NOTHING;
     }
     "Missing data" {
@@ -168,6 +170,7 @@ losses! {
             "Give what is known: the rate of the clock, or a recording without damage.";
         Repair TIME_UNCERTAIN "time_uncertain": "an event follows lost frames: it has the earliest time that it can have, up to the next sync",
             "Send sync frames more often, or avoid the loss.";
+        Repair DELAYED_PACKETS "delayed_packets": "packets or their time stamp were sent late, as the target says: their time is too late", BUFFER;
         Repair TIME_SET_BACK "time_set_back": "the target set its clock back", NOTHING;
         Repair UNKNOWN_TIME "unknown_time": "the stream's time stamps are of a scheme that is not public: times are not reliable",
             "Configure the target for one of the documented schemes.";
@@ -191,6 +194,7 @@ losses! {
         Repair STATE_INCOMPLETE "state_incomplete": "the target reported the state of only some objects: its object table is too small", "Enlarge the target's object table.";
         Repair NOT_UTF8 "not_utf8": "a text is not UTF-8 (often cut off by the target); its invalid bytes were replaced", NOTHING;
         Repair CORE_ID_AT_ZERO "core_id_at_zero": "a core_id in mid-stream has time 0", NOTHING;
+        Repair CORE_INFERRED "core_inferred": "a change of the core was lost: the events after it are of the core that their times fit", LINK;
         Repair IMPLAUSIBLE_CORE "implausible_core_id": "a core_id names a core that nothing else mentions", LINK;
         Repair TASK_MARKER_WITHOUT_TASK "task_marker_without_task": "the name of a task-local marker names no task; it was assigned to the running one", NOTHING;
         Repair NO_CURRENT_TASK "no_current_task": "an event belongs to the running task, but it is unknown which one runs, or another one does", LATE_START;
@@ -216,6 +220,16 @@ losses! {
         Repair UNMATCHED_EXIT "unmatched_exit": "a function was left that had not been entered", LATE_START;
         Repair EXIT_MISSING "exit_missing": "a function's end is missing: it was closed with the one around it", LATE_START;
         Repair DEPTH_UNDERFLOW "depth_underflow": "a depth is below 0: profiling was started within a function", NOTHING;
+    }
+    "On the way into the file" {
+        Loss DRIVER_OVERRUN "driver_overrun": "the serial port of the host lost bytes, because they were not taken fast enough", HOST;
+        Loss FRAMING_ERROR "framing_error": "the serial port of the host received bytes without a valid stop bit", LINK;
+        Loss PARITY_ERROR "parity_error": "the serial port of the host received bytes with wrong parity", LINK;
+        Loss RECORDER_OVERRUN "recorder_overrun": "the recorder dropped bytes, because the file could not be written fast enough",
+            "Record to a faster disk, or enlarge the buffer with `--buffer`.";
+        Loss RECONNECTED "reconnected": "the source was gone and came back; what it sent in between is missing",
+            "Check the cable, the supply of the target, and its server.";
+        Repair SOURCE_SILENT "source_silent": "the source sent nothing for a while", NOTHING;
     }
     "The input around the recording" {
         Loss COMPRESSED_STREAM_DAMAGED "compressed_stream_damaged": "the compressed stream is damaged; what follows is missing", "Transfer the file again.";

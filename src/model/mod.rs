@@ -4,6 +4,7 @@
 //! - [`Entities`]: the tasks, interrupts, objects and lanes that events are about.
 //! - [`Ledger`]: losses and repairs, and the account of every byte.
 //! - [`Finding`]: how sure the time and the reading of a recording are.
+//! - [`RecorderNotes`]: what happened to a recording on its way into the file.
 //! - [`SideClock`]: readings of other clocks at times of the trace: the time of day, a clock of the target.
 
 mod arg;
@@ -17,11 +18,12 @@ mod function;
 mod ledger;
 pub mod losses;
 mod machine;
+mod recorder;
 mod scheduling;
 mod time;
 
 pub use arg::{Arg, ArgValue, Tag, Tagged};
-pub use batch::{Args, EventBatch, Label, LogNote, LogSeverity, TextArena, TextRef};
+pub use batch::{Args, EventBatch, Judged, Label, LogNote, LogSeverity, TextArena, TextRef};
 pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
 pub use entity::{
     CoreId, Entities, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, MachineId, NameId, Object, ObjectId,
@@ -33,9 +35,10 @@ pub use event::{
 };
 pub use finding::{Certainty, Finding, Matter};
 pub use frequency::{FrequencyError, whole_number};
-pub use function::{Function, FunctionId};
+pub use function::{CodeId, Function, FunctionId, SampledCode};
 pub use ledger::{Ledger, LedgerEntry, LossNote};
 pub use losses::{LossKind, Severity};
 pub use machine::{Machine, MaybeName, Origin, OriginKind, StepResult};
+pub use recorder::{RecorderNote, RecorderNotes};
 pub use scheduling::{Scheduling, TaskStatus};
 pub use time::{Nanos, Rate, Ticks};

@@ -5,6 +5,7 @@ use prost::encoding::encoded_len_varint;
 
 use super::describe::append_descriptor;
 use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter, source_iid};
+use super::samples::SampleEncoder;
 use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
 use super::strings::Strings;
@@ -26,6 +27,7 @@ pub struct Encoder {
     tracks: Tracks,
     events: EventScratch,
     sched: SchedEncoder,
+    samples: SampleEncoder,
 }
 
 impl Encoder {
@@ -45,12 +47,14 @@ impl Encoder {
         self.count_uses(block);
         self.strings.number_all(block, &mut self.interned_data);
         put_sources(block, &mut self.interned_data);
+        self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
         for rows in &block.sched {
             self.sched.append(block, rows, out);
         }
+        self.samples.append(block, out);
     }
 }
 
@@ -224,17 +228,34 @@ mod tests {
             op(0, 1, OpKind::Begin, name),
             Op { value: 0x0102_0304_0506_0708, flow: Flow::Out, ..op(0, 2, OpKind::Instant, name) },
             Op { value: 9, flow: Flow::In, ..op(0, 1, OpKind::End, NameRef::NONE) },
-            Op { value: 300, ..op(0, 200, OpKind::Counter, NameRef::NONE) },
-            Op { value: -1, ..op(0, 1, OpKind::Counter, NameRef::NONE) },
+            Op { value: 300, ..op(1, 200, OpKind::Counter, NameRef::NONE) },
+            Op { value: -1, ..op(1, 1, OpKind::Counter, NameRef::NONE) },
         ];
         let expected = [
             &b"\x0a\x0c\x50\x01\x68\x02\x40\x00\x5a\x04\x48\x01\x50\x01"[..],
             b"\x0a\x18\x50\x01\x68\x02\x40\x00\x5a\x10\x48\x03\x58\x02\x50\x01\xf9\x02\x08\x07\x06\x05\x04\x03\x02\x01",
             b"\x0a\x14\x50\x01\x68\x02\x40\x00\x5a\x0c\x48\x02\x81\x03\x09\x00\x00\x00\x00\x00\x00\x00",
-            b"\x0a\x11\x50\x01\x68\x02\x40\x00\x5a\x09\x48\x04\x58\xc8\x01\xf0\x01\xac\x02",
+            b"\x0a\x11\x50\x01\x68\x02\x40\x01\x5a\x09\x48\x04\x58\xc8\x01\xf0\x01\xac\x02",
             b"\x0a\x16\x50\x01\x68\x02\x40\x00\x5a\x0e\x48\x04\xf0\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         ];
         assert_eq!(events(&block), expected.concat());
+    }
+
+    #[test]
+    fn counters_are_added_to_an_event_of_the_same_time() {
+        let mut block = Block { number: 1, ..Block::default() };
+        block.ops = vec![op(5, 1, OpKind::End, NameRef::NONE)];
+        block.ops.extend((0..9).map(|value| Op { value, ..op(5, 200, OpKind::Counter, NameRef::NONE) }));
+        block.ops.push(op(6, 1, OpKind::End, NameRef::NONE));
+        block.ops.push(Op { value: -1, ..op(6, 2, OpKind::Counter, NameRef::NONE) });
+        block.ops.push(Op { value: 3, ..op(7, 2, OpKind::Counter, NameRef::NONE) });
+        let mut expected = b"\x0a\x3c\x50\x01\x68\x02\x40\x05\x5a\x34\x48\x02\x58\x01".to_vec();
+        (0..8).for_each(|value| expected.extend([0xF8, 1, 0xC8, 1, 0x60, value]));
+        expected.extend(b"\x0a\x0d\x50\x01\x68\x02\x40\x00\x5a\x05\x48\x04\xf0\x01\x08");
+        expected.extend(b"\x0a\x1a\x50\x01\x68\x02\x40\x01\x5a\x12\x48\x02\x58\x01\xf8\x01\x02\x60");
+        expected.extend(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        expected.extend(b"\x0a\x0f\x50\x01\x68\x02\x40\x01\x5a\x07\x48\x04\x58\x02\xf0\x01\x03");
+        assert_eq!(events(&block), expected);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod block;
 mod clocks;
 mod describe;
 mod event;
+mod samples;
 mod sched;
 mod schema;
 mod strings;

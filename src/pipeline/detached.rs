@@ -40,7 +40,7 @@ impl DetachedEvent {
                 extra.copy_args(log.args, batch);
                 extra.log = Some(log);
             }
-            EventKind::Loss(index) => extra.loss = Some(*batch.losses.get(*index as usize)?),
+            EventKind::Loss(index) | EventKind::RecorderNote(index) => extra.loss = Some(*batch.losses.get(*index as usize)?),
             _ => {}
         }
         let is_empty = extra.texts.is_empty() && extra.args.is_empty() && extra.loss.is_none() && extra.log.is_none();
@@ -81,7 +81,7 @@ impl DetachedEvent {
                     *index = u32::try_from(batch.logs.len()).unwrap_or(u32::MAX);
                     batch.logs.push(LogNote { name, body, args: all, ..log });
                 }
-                EventKind::Loss(index) => {
+                EventKind::Loss(index) | EventKind::RecorderNote(index) => {
                     let Some(loss) = extra.loss else { return };
                     *index = u32::try_from(batch.losses.len()).unwrap_or(u32::MAX);
                     batch.losses.push(loss);

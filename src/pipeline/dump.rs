@@ -83,7 +83,7 @@ impl<'a> JudgedTimes<'a> {
         while !self.has_ended && self.nanos.is_empty() {
             let JudgedTimes { windows, resolve, entities, batch, ledger, nanos, has_ended } = self;
             let mut take = |batch: &mut EventBatch| {
-                nanos.extend(batch.judged.iter().flatten());
+                nanos.extend(batch.judged.iter().flatten().map(|judged| (judged.offset, judged.time)));
                 batch.clear();
             };
             let mut spare = Vec::new();

@@ -72,6 +72,9 @@ impl ExistingTrace {
                 end += piece.len();
                 (source.release)(releasable(end));
             }
+            if let Some(recorder) = source.recorder {
+                hash.update(&recorder.text);
+            }
         }
         let hash = hash.digest128();
         let prelude = perfetto::prelude(((hash >> 64) as u64, hash as u64));

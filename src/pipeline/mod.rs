@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::format::{Facts, Format, FormatOptions, OptionError};
-use crate::model::{Ledger, Nanos};
+use crate::model::{Ledger, Nanos, RecorderNotes};
 use crate::stats::report::StatisticsReport;
 
 /// One input of a conversion.
@@ -22,19 +22,27 @@ pub struct Source<'a> {
     pub options: FormatOptions,
     /// Called with ranges of `bytes` that will not be read again soon, so that a memory map can give its pages back.
     pub release: &'a (dyn Fn(Range<usize>) + Sync),
+    /// The notes of the program that recorded it: they are drawn, and part of the identity of the input.
+    pub recorder: Option<&'a RecorderNotes>,
 }
 
 impl<'a> Source<'a> {
     /// A source with the format's default options, whose bytes are not released.
     #[must_use]
     pub fn new(bytes: &'a [u8], format: &'static dyn Format) -> Source<'a> {
-        Source { bytes, format, options: FormatOptions::default(), release: &|_| {} }
+        Source { bytes, format, options: FormatOptions::default(), release: &|_| {}, recorder: None }
     }
 
     /// Sets the options of the format.
     #[must_use]
     pub fn options(self, options: FormatOptions) -> Source<'a> {
         Source { options, ..self }
+    }
+
+    /// Sets the notes of the program that recorded it.
+    #[must_use]
+    pub fn recorder(self, recorder: impl Into<Option<&'a RecorderNotes>>) -> Source<'a> {
+        Source { recorder: recorder.into(), ..self }
     }
 
     /// Sets the function that releases bytes.
@@ -254,6 +262,7 @@ mod markers;
 mod merge;
 mod operations;
 mod range;
+mod recorder;
 mod resolving;
 mod rounds;
 mod scan;

@@ -1,10 +1,11 @@
 //! The first ordered stage: records → events, in file order, and the cores into one order of time.
 
-use super::InputSummary;
 use super::clock::ClockMap;
 use super::merge::Merger;
+use super::recorder::{self, Placement};
 use super::rounds::WindowQueue;
-use crate::format::{ErasedResolve, Facts, Parcel, Resolved};
+use super::{InputSummary, Source};
+use crate::format::{Detail, ErasedResolve, Facts, Parcel, Resolved};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger, losses};
 
 /// Limit of the work of one round; the rest waits for the next one. The unit is an event. A loss counts as several, because each
@@ -32,10 +33,23 @@ pub struct Resolving {
     beyond: Vec<u64>,
     /// An input has only events beyond that end.
     pub is_beyond_time: bool,
+    /// By input: the notes of the recorder, if there are any.
+    notes: Vec<Option<Placement>>,
+    /// By input: facts from the recorder.
+    recorded: Vec<(Option<Detail>, Vec<String>)>,
 }
 
 impl Resolving {
-    pub fn new(resolve: Box<dyn ErasedResolve>, cores: &[Vec<CoreId>], ledgers: Vec<Ledger>, clock: ClockMap) -> Resolving {
+    pub fn new(
+        resolve: Box<dyn ErasedResolve>,
+        cores: &[Vec<CoreId>],
+        ledgers: Vec<Ledger>,
+        clock: ClockMap,
+        sources: &[Source<'_>],
+    ) -> Resolving {
+        let placement = |(source, cores): (&Source<'_>, &Vec<CoreId>)| {
+            Placement::new(&source.recorder?.notes, source.bytes.len() as u64, cores.first().copied())
+        };
         Resolving {
             resolve,
             clock,
@@ -50,6 +64,8 @@ impl Resolving {
             is_done: false,
             beyond: vec![0; cores.len()],
             is_beyond_time: false,
+            notes: sources.iter().zip(cores).map(placement).collect(),
+            recorded: sources.iter().map(|source| source.recorder.map(recorder::facts).unwrap_or_default()).collect(),
         }
     }
 
@@ -75,6 +91,8 @@ impl Resolving {
             let Some(queue) = queues.get_mut(index) else { return };
             let mut batch = self.spare_batches.pop().unwrap_or_default();
             batch.clear();
+            let notes = self.notes.get_mut(index).and_then(Option::as_mut);
+            batch.judged = notes.is_some().then(Vec::new);
             let mut out = Resolved { entities: &mut self.entities, batch: &mut batch, ledger: &mut self.ledgers[index] };
             if let Some(parcel) = queue.decoded.pop_front() {
                 self.spare_parcels.push(self.resolve.resolve(index, queue.bytes, parcel, &mut out));
@@ -85,6 +103,9 @@ impl Resolving {
                 // The next windows of this input are being decoded.
                 self.spare_batches.push(batch);
                 return;
+            }
+            if let Some(notes) = notes {
+                notes.place(&mut batch, &mut self.ledgers[index], queue.ended);
             }
             let beyond = self.clock.apply(&mut batch);
             self.is_beyond_time |= beyond > 0 && beyond == batch.events.len() && self.summaries[index].first.is_none();
@@ -166,6 +187,10 @@ impl Resolving {
         for (summary, ledger) in self.summaries.iter_mut().zip(self.ledgers) {
             summary.ledger = ledger;
             summary.facts = facts.clone();
+        }
+        for (summary, (detail, hints)) in self.summaries.iter_mut().zip(self.recorded) {
+            summary.facts.details.extend(detail);
+            summary.facts.hints.extend(hints);
         }
         self.summaries
     }

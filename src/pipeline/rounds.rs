@@ -127,7 +127,7 @@ impl Ready {
     ) -> Result<Ready, ConvertError> {
         let Scanned { cutter, stages, ledgers, hash } = scan(sources, options, threads, progress)?;
         let Stages { cores, decode, resolve } = stages;
-        let resolving = Resolving::new(resolve, &cores, ledgers, clock);
+        let resolving = Resolving::new(resolve, &cores, ledgers, clock, sources);
         let facts = resolving.facts();
         if let Some(reason) = facts.refused {
             return Err(ConvertError::Refused(reason));

@@ -84,6 +84,9 @@ pub fn scan(
                 return Err(ConvertError::Stopped);
             }
         }
+        if let Some(recorder) = source.recorder {
+            hash.update(&recorder.text);
+        }
         facts.push(of_input);
     }
     let mut ledgers = vec![Ledger::default(); sources.len()];

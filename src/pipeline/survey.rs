@@ -167,7 +167,7 @@ pub fn survey(
 }
 
 /// The names of the kinds of events.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "scheduling",
     "interrupts",
     "kernel objects",
@@ -180,6 +180,7 @@ const KINDS: [&str; 12] = [
     "values and states",
     "log messages",
     "resets",
+    "samples",
 ];
 
 /// The place of an event's kind in [`KINDS`]; `None` if it does not count as an event.
@@ -227,8 +228,9 @@ fn kind_of(kind: &EventKind) -> Option<usize> {
         K::State { .. } | K::Value { .. } | K::Float { .. } => 9,
         K::Log(_) => 10,
         K::SessionStart(_) => 11,
+        K::Sample(_) => 12,
         // Not events of the firmware. Losses are in the ledger.
-        K::Loss(_) | K::CoreEnd | K::LateObjectLevel { .. } => return None,
+        K::Loss(_) | K::RecorderNote(_) | K::CoreEnd | K::LateObjectLevel { .. } => return None,
     })
 }
 

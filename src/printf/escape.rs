@@ -206,11 +206,13 @@ mod tests {
 
     #[test]
     fn texts_written_in_place_are_the_same() {
+        // Miri takes a thousand times as long: it sees blocks of each kind, and no more.
+        let step = if cfg!(miri) { 19 } else { 1 };
         let plain: Vec<u8> = (0x20..0x7F).collect();
-        for len in 0..plain.len() {
+        for len in (0..plain.len()).step_by(step) {
             let text = plain[..len].to_vec();
             assert!(is_plain(&text));
-            for at in 0..len {
+            for at in (0..len).step_by(step) {
                 for byte in [0x1F, 0x7F, 0x80, 0xFF, 0, b'\n'] {
                     let mut other = text.clone();
                     other[at] = byte;
@@ -221,7 +223,8 @@ mod tests {
                 }
             }
         }
-        for text in [&b""[..], b"\n", b"text\r\n", &[b'a'; TEXT_LIMIT_BYTES + 1]] {
+        let long = vec![b'a'; if cfg!(miri) { 100 } else { TEXT_LIMIT_BYTES + 1 }];
+        for text in [&b""[..], b"\n", b"text\r\n", &long] {
             let mut pushed = String::new();
             assert!(push(text, &mut pushed));
             assert_eq!(in_place("", text), (pushed, true));

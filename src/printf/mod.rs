@@ -170,7 +170,7 @@ pub enum Piece {
     Text(u32, u32),
     /// A conversion, from and to these bytes of the format.
     Conversion(Conversion, u32, u32),
-    /// From here to the end: an invalid conversion, after which arguments cannot be assigned.
+    /// From here to the end: an invalid conversion, after which arguments cannot be assigned. They are listed as words.
     Bad(u32),
 }
 

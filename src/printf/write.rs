@@ -76,6 +76,14 @@ impl Writer {
                 Piece::Bad(from) => {
                     out.extend(format.text().get(from as usize..).unwrap_or(&[]));
                     oddities.add(Oddities::BAD_FORMAT);
+                    // The types of the arguments that are left are unknown.
+                    let mut word = || match packing {
+                        Packing::Slots64 => reader.u64(),
+                        _ => reader.u32().map(u64::from),
+                    };
+                    while let Some(word) = word() {
+                        each(Value::Hex(word));
+                    }
                 }
                 // After a missing argument, the conversions themselves are shown.
                 Piece::Conversion(_, from, to) if oddities.has(Oddities::MISSING_ARGUMENTS) => out.extend(text(from, to)),

@@ -177,7 +177,9 @@ fn of_ledger(ledger: &Ledger) -> impl Iterator<Item = Finding> {
     of_kind.into_iter().filter_map(|(kind, of, certainty, what)| {
         let entry = ledger.entries().iter().find(|entry| entry.kind == kind)?;
         let place = entry.first_offset.map_or_else(String::new, |offset| format!(", first at byte {offset}"));
-        Some(Finding::new(of, certainty, format!("{what} ({} x{place})", entry.count)))
+        let readings = ledger.doubt().filter(|_| kind == losses::TIME_AMBIGUOUS);
+        let readings = readings.map_or_else(String::new, |readings| format!(": {readings}"));
+        Some(Finding::new(of, certainty, format!("{what} ({} x{place}{readings})", entry.count)))
     })
 }
 

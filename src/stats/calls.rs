@@ -31,6 +31,8 @@ pub struct FunctionCalls {
     pub duration: Distribution,
     /// The time in the function itself, without its callees.
     pub self_ns: u64,
+    /// How many samples found the core in it.
+    pub samples: u64,
 }
 
 /// The calls of one core that wait for their callers, in order of their ends.

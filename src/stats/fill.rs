@@ -133,7 +133,7 @@ impl Statistics {
     }
 
     fn function_reports(&self, entities: &Entities) -> Vec<FunctionReport> {
-        let functions = self.functions.iter().enumerate().filter(|(_, calls)| calls.duration.count() > 0);
+        let functions = self.functions.iter().enumerate().filter(|(_, calls)| calls.duration.count() + calls.samples > 0);
         let mut reports: Vec<FunctionReport> = functions
             .filter_map(|(index, calls)| {
                 let function = entities.functions.get(index)?;
@@ -146,6 +146,7 @@ impl Statistics {
                     is_interrupt: function.isr.is_some(),
                     calls: calls.duration.report(),
                     self_ns: calls.self_ns,
+                    samples: calls.samples,
                 })
             })
             .collect();

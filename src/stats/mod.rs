@@ -36,7 +36,8 @@ use spread::Distribution;
 pub use spread::SpreadReport;
 
 use crate::model::{
-    CoreId, Entities, EventBatch, EventKind, IsrId, LaneId, LogSeverity, MachineId, ObjectId, PriorityChange, TaskId, TaskKind,
+    CodeId, CoreId, Entities, EventBatch, EventKind, FunctionId, IsrId, LaneId, LogSeverity, MachineId, ObjectId, PriorityChange,
+    TaskId, TaskKind,
 };
 
 /// How deep interrupts can nest. No hardware has more priorities: deeper, exits are missing.
@@ -174,6 +175,7 @@ impl Statistics {
                         self.call(core, EndedCall { function: function.0, depth, begin_ns, end_ns, is_hidden });
                     }
                 }
+                EventKind::Sample(code) => self.sample(code, core, time_ns, entities),
                 EventKind::CoreEnd => {
                     self.account(core, time_ns);
                     self.leave_unknown(core);
@@ -190,6 +192,7 @@ impl Statistics {
                     self.forget_all(self.now_ns.min(time_ns));
                 }
                 EventKind::TaskCreated(_)
+                | EventKind::RecorderNote(_)
                 | EventKind::Notify { .. }
                 | EventKind::Notified { .. }
                 | EventKind::Holder { .. }
@@ -210,6 +213,28 @@ impl Statistics {
                 | EventKind::MachinePriority { .. }) => self.machine_event(kind, time_ns),
             }
             self.now_ns = self.now_ns.max(time_ns);
+        }
+    }
+
+    /// The time since the sample before is that of this one's code. Before the first one, and across a gap, nobody's.
+    fn sample(&mut self, code: CodeId, core: CoreId, time_ns: u64, entities: &Entities) {
+        self.account(core, time_ns);
+        let state = &mut self.cores[core.index()];
+        let spent_ns = state.sampled_ns.replace(time_ns).map_or(0, |before_ns| time_ns.saturating_sub(before_ns));
+        let Some(code) = entities.codes.get(code.index()) else { return };
+        if let Some(&FunctionId(innermost)) = code.stack.last() {
+            if self.functions.len() <= innermost as usize {
+                self.functions.resize(innermost as usize + 1, FunctionCalls::default());
+            }
+            let totals = &mut self.functions[innermost as usize];
+            totals.samples += 1;
+            totals.self_ns = totals.self_ns.saturating_add(spent_ns);
+        }
+        if let Some(stacks) = &mut self.stacks {
+            let task = state.current.map(|task| Frame::Task(task.0));
+            let isrs = state.isr_stack.iter().map(|(isr, _)| Frame::Isr(isr.0));
+            let functions = code.stack.iter().map(|function| Frame::Function(function.0));
+            stacks.spend(std::iter::once(Frame::Core(core.0)).chain(task).chain(isrs).chain(functions), spent_ns);
         }
     }
 
@@ -247,6 +272,7 @@ impl Statistics {
     /// The time of a core up to now belongs to whatever runs there.
     fn account(&mut self, core: CoreId, time_ns: u64) {
         let Some(state) = self.cores.get_mut(core.index()) else { return };
+        let is_sampled = state.sampled_ns.is_some();
         let spent_ns = time_ns.saturating_sub(state.accounted_ns);
         if spent_ns == 0 {
             return;
@@ -267,7 +293,8 @@ impl Statistics {
             state.unknown_ns += spent_ns;
             return;
         }
-        if let Some(stacks) = &mut self.stacks {
+        // Samples say more about the same time.
+        if let Some(stacks) = self.stacks.as_mut().filter(|_| !is_sampled) {
             let task = state.current.map(|task| Frame::Task(task.0));
             let isrs = state.isr_stack.iter().map(|(isr, _)| Frame::Isr(isr.0));
             stacks.spend(std::iter::once(Frame::Core(core.0)).chain(task).chain(isrs), spent_ns);
@@ -336,6 +363,7 @@ impl Statistics {
             let core = CoreId(core as u16);
             self.account(core, time_ns);
             self.leave_unknown(core);
+            self.cores[core.index()].sampled_ns = None;
         }
         let Touched { tasks, objects, lanes, machines } = std::mem::take(&mut self.touched);
         tasks.into_iter().for_each(|task| self.forget_task(task));

@@ -296,4 +296,6 @@ pub(super) struct CoreState {
     pub(super) isr_ns: u64,
     pub(super) switches: u64,
     pub(super) number: CoreId,
+    /// When the last sample was.
+    pub(super) sampled_ns: Option<u64>,
 }

@@ -322,8 +322,10 @@ pub struct FunctionReport {
     pub is_interrupt: bool,
     /// Its calls, with their callees. A call of a function by itself counts twice in the total.
     pub calls: SpreadReport,
-    /// The time in the function itself.
+    /// The time in the function itself. Of a sampled one: the time before each of its samples, since the sample before.
     pub self_ns: u64,
+    /// How many samples found the processor in it.
+    pub samples: u64,
 }
 
 /// The heap.

@@ -23,6 +23,7 @@ pub fn tables(report: &StatisticsReport, rows: usize) -> String {
         logs(report),
         instants(report),
         functions(report),
+        samples(report),
     ];
     let mut text = rendered(&tables, rows, "--json has all");
     // Writing to a string cannot fail.
@@ -33,7 +34,7 @@ pub fn tables(report: &StatisticsReport, rows: usize) -> String {
 /// Who took the time: the tables of cores, tasks, interrupts and functions alone.
 #[must_use]
 pub fn overview(report: &StatisticsReport, rows: usize) -> String {
-    rendered(&[cores(report), tasks(report), interrupts(report), functions(report)], rows, "stats has all")
+    rendered(&[cores(report), tasks(report), interrupts(report), functions(report), samples(report)], rows, "stats has all")
 }
 
 fn rendered(tables: &[Table], rows: usize, advice: &str) -> String {
@@ -414,7 +415,24 @@ fn functions(report: &StatisticsReport) -> Table {
     Table {
         heading: vec!["FUNCTION", "CALLS", "SELF", "TOTAL", "MIN", "MEAN", "MAX", "DECLARED"],
         left: &["DECLARED"],
-        rows: report.functions.iter().map(row).collect(),
+        rows: report.functions.iter().filter(|function| function.calls.count > 0).map(row).collect(),
+    }
+}
+
+fn samples(report: &StatisticsReport) -> Table {
+    let all: u64 = report.functions.iter().map(|function| function.samples).sum();
+    let row = |function: &FunctionReport| {
+        let share = function.samples as f64 * 100.0 / all.max(1) as f64;
+        let declared = function.file.as_ref().map_or_else(String::new, |file| match function.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file.clone(),
+        });
+        vec![function.name.clone(), function.samples.to_string(), format!("{share:.2} %"), duration(function.self_ns), declared]
+    };
+    Table {
+        heading: vec!["SAMPLED FUNCTION", "SAMPLES", "SHARE", "TIME", "DECLARED"],
+        left: &["DECLARED"],
+        rows: report.functions.iter().filter(|function| function.samples > 0).map(row).collect(),
     }
 }
 

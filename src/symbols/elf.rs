@@ -1,6 +1,9 @@
 //! The content of an ELF file without debug information: machine, sections, function symbols.
 
-use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
+use object::{
+    Architecture, CompressedData, CompressionFormat, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SectionKind,
+    SymbolKind,
+};
 
 use super::SymbolsError;
 use super::budget::{Budget, other_kind};
@@ -213,7 +216,28 @@ impl<'a> Elf<'a> {
         }
         let size = usize::try_from(data.uncompressed_size).map_err(|error| what(&error))?;
         budget.spend(size / 16).map_err(|_| what(&"it is larger than the file allows"))?;
-        Ok(data.decompress().map_err(|error| what(&error))?.into_owned().into())
+        let content = decompressed(&data).map_err(|error| what(&error))?;
+        if content.len() != size {
+            return Err(what(&format_args!("it has {} bytes instead of {size}", content.len())));
+        }
+        Ok(content)
+    }
+}
+
+/// What was compressed, as far as it has the length that it claims.
+fn decompressed(data: &CompressedData<'_>) -> std::io::Result<Box<[u8]>> {
+    #[cfg(feature = "compress")]
+    let unpack = |from: &mut dyn std::io::Read| {
+        let mut content = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(from, data.uncompressed_size), &mut content).map(|_| content.into())
+    };
+    match data.format {
+        CompressionFormat::None => Ok(data.data.into()),
+        #[cfg(feature = "compress")]
+        CompressionFormat::Zlib => unpack(&mut flate2::bufread::ZlibDecoder::new(data.data)),
+        #[cfg(feature = "compress")]
+        CompressionFormat::Zstandard => unpack(&mut zstd::stream::read::Decoder::with_buffer(data.data)?),
+        _ => Err(std::io::Error::other("it is compressed in a way that cannot be read")),
     }
 }
 

@@ -17,18 +17,29 @@ impl Timeline {
         }
         let track = self.losses_track();
         let name = self.writer.name(note.kind.text);
-        let offset = Note { name: self.words.offset, value: NoteValue::Uint(note.offset) };
-        // Events that the target dropped have no bytes, and other bytes are no events.
-        let amounts = [(self.words.bytes, note.bytes), (self.words.at_least_lost, note.at_least_lost)];
-        let amounts = amounts.into_iter().filter(|(_, value)| *value > 0);
-        let notes: Vec<Note> =
-            std::iter::once(offset).chain(amounts.map(|(name, value)| Note { name, value: NoteValue::Uint(value) })).collect();
+        let notes = self.loss_notes(note);
         if since_ns < time_ns && self.has_begun() {
             self.writer.begin(track, since_ns, SliceName::Name(name), &notes, None);
             self.writer.end(track, time_ns);
         } else {
             self.writer.instant(track, time_ns, SliceName::Name(name), &notes, None);
         }
+    }
+
+    /// Something happened to the recording that loses nothing: nothing is closed.
+    pub(super) fn recorder_note(&mut self, note: &LossNote, time_ns: u64) {
+        let track = self.losses_track();
+        let name = self.writer.name(note.kind.text);
+        let notes = self.loss_notes(note);
+        self.writer.instant(track, time_ns, SliceName::Name(name), &notes, None);
+    }
+
+    fn loss_notes(&self, note: &LossNote) -> Vec<Note> {
+        let offset = Note { name: self.words.offset, value: NoteValue::Uint(note.offset) };
+        // Events that the target dropped have no bytes, and other bytes are no events.
+        let amounts = [(self.words.bytes, note.bytes), (self.words.at_least_lost, note.at_least_lost)];
+        let amounts = amounts.into_iter().filter(|(_, value)| *value > 0);
+        std::iter::once(offset).chain(amounts.map(|(name, value)| Note { name, value: NoteValue::Uint(value) })).collect()
     }
 
     /// The target restarted: session `session`.

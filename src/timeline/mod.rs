@@ -10,6 +10,7 @@
 //! - [`initial`]: states that began before the capture did;
 //! - [`lanes`]: spans, instants, states, values and log messages of lanes; [`annotations`]: their labels and args;
 //! - [`calls`]: completed calls of functions, nested;
+//! - [`samples`]: samples of the code that runs;
 //! - [`gaps`]: losses, resets and the end, where everything open is closed and marked;
 //! - [`raw_events`]: every event as an instant;
 //! - [`layout`]: the tracks and their groups; [`numbers`]: numbers that are unique in a trace.
@@ -31,6 +32,7 @@ mod notify;
 mod numbers;
 mod objects;
 mod raw_events;
+mod samples;
 mod sched;
 mod streams;
 mod tasks;
@@ -171,6 +173,8 @@ struct CoreState {
     untraced_isr: bool,
     untraced_isr_track: Option<TrackId>,
     raw_track: Option<TrackId>,
+    /// The thread of samples without a task: session, process, thread.
+    sampled: Option<(u32, i32, i32)>,
 }
 
 /// Fixed names of the timeline.
@@ -397,11 +401,17 @@ impl Timeline {
                     let begin_ns = begin.get().min(end_ns);
                     self.call(EndedCall { function, depth, is_hidden, begin_ns, end_ns }, at);
                 }
+                EventKind::Sample(code) => self.sample(code, at),
                 EventKind::CoreEnd => self.core_end(core, time_ns),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns),
                 EventKind::Loss(index) => {
                     if let Some(note) = batch.losses.get(index as usize) {
                         self.gap(note, time_ns);
+                    }
+                }
+                EventKind::RecorderNote(index) => {
+                    if let Some(note) = batch.losses.get(index as usize) {
+                        self.recorder_note(note, time_ns);
                     }
                 }
             }

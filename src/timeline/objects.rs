@@ -275,7 +275,7 @@ impl Timeline {
         let kind = match entity.kind {
             kind if kind.is_mutex() || kind == ObjectKind::Timer => TrackKind::Slices,
             kind if kind.is_stream() => TrackKind::Counter { unit: Unit::Bytes },
-            ObjectKind::EventGroup => TrackKind::Counter { unit: Unit::None },
+            ObjectKind::EventGroup | ObjectKind::MemoryPool => TrackKind::Counter { unit: Unit::None },
             ObjectKind::CountingSemaphore | ObjectKind::BinarySemaphore => TrackKind::Counter { unit: Unit::Count },
             _ => TrackKind::Counter { unit: Unit::Named("items") },
         };

@@ -30,7 +30,11 @@ impl Timeline {
         let mut annotations = Annotations { label: Label::NONE, args: Args::NONE, batch };
         let word = match event.kind {
             // Drawn on the losses track.
-            EventKind::SessionStart(_) | EventKind::Loss(_) | EventKind::LateObjectLevel { .. } | EventKind::CoreEnd => return,
+            EventKind::SessionStart(_)
+            | EventKind::Loss(_)
+            | EventKind::RecorderNote(_)
+            | EventKind::LateObjectLevel { .. }
+            | EventKind::CoreEnd => return,
             EventKind::TaskCreated(_) => "task created",
             EventKind::TaskDeleted(_) => "task deleted",
             EventKind::SwitchedIn(_) => "switched in",
@@ -245,6 +249,12 @@ impl Timeline {
             EventKind::Float { lane, .. } => {
                 subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));
                 "value"
+            }
+            EventKind::Sample(code) => {
+                let function = at.entities.codes.get(code.index()).and_then(|code| code.stack.last());
+                let function = function.and_then(|function| at.entities.functions.get(function.index()));
+                subject = function.map(|function| ("function", function.name.to_string()));
+                "sample"
             }
             EventKind::SpanEnd { lane, .. } => {
                 subject = Some(("marker", lane_name(&at.entities.lanes[lane.index()])));

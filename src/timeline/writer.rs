@@ -6,8 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
-use crate::model::{Source, SourceId, TextRef};
-use crate::track::{Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, SchedRows, Track, TrackId, TrackKind};
+use crate::model::{CodeId, Source, SourceId, TextRef};
+use crate::track::{
+    Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId, TrackKind,
+};
 
 /// A block is sealed once it has this number of operations. It is part of the output's definition: another number gives other
 /// bytes. Blocks are written and read by one stage after the other, so a few of them must fit into a processor's cache. The
@@ -70,6 +72,8 @@ pub struct Writer {
     clip: Option<Clip>,
     /// By source: the number of the block that used it last, plus one, and its index there.
     sources: Vec<(u64, u32)>,
+    /// The same of sampled code.
+    codes: Vec<(u64, u32)>,
 }
 
 impl Writer {
@@ -84,6 +88,7 @@ impl Writer {
             next_flow: 1,
             clip,
             sources: Vec::new(),
+            codes: Vec::new(),
         }
     }
 
@@ -395,6 +400,23 @@ impl Writer {
         self.block.sched.push(rows);
     }
 
+    /// Adds a sample of code to the present block, unless the time range drops it. `names`: of its functions.
+    pub fn sample(&mut self, row: SampleRow, code: CodeId, address: u64, names: &[Name]) {
+        if self.clip.as_ref().is_some_and(|clip| row.time_ns < clip.start_ns() || row.time_ns > clip.end_ns()) {
+            return;
+        }
+        if code.index() >= self.codes.len() {
+            self.codes.resize(code.index() + 1, (0, 0));
+        }
+        if self.codes[code.index()].0 != self.block.number + 1 {
+            let names = names.iter().map(|&name| self.local(name)).collect();
+            self.codes[code.index()] = (self.block.number + 1, self.block.stacks.len() as u32);
+            self.block.stacks.push(SampledStack { address, names });
+        }
+        let (_, stack) = self.codes[code.index()];
+        self.block.samples.push(SampleRow { stack, ..row });
+    }
+
     /// The time range to write, if not all.
     pub fn clip(&self) -> Option<&Clip> {
         self.clip.as_ref()
@@ -408,6 +430,7 @@ impl Writer {
         block.ops.len() >= BLOCK_OPS
             || block.text_refs.len() >= BLOCK_OPS
             || block.args.len() >= 6 * BLOCK_OPS
+            || block.samples.len() >= BLOCK_OPS
             || block.texts.len_bytes() >= BLOCK_TEXT_BYTES
     }
 

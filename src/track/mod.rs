@@ -325,6 +325,30 @@ pub struct SchedRows {
     pub wakings: Vec<WakingRow>,
 }
 
+/// A sample: the code that a thread was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleRow {
+    /// When, in nanoseconds.
+    pub time_ns: u64,
+    /// The CPU.
+    pub cpu: u16,
+    /// The process and the thread.
+    pub pid: i32,
+    /// The thread.
+    pub tid: i32,
+    /// An index into [`Block::stacks`].
+    pub stack: u32,
+}
+
+/// The functions that code is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledStack {
+    /// The address of the code.
+    pub address: u64,
+    /// The names, indexes into [`Block::names`], the outermost first.
+    pub names: Vec<u32>,
+}
+
 /// A self-contained run of operations.
 #[derive(Debug, Default)]
 pub struct Block {
@@ -342,6 +366,10 @@ pub struct Block {
     pub sources: Sources,
     /// Scheduling rows that became certain during this block.
     pub sched: Vec<SchedRows>,
+    /// Samples, in order of time.
+    pub samples: Vec<SampleRow>,
+    /// The code of the samples, all different.
+    pub stacks: Vec<SampledStack>,
     /// Texts of the capture that are used as names or annotations; not unique.
     pub text_refs: Vec<TextRef>,
     /// Where `text_refs` point.
@@ -455,6 +483,8 @@ impl Block {
         self.tracks.clear();
         self.sources.clear();
         self.sched.clear();
+        self.samples.clear();
+        self.stacks.clear();
         self.text_refs.clear();
         self.texts.clear();
     }

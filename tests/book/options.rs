@@ -14,7 +14,7 @@ use super::hold;
 const CONVERT: &str = "";
 
 /// An example for each option: its command, its name, a line that works in `testdata/demo`.
-const EXAMPLES: [(&str, &str, &str); 95] = [
+const EXAMPLES: [(&str, &str, &str); 100] = [
     (CONVERT, "color", "traceconv --color never demo.bin"),
     (CONVERT, "recursive", "traceconv --recursive . --glob '*.bin' -o out/"),
     (CONVERT, "glob", "traceconv -r . --glob 'd*.bin' --glob '!dual*' -o out/"),
@@ -62,6 +62,11 @@ const EXAMPLES: [(&str, &str, &str); 95] = [
     (CONVERT, "tick-mod", "traceconv --tick-mod 65536 sniffer.bin"),
     (CONVERT, "tsp-len", "traceconv --tsp-len 75=2 sniffer.bin"),
     (CONVERT, "systemview-desc", "traceconv --systemview-desc SYSVIEW_radio.txt controller.SVDat"),
+    (CONVERT, "tracex-events", "traceconv --tracex-events gateway.trxc gateway.trx"),
+    (CONVERT, "swo-port", "traceconv --swo-port 0 --format syst-text console.swo"),
+    (CONVERT, "itm-port", "traceconv --itm-port 1=signed:position blinky.swo"),
+    (CONVERT, "itm-sample-period", "traceconv --itm-sample-period 16384 blinky.swo"),
+    (CONVERT, "tpiu-source", "traceconv --tpiu-source 1 blinky.swo"),
     (CONVERT, "qs-dict", "traceconv --qs-dict dpp.dic dpp.bin"),
     (CONVERT, "qs-sizes", "traceconv --qs-sizes Q2E4 dpp.bin"),
     (CONVERT, "qs-version", "traceconv --qs-version 6.9.4 dpp.bin"),

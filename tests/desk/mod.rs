@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 #[path = "../common/signals.rs"]
-mod signals;
+pub mod signals;
 
 /// A directory to work in.
 pub struct Desk {

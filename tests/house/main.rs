@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("printf", &[]),
     ("symbols", &[]),
@@ -28,7 +28,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("pipeline", &["format", "model", "perfetto", "stats", "timeline", "track"]),
     ("report", &["format", "input", "model", "pipeline", "stats"]),
     ("export", &["metrics", "model", "pipeline", "report", "stats", "track"]),
-    ("cli", &["export", "format", "input", "metrics", "model", "pipeline", "report", "stats"]),
+    ("record", &["format", "input", "metrics", "model", "pipeline", "stats"]),
+    ("cli", &["export", "format", "input", "metrics", "model", "pipeline", "record", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
@@ -36,7 +37,7 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 37] = [
+const CRATES: [(&str, &[&str]); 38] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -51,14 +52,14 @@ const CRATES: [(&str, &[&str]); 37] = [
     ("cpp_demangle", &["symbols"]),
     ("crc", &["format", "frame", "symbols"]),
     ("ctrlc", &["cli"]),
-    ("flate2", &["input", "pipeline"]),
+    ("flate2", &["input", "pipeline", "symbols"]),
     ("getrandom", &["cli"]),
     ("gimli", &["symbols"]),
     ("globset", &["cli"]),
     ("http", &["cli"]),
     ("httparse", &["cli"]),
     ("indicatif", &["cli"]),
-    ("libc", &["cli", "input"]),
+    ("libc", &["cli", "input", "record"]),
     ("memmap2", &["input"]),
     ("object", &["symbols"]),
     ("open", &["cli"]),
@@ -68,22 +69,23 @@ const CRATES: [(&str, &[&str]); 37] = [
     ("quick_xml", &["report"]),
     ("rayon", &["pipeline"]),
     ("rustc_demangle", &["symbols"]),
+    ("serialport", &["record"]),
     ("tar", &["input"]),
-    ("tempfile", &["cli", "input"]),
+    ("tempfile", &["cli", "input", "record"]),
     ("toml", &["metrics"]),
     ("walkdir", &["cli"]),
     ("zip", &["input"]),
-    ("zstd", &["input", "pipeline"]),
+    ("zstd", &["input", "pipeline", "symbols"]),
 ];
 
 /// Parts of the standard library that reach outside of the program. `std::process` is needed by `main` for its exit code.
 const OUTSIDE: [(&str, &[&str]); 6] = [
     ("env", &["cli"]),
-    ("fs", &["cli", "input"]),
-    ("net", &["cli"]),
+    ("fs", &["cli", "input", "record"]),
+    ("net", &["cli", "record"]),
     ("process", &["cli", "main"]),
-    ("thread", &["cli", "pipeline"]),
-    ("time", &["cli"]),
+    ("thread", &["cli", "pipeline", "record"]),
+    ("time", &["cli", "record"]),
 ];
 
 /// Macros that print or that mark code not yet written.

@@ -50,6 +50,8 @@ pub struct Trace {
     pub sched: BTreeMap<u32, Vec<Switch>>,
     /// Each core's wakings (the core is the waker's), by time.
     pub wakings: BTreeMap<u32, Vec<Waking>>,
+    /// Samples of code, in the order of the file.
+    pub samples: Vec<Sample>,
     /// The trace attributes.
     pub attributes: BTreeMap<String, Attribute>,
     /// The readings of the clocks of the first snapshot, by number: the viewer takes the time of day from there.
@@ -181,6 +183,19 @@ pub struct Waking {
     pub target_cpu: i32,
     /// Whether an interrupt did it.
     pub in_irq: bool,
+}
+
+/// A sample of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    pub ts: u64,
+    pub cpu: u32,
+    pub pid: u32,
+    pub tid: u32,
+    /// The functions, the outermost first.
+    pub stack: Vec<String>,
+    /// The address of the code.
+    pub address: u64,
 }
 
 /// A thread on a core from one switch to the next.

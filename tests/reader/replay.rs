@@ -15,13 +15,15 @@ use protobuf::{EnumOrUnknown, Message, UnknownFields, UnknownValueRef};
 
 use super::slices::{self, Event, EventKind, Value};
 use super::wire::{self, Field};
-use super::{Arg, Attribute, LogRow, Switch, Trace, TrackInfo, TrackKind, Waking};
+use super::{Arg, Attribute, LogRow, Sample, Switch, Trace, TrackInfo, TrackKind, Waking};
 
 const REALTIME: u32 = 1;
 const BOOTTIME: u32 = 6;
 const STATE_CLEARED: u32 = 1;
 const NEEDS_STATE: u32 = 2;
 const HARD_IRQ: u32 = 0x08;
+/// The viewer ignores more of one event.
+const MAX_EXTRA_COUNTERS: usize = 8;
 
 /// The state of a packet sequence.
 #[derive(Default)]
@@ -33,6 +35,11 @@ struct Sequence {
     arg_values: BTreeMap<u64, String>,
     log_bodies: BTreeMap<u64, String>,
     sources: BTreeMap<u64, String>,
+    functions: BTreeMap<u64, String>,
+    mappings: BTreeMap<u64, String>,
+    /// The function and the address of each frame.
+    frames: BTreeMap<u64, (u64, u64)>,
+    callstacks: BTreeMap<u64, Vec<u64>>,
     default_track: Option<u64>,
     default_clock: Option<u32>,
     /// The present values of the sequence's incremental clocks.
@@ -57,6 +64,13 @@ pub(super) fn replay(mut bytes: &[u8]) -> Result<Trace, String> {
     }
     let Replay { mut trace, events, .. } = replay;
     check_tracks(&trace, &events)?;
+    for sample in &trace.samples {
+        let is_it = |info: &TrackInfo| match info.kind {
+            TrackKind::Thread { pid, tid } => pid == sample.pid as i32 && tid == i64::from(sample.tid),
+            _ => false,
+        };
+        ensure(trace.tracks.values().any(is_it), || format!("a sample of thread {}, which is not described", sample.tid))?;
+    }
     slices::build(events, &mut trace)?;
     Ok(trace)
 }
@@ -91,6 +105,22 @@ impl Replay {
             Some(Data::ClockSnapshot(snapshot)) => self.clock_snapshot(id, snapshot)?,
             Some(Data::TrackEvent(event)) => self.track_event(id.ok_or("an event without sequence id")?, &packet, event)?,
             Some(Data::TrackDescriptor(descriptor)) => self.track_descriptor(descriptor)?,
+            Some(Data::PerfSample(sample)) => {
+                let sequence = self.sequences.get(&id.ok_or("a sample without sequence id")?).ok_or("a sample without state")?;
+                ensure(packet.sequence_flags() & NEEDS_STATE != 0, || "does not say that it needs state".into())?;
+                ensure(packet.timestamp_clock_id == Some(BOOTTIME), || "a sample in another clock".into())?;
+                let ts = packet.timestamp.ok_or("a sample without timestamp")?;
+                let frames = sequence.callstacks.get(&sample.callstack_iid()).ok_or("an unknown call stack")?;
+                let mut stack = Vec::new();
+                let mut address = 0;
+                for frame in frames {
+                    let (function, rel_pc) = sequence.frames.get(frame).ok_or("an unknown frame")?;
+                    stack.push(look_up(&sequence.functions, *function)?);
+                    address = *rel_pc;
+                }
+                let thread = (sample.pid(), sample.tid());
+                self.trace.samples.push(Sample { ts, cpu: sample.cpu(), pid: thread.0, tid: thread.1, stack, address });
+            }
             Some(Data::FtraceEvents(bundle)) => self.sched(bundle)?,
             Some(Data::TraceUuid(uuid)) => {
                 ensure(self.trace.uuid.is_none(), || "a second trace uuid".into())?;
@@ -181,8 +211,7 @@ impl Replay {
             track_event::Type::TYPE_SLICE_END => EventKind::End,
             track_event::Type::TYPE_INSTANT => EventKind::Instant,
             track_event::Type::TYPE_COUNTER => {
-                let is_counter = matches!(self.trace.tracks.get(&track), Some(TrackInfo { kind: TrackKind::Counter { .. }, .. }));
-                ensure(is_counter, || format!("a counter event, but track {track} was not described as a counter yet"))?;
+                ensure_counter(&self.trace, track)?;
                 EventKind::Counter(match event.counter_value_field {
                     Some(track_event::Counter_value_field::CounterValue(value)) => Value::Whole(value),
                     Some(track_event::Counter_value_field::DoubleCounterValue(value)) => Value::Fraction(value),
@@ -222,6 +251,15 @@ impl Replay {
         }
         let (flows_out, flows_in) = (event.flow_ids.clone(), event.terminating_flow_ids.clone());
         self.events.push(Event { ts, track, kind, name, args, flows_out, flows_in });
+        let (tracks, values) = (&event.extra_counter_track_uuids, &event.extra_counter_values);
+        ensure(tracks.len() == values.len(), || format!("{} tracks for {} more counters", tracks.len(), values.len()))?;
+        ensure(values.len() <= MAX_EXTRA_COUNTERS, || format!("{} more counters: the viewer ignores some", values.len()))?;
+        for (&track, &value) in tracks.iter().zip(values) {
+            ensure_counter(&self.trace, track)?;
+            let kind = EventKind::Counter(Value::Whole(value));
+            let (args, flows_out, flows_in) = Default::default();
+            self.events.push(Event { ts, track, kind, name: None, args, flows_out, flows_in });
+        }
         Ok(())
     }
 
@@ -365,6 +403,25 @@ impl Sequence {
             let function = entry.function_name.as_ref().map_or(String::new(), |function| format!(" {function}"));
             define(&mut self.sources, entry.iid(), format!("{}:{}{function}", entry.file_name(), entry.line_number()))?;
         }
+        for entry in &data.function_names {
+            define(&mut self.functions, entry.iid(), text(entry.str())?)?;
+        }
+        for entry in &data.mappings {
+            define(&mut self.mappings, entry.iid(), String::new())?;
+        }
+        for entry in &data.frames {
+            look_up(&self.functions, entry.function_name_id())?;
+            look_up(&self.mappings, entry.mapping_id())?;
+            let frame = (entry.function_name_id(), entry.rel_pc());
+            ensure(self.frames.insert(entry.iid(), frame).is_none_or(|before| before == frame), || {
+                "a frame is redefined".into()
+            })?;
+        }
+        for entry in &data.callstacks {
+            ensure(!entry.frame_ids.is_empty(), || "a call stack without frames".into())?;
+            let again = self.callstacks.insert(entry.iid(), entry.frame_ids.clone());
+            ensure(again.is_none_or(|before| before == entry.frame_ids), || "a call stack is redefined".into())?;
+        }
         Ok(())
     }
 
@@ -408,6 +465,11 @@ fn newer_fields(unknown: &UnknownFields, expected: &[u32]) -> Result<BTreeMap<u3
         );
     }
     Ok(fields)
+}
+
+fn ensure_counter(trace: &Trace, track: u64) -> Result<(), String> {
+    let is_counter = matches!(trace.tracks.get(&track), Some(TrackInfo { kind: TrackKind::Counter { .. }, .. }));
+    ensure(is_counter, || format!("a counter event, but track {track} was not described as a counter yet"))
 }
 
 /// Packed flow ids are lost by the viewer without a word; generated code accepts them.

@@ -7,7 +7,7 @@ use traceconv::format::syst::encode::{Draft, Origin, encode};
 use traceconv::format::syst::record::{Guid, Kind, Location, Pointers};
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::syst::stp::encode::{Ending, TimeScheme, Writer};
-use traceconv::format::syst::stp::tpiu;
+use traceconv::frame::tpiu;
 
 use crate::common::golden::Capture;
 use crate::common::run::Subject;

@@ -2,6 +2,7 @@
 //!
 //! - [`golden`]: captures under `testdata/` and the views that must come out of them;
 //! - [`meaning`]: the content of the trace, compared with the results of simple code from the records;
+//! - [`cores`]: which core events belong to;
 //! - [`damage`]: flipped bits, missing bytes and cut-outs;
 //! - [`properties`]: contracts that hold for any input;
 //! - [`superset`]: every kind of record of the superset, its meaning and its damage.
@@ -11,6 +12,7 @@
 mod captures;
 #[path = "../common/mod.rs"]
 mod common;
+mod cores;
 mod damage;
 mod golden;
 mod meaning;

@@ -221,7 +221,7 @@ fn the_pinned_tracks_are_in_the_trace() {
     let commands = link.rsplit_once("startupCommands=").unwrap().1;
     let commands = percent_encoding::percent_decode_str(commands).decode_utf8().unwrap();
     let commands: serde_json::Value = serde_json::from_str(&commands).unwrap();
-    let pinned = regex::Regex::new(commands[0]["args"][0].as_str().unwrap()).unwrap();
+    let pinned = regex_lite::Regex::new(commands[0]["args"][0].as_str().unwrap()).unwrap();
     let (_, trace) = fetch(&format!("GET {}", path_in(&link)));
     assert_eq!(running.ends().0, 0);
     let trace = <perfetto_protos::trace::Trace as protobuf::Message>::parse_from_bytes(&trace).unwrap();

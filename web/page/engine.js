@@ -10,7 +10,7 @@ const MEMORY_MAX_BYTES = 2 ** 32;
  * @typedef {object} Host
  * @property {(file: number, offset: number, bytes: number) => Uint8Array} read Fewer bytes at the file's end.
  * @property {(file: number) => AsyncIterable<Uint8Array>} [load] All bytes of a recording, piece by piece.
- * @property {(piece: Uint8Array) => void} [emit] A piece of the trace, or of the files in an archive, which is there during the call only.
+ * @property {(piece: Uint8Array<ArrayBuffer>) => void} [emit] A piece of the trace, or of the files in an archive, which is there during the call only.
  * @property {(done: number, total: number) => void} [progress]
  */
 

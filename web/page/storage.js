@@ -3,8 +3,10 @@
 
 // The folder of all pages' traces. Each page has a folder in it, and holds a lock of the same name for as long as it is open.
 const FOLDER = "traces";
-// What is written at once, in bytes.
+// What is written at once, in bytes, of pieces that are smaller.
 const PIECE_BYTES = 4 << 20;
+// A piece of this size is written as it is, in bytes: it is in the processor's cache still, and not copied.
+const LARGE_PIECE_BYTES = 64 << 10;
 // How long a download may take to begin, in milliseconds.
 const REMOVE_AFTER = 60_000;
 
@@ -104,8 +106,13 @@ export class OutputWriter {
     return writer;
   }
 
-  /** @param {Uint8Array} piece */
+  /** @param {Uint8Array<ArrayBuffer>} piece */
   write(piece) {
+    if (this.#access !== null && this.#blobs.length === 0 && piece.length >= LARGE_PIECE_BYTES) {
+      this.#flush();
+      this.#store(piece);
+      return;
+    }
     for (let start = 0; start < piece.length;) {
       const part = piece.subarray(start, start + PIECE_BYTES - this.#filled);
       this.#buffer.set(part, this.#filled);
@@ -118,8 +125,14 @@ export class OutputWriter {
   }
 
   #flush() {
-    const part = this.#buffer.subarray(0, this.#filled);
-    this.#filled = 0;
+    if (this.#filled > 0) {
+      this.#store(this.#buffer.subarray(0, this.#filled));
+      this.#filled = 0;
+    }
+  }
+
+  /** Stores what comes after all that was stored. @param {Uint8Array<ArrayBuffer>} part */
+  #store(part) {
     // The storage takes no more once it was full: the parts would get out of order.
     if (this.#access !== null && this.#blobs.length === 0) {
       try {

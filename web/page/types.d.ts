@@ -126,7 +126,7 @@ export interface Statistics {
     name: string; owner: string | null; session: number; spans: Spread; instants: number; values: number; least: number | null;
     greatest: number | null; last: number | null;
   }[];
-  functions: {name: string; file: string | null; line: number | null; is_interrupt: boolean; calls: Spread; self_ns: number}[];
+  functions: {name: string; file: string | null; line: number | null; is_interrupt: boolean; calls: Spread; self_ns: number; samples: number}[];
   heap: {allocations: number; frees: number; failures: number; used_bytes: number; high_water_bytes: number} | null;
   logs: {severity: string; count: number}[];
 }

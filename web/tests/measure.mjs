@@ -1,5 +1,6 @@
 // How fast the page is, and how much memory it takes: `node tests/measure.mjs FILE...`, after `cargo xtask web`. A browser with a profile
-// on disk, as a person has it; memory is the proportional set size of its processes (Linux), so shared pages count once.
+// on disk, as a person has it; memory is the proportional set size of its processes (Linux), so shared pages count once. Page and native
+// program run in turn (`ROUNDS`, 5), and medians are compared, because the speed of a machine with other work changes.
 
 import {spawnSync} from "node:child_process";
 import {mkdtempSync, readdirSync, readFileSync, rmSync, statSync} from "node:fs";
@@ -45,14 +46,20 @@ function usage(pids) {
   return {memory, seconds};
 }
 
-/** What the native program takes with one thread and with statistics, as the page: elapsed and processor time. @param {string} path @param {string} report */
+/** The processor time of the native program with one thread and with statistics, as the page. @param {string} path @param {string} report */
 function nativeSeconds(path, report) {
-  const script = `TIMEFORMAT='%R %U %S'; time "$0" --quiet --threads 1 --report "$2" -o "$2.trace" "$1"`;
+  const script = `TIMEFORMAT='%U %S'; time "$0" --quiet --threads 1 --report "$2" -o "$2.trace" "$1"`;
   const {stderr} = spawnSync("bash", ["-c", script, PROGRAM, path, report], {encoding: "utf8"});
-  const [elapsed = 0, user = 0, system = 0] = (stderr.trim().split("\n").at(-1) ?? "").split(" ").map(Number);
-  return {elapsed, processor: Number((user + system).toFixed(2))};
+  const [user = 0, system = 0] = (stderr.trim().split("\n").at(-1) ?? "").split(" ").map(Number);
+  return Number((user + system).toFixed(2));
 }
 
+/** The middle of some values. @param {number[]} values */
+function median(values) {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? NaN;
+}
+
+const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const site = await serve(PAGE);
 for (const path of process.argv.slice(2)) {
   const profile = mkdtempSync(join(tmpdir(), "traceconv-profile-"));
@@ -80,16 +87,20 @@ for (const path of process.argv.slice(2)) {
   const elapsed = Number(/in ([\d.]+) s/.exec(said)?.[1]);
   await page.waitForTimeout(3000);
   // Again, with code that the browser has optimised.
-  const start = usage(pages).seconds;
-  await page.getByRole("button", {name: /^Remove/}).click();
-  await page.locator("article.result").waitFor({state: "detached"});
-  await page.locator("#chosen").setInputFiles(path);
-  await page.locator("article.result button.primary").waitFor();
-  const warm = usage(pages).seconds;
+  const [warm, native] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = usage(pages).seconds;
+    await page.getByRole("button", {name: /^Remove/}).click();
+    await page.locator("article.result").waitFor({state: "detached"});
+    await page.locator("#chosen").setInputFiles(path);
+    await page.locator("article.result button.primary").waitFor();
+    warm.push(Number((usage(pages).seconds - start).toFixed(2)));
+    native.push(nativeSeconds(path, join(profile, "report.json")));
+  }
   const after = {pages: usage(processes(profile).pages).memory, others: usage(processes(profile).others).memory};
   console.log(JSON.stringify({
-    file: basename(path), bytes: statSync(path).size, elapsed_seconds: elapsed, processor_seconds: {cold: Number((cold - before.pages.seconds).toFixed(2)), warm: Number((warm - start).toFixed(2))},
-    native_seconds: nativeSeconds(path, join(profile, "report.json")), page_mb: {before: Math.round(before.pages.memory), peak: Math.round(peak.pages), after: Math.round(after.pages)},
+    file: basename(path), bytes: statSync(path).size, elapsed_seconds: elapsed, processor_seconds: {cold: Number((cold - before.pages.seconds).toFixed(2)), warm, native},
+    speed_percent: Math.round(100 * median(native) / median(warm)), page_mb: {before: Math.round(before.pages.memory), peak: Math.round(peak.pages), after: Math.round(after.pages)},
     browser_mb: {before: Math.round(before.others.memory), peak: Math.round(peak.others), after: Math.round(after.others)},
   }));
   await context.close();

@@ -9,12 +9,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use traceconv::format::Format;
+use traceconv::format::itm::Itm;
 use traceconv::format::miniprofiler::generate as miniprofiler;
 use traceconv::format::miniprofiler::record::Reading;
 use traceconv::format::qs::generate as qs;
 use traceconv::format::syst::generate::Carrier;
 use traceconv::format::syst::stp::NibbleOrder;
+use traceconv::format::systemview::generate as systemview;
 use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions, SlowTask};
+use traceconv::format::tracex::TraceX;
 use traceconv::format::tsp::generate as tsp;
 
 use self::fleet::Fleet;
@@ -39,6 +43,65 @@ pub enum Capture {
     Qs(Qs),
     /// The recordings of a test farm, in folders that are their labels, with a regression in one of its commits
     Fleet(Fleet),
+    /// FreeRTOS tasks and interrupts, over RTT
+    Systemview(SystemView),
+    /// ThreadX threads, queues and interrupts, in the ring of a trace buffer
+    Tracex(Plain),
+    /// Interrupts, samples of the program counter and text, over SWO
+    Itm(Plain),
+}
+
+/// Options of the generators that have no others.
+#[derive(Args)]
+pub struct Plain {
+    /// Size in bytes; k, M and G are powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+impl Plain {
+    fn run(&self, format: &dyn Format) -> anyhow::Result<()> {
+        write(self.output.as_ref(), |out| format.generate(self.bytes, self.seed, out).map(drop))
+    }
+}
+
+/// Options of the generator of SystemView.
+#[derive(Args)]
+pub struct SystemView {
+    /// Size in bytes; k, M and G are powers of 1000
+    #[arg(long, value_parser = parse_bytes)]
+    bytes: u64,
+    /// Another seed is another run of the same firmware
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Two cores send into one stream, with Espressif's bit for the core
+    #[arg(long)]
+    two_cores: bool,
+    /// The target's buffer overflows now and then
+    #[arg(long)]
+    overflows: bool,
+    /// Damage between the target and the file
+    #[arg(long, value_enum, default_value_t = SystemViewDamage::None)]
+    damage: SystemViewDamage,
+    /// Where to write it; standard output if not given
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SystemViewDamage {
+    /// Nothing
+    None,
+    /// Flipped bits
+    Flips,
+    /// Missing bytes
+    Bytes,
 }
 
 /// Options of the generator of MiniProfiler.
@@ -212,6 +275,25 @@ pub fn run(capture: &Capture) -> anyhow::Result<()> {
             let (bytes, seed) = (arguments.bytes, arguments.seed);
             let options = qs::GenerateOptions { bytes, seed, damage, ..qs::GenerateOptions::default() };
             write(arguments.output.as_ref(), |out| qs::generate(&options, out))
+        }
+        Capture::Tracex(arguments) => arguments.run(&TraceX),
+        Capture::Itm(arguments) => arguments.run(&Itm),
+        Capture::Systemview(arguments) => {
+            let damage = match arguments.damage {
+                SystemViewDamage::None => systemview::Damage::None,
+                SystemViewDamage::Flips => systemview::Damage::Flips,
+                SystemViewDamage::Bytes => systemview::Damage::Bytes,
+            };
+            let &SystemView { bytes, seed, two_cores: has_two_cores, overflows, .. } = arguments;
+            let options = systemview::GenerateOptions {
+                bytes,
+                seed,
+                has_two_cores,
+                overflows,
+                damage,
+                ..systemview::GenerateOptions::default()
+            };
+            write(arguments.output.as_ref(), |out| systemview::generate(&options, out))
         }
         Capture::Tonbandgeraet(arguments) => {
             let damage = match arguments.damage {

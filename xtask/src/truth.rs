@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use traceconv::format::qs::generate as qs;
 use traceconv::format::syst::generate as syst;
+use traceconv::format::systemview::generate as systemview;
 use traceconv::format::tonbandgeraet::generate as tonbandgeraet;
 use traceconv::format::tsp::generate as tsp;
 use traceconv::format::{FORMATS, Format, FormatOptions, Part, Resolved, miniprofiler::generate as miniprofiler};
@@ -29,6 +30,9 @@ pub struct Arguments {
     /// How many recordings of each kind
     #[arg(long, default_value_t = 3)]
     seeds: u64,
+    /// The first of their seeds
+    #[arg(long, default_value_t = 1)]
+    first_seed: u64,
     /// Size of each recording in bytes
     #[arg(long, default_value = "150k", value_parser = crate::generate::parse_bytes)]
     bytes: u64,
@@ -56,6 +60,9 @@ struct Generator {
     is_covered: bool,
     /// Whether the start of a recording can be recognised within a stream.
     shows_restart: bool,
+    /// Whether time stamps are differences: the stream is the same whatever time passed in a piece that is missing. Times are then compared
+    /// with the truth between two places of damage.
+    is_relative: bool,
     /// A unit of the target's clock, in nanoseconds.
     unit_ns: u64,
     /// How long a silence it can have, in nanoseconds, and the records that a filter removes, by their ids.
@@ -81,6 +88,7 @@ const PLAIN: Generator = Generator {
     step_ns: 1,
     is_covered: false,
     shows_restart: true,
+    is_relative: false,
     unit_ns: 1,
     silence_ns: 0,
     filtered: &[],
@@ -98,10 +106,13 @@ const TONBANDGERAET_FILTER: &[u8] = &[0x55];
 const TONBANDGERAET: Generator =
     Generator { format: "tonbandgeraet", unit_ns: 25, silence_ns: 600_000_000_000, filtered: TONBANDGERAET_FILTER, ..PLAIN };
 
+/// Tasks that become ready.
+const SYSTEMVIEW_FILTER: &[u8] = &[6];
+
 /// Events taken out of queues.
 const QS_FILTER: &[u8] = &[16, 17];
 
-const GENERATORS: [Generator; 9] = [
+const GENERATORS: [Generator; 10] = [
     Generator { name: "tsp", make: |recipe| made_tsp(recipe, tsp::TimerKind::Up1MHz), ..TSP },
     Generator { name: "tsp-down", step_ns: 10_700, make: |recipe| made_tsp(recipe, tsp::TimerKind::Down93), ..TSP },
     Generator { name: "tsp-modulo", silence_ns: 300_000_000, make: |recipe| made_tsp(recipe, tsp::TimerKind::Modulo1000), ..TSP },
@@ -146,6 +157,18 @@ const GENERATORS: [Generator; 9] = [
         make: |recipe| made_syst(recipe, syst::Carrier::Raw),
         ..PLAIN
     },
+    Generator {
+        name: "systemview",
+        format: "systemview",
+        step_ns: 25,
+        is_relative: true,
+        unit_ns: 25,
+        // Differences have 32 bits.
+        silence_ns: 60_000_000_000,
+        filtered: SYSTEMVIEW_FILTER,
+        make: made_systemview,
+        ..PLAIN
+    },
 ];
 
 fn made_tsp(recipe: Recipe, timer: tsp::TimerKind) -> Vec<u8> {
@@ -177,6 +200,12 @@ fn made_miniprofiler(recipe: Recipe) -> Vec<u8> {
     let options = miniprofiler::GenerateOptions { bytes, seed, start_us, silent_us, ..Default::default() };
     drop(miniprofiler::generate(&options, &mut out, &mut |_| {}));
     out
+}
+
+fn made_systemview(recipe: Recipe) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_ticks, silent: silent_ticks, filtered } = recipe;
+    let options = systemview::GenerateOptions { bytes, seed, start_ticks, silent_ticks, filtered, ..Default::default() };
+    systemview::generate_with_truth(&options).0
 }
 
 fn made_syst(recipe: Recipe, carrier: syst::Carrier) -> Vec<u8> {
@@ -252,7 +281,7 @@ fn convert(format: &dyn Format, bytes: &[u8]) -> Option<Converted> {
         }
     }
     let records = batch.judged.unwrap_or_default().into_iter();
-    let mut records: Vec<(u64, u64)> = records.filter_map(|(offset, time)| time.map(|time| (offset, time.0))).collect();
+    let mut records: Vec<(u64, u64)> = records.filter_map(|judged| Some((judged.offset, judged.time?.0))).collect();
     records.sort_unstable();
     let facts = stages.resolve.facts();
     let mut of_clock = facts.findings.iter().filter(|finding| finding.of == Matter::Clock);
@@ -407,10 +436,12 @@ struct Records {
     all: Vec<(usize, usize, i128)>,
     /// By how much the times of each source are later: it may begin at another time than the whole one.
     begins: Vec<i128>,
+    /// The same of each record.
+    shifts: Vec<i128>,
 }
 
 impl Records {
-    fn new(truth: &Truth<'_>, damaged: &Damaged, made: &Converted) -> Records {
+    fn new(truth: &Truth<'_>, damaged: &Damaged, made: &Converted, is_relative: bool) -> Records {
         let mut all = Vec::new();
         for (index, &(offset, time)) in made.records.iter().enumerate() {
             let origin = damaged.origins.get(offset as usize).copied().unwrap_or(u64::MAX);
@@ -425,15 +456,29 @@ impl Records {
             of.sort_unstable();
             of.get(of.len() / 2).copied().unwrap_or(0)
         };
-        let begins = (0..truth.whole.len()).map(median).collect();
-        Records { all, begins }
+        let begins: Vec<i128> = (0..truth.whole.len()).map(median).collect();
+        let mut shifts: Vec<i128> = all.iter().map(|record| begins[record.0]).collect();
+        if is_relative {
+            // Those of each stretch between damage.
+            let stretch =
+                |record: &(usize, usize, i128)| damaged.places.partition_point(|place| place.start <= made.records[record.1].0);
+            let stretches = all.chunk_by(|one, other| stretch(one) == stretch(other));
+            shifts = stretches
+                .flat_map(|of| {
+                    let mut errors: Vec<i128> = of.iter().map(|record| record.2).collect();
+                    errors.sort_unstable();
+                    vec![errors[errors.len() / 2]; of.len()]
+                })
+                .collect();
+        }
+        Records { all, begins, shifts }
     }
 
-    /// How many have wrong times, and how far these are from the damage, in records.
-    fn wrong(&self, step_ns: u64, damaged: &Damaged, made: &Converted) -> (u64, u64) {
-        let (mut wrong, mut furthest) = (0, 0);
-        for &(source, index, error) in &self.all {
-            if (error - self.begins[source]).unsigned_abs() <= u128::from(step_ns) {
+    /// How many have wrong times, and the one that is furthest from damage: by how many records, and its offset.
+    fn wrong(&self, step_ns: u64, damaged: &Damaged, made: &Converted) -> (u64, (u64, u64)) {
+        let (mut wrong, mut furthest) = (0, (0, 0));
+        for (&(_, index, error), shift) in self.all.iter().zip(&self.shifts) {
+            if (error - shift).unsigned_abs() <= u128::from(step_ns) {
                 continue;
             }
             wrong += 1;
@@ -443,7 +488,7 @@ impl Records {
             let before = after.checked_sub(1).map(|before| index.saturating_sub(record_at(damaged.places[before].end)));
             let after = damaged.places.get(after).map(|place| record_at(place.start).saturating_sub(index));
             let distance = before.into_iter().chain(after).min().unwrap_or(0);
-            furthest = furthest.max(distance as u64);
+            furthest = furthest.max((distance as u64, offset));
         }
         (wrong, furthest)
     }
@@ -467,9 +512,9 @@ fn score(generator: &Generator, truth: &Truth<'_>, made: &Converted, score: &mut
     let pairs = aligned(&left, &right);
     let is_intact = truth.damaged.is_none_or(|damaged| damaged.places.is_empty());
     // Of a damaged recording, records are compared by their places. Others have the same events at other places.
-    let (surviving, wrong, furthest) = match truth.damaged {
+    let (surviving, wrong, (furthest, furthest_at)) = match truth.damaged {
         Some(damaged) => {
-            let records = Records::new(truth, damaged, made);
+            let records = Records::new(truth, damaged, made, generator.is_relative);
             for (session, (whole, begin)) in (0..).zip(whole.iter().zip(&records.begins)) {
                 score.add_states(&whole.states, &made.states, session, *begin);
             }
@@ -493,7 +538,7 @@ fn score(generator: &Generator, truth: &Truth<'_>, made: &Converted, score: &mut
             if truth.silence_ns == 0 {
                 score.add_states(&whole[0].states, &made.states, 0, begin);
             }
-            (pairs.len() as u64, wrong, 0)
+            (pairs.len() as u64, wrong, (0, 0))
         }
     };
     score.surviving += surviving;
@@ -517,14 +562,16 @@ fn score(generator: &Generator, truth: &Truth<'_>, made: &Converted, score: &mut
     let is_false = is_damaged && !made.ledger.has_losses() && whole.len() == 1;
     score.damaged_runs += u64::from(is_damaged);
     score.false_claims += u64::from(is_false);
-    (is_over || is_false || is_scale_wrong || is_intact && wrong > 0).then(|| {
+    let is_odd = is_over || is_false || is_scale_wrong || is_intact && wrong > 0;
+    (is_odd || furthest > FURTHEST || made.sessions != truth.sessions).then(|| {
         let lines = made.ledger.entries().iter();
         let lines = lines.map(|entry| {
             format!("{} {} x{} lost {}", entry.first_offset.unwrap_or(0), entry.kind.code, entry.count, entry.at_least_lost)
         });
         format!(
-            "stated {stated}, frames missing {missing}, events missing {without} of {}, wrong {wrong}: {}",
+            "stated {stated}, frames missing {missing}, events missing {without} of {}, wrong {wrong}, furthest {furthest} at {furthest_at}, sessions {}: {}",
             clean.len(),
+            made.sessions,
             lines.collect::<Vec<_>>().join("; ")
         )
     })
@@ -544,7 +591,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             anyhow::bail!("there is no format {}", generator.format);
         };
         let mut totals: Vec<Score> = CASES.iter().map(|_| Score::default()).collect();
-        for seed in 1..=arguments.seeds {
+        for seed in arguments.first_seed..arguments.first_seed + arguments.seeds {
             add_seed(generator, *format, arguments, seed, &mut totals)?;
         }
         for ((name, case), total) in CASES.iter().zip(&totals).filter(|(_, total)| total.runs > 0) {

@@ -182,7 +182,7 @@ mod tests {
         let commands: serde_json::Value = serde_json::from_str(&arguments[2].1).unwrap();
         assert_eq!(arguments[2].0, "startupCommands");
         assert_eq!(commands[0]["id"], "dev.perfetto.PinTracksByRegex");
-        let pinned = regex::Regex::new(commands[0]["args"][0].as_str().unwrap()).unwrap();
+        let pinned = regex_lite::Regex::new(commands[0]["args"][0].as_str().unwrap()).unwrap();
         for name in ["CPU 0 Scheduling", "CPU 11 Scheduling (big)", "CPU 3", "Losses"] {
             assert!(pinned.is_match(name), "{name}");
         }

@@ -14,10 +14,10 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use walkdir::{DirEntry, WalkDir};
 
 use super::place::{ArchiveMember, FileId, Place, SourceName, directory_of, path_from_bytes};
-use super::{PlanError, SIDECAR_EXTENSION, TRACE_EXTENSION, usage};
+use super::{PlanError, TRACE_EXTENSION, usage};
 use crate::cli::args::MoreInputs;
 use crate::input::archive::Archive;
-use crate::input::{InputError, ReadOptions};
+use crate::input::{InputError, ReadOptions, sidecar};
 
 /// A longer file is not a list of inputs.
 const LIST_BYTES_MAX: u64 = 256 << 20;
@@ -122,7 +122,7 @@ fn members(input: FoundInput, globs: &Globs, options: &ReadOptions) -> Vec<Found
     let folder = if is_named { PathBuf::new() } else { input.within.with_extension("") };
     let wanted = archive.members().iter().filter(|member| {
         let name = Path::new(&member.name);
-        !member.is_hidden() && !is_own(name) && globs.accepts(name)
+        !member.is_hidden() && !is_trace(name) && !sidecar::is_sidecar(name) && globs.accepts(name)
     });
     let found: Vec<FoundInput> = wanted
         .map(|member| {
@@ -197,15 +197,15 @@ fn is_input(entry: &DirEntry, own: &[FileId]) -> bool {
         kind if kind.is_symlink() => fs::metadata(entry.path()).map_or(true, |metadata| metadata.is_file()),
         kind => kind.is_file(),
     };
-    is_file && !is_own(entry.path()) && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
+    is_file
+        && !is_trace(entry.path())
+        && !sidecar::is_sidecar(entry.path())
+        && (own.is_empty() || FileId::of(entry.path()).is_none_or(|id| !own.contains(&id)))
 }
 
-/// Whether a file has the name of a trace, or of facts beside a recording.
-fn is_own(path: &Path) -> bool {
+/// Whether a file has the name of a trace.
+fn is_trace(path: &Path) -> bool {
     let name = path.as_os_str().as_encoded_bytes();
-    if name.ends_with(SIDECAR_EXTENSION.as_bytes()) {
-        return true;
-    }
     ["", ".gz", ".zst"].iter().any(|packed| name.ends_with(format!(".{TRACE_EXTENSION}{packed}").as_bytes()))
 }
 

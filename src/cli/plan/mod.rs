@@ -23,9 +23,6 @@ use crate::pipeline::{Options, TimeBound};
 /// The extension of outputs.
 pub(super) const TRACE_EXTENSION: &str = "perfetto-trace";
 
-/// The extension of a file with facts beside a recording, after the recording's whole name.
-pub(super) const SIDECAR_EXTENSION: &str = ".traceconv.jsonl";
-
 /// Why nothing is done, with the way out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PlanError {
@@ -142,6 +139,8 @@ pub(super) struct Reading {
     pub(super) threads: usize,
     mmap: bool,
     max_decompressed_bytes: u64,
+    /// The stimulus port that the recording is read from.
+    pub(super) swo_port: Option<u16>,
     pub(super) verbosity: Verbosity,
     pub(super) progress: When,
 }
@@ -422,6 +421,7 @@ pub(super) fn reading(args: &ReadArgs) -> Result<Reading, PlanError> {
         threads: args.threads,
         mmap: !args.no_mmap,
         max_decompressed_bytes: args.max_decompressed,
+        swo_port: args.swo_port,
         verbosity,
         progress: args.progress,
     })

@@ -9,6 +9,7 @@ pub mod decode;
 pub mod encode;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+pub mod host;
 mod options;
 pub mod packet;
 mod probe;
@@ -54,6 +55,10 @@ impl Format for MiniProfiler {
         // Several inputs are recordings of several cores.
         let cores = (0..).zip(inputs).map(|(index, input)| CoreId(input.core.unwrap_or(index))).collect();
         Ok(erase(Scanner::new(options, cores)))
+    }
+
+    fn host(&self, wishes: &super::host::Wishes) -> Option<Box<dyn super::host::Host>> {
+        Some(Box::new(host::MiniProfilerHost::new(wishes)))
     }
 
     #[cfg(any(test, feature = "generate"))]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::format::{Detail, FormatOptions, OptionError, OptionKind, OptionSpec};
 use crate::model::{Rate, Source};

@@ -14,6 +14,7 @@ mod facts;
 pub mod frame;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+pub mod host;
 pub mod infer;
 pub mod info;
 pub mod layout;
@@ -105,6 +106,10 @@ impl Format for Qs {
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let options = inputs.iter().map(InputOptions::read).collect::<Result<Vec<_>, _>>()?;
         Ok(erase(Scanner::new(options)))
+    }
+
+    fn host(&self, wishes: &super::host::Wishes) -> Option<Box<dyn super::host::Host>> {
+        Some(Box::new(host::QsHost::new(wishes)))
     }
 
     #[cfg(any(test, feature = "generate"))]

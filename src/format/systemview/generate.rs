@@ -39,6 +39,12 @@ pub struct GenerateOptions {
     pub damage: Damage,
     /// After how many packets the target restarts.
     pub restart_after: Option<u64>,
+    /// How long the target has run at the start, in ticks of the time stamps.
+    pub start_ticks: u64,
+    /// In the middle of the capture, nothing is recorded for this number of ticks. Less than 2³² can be sent.
+    pub silent_ticks: u64,
+    /// The ids of packets that the target is told not to send.
+    pub filtered: &'static [u8],
 }
 
 impl Default for GenerateOptions {
@@ -50,6 +56,9 @@ impl Default for GenerateOptions {
             overflows: false,
             damage: Damage::None,
             restart_after: None,
+            start_ticks: 0,
+            silent_ticks: 0,
+            filtered: &[],
         }
     }
 }
@@ -99,8 +108,8 @@ fn run(options: &GenerateOptions) -> (Vec<u8>, Vec<Truth>) {
         random: Random(options.seed),
         bytes: encode::header(reading).to_vec(),
         truth: Vec::new(),
-        now: 1000,
-        sent: 0,
+        now: options.start_ticks + 1000,
+        sent: options.start_ticks,
         packets: 0,
         dropping: None,
         dropped: 0,
@@ -108,9 +117,16 @@ fn run(options: &GenerateOptions) -> (Vec<u8>, Vec<Truth>) {
     };
     target.start();
     let mut cores: Vec<Core> = (0..if options.has_two_cores { 2 } else { 1 }).map(Core::new).collect();
+    cores.iter_mut().for_each(|core| core.next_tick += options.start_ticks);
     let limit = usize::try_from(options.bytes).unwrap_or(usize::MAX);
     let mut restart = options.restart_after;
+    let mut silent = options.silent_ticks;
     while target.bytes.len() < limit {
+        if target.bytes.len() > limit / 2 {
+            target.now += silent;
+            cores.iter_mut().for_each(|core| core.next_tick += silent);
+            silent = 0;
+        }
         if restart.is_some_and(|after| target.packets >= after) {
             restart = None;
             (target.now, target.sent) = (1000, 0);
@@ -143,6 +159,9 @@ struct Target {
 impl Target {
     fn put(&mut self, core: u8, id: u16, payload: &[u8]) {
         self.now += 40 + self.random.below(200);
+        if u8::try_from(id).is_ok_and(|id| self.options.filtered.contains(&id)) {
+            return;
+        }
         if self.options.overflows && self.dropping.is_none() && id > 30 && self.random.below(500) == 0 {
             // This packet is lost without being counted.
             self.dropping = Some(self.random.below(40) as u32);

@@ -295,6 +295,20 @@ impl Framing {
         }
         true
     }
+
+    /// Whether one of the next packets from a position cannot be read.
+    #[must_use]
+    pub fn is_before_damage(&self, input: &[u8], mut at: usize) -> bool {
+        for _ in 0..CONFIRMED_BY {
+            match self.read(input, at) {
+                _ if at >= input.len() => return false,
+                Some(Packet { id: id::SYNC | id::HEADER, .. }) => return false,
+                Some(packet) => at += usize::from(packet.bytes),
+                None => return true,
+            }
+        }
+        false
+    }
 }
 
 impl Grammar for Framing {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::clock::{COPY_BYTES, copied_bytes};
+use crate::clock::Copies;
 use crate::format::{Decode, Part};
 use crate::frame::cobs;
 use crate::frame::split::{self, Delimiters, Edges, MAX_FRAME_BYTES};
@@ -477,9 +477,6 @@ pub struct JoinedFrame {
     pub raw: Vec<u8>,
 }
 
-/// With more damage than this, copies are not searched for: each search reads some bytes before it.
-const SEARCHES_LIMIT: u32 = 1 << 10;
-
 /// Joins the fragments of oversize frames, so that each is one bad frame regardless of the cuts.
 #[derive(Clone, Debug, Default)]
 pub struct FragmentJoiner {
@@ -488,7 +485,7 @@ pub struct FragmentJoiner {
     frames: u32,
     passed: u32,
     /// How often copies were searched for.
-    searches: u32,
+    copies: Copies,
     /// The bad frame right before what follows.
     before: Option<BadFrame>,
 }
@@ -527,12 +524,7 @@ impl FragmentJoiner {
             (self.passed, self.before) = (bad.index, None);
         }
         let lost = bad.reason.at_least_lost(self.before.replace(bad.reason));
-        if lost == 0 || self.searches == SEARCHES_LIMIT {
-            return lost;
-        }
-        // At the start of a copy of bytes before, the pieces of two frames meet, of which nothing is missing.
-        self.searches += 1;
-        let next = usize::try_from(base + u64::from(bad.offset) + u64::from(bad.len));
-        u64::from(next.is_ok_and(|next| copied_bytes(bytes, next, COPY_BYTES) == 0))
+        let next = base + u64::from(bad.offset) + u64::from(bad.len);
+        u64::from(lost > 0 && !self.copies.begins_at(bytes, next))
     }
 }

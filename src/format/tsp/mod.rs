@@ -10,6 +10,7 @@ pub mod decode;
 pub mod encode;
 #[cfg(any(test, feature = "generate"))]
 pub mod generate;
+pub mod host;
 mod probe;
 pub mod record;
 mod resolve;
@@ -95,6 +96,10 @@ impl Format for Tsp {
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         let inputs = inputs.iter().map(InputOptions::read).collect::<Result<Vec<_>, _>>()?;
         Ok(erase(Scanner::new(inputs)))
+    }
+
+    fn host(&self, wishes: &super::host::Wishes) -> Option<Box<dyn super::host::Host>> {
+        Some(Box::new(host::TspHost::new(wishes)))
     }
 
     #[cfg(any(test, feature = "generate"))]

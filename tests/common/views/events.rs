@@ -156,6 +156,11 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
             format!("log {} {:?} {} {body:?}{source}", lane(note.lane), note.severity, what(note.name, note.args))
         }
         EventKind::Value { lane: id, value } => format!("value {} {}", lane(id), value.get()),
+        EventKind::Sample(code) => {
+            let code = &entities.codes[code.index()];
+            let stack: Vec<&str> = code.stack.iter().map(|function| &*entities.functions[function.index()].name).collect();
+            format!("sample {:#x} {}", code.address, stack.join(";"))
+        }
         kind => format!("{kind:?}"),
     };
     format!("{:>12} core {} {what}", event.time.0, event.core.0)

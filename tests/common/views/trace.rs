@@ -13,6 +13,10 @@ pub fn trace(trace: &Trace) -> String {
         branch(root, 0, trace, &mut lines);
     }
     sched(trace, &mut lines);
+    for sample in &trace.samples {
+        let stack = sample.stack.join(";");
+        lines.push(format!("sample {} {:#x} {stack} (CPU {}, tid {})", sample.ts, sample.address, sample.cpu, sample.tid));
+    }
     flows(trace, &mut lines);
     for (time, clock, value) in &trace.clock_readings {
         lines.push(format!("clock {clock} reads {value} at {time}"));

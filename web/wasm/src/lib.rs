@@ -10,30 +10,31 @@ mod unpack;
 mod work;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use traceconv::format::{FORMATS, OptionKind, OptionSpec};
 use traceconv::metrics::budget::Budget;
-use traceconv::metrics::diff::{DiffOptions, diff};
+use traceconv::metrics::diff::{Diff, DiffOptions, diff};
 use traceconv::metrics::{Figure, check, saved, text};
 
-/// A request of the page.
+/// The task of a request.
 #[derive(Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
-enum Request {
-    /// The formats and their options.
-    Formats,
-    /// The kind of a file.
-    Inspect(inspect::Inspect),
-    /// The files in an archive.
-    Unpack(unpack::Unpack),
-    /// Which of several files for an option belongs to a recording.
-    Choose(choose::Choose),
-    /// A trace of a recording, with its report and statistics.
-    Convert(Box<work::Convert>),
-    /// The verdict of a budget on saved statistics.
-    Check { budget: String, statistics: String },
-    /// The differences between two recordings, of which the statistics were saved.
-    Diff { base: String, new: String },
+struct Task {
+    #[serde(rename = "do")]
+    name: String,
+}
+
+/// The verdict of a budget on saved statistics is wanted.
+#[derive(Deserialize)]
+struct Check {
+    budget: String,
+    statistics: String,
+}
+
+/// The differences between two recordings, of which the statistics were saved, are wanted.
+#[derive(Deserialize)]
+struct Compare {
+    base: String,
+    new: String,
 }
 
 /// Why there is no answer, as a sentence.
@@ -44,30 +45,38 @@ type Problem = Box<dyn std::error::Error>;
 #[unsafe(no_mangle)]
 pub extern "C" fn run(request_bytes: usize) {
     std::panic::set_hook(Box::new(|panic| host::fail(&panic.to_string())));
-    let request = host::request(request_bytes);
-    match serde_json::from_slice(&request).map_err(Problem::from).and_then(answer) {
-        Ok(reply) => host::reply(&reply.to_string()),
+    match answer(&host::request(request_bytes)) {
+        Ok(reply) => host::reply(&reply),
         Err(problem) => host::reply(&json!({ "error": problem.to_string() }).to_string()),
     }
 }
 
-fn answer(request: Request) -> Result<Value, Problem> {
-    match request {
-        Request::Formats => Ok(formats()),
-        Request::Inspect(inspect) => Ok(serde_json::to_value(inspect.answer()?)?),
-        Request::Unpack(unpack) => unpack.answer(),
-        Request::Choose(choose) => choose.answer(),
-        Request::Convert(convert) => convert.answer(),
-        Request::Check { budget, statistics } => {
+/// The reply to a request. Types are written as text at once, and not as values before: code for both would be twice as large.
+fn answer(request: &[u8]) -> Result<String, Problem> {
+    let Task { name } = serde_json::from_slice(request)?;
+    match name.as_str() {
+        "formats" => json_of(&Formats::new()),
+        "inspect" => json_of(&serde_json::from_slice::<inspect::Inspect>(request)?.answer()?),
+        "unpack" => json_of(&serde_json::from_slice::<unpack::Unpack>(request)?.answer()?),
+        "choose" => json_of(&serde_json::from_slice::<choose::Choose>(request)?.answer()?),
+        "convert" => json_of(&serde_json::from_slice::<work::Convert>(request)?.answer()?),
+        "check" => {
+            let Check { budget, statistics } = serde_json::from_slice(request)?;
             let budget = Budget::parse(&budget)?;
             let verdicts = check::check(&budget, &saved_figures(&statistics)?);
-            Ok(json!({ "summary": text::verdict_summary(&verdicts), "verdicts": verdicts }))
+            json_of(&CheckReply { summary: text::verdict_summary(&verdicts), verdicts })
         }
-        Request::Diff { base, new } => {
+        "diff" => {
+            let Compare { base, new } = serde_json::from_slice(request)?;
             let diff = diff(&saved_figures(&base)?, &saved_figures(&new)?, &DiffOptions::default());
-            Ok(json!({ "summary": text::difference_summary(&diff), "worst": text::worst(&diff), "diff": diff }))
+            json_of(&DiffReply { summary: text::difference_summary(&diff), worst: text::worst(&diff), diff })
         }
+        other => Err(format!("there is no task {other}").into()),
     }
+}
+
+fn json_of(reply: &impl Serialize) -> Result<String, Problem> {
+    Ok(serde_json::to_string(reply)?)
 }
 
 fn saved_figures(statistics: &str) -> Result<Vec<Figure>, Problem> {
@@ -96,13 +105,43 @@ impl From<&OptionSpec> for OptionReply {
     }
 }
 
-fn formats() -> Value {
-    let formats: Vec<Value> = FORMATS
-        .iter()
-        .map(|format| {
-            let options: Vec<OptionReply> = format.options().iter().map(OptionReply::from).collect();
-            json!({ "name": format.name(), "title": format.title(), "recorded_by": format.recorded_by(), "options": options })
-        })
-        .collect();
-    json!({ "version": traceconv::report::TOOL_VERSION, "formats": formats })
+/// A format, and its options.
+#[derive(Serialize)]
+struct FormatReply {
+    name: &'static str,
+    title: &'static str,
+    recorded_by: &'static str,
+    options: Vec<OptionReply>,
+}
+
+/// All formats.
+#[derive(Serialize)]
+struct Formats {
+    version: &'static str,
+    formats: Vec<FormatReply>,
+}
+
+impl Formats {
+    fn new() -> Formats {
+        let formats = FORMATS.iter().map(|format| FormatReply {
+            name: format.name(),
+            title: format.title(),
+            recorded_by: format.recorded_by(),
+            options: format.options().iter().map(OptionReply::from).collect(),
+        });
+        Formats { version: traceconv::report::TOOL_VERSION, formats: formats.collect() }
+    }
+}
+
+#[derive(Serialize)]
+struct CheckReply {
+    summary: String,
+    verdicts: Vec<check::Verdict>,
+}
+
+#[derive(Serialize)]
+struct DiffReply {
+    summary: String,
+    worst: Option<String>,
+    diff: Diff,
 }

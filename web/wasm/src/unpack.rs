@@ -2,8 +2,7 @@
 
 use std::io::{self, Read};
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use traceconv::input::archive;
 
 use super::Problem;
@@ -17,9 +16,26 @@ pub struct Unpack {
     file: File,
 }
 
+/// The files.
+#[derive(Serialize)]
+pub struct Unpacked {
+    members: Vec<UnpackedMember>,
+}
+
+#[derive(Serialize)]
+struct UnpackedMember {
+    name: String,
+    /// Why it is not used.
+    problem: Option<String>,
+    start: u64,
+    bytes: u64,
+    /// Whether its place is one in the archive.
+    stored: bool,
+}
+
 impl Unpack {
     /// The place of each file: in the archive (`stored`), or in what was handed out.
-    pub fn answer(&self) -> Result<Value, Problem> {
+    pub fn answer(&self) -> Result<Unpacked, Problem> {
         let mut unpacked = 0;
         let mut members = Vec::new();
         archive::for_each(self.file.reader(), &mut |member, position, content| {
@@ -36,12 +52,11 @@ impl Unpack {
                 let limit = UNPACKED_MAX_BYTES / 1_000_000_000;
                 return Err(io::Error::other(format!("its files have more than {limit} GB; use the program traceconv for it")));
             }
-            members.push(json!({
-                "name": member.name, "problem": member.problem, "start": start, "bytes": bytes, "stored": position.is_some(),
-            }));
+            let stored = position.is_some();
+            members.push(UnpackedMember { name: member.name.clone(), problem: member.problem.clone(), start, bytes, stored });
             Ok(())
         })
         .map_err(|error| format!("is an archive that cannot be read: {error}"))?;
-        Ok(json!({ "members": members }))
+        Ok(Unpacked { members })
     }
 }

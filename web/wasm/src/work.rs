@@ -1,7 +1,6 @@
 //! A recording becomes a trace, with its report and statistics: the same bytes as the program `traceconv` writes.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use traceconv::format::{FORMATS, FormatOptions, OptionKind, OptionSpec, OptionValue};
 use traceconv::input::archive::is_archive;
 use traceconv::input::{Input, ReadOptions, Recognised, detect};
@@ -9,6 +8,7 @@ use traceconv::model::Rate;
 use traceconv::pipeline::{self, EventDetail, Options, Source, TimeBound};
 use traceconv::report::stats::{Recording, StatsFile};
 use traceconv::report::{InputReport, InputStatus, Report, TraceReport, stored, viewer};
+use traceconv::stats::report::StatisticsReport;
 
 use super::Problem;
 use super::host::{self, File};
@@ -52,8 +52,15 @@ struct Own {
     file: Option<File>,
 }
 
+/// The report of `--report` and the file of `stats --json`, for one recording.
+#[derive(Serialize)]
+pub struct Converted {
+    report: Report,
+    stats: StatsFile,
+}
+
 impl Convert {
-    pub fn answer(&self) -> Result<Value, Problem> {
+    pub fn answer(&self) -> Result<Converted, Problem> {
         let reading = self.reading()?;
         let mut reports = Vec::new();
         let mut recognised: Vec<Recognised> = Vec::new();
@@ -77,7 +84,7 @@ impl Convert {
             }
         }
         if recognised.len() < reports.len() {
-            return reply(reports, None, 0, Vec::new());
+            return Ok(Converted::new(reports, None, 0, Vec::new()));
         }
         let known: Vec<OptionSpec> = recognised.iter().flat_map(|one| one.detected.format.options()).copied().collect();
         for name in reading.foreign_to(&known) {
@@ -99,7 +106,7 @@ impl Convert {
             Ok(converted) => converted,
             Err(error) => {
                 reports.iter_mut().for_each(|report| report.error = Some(format!("{} was not converted: {error}", report.path)));
-                return reply(reports, None, 0, Vec::new());
+                return Ok(Converted::new(reports, None, 0, Vec::new()));
             }
         };
         for ((report, summary), one) in reports.iter_mut().zip(&converted.inputs).zip(&recognised) {
@@ -123,11 +130,11 @@ impl Convert {
                     report.frames_bad,
                 ));
             }
-            return reply(reports, None, 0, Vec::new());
+            return Ok(Converted::new(reports, None, 0, Vec::new()));
         }
         converted.warnings.extend(viewer::too_large(converted.output_bytes));
         let statistics = converted.statistics.into_iter().next();
-        reply(reports, statistics, converted.output_bytes, converted.warnings)
+        Ok(Converted::new(reports, statistics, converted.output_bytes, converted.warnings))
     }
 
     fn open(&self, file: &File, core: Option<u16>, reading: &FormatOptions) -> Result<Vec<Recognised>, Problem> {
@@ -197,21 +204,21 @@ impl Own {
     }
 }
 
-/// The report of `--report` and the file of `stats --json`, for one recording.
-fn reply(
-    mut inputs: Vec<InputReport>,
-    statistics: Option<traceconv::stats::report::StatisticsReport>,
-    output_bytes: u64,
-    warnings: Vec<String>,
-) -> Result<Value, Problem> {
-    let is_converted = statistics.is_some();
-    for input in &mut inputs {
-        input.status = Some(if is_converted { InputStatus::Converted } else { InputStatus::Failed });
-        input.warnings.extend(warnings.iter().cloned());
+impl Converted {
+    fn new(
+        mut inputs: Vec<InputReport>,
+        statistics: Option<StatisticsReport>,
+        output_bytes: u64,
+        warnings: Vec<String>,
+    ) -> Converted {
+        let is_converted = statistics.is_some();
+        for input in &mut inputs {
+            input.status = Some(if is_converted { InputStatus::Converted } else { InputStatus::Failed });
+            input.warnings.extend(warnings.iter().cloned());
+        }
+        let stats = StatsFile::new(vec![Recording::new(inputs.clone(), statistics.clone())]);
+        let mut trace = TraceReport::default();
+        (trace.output_bytes, trace.statistics) = (output_bytes, statistics);
+        Converted { report: Report::new(vec![(trace, inputs)], 0.0), stats }
     }
-    let stats = StatsFile::new(vec![Recording::new(inputs.clone(), statistics.clone())]);
-    let mut trace = TraceReport::default();
-    (trace.output_bytes, trace.statistics) = (output_bytes, statistics);
-    let report = Report::new(vec![(trace, inputs)], 0.0);
-    Ok(json!({ "report": report, "stats": stats }))
 }

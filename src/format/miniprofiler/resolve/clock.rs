@@ -3,7 +3,7 @@
 //! Calls come in order of their *ends*; their begins go back half of the time, so it is the end that is judged. A call may come
 //! after one that interrupted its exit: its end lies back a little, and is right.
 
-use crate::clock::{Cause, Domain, Judge, Judged, Stamp, Verdict};
+use crate::clock::{Cause, Domain, Doubt, Judge, Judged, Stamp, Verdict};
 
 /// How far back an end may lie in the first pass, in ticks: a call may come after one that interrupted its exit.
 pub const LATE_TICKS: i64 = 1_000_000;
@@ -54,7 +54,8 @@ impl Clock {
     }
 
     /// See [`Judge::take_doubt`].
-    pub fn take_doubt(&mut self) -> bool {
+    #[inline]
+    pub fn take_doubt(&mut self) -> Option<Doubt> {
         self.judge.take_doubt()
     }
 

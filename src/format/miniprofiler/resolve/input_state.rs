@@ -4,12 +4,14 @@ use super::clock::Clock;
 use super::status::Counters;
 use super::stray::StrayBytes;
 use super::*;
+use crate::clock::Copies;
+use crate::model::LossKind;
 
 /// The state of one input.
 pub struct InputState {
     pub core: CoreId,
     reading: super::super::record::Reading,
-    rate: Rate,
+    pub rate: Rate,
     /// Nanoseconds per tick, if that is a whole number.
     tick_ns: Option<u64>,
     pub clock: Clock,
@@ -30,6 +32,7 @@ pub struct InputState {
     /// The loss since the last call.
     pub gap: Option<LossNote>,
     pub stray: StrayBytes,
+    copies: Copies,
     /// Parts whose calls are judged by what follows them.
     pub held: VecDeque<Packets>,
 }
@@ -67,6 +70,7 @@ impl InputState {
             received: 0,
             gap: None,
             stray: StrayBytes::default(),
+            copies: Copies::default(),
             held: VecDeque::new(),
         };
         // A record without a time of its own before the first call has the time at which that begins, not 0.
@@ -208,9 +212,9 @@ impl InputState {
         self.stray = stray;
     }
 
-    /// Ends the stray bytes, before a packet or at the end.
+    /// Ends the stray bytes, before the packet at `next` or at the end.
     #[inline]
-    pub fn end_stray(&mut self, at_end: bool, out: &mut Resolved<'_>) {
+    pub fn end_stray(&mut self, next: Option<u64>, bytes: &[u8], out: &mut Resolved<'_>) {
         if self.stray.is_empty() {
             return;
         }
@@ -219,11 +223,17 @@ impl InputState {
         self.stray = stray;
         out.ledger.decoded_bytes += text_bytes;
         if damage.bytes > 0 {
-            let kind = damage.kind(self.reading, at_end);
-            let at_least_lost = u64::from(kind != losses::NOISE);
+            let kind = damage.kind(self.reading, next.is_none());
+            let at_least_lost = self.at_least_lost(kind, next, bytes);
             out.ledger.bad_frame(kind, damage.offset, damage.bytes, at_least_lost);
             self.add_gap(LossNote { kind, offset: damage.offset, bytes: damage.bytes, at_least_lost });
         }
+    }
+
+    /// How many packets are lost with stray bytes, at least.
+    pub fn at_least_lost(&mut self, kind: LossKind, next: Option<u64>, bytes: &[u8]) -> u64 {
+        let is_seam = |copies: &mut Copies| next.is_some_and(|next| copies.begins_at(bytes, next));
+        u64::from(kind != losses::NOISE && !is_seam(&mut self.copies))
     }
 
     /// Emits a line of text that the firmware printed.

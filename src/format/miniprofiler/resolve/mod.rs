@@ -147,9 +147,9 @@ impl Resolve for Resolver {
         }
     }
 
-    fn dump(&mut self, input: usize, _bytes: &[u8], packets: &mut Packets, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+    fn dump(&mut self, input: usize, bytes: &[u8], packets: &mut Packets, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         if let Some(input) = self.inputs.get_mut(input) {
-            view::dump_part(input, packets, ledger, out);
+            view::dump_part(input, packets, bytes, ledger, out);
         }
     }
 
@@ -184,7 +184,7 @@ impl Resolver {
                 input.add_stray(offset, here, out);
                 continue;
             }
-            input.end_stray(false, out);
+            input.end_stray(Some(offset), bytes, out);
             input.account(item, offset, out.ledger);
             match item.content {
                 Content::Profile { records: count, .. } => {
@@ -209,7 +209,7 @@ impl Resolver {
             }
         }
         if packets.ends_input {
-            input.end_stray(true, out);
+            input.end_stray(None, bytes, out);
         }
     }
 }
@@ -293,8 +293,8 @@ fn resolve_records(
                 input.clock.judge((exit, offset), duration, input.may_restart, ends.iter().copied(), ahead.bytes)
             }
         };
-        if input.clock.take_doubt() {
-            out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        if let Some(doubt) = input.clock.take_doubt() {
+            out.ledger.enter_doubt(offset, doubt.text(input.rate));
         }
         if step == Step::Repeated {
             input.received = input.received.saturating_sub(1);

@@ -11,7 +11,7 @@ use super::stray::{Damage, StrayBytes};
 
 type Out<'a> = dyn FnMut(&RecordView<'_>) -> bool + 'a;
 
-pub fn dump_part(input: &mut InputState, packets: &Packets, ledger: &mut Ledger, out: &mut Out<'_>) {
+pub fn dump_part(input: &mut InputState, packets: &Packets, bytes: &[u8], ledger: &mut Ledger, out: &mut Out<'_>) {
     let (mut records, _) = packets.records.as_chunks::<RECORD_BYTES>();
     let mut stray = packets.stray.as_slice();
     for item in &packets.items {
@@ -27,7 +27,7 @@ pub fn dump_part(input: &mut InputState, packets: &Packets, ledger: &mut Ledger,
             };
             let (here, rest) = records.split_at_checked(count).unwrap_or((records, &[]));
             records = rest;
-            let continues = end_stray(input, ledger, false, out);
+            let continues = end_stray(input, ledger, Some(offset), bytes, out);
             input.account(item, offset, ledger);
             if let Content::OtherVersion { count, .. } = item.content {
                 ledger.bad_frame(losses::UNKNOWN_VERSION, offset, u64::from(item.len), u64::from(count).max(1));
@@ -39,7 +39,7 @@ pub fn dump_part(input: &mut InputState, packets: &Packets, ledger: &mut Ledger,
         }
     }
     if packets.ends_input {
-        end_stray(input, ledger, true, out);
+        end_stray(input, ledger, None, bytes, out);
     }
 }
 
@@ -114,7 +114,7 @@ fn dump_stray(input: &mut InputState, offset: u64, bytes: &[u8], out: &mut Out<'
     continues
 }
 
-fn end_stray(input: &mut InputState, ledger: &mut Ledger, at_end: bool, out: &mut Out<'_>) -> bool {
+fn end_stray(input: &mut InputState, ledger: &mut Ledger, next: Option<u64>, bytes: &[u8], out: &mut Out<'_>) -> bool {
     if input.stray.is_empty() {
         return true;
     }
@@ -124,8 +124,8 @@ fn end_stray(input: &mut InputState, ledger: &mut Ledger, at_end: bool, out: &mu
         StrayBytes::end(&mut input.stray, &mut |offset, line| continues = continues && show_text(offset, line, out));
     ledger.decoded_bytes += text_bytes;
     if damage.bytes > 0 {
-        let kind = damage.kind(reading, at_end);
-        ledger.bad_frame(kind, damage.offset, damage.bytes, u64::from(kind != losses::NOISE));
+        let kind = damage.kind(reading, next.is_none());
+        ledger.bad_frame(kind, damage.offset, damage.bytes, input.at_least_lost(kind, next, bytes));
         let fields = [("bytes", FieldValue::Bytes(&damage.head)), ("reason", FieldValue::Text(kind.text))];
         let offset = damage.offset;
         continues =

@@ -83,8 +83,9 @@ impl Clock {
     }
 
     /// See [`Judge::take_doubt`].
-    pub fn take_doubt(&mut self) -> bool {
-        self.judge.take_doubt()
+    #[inline]
+    pub fn take_doubt(&mut self) -> Option<String> {
+        self.judge.take_doubt().map(|doubt| doubt.text(self.rate))
     }
 
     /// Bytes are damaged: stamps may be, too.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::clock::{COPY_BYTES, LOOKAHEAD, Stamp, copied_bytes};
+use crate::clock::{LOOKAHEAD, Stamp, copied_bytes};
 use crate::frame::sequence::{self, Excess};
 use crate::model::{Ledger, LossNote, Rate, losses};
 
@@ -139,12 +139,12 @@ impl WireState {
         if seq.wrapping_sub(expected) < 128 {
             return false;
         }
-        let copied = usize::try_from(offset).map_or(0, |start| copied_bytes(bytes, start, COPY_BYTES));
+        let copied = copied_bytes(bytes, offset);
         if copied == 0 {
             return false;
         }
         ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
-        self.repeated_until = offset + copied as u64;
+        self.repeated_until = offset + copied;
         true
     }
 
@@ -317,8 +317,8 @@ impl WireState {
                 self.clock.judge(stamp, ahead.iter().copied(), later.bytes)
             }
         };
-        if self.clock.take_doubt() {
-            ledger.enter(losses::TIME_AMBIGUOUS, records.base + u64::from(stored.offset), 0);
+        if let Some(readings) = self.clock.take_doubt() {
+            ledger.enter_doubt(records.base + u64::from(stored.offset), readings);
         }
         let kind = match verdict {
             Verdict::Taken => return,

@@ -26,6 +26,7 @@ use super::decoded::{Notice, RecordKind, Stored};
 use super::record::Marks;
 use super::scan::MessageFacts;
 use super::settings::Settings;
+use crate::clock::Copies;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::{CoreId, Event, EventKind, Ledger, Nanos};
 
@@ -81,6 +82,7 @@ impl<S: Sequence> Resolver<S> {
                 times,
                 held: Records::default(),
                 errors: ReportedErrors::default(),
+                copies: Copies::default(),
                 core: CoreId(core),
                 session: 0,
             });
@@ -124,9 +126,9 @@ impl<S: Sequence> Resolve for Resolver<S> {
     fn resolve(&mut self, input: usize, bytes: &[u8], part: &mut S::Part, out: &mut Resolved<'_>) {
         let Resolver { sequences, records } = self;
         let Some(sequence) = sequences.get_mut(input) else { return };
-        let progress = sequence.next(bytes, part, |table, which| records.resolve(input, table, which, false, out));
+        let progress = sequence.next(bytes, part, |table, which| records.resolve(input, bytes, table, which, false, out));
         if progress.is_last {
-            records.resolve(input, &Records::default(), 0..0, true, out);
+            records.resolve(input, bytes, &Records::default(), 0..0, true, out);
         }
         self.note_progress(&progress, out.ledger);
     }
@@ -141,7 +143,7 @@ impl<S: Sequence> Resolve for Resolver<S> {
         let mut goes_on = true;
         let progress = sequence.next(bytes, part, |table, which| {
             for stored in table.stored.get(which).unwrap_or(&[]) {
-                records.enter(input, table, stored, ledger);
+                records.enter(input, bytes, table, stored, ledger);
                 goes_on = goes_on && dump::list(table, stored, &records.collateral, out);
             }
         });
@@ -177,13 +179,14 @@ struct InputState {
     /// Records that wait for the next ones.
     held: Records,
     errors: ReportedErrors,
+    copies: Copies,
     core: CoreId,
     session: u32,
 }
 
 impl RecordResolver {
     /// Enters a record in the ledger.
-    fn enter(&mut self, index: usize, records: &Records, stored: &Stored, ledger: &mut Ledger) {
+    fn enter(&mut self, index: usize, bytes: &[u8], records: &Records, stored: &Stored, ledger: &mut Ledger) {
         self.counts.count(stored);
         let offset = records.base + u64::from(stored.offset);
         let Some(input) = self.inputs.get_mut(index) else { return };
@@ -193,8 +196,14 @@ impl RecordResolver {
         match stored.kind {
             RecordKind::Console => return,
             RecordKind::Malformed(reason) => {
-                let bytes = if self.skips_malformed { u64::from(stored.len) } else { 0 };
-                ledger.bad_frame(losses::of_malformed(reason), offset, bytes, 1);
+                let skipped = if self.skips_malformed { u64::from(stored.len) } else { 0 };
+                // The line that follows, if it is one of text.
+                let next = offset + u64::from(stored.len);
+                let rest = usize::try_from(next).ok().and_then(|next| bytes.get(next..)).unwrap_or(&[]);
+                let next = next + rest.iter().take(2).take_while(|byte| b"\r\n".contains(byte)).count() as u64;
+                let copies = self.inputs.get_mut(index).map(|input| &mut input.copies);
+                let is_seam = self.skips_malformed && copies.is_some_and(|copies| copies.begins_at(bytes, next));
+                ledger.bad_frame(losses::of_malformed(reason), offset, skipped, u64::from(!is_seam));
                 return;
             }
             RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => return,
@@ -242,12 +251,20 @@ impl RecordResolver {
     }
 
     /// Makes events of some records, and first of those that waited for them. `is_all`: no more will come.
-    fn resolve(&mut self, index: usize, records: &Records, which: Range<usize>, is_all: bool, out: &mut Resolved<'_>) {
+    fn resolve(
+        &mut self,
+        index: usize,
+        bytes: &[u8],
+        records: &Records,
+        which: Range<usize>,
+        is_all: bool,
+        out: &mut Resolved<'_>,
+    ) {
         let fresh = records.stored.get(which).unwrap_or(&[]);
         let Some(input) = self.inputs.get_mut(index) else { return };
         if !input.held.stored.is_empty() {
             let held = std::mem::take(&mut input.held);
-            let done = self.resolve_some(index, &held, &held.stored, fresh, is_all, out);
+            let done = self.resolve_some(index, bytes, &held, (&held.stored, fresh), is_all, out);
             let mut waiting = Records::default();
             waiting.append(&held, held.stored.get(done..).unwrap_or(&[]));
             let is_held = !waiting.stored.is_empty();
@@ -261,7 +278,7 @@ impl RecordResolver {
                 return;
             }
         }
-        let done = self.resolve_some(index, records, fresh, &[], is_all, out);
+        let done = self.resolve_some(index, bytes, records, (fresh, &[]), is_all, out);
         if is_all {
             self.believe_errors(index, out.ledger);
             self.show_errors(index, out);
@@ -278,9 +295,9 @@ impl RecordResolver {
     fn resolve_some(
         &mut self,
         index: usize,
+        bytes: &[u8],
         records: &Records,
-        some: &[Stored],
-        next: &[Stored],
+        (some, next): (&[Stored], &[Stored]),
         is_all: bool,
         out: &mut Resolved<'_>,
     ) -> usize {
@@ -294,7 +311,7 @@ impl RecordResolver {
             if judged == JudgedTime::Wait {
                 return number;
             }
-            self.enter(index, records, stored, out.ledger);
+            self.enter(index, bytes, records, stored, out.ledger);
             self.show_errors(index, out);
             self.resolve_one(index, records, stored, judged, out);
         }
@@ -304,8 +321,8 @@ impl RecordResolver {
     fn resolve_one(&mut self, index: usize, records: &Records, stored: &Stored, judged: JudgedTime, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let offset = records.base + u64::from(stored.offset);
-        if input.times.take_doubt() {
-            out.ledger.enter(crate::model::losses::TIME_AMBIGUOUS, offset, 0);
+        if let Some(readings) = input.times.take_doubt() {
+            out.ledger.enter_doubt(offset, readings);
         }
         let time = match judged {
             JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),

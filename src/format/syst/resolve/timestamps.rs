@@ -195,8 +195,8 @@ impl MessageTimes {
 
     /// See [`Judge::take_doubt`].
     #[inline]
-    pub fn take_doubt(&mut self) -> bool {
-        self.judge.take_doubt()
+    pub fn take_doubt(&mut self) -> Option<String> {
+        self.judge.take_doubt().map(|doubt| doubt.text(Rate::NANOSECOND))
     }
 
     /// A record before the first message: not later than that.

@@ -3,7 +3,7 @@
 //! The stream is made of nibbles, the low one of a byte first. [`packets`] reads the packets, [`assembly`] makes messages of them, and
 //! [`stream`] does both for a stream in file order. Everything has a memory: the present master and channel, the time, open messages.
 //! An ASYNC with its VERSION resets all of it except the time and the open messages, so parts are decoded ahead from there
-//! ([`predecode`]). Streams in CoreSight frames are decoded in file order ([`tpiu`]), and so are those whose clients depend on builds.
+//! ([`predecode`]). Streams in CoreSight frames are decoded in file order ([`crate::frame::tpiu`]), and so are those whose clients depend on builds.
 //! [`survey`] is the first pass.
 
 mod assembly;
@@ -13,7 +13,6 @@ mod packets;
 mod predecode;
 mod stream;
 mod survey;
-pub mod tpiu;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +25,6 @@ pub use self::packets::NibbleOrder;
 use self::predecode::{Predecoded, add_frame};
 use self::stream::Stream;
 use self::survey::{Evidence, Head, PartFacts, StreamFacts, source_in_frames};
-use self::tpiu::Deframer;
 use super::correlation::{ASSUMED, CORRELATED, GIVEN, Pairs, RECORDED, TransportClock};
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, Stored};
@@ -36,6 +34,7 @@ use super::settings::{Settings, option, parse_rate};
 use crate::format::{
     Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
 };
+use crate::frame::tpiu::Deframer;
 use crate::model::{Ledger, Rate};
 
 /// `--stp-freq`.
@@ -232,7 +231,7 @@ impl StpSequence {
             decoder,
             stream: Stream::new(order.0),
             order,
-            deframer: source.map(|source| (Deframer::new(source), source)),
+            deframer: source.map(|source| (Deframer::new(), source)),
             bytes: Vec::new(),
             origins: Vec::new(),
             records: Records::default(),
@@ -255,10 +254,10 @@ impl Sequence for StpSequence {
         let mut sink = RecordSink { records: &mut self.records, decoder: &self.decoder, interleaving: &mut self.interleaving };
         match &mut self.deframer {
             None => self.stream.push_part(bytes, &mut part.predecoded, part.is_last, &mut sink),
-            Some((deframer, _)) => {
+            Some((deframer, source)) => {
                 self.bytes.clear();
                 self.origins.clear();
-                deframer.push(bytes, part.start as u64, &mut self.bytes, &mut self.origins);
+                deframer.push(*source, bytes, part.start as u64, &mut self.bytes, &mut self.origins);
                 self.stream.push(&self.bytes, &self.origins, part.is_last, &mut sink);
             }
         }

@@ -10,11 +10,11 @@
 use super::assembly::MessageSink;
 use super::packets::NibbleOrder;
 use super::stream::Stream;
-use super::tpiu::{self, Deframer};
 use crate::format::syst::correlation::{Line, Pair};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Header, Marks, Message};
+use crate::frame::tpiu::{self, Deframer};
 use crate::model::{Rate, Thinned};
 
 /// How many bytes of a piece are read as evidence.
@@ -213,7 +213,7 @@ impl StreamFacts {
 #[derive(Debug)]
 struct Correlator {
     stream: Stream,
-    deframer: Option<Deframer>,
+    deframer: Option<(Deframer, u8)>,
     /// How many bytes were read.
     read_bytes: u64,
     bytes: Vec<u8>,
@@ -271,7 +271,7 @@ impl Correlator {
     fn new(order: NibbleOrder, source: Option<u8>, rate: Rate, rate_is_given: bool) -> Correlator {
         Correlator {
             stream: Stream::new(order),
-            deframer: source.map(Deframer::new),
+            deframer: source.map(|source| (Deframer::new(), source)),
             read_bytes: 0,
             bytes: Vec::new(),
             origins: Vec::new(),
@@ -283,10 +283,10 @@ impl Correlator {
     fn push(&mut self, bytes: &[u8], is_last: bool) {
         match &mut self.deframer {
             None => self.stream.push(bytes, &[], is_last, &mut self.found),
-            Some(deframer) => {
+            Some((deframer, source)) => {
                 self.bytes.clear();
                 self.origins.clear();
-                deframer.push(bytes, self.read_bytes, &mut self.bytes, &mut self.origins);
+                deframer.push(*source, bytes, self.read_bytes, &mut self.bytes, &mut self.origins);
                 self.stream.push(&self.bytes, &self.origins, is_last, &mut self.found);
             }
         }

@@ -7,10 +7,10 @@ use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::packets::NibbleOrder;
 use super::predecode::{Predecoded, add_frame};
 use super::stream::Stream;
-use super::tpiu;
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::{Notice, RecordKind};
 use crate::format::syst::record::Marks;
+use crate::frame::tpiu;
 
 /// A message, its place, its time, and whether it is whole.
 type Frame = (Vec<u8>, Option<(u16, u16)>, u64, bool);
@@ -47,12 +47,12 @@ fn read(bytes: &[u8], order: NibbleOrder, part_bytes: usize) -> Seen {
 
 /// The same for a stream in CoreSight frames, cut where the file is. No message or notice of a part lies before the oldest offset.
 fn read_framed(file: &[u8], part_bytes: usize) -> Seen {
-    let (mut stream, mut deframer) = (Stream::new(NibbleOrder::Msb), tpiu::Deframer::new(0x10));
+    let (mut stream, mut deframer) = (Stream::new(NibbleOrder::Msb), tpiu::Deframer::new());
     let mut seen = Seen::default();
     for start in (0..file.len()).step_by(part_bytes) {
         let end = file.len().min(start + part_bytes);
         let (mut bytes, mut origins) = (Vec::new(), Vec::new());
-        deframer.push(&file[start..end], start as u64, &mut bytes, &mut origins);
+        deframer.push(0x10, &file[start..end], start as u64, &mut bytes, &mut origins);
         let (oldest, known) = (stream.oldest_offset(), seen.extents.len());
         stream.push(&bytes, &origins, end == file.len(), &mut seen);
         assert!(seen.extents[known..].iter().all(|(offset, _)| *offset >= oldest));

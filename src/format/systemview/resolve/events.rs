@@ -262,7 +262,7 @@ impl<'b> Scene<'_, 'b, '_> {
     fn overflow(&mut self) {
         let count = self.payload.number();
         let added = count.wrapping_sub(self.input.dropped);
-        if added >= DROPS_LIMIT {
+        if added >= DROPS_LIMIT || self.input.is_doubtful || self.input.is_too_many(added) {
             return self.out.ledger.enter(losses::DROP_COUNTER_OUTLIER, self.at.offset, 0);
         }
         self.input.dropped = count;

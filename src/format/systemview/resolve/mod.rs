@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use super::decode::{Bad, Records};
 use super::descriptions::Kernel;
-use super::packet::{Framing, Packet, Reading};
+use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
 use super::record::{Fields, id};
 use super::scan::{SessionStart, Setup};
+use crate::clock::Copies;
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::losses;
 use crate::model::{
@@ -28,6 +29,10 @@ const RESTART_GAP_NS: u64 = 1_000;
 
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
+
+/// Packets do not come faster than this many times their average.
+const FASTEST: u64 = 32;
+const AVERAGE_FROM_PACKETS: u64 = 1_000;
 
 /// The difference of a packet soon before damage is not believed if it is longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
@@ -70,6 +75,15 @@ struct InputResolver {
     dropped: u32,
     is_damaged: bool,
     is_stopped: bool,
+    /// How many packets there were, and since the last damage.
+    packets: u64,
+    since_damage: u64,
+    /// Whether the present packet may be made up by damage beside it, and how many packets there may have been since the one before.
+    is_doubtful: bool,
+    most_packets: u64,
+    /// By how much the target's clock is ahead of the time since the session's start, modulo its range.
+    clock_ahead: Option<u32>,
+    copies: Copies,
     /// The losses before the next event.
     pending: Vec<LossNote>,
 }
@@ -144,6 +158,12 @@ impl Resolver {
                 dropped: 0,
                 is_damaged: false,
                 is_stopped: false,
+                packets: 0,
+                since_damage: u64::MAX,
+                is_doubtful: false,
+                most_packets: 0,
+                clock_ahead: None,
+                copies: Copies::default(),
                 pending: Vec::new(),
             });
         }
@@ -245,16 +265,16 @@ impl Resolve for Resolver {
     fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
         self.context.prepare(0, out);
         let Some(input) = self.inputs.get_mut(input) else { return };
-        account(records, out.ledger);
-        let mut bad = records.bad.iter().peekable();
+        let notes = account(records, bytes, &mut input.copies, out.ledger);
+        let mut bad = records.bad.iter().zip(notes).peekable();
         for (index, record) in records.packets.iter().enumerate() {
-            while let Some(bad) = bad.next_if(|bad| bad.index <= index) {
-                input.note_bad(bad);
+            while let Some((_, note)) = bad.next_if(|(bad, _)| bad.index <= index) {
+                input.note_bad(note);
             }
             let offset = records.base + u64::from(record.offset);
             input.packet(&record.packet, offset, bytes, &mut self.context, out);
         }
-        bad.for_each(|bad| input.note_bad(bad));
+        bad.for_each(|(_, note)| input.note_bad(note));
     }
 
     fn finish(&mut self, input: usize, _bytes: &[u8], out: &mut Resolved<'_>) {
@@ -265,8 +285,8 @@ impl Resolve for Resolver {
     }
 
     fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
-        account(records, ledger);
-        if let Some(input) = self.inputs.get(input) {
+        if let Some(input) = self.inputs.get_mut(input) {
+            account(records, bytes, &mut input.copies, ledger);
             view::dump_part(input, &self.context.shared, records, bytes, out);
         }
     }
@@ -280,13 +300,18 @@ fn loss_of(bad: &Bad) -> LossKind {
     if bad.is_truncated { losses::TRUNCATED_FRAME } else { losses::DAMAGED_PACKET }
 }
 
-/// Enters the bytes of a part in the ledger.
-fn account(records: &Records, ledger: &mut Ledger) {
+/// Enters the bytes of a part in the ledger. Gives the losses of its bad bytes.
+fn account(records: &Records, bytes: &[u8], copies: &mut Copies, ledger: &mut Ledger) -> Vec<LossNote> {
     ledger.decoded_bytes += records.ok_bytes;
     ledger.frames_ok += records.packets.len() as u64;
-    for bad in &records.bad {
-        ledger.bad_frame(loss_of(bad), bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64, 1);
-    }
+    let note = |bad: &Bad| {
+        let (offset, len) = (bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64);
+        let kind = loss_of(bad);
+        let at_least_lost = u64::from(bad.is_truncated || !copies.begins_at(bytes, offset + len));
+        ledger.bad_frame(kind, offset, len, at_least_lost);
+        LossNote { kind, offset, bytes: len, at_least_lost }
+    };
+    records.bad.iter().map(note).collect()
 }
 
 impl Context {
@@ -323,14 +348,16 @@ impl InputResolver {
         u64::try_from((i128::from(self.sum) + self.base).max(0)).unwrap_or(u64::MAX)
     }
 
-    fn note_bad(&mut self, bad: &Bad) {
-        self.is_damaged = true;
-        self.note_loss(LossNote {
-            kind: loss_of(bad),
-            offset: bad.range.0 as u64,
-            bytes: (bad.range.1 - bad.range.0) as u64,
-            at_least_lost: 1,
-        });
+    fn note_bad(&mut self, note: LossNote) {
+        (self.is_damaged, self.since_damage) = (true, 0);
+        self.note_loss(note);
+    }
+
+    /// Whether the time since the packet before has no room for these packets: damage made up the count. The average distance is not known
+    /// from few packets.
+    fn is_too_many(&self, dropped: u32) -> bool {
+        let is_average_known = self.packets >= AVERAGE_FROM_PACKETS || self.since_damage != u64::MAX;
+        is_average_known && u64::from(dropped) > self.most_packets
     }
 
     /// Adds a loss to those before the next event.
@@ -371,8 +398,15 @@ impl InputResolver {
             self.restart(restart, context, out);
         }
         self.sum += delta;
+        (self.packets, self.since_damage) = (self.packets + 1, self.since_damage.saturating_add(1));
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(usize::from(packet.bytes));
+        if packet.id == id::OVERFLOW {
+            let is_near = self.since_damage <= CONFIRMED_BY as u64;
+            self.is_doubtful = is_near || Framing::new(self.reading).is_before_damage(bytes, end);
+            let most = u128::from(delta) * u128::from(FASTEST * self.packets) / u128::from(self.sum.max(1));
+            self.most_packets = u64::try_from(most).unwrap_or(u64::MAX);
+        }
         if delta > DOUBTFUL_SECONDS.saturating_mul(context.hz)
             && end < bytes.len()
             && !Framing::new(self.reading).is_confirmed(bytes, end)
@@ -406,7 +440,7 @@ impl InputResolver {
         self.base = i128::from(base_ticks.max(reached)) - i128::from(ticks_before);
         self.sum = ticks_before;
         self.forget();
-        (self.is_stopped, self.is_damaged, self.dropped) = (false, false, 0);
+        (self.is_stopped, self.is_damaged, self.dropped, self.clock_ahead) = (false, false, 0, None);
         if self.session as usize + 1 >= handles::SESSIONS_LIMIT {
             return;
         }
@@ -420,7 +454,9 @@ impl InputResolver {
 
     /// The target's clock when it sent this packet. After damage, it gives the ticks that were lost.
     fn compare_clock(&mut self, cycles: u32, hz: u64) {
-        let missing = cycles.wrapping_sub(self.ticks() as u32);
+        let ahead = cycles.wrapping_sub(self.ticks() as u32);
+        // The clock may have run before the recording began.
+        let missing = ahead.wrapping_sub(*self.clock_ahead.get_or_insert(if self.is_damaged { 0 } else { ahead }));
         if self.is_damaged && u64::from(missing) > hz / 1000 && missing < 1 << 31 {
             self.base += i128::from(missing);
         }

@@ -26,7 +26,7 @@ impl Resolver {
     ) {
         let Resolver { names, inputs, starts, sessions, functions, messages, unformatted, .. } = self;
         let input = &mut inputs[at.index];
-        input.restart_sign = None;
+        (input.restart_sign, input.first_metadata) = (None, None);
         input.timed_before = true;
         let core = input.core;
         if let Some(gap) = input.gap.take() {
@@ -517,7 +517,9 @@ impl Resolver {
         let input = &mut self.inputs[index];
         let sign = match record {
             Record::CoreId { ts, core_id } => {
-                match input.core_of(*core_id) {
+                let core = input.core_of(*core_id);
+                input.is_core_in_doubt |= core.is_none_or(|core| core == input.core);
+                match core {
                     Some(core) => input.core = core,
                     None => out.ledger.enter(losses::IMPLAUSIBLE_CORE, offset, 0),
                 }
@@ -536,11 +538,18 @@ impl Resolver {
             }
             Record::Sync { fields } => SyncFields::read(chunk.bytes(*fields)).is_ok_and(|sync| sync.starts()),
             // In the superset, metadata may occur anywhere.
-            _ => input.restorer.is_none(),
+            _ if input.restorer.is_some() => false,
+            // A single one may be made of a damaged change of the core. A start sends several.
+            _ => {
+                input.is_core_in_doubt = true;
+                let is_another = input.first_metadata.is_some();
+                input.first_metadata.get_or_insert(offset);
+                is_another
+            }
         };
         let input = &mut self.inputs[index];
         if sign && input.timed_before {
-            input.restart_sign.get_or_insert(offset);
+            input.restart_sign.get_or_insert(input.first_metadata.unwrap_or(offset));
         }
         if let Some(ticks) = input.restorer.as_mut().and_then(|restorer| restorer.stop_at(offset)) {
             input.stop(ticks, out.batch);

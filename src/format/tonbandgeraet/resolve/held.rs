@@ -1,12 +1,15 @@
 //! The records that are held back until more have come, and the gaps that bad frames left between records.
 
 use crate::clock::Stamp as TimeStamp;
-use crate::model::{CoreId, Ledger, LossNote, TextRef};
+use crate::model::{CoreId, Ledger, LossNote, TextRef, losses};
 
 use super::super::decode::{BadFrame, FragmentJoiner, Records, Stamp, Stored};
 use super::super::record::Record;
 use super::LOOKAHEAD_RECORDS;
 use super::input::InputState;
+
+/// How many of the times of a core are looked at ahead.
+const FEW_TIMES: usize = 3;
 
 /// Records in file order: those held back, then those of the current part.
 #[derive(Clone, Copy)]
@@ -193,6 +196,49 @@ impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
 }
 
 impl InputState {
+    /// Decides of which core the next records are, after a change of the core may have been lost: of another one, if their times
+    /// contradict those of the present core on either side, and no others.
+    #[cold]
+    pub fn judge_core(&mut self, at: RecordPlace<'_>, ticks: u64, ledger: &mut Ledger) {
+        self.is_core_in_doubt = false;
+        let is_certain = self.forced_core.is_some() || self.restorer.is_some() || self.restart_sign.is_some();
+        if self.cores.len() < 2 || is_certain {
+            return;
+        }
+        // The times up to the next change, and those of each core after it.
+        let (mut block, mut core) = (vec![ticks], None);
+        let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.states.len()];
+        for (_, stored) in at.pending.after(at.number) {
+            match (&stored.record, core) {
+                (Record::CoreId { core_id, .. }, _) => match self.core_of(*core_id) {
+                    Some(next) => core = Some(next),
+                    None => break,
+                },
+                (record, None) => block.extend(record.ts()),
+                (record, Some(core)) => {
+                    if let Some(after) = after.get_mut(core.index()).filter(|after| after.len() < FEW_TIMES) {
+                        after.extend(record.ts());
+                    }
+                }
+            }
+        }
+        after.iter_mut().for_each(|after| after.sort_unstable());
+        let contradicts = |core: CoreId| {
+            let reached = self.states.get(core.index()).and_then(|state| state.clock.reached()).unwrap_or(0);
+            // The middle one: any may be damaged.
+            let next = after.get(core.index()).and_then(|after| after.get(after.len() / 2));
+            let is_odd = |ticks: &&u64| **ticks < reached || next.is_some_and(|next| *ticks > next);
+            block.iter().filter(is_odd).count() * 4 > block.len()
+        };
+        let mut fitting = self.cores.iter().copied().filter(|&core| core != self.core && !contradicts(core));
+        if contradicts(self.core)
+            && let (Some(core), None) = (fitting.next(), fitting.next())
+        {
+            self.core = core;
+            ledger.enter(losses::CORE_INFERRED, at.offset, 0);
+        }
+    }
+
     /// The earliest of the first time stamps that the cores other than the present one have among the next records.
     pub fn first_of_other_cores(&self, at: RecordPlace<'_>) -> Option<u64> {
         let (mut core, mut seen) = (self.core, vec![self.core]);

@@ -25,6 +25,8 @@ pub struct InputState {
     /// The cores that may have events.
     pub cores: Vec<CoreId>,
     pub core: CoreId,
+    /// Whether the next record may be of another core than the present one: a change of the core may have been lost.
+    pub is_core_in_doubt: bool,
     pub rate: Rate,
     /// The user gave it.
     pub is_rate_given: bool,
@@ -45,6 +47,8 @@ pub struct InputState {
     pub drop_counter_ns: Nanos,
     /// The offset of metadata or of a `core_id` at time 0 since the last timed record: a sign of a restart.
     pub restart_sign: Option<u64>,
+    /// The offset of the first metadata since the last timed record.
+    pub first_metadata: Option<u64>,
     pub timed_before: bool,
     /// Bad frames since the last event.
     pub gap: Option<LossNote>,
@@ -117,6 +121,7 @@ impl InputState {
             forced_core,
             cores,
             core,
+            is_core_in_doubt: false,
             rate,
             is_rate_given: options.clock.is_some(),
             states: vec![CoreState { clock: Judge::new(domain), ..CoreState::default() }; states],
@@ -130,6 +135,7 @@ impl InputState {
             since_drop_counter: DROP_COUNTER_EVERY,
             drop_counter_ns: Nanos(0),
             restart_sign: None,
+            first_metadata: None,
             timed_before: false,
             gap: None,
             joiner: FragmentJoiner::default(),

@@ -222,7 +222,9 @@ impl Resolver {
         self.run(index, held, 0..ready_held, out);
         if ready_held == pending.held.len() {
             self.note_gaps(index, held, ready_held, usize::MAX);
-            if records.ordered.is_some_and(|(first, last)| self.inputs[index].accepts_all(first, last)) {
+            let input = &self.inputs[index];
+            let is_sound = gaps.is_empty() || input.cores.len() < 2;
+            if is_sound && records.ordered.is_some_and(|(first, last)| input.accepts_all(first, last)) {
                 self.run_ordered(index, fresh, 0..ready_fresh, out);
             } else {
                 self.run(index, fresh, 0..ready_fresh, out);
@@ -257,6 +259,9 @@ impl Resolver {
             }
             match stored.record.ts() {
                 Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => {
+                    if self.inputs[index].is_core_in_doubt {
+                        self.inputs[index].judge_core(at, ticks, out.ledger);
+                    }
                     let is_next = |next: &&Stored| {
                         !matches!(next.record, Record::CoreId { .. } | Record::Sync { .. })
                             && (next.core, next.stamp) == (stored.core, Stamp::Absolute)
@@ -306,6 +311,8 @@ impl Resolver {
         let start = chunk.gaps.partition_point(|gap| gap.0 < from);
         for &(_, note) in chunk.gaps.get(start..).unwrap_or(&[]).iter().take_while(|gap| gap.0 < to) {
             add_gap(&mut self.inputs[index].gap, note);
+            // Bad frames may have been a change of the core.
+            self.inputs[index].is_core_in_doubt = true;
         }
     }
 
@@ -337,8 +344,8 @@ impl Resolver {
         let input = &mut self.inputs[at.index];
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
         let judged = input.judge(at, ticks, sign.is_some());
-        if judged.is_ambiguous() {
-            out.ledger.enter(losses::TIME_AMBIGUOUS, at.offset, 0);
+        if let Some(doubt) = input.state().clock.take_doubt() {
+            out.ledger.enter_doubt(at.offset, doubt.text(input.rate));
         }
         match judged.verdict {
             Verdict::Believed | Verdict::Unknown => {}

@@ -40,6 +40,8 @@ pub enum TimeStatus {
     Restart,
     /// The time contradicts its neighbours: the packet is damaged.
     Implausible,
+    /// It contradicts its neighbours, whose numbers prove that the packet is one of them: it has a time between theirs.
+    Replaced,
     /// It is a copy of a packet before.
     Repeated,
 }
@@ -68,6 +70,15 @@ impl At<'_> {
         &self.packets[self.index]
     }
 
+    /// Whether the packets before and after it have the numbers before and after its own.
+    fn is_numbered(&self) -> bool {
+        let before = self.index.checked_sub(1).map_or(self.previous, |before| self.packets.get(before));
+        let after = self.packets.get(self.index + 1);
+        let number = self.packet().packet_id;
+        before.is_some_and(|before| before.packet_id == number.wrapping_sub(1))
+            && after.is_some_and(|after| after.packet_id == number.wrapping_add(1))
+    }
+
     /// The tick count of the hook at an index, for the judge.
     fn stamp(&self, index: usize) -> Stamp {
         let packet = &self.packets[index];
@@ -76,7 +87,7 @@ impl At<'_> {
     }
 
     /// The evidence for a reset before a packet.
-    fn restart_bits(&self, index: usize) -> u8 {
+    pub fn restart_bits(&self, index: usize) -> u8 {
         let before = index.checked_sub(1).map_or(self.previous, |before| self.packets.get(before));
         let Some(before) = before else { return 0 };
         let packet = &self.packets[index];
@@ -116,6 +127,8 @@ pub struct Clock {
     scanned: u64,
     /// Whether the last packet was a tick hook.
     after_hook: bool,
+    /// The counts from the tick to the last tick hook.
+    hook_since: Option<u32>,
     /// The timer of the last packet, corrected.
     last_timer: u16,
     last_ns: u64,
@@ -142,6 +155,7 @@ impl Clock {
             late: 0..0,
             scanned: 0,
             after_hook: false,
+            hook_since: None,
             last_timer: 0,
             last_ns: 0,
         }
@@ -170,10 +184,11 @@ impl Clock {
                 (None, judged) => return (self.last_ns, judged),
             },
         };
-        let continues = self.tick == Some(packet.tick) && ticks == self.ticks;
+        let is_same = self.tick == Some(packet.tick) || status == TimeStatus::Replaced;
+        let continues = is_same && ticks == self.ticks;
         if !continues {
             self.begin_run(ticks, at);
-            if status == TimeStatus::TornTick {
+            if matches!(status, TimeStatus::TornTick | TimeStatus::Replaced) {
                 self.scanned = number + 1;
             }
         } else if number >= self.scanned {
@@ -181,19 +196,23 @@ impl Clock {
             self.find_late(packets, index, number);
         }
         let mut timer = packet.timer;
-        if continues && let Some(torn) = self.torn(packets, index) {
-            timer = torn;
-            status = TimeStatus::TornTimer;
+        if continues && let Some((right, fault)) = self.wrong_timer(packets, index, number) {
+            (timer, status) = (right, fault);
         }
+        let falls = continues && self.timer.since_tick(timer) < self.timer.since_tick(self.last_timer);
         self.last_timer = timer;
         self.after_hook = packet.id == id::TASK_INCREMENT_TICK;
+        if self.after_hook {
+            self.hook_since = Some(self.timer.since_tick(timer));
+        }
         let since = u64::from(self.nanos[self.timer.since_tick(timer) as usize]);
         let is_late = self.late.contains(&number);
         let mut time = self.tick_ns[usize::from(is_late)] + since;
         if time < self.last_ns {
             let next = self.tick_ns[1] + since;
             if time + self.slack_ns < self.last_ns {
-                if !is_late && next >= self.last_ns {
+                // It is late, although no tick hook shows it. If there are tick hooks, the timer must show it.
+                if !is_late && next >= self.last_ns && (falls || self.timer.ticks == 0) {
                     time = next;
                 } else {
                     status = TimeStatus::Held;
@@ -206,8 +225,9 @@ impl Clock {
     }
 
     /// See [`Judge::take_doubt`].
-    pub fn take_doubt(&mut self) -> bool {
-        self.judge.take_doubt()
+    #[inline]
+    pub fn take_doubt(&mut self) -> Option<String> {
+        self.judge.take_doubt().map(|doubt| doubt.text(self.rate))
     }
 
     /// Bytes before a packet are damaged: tick counts may be, too.
@@ -219,8 +239,11 @@ impl Clock {
     pub fn error_time(&self, packet: &Packet) -> u64 {
         let Some(tick) = self.tick else { return self.last_ns };
         let ticks = self.ticks.saturating_add_signed(self.difference(packet.tick, tick));
-        let since = self.nanos[self.timer.since_tick(packet.timer) as usize];
-        self.nanos_of(ticks).saturating_add(u64::from(since))
+        let counts = self.timer.since_tick(packet.timer);
+        // The count is incremented right after the tick hook: until then, it is late.
+        let is_late = self.timer.period >= LEAST_PERIOD && self.hook_since.is_some_and(|hook| counts <= hook);
+        let ticks = ticks.saturating_add(u64::from(is_late));
+        self.nanos_of(ticks).saturating_add(u64::from(self.nanos[counts as usize]))
     }
 
     fn nanos_of(&self, ticks: u64) -> u64 {
@@ -273,10 +296,21 @@ impl Clock {
                 });
                 match torn {
                     Some(ticks) => (Some(ticks.wrapping_add(self.shift_ticks)), TimeStatus::TornTick),
+                    None if at.is_numbered() => self.between(at, next),
                     None => (None, TimeStatus::Implausible),
                 }
             }
         }
+    }
+
+    /// The ticks of a packet whose tick count is damaged: those of the packet before, or of the `next` one if the timer fell meanwhile.
+    fn between(&self, at: At<'_>, next: Option<u16>) -> (Option<u64>, TimeStatus) {
+        let way = match (self.tick, next) {
+            (Some(before), Some(next)) => self.difference(next, before).max(0).unsigned_abs(),
+            _ => 0,
+        };
+        let falls = self.timer.since_tick(at.packet().timer) < self.timer.since_tick(self.last_timer);
+        (Some(self.ticks + if falls { way } else { 0 }), TimeStatus::Replaced)
     }
 
     fn begin_run(&mut self, ticks: u64, at: At<'_>) {
@@ -326,19 +360,32 @@ impl Clock {
         }
     }
 
-    /// The correct timer of a packet whose timer was torn: its halves were read before and after a carry into the high byte.
+    /// The timer of a packet whose own contradicts its neighbours of the same tick, and the cause: its halves were read before and after a
+    /// carry into the high byte, or it is damaged.
     #[inline]
-    fn torn(&self, packets: &[Packet], index: usize) -> Option<u16> {
+    fn wrong_timer(&self, packets: &[Packet], index: usize, number: u64) -> Option<(u16, TimeStatus)> {
         let packet = &packets[index];
-        let next = packets.get(index + 1)?;
-        if self.timer.period <= 256 || next.tick != packet.tick || !next.is_hook() {
-            return None;
-        }
-        let (before, after) = (self.timer.since_tick(self.last_timer), self.timer.since_tick(next.timer));
-        let fits = |timer: u16| u32::from(timer) < self.timer.period && (before..=after).contains(&self.timer.since_tick(timer));
+        let hook_of_tick = |index: usize| packets.get(index).filter(|next| next.tick == packet.tick && next.is_hook());
+        let next = hook_of_tick(index + 1)?;
+        let since = |timer: u16| self.timer.since_tick(timer);
+        let (before, after) = (since(self.last_timer), since(next.timer));
+        let fits = |timer: u16| u32::from(timer) < self.timer.period && (before..=after).contains(&since(timer));
         if before > after || fits(packet.timer) {
             return None;
         }
-        [packet.timer.wrapping_add(256), packet.timer.wrapping_sub(256)].into_iter().find(|&timer| fits(timer))
+        let carried = [packet.timer.wrapping_add(256), packet.timer.wrapping_sub(256)];
+        if self.timer.period > 256
+            && let Some(torn) = carried.into_iter().find(|&timer| fits(timer))
+        {
+            return Some((torn, TimeStatus::TornTimer));
+        }
+        // Around a tick of which the count says nothing yet, the timer may do anything.
+        if self.timer.ticks == 0 || (self.late.start..self.late.end + 1).contains(&(number + 1)) && !self.late.is_empty() {
+            return None;
+        }
+        let (now, slack) = (since(packet.timer), self.timer.period / 50);
+        let is_high =
+            now > after + slack && hook_of_tick(index + 2).is_some_and(|last| (after..now).contains(&since(last.timer)));
+        (is_high || now + slack < before).then_some((self.last_timer, TimeStatus::Replaced))
     }
 }

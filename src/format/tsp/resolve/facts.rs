@@ -20,6 +20,16 @@ pub fn facts(setups: &[Setup]) -> Facts {
     facts.findings.push(modulus(&timer, setup.timer_options.tick_modulus.is_some()));
     timer_details(setup, &timer, &mut facts);
     length_details(setup, &mut facts);
+    let mut counts: Vec<(u64, u8)> =
+        (0..=u8::MAX).zip(&setup.facts.counts).map(|(id, &count)| (count, id)).filter(|(count, _)| *count > 0).collect();
+    counts.sort_unstable_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
+    if !counts.is_empty() {
+        let each = counts.iter().map(|&(count, id)| match name_of(id) {
+            Some(name) => format!("{name} {count}"),
+            None => format!("id {id} {count}"),
+        });
+        facts.details.push(detail("packets", each.collect::<Vec<_>>().join(", "), "counted"));
+    }
     let names = setup.facts.names.len();
     if names > 0 {
         facts.details.push(detail("names", format!("{names} tasks and objects"), "recorded in the capture: object lists"));

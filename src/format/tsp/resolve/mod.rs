@@ -16,9 +16,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::decode::{BadPacket, HEADROOM, Lengths, Records};
-use super::record::{Packet, id};
+use super::record::{HEAD_BYTES, Packet, id};
 use super::scan::{ScanFacts, Used};
 use super::timer::TimerOptions;
+use crate::clock::copied_bytes;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
@@ -91,6 +92,8 @@ struct InputResolver {
     expected: Option<u8>,
     /// What the numbers skipped without a loss.
     excess: Excess,
+    /// Where the bytes end that are a copy of those before.
+    copied_until: u64,
     /// Whether the packet before reported an error: its number may be used twice.
     after_error: bool,
     /// The packet before those in `carry`.
@@ -189,6 +192,7 @@ impl InputResolver {
             resolved: 0,
             expected: None,
             excess: Excess::default(),
+            copied_until: 0,
             after_error: false,
             previous: None,
             ends_in_error: None,
@@ -266,7 +270,13 @@ impl InputResolver {
             return out.ledger.enter(losses::HOST_ERROR_MARK, offset, 0);
         }
         let mut missing = None;
-        if self.expected != Some(packet.packet_id) || self.after_error {
+        if self.expected != Some(packet.packet_id) || self.after_error || offset < self.copied_until {
+            if self.is_copied(packets, index, offset, bytes) {
+                let jump = self.expected.map_or(0, |expected| packet.packet_id.wrapping_sub(expected));
+                self.excess.repeat(jump, number);
+                self.expected = Some(packet.packet_id.wrapping_add(1));
+                return out.ledger.enter(losses::DUPLICATED_BLOCK, offset, 0);
+            }
             missing = self.check_number(packets, index, number, offset, out.ledger);
         }
         let jump = self.expected.map_or(0, |expected| packet.packet_id.wrapping_sub(expected));
@@ -278,8 +288,8 @@ impl InputResolver {
         self.ends_in_error = None;
         let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
         let (time, status) = self.clock.time(at, missing.is_some());
-        if self.clock.take_doubt() {
-            out.ledger.enter(losses::TIME_AMBIGUOUS, offset, 0);
+        if let Some(readings) = self.clock.take_doubt() {
+            out.ledger.enter_doubt(offset, readings);
         }
         match status {
             TimeStatus::Restart => self.excess = Excess::default(),
@@ -318,6 +328,19 @@ impl InputResolver {
         let before = index.checked_sub(1).and_then(|before| packets.get(before)).or(self.previous.as_ref())?;
         let changes = matches!(before.id, id::TASK_PRIORITY_SET | id::TASK_PRIORITY_DISINHERIT);
         changes.then_some(before.data[0])
+    }
+
+    /// Whether a packet belongs to a copy of the bytes before it, as its number shows.
+    #[cold]
+    fn is_copied(&mut self, packets: &[Packet], index: usize, offset: u64, bytes: &[u8]) -> bool {
+        let packet = &packets[index];
+        let at = At { packets, previous: self.previous.as_ref(), index, number: 0, base: self.base, bytes };
+        let is_next = self.expected.is_none_or(|expected| expected == packet.packet_id);
+        if offset >= self.copied_until && !is_next && !is_error_of_fifo(packet) && at.restart_bits(index) == 0 {
+            self.copied_until = offset + copied_bytes(bytes, offset);
+        }
+        // A packet that goes on after the copy is the original.
+        offset + HEAD_BYTES as u64 + u64::from(packet.data_len) <= self.copied_until
     }
 
     /// A packet whose number is not the next one. Gives how many are missing before it, if any.
@@ -398,6 +421,7 @@ impl InputResolver {
             TimeStatus::AsRecorded => {}
             TimeStatus::TornTimer => ledger.enter(losses::TORN_TIMER, offset, 0),
             TimeStatus::TornTick => ledger.enter(losses::TORN_TICK, offset, 0),
+            TimeStatus::Replaced => ledger.enter(losses::TIME_OUTLIER, offset, 0),
             TimeStatus::Held => ledger.enter(losses::TIME_HELD, offset, 0),
             TimeStatus::Restart => {
                 ledger.enter(losses::SESSION_RESTART, offset, 0);

@@ -1,0 +1,111 @@
+//! Bytes → packets: in parallel from a bare stream, in file order from CoreSight frames.
+
+use crate::format::{Decode, Part};
+use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
+use crate::frame::tpiu::{Deframer, FRAME_BYTES};
+
+/// How a stream is wrapped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wrapping {
+    /// The stream alone.
+    #[default]
+    Bare,
+    /// In CoreSight frames, as this source.
+    Framed(u8),
+}
+
+/// A packet, or a byte that is not part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where it starts in the input, in bytes; of a framed stream: where its first byte is.
+    pub offset: u64,
+    /// The packet.
+    pub packet: Result<Packet, NoPacket>,
+}
+
+/// The packets of a part, in file order.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// The part of the input, in bytes.
+    pub range: (usize, usize),
+    /// The packets, without the zeros of synchronisation packets. None yet of a framed stream.
+    pub packets: Vec<Record>,
+}
+
+impl Records {
+    /// Reads the packets of a part of a bare stream. The memory is reused.
+    pub fn read(&mut self, part: Part<'_>) {
+        self.range = (part.start, part.end);
+        self.packets.clear();
+        each_packet(part.input, part.start..part.end, |at, found| self.add(at as u64, found));
+    }
+
+    #[inline]
+    fn add(&mut self, offset: u64, found: Result<(Packet, usize), NoPacket>) {
+        if !matches!(found, Ok((Packet::Zero, _))) {
+            self.packets.push(Record { offset, packet: found.map(|(packet, _)| packet) });
+        }
+    }
+}
+
+/// Reads the stream of a source in CoreSight frames, part by part in file order.
+#[derive(Clone, Debug, Default)]
+pub struct FramedReader {
+    deframer: Deframer,
+    /// The bytes of the stream that are not read yet, after the last [`MAX_PACKET_BYTES`] that are.
+    bytes: Vec<u8>,
+    origins: Vec<u64>,
+    next: usize,
+    /// The number of bytes of each other source so far.
+    pub others: Vec<u64>,
+}
+
+impl FramedReader {
+    /// Reads the next part, `bytes` at `offset`, and puts its packets into `records`. The last part ends the input.
+    pub fn read(&mut self, source: u8, bytes: &[u8], offset: usize, is_last: bool, records: &mut Records) {
+        records.range = (offset, offset + bytes.len());
+        records.packets.clear();
+        self.others.resize(128, 0);
+        let FramedReader { deframer, bytes: stream, origins, others, .. } = self;
+        deframer.each(bytes, |from, byte, index, at| {
+            if from == source {
+                stream.push(byte);
+                origins.push((offset + index + at).saturating_sub(FRAME_BYTES - 1) as u64);
+            } else if from != 0 {
+                others[usize::from(from & 0x7F)] += 1;
+            }
+        });
+        let end = if is_last { self.bytes.len() } else { self.bytes.len().saturating_sub(LOOKAHEAD_BYTES) };
+        while self.next < end {
+            let found = read(&self.bytes, self.next);
+            records.add(self.origins.get(self.next).copied().unwrap_or(0), found);
+            self.next += found.map_or(1, |(_, len)| len);
+        }
+        let done = self.next.saturating_sub(MAX_PACKET_BYTES);
+        self.bytes.drain(..done);
+        self.origins.drain(..done);
+        self.next -= done;
+    }
+
+    /// The bytes so far that are not part of a whole frame.
+    pub fn broken_bytes(&self, is_last: bool) -> u64 {
+        self.deframer.broken_bytes(is_last)
+    }
+}
+
+/// The wrapping of each input.
+pub(super) struct Decoder(pub(super) Vec<Wrapping>);
+
+impl Decode for Decoder {
+    type Records = Records;
+
+    fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
+        match self.0.get(input) {
+            Some(Wrapping::Framed(_)) => {
+                records.range = (part.start, part.end);
+                records.packets.clear();
+            }
+            _ => records.read(part),
+        }
+    }
+}

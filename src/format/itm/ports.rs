@@ -1,0 +1,152 @@
+//! The content of stimulus ports: as the user says, or as it looks; and the bytes of one, which may be a recording of another format.
+
+use super::decode::{FramedReader, Record, Records, Wrapping};
+use super::probe::judge;
+use super::scan::PortFacts;
+use crate::format::Part;
+use crate::frame::swo::{Packet, Packets};
+use crate::frame::sync::cut;
+
+/// A stream is read in pieces of this length, in bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The content of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Characters of messages.
+    Text,
+    /// A number for each write: a counter.
+    Unsigned,
+    /// The same, with a sign at the width of the write.
+    Signed,
+    /// A number with a fraction, in writes of four bytes.
+    Float,
+    /// Words without a meaning that is known: instants.
+    Hex,
+    /// Nothing to show.
+    None,
+}
+
+impl Content {
+    /// As the user calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Content::Text => "text",
+            Content::Unsigned => "unsigned",
+            Content::Signed => "signed",
+            Content::Float => "float",
+            Content::Hex => "hex",
+            Content::None => "none",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Content> {
+        use Content::{Float, Hex, None, Signed, Text, Unsigned};
+        [Text, Unsigned, Signed, Float, Hex, None].into_iter().find(|content| content.name() == text)
+    }
+
+    /// The apparent content of writes of one byte, and of more.
+    pub fn of(facts: &PortFacts) -> [Content; 2] {
+        let looks = |wide: usize| match facts.writes[wide] {
+            // Damage makes other bytes of some.
+            writes if writes > 0 && facts.texts[wide] * 20 >= writes * 19 => Content::Text,
+            _ => Content::Hex,
+        };
+        [looks(0), looks(1)]
+    }
+}
+
+/// A port as the user describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortOption {
+    /// Its number.
+    pub port: u16,
+    /// Its content.
+    pub content: Content,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+impl PortOption {
+    /// Reads `N=KIND[:NAME]`.
+    pub fn parse(text: &str) -> Option<PortOption> {
+        let (port, rest) = text.split_once('=')?;
+        let (content, name) = rest.split_once(':').map_or((rest, None), |(content, name)| (content, Some(name)));
+        let port = port.trim().parse::<u8>().ok()?;
+        let name = name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        Some(PortOption { port: u16::from(port), content: Content::parse(content.trim())?, name })
+    }
+}
+
+/// Passes the bytes that were written to a port to `out`, the lowest byte of each write first. Gives the number of overflows and of
+/// damaged pieces of the stream.
+pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> u64 {
+    let (mut page, mut losses, mut was_damaged) = (0u16, 0, false);
+    let mut each = |records: &Records| {
+        let mut piece = Vec::new();
+        for Record { packet, .. } in &records.packets {
+            losses += u64::from(packet.is_err() && !was_damaged || *packet == Ok(Packet::Overflow));
+            was_damaged = packet.is_err();
+            match *packet {
+                Ok(Packet::Page { page: next }) => page = u16::from(next),
+                Ok(Packet::Port { port, bytes, value }) if page * 32 + u16::from(port) == wanted => {
+                    piece.extend(value.to_le_bytes().iter().take(usize::from(bytes)));
+                }
+                _ => {}
+            }
+        }
+        out(&piece);
+    };
+    let wrapping = judge(stream).0;
+    let (mut framed, mut records) = (FramedReader::default(), Records::default());
+    let mut start = 0;
+    while start < stream.len() {
+        let end = match wrapping {
+            Wrapping::Bare => cut(&Packets, stream, start + PIECE_BYTES),
+            Wrapping::Framed(_) => stream.len().min(start + PIECE_BYTES),
+        };
+        match wrapping {
+            Wrapping::Bare => records.read(Part::new(stream, start..end)),
+            Wrapping::Framed(source) => {
+                framed.read(source, stream.get(start..end).unwrap_or(&[]), start, end >= stream.len(), &mut records);
+            }
+        }
+        each(&records);
+        start = end.max(start + 1);
+    }
+    losses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_port() {
+        let stream = [0x0B, 1, 2, 3, 4, 0x01, 9, 0x70, 0x18, 0x09, 7, 0x08, 0x0A, 5, 6, 0x04];
+        let of = |port| {
+            let mut bytes = Vec::new();
+            assert_eq!(bytes_of(&stream, port, &mut |piece| bytes.extend(piece)), 2);
+            bytes
+        };
+        assert_eq!((of(1), of(0), of(33)), (vec![1, 2, 3, 4, 5, 6], vec![9], vec![7]));
+    }
+
+    #[test]
+    fn options_say_what_a_port_carries() {
+        let port = |port, content, name: Option<&str>| Some(PortOption { port, content, name: name.map(str::to_owned) });
+        assert_eq!(PortOption::parse("1=signed:motor speed"), port(1, Content::Signed, Some("motor speed")));
+        assert_eq!(PortOption::parse("31=none"), port(31, Content::None, None));
+        assert_eq!(PortOption::parse("0=text:a:b"), port(0, Content::Text, Some("a:b")));
+        for text in ["", "1", "1=", "256=text", "x=text", "1=u32", "-1=hex"] {
+            assert_eq!(PortOption::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_few_other_bytes_are_damage() {
+        let facts = |writes, texts| PortFacts { writes, texts, has_lines: false };
+        assert_eq!(Content::of(&facts([100, 0], [97, 0])), [Content::Text, Content::Hex]);
+        assert_eq!(Content::of(&facts([100, 50], [90, 50])), [Content::Hex, Content::Text]);
+    }
+}

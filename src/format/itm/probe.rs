@@ -1,0 +1,113 @@
+//! Recognising a stream, and whether it is in CoreSight frames.
+//!
+//! Single packets are weak evidence: many bytes are some header. But a synchronisation packet hardly occurs by chance, and real streams
+//! use few ports, have hardly any damage, and most of them have time stamps or packets of the DWT.
+
+use super::decode::Wrapping;
+use crate::format::Probe;
+use crate::frame::swo::{LOOKAHEAD_BYTES, NoPacket, Packet, each_packet};
+use crate::frame::tpiu;
+
+/// The number of bytes of an input that are inspected.
+const SAMPLE_BYTES: usize = 64 << 10;
+
+/// Fewer packets may occur by chance.
+const LEAST_PACKETS: u64 = 16;
+
+/// In frames, no more sources than these occur: an ITM and an ETM for each of two cores, and bytes of no source.
+const SOURCES_MAX: usize = 4;
+
+/// Counts of the parts of a stream.
+#[derive(Default)]
+struct Evidence {
+    bytes: usize,
+    bad: u64,
+    packets: u64,
+    syncs: u64,
+    times: u64,
+    hardware: u64,
+    /// Writes to each port.
+    ports: [u64; 32],
+    single: u64,
+    /// Of these, characters of a text.
+    letters: u64,
+}
+
+/// Whether a byte is part of a text.
+pub(super) fn is_text(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | 0x1B | 0x20..=0x7E | 0x80..)
+}
+
+impl Evidence {
+    fn of(stream: &[u8]) -> Evidence {
+        let mut all = Evidence { bytes: stream.len(), ..Evidence::default() };
+        each_packet(stream, 0..stream.len(), |at, found| {
+            all.packets += u64::from(!matches!(found, Ok((Packet::Zero, _)) | Err(_)));
+            match found {
+                // The first packet may be cut, and so may the last.
+                Err(_) if at < LOOKAHEAD_BYTES => {}
+                Err(NoPacket::Truncated) | Ok((Packet::Zero | Packet::Overflow | Packet::Page { .. }, _)) => {}
+                Err(NoPacket::Damaged) => all.bad += 1,
+                Ok((Packet::Sync, _)) => all.syncs += 1,
+                Ok((Packet::LocalTime { .. } | Packet::GlobalLow { .. } | Packet::GlobalHigh { .. }, _)) => all.times += 1,
+                Ok((Packet::Hardware { .. }, _)) => all.hardware += 1,
+                Ok((Packet::Port { port, bytes, value }, _)) => {
+                    all.ports[usize::from(port & 31)] += 1;
+                    all.single += u64::from(bytes == 1);
+                    all.letters += u64::from(bytes == 1 && is_text(value as u8));
+                }
+            }
+        });
+        all
+    }
+
+    fn probe(&self, place: &str) -> Option<Probe> {
+        let covered = 1.0 - self.bad as f64 / self.bytes.max(1) as f64;
+        let mut ports = self.ports;
+        ports.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+        let (software, few): (u64, u64) = (ports.iter().sum(), ports.iter().take(4).sum());
+        if self.packets < LEAST_PACKETS || covered < 0.97 || few * 10 < software * 9 {
+            return None;
+        }
+        let Evidence { packets, syncs, times, hardware, .. } = *self;
+        let share = format!("{packets} packets{place}, {:.1} % of the bytes", covered * 100.0);
+        if syncs > 0 && times + hardware + syncs > 2 {
+            let score = if covered > 0.99 { 96 } else { 80 };
+            return Some(Probe { score, reason: format!("{syncs} synchronisation packets among {share}") });
+        }
+        if covered > 0.995
+            && self.letters >= LEAST_PACKETS
+            && self.single == self.letters
+            && self.single + times + hardware == packets
+        {
+            return Some(Probe { score: 78, reason: format!("text on stimulus ports: {share}") });
+        }
+        // A tenth of single bytes may be binary values of a port.
+        if covered > 0.995 && (times + hardware) * 3 > packets && packets >= 2 * LEAST_PACKETS {
+            return Some(Probe {
+                score: 70,
+                reason: format!("{times} time stamps and {hardware} packets of the DWT among {share}"),
+            });
+        }
+        None
+    }
+}
+
+/// The wrapping of an input, and the evidence for the format.
+pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
+    let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
+    let sources = tpiu::sources(sample);
+    let framed = sources.iter().filter(|_| sources.len() <= SOURCES_MAX).filter_map(|(source, stream)| {
+        let probe = Evidence::of(stream).probe(&format!(" of source {source} in CoreSight frames"))?;
+        Some((Wrapping::Framed(*source), probe))
+    });
+    let bare = Evidence::of(sample).probe("").map(|probe| (Wrapping::Bare, probe));
+    // A stream in frames may also be read without them, the other way round hardly.
+    let best = framed
+        .max_by_key(|(_, probe)| probe.score)
+        .filter(|(_, framed)| bare.as_ref().is_none_or(|(_, bare)| framed.score >= bare.score));
+    match best.or(bare) {
+        Some((wrapping, probe)) => (wrapping, Some(probe)),
+        None => (Wrapping::Bare, None),
+    }
+}

@@ -1,0 +1,485 @@
+//! The meaning of packets.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::super::InputOptions;
+use super::super::ports::Content;
+use super::super::scan::ScanFacts;
+use super::Held;
+use crate::format::Resolved;
+use crate::frame::swo::{Delay, Packet};
+use crate::model::{
+    Arg, ArgValue, Args, CodeId, CoreId, Entities, Event, EventKind, Function, FunctionId, Isr, IsrId, Label, Lane, LaneId,
+    LaneKind, LaneOwner, LogNote, LogSeverity, NameId, Nanos, Packed, SampledCode, Source, losses,
+};
+use crate::symbols::{Frame, Symbols, exception_name};
+
+/// Longer lines are shown in pieces, in bytes.
+const LINE_BYTES: usize = 1024;
+
+/// Exceptions from this number on are interrupts of the device.
+const FIRST_INTERRUPT: u16 = 16;
+
+/// The numbers of lanes, by purpose.
+mod lane {
+    pub(super) const PORTS: u32 = 0;
+    pub(super) const PORT_VALUES: u32 = 1 << 12;
+    pub(super) const WATCHES: u32 = 2 << 12;
+    pub(super) const WATCH_VALUES: u32 = 3 << 12;
+    pub(super) const COUNTERS: u32 = 4 << 12;
+    pub(super) const DELAYS: u32 = 5 << 12;
+}
+
+/// The meaning of the event counters of the DWT, by bit. It is sent when 256 are reached; the cycle counter's has a period of its own.
+const COUNTERS: [(&str, i64); 6] = [
+    ("CPI: extra cycles of instructions", 256),
+    ("EXC: cycles of exception overhead", 256),
+    ("SLEEP: cycles asleep", 256),
+    ("LSU: extra cycles of loads and stores", 256),
+    ("FOLD: folded instructions", 256),
+    ("CYC: periods of the cycle counter", 1),
+];
+
+/// The time and place of a packet.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub(super) time: Nanos,
+    pub(super) offset: u64,
+}
+
+/// A stimulus port.
+#[derive(Default)]
+struct Port {
+    contents: [Option<Content>; 2],
+    name: Option<String>,
+    has_lines: bool,
+    line: Vec<u8>,
+}
+
+/// The state of one core's packets.
+pub(super) struct Meaning {
+    core: CoreId,
+    is_several: bool,
+    symbols: Option<Arc<Symbols>>,
+    ports: FxHashMap<u16, Port>,
+    page: u8,
+    /// The exceptions that are active, the innermost last.
+    active: Vec<u16>,
+    isrs: FxHashMap<u16, IsrId>,
+    lanes: FxHashMap<u32, LaneId>,
+    codes: FxHashMap<u64, CodeId>,
+    functions: FxHashMap<String, FunctionId>,
+    /// The address of each comparator's access was shown with its program counter.
+    is_shown: [bool; 4],
+    counts: [i64; 16],
+}
+
+/// Samples that are not of code.
+const ASLEEP: u64 = 1 << 32;
+const PROHIBITED: u64 = 2 << 32;
+
+impl Meaning {
+    pub(super) fn new(core: CoreId, is_several: bool, options: &InputOptions, scan: &ScanFacts) -> Meaning {
+        let mut ports: FxHashMap<u16, Port> = FxHashMap::default();
+        for (&port, facts) in &scan.ports {
+            let contents = Content::of(facts).map(Some);
+            ports.insert(port, Port { contents, has_lines: facts.has_lines, ..Port::default() });
+        }
+        for option in &options.ports {
+            let port = ports.entry(option.port).or_default();
+            port.contents = [Some(option.content); 2];
+            port.name.clone_from(&option.name);
+        }
+        Meaning {
+            core,
+            is_several,
+            symbols: options.symbols.clone(),
+            ports,
+            page: 0,
+            active: Vec::new(),
+            isrs: FxHashMap::default(),
+            lanes: FxHashMap::default(),
+            codes: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            is_shown: [false; 4],
+            counts: [0; 16],
+        }
+    }
+
+    /// Something is missing from here on.
+    pub(super) fn forget(&mut self) {
+        self.active.clear();
+        self.is_shown = [false; 4];
+    }
+
+    /// The stream has ended: packets that wait for more are shown.
+    pub(super) fn finish(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+        let mut open: Vec<u16> = self.ports.iter().filter(|(_, port)| !port.line.is_empty()).map(|(&port, _)| port).collect();
+        open.sort_unstable();
+        for port in open {
+            self.end_line(port, Delay::default(), time, out);
+        }
+    }
+
+    fn emit(&self, kind: EventKind, time: Nanos, out: &mut Resolved<'_>) {
+        out.batch.events.push(Event { time, core: self.core, kind });
+    }
+
+    /// Appends the events of a packet. `next`: the packets after it, as far as known.
+    pub(super) fn packet(&mut self, packet: Packet, delay: Delay, at: At, next: &VecDeque<Held>, out: &mut Resolved<'_>) {
+        match packet {
+            Packet::LocalTime { delay, .. } if delay != Delay::default() => {
+                let Some(lane) = self.lane(lane::DELAYS, LaneKind::Events, "delayed time stamps", out) else { return };
+                let label = name(delay_name(delay), out);
+                self.emit(EventKind::Instant { lane, label, args: Args::NONE }, at.time, out);
+            }
+            Packet::Page { page } => self.page = page,
+            Packet::Port { port, bytes, value } => {
+                self.port(u16::from(self.page) * 32 + u16::from(port), (bytes, value), delay, at.time, next, out);
+            }
+            Packet::Hardware { id: 0, value, .. } => self.counters(value, 0, at.time, out),
+            Packet::Hardware { id: 3, value, .. } => self.counters(value, COUNTERS.len(), at.time, out),
+            Packet::Hardware { id: 1, value, .. } => self.exception((value & 0x1FF) as u16, value >> 12 & 3, at, out),
+            Packet::Hardware { id: 2, bytes, value } => self.sample(bytes, value, at, out),
+            Packet::Hardware { id, bytes, value } => self.data(id, (bytes, value), at.time, next, out),
+            _ => {}
+        }
+    }
+
+    /// A lane of this core, made at its first use.
+    fn lane(&mut self, number: u32, kind: LaneKind, name: &str, out: &mut Resolved<'_>) -> Option<LaneId> {
+        if let Some(&lane) = self.lanes.get(&number) {
+            return Some(lane);
+        }
+        let name = if self.is_several { format!("{name} (core {})", self.core.0) } else { name.to_owned() };
+        let lane = Lane { number, name: Some(name.into()), owner: LaneOwner::Firmware, kind, session: 0 };
+        let lane = out.entities.add_lane(lane)?;
+        self.lanes.insert(number, lane);
+        Some(lane)
+    }
+
+    fn port(
+        &mut self,
+        number: u16,
+        (bytes, value): (u8, u32),
+        delay: Delay,
+        time: Nanos,
+        next: &VecDeque<Held>,
+        out: &mut Resolved<'_>,
+    ) {
+        let port = self.ports.entry(number).or_default();
+        let content = port.contents[usize::from(bytes > 1)].unwrap_or(Content::Hex);
+        let title = port.name.clone();
+        let bits = 8 * u32::from(bytes);
+        let number_of = |value: u32| match content {
+            Content::Signed => i64::from(value.wrapping_shl(32 - bits).cast_signed() >> (32 - bits)),
+            _ => i64::from(value),
+        };
+        match content {
+            Content::None => {}
+            Content::Text => {
+                let texts = port.contents.map(|content| content == Some(Content::Text));
+                let is_last = !port.has_lines && !goes_on(self.page, number, texts, next);
+                for &byte in value.to_le_bytes().iter().take(usize::from(bytes)) {
+                    let port = self.ports.entry(number).or_default();
+                    match byte {
+                        b'\n' => self.end_line(number, delay, time, out),
+                        // Padding of wide writes; an end of line has a line feed, too.
+                        0 | b'\r' => {}
+                        _ => port.line.push(byte),
+                    }
+                    if self.ports.get(&number).is_some_and(|port| port.line.len() >= LINE_BYTES) {
+                        self.end_line(number, delay, time, out);
+                    }
+                }
+                if is_last {
+                    self.end_line(number, delay, time, out);
+                }
+            }
+            Content::Unsigned | Content::Signed | Content::Float => {
+                let title = title.unwrap_or_else(|| format!("ITM port {number}"));
+                let Some(lane) = self.lane(lane::PORT_VALUES + u32::from(number), LaneKind::Values, &title, out) else { return };
+                let kind = match content {
+                    Content::Float if bytes == 4 => EventKind::Float { lane, value: Packed(f64::from(f32::from_bits(value))) },
+                    _ => EventKind::Value { lane, value: Packed(number_of(value)) },
+                };
+                self.emit(kind, time, out);
+            }
+            Content::Hex => {
+                let title = title.unwrap_or_else(|| format!("ITM port {number}"));
+                let Some(lane) = self.lane(lane::PORTS + u32::from(number), LaneKind::Log, &title, out) else { return };
+                let args = [
+                    arg("value", ArgValue::Hex(u64::from(value)), out),
+                    arg("bytes", ArgValue::Uint(u64::from(bytes)), out),
+                    delay_arg(delay, out),
+                ];
+                let args = add_args(args, out);
+                let label = name("write", out);
+                self.emit(EventKind::Instant { lane, label, args }, time, out);
+            }
+        }
+    }
+
+    /// The characters so far are a message.
+    fn end_line(&mut self, number: u16, delay: Delay, time: Nanos, out: &mut Resolved<'_>) {
+        let port = self.ports.entry(number).or_default();
+        let line = std::mem::take(&mut port.line);
+        let title = port.name.clone().unwrap_or_else(|| format!("ITM port {number}"));
+        if !line.is_empty()
+            && let Some(lane) = self.lane(lane::PORTS + u32::from(number), LaneKind::Log, &title, out)
+        {
+            let (body, _) = out.batch.texts.add_lossy(&line);
+            let args = [delay_arg(delay, out)];
+            let args = add_args(args, out);
+            let note = LogNote { lane, severity: LogSeverity::Unspecified, name: Label::NONE, body, source: None, args };
+            let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
+            out.batch.logs.push(note);
+            self.emit(EventKind::Log(index), time, out);
+        }
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.line = line;
+            port.line.clear();
+        }
+    }
+
+    fn counters(&mut self, bits: u32, first: usize, time: Nanos, out: &mut Resolved<'_>) {
+        for index in (0..8usize).filter(|index| bits >> index & 1 == 1) {
+            let counter = first + index;
+            let (title, step) = match COUNTERS.get(counter) {
+                Some(&(title, step)) => (title.to_owned(), step),
+                None => (format!("performance counter {index}: overflows"), 1),
+            };
+            let Some(lane) = self.lane(lane::COUNTERS + counter as u32, LaneKind::Values, &title, out) else { return };
+            let Some(count) = self.counts.get_mut(counter) else { return };
+            *count = count.saturating_add(step);
+            let value = Packed(*count);
+            self.emit(EventKind::Value { lane, value }, time, out);
+        }
+    }
+
+    fn isr(&mut self, number: u16, out: &mut Resolved<'_>) -> Option<IsrId> {
+        if let Some(&isr) = self.isrs.get(&number) {
+            return Some(isr);
+        }
+        let vectors = self.symbols.as_ref().map_or(&[][..], |symbols| symbols.vectors());
+        let vector = vectors.iter().find(|vector| vector.exception == u32::from(number));
+        // Handlers that the program does not define share one, often called Default_Handler: that is no name of an interrupt.
+        let is_own = |handler: u64| vectors.iter().filter(|vector| vector.handler == handler).count() == 1;
+        let function = vector.filter(|vector| is_own(vector.handler));
+        let function = function.and_then(|vector| Some(self.symbols.as_ref()?.function_at(vector.handler)?.name.to_owned()));
+        let name = match (function, exception_name(u32::from(number))) {
+            (Some(name), _) => name,
+            (None, Some(name)) => name.to_owned(),
+            (None, None) if number >= FIRST_INTERRUPT => format!("IRQ {}", number - FIRST_INTERRUPT),
+            (None, None) => format!("exception {number}"),
+        };
+        let isr = Isr { number: u32::from(number), name: Some(name.into()), core: self.core, session: 0 };
+        let isr = out.entities.add_isr(isr)?;
+        self.isrs.insert(number, isr);
+        Some(isr)
+    }
+
+    /// An exception was entered (1), exited (2) or returned to (3). 0 is the code outside of exceptions.
+    fn exception(&mut self, number: u16, what: u32, at: At, out: &mut Resolved<'_>) {
+        match what {
+            1 if number != 0 => self.enter(number, at, out),
+            2 if number != 0 => {
+                if let Some(place) = self.active.iter().rposition(|&active| active == number) {
+                    self.active.truncate(place);
+                }
+                self.exit(number, at, out);
+            }
+            3 => {
+                // Those above it have ended; if it was not active, all have.
+                let place = self.active.iter().rposition(|&active| active == number);
+                let first = place.map_or(0, |place| place + 1);
+                if let Some(&missing) = self.active.get(first) {
+                    self.active.truncate(first);
+                    self.exit(missing, at, out);
+                }
+                if place.is_none() && number != 0 {
+                    self.enter(number, at, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, number: u16, at: At, out: &mut Resolved<'_>) {
+        // Without an exit, no interrupt can be entered again: the timeline limits the rest.
+        self.active.retain(|&active| active != number);
+        self.active.push(number);
+        if let Some(isr) = self.isr(number, out) {
+            self.emit(EventKind::IsrEnter(isr), at.time, out);
+        }
+    }
+
+    fn exit(&mut self, number: u16, at: At, out: &mut Resolved<'_>) {
+        if let Some(isr) = self.isr(number, out) {
+            self.emit(EventKind::IsrExit(isr), at.time, out);
+        }
+    }
+
+    fn sample(&mut self, bytes: u8, value: u32, at: At, out: &mut Resolved<'_>) {
+        let pc = match (bytes, value) {
+            (4, pc) => u64::from(pc),
+            (_, 0) => ASLEEP,
+            _ => PROHIBITED,
+        };
+        let code = match self.codes.get(&pc) {
+            Some(&code) => Some(code),
+            None => self.add_code(pc, out.entities),
+        };
+        match code {
+            Some(code) => self.emit(EventKind::Sample(code), at.time, out),
+            None => out.ledger.enter(losses::ENTITY_LIMIT, at.offset, 1),
+        }
+    }
+
+    fn add_code(&mut self, pc: u64, entities: &mut Entities) -> Option<CodeId> {
+        let symbols = self.symbols.clone();
+        let frames: Vec<Frame<'_>> = match &symbols {
+            Some(symbols) if pc < ASLEEP => symbols.frames_at(pc),
+            _ => Vec::new(),
+        };
+        let mut stack = Vec::with_capacity(frames.len());
+        for frame in frames.iter().rev() {
+            let source = frame.declared.and_then(|place| {
+                entities.add_source(Source { file: place.file.into(), function: Some(frame.function.into()), line: place.line })
+            });
+            stack.push(self.function(frame.function, pc, source, entities)?);
+        }
+        if stack.is_empty() {
+            let title = match pc {
+                ASLEEP => "(asleep)".to_owned(),
+                PROHIBITED => "(sampling not allowed)".to_owned(),
+                // The code to which exceptions return.
+                0xF000_0000.. => "(exception return)".to_owned(),
+                _ => format!("{pc:#010x}"),
+            };
+            stack.push(self.function(&title, pc, None, entities)?);
+        }
+        let code = entities.add_code(SampledCode { address: pc & u64::from(u32::MAX), stack: stack.into() })?;
+        self.codes.insert(pc, code);
+        Some(code)
+    }
+
+    fn function(
+        &mut self,
+        title: &str,
+        pc: u64,
+        source: Option<crate::model::SourceId>,
+        entities: &mut Entities,
+    ) -> Option<FunctionId> {
+        if let Some(&function) = self.functions.get(title) {
+            return Some(function);
+        }
+        let start = self.symbols.as_ref().and_then(|symbols| symbols.function_at(pc)).filter(|function| function.name == title);
+        let address = start.map_or(pc & u64::from(u32::MAX), |function| function.start);
+        let function = entities.add_function(Function { name: title.into(), address, source, isr: None })?;
+        self.functions.insert(title.to_owned(), function);
+        Some(function)
+    }
+
+    /// The data trace of a comparator: the program counter, the low half of the address, the value.
+    fn data(&mut self, id: u8, (bytes, value): (u8, u32), time: Nanos, next: &VecDeque<Held>, out: &mut Resolved<'_>) {
+        let comparator = usize::from(id >> 1 & 3);
+        if id >= 16 {
+            let access = if id & 1 == 1 { "written" } else { "read" };
+            let title = format!("watch {comparator}: {access}");
+            let number = lane::WATCH_VALUES + u32::from(id & 7);
+            let Some(lane) = self.lane(number, LaneKind::Values, &title, out) else { return };
+            self.emit(EventKind::Value { lane, value: Packed(i64::from(value)) }, time, out);
+            return;
+        }
+        if id & 1 == 1 && std::mem::take(&mut self.is_shown[comparator]) {
+            return;
+        }
+        let number = lane::WATCHES + comparator as u32;
+        let Some(lane) = self.lane(number, LaneKind::Events, &format!("watch {comparator}"), out) else { return };
+        let function = self.symbols.as_ref().filter(|_| id & 1 == 0 && bytes == 4);
+        let function = function.and_then(|symbols| symbols.function_at(u64::from(value)));
+        let label = match (function, id & 1, bytes) {
+            (Some(function), ..) => name(function.name, out),
+            (None, 0, 1) => name("match", out),
+            _ => name("access", out),
+        };
+        let key = if id & 1 == 1 { "address_low" } else { "pc" };
+        let mut args = vec![arg(key, ArgValue::Hex(u64::from(value)), out).filter(|_| bytes > 1)];
+        // The packets of one access follow each other.
+        let mut has_address = false;
+        for held in next.iter().take(2) {
+            let Ok(Packet::Hardware { id: other, value, .. }) = held.record.packet else { break };
+            match other {
+                9.. if other < 16
+                    && other & 1 == 1
+                    && id & 1 == 0
+                    && usize::from(other >> 1 & 3) == comparator
+                    && !has_address =>
+                {
+                    has_address = true;
+                    self.is_shown[comparator] = true;
+                    args.push(arg("address_low", ArgValue::Hex(u64::from(value)), out));
+                }
+                16..=23 if usize::from(other >> 1 & 3) == comparator => {
+                    args.push(arg(if other & 1 == 1 { "written" } else { "read" }, ArgValue::Hex(u64::from(value)), out));
+                    break;
+                }
+                _ => break,
+            }
+        }
+        let args = add_args(args, out);
+        self.emit(EventKind::Instant { lane, label, args }, time, out);
+    }
+}
+
+/// Whether the text of a port continues in the next packets. `page`: the present one. `texts`: whether writes of one byte, and of more, are
+/// text there; a write that is not ends it.
+fn goes_on(mut page: u8, number: u16, texts: [bool; 2], next: &VecDeque<Held>) -> bool {
+    let mut writes = next.iter().take(super::LOOKAHEAD).filter_map(|held| match held.record.packet {
+        Ok(Packet::Page { page: other }) => {
+            page = other;
+            None
+        }
+        Ok(Packet::Port { port, bytes, .. }) if u16::from(page) * 32 + u16::from(port) == number => Some(bytes),
+        _ => None,
+    });
+    writes.next().is_some_and(|bytes| texts[usize::from(bytes > 1)])
+}
+
+fn name_id(text: &str, out: &mut Resolved<'_>) -> Option<NameId> {
+    out.entities.add_name(text)
+}
+
+fn name(text: &str, out: &mut Resolved<'_>) -> Label {
+    name_id(text, out).map_or(Label::NONE, Label::name)
+}
+
+fn arg(key: &str, value: ArgValue, out: &mut Resolved<'_>) -> Option<Arg> {
+    name_id(key, out).map(|key| Arg::new(key, value))
+}
+
+fn add_args(args: impl IntoIterator<Item = Option<Arg>>, out: &mut Resolved<'_>) -> Args {
+    let start = out.batch.args.len();
+    out.batch.args.extend(args.into_iter().flatten());
+    out.batch.args_since(start)
+}
+
+fn delay_name(delay: Delay) -> &'static str {
+    match (delay.of_stamp, delay.of_packets) {
+        (_, false) => "time stamp",
+        (false, true) => "packets",
+        (true, true) => "packets and time stamp",
+    }
+}
+
+fn delay_arg(delay: Delay, out: &mut Resolved<'_>) -> Option<Arg> {
+    if delay == Delay::default() {
+        return None;
+    }
+    let value = name_id(delay_name(delay), out)?;
+    arg("delayed", ArgValue::Name(value), out)
+}

@@ -1,0 +1,427 @@
+//! Packets → events, in file order: times, losses, and the facts about the recording.
+//!
+//! A time stamp comes after the packets that it is for, so packets wait for it. Without local time stamps, the global ones give the time;
+//! without any, samples of the program counter do if their period is given; else the position in the stream takes the place of time.
+
+mod events;
+mod view;
+
+use std::collections::VecDeque;
+
+use super::InputOptions;
+use super::decode::{FramedReader, Record, Records, Wrapping};
+use super::scan::{LOCAL_COUNTER, ScanFacts};
+use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::frame::swo::{Delay, NoPacket, Packet};
+use crate::model::{
+    Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
+};
+use events::Meaning;
+
+/// More packets do not wait for a time stamp.
+const HELD_LIMIT: usize = 1 << 14;
+
+/// The number of packets after a packet that are known when it becomes an event.
+const LOOKAHEAD: usize = 16;
+
+/// Steps of local time beyond the usual counter are damage if they are at most this fraction of all.
+const RARE: u64 = 1000;
+
+/// The source of the packets' times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimeBase {
+    Local,
+    Global,
+    /// Samples of the program counter come after this number of ticks each.
+    Samples(u64),
+    /// The position in the input, in bytes.
+    Position,
+}
+
+/// The ordered stage.
+pub(super) struct Resolver {
+    inputs: Vec<InputResolver>,
+    facts: Facts,
+}
+
+/// A packet on its way, and its time if that is known.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    record: Record,
+    ticks: u64,
+    delay: Delay,
+}
+
+struct InputResolver {
+    core: CoreId,
+    wrapping: Wrapping,
+    framed: FramedReader,
+    unframed: Records,
+    base: TimeBase,
+    rate: Rate,
+    /// Whether steps beyond the usual counter are damage.
+    has_short_steps: bool,
+    /// The ticks of the last time stamp.
+    ticks: u64,
+    global: Global,
+    last_ns: u64,
+    held: VecDeque<Held>,
+    /// How many of these have their time.
+    stamped: usize,
+    /// The record before was not a packet.
+    is_damaged: bool,
+    pending: Vec<LossNote>,
+    meaning: Meaning,
+    /// For each kind of delay, how many time stamps have it.
+    delays: [u64; 4],
+}
+
+/// The global time, put together from its packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Global {
+    low: u32,
+    high: u64,
+    /// The high bits have changed, and follow.
+    is_stale: bool,
+    /// The high bits at the start, once they are known.
+    first_high: Option<u64>,
+    /// The local and the global ticks of the first and the last time stamp with all bits.
+    pairs: Option<[(u64, u64); 2]>,
+}
+
+impl Global {
+    /// Takes a packet. The ticks since the high bits of the start, unless the new high bits are about to follow.
+    fn take(&mut self, packet: Packet, local: u64) -> Option<u64> {
+        match packet {
+            Packet::GlobalLow { value, bits, has_wrapped, .. } => {
+                let mask = 1u32.checked_shl(u32::from(bits)).unwrap_or(0).wrapping_sub(1);
+                self.low = self.low & !mask | value;
+                self.is_stale |= has_wrapped;
+            }
+            Packet::GlobalHigh { value } => {
+                if self.first_high.is_none() {
+                    self.first_high = Some(value.saturating_sub(u64::from(self.is_stale)));
+                }
+                (self.high, self.is_stale) = (value, false);
+            }
+            _ => return None,
+        }
+        if self.is_stale {
+            return None;
+        }
+        let Some(first) = self.first_high else { return Some(u64::from(self.low)) };
+        let pair = (local, self.high << 26 | u64::from(self.low));
+        self.pairs = Some([self.pairs.map_or(pair, |pairs| pairs[0]), pair]);
+        Some(self.high.saturating_sub(first) << 26 | u64::from(self.low))
+    }
+}
+
+impl Resolver {
+    pub(super) fn new(options: &[InputOptions], scans: Vec<ScanFacts>) -> Resolver {
+        let mut facts = Facts { sessions: 1, begins_midway: true, ..Facts::default() };
+        let is_several = options.len() > 1;
+        let mut inputs = Vec::with_capacity(options.len());
+        for (index, (options, scan)) in options.iter().zip(scans).enumerate() {
+            let core = CoreId(options.core.unwrap_or_else(|| u16::try_from(index).unwrap_or(u16::MAX)));
+            let base = match (options.sample_period, scan.locals[0], scan.globals) {
+                (_, 1.., _) => TimeBase::Local,
+                (_, 0, 1..) => TimeBase::Global,
+                (Some(period), 0, 0) if scan.samples > 0 => TimeBase::Samples(period),
+                (_, 0, 0) => TimeBase::Position,
+            };
+            let rate = options.clock.unwrap_or(match base {
+                TimeBase::Position => Rate::from_ns_per_tick(1000).unwrap_or(Rate::NANOSECOND),
+                _ => Rate::NANOSECOND,
+            });
+            if index == 0 {
+                describe(&mut facts, options, &scan, base, rate);
+            }
+            facts.cores = facts.cores.max(core.0.saturating_add(1));
+            inputs.push(InputResolver {
+                core,
+                wrapping: scan.wrapping,
+                framed: FramedReader::default(),
+                unframed: Records::default(),
+                base,
+                rate,
+                has_short_steps: scan.locals[1] * RARE <= scan.locals[0],
+                ticks: 0,
+                global: Global::default(),
+                last_ns: 0,
+                held: VecDeque::new(),
+                stamped: 0,
+                is_damaged: false,
+                pending: Vec::new(),
+                meaning: Meaning::new(core, is_several, options, &scan),
+                delays: [0; 4],
+            });
+        }
+        Resolver { inputs, facts }
+    }
+
+    pub(super) fn cores(&self) -> Vec<Vec<CoreId>> {
+        self.inputs.iter().map(|input| vec![input.core]).collect()
+    }
+}
+
+/// The facts that the first pass knows.
+fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: TimeBase, rate: Rate) {
+    let (value, because) = match base {
+        TimeBase::Local => {
+            ("local time stamps".to_owned(), "time stamps do not say how long a tick is, 1 ns was taken; --clock-hz gives it")
+        }
+        TimeBase::Global => {
+            ("global time stamps".to_owned(), "time stamps do not say how long a tick is, 1 ns was taken; --clock-hz gives it")
+        }
+        TimeBase::Samples(period) => (
+            format!("samples of the program counter, one in {period} ticks"),
+            "the stream has no time stamps, and does not say how long a tick is, 1 ns was taken; --clock-hz gives it",
+        ),
+        TimeBase::Position => (
+            "the position in the stream, in bytes".to_owned(),
+            "the stream has no time stamps: a byte was taken for 1 µs, so that only the order is right",
+        ),
+    };
+    let finding = match options.clock {
+        Some(_) if base == TimeBase::Position => {
+            Finding::new(Matter::Clock, Certainty::Assumed, "the stream has no time stamps: bytes are taken for ticks")
+        }
+        Some(_) => Finding::new(Matter::Clock, Certainty::Known, "given by an option"),
+        None => Finding::new(Matter::Clock, Certainty::Assumed, because),
+    };
+    facts.clock = Some((rate, if options.clock.is_some() { "given by an option" } else { "assumed" }));
+    facts.findings.push(finding);
+    let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
+    detail("time base", value, "inferred from the packets");
+    let source = if options.wrapping.is_some() { "given by an option" } else { "inferred from the packets" };
+    match scan.wrapping {
+        Wrapping::Bare => detail("stream", "without frames".to_owned(), source),
+        Wrapping::Framed(id) => {
+            detail("stream", format!("source {id} in CoreSight frames"), source);
+            let others: Vec<String> = scan.others().map(|(id, bytes)| format!("{id}: {bytes} bytes")).collect();
+            if !others.is_empty() {
+                let value = format!("{}; not read", others.join(", "));
+                detail("other sources", value, "recorded in the capture: ETM or another trace source");
+            }
+        }
+    }
+    for (port, seen) in &scan.ports {
+        let value = format!("port {port}: {} writes", seen.writes[0] + seen.writes[1]);
+        detail("stimulus port", value, "recorded in the capture");
+    }
+    if let Some(symbols) = &options.symbols {
+        detail("program", format!("{} functions, {} vectors", symbols.functions().len(), symbols.vectors().len()), "--elf");
+    }
+    if base == TimeBase::Position && scan.samples > 0 {
+        facts.hints.push(
+            "The samples of the program counter can be the time base: --itm-sample-period N says how many ticks lie between them.".into(),
+        );
+    }
+    if options.symbols.is_none() && scan.samples + scan.exceptions > 0 {
+        facts.hints.push("--elf FILE names functions and interrupt handlers.".into());
+    }
+}
+
+impl Resolve for Resolver {
+    type Records = Records;
+
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        let mut unframed = std::mem::take(&mut input.unframed);
+        let records = input.unframe(bytes, records, &mut unframed);
+        input.account(bytes, records, out.ledger);
+        for &record in &records.packets {
+            input.take(record, out);
+        }
+        input.unframed = unframed;
+    }
+
+    fn finish(&mut self, input: usize, _bytes: &[u8], out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.stamp(input.ticks, Delay::default());
+        input.release(0, out);
+        input.meaning.finish(Nanos(input.last_ns), out);
+        input.emit_losses(Nanos(input.last_ns), out);
+    }
+
+    fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        let mut unframed = std::mem::take(&mut input.unframed);
+        let records = input.unframe(bytes, records, &mut unframed);
+        input.account(bytes, records, ledger);
+        view::dump(input.core, records, bytes, out);
+        input.unframed = unframed;
+    }
+
+    fn facts(&self) -> Facts {
+        let mut facts = self.facts.clone();
+        let mut detail = |name, value: String| {
+            facts.details.push(Detail { name, value, source: "recorded in the capture".to_owned() });
+        };
+        for input in &self.inputs {
+            let [_, of_stamp, of_packets, both] = input.delays;
+            if of_stamp + of_packets + both > 0 {
+                detail(
+                    "delayed time stamps",
+                    format!("{of_stamp} of the time stamp, {of_packets} of the packets, {both} of both"),
+                );
+            }
+            if let Some([first, last]) = input.global.pairs.filter(|_| input.base == TimeBase::Local)
+                && last.0 > first.0
+                && last.1 > first.1
+            {
+                let ratio = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0) as f64;
+                detail("global time", format!("{ratio:.6} of its ticks in a tick of local time, at the end {}", last.1));
+            }
+        }
+        facts
+    }
+}
+
+fn kind_of(damage: NoPacket) -> LossKind {
+    match damage {
+        NoPacket::Damaged => losses::DAMAGED_PACKET,
+        NoPacket::Truncated => losses::TRUNCATED_FRAME,
+    }
+}
+
+impl InputResolver {
+    /// The packets of a part: those that were decoded in parallel, or else those read here.
+    fn unframe<'a>(&mut self, bytes: &[u8], records: &'a Records, unframed: &'a mut Records) -> &'a Records {
+        let Wrapping::Framed(source) = self.wrapping else { return records };
+        let (start, end) = records.range;
+        self.framed.read(source, bytes.get(start..end).unwrap_or(&[]), start, end >= bytes.len(), unframed);
+        unframed
+    }
+
+    /// Enters the bytes of a part in the ledger. Those of frames are known at the end.
+    fn account(&mut self, bytes: &[u8], records: &Records, ledger: &mut Ledger) {
+        let mut bad = 0;
+        for record in &records.packets {
+            match record.packet {
+                Ok(_) => ledger.frames_ok += 1,
+                Err(damage) => {
+                    let kind = kind_of(damage);
+                    // Bytes one after the other are one case.
+                    match self.is_damaged {
+                        true => ledger.skipped_bytes += 1,
+                        false => ledger.bad_frame(kind, record.offset, 1, 1),
+                    }
+                    bad += 1;
+                }
+            }
+            self.is_damaged = record.packet.is_err();
+        }
+        let (start, end) = records.range;
+        if self.wrapping == Wrapping::Bare {
+            ledger.decoded_bytes += ((end - start) as u64).saturating_sub(bad);
+        } else if end >= bytes.len() {
+            let broken = self.framed.broken_bytes(true);
+            let others = self.framed.others.iter().sum::<u64>();
+            ledger.skipped_bytes += broken + others;
+            ledger.enter_unplaced(losses::SHORT_FRAME, u64::from(broken > 0));
+            ledger.enter_unplaced(losses::OTHER_SOURCE, u64::from(others > 0));
+            ledger.decoded_bytes = (end as u64).saturating_sub(ledger.skipped_bytes);
+        }
+    }
+
+    /// Takes the next packet: it waits, or brings the time of those that wait.
+    fn take(&mut self, record: Record, out: &mut Resolved<'_>) {
+        self.held.push_back(Held { record, ticks: 0, delay: Delay::default() });
+        match (record.packet, self.base) {
+            (Ok(Packet::LocalTime { ticks, delay }), TimeBase::Local) => {
+                if ticks > LOCAL_COUNTER && self.has_short_steps {
+                    out.ledger.enter(losses::TIME_OUTLIER, record.offset, 0);
+                } else {
+                    self.ticks = self.ticks.saturating_add(u64::from(ticks));
+                }
+                self.delays[usize::from(delay.of_stamp) + 2 * usize::from(delay.of_packets)] += 1;
+                if delay != Delay::default() {
+                    out.ledger.enter(losses::DELAYED_PACKETS, record.offset, 0);
+                }
+                self.stamp(self.ticks, delay);
+            }
+            (Ok(packet @ (Packet::GlobalLow { .. } | Packet::GlobalHigh { .. })), base) => {
+                let now = self.global.take(packet, self.ticks);
+                if let (Some(now), TimeBase::Global) = (now, base) {
+                    if now < self.ticks {
+                        out.ledger.enter(losses::TIME_HELD, record.offset, 0);
+                    }
+                    self.ticks = self.ticks.max(now);
+                    self.stamp(self.ticks, Delay::default());
+                }
+            }
+            (Ok(Packet::Hardware { id: 2, .. }), TimeBase::Samples(period)) => {
+                // The packets between two samples are spread evenly.
+                let waiting = self.held.len() - self.stamped;
+                for (index, held) in (1..).zip(self.held.iter_mut().skip(self.stamped)) {
+                    held.ticks = self.ticks + (u128::from(period) * index / waiting.max(1) as u128) as u64;
+                }
+                self.stamped = self.held.len();
+                self.ticks = self.ticks.saturating_add(period);
+            }
+            (_, TimeBase::Position) => {
+                self.ticks = record.offset;
+                self.stamp(self.ticks, Delay::default());
+            }
+            _ => {}
+        }
+        if self.held.len() - self.stamped > HELD_LIMIT {
+            self.stamp(self.ticks, Delay::default());
+        }
+        self.release(LOOKAHEAD, out);
+    }
+
+    /// The packets that wait have a time.
+    fn stamp(&mut self, ticks: u64, delay: Delay) {
+        for held in self.held.iter_mut().skip(self.stamped) {
+            (held.ticks, held.delay) = (ticks, delay);
+        }
+        self.stamped = self.held.len();
+    }
+
+    /// Makes events of the packets that have a time, except the last ones.
+    fn release(&mut self, except: usize, out: &mut Resolved<'_>) {
+        while self.stamped > except
+            && let Some(held) = self.held.pop_front()
+        {
+            self.stamped -= 1;
+            let Held { record, ticks, delay } = held;
+            let time = self.rate.to_nanos(Ticks(ticks)).unwrap_or_else(|| {
+                out.ledger.enter(losses::TIME_OVERFLOW, record.offset, 0);
+                Nanos::MAX
+            });
+            let time = time.max(Nanos(self.last_ns));
+            self.last_ns = time.0;
+            match record.packet {
+                Err(damage) => self.note_loss(kind_of(damage), record.offset, 1),
+                Ok(packet) => {
+                    out.batch.note_judged(record.offset, time);
+                    if packet == Packet::Overflow {
+                        out.ledger.enter(losses::DROPPED_BY_TARGET, record.offset, 1);
+                        self.note_loss(losses::DROPPED_BY_TARGET, record.offset, 0);
+                    }
+                    self.emit_losses(time, out);
+                    self.meaning.packet(packet, delay, events::At { time, offset: record.offset }, &self.held, out);
+                }
+            }
+        }
+    }
+
+    /// Adds a loss to those before the next event.
+    fn note_loss(&mut self, kind: LossKind, offset: u64, bytes: u64) {
+        match self.pending.iter_mut().find(|pending| pending.kind == kind) {
+            Some(pending) => pending.bytes += bytes,
+            None => self.pending.push(LossNote { kind, offset, bytes, at_least_lost: 1 }),
+        }
+    }
+
+    fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
+        for note in std::mem::take(&mut self.pending) {
+            let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
+            out.batch.losses.push(note);
+            out.batch.events.push(Event { time, core: self.core, kind: EventKind::Loss(number) });
+            self.meaning.forget();
+        }
+    }
+}

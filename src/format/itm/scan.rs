@@ -1,0 +1,173 @@
+//! The first pass: which time stamps there are, and the content of the ports.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use super::InputOptions;
+use super::decode::{Decoder, FramedReader, Record, Records, Wrapping};
+use super::probe::{is_text, judge};
+use super::resolve::Resolver;
+use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
+use crate::frame::swo::{Packet, Packets};
+use crate::frame::sync;
+use crate::model::Ledger;
+
+/// Cortex-M's counter of local time has 21 bits; longer steps are damage if they are rare.
+pub const LOCAL_COUNTER: u32 = 1 << 21;
+
+/// A port in the part before its first page packet: the page is that of the part before.
+const EARLIER_PAGE: u16 = 1 << 15;
+
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    options: Vec<InputOptions>,
+    wrappings: Vec<OnceLock<Wrapping>>,
+}
+
+impl Scanner {
+    pub(super) fn new(options: Vec<InputOptions>) -> Scanner {
+        let wrappings = options.iter().map(|options| options.wrapping.map_or_else(OnceLock::new, OnceLock::from)).collect();
+        Scanner { options, wrappings }
+    }
+
+    fn wrapping(&self, input: usize, bytes: &[u8]) -> Wrapping {
+        let head = || judge(bytes.get(..SAMPLE_BYTES).unwrap_or(bytes)).0;
+        self.wrappings.get(input).map_or(Wrapping::Bare, |wrapping| *wrapping.get_or_init(head))
+    }
+}
+
+/// The writes to a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortFacts {
+    /// The number of writes of one byte, and of more.
+    pub writes: [u64; 2],
+    /// Of these, writes whose bytes are all parts of a text.
+    pub texts: [u64; 2],
+    /// Whether there are ends of lines.
+    pub has_lines: bool,
+}
+
+/// The facts about a part, or about the input so far.
+#[derive(Clone, Debug, Default)]
+pub struct ScanFacts {
+    /// The number of local time stamps, and of those whose step is longer than the usual counter.
+    pub locals: [u64; 2],
+    /// The number of global time stamps.
+    pub globals: u64,
+    /// Ports by number.
+    pub ports: BTreeMap<u16, PortFacts>,
+    /// The number of samples of the program counter, of exceptions, of other packets of the DWT.
+    pub samples: u64,
+    pub exceptions: u64,
+    pub hardware: u64,
+    /// The number of synchronisation packets.
+    pub syncs: u64,
+    /// The last page, if one was chosen.
+    page: Option<u8>,
+    /// The wrapping, and the reader of a framed stream.
+    pub wrapping: Wrapping,
+    framed: Box<FramedReader>,
+}
+
+impl ScanFacts {
+    fn add(&mut self, record: &Record) {
+        let Ok(packet) = record.packet else { return };
+        match packet {
+            Packet::Sync => self.syncs += 1,
+            Packet::LocalTime { ticks, .. } => {
+                self.locals[0] += 1;
+                self.locals[1] += u64::from(ticks > LOCAL_COUNTER);
+            }
+            Packet::GlobalLow { .. } | Packet::GlobalHigh { .. } => self.globals += 1,
+            Packet::Page { page } => self.page = Some(page),
+            Packet::Port { port, bytes, value } => {
+                let page = self.page.map_or(EARLIER_PAGE, |page| u16::from(page) * 32);
+                let facts = self.ports.entry(page | u16::from(port)).or_default();
+                let wide = usize::from(bytes > 1);
+                facts.writes[wide] += 1;
+                let bytes = &value.to_le_bytes()[..usize::from(bytes)];
+                facts.texts[wide] += u64::from(bytes.iter().all(|&byte| is_text(byte)));
+                facts.has_lines |= bytes.contains(&b'\n') || bytes.contains(&b'\r');
+            }
+            Packet::Hardware { id: 1, .. } => self.exceptions += 1,
+            Packet::Hardware { id: 2, .. } => self.samples += 1,
+            Packet::Hardware { .. } => self.hardware += 1,
+            Packet::Zero | Packet::Overflow => {}
+        }
+    }
+
+    fn merge(&mut self, next: ScanFacts) {
+        self.locals = [self.locals[0] + next.locals[0], self.locals[1] + next.locals[1]];
+        self.globals += next.globals;
+        self.samples += next.samples;
+        self.exceptions += next.exceptions;
+        self.hardware += next.hardware;
+        self.syncs += next.syncs;
+        let page = u16::from(self.page.unwrap_or(0)) * 32;
+        for (port, more) in next.ports {
+            let port = if port & EARLIER_PAGE == 0 { port } else { page | port & 31 };
+            let facts = self.ports.entry(port).or_default();
+            for wide in 0..2 {
+                facts.writes[wide] += more.writes[wide];
+                facts.texts[wide] += more.texts[wide];
+            }
+            facts.has_lines |= more.has_lines;
+        }
+        self.page = next.page.or(self.page);
+    }
+}
+
+/// The facts about a part, or the part itself if it can only be read in file order.
+pub(super) enum PartFacts {
+    Read(Box<ScanFacts>),
+    Framed { range: (usize, usize), source: u8 },
+}
+
+impl Recording for Scanner {
+    type PartFacts = PartFacts;
+    type Facts = ScanFacts;
+    type Decoder = Decoder;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        // A framed stream is read in file order. Which input this is is not known; a cut of packets is as good there.
+        sync::cut(&Packets, input, at)
+    }
+
+    fn scan(&self, input: usize, part: Part<'_>) -> PartFacts {
+        if let Wrapping::Framed(source) = self.wrapping(input, part.input) {
+            return PartFacts::Framed { range: (part.start, part.end), source };
+        }
+        let (mut facts, mut records) = (Box::new(ScanFacts::default()), Records::default());
+        records.read(part);
+        records.packets.iter().for_each(|record| facts.add(record));
+        PartFacts::Read(facts)
+    }
+
+    fn join(&self, bytes: &[u8], facts: &mut ScanFacts, next: PartFacts) {
+        match next {
+            PartFacts::Read(next) => facts.merge(*next),
+            PartFacts::Framed { range: (start, end), source } => {
+                facts.wrapping = Wrapping::Framed(source);
+                facts.page.get_or_insert(0);
+                let mut records = Records::default();
+                let part = bytes.get(start..end).unwrap_or(&[]);
+                facts.framed.read(source, part, start, end >= bytes.len(), &mut records);
+                records.packets.iter().for_each(|record| facts.add(record));
+            }
+        }
+    }
+
+    fn finish(self, facts: Vec<ScanFacts>, _ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
+        let decode = Decoder(facts.iter().map(|facts| facts.wrapping).collect());
+        let resolve = Resolver::new(&self.options, facts);
+        Stages { cores: resolve.cores(), decode, resolve }
+    }
+}
+
+impl ScanFacts {
+    /// The number of bytes of each other source in the frames.
+    pub fn others(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.framed.others.iter().copied().enumerate().filter(|(source, bytes)| *source < 0x70 && *bytes > 0)
+    }
+}

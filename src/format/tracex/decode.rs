@@ -1,0 +1,152 @@
+//! Bytes → entries, in parallel and without state, in the order of recording.
+//!
+//! The oldest entry of a ring may be anywhere in it. Each part gives as many entries as it has room for, in the order of recording: a part from
+//! the third entry of the file has the third oldest one first.
+
+use std::ops::Range;
+
+use crate::format::{Decode, Part};
+use crate::model::{LossKind, losses};
+
+use super::layout::{ENTRY_BYTES, Layout};
+use super::names::LAST;
+
+/// More cores than ThreadX SMP has.
+pub const CORES_LIMIT: u32 = 64;
+
+/// An event, as recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it is in the input, in bytes.
+    pub offset: u64,
+    /// The address of the thread that caused it, [`IN_INTERRUPT`] or [`IN_INITIALIZATION`].
+    pub thread: u32,
+    /// The thread's priority and threshold; in an interrupt the address of the thread that was interrupted.
+    pub priority: u32,
+    /// Its id.
+    pub id: u32,
+    /// The core of ThreadX SMP.
+    pub core: u32,
+    /// The time stamp.
+    pub time: u32,
+    /// The information fields.
+    pub info: [u32; 4],
+}
+
+/// The thread of an event in an interrupt.
+pub const IN_INTERRUPT: u32 = 0xFFFF_FFFF;
+
+/// The thread of an event before threads run.
+pub const IN_INITIALIZATION: u32 = 0xF0F0_F0F0;
+
+/// Content of a place in the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// It was not used yet.
+    Unused,
+    /// An event.
+    Event(Entry),
+    /// Something else.
+    Bad,
+}
+
+impl Slot {
+    /// The content of the place at `at`.
+    #[inline]
+    #[must_use]
+    pub fn read(layout: &Layout, input: &[u8], at: usize) -> Slot {
+        let word = |number: usize| layout.word(input, at + 4 * number);
+        let (thread, id) = (word(0), word(2));
+        if thread == 0 || id == u32::MAX {
+            return Slot::Unused;
+        }
+        let (id, core) = (id & 0x00FF_FFFF, id >> 24);
+        if id == 0 || id > LAST || core >= CORES_LIMIT {
+            return Slot::Bad;
+        }
+        let info = [word(4), word(5), word(6), word(7)];
+        Slot::Event(Entry { offset: at as u64, thread, priority: word(1), id, core, time: word(3) & layout.time_mask, info })
+    }
+}
+
+/// The places of a part's entries in the input, in the order of recording.
+pub fn places(layout: &Layout, input: &[u8], part: Range<usize>) -> impl Iterator<Item = usize> {
+    let ring = layout.ring_in(input.len());
+    let count = ring.len() / ENTRY_BYTES;
+    let oldest = if layout.oldest < count { layout.oldest } else { 0 };
+    let number = |at: usize| (at.clamp(ring.start, ring.end) - ring.start).div_ceil(ENTRY_BYTES);
+    (number(part.start)..number(part.end)).map(move |number| {
+        let place = oldest + number;
+        ring.start + ENTRY_BYTES * if place < count { place } else { place - count }
+    })
+}
+
+/// An entry, or other bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// An event.
+    Event(Entry),
+    /// Damage.
+    Bad(Bad),
+}
+
+/// Bytes that are not an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// Where they start.
+    pub offset: u64,
+    /// Their number.
+    pub bytes: u64,
+    /// What is wrong with them.
+    pub kind: LossKind,
+}
+
+/// The content of a part, in the order of recording.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    /// Entries and damage.
+    pub records: Vec<Record>,
+    /// The bytes that are neither damage nor left over.
+    pub ok_bytes: u64,
+}
+
+impl Records {
+    /// Reads a part. The memory is reused.
+    pub fn read(&mut self, input: &[u8], part: Range<usize>) {
+        self.records.clear();
+        let Ok(layout) = Layout::read(input) else {
+            self.ok_bytes = 0;
+            let bad = Bad { offset: part.start as u64, bytes: part.len() as u64, kind: losses::UNKNOWN_PACKET };
+            return self.records.extend((!part.is_empty()).then_some(Record::Bad(bad)));
+        };
+        self.ok_bytes = part.len() as u64;
+        for at in places(&layout, input, part.clone()) {
+            match Slot::read(&layout, input, at) {
+                Slot::Unused => {}
+                Slot::Event(entry) => self.records.push(Record::Event(entry)),
+                Slot::Bad => self.bad(at, ENTRY_BYTES, losses::UNKNOWN_EVENT),
+            }
+        }
+        let rest = part.start.max(layout.ring_in(input.len()).end)..part.end;
+        if !rest.is_empty() {
+            let kind = if layout.bytes() > input.len() { losses::TRUNCATED_FRAME } else { losses::SURPLUS_BYTES };
+            self.bad(rest.start, rest.len(), kind);
+        }
+    }
+
+    fn bad(&mut self, at: usize, bytes: usize, kind: LossKind) {
+        self.ok_bytes -= bytes as u64;
+        self.records.push(Record::Bad(Bad { offset: at as u64, bytes: bytes as u64, kind }));
+    }
+}
+
+/// Decodes parts.
+pub(super) struct Decoder;
+
+impl Decode for Decoder {
+    type Records = Records;
+
+    fn decode(&self, _input: usize, part: Part<'_>, records: &mut Records) {
+        records.read(part.input, part.start..part.end);
+    }
+}

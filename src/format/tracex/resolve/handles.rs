@@ -1,0 +1,213 @@
+//! The handles of threads, objects, interrupts, lanes and names.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::super::decode::Entry;
+use super::super::names::Names;
+use super::super::scan::Registered;
+use crate::model::{
+    Arg, ArgValue, Args, CoreId, Entities, EventBatch, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, NameId, Object,
+    ObjectId, ObjectKind, Task, TaskId, TaskKind,
+};
+
+/// An option to wait without limit.
+pub const FOREVER: u32 = u32::MAX;
+
+/// Numbers from here on are shown in hex, if their field is not an amount: they are addresses.
+const FIRST_ADDRESS: u32 = 0x1_0000;
+
+/// Parts of the names of fields that are amounts.
+const AMOUNTS: &[&str] = &[
+    "size",
+    "length",
+    "bytes",
+    "count",
+    "ticks",
+    "time",
+    "sequence",
+    "sector",
+    "blocks",
+    "packets",
+    "offset",
+    "misses",
+    "timeout",
+    "lifetime",
+    "wait_option",
+    "clusters",
+];
+
+/// Names of fields that are addresses of the Internet protocol, version 4.
+const IP_ADDRESSES: &[&str] =
+    &["ip_address", "server_ip", "dest_ip", "net_mask", "network_mask", "next_hop", "gateway_address", "destination_ip"];
+
+/// The form of a field's value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Amount,
+    Pattern,
+    Ip,
+    Wait,
+    Other,
+}
+
+impl Form {
+    fn of(field: &str) -> Form {
+        match field {
+            "wait_option" => Form::Wait,
+            field if field.contains("flags") => Form::Pattern,
+            field if IP_ADDRESSES.iter().any(|name| field.ends_with(name)) => Form::Ip,
+            field if AMOUNTS.iter().any(|name| field.contains(name)) => Form::Amount,
+            _ => Form::Other,
+        }
+    }
+}
+
+/// The names of an event, as handles.
+struct Labelled {
+    label: Label,
+    category: Option<NameId>,
+    fields: Vec<Option<(NameId, Form)>>,
+}
+
+/// All handles of one input.
+pub struct Handles {
+    pub registry: FxHashMap<u32, Registered>,
+    objects: FxHashMap<(u32, ObjectKind), ObjectId>,
+    isrs: FxHashMap<(CoreId, u32), IsrId>,
+    idle: FxHashMap<CoreId, TaskId>,
+    lanes: FxHashMap<(CoreId, bool), LaneId>,
+    labels: FxHashMap<u32, Labelled>,
+    names: FxHashMap<u32, Option<NameId>>,
+    unnamed: Option<[Option<NameId>; 4]>,
+    forever: Option<Option<NameId>>,
+}
+
+impl Handles {
+    pub fn new(registry: FxHashMap<u32, Registered>) -> Handles {
+        Handles {
+            registry,
+            objects: FxHashMap::default(),
+            isrs: FxHashMap::default(),
+            idle: FxHashMap::default(),
+            lanes: FxHashMap::default(),
+            labels: FxHashMap::default(),
+            names: FxHashMap::default(),
+            unnamed: None,
+            forever: None,
+        }
+    }
+
+    fn name(&self, pointer: u32) -> Option<Arc<str>> {
+        self.registry.get(&pointer).map(|object| object.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from)
+    }
+
+    /// A new life of the thread at an address.
+    pub fn add_task(&mut self, pointer: u32, entities: &mut Entities) -> Option<TaskId> {
+        let name = self.name(pointer);
+        let is_timer = name.as_deref() == Some("System Timer Thread");
+        let kind = if is_timer { TaskKind::TimerService } else { TaskKind::Normal };
+        entities.add_task(Task { number: pointer, name, kind, session: 0, readiness_is_unrecorded: false })
+    }
+
+    pub fn idle(&mut self, core: CoreId, entities: &mut Entities) -> Option<TaskId> {
+        if let Some(&idle) = self.idle.get(&core) {
+            return Some(idle);
+        }
+        let (number, name, kind) = (u32::from(core.0), Some("idle".into()), TaskKind::Idle);
+        let idle = entities.add_task(Task { number, name, kind, session: 0, readiness_is_unrecorded: false })?;
+        self.idle.insert(core, idle);
+        Some(idle)
+    }
+
+    pub fn isr(&mut self, core: CoreId, number: u32, entities: &mut Entities) -> Option<IsrId> {
+        if let Some(&isr) = self.isrs.get(&(core, number)) {
+            return Some(isr);
+        }
+        let isr = entities.add_isr(Isr { number, name: None, core, session: 0 })?;
+        self.isrs.insert((core, number), isr);
+        Some(isr)
+    }
+
+    /// The object at an address. `kind` is that of the operation, which is always right.
+    pub fn object(&mut self, pointer: u32, kind: ObjectKind, entities: &mut Entities) -> Option<ObjectId> {
+        if let Some(&object) = self.objects.get(&(pointer, kind)) {
+            return Some(object);
+        }
+        let name = self.name(pointer);
+        let object = entities.add_object(Object { number: pointer, name, kind, session: 0, giving_is_unrecorded: false })?;
+        self.objects.insert((pointer, kind), object);
+        Some(object)
+    }
+
+    /// The lane of the calls of a thread.
+    pub fn task_lane(&self, task: TaskId, entities: &mut Entities) -> Option<LaneId> {
+        let (name, owner) = (Some("calls".into()), LaneOwner::Task(task));
+        entities.add_lane(Lane { number: 0, name, owner, kind: LaneKind::Events, session: 0 })
+    }
+
+    /// The lane of the calls of interrupts, or of those before threads run.
+    pub fn other_lane(&mut self, core: CoreId, is_interrupt: bool, entities: &mut Entities) -> Option<LaneId> {
+        if let Some(&lane) = self.lanes.get(&(core, is_interrupt)) {
+            return Some(lane);
+        }
+        let what = if is_interrupt { "calls from interrupts" } else { "calls during initialization" };
+        let name = if core.0 == 0 { what.to_owned() } else { format!("{what}, core {}", core.0) };
+        let number = 2 * u32::from(core.0) + u32::from(!is_interrupt);
+        let (name, owner) = (Some(name.into()), LaneOwner::Firmware);
+        let lane = entities.add_lane(Lane { number, name, owner, kind: LaneKind::Events, session: 0 })?;
+        self.lanes.insert((core, is_interrupt), lane);
+        Some(lane)
+    }
+
+    /// The name of the object at an address, as a handle.
+    pub fn name_id(&mut self, pointer: u32, entities: &mut Entities) -> Option<NameId> {
+        let object = self.registry.get(&pointer)?;
+        *self.names.entry(pointer).or_insert_with(|| entities.add_name(&object.name).filter(|_| !object.name.is_empty()))
+    }
+
+    /// The label of an event, and its fields as args.
+    pub fn label(&mut self, entry: &Entry, names: &Names, entities: &mut Entities, batch: &mut EventBatch) -> (Label, Args) {
+        let unnamed =
+            *self.unnamed.get_or_insert_with(|| [1, 2, 3, 4].map(|number| entities.add_name(&format!("info {number}"))));
+        let forever = *self.forever.get_or_insert_with(|| entities.add_name("forever"));
+        self.labels.entry(entry.id).or_insert_with(|| {
+            let fields = names.get(entry.id).map_or(&[][..], |event| &event.fields);
+            let fields = fields.iter().map(|field| {
+                let name = Some(field).filter(|field| !field.is_empty()).and_then(|field| entities.add_name(field))?;
+                Some((name, Form::of(field)))
+            });
+            let fields = fields.collect();
+            let label = entities.add_name(&names.name(entry.id)).map_or(Label::NONE, Label::name);
+            let category = entities.add_name(Names::component(entry.id));
+            Labelled { label, category, fields }
+        });
+        let start = batch.args.len();
+        for (index, &value) in entry.info.iter().enumerate() {
+            let known = self.labels.get(&entry.id).and_then(|event| event.fields.get(index).copied().flatten());
+            let (name, form) = match (known, unnamed.get(index).copied().flatten()) {
+                (Some(known), _) => known,
+                (None, Some(name)) if value != 0 => (name, Form::Other),
+                _ => continue,
+            };
+            let is_forever = form == Form::Wait && value == FOREVER;
+            let value = match (form, self.name_id(value, entities).or(forever.filter(|_| is_forever))) {
+                (_, Some(name)) => ArgValue::Name(name),
+                (Form::Pattern, _) => ArgValue::Hex(u64::from(value)),
+                (Form::Ip, _) => {
+                    let [a, b, c, d] = value.to_be_bytes();
+                    ArgValue::Text(batch.texts.add(&format!("{a}.{b}.{c}.{d}")))
+                }
+                (Form::Other, _) if value >= FIRST_ADDRESS => ArgValue::Hex(u64::from(value)),
+                _ => ArgValue::Uint(u64::from(value)),
+            };
+            batch.args.push(Arg::new(name, value));
+        }
+        let Some(event) = self.labels.get(&entry.id) else { return (Label::NONE, Args::NONE) };
+        if let Some(category) = event.category {
+            batch.args.push(Arg::new(category, ArgValue::Category(category)));
+        }
+        (event.label, batch.args_since(start))
+    }
+}

@@ -1,0 +1,232 @@
+//! Entries in the order of recording → events of the common model.
+//!
+//! The time stamps of one ring are readings of one counter, which may have few bits and wraps. They are judged by their neighbours
+//! ([`crate::clock`]), so the last entries are held back until more have come.
+
+mod events;
+mod handles;
+mod view;
+
+use std::collections::VecDeque;
+
+use super::decode::{Bad, Entry, Record, Records};
+use super::names::Names;
+use super::scan::{ScanFacts, Setup};
+use crate::clock::{Domain, Judge, LOOKAHEAD, Stamp, Verdict};
+use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
+use crate::model::{Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, Rate, Ticks, losses};
+use events::Kernel;
+
+/// The rate of the clock is not recorded. Without an option, a tick is taken for this fraction of a second.
+const ASSUMED_HZ: u64 = 1_000_000;
+
+/// A small step back, in bits: an interrupt may record an event between the time and the entry of another one.
+const DISORDER_BITS: u32 = 12;
+
+/// Fewer events do not show that the time stamps only count events.
+const LEAST_COUNTED: u64 = 16;
+
+/// The resolver of one input.
+struct InputResolver {
+    judge: Judge,
+    rate: Rate,
+    /// Entries and damage that are not judged yet.
+    held: VecDeque<Record>,
+    /// How many of them are entries.
+    held_entries: usize,
+    last: Nanos,
+    /// If the clock counts down: the bits of its time stamps.
+    down: Option<u32>,
+    /// The last time stamp, and the step to it, if all steps so far are equal.
+    last_stamp: Option<u32>,
+    step: Option<u32>,
+    is_regular: bool,
+    kernel: Kernel,
+}
+
+/// Turns entries into events.
+pub(super) struct Resolver {
+    inputs: Vec<InputResolver>,
+    names: Names,
+    facts: Facts,
+    events: u64,
+}
+
+impl Resolver {
+    pub(super) fn new(setups: Vec<Setup>, names: Names) -> Resolver {
+        let mut facts = Facts { sessions: 1, system: Some("ThreadX"), begins_midway: true, ..Facts::default() };
+        let given = setups.iter().find_map(|setup| setup.clock);
+        let rate = given.or(Rate::from_hz(ASSUMED_HZ, 1)).unwrap_or(Rate::NANOSECOND);
+        let (origin, certainty) = match given {
+            Some(_) => ("given by an option", Certainty::Known),
+            None => ("assumed, trace buffers do not record it", Certainty::Assumed),
+        };
+        facts.clock = Some((rate, origin));
+        facts.findings.push(Finding::new(Matter::Clock, certainty, origin));
+        if given.is_none() {
+            facts
+                .hints
+                .push("The rate of the time stamps is not recorded: --clock-hz N states it, for real durations.".to_owned());
+        }
+        for setup in &setups {
+            let last = u16::try_from(64 - setup.facts.cores.leading_zeros()).unwrap_or(1).max(1);
+            facts.cores = facts.cores.max(setup.core.0.saturating_add(last));
+        }
+        if let Some(setup) = setups.first() {
+            describe(&setup.facts, &mut facts);
+        }
+        let events = setups.iter().map(|setup| setup.facts.events).sum();
+        let inputs = setups.into_iter().map(|setup| InputResolver::new(setup, rate)).collect();
+        Resolver { inputs, names, facts, events }
+    }
+}
+
+fn describe(scanned: &ScanFacts, facts: &mut Facts) {
+    let Some(layout) = scanned.layout else { return };
+    let mut detail = |name, value: String| facts.details.push(Detail { name, value, source: "recorded in the capture".into() });
+    let ScanFacts { events, unused, .. } = scanned;
+    let state = if *unused > 0 { format!("{unused} not used yet") } else { "all of them used".to_owned() };
+    detail("ring", format!("{} entries with {events} events, {state}", layout.entries));
+    detail("byte order", if layout.is_big { "big-endian" } else { "little-endian" }.to_owned());
+    detail(
+        "time stamps",
+        format!("{} bits{}", layout.time_mask.count_ones(), if scanned.is_down() { ", counting down" } else { "" }),
+    );
+    if !scanned.objects.is_empty() {
+        detail("names", format!("{} objects", scanned.objects.len()));
+    }
+}
+
+impl InputResolver {
+    fn new(setup: Setup, rate: Rate) -> InputResolver {
+        let mask = setup.facts.layout.map_or(u32::MAX, |layout| layout.time_mask);
+        // Without a bit there is no time; with gaps between the bits, the highest one decides.
+        let modulus = (u64::from(mask) + 1).next_power_of_two().max(2);
+        let domain = Domain { modulus: Some(modulus), disorder_bits: DISORDER_BITS, restart_bits: None, ..Domain::plain() };
+        InputResolver {
+            judge: Judge::new(domain),
+            rate,
+            held: VecDeque::new(),
+            held_entries: 0,
+            last: Nanos(0),
+            down: setup.facts.is_down().then_some(mask),
+            last_stamp: None,
+            step: None,
+            is_regular: true,
+            kernel: Kernel::new(setup.core, setup.facts.objects),
+        }
+    }
+
+    /// Judges and resolves what is held back, except entries whose judgement needs more.
+    fn advance(&mut self, is_last: bool, bytes: &[u8], names: &Names, out: &mut Resolved<'_>) {
+        while is_last && !self.held.is_empty() || self.held_entries > LOOKAHEAD {
+            match self.held.pop_front() {
+                Some(Record::Event(entry)) => {
+                    self.held_entries -= 1;
+                    let time = self.time(&entry, bytes, out.ledger);
+                    self.last = time.max(self.last);
+                    out.batch.note_judged(entry.offset, self.last);
+                    if let Some(last) = self.last_stamp.replace(entry.time) {
+                        let step = entry.time.wrapping_sub(last);
+                        self.is_regular &= *self.step.get_or_insert(step) == step;
+                    }
+                    self.kernel.event(&entry, self.last, names, out);
+                }
+                Some(Record::Bad(bad)) => self.lose(&bad, out),
+                None => return,
+            }
+        }
+    }
+
+    fn lose(&mut self, bad: &Bad, out: &mut Resolved<'_>) {
+        if bad.kind == losses::SURPLUS_BYTES {
+            return;
+        }
+        self.judge.note_damage();
+        let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
+        out.batch.losses.push(LossNote { kind: bad.kind, offset: bad.offset, bytes: bad.bytes, at_least_lost: 1 });
+        self.kernel.forget(self.last, number, out);
+    }
+
+    fn time(&mut self, entry: &Entry, bytes: &[u8], ledger: &mut Ledger) -> Nanos {
+        let ahead = self.held.iter().filter_map(|record| match record {
+            Record::Event(entry) => Some(entry),
+            Record::Bad(_) => None,
+        });
+        let down = self.down;
+        let raw = |entry: &Entry| u64::from(down.map_or(entry.time, |mask| mask - entry.time));
+        let next = ahead.clone().next().map(raw);
+        let ticks = match next.and_then(|next| self.judge.step(raw(entry), next)) {
+            Some(ticks) => ticks,
+            None => {
+                let stamp = |entry: &Entry| Stamp { raw: raw(entry), offset: entry.offset, ..Stamp::default() };
+                let judged = self.judge.judge(stamp(entry), ahead.take(LOOKAHEAD).map(stamp), bytes);
+                match judged.verdict {
+                    Verdict::Replaced => ledger.enter(losses::TIME_OUTLIER, entry.offset, 0),
+                    Verdict::Held => ledger.enter(losses::TIME_HELD, entry.offset, 0),
+                    _ => {}
+                }
+                if let Some(doubt) = self.judge.take_doubt() {
+                    ledger.enter_doubt(entry.offset, doubt.text(self.rate));
+                }
+                judged.ticks
+            }
+        };
+        self.rate.to_nanos(Ticks(ticks)).unwrap_or_else(|| {
+            ledger.enter(losses::TIME_OVERFLOW, entry.offset, 0);
+            Nanos::MAX
+        })
+    }
+}
+
+impl Resolve for Resolver {
+    type Records = Records;
+
+    fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
+        account(records, out.ledger);
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.held_entries += records.records.iter().filter(|record| matches!(record, Record::Event(_))).count();
+        input.held.extend(records.records.drain(..));
+        input.advance(false, bytes, &self.names, out);
+    }
+
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(input) else { return };
+        input.advance(true, bytes, &self.names, out);
+        input.kernel.finish(out);
+        if let Some(step) = input.step.filter(|_| input.is_regular && self.events >= LEAST_COUNTED) {
+            let value = format!("the time stamps count the events, {step} for each: the kernel was built without a clock");
+            self.facts.details.push(Detail { name: "time", value, source: "inferred".to_owned() });
+        }
+    }
+
+    fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
+        account(records, ledger);
+        if let Some(input) = self.inputs.get(input) {
+            view::dump_part(&input.kernel, &self.names, records, out);
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+}
+
+/// Enters the bytes of a part in the ledger.
+fn account(records: &Records, ledger: &mut Ledger) {
+    ledger.decoded_bytes += records.ok_bytes;
+    for record in &records.records {
+        match record {
+            Record::Event(_) => ledger.frames_ok += 1,
+            Record::Bad(bad) => {
+                let lost = u64::from(bad.kind != losses::SURPLUS_BYTES);
+                ledger.bad_frame(bad.kind, bad.offset, bad.bytes, lost);
+            }
+        }
+    }
+}
+
+/// Appends an event.
+fn push(out: &mut Resolved<'_>, time: Nanos, core: CoreId, kind: EventKind) {
+    out.batch.events.push(Event { time, core, kind });
+}

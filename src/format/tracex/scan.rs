@@ -1,0 +1,161 @@
+//! The first pass: the header, the registry, and the cores that have events.
+
+use rustc_hash::FxHashMap;
+
+use super::decode::{Decoder, Slot, places};
+use super::layout::{ENTRY_BYTES, Layout};
+use super::names::Names;
+use super::resolve::Resolver;
+use crate::format::{FormatOptions, Part, Recording, Stages};
+use crate::model::{CoreId, Ledger, Rate, losses};
+
+/// The limit of objects in a registry.
+const METADATA_LIMIT: usize = 1 << 16;
+
+/// The first pass over a recording.
+pub(super) struct Scanner {
+    inputs: Vec<(Option<Rate>, CoreId)>,
+    names: Names,
+}
+
+impl Scanner {
+    pub(super) fn new(inputs: &[FormatOptions], names: Names) -> Scanner {
+        let inputs = (0..).zip(inputs).map(|(index, input)| (input.clock, CoreId(input.core.unwrap_or(index)))).collect();
+        Scanner { inputs, names }
+    }
+}
+
+/// An object of the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    pub kind: u8,
+    pub parameters: [u32; 2],
+    pub priority: Option<u32>,
+    pub name: String,
+}
+
+/// The facts about a part, or about the whole input.
+#[derive(Clone, Debug, Default)]
+pub struct ScanFacts {
+    pub layout: Option<Layout>,
+    /// By address.
+    pub objects: FxHashMap<u32, Registered>,
+    /// The bit of each core that has events.
+    pub cores: u64,
+    pub events: u64,
+    pub unused: u64,
+    /// How many time stamps are after, and before, the one before them.
+    rises: u64,
+    falls: u64,
+    /// The first and the last time stamp.
+    first: Option<u32>,
+    last: Option<u32>,
+    excess: u64,
+}
+
+impl ScanFacts {
+    /// Whether the clock counts down, as many hardware timers do.
+    pub fn is_down(&self) -> bool {
+        self.falls > self.rises
+    }
+
+    fn count_step(&mut self, next: u32) {
+        if let Some(last) = self.last {
+            self.rises += u64::from(next > last);
+            self.falls += u64::from(next < last);
+        }
+    }
+}
+
+/// The facts about an input for the second pass.
+pub(super) struct Setup {
+    pub clock: Option<Rate>,
+    pub core: CoreId,
+    pub facts: ScanFacts,
+}
+
+impl Setup {
+    /// The cores that may have events.
+    fn cores(&self) -> Vec<CoreId> {
+        let cores = (0..64).filter(|bit| self.facts.cores & 1 << bit != 0);
+        let mut cores: Vec<CoreId> = cores.map(|bit| CoreId(self.core.0.saturating_add(bit))).collect();
+        if cores.is_empty() {
+            cores.push(self.core);
+        }
+        cores
+    }
+}
+
+impl Recording for Scanner {
+    type PartFacts = ScanFacts;
+    type Facts = ScanFacts;
+    type Decoder = Decoder;
+    type Resolver = Resolver;
+
+    fn cut(&self, input: &[u8], at: usize) -> usize {
+        let Ok(layout) = Layout::read(input) else { return if at == 0 { 0 } else { input.len() } };
+        let ring = layout.ring_in(input.len());
+        match at {
+            0 => 0,
+            at if at <= ring.start => ring.start,
+            at if at <= ring.end => ring.start + (at - ring.start).next_multiple_of(ENTRY_BYTES),
+            _ => input.len(),
+        }
+    }
+
+    fn scan(&self, _input: usize, part: Part<'_>) -> ScanFacts {
+        let mut facts = ScanFacts::default();
+        let Ok(layout) = Layout::read(part.input) else { return facts };
+        if part.start == 0 {
+            facts.layout = Some(layout);
+            for object in layout.objects(part.input) {
+                // An object that is gone gives way to another one at its address.
+                if object.is_free && facts.objects.contains_key(&object.pointer) {
+                    continue;
+                }
+                if facts.objects.len() >= METADATA_LIMIT {
+                    facts.excess += 1;
+                    continue;
+                }
+                let name = String::from_utf8_lossy(object.name).into_owned();
+                let (kind, parameters, priority) = (object.kind, object.parameters, object.priority);
+                facts.objects.insert(object.pointer, Registered { kind, parameters, priority, name });
+            }
+        }
+        for at in places(&layout, part.input, part.start..part.end) {
+            match Slot::read(&layout, part.input, at) {
+                Slot::Event(entry) => {
+                    facts.events += 1;
+                    facts.cores |= 1 << entry.core;
+                    facts.count_step(entry.time);
+                    (facts.first, facts.last) = (facts.first.or(Some(entry.time)), Some(entry.time));
+                }
+                Slot::Unused => facts.unused += 1,
+                Slot::Bad => {}
+            }
+        }
+        facts
+    }
+
+    fn join(&self, _bytes: &[u8], facts: &mut ScanFacts, next: ScanFacts) {
+        if next.layout.is_some() {
+            (facts.layout, facts.objects, facts.excess) = (next.layout, next.objects, next.excess);
+        }
+        facts.cores |= next.cores;
+        facts.events += next.events;
+        facts.unused += next.unused;
+        next.first.into_iter().for_each(|first| facts.count_step(first));
+        (facts.first, facts.last) = (facts.first.or(next.first), next.last.or(facts.last));
+        facts.rises += next.rises;
+        facts.falls += next.falls;
+    }
+
+    fn finish(self, facts: Vec<ScanFacts>, ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
+        for (facts, ledger) in facts.iter().zip(ledgers) {
+            ledger.enter_unplaced(losses::METADATA_LIMIT, facts.excess);
+        }
+        let setups: Vec<Setup> =
+            facts.into_iter().zip(self.inputs).map(|(facts, (clock, core))| Setup { clock, core, facts }).collect();
+        Stages { cores: setups.iter().map(Setup::cores).collect(), decode: Decoder, resolve: Resolver::new(setups, self.names) }
+    }
+}

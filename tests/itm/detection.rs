@@ -1,0 +1,74 @@
+//! Recognition: every recording, also pieces of it, bare and in frames, and nothing else.
+
+use traceconv::format::itm::generate::{Damage, GenerateOptions, Times};
+use traceconv::format::{FORMATS, Format};
+
+use crate::captures;
+use crate::run::{Cut, generated_with, subject};
+
+fn score(format: &dyn Format, sample: &[u8]) -> u8 {
+    format.probe(sample, true).map_or(0, |probe| probe.score)
+}
+
+#[test]
+fn recordings_are_recognised_also_from_their_middle() {
+    let format = subject().format;
+    for seed in 0..12 {
+        let damage = [Damage::None, Damage::Flips, Damage::Bytes][seed as usize % 3];
+        let times = [Times::Both, Times::Global, Times::None][seed as usize / 3 % 3];
+        let options =
+            GenerateOptions { bytes: 60_000, seed, is_framed: seed % 2 == 1, damage, times, ..GenerateOptions::default() };
+        let capture = generated_with(&options);
+        if options.is_framed && damage == Damage::Bytes {
+            // Where bytes are missing, all frames up to the next sync word are lost: the source has to be named.
+            continue;
+        }
+        assert!(score(format, &capture) >= 80, "{options:?}");
+        if times == Times::Both {
+            assert!(score(format, &capture[20_001..40_000]) >= 60 || options.is_framed, "{options:?}");
+        }
+        let probe = format.probe(&capture, true).expect("it is recognised");
+        assert_eq!(probe.reason.contains("CoreSight frames"), options.is_framed, "{}", probe.reason);
+        for other in FORMATS.iter().filter(|other| other.name() != "itm") {
+            assert!(score(*other, &capture) < 50, "{} takes {options:?}", other.name());
+        }
+    }
+    for capture in captures::all() {
+        for other in FORMATS.iter().filter(|other| other.name() != "itm") {
+            assert!(score(*other, &capture.bytes) < 50, "{} takes {}", other.name(), capture.name);
+        }
+    }
+}
+
+#[test]
+fn text_on_a_port_is_recognised() {
+    let text: Vec<u8> = "a line of text\n".bytes().cycle().take(300).flat_map(|byte| [1, byte]).collect();
+    assert!(score(subject().format, &text) >= 60);
+    let conversion = subject().convert(&text, Cut::WHOLE);
+    assert_eq!(conversion.read().logs.len(), 20);
+}
+
+#[test]
+fn other_files_are_not_recognised() {
+    let format = subject().format;
+    for other in FORMATS.iter().filter(|other| other.name() != "itm") {
+        for seed in 1..4 {
+            let mut capture = Vec::new();
+            other.generate(100_000, seed, &mut capture).expect("memory does not fail");
+            assert!(score(format, &capture) < 50, "{}", other.name());
+            assert!(score(format, &capture[capture.len() / 3..]) < 50, "the middle of {}", other.name());
+        }
+    }
+    let text = "A text, with words; and lines.\n".repeat(3000);
+    let mut state = 1u32;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    let noise: Vec<u8> = noise.take(50_000).collect();
+    for (name, sample) in
+        [("text", text.as_bytes()), ("zeros", &[0; 5000]), ("ones", &[0xFF; 5000]), ("noise", &noise), ("nothing", &[])]
+    {
+        assert_eq!(score(format, sample), 0, "{name}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Which core the events of a recording belong to.
+
+use std::collections::HashMap;
+
+use traceconv::format::tonbandgeraet::generate::Damage;
+use traceconv::format::tonbandgeraet::record::Record;
+use traceconv::format::{CORES_SEPARATE, FORMATS, FormatOptions, OptionValue, Part, Resolved};
+use traceconv::model::{Entities, EventBatch, Ledger, losses};
+
+use crate::run;
+
+/// What is made of inputs, each with its core.
+fn resolved(inputs: &[(&[u8], u16)], is_separate: bool) -> (Entities, EventBatch, Vec<Ledger>) {
+    let format = FORMATS.iter().find(|format| format.name() == "tonbandgeraet").expect("it is registered");
+    let own = if is_separate { vec![(CORES_SEPARATE, OptionValue::Flag)] } else { Vec::new() };
+    let alone = inputs.len() == 1;
+    let options_of =
+        |core: u16| FormatOptions { core: Some(core).filter(|_| !alone), own: own.clone(), ..FormatOptions::default() };
+    let options: Vec<FormatOptions> = inputs.iter().map(|input| options_of(input.1)).collect();
+    let scan = format.open(&options).expect("the options are right");
+    let parts: Vec<Part<'_>> = inputs.iter().map(|(bytes, _)| Part::new(bytes, 0..bytes.len())).collect();
+    let facts =
+        parts.iter().enumerate().map(|(input, &part)| Some(scan.join(part.input, None, scan.scan(input, part)))).collect();
+    let mut ledgers = vec![Ledger::default(); inputs.len()];
+    let mut stages = scan.finish(facts, &mut ledgers);
+    let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
+    for (input, &part) in parts.iter().enumerate() {
+        let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledgers[input] };
+        drop(stages.resolve.resolve(input, part.input, stages.decode.decode(input, part, None), &mut out));
+        stages.resolve.finish(input, part.input, &mut out);
+    }
+    (entities, batch, ledgers)
+}
+
+/// How many events each core has at each time.
+fn places(batch: &EventBatch) -> HashMap<(u16, u64), usize> {
+    let mut places = HashMap::new();
+    for event in &batch.events {
+        *places.entry((event.core.0, event.time.0)).or_default() += 1;
+    }
+    places
+}
+
+#[test]
+fn a_lost_change_of_the_core_is_known_from_the_times() {
+    let capture = run::generated(60_000, 3, 2, Damage::None);
+    let whole = places(&resolved(&[(&capture, 0)], false).1);
+    let changes = run::records(&capture).frames;
+    let changes = changes.iter().filter(|stored| matches!(stored.record, Record::CoreId { ts: 1.., .. }));
+    let changes: Vec<usize> = changes.map(|stored| stored.offset as usize).collect();
+    assert!(changes.len() > 60, "{}", changes.len());
+    let (mut inferred, mut restored) = (0, 0);
+    // Not the last ones: nothing follows that would contradict.
+    for &offset in changes[4..changes.len() - 4].iter().step_by(9) {
+        let mut damaged = capture.clone();
+        damaged.remove(offset + 2);
+        let (_, batch, ledgers) = resolved(&[(&damaged, 0)], false);
+        let made = places(&batch);
+        let missing: usize =
+            whole.iter().map(|(place, &count)| count.saturating_sub(made.get(place).copied().unwrap_or(0))).sum();
+        restored += usize::from(missing <= 8);
+        inferred += ledgers[0].entries().iter().filter(|entry| entry.kind == losses::CORE_INFERRED).count();
+    }
+    // Where the times fit both cores, the events stay with the core before.
+    assert!(inferred >= 8 && restored >= 8, "{inferred} changes inferred, {restored} of 20 restored");
+}
+
+#[test]
+fn kernels_of_their_own_have_tasks_of_their_own() {
+    let [one, other] = [1, 2].map(|seed| run::generated(20_000, seed, 1, Damage::None));
+    let alone = resolved(&[(&one, 0)], false).0;
+    let inputs = [(one.as_slice(), 0), (other.as_slice(), 1)];
+    // The same names, as of one kernel: only the option says that there are two.
+    let together = resolved(&inputs, false).0;
+    let separate = resolved(&inputs, true).0;
+    assert!(together.tasks.len() < 2 * alone.tasks.len(), "{} of {}", together.tasks.len(), alone.tasks.len());
+    let other_alone = resolved(&[(&other, 0)], false).0;
+    assert_eq!(separate.tasks.len(), alone.tasks.len() + other_alone.tasks.len());
+    assert_eq!(separate.objects.len(), alone.objects.len() + other_alone.objects.len());
+    for task in alone.tasks.iter() {
+        let same = separate.tasks.iter().filter(|other| (other.number, &other.name) == (task.number, &task.name)).count();
+        assert!(same >= 1, "{task:?}");
+    }
+}

@@ -1,0 +1,21 @@
+//! TraceX recordings, converted as a whole.
+//!
+//! - [`detection`]: recognition against all other formats, and trace buffers in images of memory;
+//! - [`golden`]: captures under `testdata/` and their expected views;
+//! - [`meaning`]: times, order, waits and names, compared with what the generator knows;
+//! - [`properties`]: contracts that hold for any input;
+//! - [`reference`]: recordings of real targets, if `TRACECONV_TRACEX` names the folder that has them.
+//!
+//! All read traces with [`reader`], which shares no code with the writer.
+
+mod captures;
+#[path = "../common/mod.rs"]
+mod common;
+mod detection;
+mod golden;
+mod meaning;
+mod properties;
+#[path = "../reader/mod.rs"]
+mod reader;
+mod reference;
+mod run;

@@ -1,0 +1,162 @@
+//! Times, order, waits and names.
+
+use traceconv::format::tracex::generate::{GenerateOptions, generate_with_truth};
+use traceconv::format::{FormatOptions, OptionValue};
+use traceconv::model::{EventKind, PriorityChange, Rate, WaitReason, losses};
+
+use crate::captures::{self, Events};
+use crate::common::run::Subject;
+use crate::run::{Cut, convert, generated_with, subject};
+
+/// The ring is unrolled, and a clock of any length is unwrapped: every event has the time that the generator knows.
+#[test]
+fn times_are_those_of_the_target() {
+    for (seed, (is_big, time_bits)) in (0..).zip([(false, 32), (true, 32), (false, 24), (true, 16)]) {
+        let options = GenerateOptions { bytes: 200_000, seed, is_big, time_bits, ..GenerateOptions::default() };
+        let (capture, truth) = generate_with_truth(&options);
+        for cut in [Cut::WHOLE, Cut::SMALL] {
+            let mut times = Vec::new();
+            subject().each_record(&capture, cut, |record| times.push(record.nanos.expect("every event has a time") / 1000));
+            assert_eq!(times.len(), truth.len());
+            let (start, first) = (truth[0], times[0]);
+            for (index, (time, truth)) in times.iter().zip(&truth).enumerate() {
+                assert_eq!(time - first, truth - start, "event {index} with a clock of {time_bits} bits");
+            }
+        }
+        let ledger = convert(&capture, Cut::WHOLE).summary.ledger;
+        // The oldest entries may begin within an interrupt.
+        let is_cut = |kind| kind == losses::ISR_EXIT_WITHOUT_ENTER;
+        assert!(ledger.entries().iter().all(|entry| is_cut(entry.kind)), "{:?}", ledger.entries());
+    }
+}
+
+#[test]
+fn the_rate_is_an_option_and_otherwise_assumed() {
+    let capture = generated_with(&GenerateOptions { bytes: 5_000, ..GenerateOptions::default() });
+    let times = |subject: &Subject| {
+        let mut times = Vec::new();
+        subject.each_record(&capture, Cut::WHOLE, |record| times.push(record.nanos.expect("every event has a time")));
+        times
+    };
+    let assumed = times(&subject());
+    let options = FormatOptions { clock: Rate::from_hz(10_000_000, 1), ..FormatOptions::default() };
+    let given = times(&Subject { options, ..subject() });
+    assert!(assumed.iter().zip(&given).all(|(assumed, given)| *assumed == 10 * given));
+    let facts = convert(&capture, Cut::WHOLE).summary.facts;
+    assert!(facts.findings.iter().any(|finding| finding.warning().is_some_and(|text| text.contains("assumed"))));
+}
+
+fn kinds(events: &Events) -> Vec<EventKind> {
+    let mut kinds = Vec::new();
+    subject().resolve(&events.buffer().bytes(), 1 << 20, |batch, _| kinds.extend(batch.events.iter().map(|event| event.kind)));
+    kinds
+}
+
+/// A thread that records nothing is known to run from the scheduler's choice.
+#[test]
+fn switches_follow_from_the_choice_of_the_scheduler() {
+    let mut events = Events::default();
+    events.by(captures::MAIN, 112, [1, 0, 0, 0]).suspend(captures::MAIN, captures::SLEEP, captures::WORKER);
+    events.isr(captures::WORKER, 3, [0, 15, 1, 0]).isr(captures::WORKER, 1, [captures::MAIN, captures::SLEEP, 0, captures::MAIN]);
+    events.isr(captures::WORKER, 4, [0, 15, 1, 0]).by(captures::MAIN, 120, [0; 4]);
+    let mut switches = Vec::new();
+    subject().resolve(&events.buffer().bytes(), 1 << 20, |batch, entities| {
+        for event in &batch.events {
+            if let EventKind::SwitchedIn(task) = event.kind {
+                let name = entities.tasks[task.index()].name.clone();
+                switches.push((event.time.0 / 1000, name.as_deref().map(str::to_owned).expect("it has a name")));
+            }
+        }
+    });
+    // At the first entry, where main waits, and where the interrupt ends.
+    assert_eq!(switches, [(100, "main".into()), (200, "worker".into()), (500, "main".into())]);
+}
+
+#[test]
+fn waits_have_their_reason_object_and_limit() {
+    let events = captures::all().into_iter().find(|capture| capture.name == "services").expect("it is there");
+    let mut waits = Vec::new();
+    subject().resolve(&events.bytes, 1 << 20, |batch, entities| {
+        for event in &batch.events {
+            if let EventKind::Waiting(wait) = event.kind {
+                let name = wait.object.and_then(|object| entities.objects[object.index()].name.clone());
+                waits.push((wait.reason, name.map(|name| name.to_string()), wait.kernel_ticks));
+            }
+        }
+    });
+    let object = |name: &str| Some(name.to_owned());
+    assert_eq!(
+        waits,
+        [
+            (WaitReason::Receive, object("messages"), u32::MAX),
+            (WaitReason::Send, object("messages"), 20),
+            (WaitReason::Receive, object("packets"), 7),
+            (WaitReason::Delay, None, 3),
+            (WaitReason::Receive, object("bus"), 50),
+            (WaitReason::Delay, None, 1),
+        ]
+    );
+}
+
+/// Priorities that change without a call are inherited.
+#[test]
+fn inherited_priorities_and_inversions_are_marked() {
+    let capture = captures::all().into_iter().find(|capture| capture.name == "services").expect("it is there");
+    let mut changes = Vec::new();
+    subject().resolve(&capture.bytes, 1 << 20, |batch, _| {
+        changes.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Priority { priority, change, .. } if change != PriorityChange::Reported => Some((priority, change)),
+            _ => None,
+        }));
+    });
+    assert!(changes.contains(&(4, PriorityChange::Inherit)) && changes.contains(&(8, PriorityChange::Disinherit)), "{changes:?}");
+    let trace = convert(&capture.bytes, Cut::WHOLE).read();
+    for (name, count) in [("priority inversion", 1), ("unbounded priority inversion", 1)] {
+        assert_eq!(trace.instants.iter().filter(|instant| instant.name == name).count(), count, "{name}");
+    }
+}
+
+#[test]
+fn user_events_are_named_by_a_file() {
+    let file = b"Start\n4097, Sample, SA, (0,0,0), (255,0,0), channel, value\nEnd\n";
+    let own = vec![("tracex-events", OptionValue::File { path: "x.trxc".into(), bytes: (*file).into() })];
+    let subject = Subject { options: FormatOptions { own, ..FormatOptions::default() }, ..subject() };
+    let mut events = Events::default();
+    events.by(captures::MAIN, 4097, [1, 2, 3, 0]);
+    let mut found = Vec::new();
+    subject.each_record(&events.buffer().bytes(), Cut::WHOLE, |record| {
+        found.push((record.record.to_owned(), record.fields.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>()));
+    });
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0.as_str(), &found[0].1[3..]), ("Sample", &["channel".to_owned(), "value".into(), "info_3".into()][..]));
+    let own = vec![("tracex-events", OptionValue::File { path: "x.trxc".into(), bytes: (*b"nothing").into() })];
+    let error =
+        subject.format.open(&[FormatOptions { own, ..FormatOptions::default() }]).map(|_| ()).expect_err("it has no event");
+    assert!(error.to_string().starts_with("--tracex-events: `x.trxc` names no user event"), "{error}");
+}
+
+#[test]
+fn a_queue_has_its_level_after_each_message() {
+    use captures::{MAIN, QUEUE};
+    let mut events = Events::default();
+    events.by(MAIN, 69, [QUEUE, 0, 0, 0]).by(MAIN, 69, [QUEUE, 0, 0, 1]).by(MAIN, 68, [QUEUE, 0, 0, 2]);
+    let levels: Vec<_> = kinds(&events)
+        .into_iter()
+        .filter_map(|kind| match kind {
+            EventKind::Object { level, .. } => level.get(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(levels, [1, 2, 1]);
+}
+
+/// Old kernels record neither the interrupted thread nor the next one where a thread is resumed: 0 does not mean that none runs.
+#[test]
+fn interrupts_of_old_kernels_do_not_make_them_idle() {
+    use captures::{MAIN, SLEEP, WORKER};
+    let mut events = Events::default();
+    events.put(MAIN, 4, 120, [0; 4]).isr(0, 3, [0, 15, 1, 0]).isr(0, 1, [WORKER, SLEEP, 0, 0]).isr(0, 4, [0, 15, 1, 0]);
+    events.put(MAIN, 4, 120, [0; 4]);
+    let switches = kinds(&events).into_iter().filter(|kind| matches!(kind, EventKind::SwitchedIn(_))).count();
+    assert_eq!(switches, 1);
+}
