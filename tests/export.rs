@@ -5,7 +5,7 @@
 mod common;
 mod reader;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ use common::run::{Cut, Subject, options};
 use proptest::prelude::*;
 use reader::{Arg, Trace};
 use serde_json::{Map, Value};
-use traceconv::export::{Form, Part, Table, TableSink};
+use traceconv::export::{Form, Labels, Part, Table, TableSink};
 use traceconv::format::FORMATS;
 use traceconv::input::detect;
 use traceconv::metrics::{Losses, figures, saved};
@@ -34,7 +34,7 @@ fn export(subject: &Subject, capture: &[u8], tables: &[Table], options: &Options
     let mut files: Vec<Vec<u8>> = tables.iter().map(|_| Vec::new()).collect();
     let sinks = tables.iter().zip(&mut files);
     let sinks = sinks.map(|(table, file)| (*table, TableSink::create(*table, &[], Form::Ndjson, file).unwrap())).collect();
-    let mut part = Part::new(sinks);
+    let mut part = Part::new(sinks, Vec::new());
     part.begin("id");
     let source = Source::new(capture, subject.format).options(subject.options.clone());
     let gathered = pipeline::operations(&[source], options, &mut part, &mut |_| true).unwrap();
@@ -45,7 +45,7 @@ fn export(subject: &Subject, capture: &[u8], tables: &[Table], options: &Options
     let mut losses = Losses::default();
     (losses.events, losses.cases, losses.lost_events, losses.repairs) =
         (recording.events(), totals.cases, totals.at_least_lost, totals.repairs);
-    part.end(&[], &recording, &figures(&gathered.statistics, losses)).unwrap();
+    part.end(&Labels::new(), &recording, &figures(&gathered.statistics, losses)).unwrap();
     part.finish().unwrap();
     let recording = Recording::new(recording.inputs, Some(gathered.statistics));
     let json = StatsFile::new(vec![recording]).to_json().unwrap();
@@ -258,6 +258,10 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+const NOTES: &str = r#"{"note": "start", "unix_ns": 1795392000000000000}
+{"labels": {"commit": "c0ffee", "build": 77, "Path": "x"}}
+{"labels": "#;
+
 /// A folder with recordings: two boards, a file that is none, and one recording twice.
 fn recordings() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -270,7 +274,7 @@ fn recordings() -> tempfile::TempDir {
     }
     let folder = dir.path().join("in/board=7");
     fs::copy(testdata("demo/before.bin"), folder.join("twice.bin")).unwrap();
-    fs::write(folder.join("after.bin.traceconv.jsonl"), "{\"reconnects\": 1}\n{\"labels\": {\"commit\": \"c0ffee\"}}\n").unwrap();
+    fs::write(folder.join("after.bin.traceconv.jsonl"), NOTES).unwrap();
     fs::write(dir.path().join("in/notes.txt"), "no recording").unwrap();
     dir
 }
@@ -354,7 +358,9 @@ fn recordings_have_labels_and_unreadable_ones_say_why() {
     let of = |name: &str| rows.iter().find(|row| row["path"].as_str().unwrap().ends_with(name)).unwrap();
     assert_eq!(rows.len(), 5);
     assert!(rows.iter().all(|row| row["build"] == "1.4"));
-    assert_eq!((&of("after.bin")["board"], &of("after.bin")["commit"]), (&"7".into(), &"c0ffee".into()));
+    assert!(stderr(&output).contains("after.bin: the notes beside it: `Path` cannot be a label"), "{}", stderr(&output));
+    let after = of("after.bin");
+    assert_eq!((&after["board"], &after["commit"], &after["date"]), (&"7".into(), &"c0ffee".into(), &"2026-11-23".into()));
     assert_eq!((&of("demo.bin")["board"], &of("demo.bin")["commit"]), (&"8".into(), &Value::Null));
     assert_eq!(of("demo.bin")["events"], 4448);
     assert!(of("notes.txt")["error"].as_str().unwrap().contains("notes.txt"), "{:?}", of("notes.txt"));
@@ -362,6 +368,7 @@ fn recordings_have_labels_and_unreadable_ones_say_why() {
 
     for (args, status, message) in [
         (&["--label", "7=x"][..], 2, "`7` is no name of a label"),
+        (&["--label", "Build=x"], 2, "has a column `build`"),
         (&["--label", "Path=x"], 2, "the table `recordings` has a column `path`"),
         (&["--tables", "metrics,losses"], 2, "a file holds one table"),
         (&["--tables", "tasks"], 2, "invalid value 'tasks'"),
@@ -420,29 +427,73 @@ fn the_commit_that_made_a_task_slower_is_named() {
     }
     let export = run(dir.path(), &["export", "-q", "-r", "farm", "--parquet", "set"]);
     assert_eq!(export.status.code(), Some(0), "{}", stderr(&export));
-    let args = ["--order", "commit", "--by", "board", "--rule", "p95(task.filter.cpu_percent) < 99", "--charts", "charts"];
-    let found = run(dir.path(), &[&["runs", "set"], &args[..]].concat());
+    let budget = "rules = ['p95(task.filter.cpu_percent) < 99', 'losses >= 0', 'trend(task.filter.cpu_percent) > 1']";
+    fs::write(dir.path().join("kept.toml"), budget).unwrap();
+    let budget = "[[rules]]\nrule = 'change(task.filter.cpu_percent) < 10'\nreason = 'it is filtered on battery'\n";
+    fs::write(dir.path().join("broken.toml"), budget).unwrap();
+
+    let args = ["check", "set", "--order", "commit", "--by", "board", "--budget", "kept.toml", "--charts", "charts"];
+    let found = run(dir.path(), &args);
     assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
     let text = String::from_utf8(found.stdout).unwrap();
     let line = text.lines().find(|line| line.starts_with("task.filter.cpu_percent: ")).expect(&text);
     assert!(line.contains("since commit c07, ") && line.contains("confidence > 99.9"), "{text}");
-    assert!(text.contains("kept: p95(task.filter.cpu_percent) < 99: task.filter.cpu_percent has "), "{text}");
-    assert!(text.contains(" over 60 recordings of board=1"), "{text}");
+    assert!(text.contains("set: 3 rules: 3 kept, 0 broken"), "{text}");
+    assert!(text.contains("filter of board=0 (of 2)") || text.contains("filter of board=1 (of 2)"), "{text}");
+    assert!(text.contains("  board=1: "), "{text}");
     let chart = fs::read_to_string(dir.path().join("charts/task.filter.cpu_percent.svg")).unwrap();
     assert!(chart.starts_with("<svg") && chart.matches(',').count() > 50);
 
-    let broken = run(dir.path(), &["runs", "set", "--md", "--order", "commit", "--rule", "change(task.filter.cpu_percent) < 10"]);
-    assert_eq!(broken.status.code(), Some(3));
-    let text = String::from_utf8(broken.stdout).unwrap();
-    assert!(text.contains("- ❌ change(task.filter.cpu_percent) < 10"), "{text}");
-    assert!(text.contains("| task.filter.cpu_percent | "), "{text}");
+    let broken = ["check", "set", "--order", "commit", "--budget", "broken.toml"];
+    let found = run(dir.path(), &[&broken[..], &["--md", "--junit", "junit.xml"]].concat());
+    assert_eq!(found.status.code(), Some(3));
+    let text = String::from_utf8(found.stdout.clone()).unwrap();
+    assert!(text.contains("| **BROKEN** | change(task.filter.cpu\\_percent) \\< 10 |"), "{text}");
+    assert!(text.contains("| task.filter.cpu\\_percent | ") && text.contains("it is filtered on battery"), "{text}");
+    assert!(stderr(&found).contains("error: change(task.filter.cpu_percent) is "), "{}", stderr(&found));
+    let junit = fs::read_to_string(dir.path().join("junit.xml")).unwrap();
+    assert!(junit.contains("change(task.filter.cpu_percent)") && junit.contains("<failure"), "{junit}");
+
+    // Without rules, all that has moved; the same for scripts.
+    let json = run(dir.path(), &["check", "set", "--order", "commit", "--by", "board", "--json"]);
+    assert_eq!(json.status.code(), Some(0), "{}", stderr(&json));
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&json["recordings"], &json["broken"]), (&120.into(), &0.into()));
+    let moved = json["changes"].as_array().unwrap().iter().find(|moved| moved["metric"] == "task.filter.cpu_percent").unwrap();
+    assert_eq!((&moved["order"], &moved["number"], &moved["is_worse"]), (&"c07".into(), &71.into(), &true.into()));
+    assert!(moved["path"].as_str().unwrap().ends_with("commit=c07/board=0/run-070.bin"), "{moved}");
+    assert!(moved["since"].as_f64().unwrap() > 1.2 * moved["before"].as_f64().unwrap(), "{moved}");
+    assert_eq!(moved["groups"].as_object().unwrap().len(), 2);
+
+    // The statistics of one recording are its values.
+    let one = "farm/commit=c00/board=0/run-000.bin";
+    let alone = run(dir.path(), &["check", one, "--budget", "broken.toml"]);
+    assert_eq!(alone.status.code(), Some(0), "{}", stderr(&alone));
     for (args, status, message) in [
-        (&["runs", "set", "--rule", "p95(task.filter.speed) < 1"][..], 2, "speed"),
-        (&["runs", "set", "--by", "bench"], 1, "has no column `bench`"),
-        (&["runs", "none"], 1, "it has no recording that could be read"),
+        (&["check", "set", "--by", "bench"][..], 1, "no recording has a label `bench`"),
+        (&["check", one, "--budget", "kept.toml", "--by", "board"], 2, "are for a dataset"),
+        (&["check", one], 2, "name the budget with --budget"),
     ] {
         let output = run(dir.path(), args);
         assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn partitions_are_folders_in_folders() {
+    let dir = recordings();
+    let args = ["export", "-q", "-r", "in", "--parquet", "set", "--partition-by", "format,board"];
+    assert_eq!(run(dir.path(), &args).status.code(), Some(1));
+    let folders: BTreeSet<String> =
+        files(&dir.path().join("set/metrics")).keys().map(|name| name.rsplit_once('/').unwrap().0.to_owned()).collect();
+    let expected = [
+        "format=__HIVE_DEFAULT_PARTITION__/board=__HIVE_DEFAULT_PARTITION__",
+        "format=tonbandgeraet/board=7",
+        "format=tonbandgeraet/board=8",
+    ];
+    assert_eq!(folders, expected.map(str::to_owned).into());
+    let args = ["check", "set", "--by", "board", "--json"];
+    let json: Value = serde_json::from_slice(&run(dir.path(), &args).stdout).unwrap();
+    assert_eq!(json["recordings"], 4);
 }

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use traceconv::export::table::Rows;
-use traceconv::export::{Form, Part, Table, TableSink, identity};
+use traceconv::export::{Form, Labels, OWN_LABELS, Part, Table, TableSink, identity};
 use traceconv::format::{FORMATS, FormatOptions, OptionKind, OptionSpec, OptionValue};
 use traceconv::input::{Input, ReadOptions, Recognised, detect};
 use traceconv::metrics::budget::Budget;
@@ -265,14 +265,15 @@ impl Read {
         let schema = rows.schema();
         let mut batches = Vec::new();
         py.detach(|| {
-            let mut part = Part::new(vec![(table, TableSink::to_sink(rows, Box::new(&mut batches)))]);
+            let sink = TableSink::to_sink(rows, Box::new(&mut batches));
+            let mut part = Part::new(vec![(table, sink)], Vec::new());
             part.begin(&self.opened.id);
             if table.is_drawn() {
                 let options =
                     self.options.clone().events(if table == Table::Events { EventDetail::All } else { EventDetail::Default });
                 pipeline::operations(&self.opened.sources(), &options, &mut part, &mut |_| true).map_err(error)?;
             }
-            part.end(&[], &self.recording, &self.figures).map_err(error)?;
+            part.end(&Labels::new(), &self.recording, &self.figures).map_err(error)?;
             part.finish().map_err(error)
         })?;
         let reader = RecordBatchIterator::new(batches.into_iter().map(Ok), schema);
@@ -341,10 +342,12 @@ fn part<'py>(
     let mut files: Vec<Vec<u8>> = tables.iter().map(|_| Vec::new()).collect();
     let work = || {
         let sinks = tables.iter().zip(&mut files);
-        let sinks = sinks.map(|(table, file)| Ok((*table, TableSink::create(*table, &label_names, Form::Parquet, file)?)));
-        let mut rows = Part::new(sinks.collect::<Result<_, traceconv::export::ExportError>>()?);
+        let columns: Vec<String> = label_names.iter().filter(|name| !OWN_LABELS.contains(&name.as_str())).cloned().collect();
+        let sinks = sinks.map(|(table, file)| Ok((*table, TableSink::create(*table, &columns, Form::Parquet, file)?)));
+        let mut rows = Part::new(sinks.collect::<Result<_, traceconv::export::ExportError>>()?, columns.clone());
         let mut outcomes: Vec<Outcome> = Vec::new();
         for (name, bytes, labels) in recordings {
+            let labels = label_names.iter().cloned().zip(labels).filter_map(|(name, value)| Some((name, value?))).collect();
             // What the row is known by if it cannot be read.
             let raw = identity_of([(None, bytes.as_slice())].into_iter(), reading);
             let is_drawn = tables.iter().any(|table| table.is_drawn());

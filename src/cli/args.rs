@@ -55,9 +55,6 @@ pub(super) enum Command {
     /// Write recordings as tables for query engines: Parquet, Arrow, CSV or JSON lines
     #[cfg(feature = "export")]
     Export(super::export::ExportArgs),
-    /// Check a dataset: limits on statistics over its recordings, and since when metrics have moved
-    #[cfg(feature = "export")]
-    Runs(super::runs::RunsArgs),
     /// Show what recordings contain, without converting them
     Info(super::info::InfoArgs),
     /// Record from a serial port, a socket or a growing file

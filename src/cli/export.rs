@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use chrono::DateTime;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args as ClapArgs};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use super::progress::ProgressMeter;
 use super::recording_figures::{PartArgs, gather_by, json, losses_of, report_problems};
 use super::source::{notes_beside, open_input};
 use super::{Status, say};
-use crate::export::{Form, Part, SCHEMA_VERSION, Table, TableSink, dataset, identity};
+use crate::export::{Form, Labels, OWN_LABELS, Part, SCHEMA_VERSION, Table, TableSink, dataset, identity};
 use crate::input::Input;
 use crate::metrics::figures;
 use crate::pipeline::{self, EventDetail, Options, Team};
@@ -72,9 +73,11 @@ pub(super) struct ExportArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     label: Vec<(String, String)>,
 
-    /// Put the files of each value of this label into a folder NAME=VALUE
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["arrow", "ndjson"])]
-    partition_by: Option<String>,
+    /// Put the files of each value of a label into a folder NAME=VALUE, e.g. `format,board`
+    ///
+    /// `format` is the recordings' own. Several names, separated by commas, are folders in folders.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["arrow", "ndjson"])]
+    partition_by: Vec<String>,
 
     /// Add to a dataset: only recordings that are not in it
     #[arg(long, requires = "parquet")]
@@ -111,13 +114,11 @@ fn check_label(name: &str) -> Result<(), String> {
         return Err(format!("`{name}` is no name of a label: letters, digits and _ are expected, and a letter first"));
     }
     let columns = std::iter::once("recording").chain(Table::Recordings.columns().iter().map(|(column, _)| *column));
-    match columns.into_iter().find(|column| column.eq_ignore_ascii_case(name)) {
+    match columns.into_iter().find(|column| column.eq_ignore_ascii_case(name) && !OWN_LABELS.contains(&name)) {
         Some(column) => Err(format!("`{name}` cannot be a label: the table `recordings` has a column `{column}`")),
         None => Ok(()),
     }
 }
-
-type Labels = BTreeMap<String, String>;
 
 /// A recording that is to be exported.
 struct Planned {
@@ -125,11 +126,14 @@ struct Planned {
     labels: Labels,
     bytes: u64,
     id: String,
+    /// If partitions need it.
+    format: Option<&'static str>,
 }
 
 /// What the bytes of a recording, and the notes beside it, say.
 struct Identified {
     id: String,
+    format: Option<&'static str>,
     labels: Labels,
     problems: Vec<String>,
 }
@@ -141,8 +145,11 @@ struct Destination {
     place: Place,
     is_dataset: bool,
     tables: Vec<Table>,
-    partition_by: Option<String>,
+    partition_by: Vec<String>,
 }
+
+/// Of `--partition-by`: what recordings are, not a label.
+const BY_FORMAT: &str = "format";
 
 /// Recordings whose rows are in the same files.
 struct PlannedPart<'a> {
@@ -179,7 +186,7 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
     let mut identified: Vec<Option<Identified>> = planned.iter().map(|_| None).collect();
     team.each(
         &order,
-        |index| planned.get(index).map(|one| one.identify(&reading, &options, place)),
+        |index| planned.get(index).map(|one| one.identify(&reading, &options, &destination)),
         |index, found| {
             if let Some(slot) = identified.get_mut(index) {
                 *slot = found;
@@ -187,10 +194,12 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
         },
     );
     for (one, identified) in planned.iter_mut().zip(identified) {
-        let Some(Identified { id, labels, problems }) = identified else { continue };
+        let Some(Identified { id, format, labels, problems }) = identified else { continue };
         problems.iter().for_each(|problem| say(&format!("warning: {problem}\n")));
-        one.id = id;
+        (one.id, one.format) = (id, format);
+        let date = one.labels.get("date").cloned();
         one.labels.extend(labels);
+        one.labels.extend(date.map(|date| ("date".into(), date)));
         one.labels.extend(args.label.iter().cloned());
     }
 
@@ -199,8 +208,8 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
     let mut seen = known;
     planned.retain(|one| seen.insert(one.id.clone()));
     let known = found - planned.len();
-    let labels: Vec<String> =
-        planned.iter().flat_map(|one| one.labels.keys().cloned()).collect::<BTreeSet<_>>().into_iter().collect();
+    let labels: BTreeSet<&str> = planned.iter().flat_map(|one| one.labels.keys().map(String::as_str)).collect();
+    let labels: Vec<String> = labels.into_iter().filter(|label| !OWN_LABELS.contains(label)).map(str::to_owned).collect();
 
     let parts = destination.parts(&planned);
     let total_bytes = planned.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
@@ -249,12 +258,12 @@ impl Planned {
             labels.extend(folders.filter(|(name, _)| check_label(name).is_ok()).map(|(name, value)| (name.into(), value.into())));
         }
         let bytes = sources.iter().filter_map(SourceName::length).fold(0, u64::saturating_add);
-        Ok(Planned { sources, labels, bytes, id: String::new() })
+        Ok(Planned { sources, labels, bytes, id: String::new(), format: None })
     }
 
     /// Its identity and the labels beside it. One that cannot be opened is known by its name, and has a row that says why.
-    fn identify(&self, reading: &Reading, options: &Options, output: &Place) -> Identified {
-        let read_options = reading.read_options(output);
+    fn identify(&self, reading: &Reading, options: &Options, destination: &Destination) -> Identified {
+        let read_options = reading.read_options(&destination.place);
         let opened: Result<Vec<Input>, _> =
             self.sources.iter().map(|source| open_input(source, reading, &read_options)).collect();
         let cores: Vec<Option<u16>> = self.sources.iter().map(|source| source.core).collect();
@@ -277,19 +286,31 @@ impl Planned {
                 identity(cores.iter().copied().zip(names.iter().map(String::as_bytes)), &more)
             }
         };
-        Identified { id, labels, problems }
+        let first = opened.into_iter().flatten().next().filter(|_| destination.partition_by.iter().any(|name| name == BY_FORMAT));
+        let recognised = first.and_then(|input| input.recognise(reading.format(), &reading.format_options, &read_options).ok());
+        let format = recognised.and_then(|recognised| Some(recognised.first()?.detected.format.name()));
+        Identified { id, format, labels, problems }
     }
 }
 
-/// Adds the labels of the notes beside a recording: lines as `{"labels": {"board": "7"}}`. Returns what is wrong with some; they are left out.
+/// Adds the labels of the notes beside a recording: lines as `{"labels": {"board": "7"}}`, and the `date` (UTC) on which the recorder was started.
+/// Returns what is wrong with some; they are left out.
 fn labels_of(text: &[u8], labels: &mut Labels) -> Vec<String> {
     #[derive(Deserialize)]
     struct Line {
+        #[serde(default)]
         labels: BTreeMap<String, serde_json::Value>,
+        unix_ns: Option<i64>,
     }
     let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-    let mut problems = Vec::new();
-    for (name, value) in lines.flat_map(|line| line.labels) {
+    let (mut problems, mut given) = (Vec::new(), Vec::new());
+    for line in lines {
+        given.extend(line.labels);
+        if let Some(unix_ns) = line.unix_ns {
+            labels.insert("date".into(), DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d").to_string());
+        }
+    }
+    for (name, value) in given {
         match check_label(&name) {
             Ok(()) => {
                 labels.insert(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
@@ -339,7 +360,7 @@ impl Destination {
         }
         let dir = self.dir();
         let failed = |error: &dyn std::fmt::Display| PlanError::File(format!("the dataset {}: {error}", shown(dir)));
-        let about = dir.join("dataset.json");
+        let about = dir.join(dataset::ABOUT);
         match fs::read_to_string(&about) {
             Ok(text) => {
                 let file: DatasetFile = serde_json::from_str(&text).map_err(|error| failed(&error))?;
@@ -385,8 +406,9 @@ impl Destination {
         }
         let mut folders: BTreeMap<String, Vec<&Planned>> = BTreeMap::new();
         for one in planned {
-            let folder = self.partition_by.as_ref().map(|label| folder(label, one.labels.get(label)));
-            folders.entry(folder.unwrap_or_default()).or_default().push(one);
+            let value = |name: &String| if name == BY_FORMAT { one.format } else { one.labels.get(name).map(String::as_str) };
+            let folder: String = self.partition_by.iter().map(|name| folder(name, value(name))).collect();
+            folders.entry(folder).or_default().push(one);
         }
         let mut parts = Vec::new();
         for (folder, recordings) in folders {
@@ -430,8 +452,8 @@ pub(super) fn part_files(dir: &Path) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// A folder as query engines expect it, with the `/` after it.
-fn folder(label: &str, value: Option<&String>) -> String {
-    let value = value.map_or("__HIVE_DEFAULT_PARTITION__", String::as_str);
+fn folder(label: &str, value: Option<&str>) -> String {
+    let value = value.unwrap_or("__HIVE_DEFAULT_PARTITION__");
     let mut folder = format!("{label}=");
     for byte in value.bytes() {
         match byte {
@@ -474,7 +496,8 @@ impl Export<'_> {
         let failed = || format!("cannot write {}", places.first().map(Place::as_output).unwrap_or_default());
         let sinks = tables.iter().zip(&mut outputs);
         let sinks = sinks.map(|(table, output)| Ok((*table, TableSink::create(*table, self.labels, *form, output)?)));
-        let mut rows = Part::new(sinks.collect::<anyhow::Result<_>>().with_context(failed)?);
+        let sinks = sinks.collect::<anyhow::Result<_>>().with_context(failed)?;
+        let mut rows = Part::new(sinks, self.labels.to_vec());
         for recording in &part.recordings {
             self.recording(recording, &mut rows, done).with_context(failed)?;
             self.meter.advance(recording.bytes);
@@ -508,7 +531,6 @@ impl Export<'_> {
         *if gathered.is_some() { &mut done.exported } else { &mut done.unread } += 1;
         let recording = Recording::new(inputs, None);
         let figures = gathered.map(|gathered| figures(&gathered.statistics, losses_of(&recording))).unwrap_or_default();
-        let labels: Vec<Option<String>> = self.labels.iter().map(|label| planned.labels.get(label).cloned()).collect();
-        Ok(rows.end(&labels, &recording, &figures)?)
+        Ok(rows.end(&planned.labels, &recording, &figures)?)
     }
 }

@@ -107,8 +107,6 @@ fn command_status(args: Args) -> Status {
         Some(Command::Baseline(args)) => baseline::main(&args).unwrap_or_else(|error| refuse(&error)),
         #[cfg(feature = "export")]
         Some(Command::Export(args)) => export::main(&args).unwrap_or_else(|error| refuse(&error)),
-        #[cfg(feature = "export")]
-        Some(Command::Runs(args)) => runs::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Info(args)) => match info::plan(&args) {
             Ok(plan) => info::run(&plan),

@@ -1,34 +1,35 @@
-//! `traceconv runs DATASET`: limits on statistics over the recordings of a dataset, and since when a metric has moved.
+//! `traceconv check DATASET`: rules over the recordings of a dataset, and since when a metric has moved.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use arrow_array::Array;
 use clap::Args as ClapArgs;
+use serde::Serialize;
 
+use super::check::{CheckArgs, SCHEMA_VERSION, outcome};
 use super::export::part_files;
-use super::plan::{Place, PlanError, shown};
-use super::recording_figures::write_result;
+use super::output::create_parent;
+use super::plan::{Place, PlanError, path_text, shown};
+use super::recording_figures::{json, write_result};
 use super::{Status, say};
 use crate::export::{ExportError, Table, dataset};
+use crate::metrics::budget::{Budget, BudgetRule};
+use crate::metrics::check::{Candidate, Verdict, judge};
 use crate::metrics::figures::path as metric_path;
-use crate::metrics::list::{self, Metric, NAMELESS};
-use crate::metrics::runs::{CONFIDENCE, Change, Over, RunsRule, change};
-use crate::metrics::{Nature, Unit, Worse};
-use crate::report::visible;
+use crate::metrics::list::{self, Metric};
+use crate::metrics::runs::{CONFIDENCE, Over, change};
+use crate::metrics::{Nature, Unit, Worse, text};
+use crate::report::{Case, Suite, TOOL_VERSION, junit_document, visible};
+use crate::stats::text::markdown_escaped;
 
+/// Options of `check` for a dataset.
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Options for a dataset")]
 pub(super) struct RunsArgs {
-    /// A dataset that `export --parquet` wrote, with the tables `recordings` and `metrics`
-    dataset: PathBuf,
-
-    /// A limit, e.g. `p95(task.filter.cpu_percent) < 4`; may be repeated
-    ///
-    /// The statistics are min, max, mean, median, p95 (any per cent), and change: by how many per cent a metric has moved.
-    #[arg(long, value_name = "RULE", value_parser = |text: &str| RunsRule::parse(text).map_err(|error| error.to_string()))]
-    rule: Vec<RunsRule>,
-
     /// Check each value of this label by itself
     #[arg(long, value_name = "LABEL")]
     by: Option<String>,
@@ -43,20 +44,12 @@ pub(super) struct RunsArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     min_change: f64,
 
-    /// As Markdown, for the summary of a job
-    #[arg(long)]
-    md: bool,
-
     /// Write a chart of each listed change into this directory, as SVG
     #[arg(long, value_name = "DIR")]
     charts: Option<PathBuf>,
-
-    /// Where to write the result [default: standard output]
-    #[arg(short, long, value_name = "OUT")]
-    output: Option<PathBuf>,
 }
 
-/// At most this number of changes is listed.
+/// At most this number of changes is listed, except as JSON.
 const LISTED: usize = 20;
 
 /// A recording of the dataset.
@@ -71,7 +64,7 @@ struct Run {
 struct Series {
     metric: &'static Metric,
     name: String,
-    runs: Vec<usize>,
+    runs: Vec<u32>,
     values: Vec<f64>,
 }
 
@@ -79,78 +72,118 @@ impl Series {
     fn path(&self) -> String {
         metric_path(self.metric, &self.name)
     }
+
+    /// The values by groups of recordings, with the recordings.
+    fn groups<'a>(&self, runs: &'a [Run]) -> BTreeMap<&'a str, Vec<(&'a Run, f64)>> {
+        let mut groups: BTreeMap<&str, Vec<(&Run, f64)>> = BTreeMap::new();
+        for (run, value) in self.runs.iter().zip(&self.values) {
+            let Some(run) = runs.get(*run as usize) else { continue };
+            groups.entry(&run.group).or_default().push((run, *value));
+        }
+        groups
+    }
+}
+
+/// A change of a metric.
+#[derive(Serialize)]
+struct Moved {
+    metric: String,
+    unit: &'static str,
+    /// The medians.
+    before: f64,
+    since: f64,
+    change_percent: f64,
+    confidence: f64,
+    is_worse: bool,
+    #[serde(skip)]
+    nature: Nature,
+    /// The first recording with the new values, and its number among those that have the metric, from 1.
+    recording: String,
+    path: String,
+    /// The value of the label that orders the recordings.
+    order: String,
+    number: usize,
+    recordings: usize,
+    /// The medians of each group.
+    groups: BTreeMap<String, [Option<f64>; 2]>,
+    #[serde(skip)]
+    chart: String,
+}
+
+/// The result for scripts.
+#[derive(Serialize)]
+struct RunsFile<'a> {
+    schema_version: u32,
+    tool_version: &'static str,
+    budget: Option<String>,
+    broken: usize,
+    dataset: String,
+    recordings: usize,
+    metrics_compared: usize,
+    verdicts: &'a [Verdict],
+    changes: &'a [Moved],
+}
+
+/// The directory of a dataset, if that is the only input.
+pub(super) fn dataset_of<'a>(inputs: &'a [PathBuf], options: &RunsArgs) -> Result<Option<&'a Path>, PlanError> {
+    let RunsArgs { by, order, min_change: _, charts } = options;
+    match inputs {
+        [dir] if dir.join(dataset::ABOUT).is_file() => Ok(Some(dir)),
+        _ if by.is_some() || order.is_some() || charts.is_some() => Err(PlanError::usage(
+            "--by, --order and --charts are for a dataset: name the directory that `export --parquet` wrote",
+        )),
+        _ => Ok(None),
+    }
 }
 
 /// Checks a dataset.
-pub(super) fn main(args: &RunsArgs) -> Result<Status, PlanError> {
-    let failed = |error: &dyn std::fmt::Display| PlanError::File(format!("the dataset {}: {error}", shown(&args.dataset)));
-    let runs = read_runs(args).map_err(|error| failed(&error))?;
+pub(super) fn main(args: &CheckArgs, dir: &Path, budget: &Budget, output: &Place) -> Result<Status, PlanError> {
+    let options = &args.runs;
+    let failed = |error: &dyn std::fmt::Display| PlanError::File(format!("the dataset {}: {error}", shown(dir)));
+    let runs = read_runs(dir, options).map_err(|error| failed(&error))?;
     if runs.is_empty() {
         return Err(failed(&"it has no recording that could be read"));
     }
-    let all = read_series(&args.dataset, &runs, &args.rule).map_err(|error| failed(&error))?;
-    let output = args.output.as_deref().map_or(Place::Standard, Place::from_arg);
+    let all = read_series(dir, &runs, budget).map_err(|error| failed(&error))?;
+    let verdicts: Vec<Verdict> = budget.limits.iter().map(|limit| verdict(limit, &runs, &all, options.by.as_deref())).collect();
+    let compared: Vec<&Series> = all.iter().filter(|series| is_compared(series.metric)).collect();
+    let changes = changes(&compared, &runs, options);
+    if let Some(dir) = &options.charts {
+        write_charts(dir, &changes).map_err(|error| PlanError::File(format!("the charts {}: {error}", shown(dir))))?;
+    }
 
-    let broken: Vec<(String, bool)> = args.rule.iter().flat_map(|rule| verdicts(rule, &runs, &all, args.by.as_deref())).collect();
-    let candidates: Vec<&Series> = all.iter().filter(|series| is_compared(series.metric)).collect();
-    let mut changes: Vec<(&Series, Change)> = candidates
-        .iter()
-        .filter_map(|series| Some((*series, change(&series.values)?)))
-        .filter(|(_, change)| change.confidence(candidates.len()) >= CONFIDENCE && change.percent().abs() >= args.min_change)
-        .collect();
-    let found = changes.len();
-    // First what is worse; then what is closest to the cause; then what moved most.
-    let is_worse = |series: &Series, change: &Change| match series.metric.worse {
-        Worse::More => change.since > change.before,
-        Worse::Less => change.since < change.before,
-        Worse::Neither => false,
+    let broken: Vec<String> = verdicts.iter().filter(|verdict| verdict.is_broken()).flat_map(text::broken).collect();
+    let status = if broken.is_empty() { Status::Done } else { Status::BeyondLimits };
+    if args.json || args.md || *output != Place::Standard {
+        broken.iter().for_each(|sentence| say(&format!("error: {sentence}\n")));
+    }
+    let name = shown(dir).to_string();
+    let compared = compared.len();
+    let text = if args.json {
+        let (schema_version, tool_version, dataset) = (SCHEMA_VERSION, TOOL_VERSION, path_text(dir));
+        let (recordings, budget) = (runs.len(), args.budget.as_deref().map(path_text));
+        let (verdicts, changes) = (verdicts.as_slice(), changes.as_slice());
+        let (broken, metrics_compared) = (broken.len(), compared);
+        let file =
+            RunsFile { schema_version, tool_version, budget, broken, dataset, recordings, metrics_compared, verdicts, changes };
+        json(&file).map_err(Into::into)
+    } else {
+        let summary = format!("{} recordings, {compared} metrics compared", runs.len());
+        describe(args, &name, &summary, &verdicts, &changes).map_err(Into::into)
     };
-    changes.sort_by(|(one, first), (other, second)| {
-        let key = |series: &Series, change: &Change| (!is_worse(series, change), series.metric.nature);
-        key(one, first).cmp(&key(other, second)).then(second.percent().abs().total_cmp(&first.percent().abs()))
-    });
-    changes.truncate(LISTED);
-
-    let title = format!("{}: {} recordings, {} metrics compared", shown(&args.dataset), runs.len(), candidates.len());
-    let mut text = if args.md { format!("### {title}\n\n") } else { format!("{title}\n") };
-    for (sentence, is_broken) in &broken {
-        let mark = match (args.md, is_broken) {
-            (true, true) => "- ❌ ",
-            (true, false) => "- ✅ ",
-            (false, true) => "broken: ",
-            (false, false) => "kept: ",
-        };
-        text += &format!("{mark}{}\n", visible(sentence));
-    }
-    if args.md && !broken.is_empty() {
-        text.push('\n');
-    }
-    if changes.is_empty() {
-        text += &format!("no metric has moved by {} % or more\n", args.min_change);
-    } else if args.md {
-        text += "| metric | before | since | change | since | confidence |\n|---|---:|---:|---:|---|---:|\n";
-    }
-    for (series, change) in &changes {
-        text += &describe(series, change, &runs, candidates.len(), args);
-    }
-    if found > changes.len() {
-        text += &format!("{}and {} more\n", if args.md { "\n" } else { "" }, found - changes.len());
-    }
-    if let Some(dir) = &args.charts {
-        write_charts(dir, &changes)
-            .map_err(|error| PlanError::File(format!("cannot write charts to {}: {error}", shown(dir))))?;
-        if args.md {
-            for (series, _) in &changes {
-                text += &format!("\n{}\n\n![{0}]({}/{})\n", series.path(), dir.display(), chart_name(series));
-            }
-        }
-    }
-    let is_broken = broken.iter().any(|(_, is_broken)| *is_broken);
-    let status = if is_broken { Status::BeyondLimits } else { Status::Done };
-    if is_broken && output != Place::Standard {
-        broken.iter().filter(|(_, is_broken)| *is_broken).for_each(|(sentence, _)| say(&format!("error: {sentence}\n")));
-    }
-    Ok(write_result(&output, "the result", Ok(text), status))
+    let status = write_result(output, "the verdicts", text, status);
+    let Some(place) = args.junit.as_deref().map(Place::from_arg) else { return Ok(status) };
+    create_parent(&place);
+    let class = format!("traceconv.{name}");
+    let case = |verdict: &Verdict| Case {
+        name: text::title(verdict),
+        class: class.clone(),
+        seconds: 0.0,
+        outcome: outcome(verdict),
+        output: None,
+    };
+    let suite = Suite { name, seconds: 0.0, cases: verdicts.iter().map(case).collect() };
+    Ok(write_result(&place, "the JUnit report", junit_document(&[suite]).map_err(Into::into), status))
 }
 
 /// Whether a metric of two recordings can be compared: as for `diff`.
@@ -158,28 +191,26 @@ fn is_compared(metric: &Metric) -> bool {
     !matches!(metric.nature, Nature::Extreme | Nature::Sum)
 }
 
-/// A metric, with its value in each recording that has it, in any order.
-struct Found {
-    metric: &'static Metric,
-    name: String,
-    values: Vec<(usize, f64)>,
-}
-
 /// The recordings that could be read, in their order.
-fn read_runs(args: &RunsArgs) -> Result<Vec<Run>, ExportError> {
+fn read_runs(dir: &Path, options: &RunsArgs) -> Result<Vec<Run>, ExportError> {
     let mut runs = Vec::new();
-    for (file, _) in part_files(&args.dataset.join(Table::Recordings.name())) {
+    let labels = [&options.by, &options.order];
+    let mut is_known = labels.map(Option::is_none);
+    for (file, _) in part_files(&dir.join(Table::Recordings.name())) {
         let about = |error: ExportError| ExportError::Dataset(format!("{} {error}", shown(&file)));
         let columns: Vec<&str> =
-            ["recording", "path", "error"].into_iter().chain(args.by.as_deref()).chain(args.order.as_deref()).collect();
+            ["recording", "path", "error"].into_iter().chain(labels.into_iter().filter_map(|label| label.as_deref())).collect();
         let opened = File::open(&file).map_err(|error| ExportError::Dataset(format!("{}: {error}", shown(&file))))?;
         dataset::read(opened, &columns, |batch| {
             let ids = dataset::names(batch, "recording")?;
             let (paths, errors) = (dataset::texts(batch, "path")?, dataset::texts(batch, "error")?);
-            let label = |name: &Option<String>| name.as_deref().map(|name| dataset::names(batch, name)).transpose();
-            let (groups, orders) = (label(&args.by)?, label(&args.order)?);
+            // Of recordings that were added with other labels the value is unknown, and empty here.
+            let [groups, orders] = labels.map(|label| label.as_deref().and_then(|name| dataset::names(batch, name).ok()));
+            for (is_known, column) in is_known.iter_mut().zip([&groups, &orders]) {
+                *is_known |= column.is_some();
+            }
             let value = |names: &Option<dataset::Names<'_>>, row: usize| {
-                names.as_ref().filter(|names| names.is_valid(row)).map_or("", |names| dataset::name_at(names, row)).to_owned()
+                names.as_ref().map_or("", |names| dataset::name_at(names, row)).to_owned()
             };
             for row in (0..batch.num_rows()).filter(|row| errors.is_null(*row)) {
                 let path = if paths.is_valid(row) { paths.value(row) } else { "" };
@@ -190,15 +221,18 @@ fn read_runs(args: &RunsArgs) -> Result<Vec<Run>, ExportError> {
         })
         .map_err(about)?;
     }
+    if let Some(label) = labels.into_iter().zip(is_known).find_map(|(label, is_known)| label.as_ref().filter(|_| !is_known)) {
+        return Err(ExportError::Dataset(format!("no recording has a label `{label}`")));
+    }
     runs.sort_by(|one, other| (&one.order, &one.path).cmp(&(&other.order, &other.path)));
     Ok(runs)
 }
 
 /// The metrics that are compared, or that rules limit.
-fn read_series(dir: &Path, runs: &[Run], rules: &[RunsRule]) -> Result<Vec<Series>, ExportError> {
-    let numbers: HashMap<&str, usize> = runs.iter().enumerate().map(|(number, run)| (run.id.as_str(), number)).collect();
+fn read_series(dir: &Path, runs: &[Run], budget: &Budget) -> Result<Vec<Series>, ExportError> {
+    let numbers: HashMap<&str, u32> = (0u32..).zip(runs).map(|(number, run)| (run.id.as_str(), number)).collect();
     let mut places: HashMap<(&'static str, String, String), Option<usize>> = HashMap::new();
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<Series> = Vec::new();
     let mut sections: HashMap<&str, Vec<(&'static Metric, String)>> = HashMap::new();
     for (section, _) in list::SECTIONS {
         sections.insert(section, list::of_section(section).into_iter().map(|metric| (metric, metric.full_name())).collect());
@@ -210,7 +244,7 @@ fn read_series(dir: &Path, runs: &[Run], rules: &[RunsRule]) -> Result<Vec<Serie
             let (ids, of_sections, names, metrics) =
                 (column("recording")?, column("section")?, column("name")?, column("metric")?);
             let values = dataset::reals(batch, "value")?;
-            let run_of: Vec<Option<usize>> = dataset::dictionary(&ids).map(|id| numbers.get(id).copied()).collect();
+            let run_of: Vec<Option<u32>> = dataset::dictionary(&ids).map(|id| numbers.get(id).copied()).collect();
             // The dictionaries of a batch are small: each combination is looked up once.
             let mut known: HashMap<(i32, i32, i32), Option<usize>> = HashMap::new();
             for row in (0..batch.num_rows()).filter(|row| values.is_valid(*row)) {
@@ -222,120 +256,197 @@ fn read_series(dir: &Path, runs: &[Run], rules: &[RunsRule]) -> Result<Vec<Serie
                     let (section, all) = sections.get_key_value(section)?;
                     let (metric, full_name) = all.iter().find(|(_, full_name)| full_name == metric)?;
                     let name = text(&names).to_owned();
-                    let is_limited = rules.iter().any(|rule| is_meant(rule, metric, &name));
+                    let is_limited = budget.limits.iter().any(|limit| limit.rule.is_about(metric, &name));
                     *places.entry((section, name.clone(), full_name.clone())).or_insert_with(|| {
                         (is_compared(metric) || is_limited).then(|| {
-                            found.push(Found { metric, name, values: Vec::new() });
+                            found.push(Series { metric, name, runs: Vec::new(), values: Vec::new() });
                             found.len() - 1
                         })
                     })
                 });
-                if let Some(found) = place.and_then(|place| found.get_mut(place)) {
-                    found.values.push((run, values.value(row)));
+                if let Some(series) = place.and_then(|place| found.get_mut(place)) {
+                    series.runs.push(run);
+                    series.values.push(values.value(row));
                 }
             }
             Ok(())
         })
         .map_err(|error| ExportError::Dataset(format!("{} {error}", shown(&file))))?;
     }
-    let series = found.into_iter().map(|Found { metric, name, mut values }| {
-        values.sort_unstable_by_key(|(run, _)| *run);
-        let (runs, values) = values.into_iter().unzip();
-        Series { metric, name, runs, values }
-    });
-    let mut all: Vec<Series> = series.collect();
-    all.sort_by_key(Series::path);
-    Ok(all)
-}
-
-/// Whether a rule limits a metric.
-fn is_meant(rule: &RunsRule, metric: &Metric, name: &str) -> bool {
-    *rule.rule.metric == *metric && (NAMELESS.contains(&metric.section) || rule.rule.name.fits(name))
-}
-
-/// A sentence for each metric and group that a rule limits, and whether it is broken.
-fn verdicts(rule: &RunsRule, runs: &[Run], all: &[Series], by: Option<&str>) -> Vec<(String, bool)> {
-    let mut verdicts = Vec::new();
-    for series in all.iter().filter(|series| is_meant(rule, series.metric, &series.name)) {
-        let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for (run, value) in series.runs.iter().zip(&series.values) {
-            let group = runs.get(*run).map_or("", |run| run.group.as_str());
-            groups.entry(group).or_default().push(*value);
+    for Series { runs, values, .. } in &mut found {
+        if !runs.is_sorted() {
+            let mut both: Vec<(u32, f64)> = runs.iter().copied().zip(values.iter().copied()).collect();
+            both.sort_by_key(|(run, _)| *run);
+            (*runs, *values) = both.into_iter().unzip();
         }
-        for (group, values) in groups {
-            let (factor, unit) = match rule.over {
-                Over::Change => (1.0, "%"),
-                _ => (rule.rule.scale.factor, rule.rule.scale.symbol),
-            };
-            let Some(value) = rule.over.of(&values).map(|value| value / factor) else { continue };
+    }
+    found.sort_by_cached_key(Series::path);
+    Ok(found)
+}
+
+/// The verdict on a rule: of a statistic over all recordings, or those of a group; without a statistic, of the worst recording of each.
+fn verdict(limit: &BudgetRule, runs: &[Run], all: &[Series], by: Option<&str>) -> Verdict {
+    let rule = &limit.rule;
+    let mut candidates = Vec::new();
+    for series in all.iter().filter(|series| rule.is_about(series.metric, &series.name)) {
+        for (group, values) in series.groups(runs) {
             let of_group = by.map_or_else(String::new, |by| format!(" of {by}={group}"));
-            let (path, count) = (series.path(), values.len());
-            let sentence = format!("{}: {path} has {} over {count} recordings{of_group}", rule.text, with_unit(value, unit));
-            // A change is a limit on how far, in whichever direction.
-            let value = if rule.over == Over::Change { value.abs() } else { value };
-            verdicts.push((sentence, !rule.rule.limit.holds(value)));
-        }
-    }
-    if verdicts.is_empty() {
-        verdicts.push((format!("{}: no recording has such a metric", rule.text), true));
-    }
-    verdicts
-}
-
-fn with_unit(value: f64, unit: &str) -> String {
-    let digits = if value.abs() >= 100.0 { 1 } else { 3 };
-    format!("{value:.digits$}{}{unit}", if unit.is_empty() { "" } else { " " })
-}
-
-/// A change, in a line.
-fn describe(series: &Series, change: &Change, runs: &[Run], compared: usize, args: &RunsArgs) -> String {
-    let unit = if series.metric.unit == Unit::Count { "" } else { series.metric.unit.symbol() };
-    let (before, since) = (with_unit(change.before, unit), with_unit(change.since, unit));
-    let percent = format!("{:+.1} %", change.percent());
-    let since_run = series.runs.get(change.at).and_then(|run| runs.get(*run));
-    let order = args.order.as_deref().zip(since_run).map_or_else(String::new, |(label, run)| format!("{label} {}, ", run.order));
-    let path = since_run.map_or("", |run| run.path.as_str());
-    let place = format!("{order}{path} ({} of {})", change.at + 1, series.values.len());
-    let confidence = 100.0 * change.confidence(compared);
-    let confidence = if confidence > 99.99 { "> 99.99 %".to_owned() } else { format!("{confidence:.2} %") };
-    let mut text = if args.md {
-        format!("| {} | {before} | {since} | {percent} | {} | {confidence} |\n", visible(&series.path()), visible(&place))
-    } else {
-        let path = series.path();
-        format!("{}: {before} -> {since} ({percent}) since {}, confidence {confidence}\n", visible(&path), visible(&place))
-    };
-    if let Some(by) = args.by.as_deref().filter(|_| !args.md) {
-        let mut groups: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
-        for (index, (run, value)) in series.runs.iter().zip(&series.values).enumerate() {
-            let group = runs.get(*run).map_or("", |run| run.group.as_str());
-            if let Some(values) = groups.entry(group).or_default().get_mut(usize::from(index >= change.at)) {
-                values.push(*value);
+            let scaled = |value: f64| value / rule.scale.factor;
+            if let Some(over) = rule.over {
+                let values: Vec<f64> = values.iter().map(|(_, value)| scaled(*value)).collect();
+                let Some(value) = over.of(&values) else { continue };
+                let path = rule.measured(&series.name);
+                candidates.push(Candidate {
+                    metric: format!("{path}{of_group}"),
+                    name: format!("{}{of_group}", series.name),
+                    value,
+                });
+            } else {
+                let margin = |value: &(&Run, f64)| rule.limit.margin(scaled(value.1));
+                let Some((run, value)) = values.iter().min_by(|one, other| margin(one).total_cmp(&margin(other))) else {
+                    continue;
+                };
+                let place = format!("{of_group} in {}", run.path);
+                let path = rule.measured(&series.name);
+                let (metric, name) = (format!("{path}{place}"), format!("{}{place}", series.name));
+                candidates.push(Candidate { metric, name, value: scaled(*value) });
             }
         }
-        for (group, [before, since]) in groups {
-            let median = |values: &[f64]| Over::Percentile(50.0).of(values).map_or("none".into(), |value| with_unit(value, unit));
-            text += &format!("  {by}={}: {} -> {}\n", visible(group), median(&before), median(&since));
+    }
+    let mut names: Vec<&str> =
+        all.iter().filter(|series| series.metric.section == rule.metric.section).map(|series| series.name.as_str()).collect();
+    names.dedup();
+    judge(limit, candidates, &names)
+}
+
+/// All changes that are sure: first what is worse; then what is closest to the cause; then what moved most.
+fn changes(compared: &[&Series], runs: &[Run], options: &RunsArgs) -> Vec<Moved> {
+    let mut changes: Vec<Moved> = compared
+        .iter()
+        .filter_map(|series| {
+            let change = change(&series.values)?;
+            let (change_percent, confidence) = (change.percent(), change.confidence(compared.len()));
+            if confidence < CONFIDENCE || change_percent.abs() < options.min_change {
+                return None;
+            }
+            let run = series.runs.get(change.at).and_then(|run| runs.get(*run as usize))?;
+            let mut groups = BTreeMap::new();
+            if options.by.is_some() {
+                let mut split: BTreeMap<&str, [Vec<f64>; 2]> = BTreeMap::new();
+                for (index, (run, value)) in series.runs.iter().zip(&series.values).enumerate() {
+                    let group = runs.get(*run as usize).map_or("", |run| run.group.as_str());
+                    if let Some(values) = split.entry(group).or_default().get_mut(usize::from(index >= change.at)) {
+                        values.push(*value);
+                    }
+                }
+                let median = |values: Vec<f64>| Over::Percentile(50.0).of(&values);
+                groups.extend(split.into_iter().map(|(group, values)| (group.to_owned(), values.map(median))));
+            }
+            Some(Moved {
+                metric: series.path(),
+                unit: if series.metric.unit == Unit::Count { "" } else { series.metric.unit.symbol() },
+                before: change.before,
+                since: change.since,
+                change_percent,
+                confidence,
+                is_worse: match series.metric.worse {
+                    Worse::More => change.since > change.before,
+                    Worse::Less => change.since < change.before,
+                    Worse::Neither => false,
+                },
+                nature: series.metric.nature,
+                recording: run.id.clone(),
+                path: run.path.clone(),
+                order: run.order.clone(),
+                number: change.at + 1,
+                recordings: series.values.len(),
+                groups,
+                chart: if options.charts.is_some() { chart(&series.values, change.at) } else { String::new() },
+            })
+        })
+        .collect();
+    changes.sort_by(|one, other| {
+        let key = |moved: &Moved| (!moved.is_worse, moved.nature);
+        key(one).cmp(&key(other)).then(other.change_percent.abs().total_cmp(&one.change_percent.abs()))
+    });
+    changes
+}
+
+/// The result for people.
+fn describe(
+    args: &CheckArgs,
+    name: &str,
+    summary: &str,
+    verdicts: &[Verdict],
+    changes: &[Moved],
+) -> Result<String, std::fmt::Error> {
+    let RunsArgs { by, order, min_change, charts } = &args.runs;
+    let mut text = String::new();
+    if !verdicts.is_empty() {
+        text += &if args.md {
+            text::verdicts_markdown(name, verdicts) + "\n"
+        } else {
+            format!("{name}: {}\n\n{}\n", text::verdict_summary(verdicts), text::verdicts(verdicts))
+        };
+    }
+    let (mark, end) = if args.md { ("### ", "\n") } else { ("", "") };
+    writeln!(text, "{mark}{name}: {summary}\n{end}", end = end)?;
+    if changes.is_empty() {
+        writeln!(text, "no metric has moved by {min_change} % or more")?;
+    } else if args.md {
+        text += "| Metric | Before | Since | Change | Since | Confidence |\n|:--|--:|--:|--:|:--|--:|\n";
+    }
+    for moved in changes.iter().take(LISTED) {
+        let [before, since] = [moved.before, moved.since].map(|value| text::with_unit(value, moved.unit));
+        let order = order.as_ref().map_or_else(String::new, |label| format!("{label} {}, ", moved.order));
+        let place = format!("{order}{} ({} of {})", moved.path, moved.number, moved.recordings);
+        let percent = format!("{:+.1} %", moved.change_percent);
+        let confidence = match 100.0 * moved.confidence {
+            sure if sure > 99.99 => "> 99.99 %".to_owned(),
+            confidence => format!("{confidence:.2} %"),
+        };
+        if args.md {
+            let [metric, place] = [&moved.metric, &place].map(|text| markdown_escaped(text));
+            writeln!(text, "| {metric} | {before} | {since} | {percent} | {place} | {confidence} |")?;
+            continue;
+        }
+        let [metric, place] = [&moved.metric, &place].map(|text| visible(text).into_owned());
+        writeln!(text, "{metric}: {before} -> {since} ({percent}) since {place}, confidence {confidence}")?;
+        for (group, values) in &moved.groups {
+            let [before, since] = values.map(|value| value.map_or("none".into(), |value| text::with_unit(value, moved.unit)));
+            writeln!(text, "  {}={}: {before} -> {since}", by.as_deref().unwrap_or_default(), visible(group))?;
         }
     }
-    text
+    if changes.len() > LISTED {
+        writeln!(text, "{end}and {} more: --json has all", changes.len() - LISTED)?;
+    }
+    if let (Some(dir), true) = (charts, args.md) {
+        for moved in changes.iter().take(LISTED) {
+            writeln!(text, "\n{}\n\n![]({})", markdown_escaped(&moved.metric), dir.join(chart_name(moved)).display())?;
+        }
+    }
+    Ok(text)
 }
 
-fn chart_name(series: &Series) -> String {
+fn chart_name(moved: &Moved) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "._-".contains(letter) { letter } else { '_' };
-    series.path().chars().map(letter).collect::<String>() + ".svg"
+    moved.metric.chars().map(letter).collect::<String>() + ".svg"
 }
 
-fn write_charts(dir: &Path, changes: &[(&Series, Change)]) -> std::io::Result<()> {
+fn write_charts(dir: &Path, changes: &[Moved]) -> anyhow::Result<()> {
     fs::create_dir_all(dir)?;
-    changes.iter().try_for_each(|(series, change)| fs::write(dir.join(chart_name(series)), chart(series, change)))
+    for moved in changes.iter().take(LISTED) {
+        let name = chart_name(moved);
+        fs::write(dir.join(&name), &moved.chart).with_context(|| name.clone())?;
+    }
+    Ok(())
 }
 
-/// The means of pieces of the series, from the least to the greatest of them, with a line where it changed.
-fn chart(series: &Series, change: &Change) -> String {
+/// The means of pieces of the values, from the least to the greatest of them, with a line where they changed.
+fn chart(values: &[f64], changed_at: usize) -> String {
     const WIDTH: f64 = 600.0;
     const HEIGHT: f64 = 80.0;
     const PIECES: usize = 200;
-    let values = &series.values;
     let size = values.len().div_ceil(PIECES).max(1);
     let means: Vec<f64> = values.chunks(size).map(|piece| piece.iter().sum::<f64>() / piece.len() as f64).collect();
     let least = means.iter().copied().fold(f64::INFINITY, f64::min);
@@ -344,7 +455,7 @@ fn chart(series: &Series, change: &Change) -> String {
     let y = |value: f64| HEIGHT - 4.0 - (HEIGHT - 8.0) * (value - least) / (most - least).max(f64::MIN_POSITIVE);
     let points: Vec<String> =
         means.iter().enumerate().map(|(index, mean)| format!("{:.1},{:.1}", x((index * size) as f64), y(*mean))).collect();
-    let at = x(change.at as f64);
+    let at = x(changed_at as f64);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\

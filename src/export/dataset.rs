@@ -9,6 +9,9 @@ use parquet::file::reader::ChunkReader;
 
 use super::ExportError;
 
+/// The file of a dataset's directory that says which version its tables have.
+pub const ABOUT: &str = "dataset.json";
+
 /// Reads columns of a Parquet file; those that it does not have are left out. `consume` gets each batch.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ pub mod part;
 pub mod sink;
 pub mod table;
 
-pub use part::{Part, identity};
+pub use part::{Labels, OWN_LABELS, Part, identity};
 pub use sink::{Form, Sink, TableSink};
 pub use table::{Kind, Table};
 

@@ -1,5 +1,7 @@
 //! The rows of recordings, one after the other, in several tables at once.
 
+use std::collections::BTreeMap;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::ExportError;
@@ -29,19 +31,26 @@ pub fn identity<'a>(inputs: impl IntoIterator<Item = (Option<u16>, &'a [u8])>, m
     format!("{:032x}", all.digest128())
 }
 
+/// The labels of a recording: a name and a value each.
+pub type Labels = BTreeMap<String, String>;
+
+/// The labels that have a column in any case: they win over what a recording says of itself.
+pub const OWN_LABELS: [&str; 2] = ["firmware", "build"];
+
 /// Tables that are being written: some recordings of a dataset, or all.
 pub struct Part<'a> {
     tables: Vec<(Table, TableSink<'a>)>,
+    labels: Vec<String>,
     id: String,
     drawn: Drawn,
     error: Option<ExportError>,
 }
 
 impl<'a> Part<'a> {
-    /// These tables.
+    /// These tables, whose table of recordings has columns for these labels.
     #[must_use]
-    pub fn new(tables: Vec<(Table, TableSink<'a>)>) -> Part<'a> {
-        Part { tables, id: String::new(), drawn: Drawn::default(), error: None }
+    pub fn new(tables: Vec<(Table, TableSink<'a>)>, labels: Vec<String>) -> Part<'a> {
+        Part { tables, labels, id: String::new(), drawn: Drawn::default(), error: None }
     }
 
     /// Begins a recording. [`Operations`] that follow are its own.
@@ -54,7 +63,7 @@ impl<'a> Part<'a> {
     ///
     /// # Errors
     /// When rows cannot be written.
-    pub fn end(&mut self, labels: &[Option<String>], recording: &Recording, figures: &[Figure]) -> Result<(), ExportError> {
+    pub fn end(&mut self, labels: &Labels, recording: &Recording, figures: &[Figure]) -> Result<(), ExportError> {
         let mut drawn = std::mem::take(&mut self.drawn);
         drawn.finish(self);
         self.recording(labels, recording);
@@ -92,7 +101,7 @@ impl<'a> Part<'a> {
         self.error.take().map_or(Ok(()), Err)
     }
 
-    fn recording(&mut self, labels: &[Option<String>], recording: &Recording) {
+    fn recording(&mut self, labels: &Labels, recording: &Recording) {
         let Recording { inputs, losses, .. } = recording;
         let Some(first) = inputs.first() else { return };
         let sum = |of: fn(&crate::report::InputReport) -> u64| inputs.iter().map(of).fold(0, u64::saturating_add);
@@ -104,9 +113,16 @@ impl<'a> Part<'a> {
         let error = (!errors.is_empty()).then(|| errors.join("; "));
         let paths: Vec<&str> = inputs.iter().map(|input| input.path.as_str()).collect();
         let path = paths.join(" ");
+        // A label wins over what the recording says.
+        let known = |label: &str, details: &[&str]| {
+            let detail = || first.details.iter().find(|detail| details.contains(&&*detail.name)).map(|detail| &*detail.value);
+            labels.get(label).map(String::as_str).or_else(detail)
+        };
         let row = [
             path.as_str().into(),
             first.format.into(),
+            known("firmware", &["firmware version", "application"]).into(),
+            known("build", &["build id", "build"]).into(),
             first.system.as_deref().into(),
             first_ns.into(),
             duration_ns.into(),
@@ -124,7 +140,8 @@ impl<'a> Part<'a> {
             TOOL_VERSION.into(),
             error.as_deref().into(),
         ];
-        let row: Vec<Cell<'_>> = row.into_iter().chain(labels.iter().map(|label| label.as_deref().into())).collect();
+        let values = self.labels.iter().map(|label| labels.get(label).map(String::as_str).into());
+        let row: Vec<Cell<'_>> = row.into_iter().chain(values).collect();
         self.row(Table::Recordings, &row);
     }
 

@@ -73,6 +73,8 @@ impl Table {
             Table::Recordings => &[
                 ("path", Text),
                 ("format", Name),
+                ("firmware", Name),
+                ("build", Name),
                 ("system", Name),
                 ("first_ns", Whole),
                 ("duration_ns", Whole),

@@ -1,10 +1,8 @@
-//! A metric over many runs: statistics with limits, as in `p95(task.filter.cpu_percent) < 4`, and the run since which it has moved.
+//! A metric over many runs: statistics, and the run since which it has moved.
 //!
 //! The change is found by Pettitt's test (A. N. Pettitt, "A non-parametric approach to the change-point problem", Applied Statistics 28,
 //! 1979): it compares ranks, so that neither outliers nor the shape of the distribution matter, and gives the probability that runs
 //! without a change look like these.
-
-use super::rule::{Rule, RuleError};
 
 /// A statistic of the values of a metric in many runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,51 +18,38 @@ pub enum Over {
     Percentile(f64),
     /// By how many per cent the median has changed where it changed most; 0 without a change of confidence.
     Change,
-}
-
-/// A limit on a statistic.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct RunsRule {
-    /// As it was written.
-    pub text: String,
-    /// The statistic.
-    pub over: Over,
-    /// Of which metrics, and its limit.
-    pub rule: Rule,
+    /// By how many per cent the straight line of least squares rises from the first run to the last.
+    Trend,
 }
 
 /// A change is stated with at least this confidence.
 pub const CONFIDENCE: f64 = 0.99;
 
-impl RunsRule {
-    /// Reads a rule: `min`, `max`, `mean`, `median`, `p95` (any per cent) or `change` of a metric, and a limit. The limit of `change` is in per
-    /// cent, whatever the unit of the metric.
-    ///
-    /// # Errors
-    /// When it is not a rule, or there is no such statistic or metric.
-    pub fn parse(text: &str) -> Result<RunsRule, RuleError> {
-        let wrong = |message: &str| RuleError { at: 0, message: message.to_owned() };
-        let expected =
-            "a statistic of a metric is expected: min, max, mean, median, p95 or change, as in p95(task.filter.cpu_percent) < 4";
-        let (name, rest) = text.trim_start().split_once('(').ok_or_else(|| wrong(expected))?;
-        // The last one: a name in quotes may have brackets.
-        let (metric, limit) = rest.rsplit_once(')').ok_or_else(|| wrong("a closing bracket is missing"))?;
+impl Over {
+    /// How they are written, for people.
+    pub const NAMES: &'static str = "min, max, mean, median, p95 (any per cent), change, trend";
+
+    /// The statistic of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Over> {
         let percentile = |name: &str| name.strip_prefix('p')?.parse().ok().filter(|share| (0.0..=100.0).contains(share));
-        let over = match name.trim() {
+        Some(match name {
             "min" => Over::Min,
             "max" => Over::Max,
             "mean" => Over::Mean,
             "median" => Over::Percentile(50.0),
             "change" => Over::Change,
-            name => Over::Percentile(percentile(name).ok_or_else(|| wrong(expected))?),
-        };
-        let rule = Rule::parse(&format!("{metric} {limit}"))?;
-        Ok(RunsRule { text: text.trim().to_owned(), over, rule })
+            "trend" => Over::Trend,
+            name => Over::Percentile(percentile(name)?),
+        })
     }
-}
 
-impl Over {
+    /// Whether it is in per cent, whatever the unit of the metric.
+    #[must_use]
+    pub fn is_relative(self) -> bool {
+        matches!(self, Over::Change | Over::Trend)
+    }
+
     /// The statistic of values in the order of their runs; `None` of no values.
     #[must_use]
     pub fn of(self, values: &[f64]) -> Option<f64> {
@@ -78,8 +63,23 @@ impl Over {
                 Some(change) => change.percent(),
                 None => 0.0,
             },
+            Over::Trend => trend(values),
         })
     }
+}
+
+/// The rise of the line of least squares, in per cent of where it begins; 0 of one value, or if nothing rises.
+fn trend(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let (middle, mean) = ((n - 1.0) / 2.0, values.iter().sum::<f64>() / n);
+    let (mut both, mut squares) = (0.0, 0.0);
+    for (index, value) in values.iter().enumerate() {
+        let x = index as f64 - middle;
+        both += x * (value - mean);
+        squares += x * x;
+    }
+    let rise = if squares > 0.0 { both / squares * (n - 1.0) } else { 0.0 };
+    if rise == 0.0 { 0.0 } else { 100.0 * rise / (mean - rise / 2.0).abs() }
 }
 
 fn percentile(values: &[f64], share: f64) -> Option<f64> {
@@ -151,6 +151,7 @@ pub fn change(values: &[f64]) -> Option<Change> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rule::Rule;
     use super::*;
 
     /// Numbers without a pattern, from 0 to 1.
@@ -190,22 +191,30 @@ mod tests {
             ("mean(task.filter.cpu_percent) < 51", 50.5),
             ("median(task.\"net rx (2)\".cpu_percent) <= 50", 50.0),
             ("p95(task.*.cpu_percent) < 96", 95.0),
-            (" p99.5( task.filter.cpu_percent ) < 101", 100.0),
+            (" p99.5( latency.filter.max_us ) < 101", 100.0),
+            ("trend(latency.filter.max) in 9899..9901 %", 9900.0),
+            ("trend(task.filter.cpu_percent) > 0", 9900.0),
         ] {
-            let rule = RunsRule::parse(text).unwrap();
-            let value = rule.over.of(&values).unwrap();
-            assert_eq!(value, expected, "{text}");
-            assert!(rule.rule.limit.holds(value), "{text}");
-            assert_eq!(rule.over.of(&[]), None);
+            let rule = Rule::parse(text).unwrap();
+            let over = rule.over.unwrap();
+            let value = over.of(&values).unwrap();
+            assert!((value - expected).abs() < 1e-9, "{text}: {value}");
+            assert!(rule.limit.holds(value), "{text}");
+            assert_eq!(over.of(&[]), None);
         }
-        for (text, message) in [
-            ("task.filter.cpu_percent < 4", "a statistic of a metric is expected"),
-            ("p101(losses) < 4", "a statistic of a metric is expected"),
-            ("mean(losses < 4", "a closing bracket is missing"),
-            ("mean(losses)", "an operator is missing"),
+        assert_eq!((trend(&[3.0]), trend(&[2.0, 2.0, 2.0])), (0.0, 0.0));
+        assert_eq!(Rule::parse("task.net(2).cpu_percent < 4").unwrap().over, None);
+        assert_eq!(Rule::parse("p95(latency.a.max) < 4ms").unwrap().measured("net rx"), "p95(latency.\"net rx\".max_ms)");
+        for (text, at, message) in [
+            ("p101(losses) < 4", 0, "there is no statistic \"p101\"; there are: min, max"),
+            ("mean(losses < 4", 11, "a closing bracket is missing"),
+            ("mean(losses)", 12, "an operator is missing"),
+            ("p95(task.filter.speed) < 1", 16, "there is no metric \"speed\""),
+            ("change(losses) < 4 ms", 17, "ms is not a unit of a change"),
         ] {
-            let error = RunsRule::parse(text).unwrap_err();
+            let error = Rule::parse(text).unwrap_err();
             assert!(error.message.contains(message), "{text}: {error}");
+            assert_eq!(error.at, at, "{text}");
         }
     }
 }

@@ -37,7 +37,7 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 38] = [
+const CRATES: [(&str, &[&str]); 39] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -46,6 +46,7 @@ const CRATES: [(&str, &[&str]); 38] = [
     ("arrow_ipc", &["export"]),
     ("arrow_json", &["export"]),
     ("arrow_schema", &["export"]),
+    ("chrono", &["cli"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
