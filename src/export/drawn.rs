@@ -15,6 +15,9 @@ use crate::track::{
 /// The group whose tracks have every event as an instant: one track for each core.
 const EVENTS_GROUP: &str = "Events";
 
+/// Limit of groups in groups.
+const GROUPS_MAX: usize = 32;
+
 /// Limit of scheduling rows that wait for the rows of other cores.
 const HELD_ROWS: usize = 1 << 18;
 
@@ -40,6 +43,8 @@ pub struct Drawn {
 /// A track.
 #[derive(Default)]
 struct Known {
+    name: String,
+    parent: Option<TrackId>,
     /// The names of the groups that it is in, and its own, with `/` between them.
     path: String,
     /// The core, if it has every event of one.
@@ -58,8 +63,7 @@ struct Open {
 impl Drawn {
     /// Consumes a block. `late` are the tracks that are in no block.
     pub fn consume(&mut self, late: &[Track], block: &Block, to: &mut dyn Receive) {
-        // Processes come before their threads, and parents before their children; those of tasks may be parents too.
-        late.iter().chain(&block.tracks).for_each(|track| self.describe(track));
+        self.describe(late.iter().chain(&block.tracks));
         for op in &block.ops {
             self.operation(op, block, to);
         }
@@ -69,20 +73,38 @@ impl Drawn {
         self.sched.release(HELD_ROWS, to);
     }
 
-    fn describe(&mut self, track: &Track) {
-        let parent = track.parent.and_then(|parent| self.tracks.get(&parent)).map(|known| known.path.as_str());
-        let path = parent.map_or_else(|| track.name.to_string(), |parent| format!("{parent}/{}", track.name));
-        let is_events = parent.and_then(|parent| parent.rsplit('/').next()) == Some(EVENTS_GROUP);
-        let core = is_events.then(|| track.name.strip_prefix("core ")?.parse().ok()).flatten();
-        let unit = match track.kind {
-            TrackKind::Counter { unit: Unit::Count } => "count",
-            TrackKind::Counter { unit: Unit::Bytes } => "bytes",
-            TrackKind::Counter { unit: Unit::Nanoseconds } => "ns",
-            TrackKind::Counter { unit: Unit::Named(name) } => name,
-            _ => "",
-        };
-        let known = self.tracks.entry(track.id).or_default();
-        (known.path, known.core, known.unit) = (path, core, unit);
+    fn describe<'t>(&mut self, tracks: impl Iterator<Item = &'t Track> + Clone) {
+        for track in tracks.clone() {
+            let known = self.tracks.entry(track.id).or_default();
+            track.name.clone_into(&mut known.name);
+            known.parent = track.parent;
+            known.unit = match track.kind {
+                TrackKind::Counter { unit: Unit::Count } => "count",
+                TrackKind::Counter { unit: Unit::Bytes } => "bytes",
+                TrackKind::Counter { unit: Unit::Nanoseconds } => "ns",
+                TrackKind::Counter { unit: Unit::Named(name) } => name,
+                _ => "",
+            };
+        }
+        // A track may be described before the groups that it is in.
+        for track in tracks {
+            let (path, core) = (self.path(track.id), self.core(track));
+            if let Some(known) = self.tracks.get_mut(&track.id) {
+                (known.path, known.core) = (path, core);
+            }
+        }
+    }
+
+    fn path(&self, id: TrackId) -> String {
+        let groups = std::iter::successors(self.tracks.get(&id), |known| self.tracks.get(&known.parent?));
+        let names: Vec<&str> = groups.take(GROUPS_MAX).map(|known| known.name.as_str()).collect();
+        names.into_iter().rev().collect::<Vec<_>>().join("/")
+    }
+
+    /// The core whose events are on a track.
+    fn core(&self, track: &Track) -> Option<i64> {
+        let group = self.tracks.get(&track.parent?)?;
+        if group.name == EVENTS_GROUP { track.name.strip_prefix("core ")?.parse().ok() } else { None }
     }
 
     fn operation(&mut self, op: &Op, block: &Block, to: &mut dyn Receive) {

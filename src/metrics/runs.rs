@@ -84,8 +84,9 @@ fn trend(values: &[f64]) -> f64 {
 
 fn percentile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
-    let rank = ((share / 100.0 * values.len() as f64).ceil() as usize).clamp(1, values.len().max(1));
-    let (_, value, _) = sorted.select_nth_unstable_by(rank.checked_sub(1)?, f64::total_cmp);
+    let rank = (share / 100.0 * values.len() as f64).ceil() as usize;
+    let index = rank.saturating_sub(1).min(values.len().checked_sub(1)?);
+    let (_, value, _) = sorted.select_nth_unstable_by(index, f64::total_cmp);
     Some(*value)
 }
 
