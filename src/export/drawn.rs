@@ -1,6 +1,7 @@
 //! Track operations → rows of events, slices, states and values: what a trace with `--detail all` holds.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -43,7 +44,7 @@ pub struct Drawn {
 /// A track.
 #[derive(Default)]
 struct Known {
-    name: String,
+    name: Arc<str>,
     parent: Option<TrackId>,
     /// The names of the groups that it is in, and its own, with `/` between them.
     path: String,
@@ -76,7 +77,7 @@ impl Drawn {
     fn describe<'t>(&mut self, tracks: impl Iterator<Item = &'t Track> + Clone) {
         for track in tracks.clone() {
             let known = self.tracks.entry(track.id).or_default();
-            track.name.clone_into(&mut known.name);
+            known.name = track.name.clone();
             known.parent = track.parent;
             known.unit = match track.kind {
                 TrackKind::Counter { unit: Unit::Count } => "count",
@@ -97,14 +98,14 @@ impl Drawn {
 
     fn path(&self, id: TrackId) -> String {
         let groups = std::iter::successors(self.tracks.get(&id), |known| self.tracks.get(&known.parent?));
-        let names: Vec<&str> = groups.take(GROUPS_MAX).map(|known| known.name.as_str()).collect();
+        let names: Vec<&str> = groups.take(GROUPS_MAX).map(|known| &*known.name).collect();
         names.into_iter().rev().collect::<Vec<_>>().join("/")
     }
 
     /// The core whose events are on a track.
     fn core(&self, track: &Track) -> Option<i64> {
         let group = self.tracks.get(&track.parent?)?;
-        if group.name == EVENTS_GROUP { track.name.strip_prefix("core ")?.parse().ok() } else { None }
+        if &*group.name == EVENTS_GROUP { track.name.strip_prefix("core ")?.parse().ok() } else { None }
     }
 
     fn operation(&mut self, op: &Op, block: &Block, to: &mut dyn Receive) {
