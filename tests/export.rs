@@ -124,18 +124,36 @@ fn compare(name: &Path, what: &str, mut table: Vec<String>, mut trace: Vec<Strin
 fn the_tables_hold_what_the_trace_holds() {
     let mut compared = [0; 4];
     for (path, capture, subject) in captures() {
-        let options = options(Cut::WHOLE).events(EventDetail::All);
-        let tables = export(&subject, &capture, &DRAWN, &options).rows;
-        let trace = subject.convert_with(&capture, &options).read();
-        let counts = [
-            compare_events(&path, &tables[&Table::Events], &trace),
-            compare_slices(&path, &tables[&Table::Slices], &trace),
-            compare_states(&path, &tables[&Table::States], &trace),
-            compare_values(&path, &tables[&Table::Values], &trace),
-        ];
+        let counts = compare_tables(&path, &capture, &subject);
         compared.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
     }
     assert!(compared.iter().all(|&count| count > 1000), "{compared:?}");
+}
+
+/// The numbers of rows that were compared.
+fn compare_tables(path: &Path, capture: &[u8], subject: &Subject) -> [usize; 4] {
+    let options = options(Cut::WHOLE).events(EventDetail::All);
+    let tables = export(subject, capture, &DRAWN, &options).rows;
+    let trace = subject.convert_with(capture, &options).read();
+    [
+        compare_events(path, &tables[&Table::Events], &trace),
+        compare_slices(path, &tables[&Table::Slices], &trace),
+        compare_states(path, &tables[&Table::States], &trace),
+        compare_values(path, &tables[&Table::Values], &trace),
+    ]
+}
+
+/// A generated capture of any format, damaged at some places.
+fn generated(format: usize, seed: u64, bytes: u64, damage: usize) -> (Vec<u8>, Subject) {
+    let format = FORMATS[format];
+    let mut capture = Vec::new();
+    let mut subject = Subject::new(format.name());
+    subject.options = format.generate(bytes, seed, &mut capture).unwrap();
+    for at in 1..=damage {
+        let at = capture.len() * at / 5;
+        capture[at] ^= 0x55;
+    }
+    (capture, subject)
 }
 
 fn core_of_events(trace: &Trace, track: u64) -> Option<String> {
@@ -224,17 +242,17 @@ fn rows_do_not_depend_on_how_the_work_is_cut() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Whatever was recorded and damaged, too.
+    #[test]
+    fn generated_tables_hold_what_the_trace_holds(format in 0..FORMATS.len(), seed in any::<u64>(), bytes in 200u64..20_000, damage in 0usize..4) {
+        let (capture, subject) = generated(format, seed, bytes, damage);
+        compare_tables(Path::new(FORMATS[format].name()), &capture, &subject);
+    }
+
     /// Every metric, of every format: the row's value is that of `stats --json`.
     #[test]
     fn metrics_equal_the_saved_statistics(format in 0..FORMATS.len(), seed in any::<u64>(), bytes in 200u64..30_000, damage in 0usize..4) {
-        let format = FORMATS[format];
-        let mut capture = Vec::new();
-        let mut subject = Subject::new(format.name());
-        subject.options = format.generate(bytes, seed, &mut capture).unwrap();
-        for at in 1..=damage {
-            let at = capture.len() * at / 5;
-            capture[at] ^= 0x55;
-        }
+        let (capture, subject) = generated(format, seed, bytes, damage);
         let exported = export(&subject, &capture, &[Table::Metrics], &options(Cut::WHOLE));
         let figures = saved::read(exported.json.as_bytes()).unwrap().figures;
         let rows = &exported.rows[&Table::Metrics];

@@ -52,6 +52,8 @@ struct Known {
     core: Option<i64>,
     unit: &'static str,
     open: Vec<Open>,
+    /// The ends of slices whose begins are written late, as those of calls that were recorded after the calls in them: time and arguments.
+    ends: Vec<(u64, Map<String, Value>)>,
 }
 
 /// A slice that has not ended.
@@ -114,14 +116,23 @@ impl Drawn {
         match op.kind {
             OpKind::Begin => {
                 let (name, args) = (name(op.name, block).to_owned(), arguments(op, block));
-                known.open.push(Open { ts_ns: op.time_ns, name, args });
+                let mut open = Open { ts_ns: op.time_ns, name, args };
+                // Of late begins the outer ones come first, of their ends last.
+                match known.ends.pop_if(|(end_ns, _)| *end_ns > op.time_ns) {
+                    Some((end_ns, args)) => {
+                        open.args.extend(args);
+                        known.slice(&open, Some(end_ns), to);
+                    }
+                    None => known.open.push(open),
+                }
             }
-            OpKind::End => {
-                if let Some(mut open) = known.open.pop() {
+            OpKind::End => match known.open.pop() {
+                Some(mut open) => {
                     open.args.extend(arguments(op, block));
                     known.slice(&open, Some(op.time_ns), to);
                 }
-            }
+                None => known.ends.push((op.time_ns, arguments(op, block))),
+            },
             OpKind::Instant => {
                 let (name, mut args) = (name(op.name, block), arguments(op, block));
                 if let Some(core) = known.core {
@@ -132,9 +143,8 @@ impl Drawn {
                     let subject = subject.as_ref().and_then(Value::as_str);
                     to.event(&[ts, Cell::Whole(core), name.into(), kind.into(), subject.into(), json(&args).as_deref().into()]);
                 } else {
-                    let depth = Cell::from(known.open.len() as u64);
                     let args = json(&args);
-                    to.slice(&[ts, Cell::Whole(0), known.path.as_str().into(), name.into(), depth, args.as_deref().into()]);
+                    to.slice(&[ts, Cell::Whole(0), known.path.as_str().into(), name.into(), args.as_deref().into()]);
                 }
             }
             OpKind::Counter => {
@@ -168,9 +178,8 @@ impl Known {
     /// A slice that is no longer open.
     fn slice(&self, open: &Open, end_ns: Option<u64>, to: &mut dyn Receive) {
         let dur = Cell::from(end_ns.map(|end_ns| end_ns.saturating_sub(open.ts_ns)));
-        let depth = Cell::from(self.open.len() as u64);
         let args = json(&open.args);
-        to.slice(&[open.ts_ns.into(), dur, self.path.as_str().into(), open.name.as_str().into(), depth, args.as_deref().into()]);
+        to.slice(&[open.ts_ns.into(), dur, self.path.as_str().into(), open.name.as_str().into(), args.as_deref().into()]);
     }
 }
 

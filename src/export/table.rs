@@ -108,7 +108,7 @@ impl Table {
             }
             Table::Slices => {
                 // A slice may be called by a text of the recording: too many for a dictionary in memory. Parquet makes one where it pays.
-                &[("ts_ns", Whole), ("dur_ns", Whole), ("track", Name), ("name", Text), ("depth", Whole), ("args", Text)]
+                &[("ts_ns", Whole), ("dur_ns", Whole), ("track", Name), ("name", Text), ("args", Text)]
             }
             Table::States => {
                 &[("ts_ns", Whole), ("dur_ns", Whole), ("task", Name), ("tid", Whole), ("core", Whole), ("state", Name)]
