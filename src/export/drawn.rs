@@ -19,6 +19,10 @@ const EVENTS_GROUP: &str = "Events";
 /// Limit of groups in groups.
 const GROUPS_MAX: usize = 32;
 
+/// Limit of begins and ends of slices that are not paired yet. Not all are written in order of time, and readers of a trace sort them; how late
+/// one is written is limited, but not by a time.
+const HELD_EDGES: usize = 1 << 18;
+
 /// Limit of scheduling rows that wait for the rows of other cores.
 const HELD_ROWS: usize = 1 << 18;
 
@@ -38,6 +42,8 @@ pub trait Receive {
 #[derive(Default)]
 pub struct Drawn {
     tracks: FxHashMap<TrackId, Known>,
+    /// How many begins and ends wait on all tracks.
+    edges: usize,
     sched: Scheduling,
 }
 
@@ -52,8 +58,16 @@ struct Known {
     core: Option<i64>,
     unit: &'static str,
     open: Vec<Open>,
-    /// The ends of slices whose begins are written late, as those of calls that were recorded after the calls in them: time and arguments.
-    ends: Vec<(u64, Map<String, Value>)>,
+    /// Begins and ends that are not paired yet.
+    edges: Vec<Edge>,
+}
+
+/// The begin of a slice, or an end.
+struct Edge {
+    ts_ns: u64,
+    /// Of a begin.
+    name: Option<String>,
+    args: Map<String, Value>,
 }
 
 /// A slice that has not ended.
@@ -69,6 +83,9 @@ impl Drawn {
         self.describe(late.iter().chain(&block.tracks));
         for op in &block.ops {
             self.operation(op, block, to);
+            if self.edges > HELD_EDGES {
+                self.pair(2, to);
+            }
         }
         for rows in &block.sched {
             self.sched.add(rows, block);
@@ -114,25 +131,11 @@ impl Drawn {
         let known = self.tracks.entry(op.track).or_default();
         let ts = Cell::from(op.time_ns);
         match op.kind {
-            OpKind::Begin => {
-                let (name, args) = (name(op.name, block).to_owned(), arguments(op, block));
-                let mut open = Open { ts_ns: op.time_ns, name, args };
-                // Of late begins the outer ones come first, of their ends last.
-                match known.ends.pop_if(|(end_ns, _)| *end_ns > op.time_ns) {
-                    Some((end_ns, args)) => {
-                        open.args.extend(args);
-                        known.slice(&open, Some(end_ns), to);
-                    }
-                    None => known.open.push(open),
-                }
+            OpKind::Begin | OpKind::End => {
+                let name = (op.kind == OpKind::Begin).then(|| name(op.name, block).to_owned());
+                known.edges.push(Edge { ts_ns: op.time_ns, name, args: arguments(op, block) });
+                self.edges += 1;
             }
-            OpKind::End => match known.open.pop() {
-                Some(mut open) => {
-                    open.args.extend(arguments(op, block));
-                    known.slice(&open, Some(op.time_ns), to);
-                }
-                None => known.ends.push((op.time_ns, arguments(op, block))),
-            },
             OpKind::Instant => {
                 let (name, mut args) = (name(op.name, block), arguments(op, block));
                 if let Some(core) = known.core {
@@ -158,9 +161,33 @@ impl Drawn {
         }
     }
 
+    /// Pairs the earlier begins and ends of each track: one of this number of pieces.
+    fn pair(&mut self, pieces: usize, to: &mut dyn Receive) {
+        let mut ids: Vec<TrackId> = self.tracks.iter().filter(|(_, known)| !known.edges.is_empty()).map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        for id in ids {
+            let Some(known) = self.tracks.get_mut(&id) else { continue };
+            let mut edges = std::mem::take(&mut known.edges);
+            edges.sort_by_key(|edge| edge.ts_ns);
+            known.edges = edges.split_off(edges.len().div_ceil(pieces));
+            self.edges -= edges.len();
+            for Edge { ts_ns, name, args } in edges {
+                match name {
+                    Some(name) => known.open.push(Open { ts_ns, name, args }),
+                    None => {
+                        let Some(mut open) = known.open.pop() else { continue };
+                        open.args.extend(args);
+                        known.slice(&open, Some(ts_ns), to);
+                    }
+                }
+            }
+        }
+    }
+
     /// The recording has ended: whatever is open has no known end.
     pub fn finish(&mut self, to: &mut dyn Receive) {
-        let Drawn { mut tracks, mut sched } = std::mem::take(self);
+        self.pair(1, to);
+        let Drawn { mut tracks, edges: _, mut sched } = std::mem::take(self);
         let mut open: Vec<TrackId> = tracks.iter().filter(|(_, known)| !known.open.is_empty()).map(|(id, _)| *id).collect();
         open.sort_unstable();
         for known in open.iter().filter_map(|id| tracks.remove(id)) {

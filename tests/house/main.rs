@@ -134,17 +134,9 @@ fn formats() -> Vec<String> {
 /// All Rust files of the repository, relative to its root, with `/` between folders.
 fn rust_files() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in [
-        "src",
-        "tests",
-        "benches",
-        "examples",
-        "xtask/src",
-        "fuzz/fuzz_targets",
-        "target/tests/differential",
-        "web/wasm/src",
-        "python/src",
-    ] {
+    for folder in
+        ["src", "tests", "benches", "examples", "xtask/src", "fuzz/fuzz_targets", "target/tests/differential", "web/wasm/src"]
+    {
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(root().join(&folder)) else { continue };
