@@ -149,10 +149,28 @@ pub fn change(values: &[f64]) -> Option<Change> {
             (at, best) = (index + 1, score);
         }
     }
+    let at = refined(values, at)?;
     let (before, since) = values.split_at(at);
     let (n, most) = (count as f64, most as f64);
     let log_probability = std::f64::consts::LN_2 - 6.0 * most * most / (n * n * n + n * n);
     Some(Change { at, before: percentile(before, 50.0)?, since: percentile(since, 50.0)?, log_probability })
+}
+
+/// The place near which values change, by how many of them are on their side of the middle between both medians: ranks place a change near
+/// an end a few values off.
+fn refined(values: &[f64], at: usize) -> Option<usize> {
+    let (before, since) = values.split_at(at);
+    let (before, since) = (percentile(before, 50.0)?, percentile(since, 50.0)?);
+    let middle = f64::midpoint(before, since);
+    let (mut sum, mut best) = (0i64, (i64::MIN, at));
+    for (index, value) in values.iter().enumerate().take(values.len() - 1) {
+        let side = value.total_cmp(&middle) as i64;
+        sum += if since > before { -side } else { side };
+        if sum > best.0 || (sum == best.0 && (index + 1).abs_diff(at) < best.1.abs_diff(at)) {
+            best = (sum, index + 1);
+        }
+    }
+    Some(if since == before { at } else { best.1 })
 }
 
 #[cfg(test)]
