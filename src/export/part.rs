@@ -34,7 +34,7 @@ pub fn identity<'a>(inputs: impl IntoIterator<Item = (Option<u16>, &'a [u8])>, m
 /// The labels of a recording: a name and a value each.
 pub type Labels = BTreeMap<String, String>;
 
-/// The labels that have a column in any case: they win over what a recording says of itself.
+/// The labels that have a column in any case: they win over the facts of the recording.
 pub const OWN_LABELS: [&str; 2] = ["firmware", "build"];
 
 /// Tables that are being written: some recordings of a dataset, or all.
@@ -113,7 +113,7 @@ impl<'a> Part<'a> {
         let error = (!errors.is_empty()).then(|| errors.join("; "));
         let paths: Vec<&str> = inputs.iter().map(|input| input.path.as_str()).collect();
         let path = paths.join(" ");
-        // A label wins over what the recording says.
+        // A label wins over the facts of the recording.
         let known = |label: &str, details: &[&str]| {
             let detail = || first.details.iter().find(|detail| details.contains(&&*detail.name)).map(|detail| &*detail.value);
             labels.get(label).map(String::as_str).or_else(detail)

@@ -33,7 +33,7 @@ pub enum Kind {
     Name,
     /// Any text.
     Text,
-    /// A whole number of 64 bits with a sign; what is greater becomes the greatest.
+    /// A whole number of 64 bits with a sign; greater numbers become the greatest.
     Whole,
     /// A number with a fraction.
     Real,
