@@ -4,8 +4,13 @@
 const REACH: usize = 1 << 17;
 /// Shorter copies are not recognised.
 const LEAST_BYTES: usize = 48;
+/// A copy begins at most this number of bytes after the place at which reading continues: with the rest of a record, and one that is made
+/// of the pieces of two.
+const SOON: u64 = 64;
+/// The rest of a copy in which a packet is, at least.
+const WITHIN_BYTES: u64 = 192;
 /// With more damage than this, copies are not searched for beside it: each search reads some bytes before it.
-const SEARCHES_LIMIT: u32 = 1 << 10;
+const SEARCHES_LIMIT: u32 = 1 << 11;
 
 /// How many bytes from `start` on are a copy of bytes shortly before; 0 if too few are.
 #[must_use]
@@ -26,11 +31,22 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Whether a copy of bytes shortly before begins at `start`, right after a bad record.
+    /// Whether a copy of bytes shortly before begins at `start`, right after a bad record, or soon after it.
     #[cold]
     pub fn begins_at(&mut self, bytes: &[u8], start: u64) -> bool {
+        [0, SOON].into_iter().any(|after| self.copied(bytes, start.saturating_add(after)) > 0)
+    }
+
+    /// Whether a packet that ends at `start` is in a copy of bytes shortly before. The bytes of a regular program are not taken for a copy so
+    /// soon.
+    #[cold]
+    pub fn is_within(&mut self, bytes: &[u8], start: u64) -> bool {
+        self.copied(bytes, start) >= WITHIN_BYTES
+    }
+
+    fn copied(&mut self, bytes: &[u8], start: u64) -> u64 {
         self.searches += 1;
-        self.searches <= SEARCHES_LIMIT && copied_bytes(bytes, start) > 0
+        if self.searches <= SEARCHES_LIMIT { copied_bytes(bytes, start) } else { 0 }
     }
 }
 
@@ -48,6 +64,8 @@ mod tests {
         // Not within the last bytes of it.
         assert_eq!(copied_bytes(&bytes, 1299 - LEAST_BYTES as u64 / 2), 0);
         assert_eq!(copied_bytes(&bytes, 1 << 40), 0);
-        assert!(Copies::default().begins_at(&bytes, 900));
+        assert!(Copies::default().begins_at(&bytes, 900) && Copies::default().begins_at(&bytes, 880));
+        assert!(!Copies::default().begins_at(&bytes, 700));
+        assert!(Copies::default().is_within(&bytes, 1000) && !Copies::default().is_within(&bytes, 1200));
     }
 }

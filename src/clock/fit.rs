@@ -38,14 +38,15 @@ pub fn top(counts: &[u32], damage: u64) -> Option<Top> {
             break;
         }
         let Some(&(next, _)) = values.peek() else { break };
-        // How densely the values below are seen: those of the next stamps.
+        // How densely the values below are seen: those of the next stamps, and of a range as wide as what is beyond.
+        let from = next.saturating_sub(best - next);
         let (mut stamps, mut lowest) = (0, next);
         for (below, count) in values.clone() {
-            lowest = below;
-            stamps += count;
-            if stamps > GAP_STAMPS {
+            if stamps > GAP_STAMPS && below < from {
                 break;
             }
+            lowest = below;
+            stamps += count;
         }
         // As densely seen as those below, there would be this number up to the highest.
         let width = next - lowest + 1;
@@ -66,7 +67,6 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
     const ROUND: u32 = 250;
     const SMALL_ROUND: u32 = 50;
     const UNSEEN: u64 = 60;
-    const FEW_UNSEEN: u64 = 8;
     let period = u32::from(top.value) + 1;
     let round = if period < 2 * ROUND { SMALL_ROUND } else { ROUND };
     let (below, above) = (period - period % round, period.next_multiple_of(round));
@@ -82,8 +82,7 @@ pub fn rounded(counts: &[u32], top: Top) -> u32 {
         }
     }
     // If many were seen just below, those between would have been, too.
-    let unseen = if above - period <= period / 100 { UNSEEN } else { FEW_UNSEEN };
-    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > unseen;
+    let is_seen = above - period > 4 && beyond(period.saturating_sub(above - period), period) > UNSEEN;
     let is_near = above - period <= period / 50 && !is_seen;
     if is_near && period >= 2 * ROUND && above <= 1 << 16 { above } else { period }
 }
@@ -281,6 +280,17 @@ mod tests {
         assert_eq!(with(&[1003], 1003), 1000);
         assert_eq!(with(&[1000, 1000, 1001, 1001, 1002, 1002, 1003, 1003, 1004, 1005, 1006, 1007].repeat(4), 1007), 1008);
         assert_eq!(with(&[], 93), 94);
+        // The last hundredth need not have been seen.
+        let counts = counts((0..4950).map(|index| index % 990));
+        assert_eq!(rounded(&counts, Top { value: 989, support: 4950, beyond: 0 }), 1000);
+    }
+
+    #[test]
+    fn a_crowd_below_the_highest_values_is_no_gap() {
+        let crowd = [978, 979, 980, 981, 982].into_iter().flat_map(|value| [value; 6]);
+        let counts = counts((0..900).chain(900..978).step_by(3).chain(crowd).chain(983..1000).chain([1020, 5096, 33_768]));
+        let top = top(&counts, 60).unwrap();
+        assert_eq!(rounded(&counts, top), 1000, "{top:?}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const PLAIN_BITS: u32 = 40;
 /// A piece that was repeated or moved, or stamps of another counter.
 const REPEATED: u32 = 14;
 const MOVED: u32 = 16;
-const FOREIGN: u32 = 12;
+const FOREIGN: u32 = 20;
 /// Stamps that follow each other like a clock are hardly damage: a cost for each stamp, up to a bound, and then slowly more.
 const ORDERLY_FROM: u32 = 3;
 const ORDERLY: u32 = 24;
@@ -34,6 +34,8 @@ const ORDERLY_MOST: u32 = 36;
 const HELD_FREE: u64 = 2;
 const HELD_EACH: u64 = 2;
 const HELD_MOST: u64 = 12;
+/// A step that is shorter than the longest usual one by this factor is close.
+const CLOSE: u64 = 4;
 /// A restart is never cheaper than this.
 const LEAST_RESTART: u32 = 6;
 /// Stamps that begin where the session began, and stamps near to 0.
@@ -70,6 +72,8 @@ pub struct Run {
     pub is_followed: bool,
     /// A later run comes back near to that.
     pub returns: bool,
+    /// It may be of another counter.
+    pub may_be_foreign: bool,
 }
 
 impl Run {
@@ -83,6 +87,7 @@ impl Run {
             fills_hole: false,
             is_followed: false,
             returns: false,
+            may_be_foreign: false,
         }
     }
 }
@@ -160,12 +165,20 @@ impl Setting<'_> {
         // Where the copy ends that the present run is of.
         let mut copied_until = 0;
         let mut before = before;
+        // Where the line had come to when the present run went back.
+        let mut top = None;
         let mut stamps = stamps.take(LOOKAHEAD + 1).peekable();
         while let Some(stamp) = stamps.next() {
             // Where its record ends, at most. The last record of a copy that is cut within it is the original.
             let end = stamps.peek().map_or(stamp.offset, |next| next.offset);
-            let step = before.replace(stamp.raw).map(|before| self.forward(before, stamp.raw));
-            let is_near = step.is_some_and(|step| step < self.near) && stamp.restart_bits == 0 && self.is_valid(stamp.raw);
+            let last = before.replace(stamp.raw);
+            let step = last.map(|last| self.forward(last, stamp.raw));
+            // One or two stamps after which the line goes on do not belong to what follows there.
+            let is_short = runs.last().is_some_and(|run| run.count < ORDERLY_FROM);
+            let is_near_line = |top| self.follows(top, stamp.raw) && self.forward(top, stamp.raw) < self.near;
+            let is_on_line = is_short && top.is_some_and(is_near_line);
+            let is_near =
+                step.is_some_and(|step| step < self.near) && !is_on_line && stamp.restart_bits == 0 && self.is_valid(stamp.raw);
             if let Some(run) = runs.last_mut().filter(|run| is_near && !(run.is_repeated && end > copied_until)) {
                 (run.last, run.span, run.count) = (stamp, run.span + step.unwrap_or(0), run.count + 1);
                 continue;
@@ -173,6 +186,7 @@ impl Setting<'_> {
             if runs.len() == RUNS {
                 break;
             }
+            top = if is_on_line { None } else { last.filter(|&last| !self.follows(last, stamp.raw)).or(top) };
             // A copy may begin within a record: its first record is made of the pieces of two.
             let is_back = !is_near && step.is_some() && end > copied_until;
             let starts = [stamp.offset, end];
@@ -213,6 +227,7 @@ impl Setting<'_> {
             let returns = later.iter().any(|later| self.forward(before, later.first.raw) < way_back / 8);
             let is_followed = later.iter().any(goes_on);
             (runs[index].is_followed, runs[index].returns) = (is_followed, is_followed || returns);
+            runs[index].may_be_foreign = is_followed;
             // The run before this one lies beyond it, and left a hole in which this one fits.
             let hole_from = match index {
                 0 => None,
@@ -222,7 +237,9 @@ impl Setting<'_> {
             if let (Some(from), Some(beyond)) = (hole_from, index.checked_sub(1).map(|before| runs[before])) {
                 let hole = self.forward(from, beyond.first.raw);
                 let to_first = self.forward(from, run.first.raw);
-                let fits = hole < u64::MAX / 2 && to_first.saturating_add(run.span) <= hole;
+                // It follows the line closely, except for one stamp: that one is odd, not this run.
+                runs[index].may_be_foreign &= beyond.count > 1 || to_first > self.near / CLOSE;
+                let fits = beyond.count > 1 && hole < u64::MAX / 2 && to_first.saturating_add(run.span) <= hole;
                 runs[index].fills_hole = fits && runs[index].is_followed;
             }
         }
@@ -258,7 +275,7 @@ impl Setting<'_> {
         if run.fills_hole && count > 1 {
             offer(MOVED, Cause::Moved);
         }
-        if self.domain.may_be_foreign && run.is_followed {
+        if self.domain.may_be_foreign && run.may_be_foreign {
             offer(FOREIGN + count / 16, Cause::Foreign);
         }
         best
@@ -331,7 +348,11 @@ impl Setting<'_> {
         }
         let mut near = 0;
         if let Some(anchor) = anchor {
-            let lived = anchor.ticks.saturating_sub(anchor.begin);
+            // Where there is damage, one stamp does not say how far the session had come.
+            let (is_doubtful, before) = (self.damage_seen && anchor.count < 2, anchor.before);
+            let far = before.filter(|_| is_doubtful).map_or(0, |before| self.forward(before, anchor.last.raw));
+            let (lived, reached) =
+                (anchor.ticks.saturating_sub(anchor.begin).saturating_sub(far), anchor.last.raw.saturating_sub(far));
             // Only of a counter that did not wrap it can be seen that it is again where it began.
             let begin = self.domain.modulus.map_or(anchor.begin, |modulus| anchor.begin % modulus);
             // A run that goes on far beyond the time that was reached was rather moved.
@@ -340,7 +361,8 @@ impl Setting<'_> {
                 let wraps = self.domain.modulus.is_some();
                 near += if wraps { NEAR_BEGIN_AGAIN } else { NEAR_BEGIN };
             }
-            if first <= from.raw / 16 && !goes_beyond && self.domain.modulus.is_none() {
+            let from = if self.damage_seen { from.raw.min(reached) } else { from.raw };
+            if first <= from / 16 && !goes_beyond && self.domain.modulus.is_none() {
                 near += NEAR_ZERO;
             }
         }

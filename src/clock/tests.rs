@@ -313,3 +313,47 @@ fn both_readings_of_a_doubtful_break_are_given() {
     let readings = "a step of 0.000049157 s, which is taken, or one that is longer by any number of 0.000065536 s";
     assert_eq!(doubts, [(150, readings.to_owned())]);
 }
+
+/// Activity at each tick of a kernel, and nothing between: the usual steps are long.
+fn bursts(count: u32) -> Vec<Made> {
+    let truth = |number: u32| 50_000 + u64::from(number / 40) * 40_000 + u64::from(number % 40) * 300;
+    let made = |number| Made { raw: truth(number), session: 0, truth: truth(number), restart_bits: 0, is_damaged: false, number };
+    (0..count).map(made).collect()
+}
+
+#[test]
+fn a_damaged_stamp_within_a_usual_step_does_not_hold_what_follows() {
+    // Where there are several counters, a run that goes back might be of another one.
+    let domain = Domain { may_be_foreign: true, ..Domain::plain() };
+    for place in 0..40 {
+        for (one, two) in [(15, 14), (15, 16), (14, 16), (14, 14), (16, 15)] {
+            let mut made = bursts(3000);
+            for (at, bit) in [(1200 + place, one), (1290 + place, two)] {
+                made[at].raw ^= 1 << bit;
+                made[at].is_damaged = true;
+            }
+            for (index, ((judged, _), stamp)) in judge_all(domain, &made).iter().zip(&made).enumerate() {
+                let off = judged.ticks.abs_diff(stamp.truth);
+                let is_near_damage = made[index.saturating_sub(4)..=index].iter().any(|made| made.is_damaged);
+                assert!(is_near_damage || off == 0, "{index}: off by {off} with bits {one} and {two} at {place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_made_up_stamp_beside_a_moved_piece_is_no_restart() {
+    for seed in 1..40 {
+        let mut random = Random(seed * 17 + 3);
+        let mut made = bursts(3000);
+        made.iter_mut().for_each(|made| made.raw = made.truth);
+        let (at, len) = (440 + random.below(40) as usize, 60 + random.below(40) as usize);
+        made[at..at + 2 * len].rotate_left(len);
+        made[at..at + 2 * len].iter_mut().for_each(|made| made.is_damaged = true);
+        let raw = (100 + random.below(1000)) << 19;
+        (made[100].raw, made[100].is_damaged) = (1 << 45, true);
+        made.insert(at + len, Made { raw, is_damaged: true, ..made[at] });
+        let judged = judge_all(Domain::plain(), &made);
+        assert!(judged.iter().all(|judged| judged.1 == 0), "seed {seed}");
+    }
+}

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use traceconv::format::systemview::decode::Records;
+use traceconv::format::systemview::encode::{self, numbers};
 use traceconv::format::systemview::generate::{Damage, GenerateOptions, SYS_FREQ, generate_with_truth};
+use traceconv::format::systemview::packet::Reading;
 use traceconv::format::systemview::record::{id, system_record};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 use traceconv::model::{EventKind, LossKind, losses};
@@ -65,6 +68,46 @@ fn overflows_count_what_was_dropped() {
         .n(id::OVERFLOW, &[15])
         .n(id::IDLE, &[]);
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
+}
+
+/// Bytes that look like such a packet say nothing if there was no time for so much.
+#[test]
+fn a_drop_count_needs_time() {
+    let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });
+    let mut records = Records::default();
+    records.read(Reading::Plain, &capture, 0..capture.len());
+    for at in records.packets[300..2000].iter().step_by(100).map(|record| record.offset as usize) {
+        for (delta, is_believed) in [(92, false), (90_000, true)] {
+            let (mut damaged, mut made_up) = (capture.clone(), Vec::new());
+            encode::packet(Reading::Plain, 0, id::OVERFLOW, &numbers(&[114]), delta, &mut made_up);
+            damaged.splice(at..at, made_up);
+            let expected = if is_believed { (1, 115) } else { (0, 0) };
+            assert_eq!(lost(&convert(&damaged, Cut::WHOLE), losses::DROPPED_BY_TARGET), expected, "at byte {at}");
+        }
+    }
+}
+
+#[test]
+fn a_piece_that_is_there_twice_loses_nothing() {
+    let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });
+    for step in 0..150 {
+        let (at, len) = (8_000 + step * 83, 300 + step * 7 % 300);
+        let mut twice = capture.clone();
+        twice.splice(at + len..at + len, capture[at..at + len].iter().copied());
+        let ledger = convert(&twice, Cut::WHOLE).summary.ledger;
+        assert_eq!(ledger.at_least_lost(), 0, "{len} bytes at {at}: {:?}", ledger.entries());
+    }
+}
+
+/// A packet that was cut by the restart must not swallow the start that follows it.
+#[test]
+fn a_restart_may_cut_any_packet() {
+    let made = |seed| generated_with(&GenerateOptions { bytes: 20_000, seed, ..GenerateOptions::default() });
+    let (first, second) = (made(3), made(5));
+    for at in 9_000..9_300 {
+        let capture = [&first[..at], &second].concat();
+        assert_eq!(convert(&capture, Cut::WHOLE).summary.facts.sessions, 2, "cut at byte {at}");
+    }
 }
 
 #[test]

@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Fail if a goal is missed
     #[arg(long)]
     check: bool,
+    /// Print one row for each generator: all damaged recordings, as in docs/time.md
+    #[arg(long)]
+    summary: bool,
     /// Print the ledgers of conversions that state more losses than there are, or none where there are some
     #[arg(long)]
     explain: bool,
@@ -456,6 +459,33 @@ struct Score {
 }
 
 impl Score {
+    fn add(&mut self, other: &Score) {
+        self.runs += other.runs;
+        self.surviving += other.surviving;
+        self.wrong += other.wrong;
+        self.furthest = self.furthest.max(other.furthest);
+        self.known_states_ns += other.known_states_ns;
+        self.wrong_states_ns += other.wrong_states_ns;
+        self.wrong_scales += other.wrong_scales;
+        self.assumed_scales += other.assumed_scales;
+        self.false_restarts += other.false_restarts;
+        self.missed_restarts += other.missed_restarts;
+        self.over_stated += other.over_stated;
+        self.false_claims += other.false_claims;
+        self.damaged_runs += other.damaged_runs;
+    }
+
+    fn wrong_times(&self) -> f64 {
+        self.wrong as f64 * 100.0 / self.surviving.max(1) as f64
+    }
+
+    fn wrong_states(&self) -> String {
+        match self.known_states_ns {
+            0 => "–".to_owned(),
+            known => format!("{:.2} %", self.wrong_states_ns as f64 * 100.0 / known as f64),
+        }
+    }
+
     fn add_states(&mut self, truth: &States, made: &States, session: u32, shift: i128) {
         let (known, wrong) = states::compare(truth, made, session, shift);
         self.known_states_ns += known;
@@ -632,10 +662,17 @@ fn score(generator: &Generator, truth: &Truth<'_>, made: &Converted, score: &mut
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    println!(
-        "| generator | case | surviving events | wrong times | furthest from damage | wrong states | wrong scales (assumed) | false restarts | missed restarts | over-stated losses | false \"nothing lost\" |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    if arguments.summary {
+        println!(
+            "| generator | wrong times | furthest | wrong states | wrong scales | false restarts | missed restarts | loss overstated | \"nothing lost\" said falsely |"
+        );
+        println!("|---|---|---|---|---|---|---|---|---|");
+    } else {
+        println!(
+            "| generator | case | surviving events | wrong times | furthest from damage | wrong states | wrong scales (assumed) | false restarts | missed restarts | over-stated losses | false \"nothing lost\" |"
+        );
+        println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    }
     let mut missed = Vec::new();
     for generator in &GENERATORS {
         if arguments.only.as_ref().is_some_and(|only| !generator.name.contains(only.as_str())) {
@@ -648,11 +685,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         for seed in arguments.first_seed..arguments.first_seed + arguments.seeds {
             add_seed(generator, *format, arguments, seed, &mut totals)?;
         }
+        let mut damaged = Score::default();
         for ((name, case), total) in CASES.iter().zip(&totals).filter(|(_, total)| total.runs > 0) {
-            print(generator, name, total);
+            if is_counted(*case) {
+                damaged.add(total);
+            }
+            if !arguments.summary {
+                print(generator, name, total);
+            }
             if is_missed(generator, *case, total) {
                 missed.push(format!("{} with {name}", generator.name));
             }
+        }
+        if arguments.summary {
+            print_summary(generator, &damaged);
         }
     }
     if arguments.check && !missed.is_empty() {
@@ -717,14 +763,26 @@ fn add_seed(
 fn print(generator: &Generator, name: &str, total: &Score) {
     let &Score { runs, surviving, wrong, furthest, wrong_scales, assumed_scales, .. } = total;
     let &Score { false_restarts, missed_restarts, over_stated, false_claims, damaged_runs, .. } = total;
-    let share = wrong as f64 * 100.0 / surviving.max(1) as f64;
-    let states = match total.known_states_ns {
-        0 => "-".to_owned(),
-        known => format!("{:.2} %", total.wrong_states_ns as f64 * 100.0 / known as f64),
-    };
+    let (share, states) = (total.wrong_times(), total.wrong_states());
     println!(
         "| {} | {name} | {surviving} | {wrong} ({share:.2} %) | {furthest} | {states} | {wrong_scales} ({assumed_scales}) of {runs} | {false_restarts} | {missed_restarts} | {over_stated} of {runs} | {false_claims} of {damaged_runs} |",
         generator.name
+    );
+}
+
+/// Whether a case is damage after which the rest of the recording is there, or a restart.
+fn is_counted(case: Case) -> bool {
+    matches!(case, Case::Damage(damage) if !matches!(damage, Damage::None | Damage::MidStream | Damage::OneCore))
+}
+
+fn print_summary(generator: &Generator, total: &Score) {
+    let &Score { runs, furthest, wrong_scales, over_stated, false_claims, damaged_runs, .. } = total;
+    let &Score { false_restarts, missed_restarts, .. } = total;
+    println!(
+        "| {} | {:.2} % | {furthest} | {} | {wrong_scales} | {false_restarts} | {missed_restarts} | {over_stated} of {runs} | {false_claims} of {damaged_runs} |",
+        generator.name,
+        total.wrong_times(),
+        total.wrong_states()
     );
 }
 

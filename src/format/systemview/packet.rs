@@ -215,6 +215,9 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     };
     let delta_at = payload_at + payload_bytes;
     let (delta, delta_bytes) = number(bytes.get(delta_at..)?)?;
+    if holds_start(reading, bytes, delta_at + delta_bytes) {
+        return None;
+    }
     Some(Packet {
         id,
         core,
@@ -223,6 +226,28 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
         bytes: (delta_at + delta_bytes) as u16,
         delta,
     })
+}
+
+/// Whether a start lies within the first `len` bytes: what seems to be a packet there was cut by it.
+#[inline]
+fn holds_start(reading: Reading, bytes: &[u8], len: usize) -> bool {
+    // The last byte of every ten: one of them is in each ten zeros.
+    let mut last = bytes.get(..len).unwrap_or(&[]).iter().skip(SYNC.len() - 1).step_by(SYNC.len());
+    last.any(|&byte| byte == 0) && start_in(reading, bytes, len)
+}
+
+#[cold]
+fn start_in(reading: Reading, bytes: &[u8], len: usize) -> bool {
+    let Some(at) = bytes.get(..len).and_then(|bytes| memchr::memmem::find(bytes, &SYNC)) else { return false };
+    let end = at + bytes.get(at..).unwrap_or(&[]).iter().take_while(|&&byte| byte == 0).count();
+    is_start(reading, bytes, end)
+}
+
+/// Whether a start packet and the configuration are at `at`. Neither can hold ten zeros itself.
+fn is_start(reading: Reading, bytes: &[u8], at: usize) -> bool {
+    let start = read(reading, bytes, at).filter(|packet| packet.id == id::TRACE_START);
+    let init = start.and_then(|start| read(reading, bytes, at + usize::from(start.bytes)));
+    init.is_some_and(|packet| packet.id == id::INIT)
 }
 
 /// Where the ten zeros of a start are: a start packet and the configuration follow them.
@@ -234,13 +259,7 @@ pub fn starts(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
         from = at + bytes.get(at..)?.iter().take_while(|&&byte| byte == 0).count();
         Some(from)
     })
-    .filter(move |&end| {
-        [Reading::Plain, Reading::CoreBit].into_iter().any(|reading| {
-            let start = read(reading, bytes, end).filter(|packet| packet.id == id::TRACE_START);
-            let init = start.and_then(|start| read(reading, bytes, end + usize::from(start.bytes)));
-            init.is_some_and(|packet| packet.id == id::INIT)
-        })
-    })
+    .filter(move |&end| [Reading::Plain, Reading::CoreBit].into_iter().any(|reading| is_start(reading, bytes, end)))
     .map(|end| end - SYNC.len())
 }
 

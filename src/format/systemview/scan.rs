@@ -23,6 +23,9 @@ const MODULE_TEXTS_LIMIT: usize = 256;
 /// The limit of allocations whose sizes are kept for the frees.
 const ALLOCATIONS_LIMIT: usize = 1 << 18;
 
+/// How close packets follow each other is learned from this number of them.
+const CLOSE_FROM_PACKETS: u64 = 1_000;
+
 /// The module of ESP-IDF that traces the heap.
 pub const HEAP_MODULE: &[u8] = b"Heap Tracing Module";
 
@@ -100,8 +103,9 @@ struct Placed<T> {
 pub struct ScanFacts {
     /// The sum of all time stamps.
     ticks: u64,
-    /// How many packets have a time stamp.
+    /// How many packets have a time stamp, in all and by the number of bits of its ticks.
     pub packets: u64,
+    by_bits: [u64; 32],
     /// The configuration.
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
@@ -166,6 +170,7 @@ impl ScanFacts {
         }
         self.ticks += u64::from(packet.delta);
         self.packets += 1;
+        self.by_bits[(u32::BITS - packet.delta.leading_zeros()).min(31) as usize] += 1;
         if let Some(core) = self.cores.get_mut(usize::from(packet.core)) {
             *core = true;
         }
@@ -264,11 +269,26 @@ impl ScanFacts {
         }
     }
 
+    /// The ticks between two packets that follow each other closely: fewer than a sixteenth of all are closer. `None` if there are too few
+    /// packets to say.
+    pub fn close_ticks(&self) -> Option<u64> {
+        if self.packets < CLOSE_FROM_PACKETS {
+            return None;
+        }
+        let mut closer = 0;
+        let bits = self.by_bits.iter().position(|packets| {
+            closer += packets;
+            closer * 16 >= self.packets
+        });
+        Some(bits.and_then(|bits| bits.checked_sub(1)).map_or(1, |bits| 1 << bits))
+    }
+
     fn append(&mut self, next: ScanFacts) {
         let base = self.ticks;
         let mut excess = self.excess + next.excess;
         self.ticks += next.ticks;
         self.packets += next.packets;
+        self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
         self.init = self.init.or(next.init);
         next.descriptions.into_iter().for_each(|text| insert(&mut self.descriptions, text, &mut excess));
         next.tasks.into_iter().for_each(|item| insert(&mut self.tasks, item, &mut excess));

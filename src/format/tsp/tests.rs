@@ -84,6 +84,42 @@ fn timer_of(input: &[u8]) -> super::timer::Timer {
     facts.timer_counts.infer(&TimerOptions::default())
 }
 
+/// Of two tick hooks the same bit of the timer is flipped, and of one the highest bit.
+#[test]
+fn flipped_bits_do_not_move_the_tick() {
+    let mut counts = super::timer::TimerCounts::default();
+    for tick in 0..520u16 {
+        let timer = match tick {
+            100 | 300 => 412 ^ 512,
+            200 | 400 => 412 | 1 << 15,
+            _ => 412,
+        };
+        let hook = |timer| Packet { id: id::TASK_INCREMENT_TICK, tick, timer, ..Packet::default() };
+        counts.add(&hook(timer));
+        for timer in (0..1000).step_by(60) {
+            counts.add(&Packet { id: id::TASK_SWITCHED_IN, ..hook((413 + timer) % 1000) });
+        }
+        if matches!(tick, 100 | 200 | 300 | 400) {
+            counts.add_damage();
+        }
+    }
+    let timer = counts.infer(&TimerOptions { timer_max: Some(999), ..TimerOptions::default() });
+    assert_eq!((timer.period, timer.phase), (1000, 412));
+}
+
+/// A piece that is there twice begins and ends within packets, but all packets are there.
+#[test]
+fn a_piece_that_is_there_twice_loses_nothing() {
+    let (capture, _) = generate_with_truth(&GenerateOptions { bytes: 60_000, ..GenerateOptions::default() });
+    for step in 0..240 {
+        let (at, len) = (10_000 + step * 83, 300 + step * 7 % 300);
+        let mut twice = capture.clone();
+        twice.splice(at + len..at + len, capture[at..at + len].iter().copied());
+        let (_, ledger) = times(&twice, TimerOptions::default());
+        assert_eq!(ledger.at_least_lost(), 0, "{len} bytes at {at}: {:?}", ledger.entries());
+    }
+}
+
 #[test]
 fn flipped_bits_do_not_scale_the_time() {
     let options = GenerateOptions { bytes: 150_000, ..GenerateOptions::default() };

@@ -206,22 +206,31 @@ impl TimerCounts {
         timer
     }
 
-    /// The value at the tick: that after the largest gap on the circle of values that come with the tick hook.
+    /// The value at the tick: the first of the shortest arc, on the circle of values, with all that come with the tick hook, except as many as
+    /// may be damaged.
     fn phase_from_ticks(&self, timer: &Timer, damage: u64) -> Option<u32> {
         let mut counts = vec![0u64; timer.period as usize];
-        for (value, &count) in (0..=u16::MAX).zip(&self.at_tick) {
-            if count > 0 {
-                *counts.get_mut(timer.counts(value) as usize)? += u64::from(count);
-            }
+        // Values beyond the period are damaged.
+        for (value, &count) in (0..=u16::MAX).zip(&self.at_tick).take(timer.period as usize) {
+            *counts.get_mut(timer.counts(value) as usize)? += u64::from(count);
         }
         // Tick interrupts that were served late are rare and have arbitrary values.
         let rare = self.ticks / 500;
-        let usual: Vec<u32> =
-            (0..timer.period).zip(&counts).filter(|(_, count)| **count > rare).map(|(value, _)| value).collect();
-        let (&first, &last) = (usual.first()?, usual.last()?);
-        let around = (timer.period - last + first, first);
-        let gaps = usual.windows(2).map(|pair| (pair[1] - pair[0], pair[1]));
-        let (_, mut phase) = gaps.fold(around, |best, gap| if gap.0 > best.0 { gap } else { best });
+        let usual: Vec<(u32, u64)> = (0..timer.period).zip(counts.iter().copied()).filter(|value| value.1 > rare).collect();
+        usual.first()?;
+        let all: u64 = usual.iter().map(|value| value.1).sum();
+        let least = all.saturating_sub(damage.min(self.ticks / 32));
+        let (mut shortest, mut end, mut inside) = ((u32::MAX, 0), 0, 0);
+        for &(value, count) in &usual {
+            while inside < least {
+                inside += usual.get(end % usual.len())?.1;
+                end += 1;
+            }
+            let last = usual.get((end + usual.len() - 1) % usual.len())?.0;
+            shortest = shortest.min(((last + timer.period - value) % timer.period, value));
+            inside -= count;
+        }
+        let mut phase = shortest.1;
         // The earliest may be rare too. Where bits were flipped, a single one may be damaged.
         let least = if damage == 0 { 1 } else { 3 };
         let near = (timer.period / 100).max(1);

@@ -30,10 +30,6 @@ const RESTART_GAP_NS: u64 = 1_000;
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
 
-/// Packets do not come faster than this many times their average.
-const FASTEST: u64 = 32;
-const AVERAGE_FROM_PACKETS: u64 = 1_000;
-
 /// The difference of a packet soon before damage is not believed if it is longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
 
@@ -75,9 +71,10 @@ struct InputResolver {
     dropped: u32,
     is_damaged: bool,
     is_stopped: bool,
-    /// How many packets there were, and since the last damage.
-    packets: u64,
+    /// How many packets there were since the last damage.
     since_damage: u64,
+    /// The ticks between two packets that follow each other closely.
+    close_ticks: Option<u64>,
     /// Whether the present packet may be made up by damage beside it, and how many packets there may have been since the one before.
     is_doubtful: bool,
     most_packets: u64,
@@ -158,8 +155,8 @@ impl Resolver {
                 dropped: 0,
                 is_damaged: false,
                 is_stopped: false,
-                packets: 0,
                 since_damage: u64::MAX,
+                close_ticks: setup.facts.close_ticks(),
                 is_doubtful: false,
                 most_packets: 0,
                 clock_ahead: None,
@@ -353,11 +350,9 @@ impl InputResolver {
         self.note_loss(note);
     }
 
-    /// Whether the time since the packet before has no room for these packets: damage made up the count. The average distance is not known
-    /// from few packets.
+    /// Whether the time since the packet before has no room for these packets: damage made up the count.
     fn is_too_many(&self, dropped: u32) -> bool {
-        let is_average_known = self.packets >= AVERAGE_FROM_PACKETS || self.since_damage != u64::MAX;
-        is_average_known && u64::from(dropped) > self.most_packets
+        u64::from(dropped) > self.most_packets
     }
 
     /// Adds a loss to those before the next event.
@@ -398,14 +393,14 @@ impl InputResolver {
             self.restart(restart, context, out);
         }
         self.sum += delta;
-        (self.packets, self.since_damage) = (self.packets + 1, self.since_damage.saturating_add(1));
+        self.since_damage = self.since_damage.saturating_add(1);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(usize::from(packet.bytes));
         if packet.id == id::OVERFLOW {
             let is_near = self.since_damage <= CONFIRMED_BY as u64;
-            self.is_doubtful = is_near || Framing::new(self.reading).is_before_damage(bytes, end);
-            let most = u128::from(delta) * u128::from(FASTEST * self.packets) / u128::from(self.sum.max(1));
-            self.most_packets = u64::try_from(most).unwrap_or(u64::MAX);
+            self.is_doubtful =
+                is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, end as u64);
+            self.most_packets = self.close_ticks.map_or(u64::MAX, |close| delta / close);
         }
         if delta > DOUBTFUL_SECONDS.saturating_mul(context.hz)
             && end < bytes.len()

@@ -205,6 +205,9 @@ impl InputState {
         if self.cores.len() < 2 || is_certain {
             return;
         }
+        if self.copies.is_within(at.bytes, at.offset) {
+            return;
+        }
         // The times up to the next change, and those of each core after it.
         let (mut block, mut core) = (vec![ticks], None);
         let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.states.len()];

@@ -1,6 +1,6 @@
 //! The state of one input of a recording: its current core, its clocks and sessions, and the records held back.
 
-use crate::clock::{Domain, Judge, Judged, Stamp};
+use crate::clock::{Copies, Domain, Judge, Judged, Stamp};
 use crate::format::FormatOptions;
 use crate::model::{CoreId, Event, EventBatch, EventKind, LossNote, Nanos, Rate, TaskId, Ticks};
 
@@ -27,6 +27,7 @@ pub struct InputState {
     pub core: CoreId,
     /// Whether the next record may be of another core than the present one: a change of the core may have been lost.
     pub is_core_in_doubt: bool,
+    pub copies: Copies,
     pub rate: Rate,
     /// The user gave it.
     pub is_rate_given: bool,
@@ -122,6 +123,7 @@ impl InputState {
             cores,
             core,
             is_core_in_doubt: false,
+            copies: Copies::default(),
             rate,
             is_rate_given: options.clock.is_some(),
             states: vec![CoreState { clock: Judge::new(domain), ..CoreState::default() }; states],

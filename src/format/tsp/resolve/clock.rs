@@ -86,8 +86,13 @@ impl At<'_> {
         Stamp { raw: u64::from(packet.tick), offset, coarse: 0, restart_bits: self.restart_bits(index) }
     }
 
+    /// Whether both the number and the packets that follow speak for a reset.
+    pub fn restarts(&self, index: usize) -> bool {
+        self.restart_bits(index) > NUMBER_BITS
+    }
+
     /// The evidence for a reset before a packet.
-    pub fn restart_bits(&self, index: usize) -> u8 {
+    fn restart_bits(&self, index: usize) -> u8 {
         let before = index.checked_sub(1).map_or(self.previous, |before| self.packets.get(before));
         let Some(before) = before else { return 0 };
         let packet = &self.packets[index];
@@ -250,11 +255,11 @@ impl Clock {
         self.rate.to_nanos(Ticks(ticks)).unwrap_or(Nanos::MAX).0
     }
 
-    /// Whether the tick count goes back among packets by more than a tick, as where pieces were moved.
+    /// Whether the tick count goes back among packets, as where pieces were moved.
     pub fn goes_back<'a>(&self, packets: impl Iterator<Item = &'a Packet>) -> bool {
         let mut ticks = packets.filter(|packet| packet.is_hook()).map(|packet| packet.tick);
         let Some(mut before) = ticks.next() else { return false };
-        ticks.any(|tick| self.difference(tick, std::mem::replace(&mut before, tick)) < -1)
+        ticks.any(|tick| self.difference(tick, std::mem::replace(&mut before, tick)) < 0)
     }
 
     /// The difference from `before` to `tick`, modulo the number of values; the one nearer to 0.

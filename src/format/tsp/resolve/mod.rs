@@ -336,11 +336,14 @@ impl InputResolver {
         let packet = &packets[index];
         let at = At { packets, previous: self.previous.as_ref(), index, number: 0, base: self.base, bytes };
         let is_next = self.expected.is_none_or(|expected| expected == packet.packet_id);
-        if offset >= self.copied_until && !is_next && !is_error_of_fifo(packet) && at.restart_bits(index) == 0 {
-            self.copied_until = offset + copied_bytes(bytes, offset);
+        let end = offset + HEAD_BYTES as u64 + u64::from(packet.data_len);
+        if end > self.copied_until && !is_next && !is_error_of_fifo(packet) && !at.restarts(index) {
+            // The first packet may be made of the pieces of two.
+            let found = [offset, end].into_iter().map(|start| (start, copied_bytes(bytes, start))).find(|found| found.1 > 0);
+            self.copied_until = found.map_or(offset, |(start, copied)| start + copied);
         }
         // A packet that goes on after the copy is the original.
-        offset + HEAD_BYTES as u64 + u64::from(packet.data_len) <= self.copied_until
+        end <= self.copied_until
     }
 
     /// A packet whose number is not the next one. Gives how many are missing before it, if any.
