@@ -103,10 +103,10 @@ impl Opened {
     }
 }
 
-/// The notes of the recorder beside a file, whose offsets are those of its bytes.
+/// The notes of the recorder beside a file.
 fn notes_beside(name: &SourceName, input: &Input) -> Option<RecorderNotes> {
     match (&name.place, &name.member, input.part()) {
-        (Place::File(path), None, None) => sidecar::read(path, input.bytes().len() as u64),
+        (Place::File(path), None, None) => sidecar::read_of(path, input),
         _ => None,
     }
 }

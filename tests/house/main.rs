@@ -36,7 +36,7 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 32] = [
+const CRATES: [(&str, &[&str]); 33] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -58,6 +58,7 @@ const CRATES: [(&str, &[&str]); 32] = [
     ("object", &["symbols"]),
     ("open", &["cli"]),
     ("percent_encoding", &["cli"]),
+    ("probe_rs", &["record"]),
     ("prost", &["perfetto"]),
     ("quick_xml", &["report"]),
     ("rayon", &["pipeline"]),
