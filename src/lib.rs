@@ -32,7 +32,7 @@
 //! this documentation are for this project's own tests, benches and fuzz targets, and may change in any version. The traits that
 //! [`format::Format::open`] returns are documented for authors of formats in this project; they may change too.
 //!
-//! **Features.** `cli` is the program, `serve` its way to the browser; `mmap`, `parallel` and `compress` are as their names say. Without
+//! **Features.** `cli` is the program, `serve` its way to the browser; `export` writes tables; `mmap`, `parallel` and `compress` are as their names say. Without
 //! features the library has no threads, files or network, and builds for `wasm32-unknown-unknown`.
 
 #![forbid(unsafe_op_in_unsafe_fn)]
@@ -43,6 +43,8 @@
 pub mod cli;
 #[doc(hidden)]
 pub mod clock;
+#[cfg(feature = "export")]
+pub mod export;
 pub mod format;
 #[doc(hidden)]
 pub mod frame;

@@ -52,6 +52,9 @@ pub(super) enum Command {
     Baseline(super::baseline::BaselineArgs),
     /// Compare the statistics of two recordings: what got worse
     Diff(DiffArgs),
+    /// Write recordings as tables for query engines: Parquet, Arrow, CSV or JSON lines
+    #[cfg(feature = "export")]
+    Export(super::export::ExportArgs),
     /// Show what recordings contain, without converting them
     Info(super::info::InfoArgs),
     /// Record from a serial port, a socket or a growing file

@@ -29,7 +29,7 @@ pub(super) struct CheckArgs {
     pub(super) more: MoreInputs,
 
     /// The limits: a TOML file with rules as `task.control.cpu_percent < 40`
-    #[arg(short, long, value_name = "FILE", required_unless_present = "metrics")]
+    #[arg(short, long, value_name = "FILE")]
     pub(super) budget: Option<PathBuf>,
 
     /// List all metrics that rules can limit, with their meaning
@@ -53,6 +53,10 @@ pub(super) struct CheckArgs {
     /// A suite for each recording. A rule that is broken is a failure, a recording that cannot be read an error.
     #[arg(long, value_name = "FILE")]
     pub(super) junit: Option<PathBuf>,
+
+    #[cfg(feature = "export")]
+    #[command(flatten)]
+    pub(super) runs: super::runs::RunsArgs,
 
     #[command(flatten)]
     pub(super) part: PartArgs,
@@ -84,7 +88,7 @@ struct Checked {
 }
 
 /// The version of the shape of the JSON.
-const SCHEMA_VERSION: u32 = 1;
+pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// Checks all recordings.
 pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
@@ -92,19 +96,29 @@ pub(super) fn main(args: &CheckArgs) -> Result<Status, PlanError> {
     if args.metrics {
         return Ok(write_result(&output, "the list", Ok(list::explained()), Status::Done));
     }
-    let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget")) };
+    #[cfg(feature = "export")]
+    let dataset = super::runs::dataset_of(&args.inputs, &args.runs)?;
+    #[cfg(feature = "export")]
+    if let (Some(dataset), None) = (dataset, &args.budget) {
+        return super::runs::main(args, dataset, &Budget::default(), &output);
+    }
+    let Some(path) = &args.budget else { return Err(PlanError::usage("name the budget with --budget FILE")) };
     let text = fs::read_to_string(path)
         .map_err(|error| PlanError::File(format!("the budget {} cannot be read: {error}", shown(path))))?;
     let budget = Budget::parse(&text).map_err(|error| PlanError::File(format!("{}: {error}", shown(path))))?;
     let junit_output = args.junit.as_deref().map(Place::from_arg);
     let outputs: Vec<&Place> = [Some(&output), junit_output.as_ref()].into_iter().flatten().collect();
-    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, &args.read, vec![path.clone()])?;
     if junit_output.as_ref() == Some(&output) {
         return Err(PlanError::usage(match output {
             Place::Standard => "the verdicts and --junit - cannot share standard output; name a file for one of them",
             Place::File(_) => "-o and --junit cannot both be written to one file; name another one",
         }));
     }
+    #[cfg(feature = "export")]
+    if let Some(dataset) = dataset {
+        return super::runs::main(args, dataset, &budget, &output);
+    }
+    let Recordings { recordings, problems } = plan_many(&args.inputs, &args.more, &outputs, &args.read, vec![path.clone()])?;
     let reading = reading(&args.read)?;
     let options = args.part.options(&reading)?;
 
@@ -188,7 +202,7 @@ impl Checked {
 }
 
 /// The verdict as that of a test case.
-fn outcome(verdict: &Verdict) -> CaseOutcome {
+pub(super) fn outcome(verdict: &Verdict) -> CaseOutcome {
     let kind = match verdict.outcome {
         Outcome::Kept => return CaseOutcome::Passed,
         Outcome::Skipped => return CaseOutcome::Skipped(verdict.missing.clone().unwrap_or_default()),

@@ -11,6 +11,8 @@ mod color;
 mod convert;
 mod diff;
 mod dump;
+#[cfg(feature = "export")]
+mod export;
 mod formats;
 mod guard;
 mod help;
@@ -26,6 +28,8 @@ mod progress;
 #[cfg(feature = "record")]
 mod record;
 mod recording_figures;
+#[cfg(feature = "export")]
+mod runs;
 mod source;
 mod stats;
 mod trace_file;
@@ -101,6 +105,8 @@ fn command_status(args: Args) -> Status {
         },
         Some(Command::Check(args)) => check::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Baseline(args)) => baseline::main(&args).unwrap_or_else(|error| refuse(&error)),
+        #[cfg(feature = "export")]
+        Some(Command::Export(args)) => export::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Diff(args)) => diff::main(&args).unwrap_or_else(|error| refuse(&error)),
         Some(Command::Info(args)) => match info::plan(&args) {
             Ok(plan) => info::run(&plan),

@@ -152,10 +152,28 @@ pub(super) fn gather(
     output: &Place,
     with_stacks: bool,
 ) -> (Vec<InputReport>, Option<Gathered>) {
+    let meter = ProgressMeter::new(reading);
+    gather_by(sources, reading, output, |sources| {
+        pipeline::statistics(sources, options, with_stacks, &mut |progress| {
+            meter.show(progress);
+            true
+        })
+    })
+}
+
+/// The statistics of one recording as `work` gathers them. Without them its inputs say why.
+pub(super) fn gather_by(
+    sources: &[SourceName],
+    reading: &Reading,
+    output: &Place,
+    work: impl FnOnce(&[Source<'_>]) -> Result<Gathered, ConvertError>,
+) -> (Vec<InputReport>, Option<Gathered>) {
     let OpenedTogether { reports: mut inputs, opened, .. } =
         OpenedTogether::open(sources, reading, &reading.read_options(output));
     let result = if opened.len() == inputs.len() {
-        let gathered = pipeline_statistics(reading, options, &opened, with_stacks);
+        let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
+        let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
+        let gathered = work(&sources);
         let was_cut_short = opened.iter().any(|opened| opened.input.was_cut_short());
         if was_cut_short {
             Err(InputError::CutShort.to_string())
@@ -179,21 +197,6 @@ pub(super) fn gather(
             (inputs, None)
         }
     }
-}
-
-fn pipeline_statistics(
-    reading: &Reading,
-    options: &Options,
-    opened: &[Opened],
-    with_stacks: bool,
-) -> Result<Gathered, ConvertError> {
-    let releasers: Vec<_> = opened.iter().map(Opened::releaser).collect();
-    let sources: Vec<Source<'_>> = opened.iter().zip(&releasers).map(|(opened, release)| opened.source(release)).collect();
-    let meter = ProgressMeter::new(reading);
-    pipeline::statistics(&sources, options, with_stacks, &mut |progress| {
-        meter.show(progress);
-        true
-    })
 }
 
 /// As indented JSON with a final line break.

@@ -8,7 +8,7 @@ use crate::format::{Format, FormatOptions, OptionSpec};
 use crate::input::archive::is_archive;
 use crate::input::detect::Detected;
 use crate::input::sidecar;
-use crate::input::{Input, ReadOptions, RecogniseError, Recognised};
+use crate::input::{Input, InputError, ReadOptions, RecogniseError, Recognised};
 use crate::model::RecorderNotes;
 use crate::pipeline::Source;
 use crate::report::{InputReport, visible};
@@ -103,14 +103,6 @@ impl Opened {
     }
 }
 
-/// The notes of the recorder beside a file.
-fn notes_beside(name: &SourceName, input: &Input) -> Option<RecorderNotes> {
-    match (&name.place, &name.member, input.part()) {
-        (Place::File(path), None, None) => sidecar::read_of(path, input),
-        _ => None,
-    }
-}
-
 /// The inputs of one trace or recording.
 pub(super) struct OpenedTogether {
     pub(super) reports: Vec<InputReport>,
@@ -151,21 +143,34 @@ pub(super) fn name_in_sentence(input: &InputReport) -> String {
     if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
+/// The bytes of an input: those of a port, if one is selected.
+pub(super) fn open_input(name: &SourceName, reading: &Reading, read_options: &ReadOptions) -> Result<Input, InputError> {
+    let input = match (&name.place, &name.member) {
+        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options)?,
+        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options)?,
+        (Place::File(path), _) => Input::open(path, read_options)?,
+    };
+    match reading.swo_port {
+        Some(port) => input.channel(port, read_options),
+        None => Ok(input),
+    }
+}
+
+/// The notes of the recorder beside a file.
+pub(super) fn notes_beside(name: &SourceName, input: &Input) -> Option<RecorderNotes> {
+    match (&name.place, &name.member, input.part()) {
+        (Place::File(path), None, None) => sidecar::read_of(path, input),
+        _ => None,
+    }
+}
+
 fn try_open(
     name: &SourceName,
     reading: &Reading,
     read_options: &ReadOptions,
     report: &mut InputReport,
 ) -> Result<Vec<Recognised>, Problem> {
-    let input = match (&name.place, &name.member) {
-        (_, Some(ArchiveMember { archive, member })) => archive.read(member, read_options)?,
-        (Place::Standard, _) => Input::read(&mut io::stdin().lock(), read_options)?,
-        (Place::File(path), _) => Input::open(path, read_options)?,
-    };
-    let input = match reading.swo_port {
-        Some(port) => input.channel(port, read_options)?,
-        None => input,
-    };
+    let input = open_input(name, reading, read_options)?;
     report.enter_input(&input);
     // Before the formats: in an archive of recordings each of them finds some of its own.
     if reading.format().is_none() && is_archive(input.bytes()) {

@@ -3,10 +3,11 @@
 use serde::Serialize;
 
 use super::budget::{Budget, BudgetRule};
-use super::figures::{Figure, path, quoted};
-use super::list::{self, Unit};
+use super::figures::{Figure, quoted};
+use super::list;
 use super::nearest::nearest;
 use super::rule::{Limit, Pattern};
+use super::runs::Over;
 
 /// How many names are listed where one is not found.
 const LISTED_NAMES: usize = 12;
@@ -82,27 +83,40 @@ pub fn check(budget: &Budget, figures: &[Figure]) -> Vec<Verdict> {
     budget.limits.iter().map(|limit| verdict(limit, figures)).collect()
 }
 
+/// A value that a rule limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Whose, as rules call it.
+    pub metric: String,
+    /// The name alone; empty if it has none.
+    pub name: String,
+    /// The value, in the rule's unit.
+    pub value: f64,
+}
+
 fn verdict(limit: &BudgetRule, figures: &[Figure]) -> Verdict {
     let rule = &limit.rule;
-    let of_section = || figures.iter().filter(|figure| figure.metric.section == rule.metric.section);
-    let is_nameless = list::NAMELESS.contains(&rule.metric.section);
-    let is_meant = |figure: &&Figure| is_nameless || rule.name.fits(&figure.name);
-    let mut values: Vec<Measured> = Vec::new();
-    let (mut broken, mut measured) = (0, 0);
-    for figure in of_section().filter(|figure| figure.metric == rule.metric).filter(is_meant) {
-        let value = figure.value.as_f64() / rule.scale.factor;
-        broken += usize::from(!rule.limit.holds(value));
-        measured += 1;
-        // Called as it is measured: in the rule's unit.
-        let metric = match rule.metric.unit {
-            Unit::Nanoseconds => {
-                let in_ns = path(rule.metric, &figure.name);
-                format!("{}_{}", in_ns.trim_end_matches("_ns"), rule.scale.symbol.replace('µ', "u"))
-            }
-            _ => path(rule.metric, &figure.name),
-        };
-        values.push(Measured { metric, name: figure.name.clone(), value, margin: rule.limit.margin(value) });
-    }
+    let candidate = |figure: &Figure| {
+        // A recording alone is a run without others: its statistics are its value, and nothing has moved.
+        let is_relative = rule.over.is_some_and(Over::is_relative);
+        let value = if is_relative { 0.0 } else { figure.value.as_f64() / rule.scale.factor };
+        Candidate { metric: rule.measured(&figure.name), name: figure.name.clone(), value }
+    };
+    let candidates = figures.iter().filter(|figure| rule.is_about(figure.metric, &figure.name)).map(candidate).collect();
+    let mut names: Vec<&str> =
+        figures.iter().filter(|figure| figure.metric.section == rule.metric.section).map(|figure| figure.name.as_str()).collect();
+    names.dedup();
+    judge(limit, candidates, &names)
+}
+
+/// The verdict on a rule that limits these values. `names` are all that there are in the section of its metric.
+#[must_use]
+pub fn judge(limit: &BudgetRule, candidates: Vec<Candidate>, names: &[&str]) -> Verdict {
+    let rule = &limit.rule;
+    let measured = candidates.len();
+    let broken = candidates.iter().filter(|candidate| !rule.limit.holds(candidate.value)).count();
+    let measure = |Candidate { metric, name, value }| Measured { metric, name, value, margin: rule.limit.margin(value) };
+    let mut values: Vec<Measured> = candidates.into_iter().map(measure).collect();
     // The margin of a value that breaks `!=`, or is the limit itself, is 0: broken rules come first all the same.
     values.sort_by(|one, other| {
         let key = |of: &Measured| (rule.limit.holds(of.value), of.margin);
@@ -135,11 +149,7 @@ fn verdict(limit: &BudgetRule, figures: &[Figure]) -> Verdict {
         limit_high: bound_high,
         measured,
         values,
-        missing: (measured == 0).then(|| {
-            let mut names: Vec<&str> = of_section().map(|figure| figure.name.as_str()).collect();
-            names.dedup();
-            why_missing(limit, &names)
-        }),
+        missing: (measured == 0).then(|| why_missing(limit, names)),
     }
 }
 

@@ -4,16 +4,20 @@
 //!   in double quotes and then means itself; in a name without, `*` and `?` match any letters and any letter.
 //! - Times may be given in any unit: `max_ns`, `max_us`, `max_ms`, `max_s`; or the limit has it: `max < 20us`.
 //! - Operators are `<`, `<=`, `>`, `>=`, `==`, `!=` and `in LOW..HIGH`, both ends included.
+//! - A statistic over many recordings has a limit too: `p95(task.control.cpu_percent) < 40`, see [`Over`].
 
 use super::figures::Figure;
 use super::list::{self, Metric, Unit};
 use super::nearest::nearest;
+use super::runs::Over;
 
 /// A limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// As it was written.
     pub text: String,
+    /// The statistic over many recordings that is limited, if not each of them.
+    pub over: Option<Over>,
     /// Whose.
     pub name: Pattern,
     /// The metric that is limited.
@@ -158,8 +162,33 @@ impl Rule {
         let Some((at, operator)) = find_operator(text) else {
             return wrong(text.len(), "an operator is missing: <, <=, >, >=, ==, != or in LOW..HIGH");
         };
-        let target = Target::of(&segments(&text[..at])?)?;
+        let (over, inner) = statistic(&text[..at])?;
+        let mut segments = segments(&text[inner.clone()])?;
+        segments.iter_mut().for_each(|segment| segment.at += inner.start);
+        let target = Target { over, ..Target::of(&segments)? };
         target.limited(text, operator, &text[at + operator.len()..], at + operator.len())
+    }
+
+    /// Whether it limits a metric of this name.
+    #[must_use]
+    pub fn is_about(&self, metric: &Metric, name: &str) -> bool {
+        *self.metric == *metric && (list::NAMELESS.contains(&metric.section) || self.name.fits(name))
+    }
+
+    /// What is measured of a name, in the rule's unit: `latency.control.max_us`, or `p95(latency.control.max_us)`.
+    #[must_use]
+    pub fn measured(&self, name: &str) -> String {
+        let path = super::figures::path(self.metric, name);
+        let path = match self.metric.unit {
+            Unit::Nanoseconds if self.over.is_none_or(|over| !over.is_relative()) => {
+                format!("{}_{}", path.trim_end_matches("_ns"), self.scale.symbol.replace('µ', "u"))
+            }
+            _ => path,
+        };
+        match self.text.split_once('(').filter(|_| self.over.is_some()) {
+            Some((statistic, _)) => format!("{}({path})", statistic.trim()),
+            None => path,
+        }
     }
 
     /// Puts a rule together from the keys of a table and `text`, which has operator and limit.
@@ -213,8 +242,27 @@ impl Selector {
     }
 }
 
+/// The statistic that the text before an operator is of, if any, and where its metric is.
+fn statistic(text: &str) -> Result<(Option<Over>, std::ops::Range<usize>), RuleError> {
+    let whole = (None, 0..text.len());
+    let Some((name, _)) = text.split_once('(') else { return Ok(whole) };
+    let Some(over) = Over::parse(name.trim()) else {
+        // A name may have brackets; but then something with a dot is before it.
+        return match name.contains(['.', '"']) {
+            true => Ok(whole),
+            false => wrong(0, format!("there is no statistic {:?}; there are: {}", name.trim(), Over::NAMES)),
+        };
+    };
+    let end = text.trim_end().len();
+    match text[..end].ends_with(')') {
+        true => Ok((Some(over), name.len() + 1..end - 1)),
+        false => wrong(end, "a closing bracket is missing"),
+    }
+}
+
 /// The metrics that a rule limits.
 struct Target {
+    over: Option<Over>,
     name: Pattern,
     metric: &'static Metric,
     /// None: a time without unit.
@@ -244,13 +292,17 @@ impl Target {
             names => Pattern::new(&names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join(".")),
         };
         let (metric, scale) = metric(section, last)?;
-        Ok(Target { name, metric, scale, given: last.clone() })
+        Ok(Target { over: None, name, metric, scale, given: last.clone() })
     }
 
     fn limited(self, text: &str, operator: &str, given: &str, given_at: usize) -> Result<Rule, RuleError> {
-        let Target { name, metric, scale, given: last } = self;
+        let Target { over, name, metric, scale, given: last } = self;
         let (limit, given_unit) = limit(operator, given, given_at)?;
         let scale = match (scale, given_unit) {
+            (_, None | Some("%")) if over.is_some_and(Over::is_relative) => Scale { symbol: "%", factor: 1.0 },
+            (_, Some(unit)) if over.is_some_and(Over::is_relative) => {
+                return wrong(given_at, format!("{unit} is not a unit of a change or trend, which is in per cent"));
+            }
             (Some(scale), None) => scale,
             (None, None) => {
                 return wrong(last.at, format!("a unit is missing: {0}_ns, {0}_us, {0}_ms or {0}_s", last.text));
@@ -263,7 +315,7 @@ impl Target {
                 }
             },
         };
-        Ok(Rule { text: text.trim().to_owned(), name, metric, scale, limit })
+        Ok(Rule { text: text.trim().to_owned(), over, name, metric, scale, limit })
     }
 }
 

@@ -224,7 +224,7 @@ fn value(change: &Change, value: f64) -> String {
 }
 
 /// A number with three decimals at most, and its unit.
-fn with_unit(value: f64, unit: &str) -> String {
+pub(crate) fn with_unit(value: f64, unit: &str) -> String {
     let mut number = format!("{value:.3}");
     if number.contains('.') {
         number.truncate(number.trim_end_matches('0').trim_end_matches('.').len());

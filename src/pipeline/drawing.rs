@@ -66,6 +66,11 @@ impl Drawing {
         }
     }
 
+    /// The tracks of tasks and machines as known so far.
+    pub fn late_tracks(&mut self, entities: &Entities) -> Vec<Track> {
+        self.timeline.as_mut().map(|timeline| timeline.late_tracks(entities)).unwrap_or_default()
+    }
+
     /// The tracks that can be described only at the end, and the numbers that are free. Counts of unmatched records go to the
     /// ledger.
     pub fn finish(mut self, entities: &Entities, ledger: Option<&mut Ledger>) -> (Vec<Track>, Numbers) {

@@ -260,6 +260,7 @@ mod dump;
 mod existing_trace;
 mod markers;
 mod merge;
+mod operations;
 mod range;
 mod recorder;
 mod resolving;
@@ -278,6 +279,7 @@ pub use compress::{Compression, Compressor};
 pub use convert::{Alignment, RecordingSources, convert, measure, merge};
 pub use dump::dump;
 pub use existing_trace::ExistingTrace;
+pub use operations::{Operations, operations};
 pub use sizes::Sizes;
 pub use statistics::{Gathered, statistics};
 pub use survey::{

@@ -93,7 +93,8 @@ pub fn damage<'a>(damages: impl Iterator<Item = &'a Damage>) -> Option<String> {
 
 /// A hash of all that the user asked for and that has an influence on the trace. The format is not part of it: it counts which
 /// one it was, not whether it was named.
-fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>]) -> String {
+#[must_use]
+pub fn options_hash(options: &Options, reading: &FormatOptions, cores: &[Option<u16>]) -> String {
     // Taken apart, so that whoever adds an option decides here whether it counts. The way in which the source is read has no influence.
     let Options { firmware_name, events, from, to, window_bytes: _, threads: _, team: _, statistics: _, attributes: _, keep: _ } =
         options;

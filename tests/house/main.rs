@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use source::Source;
 
 /// The parts of the library that each part may name, beside itself. `lib.rs` and `main.rs` may name all.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("printf", &[]),
     ("symbols", &[]),
@@ -27,8 +27,9 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("perfetto", &["model", "track"]),
     ("pipeline", &["format", "model", "perfetto", "stats", "timeline", "track"]),
     ("report", &["format", "input", "model", "pipeline", "stats"]),
+    ("export", &["metrics", "model", "pipeline", "report", "stats", "track"]),
     ("record", &["format", "input", "metrics", "model", "pipeline", "stats"]),
-    ("cli", &["format", "input", "metrics", "model", "pipeline", "record", "report", "stats"]),
+    ("cli", &["export", "format", "input", "metrics", "model", "pipeline", "record", "report", "stats"]),
 ];
 
 /// The parts that know no input format, not even by its name in a text.
@@ -36,10 +37,16 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 33] = [
+const CRATES: [(&str, &[&str]); 40] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
+    ("arrow_array", &["cli", "export"]),
+    ("arrow_csv", &["export"]),
+    ("arrow_ipc", &["export"]),
+    ("arrow_json", &["export"]),
+    ("arrow_schema", &["export"]),
+    ("chrono", &["cli"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -57,6 +64,7 @@ const CRATES: [(&str, &[&str]); 33] = [
     ("memmap2", &["input"]),
     ("object", &["symbols"]),
     ("open", &["cli"]),
+    ("parquet", &["export"]),
     ("percent_encoding", &["cli"]),
     ("probe_rs", &["record"]),
     ("prost", &["perfetto"]),

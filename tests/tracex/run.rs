@@ -16,7 +16,8 @@ pub fn convert(capture: &[u8], cut: Cut) -> Conversion {
 /// Captures that differ in byte order, clock and damage.
 pub fn generated(bytes: u64, seed: u64) -> Vec<u8> {
     let (is_big, is_damaged) = (seed % 2 == 1, seed % 3 == 2);
-    generated_with(&GenerateOptions { bytes, seed, is_big, is_damaged, time_bits: if seed % 4 < 2 { 32 } else { 16 } })
+    let time_bits = if seed % 4 < 2 { 32 } else { 16 };
+    generated_with(&GenerateOptions { bytes, seed, is_big, is_damaged, time_bits, ..GenerateOptions::default() })
 }
 
 pub fn generated_with(options: &GenerateOptions) -> Vec<u8> {

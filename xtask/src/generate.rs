@@ -1,5 +1,6 @@
 //! `cargo xtask gen`: realistic captures of any size.
 
+mod fleet;
 mod syst;
 
 use std::fs::File;
@@ -20,6 +21,7 @@ use traceconv::format::tonbandgeraet::generate::{self, GenerateOptions, SlowTask
 use traceconv::format::tracex::TraceX;
 use traceconv::format::tsp::generate as tsp;
 
+use self::fleet::Fleet;
 use self::syst::Syst;
 
 /// A capture, by format.
@@ -39,6 +41,8 @@ pub enum Capture {
     Miniprofiler(MiniProfiler),
     /// Dining philosophers on a pre-emptive QP kernel
     Qs(Qs),
+    /// The recordings of a test farm, in folders that are their labels, with a regression in one of its commits
+    Fleet(Fleet),
     /// FreeRTOS tasks and interrupts, over RTT
     Systemview(SystemView),
     /// ThreadX threads, queues and interrupts, in the ring of a trace buffer
@@ -259,6 +263,7 @@ enum TspDamage {
 /// Writes the capture.
 pub fn run(capture: &Capture) -> anyhow::Result<()> {
     match capture {
+        Capture::Fleet(arguments) => arguments.write(),
         Capture::Qs(arguments) => {
             let damage = match arguments.damage {
                 QsDamage::None => qs::Damage::None,

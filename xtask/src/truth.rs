@@ -9,14 +9,16 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use clap::Args;
+use traceconv::format::itm::generate as itm;
 use traceconv::format::qs::generate as qs;
 use traceconv::format::syst::generate as syst;
 use traceconv::format::systemview::generate as systemview;
 use traceconv::format::tonbandgeraet::generate as tonbandgeraet;
+use traceconv::format::tracex::generate as tracex;
 use traceconv::format::tsp::generate as tsp;
 use traceconv::format::{FORMATS, Format, FormatOptions, Part, Resolved, miniprofiler::generate as miniprofiler};
 use traceconv::model::losses::TIME_AMBIGUOUS;
-use traceconv::model::{Entities, Event, EventBatch, EventKind, Label, Ledger, Matter};
+use traceconv::model::{Entities, Event, EventBatch, EventKind, Label, Ledger, Matter, Rate};
 
 use damage::{Damage, Damaged};
 use states::{States, TaskStates};
@@ -63,6 +65,11 @@ struct Generator {
     /// Whether time stamps are differences: the stream is the same whatever time passed in a piece that is missing. Times are then compared
     /// with the truth between two places of damage.
     is_relative: bool,
+    /// Whether it is an image of memory: no piece of it is missing, surplus or elsewhere, and it has no second one after it. With a filter
+    /// its ring holds other events.
+    is_image: bool,
+    /// The target's clock, if recordings do not have it, in Hz.
+    clock_hz: Option<u64>,
     /// A unit of the target's clock, in nanoseconds.
     unit_ns: u64,
     /// How long a silence it can have, in nanoseconds, and the records that a filter removes, by their ids.
@@ -89,6 +96,8 @@ const PLAIN: Generator = Generator {
     is_covered: false,
     shows_restart: true,
     is_relative: false,
+    is_image: false,
+    clock_hz: None,
     unit_ns: 1,
     silence_ns: 0,
     filtered: &[],
@@ -109,10 +118,22 @@ const TONBANDGERAET: Generator =
 /// Tasks that become ready.
 const SYSTEMVIEW_FILTER: &[u8] = &[6];
 
+/// Exceptions.
+const ITM_FILTER: &[u8] = &[1];
+const ITM: Generator = Generator {
+    format: "itm",
+    step_ns: 10,
+    shows_restart: false,
+    clock_hz: Some(100_000_000),
+    unit_ns: 10,
+    filtered: ITM_FILTER,
+    ..PLAIN
+};
+
 /// Events taken out of queues.
 const QS_FILTER: &[u8] = &[16, 17];
 
-const GENERATORS: [Generator; 10] = [
+const GENERATORS: [Generator; 13] = [
     Generator { name: "tsp", make: |recipe| made_tsp(recipe, tsp::TimerKind::Up1MHz), ..TSP },
     Generator { name: "tsp-down", step_ns: 10_700, make: |recipe| made_tsp(recipe, tsp::TimerKind::Down93), ..TSP },
     Generator { name: "tsp-modulo", silence_ns: 300_000_000, make: |recipe| made_tsp(recipe, tsp::TimerKind::Modulo1000), ..TSP },
@@ -169,6 +190,26 @@ const GENERATORS: [Generator; 10] = [
         make: made_systemview,
         ..PLAIN
     },
+    Generator {
+        name: "tracex",
+        format: "tracex",
+        step_ns: 1_000,
+        is_image: true,
+        clock_hz: Some(1_000_000),
+        unit_ns: 1_000,
+        // Time stamps have 32 bits.
+        silence_ns: 2_000_000_000_000,
+        make: made_tracex,
+        ..PLAIN
+    },
+    Generator {
+        name: "itm",
+        is_relative: true,
+        silence_ns: 20_000_000,
+        make: |recipe| made_itm(recipe, itm::Times::Both),
+        ..ITM
+    },
+    Generator { name: "itm-global", silence_ns: 600_000_000_000, make: |recipe| made_itm(recipe, itm::Times::Global), ..ITM },
 ];
 
 fn made_tsp(recipe: Recipe, timer: tsp::TimerKind) -> Vec<u8> {
@@ -206,6 +247,18 @@ fn made_systemview(recipe: Recipe) -> Vec<u8> {
     let Recipe { bytes, seed, start: start_ticks, silent: silent_ticks, filtered } = recipe;
     let options = systemview::GenerateOptions { bytes, seed, start_ticks, silent_ticks, filtered, ..Default::default() };
     systemview::generate_with_truth(&options).0
+}
+
+fn made_tracex(recipe: Recipe) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_ticks, silent: silent_ticks, .. } = recipe;
+    let options = tracex::GenerateOptions { bytes, seed, start_ticks, silent_ticks, ..Default::default() };
+    tracex::generate_with_truth(&options).0
+}
+
+fn made_itm(recipe: Recipe, times: itm::Times) -> Vec<u8> {
+    let Recipe { bytes, seed, start: start_ticks, silent: silent_ticks, filtered } = recipe;
+    let options = itm::GenerateOptions { bytes, seed, times, start_ticks, silent_ticks, filtered, ..Default::default() };
+    itm::generate_with_truth(&options).0
 }
 
 fn made_syst(recipe: Recipe, carrier: syst::Carrier) -> Vec<u8> {
@@ -259,8 +312,9 @@ struct Converted {
     is_scale_assumed: bool,
 }
 
-fn convert(format: &dyn Format, bytes: &[u8]) -> Option<Converted> {
-    let scan = format.open(&[FormatOptions::default()]).ok()?;
+fn convert(format: &dyn Format, clock_hz: Option<u64>, bytes: &[u8]) -> Option<Converted> {
+    let clock = clock_hz.and_then(|hz| Rate::from_hz(hz, 1));
+    let scan = format.open(&[FormatOptions { clock, ..FormatOptions::default() }]).ok()?;
     let part = Part::new(bytes, 0..bytes.len());
     let facts = scan.join(bytes, None, scan.scan(0, part));
     let mut ledger = Ledger::default();
@@ -617,7 +671,11 @@ fn add_seed(
 ) -> anyhow::Result<()> {
     let recipe = Recipe { bytes: arguments.bytes, seed, ..Recipe::default() };
     let (clean, second) = ((generator.make)(recipe), (generator.make)(Recipe { seed: seed + 1000, ..recipe }));
-    let (Some(mut truth), Some(other)) = (convert(format, &clean), convert(format, &second)) else { return Ok(()) };
+    let (Some(mut truth), Some(other)) =
+        (convert(format, generator.clock_hz, &clean), convert(format, generator.clock_hz, &second))
+    else {
+        return Ok(());
+    };
     let all = std::mem::take(&mut truth.events);
     for ((name, case), total) in CASES.iter().zip(totals) {
         truth.events.clone_from(&all);
@@ -626,6 +684,7 @@ fn add_seed(
         let (recipe, damaged, silence_ns) = match *case {
             Case::Damage(Damage::OneCore) if generator.name != "tonbandgeraet-2" => continue,
             Case::Filter if generator.filtered.is_empty() => continue,
+            Case::Damage(damage) if generator.is_image && !matches!(damage, Damage::None | Damage::Flips(_)) => continue,
             Case::Damage(damage) => {
                 match damage {
                     Damage::Restart(percent) => truth.events.truncate(all.len() * percent / 100),
@@ -642,7 +701,7 @@ fn add_seed(
         if let Some(folder) = &arguments.keep {
             std::fs::write(folder.join(format!("{}, {name}, {seed}.bin", generator.name)), &bytes)?;
         }
-        let Some(made) = convert(format, &bytes) else { continue };
+        let Some(made) = convert(format, generator.clock_hz, &bytes) else { continue };
         let sessions = damaged.as_ref().map_or(1, |damaged| damaged.sessions);
         let whole = [&truth, &other];
         let whole = &whole[..sessions as usize];

@@ -52,6 +52,12 @@ pub struct GenerateOptions {
     pub delays: bool,
     /// The damage between the target and the file.
     pub damage: Damage,
+    /// For how many ticks the clock has run before the start.
+    pub start_ticks: u64,
+    /// For how many ticks the firmware does nothing in the middle: fewer than the counter of local time has, if that is recorded.
+    pub silent_ticks: u64,
+    /// Packets of the DWT that are not recorded, by their ids.
+    pub filtered: &'static [u8],
 }
 
 impl Default for GenerateOptions {
@@ -64,6 +70,9 @@ impl Default for GenerateOptions {
             overflows: false,
             delays: false,
             damage: Damage::None,
+            start_ticks: 0,
+            silent_ticks: 0,
+            filtered: &[],
         }
     }
 }
@@ -107,16 +116,23 @@ pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<Truth>) {
         truth: Vec::new(),
         waiting: Vec::new(),
         now: 1000,
+        before: options.start_ticks,
+        slept: 0,
         stamped: 0,
-        globals: 0,
+        globals: options.start_ticks,
         next_sample: SAMPLE_PERIOD,
         function: MAIN,
         wide: 0,
     };
     target.synchronise();
     let limit = usize::try_from(options.bytes).unwrap_or(usize::MAX);
-    let mut round = 0u32;
+    let (mut round, mut is_silent) = (0u32, options.silent_ticks == 0);
     while target.bytes.len() < limit {
+        if !is_silent && target.bytes.len() > limit / 2 {
+            target.stamp();
+            target.slept = options.silent_ticks;
+            is_silent = true;
+        }
         target.round(round);
         round += 1;
     }
@@ -143,6 +159,10 @@ struct Target {
     /// The packets since the last time stamp.
     waiting: Vec<Packet>,
     now: u64,
+    /// The ticks before the start.
+    before: u64,
+    /// The ticks that have passed in silence.
+    slept: u64,
     stamped: u64,
     globals: u64,
     next_sample: u64,
@@ -158,14 +178,20 @@ impl Target {
         }
     }
 
+    /// The ticks since the start.
+    fn clock(&self) -> u64 {
+        self.now + self.slept
+    }
+
     fn global(&mut self, is_whole: bool) {
-        let has_wrapped = !is_whole && self.now >> 26 != self.globals >> 26;
-        let low = (self.now & 0x03FF_FFFF) as u32;
+        let now = self.before + self.clock();
+        let has_wrapped = !is_whole && now >> 26 != self.globals >> 26;
+        let low = (now & 0x03FF_FFFF) as u32;
         encode::packet(Packet::GlobalLow { value: low, bits: 26, has_wrapped, clock_changed: false }, &mut self.bytes);
         if is_whole || has_wrapped {
-            encode::packet(Packet::GlobalHigh { value: self.now >> 26 }, &mut self.bytes);
+            encode::packet(Packet::GlobalHigh { value: now >> 26 }, &mut self.bytes);
         }
-        self.globals = self.now;
+        self.globals = now;
     }
 
     fn put(&mut self, packet: Packet) {
@@ -177,9 +203,14 @@ impl Target {
     }
 
     fn send(&mut self, packet: Packet) {
+        if let Packet::Hardware { id, .. } = packet
+            && self.options.filtered.contains(&id)
+        {
+            return;
+        }
         encode::packet(packet, &mut self.bytes);
         if self.options.times == Times::None {
-            self.truth.push(Truth { ticks: self.now, packet });
+            self.truth.push(Truth { ticks: self.clock(), packet });
         } else {
             self.waiting.push(packet);
         }
@@ -200,15 +231,15 @@ impl Target {
                     (delay.of_stamp, delay.of_packets) =
                         [(true, false), (false, true), (true, true)][self.random.below(3) as usize];
                 }
-                let ticks = (self.now - self.stamped) as u32;
+                let ticks = (self.clock() - self.stamped) as u32;
                 encode::packet(Packet::LocalTime { ticks, delay }, &mut self.bytes);
             }
         }
-        self.stamped = self.now;
-        let ticks = self.now;
+        self.stamped = self.clock();
+        let ticks = self.stamped;
         self.truth.extend(self.waiting.drain(..).map(|packet| Truth { ticks, packet }));
-        if self.options.times == Times::Both && self.now - self.globals > 1 << 20 {
-            self.global(self.globals == 0);
+        if self.options.times == Times::Both && self.before + self.clock() - self.globals > 1 << 20 {
+            self.global(self.globals == self.before);
         }
     }
 

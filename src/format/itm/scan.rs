@@ -70,6 +70,12 @@ pub struct ScanFacts {
 }
 
 impl ScanFacts {
+    /// The number of packets that are not time stamps.
+    pub fn packets(&self) -> u64 {
+        let writes: u64 = self.ports.values().map(|port| port.writes[0] + port.writes[1]).sum();
+        writes + self.samples + self.exceptions + self.hardware
+    }
+
     fn add(&mut self, record: &Record) {
         let Ok(packet) = record.packet else { return };
         match packet {

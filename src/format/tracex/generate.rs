@@ -49,11 +49,24 @@ pub struct GenerateOptions {
     pub time_bits: u32,
     /// Whether entries have been overwritten by other data: about one in 500.
     pub is_damaged: bool,
+    /// The ticks of the clock at the start.
+    pub start_ticks: u64,
+    /// For how many ticks nothing happens in the middle of the events that are kept.
+    pub silent_ticks: u64,
 }
 
 impl Default for GenerateOptions {
     fn default() -> Self {
-        GenerateOptions { bytes: 1 << 16, seed: 1, is_big: false, time_bits: 32, is_damaged: false }
+        GenerateOptions {
+            bytes: 1 << 16,
+            seed: 1,
+            is_big: false,
+            time_bits: 32,
+            is_damaged: false,
+            // The clock wraps soon.
+            start_ticks: 0xFFFF_8000,
+            silent_ticks: 0,
+        }
     }
 }
 
@@ -72,8 +85,12 @@ pub fn generate_with_truth(options: &GenerateOptions) -> (Vec<u8>, Vec<u64>) {
     let head = HEADER_BYTES + objects.len() * (OBJECT_BYTES + super::encode::NAME_BYTES);
     let bytes = usize::try_from(options.bytes).unwrap_or(usize::MAX);
     let slots = bytes.saturating_sub(head).div_ceil(ENTRY_BYTES).max(1);
-    let mut target = Target::new(options);
+    let (mut target, mut is_silent) = (Target::new(options), false);
     while target.events.len() < slots + slots / 3 {
+        if options.silent_ticks > 0 && !is_silent && target.events.len() > slots * 5 / 6 {
+            target.next_tick += options.silent_ticks;
+            is_silent = true;
+        }
         target.tick();
     }
     let (events, times) = (target.events, target.times);
@@ -137,10 +154,9 @@ impl Target {
             random: Random(options.seed),
             events: Vec::new(),
             times: Vec::new(),
-            // The clock wraps soon.
-            now: 0xFFFF_8000,
+            now: options.start_ticks,
             mask: u64::MAX >> (64 - options.time_bits.clamp(1, 32)),
-            next_tick: 0xFFFF_8000,
+            next_tick: options.start_ticks,
             running: 0,
             queued: 0,
             blocks: 16,

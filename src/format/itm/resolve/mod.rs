@@ -4,6 +4,7 @@
 //! without any, samples of the program counter do if their period is given; else the position in the stream takes the place of time.
 
 mod events;
+mod global;
 mod view;
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, Ledger, LossKind, LossNote, Matter, Nanos, Rate, Ticks, losses,
 };
 use events::Meaning;
+use global::Global;
 
 /// More packets do not wait for a time stamp.
 const HELD_LIMIT: usize = 1 << 14;
@@ -24,8 +26,14 @@ const HELD_LIMIT: usize = 1 << 14;
 /// The number of packets after a packet that are known when it becomes an event.
 const LOOKAHEAD: usize = 16;
 
-/// Steps of local time beyond the usual counter are damage if they are at most this fraction of all.
+/// Packets are damage if they are at most this fraction of all: time stamps of a kind, steps of local time beyond the usual counter.
 const RARE: u64 = 1000;
+
+/// More packets do not wait for global time stamps to be judged.
+const UNJUDGED_LIMIT: usize = 1 << 16;
+
+/// Local time stamps are damage if there are no more than this fraction of the global ones.
+const FEW: u64 = 16;
 
 /// The source of the packets' times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +44,19 @@ enum TimeBase {
     Samples(u64),
     /// The position in the input, in bytes.
     Position,
+}
+
+impl TimeBase {
+    fn of(options: &InputOptions, scan: &ScanFacts) -> TimeBase {
+        // A few are made up by damage.
+        let is_used = |stamps: u64, others: u64| stamps > others / RARE;
+        match options.sample_period {
+            _ if is_used(scan.locals[0], scan.packets()) && scan.locals[0] > scan.globals / FEW => TimeBase::Local,
+            _ if is_used(scan.globals, scan.packets()) => TimeBase::Global,
+            Some(period) if scan.samples > 0 => TimeBase::Samples(period),
+            _ => TimeBase::Position,
+        }
+    }
 }
 
 /// The ordered stage.
@@ -64,6 +85,10 @@ struct InputResolver {
     /// The ticks of the last time stamp.
     ticks: u64,
     global: Global,
+    /// The local and the global ticks of the first and the last global time stamp.
+    both_times: Option<[(u64, u64); 2]>,
+    /// How many packets wait for the judgement of their global time stamp.
+    unjudged: usize,
     last_ns: u64,
     held: VecDeque<Held>,
     /// How many of these have their time.
@@ -76,44 +101,10 @@ struct InputResolver {
     delays: [u64; 4],
 }
 
-/// The global time, put together from its packets.
-#[derive(Clone, Copy, Debug, Default)]
-struct Global {
-    low: u32,
-    high: u64,
-    /// The high bits have changed, and follow.
-    is_stale: bool,
-    /// The high bits at the start, once they are known.
-    first_high: Option<u64>,
-    /// The local and the global ticks of the first and the last time stamp with all bits.
-    pairs: Option<[(u64, u64); 2]>,
-}
-
-impl Global {
-    /// Takes a packet. The ticks since the high bits of the start, unless the new high bits are about to follow.
-    fn take(&mut self, packet: Packet, local: u64) -> Option<u64> {
-        match packet {
-            Packet::GlobalLow { value, bits, has_wrapped, .. } => {
-                let mask = 1u32.checked_shl(u32::from(bits)).unwrap_or(0).wrapping_sub(1);
-                self.low = self.low & !mask | value;
-                self.is_stale |= has_wrapped;
-            }
-            Packet::GlobalHigh { value } => {
-                if self.first_high.is_none() {
-                    self.first_high = Some(value.saturating_sub(u64::from(self.is_stale)));
-                }
-                (self.high, self.is_stale) = (value, false);
-            }
-            _ => return None,
-        }
-        if self.is_stale {
-            return None;
-        }
-        let Some(first) = self.first_high else { return Some(u64::from(self.low)) };
-        let pair = (local, self.high << 26 | u64::from(self.low));
-        self.pairs = Some([self.pairs.map_or(pair, |pairs| pairs[0]), pair]);
-        Some(self.high.saturating_sub(first) << 26 | u64::from(self.low))
-    }
+/// A time, in ticks, and the number of packets that it is for.
+struct Certain {
+    ticks: u64,
+    packets: usize,
 }
 
 impl Resolver {
@@ -123,12 +114,7 @@ impl Resolver {
         let mut inputs = Vec::with_capacity(options.len());
         for (index, (options, scan)) in options.iter().zip(scans).enumerate() {
             let core = CoreId(options.core.unwrap_or_else(|| u16::try_from(index).unwrap_or(u16::MAX)));
-            let base = match (options.sample_period, scan.locals[0], scan.globals) {
-                (_, 1.., _) => TimeBase::Local,
-                (_, 0, 1..) => TimeBase::Global,
-                (Some(period), 0, 0) if scan.samples > 0 => TimeBase::Samples(period),
-                (_, 0, 0) => TimeBase::Position,
-            };
+            let base = TimeBase::of(options, &scan);
             let rate = options.clock.unwrap_or(match base {
                 TimeBase::Position => Rate::from_ns_per_tick(1000).unwrap_or(Rate::NANOSECOND),
                 _ => Rate::NANOSECOND,
@@ -147,6 +133,8 @@ impl Resolver {
                 has_short_steps: scan.locals[1] * RARE <= scan.locals[0],
                 ticks: 0,
                 global: Global::default(),
+                both_times: None,
+                unjudged: 0,
                 last_ns: 0,
                 held: VecDeque::new(),
                 stamped: 0,
@@ -231,13 +219,14 @@ impl Resolve for Resolver {
         let records = input.unframe(bytes, records, &mut unframed);
         input.account(bytes, records, out.ledger);
         for &record in &records.packets {
-            input.take(record, out);
+            input.take(record, bytes, out);
         }
         input.unframed = unframed;
     }
 
-    fn finish(&mut self, input: usize, _bytes: &[u8], out: &mut Resolved<'_>) {
+    fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
+        input.judge(true, bytes, out);
         input.stamp(input.ticks, Delay::default());
         input.release(0, out);
         input.meaning.finish(Nanos(input.last_ns), out);
@@ -266,11 +255,11 @@ impl Resolve for Resolver {
                     format!("{of_stamp} of the time stamp, {of_packets} of the packets, {both} of both"),
                 );
             }
-            if let Some([first, last]) = input.global.pairs.filter(|_| input.base == TimeBase::Local)
+            if let Some([first, last]) = input.both_times
                 && last.0 > first.0
                 && last.1 > first.1
             {
-                let ratio = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0) as f64;
+                let ratio = (last.1 - first.1) as f64 / (last.0 - first.0) as f64;
                 detail("global time", format!("{ratio:.6} of its ticks in a tick of local time, at the end {}", last.1));
             }
         }
@@ -302,10 +291,10 @@ impl InputResolver {
                 Ok(_) => ledger.frames_ok += 1,
                 Err(damage) => {
                     let kind = kind_of(damage);
-                    // Bytes one after the other are one case.
+                    // Bytes one after the other are one case. One packet can be damaged in several places, and may be a time stamp.
                     match self.is_damaged {
                         true => ledger.skipped_bytes += 1,
-                        false => ledger.bad_frame(kind, record.offset, 1, 1),
+                        false => ledger.bad_frame(kind, record.offset, 1, 0),
                     }
                     bad += 1;
                 }
@@ -326,7 +315,7 @@ impl InputResolver {
     }
 
     /// Takes the next packet: it waits, or brings the time of those that wait.
-    fn take(&mut self, record: Record, out: &mut Resolved<'_>) {
+    fn take(&mut self, record: Record, bytes: &[u8], out: &mut Resolved<'_>) {
         self.held.push_back(Held { record, ticks: 0, delay: Delay::default() });
         match (record.packet, self.base) {
             (Ok(Packet::LocalTime { ticks, delay }), TimeBase::Local) => {
@@ -341,16 +330,22 @@ impl InputResolver {
                 }
                 self.stamp(self.ticks, delay);
             }
-            (Ok(packet @ (Packet::GlobalLow { .. } | Packet::GlobalHigh { .. })), base) => {
-                let now = self.global.take(packet, self.ticks);
-                if let (Some(now), TimeBase::Global) = (now, base) {
-                    if now < self.ticks {
-                        out.ledger.enter(losses::TIME_HELD, record.offset, 0);
-                    }
-                    self.ticks = self.ticks.max(now);
-                    self.stamp(self.ticks, Delay::default());
+            (Ok(packet @ (Packet::GlobalLow { .. } | Packet::GlobalHigh { .. })), TimeBase::Global) => {
+                let packets = self.held.len() - self.stamped - self.unjudged;
+                if self.global.take(packet, record.offset, packets) {
+                    self.unjudged += packets;
+                    self.judge(self.unjudged > UNJUDGED_LIMIT, bytes, out);
                 }
             }
+            (Ok(packet @ (Packet::GlobalLow { .. } | Packet::GlobalHigh { .. })), TimeBase::Local) => {
+                if self.global.take(packet, record.offset, 0)
+                    && let Some(reading) = self.global.take_reading()
+                {
+                    let pair = (self.ticks, reading);
+                    self.both_times = Some([self.both_times.map_or(pair, |pairs| pairs[0]), pair]);
+                }
+            }
+            (Err(_) | Ok(Packet::Overflow), TimeBase::Global) => self.global.note_damage(),
             (Ok(Packet::Hardware { id: 2, .. }), TimeBase::Samples(period)) => {
                 // The packets between two samples are spread evenly.
                 let waiting = self.held.len() - self.stamped;
@@ -366,10 +361,23 @@ impl InputResolver {
             }
             _ => {}
         }
-        if self.held.len() - self.stamped > HELD_LIMIT {
+        if self.held.len() - self.stamped - self.unjudged > HELD_LIMIT {
+            self.judge(true, bytes, out);
             self.stamp(self.ticks, Delay::default());
         }
         self.release(LOOKAHEAD, out);
+    }
+
+    /// Judges the global time stamps that have enough others after them, or all.
+    fn judge(&mut self, is_last: bool, bytes: &[u8], out: &mut Resolved<'_>) {
+        while let Some(Certain { ticks, packets }) = self.global.next(is_last, bytes, self.rate, out.ledger) {
+            self.ticks = ticks;
+            for held in self.held.iter_mut().skip(self.stamped).take(packets) {
+                held.ticks = ticks;
+            }
+            self.stamped += packets;
+            self.unjudged -= packets;
+        }
     }
 
     /// The packets that wait have a time.
