@@ -35,7 +35,8 @@ pub(super) struct RecordArgs {
     ///
     /// `serial:/dev/ttyACM0?baud=921600` (also data=5..8, stop=1|2, parity=none|even|odd, flow=none|hardware), `tcp:HOST:PORT`,
     /// `tcp-listen:PORT`, `udp:PORT`, `file:PATH` (a file that grows), `fifo:PATH`, or `-` for standard input. A port without an address is reached
-    /// from this machine only.
+    /// from this machine only. With the feature record-rtt also `rtt:` or `rtt:VID:PID:SERIAL`, with ?channel=N, at=ADDRESS, ram=ADDRESS+LENGTH,
+    /// speed=KHZ, wire=swd|jtag, ap=N.
     #[arg(value_name = "SOURCE", required_unless_present = "list", value_parser = Address::parse)]
     source: Option<Address>,
 
@@ -45,7 +46,7 @@ pub(super) struct RecordArgs {
     #[arg(short, long, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
 
-    /// List the serial ports of this machine
+    /// List the serial ports of this machine, and the debug probes if the program can use them
     #[arg(long, exclusive = true)]
     list: bool,
 
@@ -106,6 +107,10 @@ pub(super) struct RecordArgs {
     /// Note when the source sends nothing for longer
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
     silence: Duration,
+
+    /// How long a target may take to confirm the command to stop (MiniProfiler)
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    stop_timeout: Duration,
 
     /// The memory for bytes that the disk has not taken yet, and for --last
     #[arg(long, value_name = "BYTES", default_value = "64M", value_parser = parse_size)]
@@ -248,6 +253,7 @@ pub(super) fn main(args: RecordArgs) -> Result<Status, PlanError> {
         duration: args.duration,
         bytes: args.size,
         silence: args.silence,
+        answer: args.stop_timeout,
         reconnects: args.reconnect,
         buffer_bytes: usize::try_from(args.buffer).unwrap_or(usize::MAX),
         watch,
@@ -334,8 +340,7 @@ fn opens(_: &RecordArgs) -> bool {
 fn list() -> Status {
     match record::list() {
         Ok(ports) => {
-            let lines =
-                ports.iter().map(|(name, description)| format!("serial:{name}  {description}").trim_end().to_owned() + "\n");
+            let lines = ports.iter().map(|(name, description)| format!("{name}  {description}").trim_end().to_owned() + "\n");
             let text: String = lines.collect();
             if text.is_empty() {
                 say("there is no serial port\n");
@@ -379,7 +384,7 @@ impl Screen {
         let bar = has_bar.then(|| {
             // The template is constant; without a style the message is shown all the same.
             ProgressBar::new_spinner()
-                .with_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()))
+                .with_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()))
         });
         Screen { is_quiet, is_live, bar }
     }

@@ -156,10 +156,10 @@ pub(super) fn open_input(name: &SourceName, reading: &Reading, read_options: &Re
     }
 }
 
-/// The notes of the recorder beside a file, whose offsets are those of its bytes.
+/// The notes of the recorder beside a file.
 pub(super) fn notes_beside(name: &SourceName, input: &Input) -> Option<RecorderNotes> {
     match (&name.place, &name.member, input.part()) {
-        (Place::File(path), None, None) => sidecar::read(path, input.bytes().len() as u64),
+        (Place::File(path), None, None) => sidecar::read_of(path, input),
         _ => None,
     }
 }

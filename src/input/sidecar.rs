@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::{Input, Layer};
 use crate::model::{LossKind, RecorderNote, RecorderNotes, losses};
 
 /// The end of the name of the notes, after the whole name of the recording.
@@ -82,6 +83,53 @@ pub fn beside(recording: &Path) -> PathBuf {
 #[must_use]
 pub fn is_sidecar(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(format!(".{SIDECAR_EXTENSION}").as_bytes())
+}
+
+/// Reads the notes beside a file that was opened, if there are any. If the file is hex or base64 text and the notes are about the text,
+/// their places are those of the bytes that it encodes.
+#[must_use]
+pub fn read_of(recording: &Path, input: &Input) -> Option<RecorderNotes> {
+    if matches!(input.layers(), [Layer::Hex | Layer::HexDump | Layer::Base64])
+        && let Some(mut notes) = read(recording, input.file_bytes())
+        && !notes.text.is_empty()
+    {
+        let placed = File::open(recording).and_then(|file| decode_places(&mut notes.notes, file, input.bytes().len() as u64));
+        return Some(placed.map_or_else(|error| unread(&cannot_be_read(&error)), |()| notes));
+    }
+    read(recording, input.bytes().len() as u64)
+}
+
+/// Moves notes, in order, from places in a text to those in the bytes that it encodes. Each symbol of the text has the same share of the
+/// bytes; that is exact for hex digits without prefixes, and else within a symbol or a line.
+fn decode_places(notes: &mut [RecorderNote], mut text: impl Read, decoded_bytes: u64) -> io::Result<()> {
+    let (mut at, mut symbols, mut block) = (0u64, 0u64, [0; 64 << 10]);
+    let mut left = notes.iter_mut().peekable();
+    let mut placed = Vec::new();
+    loop {
+        let len = match text.read(&mut block) {
+            Ok(0) => break,
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        for byte in block.get(..len).unwrap_or_default() {
+            while let Some(note) = left.next_if(|note| note.offset <= at) {
+                note.offset = symbols;
+                placed.push(note);
+            }
+            symbols += u64::from(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+            at += 1;
+        }
+    }
+    for note in left {
+        note.offset = symbols;
+        placed.push(note);
+    }
+    for note in placed {
+        let place = u128::from(note.offset) * u128::from(decoded_bytes) / u128::from(symbols.max(1));
+        note.offset = u64::try_from(place).unwrap_or(decoded_bytes);
+    }
+    Ok(())
 }
 
 /// Reads the notes beside a recording of `input_bytes` bytes, if there are any. Problems with them are among their hints: the recording
@@ -186,6 +234,35 @@ mod tests {
         let read = parse(text(&["{", "\u{0}\u{1}", r#"{"note":7}"#, r#"{"note":"source_silent","offset":3}"#, "[]"]), 10);
         assert_eq!(read.notes.len(), 1);
         assert_eq!(read.hints, ["3 lines of the notes of the recorder (.traceconv.jsonl) are not JSON objects."]);
+    }
+
+    #[test]
+    fn places_in_text_become_those_of_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.txt");
+        let note = |offset: u64| format!("{{\"note\":\"reconnected\",\"offset\":{offset}}}\n");
+        let end = |offset: usize| format!("{{\"note\":\"end\",\"offset\":{offset}}}\n");
+        // Lines of 16 bytes; 12 notes, one in each.
+        let bytes: Vec<u8> = (0..192).collect();
+        let hex: String = bytes.chunks(16).map(|line| data_encoding::HEXLOWER.encode(line) + "\n").collect();
+        let in_hex: String = (0..12).map(|line| note(line * 33 + 10)).collect();
+        let cases = [
+            // The notes are about the text, also without its length; about the bytes; about something else.
+            (hex.clone(), in_hex.clone() + &end(hex.len()), (0..12).map(|line| line * 16 + 5).collect()),
+            (hex.clone(), in_hex, (0..12).map(|line| line * 16 + 5).collect()),
+            (hex.clone(), note(10) + &note(100) + &end(192), vec![10, 100]),
+            (hex, note(10) + &end(191), vec![]),
+            (data_encoding::BASE64.encode(&bytes), note(0) + &note(128) + &note(999) + &end(256), vec![0, 96, 192]),
+        ];
+        for (text, notes, expected) in cases {
+            fs::write(&path, &text).unwrap();
+            fs::write(beside(&path), notes).unwrap();
+            let input = Input::open(&path, &super::super::ReadOptions::default()).unwrap();
+            assert_eq!(input.bytes(), bytes);
+            let read = read_of(&path, &input).unwrap();
+            assert_eq!(read.notes.iter().map(|note| note.offset).collect::<Vec<_>>(), expected, "{text}");
+            assert_eq!(read.hints.is_empty(), !expected.is_empty());
+        }
     }
 
     #[test]

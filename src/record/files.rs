@@ -21,6 +21,10 @@ pub enum Rotation {
     Time(Duration),
 }
 
+/// Bytes that come within this time are one piece of [`Keep::Last`], up to a size: a slow line sends a few at a time.
+const KEPT_TIME: Duration = Duration::from_millis(50);
+const KEPT_BYTES: usize = 4 << 10;
+
 /// The part of a recording that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
@@ -240,7 +244,14 @@ impl Output {
             Keep::Last(time, limit) => {
                 self.written += bytes.len() as u64;
                 self.last_bytes += bytes.len();
-                self.last.push_back((at, Kept::Bytes(bytes.to_vec())));
+                match self.last.back_mut() {
+                    Some((first, Kept::Bytes(kept)))
+                        if kept.len() < KEPT_BYTES && at.saturating_duration_since(*first) < KEPT_TIME =>
+                    {
+                        kept.extend_from_slice(bytes);
+                    }
+                    _ => self.last.push_back((at, Kept::Bytes(bytes.to_vec()))),
+                }
                 self.forget(at, time, limit);
                 Ok(())
             }
@@ -278,15 +289,20 @@ impl Output {
         result
     }
 
-    /// Removes bytes and notes older than `time`, or beyond the limit.
+    /// Removes bytes and notes older than `time`, and the oldest bytes beyond the limit.
     fn forget(&mut self, now: Instant, time: Duration, limit: usize) {
-        while let Some((at, kept)) = self.last.front() {
+        while let Some((at, kept)) = self.last.front_mut() {
             let is_old = now.saturating_duration_since(*at) > time;
-            if !is_old && self.last_bytes <= limit {
-                break;
-            }
-            if let Kept::Bytes(bytes) = kept {
-                self.last_bytes -= bytes.len();
+            let surplus = self.last_bytes.saturating_sub(limit);
+            match kept {
+                Kept::Bytes(bytes) if !is_old && bytes.len() > surplus => {
+                    bytes.drain(..surplus);
+                    self.last_bytes -= surplus;
+                    return;
+                }
+                Kept::Line(_) if !is_old && surplus == 0 => return,
+                Kept::Bytes(bytes) => self.last_bytes -= bytes.len(),
+                Kept::Line(_) => {}
             }
             self.last.pop_front();
         }
@@ -448,6 +464,15 @@ mod tests {
         let mut output = Output::create(&target, Keep::Last(Duration::from_secs(100), 7), head(), true).unwrap();
         (0..6).for_each(|second| output.write(format!("<{second}>").as_bytes(), at).unwrap());
         output.finish("stopped").unwrap();
-        assert_eq!(fs::read(&target).unwrap(), b"<4><5>");
+        assert_eq!(fs::read(&target).unwrap(), b"><4><5>");
+
+        // A piece that is longer than the limit is kept as far as it fits.
+        let mut output = Output::create(&target, Keep::Last(Duration::from_secs(100), 4), head(), true).unwrap();
+        output.note(reconnected(), at).unwrap();
+        output.write(b"0123456789", at).unwrap();
+        output.note(reconnected(), at).unwrap();
+        output.finish("stopped").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"6789");
+        assert_eq!(sidecar::read(&target, 4).unwrap().notes.iter().map(|note| note.offset).collect::<Vec<_>>(), [4]);
     }
 }

@@ -14,7 +14,11 @@ pub mod address;
 pub mod files;
 pub mod line;
 mod port;
+#[cfg(feature = "record-rtt")]
+mod probe;
 pub mod ring;
+#[cfg(any(test, feature = "record-rtt"))]
+pub mod rtt;
 mod session;
 pub mod watch;
 

@@ -17,7 +17,7 @@ use super::line::LineWatch;
 use crate::model::LossKind;
 
 /// How long a port waits for bytes before it reports that nothing came: so long a request to stop may take.
-const WAIT: Duration = Duration::from_millis(50);
+pub(super) const WAIT: Duration = Duration::from_millis(50);
 
 /// The result of one read.
 #[derive(Debug)]
@@ -89,6 +89,12 @@ impl Input {
                 announce(format!("waiting for datagrams on {}", socket.local_addr()?));
                 (Box::new(Datagrams { socket, peer: None }), name)
             }
+            #[cfg(feature = "record-rtt")]
+            Address::Rtt(rtt) => {
+                let port = super::probe::open(rtt)?;
+                announce(port.description().to_owned());
+                (Box::new(port), name)
+            }
             Address::File(path) => (Box::new(Growing { file: File::open(path)?, path: path.clone(), at: 0 }), name),
             Address::Fifo(path) => (Box::new(Stream(File::open(path)?)), name),
             Address::Standard => match self.standard.take() {
@@ -99,7 +105,7 @@ impl Input {
     }
 }
 
-/// The serial ports of this machine: names and descriptions.
+/// The serial ports of this machine, and the debug probes if they can be used: sources and descriptions.
 ///
 /// # Errors
 /// When the system does not list them.
@@ -116,9 +122,13 @@ pub fn list() -> io::Result<Vec<(String, String)>> {
             serialport::SerialPortType::BluetoothPort => "Bluetooth".to_owned(),
             serialport::SerialPortType::Unknown => String::new(),
         };
-        (port.port_name, description)
+        (format!("serial:{}", port.port_name), description)
     });
-    Ok(described.collect())
+    let described: Vec<_> = described.collect();
+    #[cfg(feature = "record-rtt")]
+    let described =
+        [described, super::probe::list().into_iter().map(|(name, text)| (format!("rtt:{name}"), text)).collect()].concat();
+    Ok(described)
 }
 
 /// Nothing came, or a signal did.

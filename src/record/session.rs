@@ -20,8 +20,6 @@ use crate::model::{LossKind, Severity, losses};
 
 /// How long the writer waits for bytes before it looks at everything else.
 const TURN: Duration = Duration::from_millis(50);
-/// How long a target has to answer the command to stop. A second signal ends the program at once.
-const ANSWER: Duration = Duration::from_secs(5);
 /// How long a reader has to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -50,6 +48,8 @@ pub struct Session {
     pub bytes: Option<u64>,
     /// A source that sends nothing for longer is noted.
     pub silence: Duration,
+    /// How long a target may take to confirm the command to stop.
+    pub answer: Duration,
     /// Whether a source that is gone is opened again.
     pub reconnects: bool,
     /// The size of the ring, in bytes.
@@ -148,7 +148,8 @@ pub trait Observer {
 /// # Errors
 /// When the files cannot be completed. The bytes that could be written are in the file of the part.
 pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) -> io::Result<Summary> {
-    let Session { input, output, protocol, speaks, wishes, duration, bytes, silence, reconnects, buffer_bytes, watch } = session;
+    let Session { input, output, protocol, speaks, wishes, duration, bytes, silence, answer, reconnects, buffer_bytes, watch } =
+        session;
     let ring = Arc::new(Ring::new(buffer_bytes));
     let reader_stops = Arc::new(AtomicBool::new(false));
     let (send, to_send) = mpsc::channel();
@@ -169,15 +170,17 @@ pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) 
         lost: Vec::new(),
         limit: bytes,
         silence,
-        last_bytes_at: now,
+        last_bytes_at: None,
         ended: None,
     };
     if let Some(format) = protocol {
-        writer.recognised(format, observer);
+        writer.recognised(format);
     }
     let (mut next_second, mut bytes_before) = (now + SECOND, 0);
     // When the reader has to have ended.
     let mut deadline: Option<Instant> = None;
+    // When the end was decided.
+    let mut ended_at = None;
     let mut has_reader_ended = false;
     loop {
         for (at, passing) in writer.ring.take(TURN) {
@@ -199,13 +202,16 @@ pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) 
                 writer.watch.condition().map(Ended::Condition)
             };
         }
+        if writer.ended.is_some() {
+            ended_at.get_or_insert(now);
+        }
         if has_reader_ended {
             break;
         }
         match deadline {
             None if writer.ended.is_some() => {
                 writer.stop_target(observer);
-                deadline = Some(now + ANSWER);
+                deadline = Some(now + answer);
             }
             None => {}
             Some(end) => {
@@ -221,6 +227,7 @@ pub fn record(session: Session, stop: &AtomicBool, observer: &mut dyn Observer) 
         }
     }
     writer.ring.close();
+    writer.note_silence(ended_at.unwrap_or_else(Instant::now));
     let elapsed = writer.elapsed(Instant::now());
     let ended = writer.ended.unwrap_or(Ended::SourceEnded);
     let bytes = writer.output.written();
@@ -332,7 +339,8 @@ struct Writer {
     lost: Vec<(LossKind, u64, u64)>,
     limit: Option<u64>,
     silence: Duration,
-    last_bytes_at: Instant,
+    /// When bytes came last, or the port was opened.
+    last_bytes_at: Option<Instant>,
     ended: Option<Ended>,
 }
 
@@ -377,7 +385,7 @@ impl Writer {
             }
             Passing::Opened(name) => {
                 observer.say(&format!("recording from {name}"));
-                self.last_bytes_at = at;
+                self.last_bytes_at = Some(at);
                 self.start_host(observer);
             }
             Passing::Said(text) => observer.say(&text),
@@ -395,11 +403,8 @@ impl Writer {
         let room = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.output.written()));
         let fits = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
         let bytes = bytes.get(..fits).unwrap_or(bytes);
-        if at.saturating_duration_since(self.last_bytes_at) > self.silence {
-            self.lose(losses::SOURCE_SILENT, 1, 0);
-            self.note(Line { note: losses::SOURCE_SILENT.code.into(), ..Line::default() }, at);
-        }
-        self.last_bytes_at = at;
+        self.note_silence(at);
+        self.last_bytes_at = Some(at);
         if let Err(error) = self.output.write(bytes, at) {
             self.ended = Some(Ended::WriteFailed(error.to_string()));
             return;
@@ -414,6 +419,14 @@ impl Writer {
         }
         if self.limit.is_some_and(|limit| self.output.written() >= limit) {
             self.ended.get_or_insert(Ended::Size);
+        }
+    }
+
+    /// Notes that nothing came for long before this time.
+    fn note_silence(&mut self, at: Instant) {
+        if self.last_bytes_at.is_some_and(|last| at.saturating_duration_since(last) > self.silence) {
+            self.lose(losses::SOURCE_SILENT, 1, 0);
+            self.note(Line { note: losses::SOURCE_SILENT.code.into(), ..Line::default() }, at);
         }
     }
 
@@ -446,12 +459,12 @@ impl Writer {
             && detected.certain
         {
             observer.say(&format!("{}, because {}", detected.format.title(), detected.because));
-            self.recognised(detected.format, observer);
+            self.recognised(detected.format);
             self.start_host(observer);
         }
     }
 
-    fn recognised(&mut self, format: &'static dyn Format, _observer: &mut dyn Observer) {
+    fn recognised(&mut self, format: &'static dyn Format) {
         self.protocol = Some(format);
         self.beginning = Vec::new();
         self.watch.is_of(format);

@@ -37,7 +37,7 @@ const BLIND_TO_FORMATS: [&str; 10] =
     ["model", "clock", "printf", "symbols", "frame", "timeline", "track", "stats", "metrics", "perfetto"];
 
 /// Crates that belong to some parts only. `main` is the binary.
-const CRATES: [(&str, &[&str]); 39] = [
+const CRATES: [(&str, &[&str]); 40] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("anyhow", &["cli", "main"]),
@@ -66,6 +66,7 @@ const CRATES: [(&str, &[&str]); 39] = [
     ("open", &["cli"]),
     ("parquet", &["export"]),
     ("percent_encoding", &["cli"]),
+    ("probe_rs", &["record"]),
     ("prost", &["perfetto"]),
     ("quick_xml", &["report"]),
     ("rayon", &["pipeline"]),

@@ -9,6 +9,7 @@ mod desk;
 mod options;
 mod peers;
 mod qemu;
+mod sessions;
 mod targets;
 mod trouble;
 

@@ -26,7 +26,7 @@ fn send(stream: &mut impl Write, bytes: &[u8]) {
 }
 
 /// The controlling side of a pseudo-terminal, and the name of the other side.
-fn pty() -> (File, String) {
+pub fn pty() -> (File, String) {
     // SAFETY: The descriptor is new and owned by the file; the name is copied before anything else uses the buffer.
     unsafe {
         let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);

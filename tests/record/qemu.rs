@@ -1,7 +1,7 @@
-//! A real kernel on an emulated Cortex-M, recorded while it runs, out of its serial port.
+//! A real kernel on an emulated Cortex-M4, recorded while it runs, out of its serial port.
 //!
-//! Not run by default: `target/tests/run.sh ten-minutes` builds the application, and has recorded it into a file. The emulator counts
-//! instructions for time, so a recording through a socket has the same bytes.
+//! Not run by default: `target/tests/run.sh ten-minutes` builds the application, and has recorded it into a file on a Cortex-M3. The emulator
+//! counts instructions for time, so a recording through a socket, on a Cortex-M4, has the same bytes.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn a_kernel_in_an_emulator() {
     let mut recorder = Recorder::start(&desk, &["tcp-listen:0", "-o", "run.bin", "--convert"]);
     let address = recorder.address("listening on ");
     let options =
-        "-M mps2-an385 -icount shift=5 -display none -monitor none -semihosting-config enable=on,target=native -kernel app";
+        "-M mps2-an386 -icount shift=5 -display none -monitor none -semihosting-config enable=on,target=native -kernel app";
     let emulated = Command::new("qemu-system-arm")
         .args(options.split(' '))
         .args(["-serial", &format!("tcp:{address}")])

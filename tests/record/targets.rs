@@ -1,10 +1,12 @@
 //! Targets that have to be spoken to: each is played as its protocol has it, and sends nothing before it is asked.
 
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
 
 use super::desk::Desk;
-use super::{Recorder, capture, format, notes_of};
+use super::{Recorder, capture, format, noise, notes, notes_of, wait_for_length};
 
 /// Starts a recorder of a target that is played here.
 fn play(desk: &Desk, args: &[&str], target: impl FnOnce(TcpStream)) -> String {
@@ -21,7 +23,7 @@ fn read<const N: usize>(stream: &mut TcpStream) -> [u8; N] {
     bytes
 }
 
-/// Sends whatever comes to nowhere, until the other side has closed.
+/// Throws away all that comes, until the other side has closed.
 fn drain(mut stream: TcpStream) {
     let mut bytes = [0; 1000];
     while stream.read(&mut bytes).is_ok_and(|len| len > 0) {}
@@ -72,17 +74,23 @@ fn a_profiler_is_started_and_stopped() {
     let expected = [&ack[..], &recording, &ack].concat();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let source = format!("tcp:{}", listener.local_addr().unwrap());
-    let mut recorder =
-        Recorder::start(&desk, &[&source, "-o", "run.bin", "--protocol", "miniprofiler", "--convert", "run.perfetto-trace"]);
+    let mut recorder = Recorder::start(
+        &desk,
+        &[&source, "-o", "run.bin", "--protocol", "miniprofiler", "--convert", "run.perfetto-trace", "--stop-timeout", "1000s"],
+    );
     let (mut stream, _) = listener.accept().unwrap();
     assert_eq!(read::<12>(&mut stream)[..2], [0x55, METADATA]);
     assert_eq!(read::<12>(&mut stream)[..2], [0x55, START]);
     stream.write_all(&ack).unwrap();
     recorder.waits_for("the device accepted START_PROFILING");
+    let (first, last) = recording.split_at(recording.len() / 2);
+    stream.write_all(first).unwrap();
+    wait_for_length(&desk.path("run.bin.part"), (ack.len() + first.len()) as u64);
     recorder.signal(libc::SIGINT);
     while read::<12>(&mut stream)[1] != STOP {}
-    stream.write_all(&recording).unwrap();
+    stream.write_all(last).unwrap();
     stream.write_all(&ack).unwrap();
+    drain(stream);
     let said = recorder.ends_well();
     assert!(said.contains("the device accepted STOP_PROFILING") && said.contains("stopped"), "{said}");
     assert!(said.contains("-> run.perfetto-trace"), "{said}");
@@ -169,4 +177,131 @@ fn it_ends_when_something_is_lost() {
     let said = recorder.ends_well();
     assert!(said.contains("ended because the source was gone and came back"), "{said}");
     assert!(desk.get("run.bin").starts_with(&recording));
+}
+
+/// The protocol is known from the bytes although the recorder was started in the middle of something.
+#[test]
+fn every_format_is_recognised_after_garbage() {
+    for name in ["tonbandgeraet", "qs", "tsp", "miniprofiler", "syst-text"] {
+        let desk = Desk::new();
+        let garbage = if name == "syst-text" { b"\xff\x00tart of a boot message\r\n".to_vec() } else { noise(700) };
+        let sent = [garbage, capture(format(name), 300_000)].concat();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let source = format!("tcp:{}", listener.local_addr().unwrap());
+        let recorder = Recorder::start(&desk, &[&source, "-o", "run.bin"]);
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = stream.try_clone().unwrap();
+        // Commands are read, so that closing does not reset the connection.
+        let drained = std::thread::spawn(move || while reader.read(&mut [0; 100]).is_ok_and(|len| len > 0) {});
+        stream.write_all(&sent).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let said = recorder.ends_well();
+        assert!(said.contains(&format!("{}, because ", format(name).title())), "{name}: {said}");
+        drained.join().unwrap();
+        assert!(desk.get("run.bin") == sent, "{name}");
+    }
+}
+
+#[test]
+fn it_ends_after_a_time_and_notes_silence_at_the_end() {
+    let desk = Desk::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let source = format!("tcp:{}", listener.local_addr().unwrap());
+    // Any time without a byte is silence.
+    let recorder = Recorder::start(&desk, &[&source, "-o", "run.bin", "--duration", "300ms", "--silence", "1ns"]);
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.write_all(b"before").unwrap();
+    let said = recorder.ends_well();
+    assert!(said.contains("ended after the time asked for") && said.contains("[source_silent]"), "{said}");
+    let recorded = desk.get("run.bin").len();
+    let all = notes(&desk, "run.bin");
+    let [.., silent, end] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((silent["note"].as_str(), silent["offset"].as_u64()), (Some("source_silent"), Some(recorded as u64)));
+    assert!(end["note"] == "end" && end["at_ns"].as_u64().unwrap() >= 300_000_000, "{end}");
+}
+
+#[test]
+fn files_of_a_time() {
+    let desk = Desk::new();
+    let mut recorder = Recorder::start(&desk, &["-", "-o", "run.bin", "--rotate", "1ms"]);
+    let mut stdin = recorder.stdin();
+    let mut sent = Vec::new();
+    for number in 0..4 {
+        // Until a later byte begins another file.
+        while !desk.path(format!("run.00{number}.bin.part")).exists() {
+            let byte = sent.len() as u8;
+            stdin.write_all(&[byte]).unwrap();
+            sent.push(byte);
+        }
+    }
+    drop(stdin);
+    recorder.ends_well();
+    let mut names: Vec<String> = desk.names().into_iter().filter(|name| name.ends_with(".bin")).collect();
+    names.sort();
+    assert!(names.len() >= 4 && names[..4] == ["run.000.bin", "run.001.bin", "run.002.bin", "run.003.bin"], "{names:?}");
+    let recorded: Vec<u8> = names.iter().flat_map(|name| desk.get(name)).collect();
+    assert!(recorded == sent);
+}
+
+/// A terminal shows a row for each task, again each second.
+#[test]
+fn the_load_of_each_task_is_shown_in_a_terminal() {
+    let desk = Desk::new();
+    let demo = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/demo/demo.bin")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let source = format!("tcp:{}", listener.local_addr().unwrap());
+    let (mut terminal, name) = super::peers::pty();
+    let other_side = File::options().read(true).write(true).open(name).unwrap();
+    let size = libc::winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: The descriptor is open; the request reads a structure of this layout.
+    assert_eq!(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&other_side), libc::TIOCSWINSZ, &raw const size) }, 0);
+    let mut command = desk.command("");
+    command.args(["record", &source, "-o", "run.bin", "--live", "--window", "1000s"]).env("TERM", "xterm");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(other_side).spawn().unwrap();
+    // It has this side of the terminal, too.
+    drop(command);
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.write_all(&demo).unwrap();
+    let mut shown = String::new();
+    // The rows, in their order, of one picture.
+    let rows = ["writer ", "filter ", "supervisor ", "sensor ", "dma ", "reader ", "worker ", "logger ", "comm "];
+    let is_whole = |shown: &str| {
+        shown.split("good frames").any(|picture| {
+            let mut rest = picture;
+            rows.iter().all(|row| rest.find(row).is_some_and(|at| (rest = &rest[at..], true).1)) && picture.contains(" %")
+        })
+    };
+    let mut bytes = [0; 4096];
+    while !is_whole(&shown) {
+        let len = terminal.read(&mut bytes).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        shown += &String::from_utf8_lossy(&bytes[..len]);
+    }
+    drop(stream);
+    // The rest, so that the recorder does not wait for the terminal.
+    while terminal.read(&mut bytes).is_ok_and(|len| len > 0) {}
+    assert!(child.wait().unwrap().success());
+    assert!(desk.get("run.bin") == demo);
+}
+
+/// From the wire to the viewer with one command.
+#[test]
+fn the_trace_is_opened_at_the_end() {
+    // One program at a time may have the viewer's port: the tests of `serve` use the same lock.
+    let lock =
+        File::options().create(true).append(true).open(std::env::temp_dir().join("traceconv-test-port-9001.lock")).unwrap();
+    lock.lock().unwrap();
+    let desk = Desk::new();
+    let mut recorder = Recorder::start(&desk, &["-", "-o", "run.bin", "--open", "--", "--no-browser"]);
+    recorder.stdin().write_all(&capture(format("qs"), 50_000)).unwrap();
+    let link = recorder.waits_for("https://ui.perfetto.dev/");
+    let path = link.split("127.0.0.1%3A9001").nth(1).and_then(|rest| rest.split('&').next()).unwrap().replace("%2F", "/");
+    let mut viewer = TcpStream::connect("127.0.0.1:9001").unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:9001\r\nOrigin: https://ui.perfetto.dev\r\n\r\n");
+    viewer.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    viewer.read_to_end(&mut answer).unwrap();
+    drop(viewer);
+    let said = recorder.ends_well();
+    assert!(answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(&desk.get("run.perfetto-trace")), "{said}");
+    assert!(said.contains("The viewer has the trace"), "{said}");
 }

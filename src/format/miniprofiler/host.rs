@@ -1,7 +1,8 @@
 //! The host's side of MiniProfiler: a device sends nothing before it is asked to profile.
 //!
 //! At the start the device is asked for its metadata and to start; then for its status every second, whose counter of overflows and fill
-//! level are in the recording too; at the end to stop.
+//! level are in the recording too; at the end to stop. Answers do not name their command: they come in the order of the commands. If one is
+//! lost, the status that is asked for after the command to stop says that the device has stopped.
 
 use super::record::{Command, Metadata, PACKET_HEAD, Reading, Status, packet_type};
 use crate::format::host::{Host, Talk, Wishes};
@@ -69,7 +70,13 @@ impl MiniProfilerHost {
                     talk.say.push(format!("firmware {:?}, build {build_id:08x}, clock {mcu_clock_hz} Hz", metadata.version()));
                 }
             }
-            packet_type::STATUS => self.buffer_percent = Status::read(payload).map(|status| status.usage_percent),
+            packet_type::STATUS => {
+                let status = Status::read(payload);
+                self.buffer_percent = status.map(|status| status.usage_percent);
+                if self.is_stopping && status.is_some_and(|status| status.is_profiling == 0) {
+                    self.unanswered.clear();
+                }
+            }
             _ => {}
         }
     }
@@ -117,8 +124,8 @@ impl Host for MiniProfilerHost {
 
     fn stop(&mut self, talk: &mut Talk) {
         self.is_stopping = true;
-        self.unanswered.clear();
         self.send(Command::Stop, talk);
+        self.send(Command::GetStatus, talk);
     }
 
     fn has_stopped(&self) -> bool {
@@ -196,12 +203,30 @@ mod tests {
         let mut talk = Talk::default();
         host.start(&mut talk);
         host.stop(&mut talk);
-        assert!(talk.send.last().is_some_and(|frame| frame[1] == 2) && !host.has_stopped());
         host.second(&mut talk);
-        assert_eq!(talk.send.len(), 3, "no status is asked for while it stops");
+        let codes: Vec<u8> = talk.send.iter().map(|frame| frame[1]).collect();
+        assert_eq!(codes, [5, 1, 2, 3], "asked once for the status while it stops");
         let mut answer = Vec::new();
         encode::answer(Reading::HOST, true, &mut answer);
         host.received(&answer, &mut talk);
+        assert!(!host.has_stopped(), "the answer to the start came late");
+        host.received(&answer, &mut talk);
         assert!(host.has_stopped());
+        assert_eq!(talk.say, ["the device accepted START_PROFILING", "the device accepted STOP_PROFILING"]);
+    }
+
+    #[test]
+    fn a_status_replaces_an_answer_that_is_lost() {
+        let mut host = MiniProfilerHost::default();
+        let mut talk = Talk::default();
+        host.start(&mut talk);
+        host.stop(&mut talk);
+        for (is_profiling, has_stopped) in [(1, false), (0, true)] {
+            let status = Status { is_profiling, buffer_overflows: 0, records_captured: 5, usage_percent: 37 };
+            let mut answer = Vec::new();
+            encode::status(Reading::HOST, &status, &mut answer);
+            host.received(&answer, &mut talk);
+            assert_eq!(host.has_stopped(), has_stopped);
+        }
     }
 }
