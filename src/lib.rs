@@ -32,8 +32,8 @@
 //! this documentation are for this project's own tests, benches and fuzz targets, and may change in any version. The traits that
 //! [`format::Format::open`] returns are documented for authors of formats in this project; they may change too.
 //!
-//! **Features.** `cli` is the program, `serve` its way to the browser; `export` writes tables; `mmap`, `parallel` and `compress` are as their names say. Without
-//! features the library has no threads, files or network, and builds for `wasm32-unknown-unknown`.
+//! **Features.** `cli` is the program, `serve` its way to the browser; `export` writes tables; `mmap`, `parallel` and `compress` are as
+//! their names say. Without features the library has no threads, files or network, and builds for `wasm32-unknown-unknown`.
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![deny(missing_docs)]
@@ -44,6 +44,7 @@ pub mod cli;
 #[doc(hidden)]
 pub mod clock;
 #[cfg(feature = "export")]
+#[doc(hidden)]
 pub mod export;
 pub mod format;
 #[doc(hidden)]

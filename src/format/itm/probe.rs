@@ -11,6 +11,9 @@ use crate::frame::tpiu;
 /// The number of bytes of an input that are inspected.
 const SAMPLE_BYTES: usize = 64 << 10;
 
+/// Less than this share of the bytes being packets is another format.
+const COVERED_LEAST: f64 = 0.97;
+
 /// Fewer packets may occur by chance.
 const LEAST_PACKETS: u64 = 16;
 
@@ -66,7 +69,7 @@ impl Evidence {
         let mut ports = self.ports;
         ports.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
         let (software, few): (u64, u64) = (ports.iter().sum(), ports.iter().take(4).sum());
-        if self.packets < LEAST_PACKETS || covered < 0.97 || few * 10 < software * 9 {
+        if self.packets < LEAST_PACKETS || covered < COVERED_LEAST || few * 10 < software * 9 {
             return None;
         }
         let Evidence { packets, syncs, times, hardware, .. } = *self;
@@ -96,12 +99,16 @@ impl Evidence {
 /// The wrapping of an input, and the evidence for the format.
 pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
     let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
-    let sources = tpiu::sources(sample);
+    // Of most other formats, a sixteenth shows that there are too many sources, and a quarter that too much is no packet.
+    let first = |share: usize| sample.get(..sample.len() / share).unwrap_or_default();
+    let sources = Some(first(16)).filter(|first| tpiu::sources(first).len() <= SOURCES_MAX).map(|_| tpiu::sources(sample));
+    let sources = sources.unwrap_or_default();
     let framed = sources.iter().filter(|_| sources.len() <= SOURCES_MAX).filter_map(|(source, stream)| {
         let probe = Evidence::of(stream).probe(&format!(" of source {source} in CoreSight frames"))?;
         Some((Wrapping::Framed(*source), probe))
     });
-    let bare = Evidence::of(sample).probe("").map(|probe| (Wrapping::Bare, probe));
+    let is_hopeless = Evidence::of(first(4)).bad as f64 > (1.0 - COVERED_LEAST) * sample.len() as f64;
+    let bare = (!is_hopeless).then(|| Evidence::of(sample).probe("")).flatten().map(|probe| (Wrapping::Bare, probe));
     // A stream in frames may also be read without them, the other way round hardly.
     let best = framed
         .max_by_key(|(_, probe)| probe.score)

@@ -16,11 +16,24 @@ const SAMPLE_BYTES: usize = 64 << 10;
 /// Fewer packets may occur by chance.
 const LEAST_PACKETS: u64 = 64;
 
+/// Without header and start, no more than this fraction of the bytes may be no packets.
+const BAD_SHARE: usize = 20;
+
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
 pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let is_whole = whole && sample.len() <= SAMPLE_BYTES;
     let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
     let reading = Reading::of(sample);
+    let has_header = read(reading, sample, 0).is_some_and(|packet| packet.id == id::HEADER);
+    let is_started = has_header || starts(sample).next().is_some();
+    // Of most other formats, a quarter shows that too much is no packet.
+    let mut bad_of_quarter = 0;
+    if !is_started {
+        each_packet(reading, sample, 0..sample.len() / 4, |at, found| bad_of_quarter += found.err().map_or(0, |end| end - at));
+    }
+    if bad_of_quarter * BAD_SHARE > sample.len() {
+        return None;
+    }
     let (mut packets, mut bad_bytes, mut edge_bytes, mut typical, mut enters, mut exits) =
         (0u64, 0usize, 0usize, 0u64, 0u64, 0u64);
     each_packet(reading, sample, 0..sample.len(), |at, found| match found {
@@ -44,15 +57,19 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let covered = 1.0 - bad_bytes as f64 / (sample.len() - edge_bytes).max(1) as f64;
     let place = if is_whole { String::new() } else { format!(" of the first {} KiB", sample.len() >> 10) };
     let share = format!("{packets} packets make up {:.1} % of the bytes{place}", covered * 100.0);
-    if read(reading, sample, 0).is_some_and(|packet| packet.id == id::HEADER) {
+    if has_header {
         return Some(Probe { score: 99, reason: format!("it has the header of a SystemView file, and {share}") });
     }
-    if starts(sample).next().is_some() {
+    if is_started {
         let score = if covered > 0.9 { 97 } else { 80 };
         return Some(Probe { score, reason: format!("ten zero bytes and a start, and {share}") });
     }
     let is_balanced = enters.abs_diff(exits) * 10 <= enters + exits;
-    if covered > 0.95 && packets >= LEAST_PACKETS && (typical + enters + exits) * 2 > packets && is_balanced {
+    if covered > 1.0 - 1.0 / BAD_SHARE as f64
+        && packets >= LEAST_PACKETS
+        && (typical + enters + exits) * 2 > packets
+        && is_balanced
+    {
         return Some(Probe { score: 60, reason: format!("{share}, and most are of tasks and interrupts") });
     }
     None
