@@ -285,7 +285,7 @@ const NOTES: &str = r#"{"note": "start", "unix_ns": 1795392000000000000}
 {"labels": {"commit": "c0ffee", "build": 77, "Path": "x"}}
 {"labels": "#;
 
-/// A folder with recordings: two boards, a file that is none, and one recording twice.
+/// A folder with recordings: two boards, a file that is no recording, and one recording twice.
 fn recordings() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (board, names) in [("board=7", ["before.bin", "after.bin"]), ("board=8", ["demo.bin", "damaged.bin"])] {

@@ -31,7 +31,7 @@ use crate::report::{TOOL_VERSION, stored, summary};
 
 /// A part has at most this number of recordings, ...
 const PART_RECORDINGS: usize = 256;
-/// ... or so many bytes of input.
+/// ... or this number of bytes of input.
 const PART_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, ClapArgs)]

@@ -3,6 +3,7 @@
 use super::doubt::{Doubt, Rival};
 use super::runs::{Anchor, Choice, Setting, Way, forward};
 use super::{Cause, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
+use crate::model::{Ledger, Rate, losses};
 
 /// Usual steps are below this many times the step that most steps at the start do not exceed.
 const USUAL_FACTOR: u64 = 8;
@@ -214,6 +215,18 @@ impl Judge {
     pub fn take_doubt(&mut self) -> Option<Doubt> {
         self.doubt?;
         self.doubt.take()
+    }
+
+    /// Enters the stamp judged last in the ledger if it was replaced or held, or is in doubt. A tick has the length that `rate` says.
+    pub fn enter(&mut self, judged: &Judged, offset: u64, rate: Rate, ledger: &mut Ledger) {
+        match judged.verdict {
+            Verdict::Replaced => ledger.enter(losses::TIME_OUTLIER, offset, 0),
+            Verdict::Held => ledger.enter(losses::TIME_HELD, offset, 0),
+            Verdict::Believed | Verdict::Restarted | Verdict::Unknown => {}
+        }
+        if let Some(doubt) = self.take_doubt() {
+            ledger.enter_doubt(offset, doubt.text(rate));
+        }
     }
 
     fn judge_slowly(

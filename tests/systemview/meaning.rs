@@ -70,7 +70,7 @@ fn overflows_count_what_was_dropped() {
     assert_eq!(lost(&convert(&stream.bytes, Cut::WHOLE), losses::DROPPED_BY_TARGET), (3, 11 + 1 + 6));
 }
 
-/// Bytes that look like such a packet say nothing if there was no time for so much.
+/// Bytes that look like such a packet say nothing if the time before them has no room for the packets that they count.
 #[test]
 fn a_drop_count_needs_time() {
     let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });

@@ -101,8 +101,10 @@ pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
     let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
     // Of most other formats, a sixteenth shows that there are too many sources, and a quarter that too much is no packet.
     let first = |share: usize| sample.get(..sample.len() / share).unwrap_or_default();
-    let sources = Some(first(16)).filter(|first| tpiu::sources(first).len() <= SOURCES_MAX).map(|_| tpiu::sources(sample));
-    let sources = sources.unwrap_or_default();
+    let mut sources = tpiu::sources(first(16));
+    if sources.len() <= SOURCES_MAX {
+        sources = tpiu::sources(sample);
+    }
     let framed = sources.iter().filter(|_| sources.len() <= SOURCES_MAX).filter_map(|(source, stream)| {
         let probe = Evidence::of(stream).probe(&format!(" of source {source} in CoreSight frames"))?;
         Some((Wrapping::Framed(*source), probe))

@@ -147,18 +147,11 @@ impl Global {
         }
         let reached = self.before.wrapping_add(self.judge.reached().unwrap_or(0));
         let judged = self.judge.judge(stamp, ahead, bytes);
-        match judged.verdict {
-            Verdict::Replaced => ledger.enter(losses::TIME_OUTLIER, stamp.offset, 0),
-            Verdict::Held => ledger.enter(losses::TIME_HELD, stamp.offset, 0),
-            Verdict::Restarted => {
-                ledger.enter(losses::TIME_HELD, stamp.offset, 0);
-                self.before = reached.wrapping_sub(judged.ticks);
-            }
-            _ => {}
+        if judged.verdict == Verdict::Restarted {
+            ledger.enter(losses::TIME_HELD, stamp.offset, 0);
+            self.before = reached.wrapping_sub(judged.ticks);
         }
-        if let Some(doubt) = self.judge.take_doubt() {
-            ledger.enter_doubt(stamp.offset, doubt.text(rate));
-        }
+        self.judge.enter(&judged, stamp.offset, rate, ledger);
         Some(Certain { ticks: self.before.wrapping_add(judged.ticks), packets })
     }
 }

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::decode::{Bad, Entry, Record, Records};
 use super::names::Names;
 use super::scan::{ScanFacts, Setup};
-use crate::clock::{Domain, Judge, LOOKAHEAD, Stamp, Verdict};
+use crate::clock::{Domain, Judge, LOOKAHEAD, Stamp};
 use crate::format::{Detail, Facts, ListRecord, Resolve, Resolved};
 use crate::model::{Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, Rate, Ticks, losses};
 use events::Kernel;
@@ -161,14 +161,7 @@ impl InputResolver {
             None => {
                 let stamp = |entry: &Entry| Stamp { raw: raw(entry), offset: entry.offset, ..Stamp::default() };
                 let judged = self.judge.judge(stamp(entry), ahead.take(LOOKAHEAD).map(stamp), bytes);
-                match judged.verdict {
-                    Verdict::Replaced => ledger.enter(losses::TIME_OUTLIER, entry.offset, 0),
-                    Verdict::Held => ledger.enter(losses::TIME_HELD, entry.offset, 0),
-                    _ => {}
-                }
-                if let Some(doubt) = self.judge.take_doubt() {
-                    ledger.enter_doubt(entry.offset, doubt.text(self.rate));
-                }
+                self.judge.enter(&judged, entry.offset, self.rate, ledger);
                 judged.ticks
             }
         };
