@@ -165,6 +165,7 @@ losses! {
             "Check the offsets of the merge, and the clock of the recording.";
         Repair TIME_HELD "time_held": "a time stamp is earlier than the one before it; the earlier time was held", TIMES;
         Repair TIME_OUTLIER "time_outlier": "a time stamp contradicts its neighbours and was replaced", LINK;
+        Repair RATE_OUTLIER "rate_outlier": "a recorded frequency contradicts those before and after it and was not used", LINK;
         Repair TIME_OVERFLOW "time_overflow": "a time is beyond what a trace can hold and was held", LINK;
         Repair TIME_AMBIGUOUS "time_ambiguous": "a break in the time stamps has two explanations that are nearly as likely; one was taken",
             "Give what is known: the rate of the clock, or a recording without damage.";

@@ -11,6 +11,7 @@ impl Timeline {
     /// Records are missing between the event before and `time_ns`.
     pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64) {
         let since_ns = self.now_ns.min(time_ns);
+        self.gap_end_ns = time_ns;
         self.close_all(since_ns, self.words.loss);
         for core in 0..self.cores.len() {
             self.leave_unknown(CoreId(core as u16), since_ns);

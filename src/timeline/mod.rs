@@ -103,6 +103,8 @@ pub struct Timeline {
     layout: Layout,
     /// The time of the last event.
     now_ns: u64,
+    /// The end of the last loss.
+    gap_end_ns: u64,
     session: u32,
     cores: Vec<CoreState>,
     tasks: Vec<TaskState>,
@@ -287,6 +289,7 @@ impl Timeline {
             words,
             layout: Layout::new(numbers),
             now_ns: 0,
+            gap_end_ns: 0,
             session: 0,
             cores: Vec::new(),
             tasks: Vec::new(),

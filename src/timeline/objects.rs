@@ -321,6 +321,11 @@ impl Timeline {
 }
 
 impl ObjectState {
+    /// Whether something happened to it since the last loss.
+    pub(super) fn is_touched(&self) -> bool {
+        self.touched
+    }
+
     /// An item goes in. `level` is the level after that.
     fn push_item(&mut self, flow: u64, op: ObjectOp, level: Level) {
         if op == ObjectOp::Overwrite {

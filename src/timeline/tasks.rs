@@ -15,6 +15,10 @@ pub struct TaskState {
     pub(super) scheduling: Scheduling,
     /// The reason it waits for, while it waits on an object.
     pub(super) waits_on: Option<Wait>,
+    /// The name of the slice of its present wait.
+    wait_slice: Option<Name>,
+    /// A wait that a loss cut off.
+    cut_wait: Option<CutWait>,
     /// The time at which it left its core.
     pub(super) left_ns: u64,
     /// The object it waited for last, and since when.
@@ -39,6 +43,15 @@ pub struct TaskState {
     pub(super) awaited: Option<u32>,
     /// The highest priority that was set (not inherited), for the order of the processes.
     pub(super) top_priority: Option<u32>,
+}
+
+/// A wait, or a suspension, that a loss cut off. If an end of it follows and nothing else, the task was in it all the time.
+#[derive(Clone, Copy, Debug)]
+struct CutWait {
+    slice: Name,
+    status: TaskStatus,
+    /// The object it waited on: the one that must have ended the wait.
+    object: Option<ObjectId>,
 }
 
 /// A task's tracks and ids in the trace.
@@ -132,6 +145,7 @@ impl Timeline {
 
     fn enter(&mut self, task: TaskId, at: &At<'_>) {
         let before = self.tasks[task.index()].scheduling.enter(at.core);
+        self.tasks[task.index()].cut_wait = None;
         self.stop_waiting(task, before, at.time_ns);
         self.decide(task, PrevState::Ready);
         let state = self.core(at.core);
@@ -199,15 +213,28 @@ impl Timeline {
     }
 
     pub(super) fn begin_unknown_wait(&mut self, task: TaskId, left_ns: u64) {
+        self.tasks[task.index()].wait_slice = Some(self.words.wait);
         if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
             self.writer.begin(drawn.thread, left_ns, SliceName::Name(self.words.wait), &[], None);
         }
+    }
+
+    /// A task of which nothing is known since a loss was made ready: if that ends the wait that the loss cut off, begins the slice again, at the
+    /// end of the loss. Returns the state that it was in.
+    fn continue_wait(&mut self, task: TaskId) -> Option<TaskStatus> {
+        let cut = self.tasks[task.index()].cut_wait.take()?;
+        let is_ended = cut.object.is_none_or(|object| self.objects[object.index()].is_touched());
+        let drawn = self.tasks[task.index()].drawn.filter(|drawn| is_ended && !drawn.idle)?;
+        let note = Note { name: self.words.continued, value: NoteValue::Uint(1) };
+        self.writer.begin(drawn.thread, self.gap_end_ns, SliceName::Name(cut.slice), &[note], None);
+        Some(cut.status)
     }
 
     fn begin_wait(&mut self, task: TaskId, wait: Wait, at: &At<'_>) {
         let name = self.wait_name(wait, at);
         let state = &mut self.tasks[task.index()];
         state.waits_on = Some(wait);
+        state.wait_slice = Some(name);
         let awaited = state.awaited.take();
         let awaited = match wait.reason {
             WaitReason::Bits => awaited.map(|bits| (self.words.bits, bits)),
@@ -243,6 +270,7 @@ impl Timeline {
     pub(super) fn begin_suspended(&mut self, task: TaskId, core: CoreId, time_ns: u64) {
         let by = self.cores[core.index()].current.filter(|&by| by != task);
         let by = by.and_then(|by| self.tasks[by.index()].drawn).map(|by| by.comm);
+        self.tasks[task.index()].wait_slice = Some(self.words.suspended);
         if let Some(drawn) = self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle) {
             let note = by.map(|by| Note { name: self.words.by, value: NoteValue::Name(by) });
             self.writer.begin(drawn.thread, time_ns, SliceName::Name(self.words.suspended), note.as_slice(), None);
@@ -323,6 +351,8 @@ impl Timeline {
             self.decide(task, PrevState::Waiting);
             self.begin_unknown_wait(task, left_ns);
             before = TaskStatus::Waiting;
+        } else if before == TaskStatus::Unknown {
+            before = self.continue_wait(task).unwrap_or(before);
         }
         self.stop_waiting(task, before, at.time_ns);
         let prio = self.viewer_priority(task);
@@ -345,6 +375,7 @@ impl Timeline {
 
     pub(super) fn suspended(&mut self, task: TaskId, at: &At<'_>) {
         let Some(before) = self.tasks[task.index()].scheduling.suspend() else { return };
+        self.tasks[task.index()].cut_wait = None;
         self.touch(task);
         self.drawn(task, at);
         // It was ready, or it waited, when it was suspended.
@@ -426,8 +457,12 @@ impl Timeline {
         if self.tasks[task.index()].scheduling.status() == TaskStatus::Undecided {
             self.give_up(task);
         }
-        let before = self.tasks[task.index()].scheduling.forget();
-        if let Some(object) = self.tasks[task.index()].waits_on.take().and_then(|wait| wait.object) {
+        let state = &mut self.tasks[task.index()];
+        let before = state.scheduling.forget();
+        let object = state.waits_on.take().and_then(|wait| wait.object);
+        let slice = state.wait_slice.filter(|_| before.is_parked() && why == self.words.loss);
+        state.cut_wait = slice.map(|slice| CutWait { slice, status: before, object });
+        if let Some(object) = object {
             let waiters = &mut self.objects[object.index()].waiters;
             *waiters = waiters.saturating_sub(1);
         }

@@ -2,9 +2,10 @@
 //! deeper than the viewer shows.
 
 use super::{Settings, Timeline};
+use crate::model::losses::DROPPED_BY_TARGET;
 use crate::model::{
-    Args, CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level, Nanos,
-    Object, ObjectKind, ObjectOp, Task, TaskId, TaskKind,
+    Args, CoreId, Entities, Event, EventBatch, EventKind, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, Level, LossNote,
+    Nanos, Object, ObjectId, ObjectKind, ObjectOp, Task, TaskId, TaskKind, Wait, WaitReason,
 };
 use crate::track::{Flow, OpKind, PrevState, SwitchRow};
 
@@ -184,4 +185,59 @@ fn a_core_whose_recording_ends_early_runs_nothing_known_after_that() {
     assert!(![0, 7, 8].contains(&of_core_1[2].1));
     // The other core continues to the end.
     assert_eq!(rows[0].last().map(|row| (row.time_ns, row.next_tid, row.prev_state)), Some((90, 0, PrevState::Ready)));
+}
+
+/// The slices on the first task's thread, as begin, end, and whether they continue a wait.
+fn waits(kinds: Vec<EventKind>) -> Vec<(u64, u64, bool)> {
+    let mut entities = entities(2);
+    for number in 1..=2 {
+        entities.add_object(Object { number, name: None, kind: ObjectKind::Queue, session: 0, giving_is_unrecorded: false });
+    }
+    let mut timeline = timeline();
+    let mut batch = batch(kinds);
+    batch.losses.push(LossNote { kind: DROPPED_BY_TARGET, offset: 0, bytes: 0, at_least_lost: 1 });
+    timeline.consume(&batch, &entities);
+    timeline.finish();
+    let thread = timeline.tasks[0].drawn.expect("it is drawn").thread;
+    let mut slices: Vec<(u64, u64, bool)> = Vec::new();
+    for block in timeline.take_blocks() {
+        for op in block.ops.iter().filter(|op| op.track == thread) {
+            let args = &block.args[op.args_start as usize..][..usize::from(op.args_len)];
+            let continues = args.iter().any(|arg| block.names.get(arg.name as usize) == Some("continued"));
+            match op.kind {
+                OpKind::Begin => slices.push((op.time_ns, 0, continues)),
+                OpKind::End => slices.last_mut().expect("it has begun").1 = op.time_ns,
+                _ => {}
+            }
+        }
+    }
+    slices
+}
+
+#[test]
+fn a_wait_goes_on_after_a_loss_if_its_end_shows_that() {
+    let (task, other) = (TaskId(0), TaskId(1));
+    let receive = |object| Wait { reason: WaitReason::Receive, object: Some(object), kernel_ticks: u32::MAX };
+    let send = |object| EventKind::Object { object, op: ObjectOp::Send, level: Level::UNKNOWN, from_isr: false };
+    let ready = EventKind::Ready { task, from_isr: false };
+    // Times: 1 to 3, the loss up to 4.
+    let after = |wait: EventKind, rest: &[EventKind]| {
+        let start = [EventKind::SwitchedIn(task), wait, EventKind::SwitchedIn(other), EventKind::Loss(0)];
+        waits(start.into_iter().chain(rest.iter().copied()).collect())
+    };
+    let (first, second) = (ObjectId(0), ObjectId(1));
+    let cut = (3, 3, false);
+    let wait = EventKind::Waiting(receive(first));
+    assert_eq!(after(wait, &[EventKind::SwitchedIn(other), send(first), ready]), [cut, (4, 7, true)]);
+    // Another object, or nothing, was sent to.
+    assert_eq!(after(wait, &[EventKind::SwitchedIn(other), send(second), ready]), [cut]);
+    assert_eq!(after(wait, &[ready]), [cut]);
+    // It ran since.
+    assert_eq!(after(wait, &[EventKind::SwitchedIn(task), send(first), ready]), [cut]);
+    // A wait for time, or being suspended.
+    let delay = EventKind::Waiting(Wait { reason: WaitReason::Delay, object: None, kernel_ticks: 5 });
+    assert_eq!(after(delay, &[ready]), [cut, (4, 5, true)]);
+    assert_eq!(after(EventKind::Suspended(task), &[EventKind::Resumed { task, from_isr: false }]), [cut, (4, 5, true)]);
+    // A second loss: the wait goes on after that.
+    assert_eq!(after(delay, &[EventKind::Loss(0), EventKind::SwitchedIn(other), ready]), [cut, (5, 7, true)]);
 }

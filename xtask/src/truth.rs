@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use traceconv::format::itm::generate as itm;
 use traceconv::format::qs::generate as qs;
-use traceconv::format::syst::generate as syst;
+use traceconv::format::syst::{generate as syst, stp::NibbleOrder};
 use traceconv::format::systemview::generate as systemview;
 use traceconv::format::tonbandgeraet::generate as tonbandgeraet;
 use traceconv::format::tracex::generate as tracex;
@@ -136,7 +136,7 @@ const ITM: Generator = Generator {
 /// Events taken out of queues.
 const QS_FILTER: &[u8] = &[16, 17];
 
-const GENERATORS: [Generator; 13] = [
+const GENERATORS: [Generator; 14] = [
     Generator { name: "tsp", make: |recipe| made_tsp(recipe, tsp::TimerKind::Up1MHz), ..TSP },
     Generator { name: "tsp-down", step_ns: 10_700, make: |recipe| made_tsp(recipe, tsp::TimerKind::Down93), ..TSP },
     Generator { name: "tsp-modulo", silence_ns: 300_000_000, make: |recipe| made_tsp(recipe, tsp::TimerKind::Modulo1000), ..TSP },
@@ -179,6 +179,16 @@ const GENERATORS: [Generator; 13] = [
         unit_ns: 1_000,
         silence_ns: 600_000_000_000,
         make: |recipe| made_syst(recipe, syst::Carrier::Raw),
+        ..PLAIN
+    },
+    Generator {
+        name: "syst-stp",
+        format: "syst-stp",
+        step_ns: 42,
+        shows_restart: false,
+        unit_ns: 1_000,
+        silence_ns: 600_000_000_000,
+        make: |recipe| made_syst(recipe, syst::Carrier::Stp(NibbleOrder::Msb)),
         ..PLAIN
     },
     Generator {

@@ -156,6 +156,8 @@ pub struct Context {
     pub place: Option<(u16, u16)>,
     /// The time of the transport, in ticks.
     pub transport: Option<u64>,
+    /// Of a notice: messages that began before it follow.
+    pub is_early: bool,
 }
 
 impl Records {
@@ -315,6 +317,9 @@ impl Records {
         let mut stored = self.empty(RecordKind::Notice(notice), context);
         stored.value = value;
         stored.extra = context.len as u64;
+        if context.is_early {
+            stored.marks.add(Marks::EARLY);
+        }
         if context.place.is_some() {
             // No message has this unit, so a short message of the same place keeps its own sender, with its client.
             let key = SenderKey { sender: Sender::Unknown, unit: u16::MAX, place: context.place };

@@ -69,6 +69,10 @@ pub enum Notice {
     UnknownPacket,
     /// The scheme of time stamps is not public; the value is its number.
     UnknownTime,
+    /// A time stamp that is not between the full ones around it; the value is what was sent.
+    WrongTime,
+    /// A frequency that those around it contradict, in Hz.
+    WrongFrequency,
     /// The clock's frequency in Hz, in [`Stored::value`].
     Frequency,
 }
@@ -89,6 +93,8 @@ impl Notice {
             Notice::Beginless => "beginless message",
             Notice::UnknownPacket => "unknown packet",
             Notice::UnknownTime => "unknown time stamps",
+            Notice::WrongTime => "wrong time stamp",
+            Notice::WrongFrequency => "wrong FREQ",
             Notice::Frequency => "FREQ",
         }
     }

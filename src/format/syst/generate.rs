@@ -177,7 +177,8 @@ pub fn generate(options: &GenerateOptions, out: &mut dyn Write) -> io::Result<()
         out.write_all(&piece)?;
         written += piece.len() as u64;
     }
-    Ok(())
+    // The half byte that is left.
+    out.write_all(&firmware.stp.map(Writer::finish).unwrap_or_default())
 }
 
 struct Random(u64);
@@ -297,6 +298,7 @@ impl Firmware {
                 if count.is_multiple_of(40) {
                     writer.sync();
                     writer.frequency(STP_HZ);
+                    writer.send_whole_time();
                 }
                 let ending = if count.is_multiple_of(3) { Ending::Marked } else { Ending::Flag };
                 writer.go_to(0x80, 1 + client as u16);

@@ -409,7 +409,10 @@ impl Marks {
     /// The collateral was written for another build.
     pub const OTHER_BUILD: Marks = Marks(256);
 
-    /// The names of all marks.
+    /// Of a notice: messages that began before it follow.
+    pub const EARLY: Marks = Marks(512);
+
+    /// The names of all marks that are shown.
     pub const NAMES: [(Marks, &'static str); 9] = [
         (Marks::CRC_BAD, "crc_bad"),
         (Marks::TRUNCATED, "truncated"),

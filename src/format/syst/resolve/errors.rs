@@ -45,7 +45,9 @@ impl ReportedErrors {
                 self.waiting.push(ReportedError { notice, offset, value: stored.value, at: None });
                 return self.waiting.len() > WAITING_MAX;
             }
-            RecordKind::Notice(Notice::UnknownPacket | Notice::Unsynced | Notice::Undelimited) => self.is_lost = true,
+            RecordKind::Notice(
+                Notice::UnknownPacket | Notice::Unsynced | Notice::Undelimited | Notice::WrongTime | Notice::WrongFrequency,
+            ) => self.is_lost = true,
             RecordKind::Notice(Notice::Unfinished | Notice::Beginless) | RecordKind::Malformed(_) => self.invalid += 1,
             RecordKind::Notice(_) | RecordKind::Console => {}
             _ if stored.marks.has(Marks::CRC_BAD) => self.invalid += 1,

@@ -31,6 +31,8 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
         Notice::Unfinished => (losses::UNFINISHED_MESSAGE, false, 1),
         Notice::Beginless => (losses::BEGINLESS_MESSAGE, false, 1),
         Notice::UnknownTime => (losses::UNKNOWN_TIME, false, 0),
+        Notice::WrongTime => (TIME_OUTLIER, false, 0),
+        Notice::WrongFrequency => (losses::RATE_OUTLIER, false, 0),
         Notice::UnknownPacket => (losses::UNKNOWN_PACKET, false, 0),
         Notice::Trigger | Notice::Frequency => return None,
     })

@@ -83,6 +83,7 @@ impl<S: Sequence> Resolver<S> {
                 held: Records::default(),
                 errors: ReportedErrors::default(),
                 copies: Copies::default(),
+                is_damaged: false,
                 core: CoreId(core),
                 session: 0,
             });
@@ -180,8 +181,20 @@ struct InputState {
     held: Records,
     errors: ReportedErrors,
     copies: Copies,
+    /// Damage, and no valid message since.
+    is_damaged: bool,
     core: CoreId,
     session: u32,
+}
+
+impl InputState {
+    /// How many messages are missing at least where packets make no message. All that is found between two valid messages may be the remains of
+    /// one; where a copy of a piece of the file begins, nothing is missing.
+    #[cold]
+    fn lost_in_packets(&mut self, bytes: &[u8], offset: u64) -> u64 {
+        let is_first = !std::mem::replace(&mut self.is_damaged, true);
+        u64::from(is_first && !self.copies.begins_at(bytes, offset))
+    }
 }
 
 impl RecordResolver {
@@ -193,6 +206,7 @@ impl RecordResolver {
         if input.errors.add(stored, offset) {
             self.believe_errors(index, ledger);
         }
+        let Some(input) = self.inputs.get_mut(index) else { return };
         match stored.kind {
             RecordKind::Console => return,
             RecordKind::Malformed(reason) => {
@@ -201,14 +215,19 @@ impl RecordResolver {
                 let next = offset + u64::from(stored.len);
                 let rest = usize::try_from(next).ok().and_then(|next| bytes.get(next..)).unwrap_or(&[]);
                 let next = next + rest.iter().take(2).take_while(|byte| b"\r\n".contains(byte)).count() as u64;
-                let copies = self.inputs.get_mut(index).map(|input| &mut input.copies);
-                let is_seam = self.skips_malformed && copies.is_some_and(|copies| copies.begins_at(bytes, next));
-                ledger.bad_frame(losses::of_malformed(reason), offset, skipped, u64::from(!is_seam));
+                let lost = if self.skips_malformed {
+                    u64::from(!input.copies.begins_at(bytes, next))
+                } else {
+                    input.lost_in_packets(bytes, offset)
+                };
+                ledger.bad_frame(losses::of_malformed(reason), offset, skipped, lost);
                 return;
             }
             RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => return,
             RecordKind::Notice(notice) => {
                 if let Some((kind, skips, lost)) = losses::of_notice(notice) {
+                    let is_of_packets = matches!(notice, Notice::Unsynced | Notice::Unfinished | Notice::Beginless);
+                    let lost = if is_of_packets { input.lost_in_packets(bytes, offset) } else { lost };
                     // A later piece of an overlong line is the same case.
                     if notice == Notice::OverlongLine && stored.value == 0 {
                         ledger.skipped_bytes += stored.extra;
@@ -222,6 +241,7 @@ impl RecordResolver {
             }
             _ => ledger.frames_ok += 1,
         }
+        input.is_damaged &= stored.marks.has(Marks::CRC_BAD) || stored.marks.has(Marks::TRUNCATED);
         if stored.marks != Marks::default() {
             losses::enter_marks(stored.marks, offset, ledger);
         }
@@ -328,7 +348,6 @@ impl RecordResolver {
             JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),
             JudgedTime::At(time) => time,
             JudgedTime::Clamped(time) => {
-                // A notice comes at once, before the messages that are still open.
                 if !matches!(stored.kind, RecordKind::Notice(_)) {
                     out.ledger.enter(losses::TIME_HELD, offset, 0);
                 }
@@ -359,7 +378,9 @@ impl RecordResolver {
                 time
             }
         };
-        let has_stamp = stored.transport.or(stored.timestamp).is_some();
+        // A notice comes at once, before the messages that are still open: a time at which it is held is not its own.
+        let is_held_notice = matches!((stored.kind, judged), (RecordKind::Notice(_), JudgedTime::Clamped(_)));
+        let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
         input.times.note(stored, time);
         let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));

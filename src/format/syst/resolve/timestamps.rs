@@ -185,7 +185,7 @@ impl MessageTimes {
         };
         let Some(raw) = own else { return JudgedTime::Overflow(Nanos(*self.last.get_or_insert(0))) };
         if !is_timed(stored) {
-            return self.judge_notice(raw);
+            return self.judge_notice(raw, stored.marks.has(Marks::EARLY));
         }
         if let Some(ticks) = self.judge.step(raw, raw) {
             return self.accept(ticks);
@@ -226,11 +226,11 @@ impl MessageTimes {
         timed.filter_map(|stored| Some(Stamp { raw: self.own(stored)??, ..Stamp::default() })).collect()
     }
 
-    /// A notice of the transport has its own time, but moves nothing: it may be of a message that began earlier.
-    fn judge_notice(&mut self, raw: u64) -> JudgedTime {
+    /// A notice of the transport has its own time, unless messages that began earlier follow.
+    fn judge_notice(&mut self, raw: u64, is_early: bool) -> JudgedTime {
         let own = raw.checked_add_signed(self.shift_ns).unwrap_or(0);
         match self.last {
-            Some(last) if own < last || own - last >= self.judge.usual_step() => JudgedTime::Clamped(Nanos(last)),
+            Some(last) if is_early || own < last || own - last >= self.judge.usual_step() => JudgedTime::Clamped(Nanos(last)),
             _ => {
                 self.last = Some(own);
                 JudgedTime::At(Nanos(own))

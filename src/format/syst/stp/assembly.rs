@@ -177,7 +177,8 @@ impl Assembly {
             }
         } else if !open.is_beginless {
             open.is_beginless = !is_marked;
-            sink.notice(Notice::Beginless, 0, context);
+            let is_early = self.is_early(None);
+            sink.notice(Notice::Beginless, 0, Context { is_early, ..context });
         }
     }
 
@@ -187,6 +188,17 @@ impl Assembly {
         if open.number.is_some() {
             self.end(place, end, true, sink);
         }
+    }
+
+    /// Whether a notice comes before messages that began earlier. `own`: the message that it is about.
+    #[inline]
+    pub(super) fn is_early(&self, own: Option<u64>) -> bool {
+        !self.slots.is_empty() && own != Some(self.first_slot)
+    }
+
+    /// The number of the open message of a place.
+    pub(super) fn open_number(&self, place: u32) -> Option<u64> {
+        self.open.get(place as usize).and_then(|open| open.number)
     }
 
     /// Ends the oldest open message without its end.
@@ -202,7 +214,8 @@ impl Assembly {
     pub(super) fn break_off(&mut self, place: u32, here: u64, sink: &mut (impl MessageSink + ?Sized)) {
         let open = &self.open[place as usize];
         if open.number.is_some() {
-            sink.notice(Notice::Unfinished, 0, Context { len: 0, ..open.context });
+            let is_early = self.is_early(open.number);
+            sink.notice(Notice::Unfinished, 0, Context { len: 0, is_early, ..open.context });
             self.end(place, here, false, sink);
         }
     }
@@ -319,7 +332,7 @@ impl<S: MessageSink + ?Sized> PacketVisitor for Assembler<'_, S> {
     }
 
     fn notice(&mut self, notice: Notice, value: u64, context: Context) {
-        self.sink.notice(notice, value, context);
+        self.sink.notice(notice, value, Context { is_early: self.assembly.is_early(None), ..context });
     }
 
     fn time_digits(&mut self, _known: u64) {}

@@ -35,6 +35,8 @@ pub struct Writer {
     /// State the order in the version packet, as STPv2.2 does.
     states_order: bool,
     time: u64,
+    /// The next time stamp has all digits.
+    is_whole_due: bool,
     master: u16,
     channel: u16,
 }
@@ -43,7 +45,17 @@ impl Writer {
     /// A writer. `states_order`: the version packet states the order of nibbles.
     #[must_use]
     pub fn new(order: NibbleOrder, scheme: TimeScheme, states_order: bool) -> Writer {
-        Writer { bytes: Vec::new(), half: false, order, scheme, states_order, time: 0, master: 0, channel: 0 }
+        Writer {
+            bytes: Vec::new(),
+            half: false,
+            order,
+            scheme,
+            states_order,
+            time: 0,
+            is_whole_due: false,
+            master: 0,
+            channel: 0,
+        }
     }
 
     /// The stream, with a NULL to fill the last byte.
@@ -104,6 +116,11 @@ impl Writer {
         (self.master, self.channel) = (0, 0);
     }
 
+    /// The next time stamp has all digits, as hardware sends after an ASYNC. Differences are sent as they are.
+    pub fn send_whole_time(&mut self) {
+        self.is_whole_due = self.scheme != TimeScheme::Delta;
+    }
+
     /// FREQ.
     pub fn frequency(&mut self, hz: u32) {
         self.op(&[0xF, 0, 8]);
@@ -155,7 +172,7 @@ impl Writer {
         }
     }
 
-    /// A time stamp; the first one has all digits.
+    /// A time stamp: the digits that changed, or all.
     fn timestamp(&mut self, time: u64) {
         let gray = |time: u64| time ^ time >> 1;
         let (value, changed) = match self.scheme {
@@ -163,6 +180,7 @@ impl Writer {
             TimeScheme::Natural => (time, time ^ self.time),
             TimeScheme::Gray => (gray(time), gray(time) ^ gray(self.time)),
         };
+        let changed = if std::mem::take(&mut self.is_whole_due) { u64::MAX } else { changed };
         let digits = (64 - changed.leading_zeros()).div_ceil(4) as usize;
         let (size, count) = match digits {
             0..=12 => (digits as u8, digits),

@@ -6,6 +6,7 @@
 //! ([`predecode`]). Streams in CoreSight frames are decoded in file order ([`crate::frame::tpiu`]), and so are those whose clients depend on builds.
 //! [`survey`] is the first pass.
 
+mod anchors;
 mod assembly;
 #[cfg(any(test, feature = "generate"))]
 pub mod encode;
@@ -18,8 +19,9 @@ mod survey;
 mod tests;
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use self::anchors::{Bound, admits, bounds, recorded_hz};
 use self::assembly::MessageSink;
 pub use self::packets::NibbleOrder;
 use self::predecode::{Predecoded, add_frame};
@@ -131,9 +133,9 @@ impl Recording for StpRecording {
     }
 
     fn scan(&self, input: usize, part: Part<'_>) -> PartFacts {
-        let Some(head) = self.heads.get(input) else { return PartFacts::Skipped };
+        let Some(head) = self.heads.get(input) else { return PartFacts::default() };
         let head = head.get_or_init(|| Head::of(part.input, self.order, self.rate));
-        head.scan(part.bytes(), part.start == 0, part.end >= part.input.len())
+        head.scan(part)
     }
 
     fn join(&self, _bytes: &[u8], facts: &mut StreamFacts, next: PartFacts) {
@@ -144,17 +146,23 @@ impl Recording for StpRecording {
         let order = |facts: &StreamFacts| self.order.unwrap_or(facts.evidence.order());
         // Frames have to be unpacked in file order, and so have builds to be followed that choose clients.
         let is_predecoded = |facts: &StreamFacts| facts.source.is_none() && !self.settings.collateral.has_builds();
-        let decoders =
-            facts.iter().map(|facts| (self.settings.decoder(None), is_predecoded(facts).then(|| order(facts)))).collect();
+        let bounds: Vec<Arc<[Bound]>> = facts.iter().map(|facts| bounds(facts.anchors.all())).collect();
+        let decoder = |(facts, bounds): (&StreamFacts, &Arc<[Bound]>)| StpPartDecoder {
+            decoder: self.settings.decoder(None),
+            order: is_predecoded(facts).then(|| order(facts)),
+            bounds: Arc::clone(bounds),
+        };
+        let decoders = facts.iter().zip(&bounds).map(decoder).collect();
         let inputs = facts
             .into_iter()
-            .map(|facts| {
+            .zip(bounds)
+            .map(|(facts, bounds)| {
                 let order = match self.order {
                     Some(order) => (order, "--stp-nibbles"),
                     None => (facts.evidence.order(), "inferred: more messages are legal in this order"),
                 };
-                let clock = transport_clock(&facts, order.0, self.rate);
-                let sequence = StpSequence::new(self.settings.decoder(None), order, facts.source);
+                let clock = transport_clock(&facts, &bounds, order.0, self.rate);
+                let sequence = StpSequence::new(self.settings.decoder(None), order, facts.source, bounds);
                 (sequence, MessageFacts::default(), Some(clock))
             })
             .collect();
@@ -164,9 +172,11 @@ impl Recording for StpRecording {
 }
 
 /// The transport's clock: its rate is given by an option, recorded in the stream, or follows from clock messages.
-fn transport_clock(facts: &StreamFacts, order: NibbleOrder, given: Option<Rate>) -> TransportClock {
-    let recorded = facts.evidence.reading(order).hz.and_then(|hz| Rate::from_hz(hz, 1));
-    let mut pairs = Pairs::new(facts.pairs());
+fn transport_clock(facts: &StreamFacts, bounds: &[Bound], order: NibbleOrder, given: Option<Rate>) -> TransportClock {
+    let hz = recorded_hz(facts.anchors.all()).or(facts.evidence.reading(order).hz);
+    let recorded = hz.and_then(|hz| Rate::from_hz(hz, 1));
+    let pairs = facts.pairs().iter().filter(|pair| admits(bounds, pair.offset, pair.transport));
+    let mut pairs = Pairs::new(&pairs.copied().collect::<Vec<_>>());
     let (rate, source) = match (given, recorded, pairs.transport_rate()) {
         (Some(rate), ..) => (rate, GIVEN),
         (None, Some(rate), _) => (rate, RECORDED),
@@ -192,8 +202,16 @@ pub(super) struct StpPart {
 /// Padding, so that words can be loaded near the end of a part.
 const PAD_BYTES: usize = 16;
 
-/// The parallel stage of the second pass: a decoder for each input, and its order of nibbles if parts are decoded ahead.
-struct StpDecoder(Vec<(Decoder, Option<NibbleOrder>)>);
+/// The parallel stage of the second pass, for each input.
+struct StpDecoder(Vec<StpPartDecoder>);
+
+/// The same for one input.
+struct StpPartDecoder {
+    decoder: Decoder,
+    /// The order of nibbles if parts are decoded ahead.
+    order: Option<NibbleOrder>,
+    bounds: Arc<[Bound]>,
+}
 
 impl Decode for StpDecoder {
     type Records = StpPart;
@@ -204,7 +222,9 @@ impl Decode for StpDecoder {
         records.padded.extend_from_slice(part.bytes());
         records.padded.extend([0; PAD_BYTES]);
         match self.0.get(input) {
-            Some((decoder, Some(order))) => records.predecoded.decode(decoder, *order, &records.padded, part.start),
+            Some(StpPartDecoder { decoder, order: Some(order), bounds }) => {
+                records.predecoded.decode(decoder, *order, bounds, &records.padded, part.start);
+            }
             _ => records.predecoded.forget(),
         }
     }
@@ -226,10 +246,10 @@ pub(super) struct StpSequence {
 }
 
 impl StpSequence {
-    fn new(decoder: Decoder, order: (NibbleOrder, &'static str), source: Option<u8>) -> StpSequence {
+    fn new(decoder: Decoder, order: (NibbleOrder, &'static str), source: Option<u8>, bounds: Arc<[Bound]>) -> StpSequence {
         StpSequence {
             decoder,
-            stream: Stream::new(order.0),
+            stream: Stream::new(order.0).with_bounds(bounds),
             order,
             deframer: source.map(|source| (Deframer::new(), source)),
             bytes: Vec::new(),

@@ -5,6 +5,7 @@
 //! Sizes of packets and the meaning of time stamps are those on which three independent decoders agree. A packet whose layout is not
 //! public costs the rest up to the next ASYNC.
 
+use super::anchors::{Bound, Segment};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 
@@ -71,6 +72,8 @@ pub(super) struct Window<'a> {
     pub base: u64,
     /// The offset in the file of each byte, if it differs from its place in the stream; else empty.
     pub origins: &'a [u64],
+    /// The bounds of time stamps.
+    pub bounds: &'a [Bound],
 }
 
 impl Window<'_> {
@@ -118,6 +121,7 @@ pub(super) struct Packets {
     pub time: u64,
     /// The digits of the time that are known since the start.
     pub known: u64,
+    segment: Segment,
     master: u16,
     channel: u16,
     /// The number of this place.
@@ -152,6 +156,7 @@ impl Packets {
             scheme: Scheme::Natural,
             time: 0,
             known: 0,
+            segment: Segment::NONE,
             master: 0,
             channel: 0,
             place,
@@ -194,7 +199,7 @@ impl Packets {
 
     fn context(&self, window: Window<'_>, at: usize) -> Context {
         let place = Some((self.master, self.channel));
-        Context { offset: window.offset_of(window.position(at)), len: 0, place, transport: Some(self.time) }
+        Context { offset: window.offset_of(window.position(at)), len: 0, place, transport: Some(self.time), is_early: false }
     }
 
     /// Searches for the next ASYNC. Returns where to continue.
@@ -224,7 +229,7 @@ impl Packets {
         if until > self.unsynced_since + 1 {
             let (from, to) = (self.unsynced_offset, window.offset_of(until));
             let len = usize::try_from(to - from.min(to)).unwrap_or(usize::MAX).max(1);
-            visitor.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(self.time) });
+            visitor.notice(Notice::Unsynced, 0, Context { offset: from, len, transport: Some(self.time), ..Context::default() });
         }
     }
 
@@ -413,6 +418,8 @@ impl Packets {
         };
         let has_time = if op == 0xF { nibbles.get(at + 3) == 1 } else { op & 1 == 1 };
         let next = if has_time { self.timestamp(window, next, visitor)? } else { next };
+        let is_wrong = notice == Notice::Frequency && !self.segment(window, at).admits_hz(value);
+        let notice = if is_wrong { Notice::WrongFrequency } else { notice };
         visitor.notice(notice, value, Context { place: None, ..self.context(window, at) });
         Some(next)
     }
@@ -443,6 +450,15 @@ impl Packets {
         Some(at + 6)
     }
 
+    /// What stamps may be here.
+    #[inline]
+    fn segment(&mut self, window: Window<'_>, at: usize) -> Segment {
+        if window.position(at) >= self.segment.until {
+            self.segment = Segment::at(window.bounds, window.position(at));
+        }
+        self.segment
+    }
+
     /// Reads a time stamp. Returns its end.
     #[inline]
     fn timestamp(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> Option<usize> {
@@ -465,12 +481,13 @@ impl Packets {
         };
         let value = self.value(nibbles, at + 1, count)?;
         let low = if count == 16 { u64::MAX } else { (1 << (4 * count)) - 1 };
+        if !self.segment(window, at).admits(self.scheme, count, value, low) {
+            visitor.notice(Notice::WrongTime, value, self.context(window, at));
+            return Some(at + 1 + count);
+        }
         match self.scheme {
             Scheme::Delta => self.time = self.time.wrapping_add(value),
-            Scheme::Gray if count > 0 => {
-                let gray = (self.time ^ self.time >> 1) & !low | value;
-                self.time = from_gray(gray);
-            }
+            Scheme::Gray if count > 0 => self.time = from_gray(to_gray(self.time) & !low | value),
             Scheme::Natural => self.time = self.time & !low | value,
             _ => {}
         }
@@ -555,6 +572,10 @@ fn order(word: u64, count: usize, order: NibbleOrder) -> u64 {
             reversed >> unused
         }
     }
+}
+
+pub(super) fn to_gray(value: u64) -> u64 {
+    value ^ value >> 1
 }
 
 pub(super) fn from_gray(mut gray: u64) -> u64 {

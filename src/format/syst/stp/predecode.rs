@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use super::anchors::Bound;
 use super::assembly::{Assembly, Bytes, MESSAGE_LIMIT_BYTES, MessageSink, OPEN_LIMIT, PLACES_LIMIT, Slot};
-use super::packets::{Data, NibbleOrder, Nibbles, PacketVisitor, Packets, Scheme, Window, from_gray};
+use super::packets::{Data, NibbleOrder, Nibbles, PacketVisitor, Packets, Scheme, Window, from_gray, to_gray};
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Malformed, Marks};
@@ -121,13 +122,13 @@ pub struct Predecoded {
 
 impl Predecoded {
     /// Decodes a part of a stream that is the file itself, at `start` in the file. The last 16 of `bytes` are padding.
-    pub fn decode(&mut self, decoder: &Decoder, order: NibbleOrder, bytes: &[u8], start: usize) {
+    pub fn decode(&mut self, decoder: &Decoder, order: NibbleOrder, bounds: &[Bound], bytes: &[u8], start: usize) {
         self.forget();
         self.records.reset(start as u64);
-        let window =
-            Window { nibbles: Nibbles { bytes, end: 2 * bytes.len().saturating_sub(16) }, base: start as u64, origins: &[] };
+        let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(16) };
+        let window = Window { nibbles, base: start as u64, origins: &[], bounds };
         let mut packets = Packets::new(order, 0);
-        let at = packets.run(window, 0, false, &mut Seeking, |packets, _| !packets.has_version);
+        let at = packets.run(window, 0, false, &mut Seeking::default(), |packets, _| !packets.has_version);
         if !packets.has_version {
             return;
         }
@@ -194,10 +195,12 @@ impl Predecoded {
                 }
                 Token::Unfinished(place, record) => {
                     correction.correct(&mut self.records, record, self.corrections.get(place as usize).copied().unwrap_or(0));
+                    mark(&mut self.records, record, assembly.is_early(assembly.open_number(number(place))));
                     sink.predecoded(record);
                 }
                 Token::Notice(record) => {
                     correction.correct(&mut self.records, record, now);
+                    mark(&mut self.records, record, assembly.is_early(None));
                     sink.predecoded(record);
                 }
                 Token::BreakOffBefore(here) => assembly.break_off_before(first_own, here, sink),
@@ -244,6 +247,7 @@ impl Predecoded {
                 len: stored.len as usize,
                 place: self.records.senders.get(stored.sender as usize).and_then(|sender| sender.key.place),
                 transport: stored.transport,
+                is_early: false,
             };
             *slot = Slot::Done(bytes.to_vec(), context, frame.is_whole);
         }
@@ -263,7 +267,7 @@ impl TimeCorrection {
     fn by(self, known: u64) -> u64 {
         match self.scheme {
             Scheme::Natural => self.time & !known,
-            Scheme::Gray => from_gray((self.time ^ self.time >> 1) & !known),
+            Scheme::Gray => from_gray(to_gray(self.time) & !known),
             Scheme::Delta | Scheme::Legacy => self.time,
         }
     }
@@ -283,8 +287,17 @@ impl TimeCorrection {
     }
 }
 
-/// Searches for the first VERSION. Packets before it are ignored.
-struct Seeking;
+fn mark(records: &mut Records, notice: u32, is_early: bool) {
+    if let Some(stored) = records.stored.get_mut(notice as usize).filter(|_| is_early) {
+        stored.marks.add(Marks::EARLY);
+    }
+}
+
+/// Ignores all packets but the first frequency: only the state of the stream is of interest.
+#[derive(Default)]
+pub(super) struct Seeking {
+    pub hz: Option<u64>,
+}
 
 impl PacketVisitor for Seeking {
     fn place(&mut self, _: u16, _: u16) -> u32 {
@@ -295,7 +308,11 @@ impl PacketVisitor for Seeking {
     fn flag(&mut self, _: u32, _: u64) {}
     fn break_off(&mut self, _: u32, _: u64) {}
     fn break_off_all(&mut self, _: u64) {}
-    fn notice(&mut self, _: Notice, _: u64, _: Context) {}
+    fn notice(&mut self, notice: Notice, value: u64, _: Context) {
+        if notice == Notice::Frequency && value != 0 {
+            self.hz = self.hz.or(Some(value));
+        }
+    }
     fn time_digits(&mut self, _: u64) {}
 }
 

@@ -1,5 +1,8 @@
 //! STPv2 bytes → messages: the decoder of a stream in file order. Where the input is cut has no influence.
 
+use std::sync::Arc;
+
+use super::anchors::Bound;
 use super::assembly::{Assembler, Assembly, MessageSink, Slot};
 use super::packets::{NibbleOrder, Nibbles, PacketVisitor, Packets, Window, offset_of};
 use super::predecode::Predecoded;
@@ -22,6 +25,7 @@ pub struct Stream {
     base: u64,
     /// How many nibbles of the buffer are decoded.
     used: usize,
+    bounds: Arc<[Bound]>,
 }
 
 impl Stream {
@@ -35,7 +39,14 @@ impl Stream {
             origins: Vec::new(),
             base: 0,
             used: 0,
+            bounds: Arc::default(),
         }
+    }
+
+    /// Uses no time stamp that is out of these bounds.
+    #[must_use]
+    pub fn with_bounds(self, bounds: Arc<[Bound]>) -> Stream {
+        Stream { bounds, ..self }
     }
 
     /// Decodes the next bytes. `origins` has the offset in the file of each, or is empty if the stream is the file itself.
@@ -69,8 +80,8 @@ impl Stream {
         let end = 2 * self.buffer.len();
         // So that words may be loaded near the end.
         self.buffer.extend([0; 16]);
-        let Stream { packets, assembly, buffer, origins, base, used } = self;
-        let window = Window { nibbles: Nibbles { bytes: buffer, end }, base: *base, origins };
+        let Stream { packets, assembly, buffer, origins, base, used, bounds } = self;
+        let window = Window { nibbles: Nibbles { bytes: buffer, end }, base: *base, origins, bounds };
         let mut at = *used;
         if let Some((meeting, predecoded)) = predecoded.and_then(|predecoded| Some((predecoded.meeting()?, predecoded))) {
             let mut visitor = Assembler { assembly, sink };
@@ -88,7 +99,11 @@ impl Stream {
                 // The input ends within a packet.
                 let (from, to) = (window.offset_of(window.position(at)), window.offset_of(window.position(end)));
                 let len = usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX).max(1);
-                visitor.notice(Notice::Unsynced, 0, Context { offset: from, len, place: None, transport: Some(packets.time) });
+                visitor.notice(
+                    Notice::Unsynced,
+                    0,
+                    Context { offset: from, len, transport: Some(packets.time), ..Context::default() },
+                );
             } else if !packets.synced {
                 packets.report_unsynced(window, window.position(end), &mut visitor);
             }

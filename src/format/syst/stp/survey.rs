@@ -7,9 +7,11 @@
 //! it between them, so the first pass reads the whole stream for them ([`Correlator`]). That costs as much as the second pass, so it
 //! is done only if the head of the stream has clock messages and something that needs them.
 
+use super::anchors::{Anchor, anchors};
 use super::assembly::MessageSink;
 use super::packets::NibbleOrder;
 use super::stream::Stream;
+use crate::format::Part;
 use crate::format::syst::correlation::{Line, Pair};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
@@ -123,6 +125,8 @@ pub struct StreamFacts {
     pairs: Vec<Pair>,
     /// Reads the whole stream for its clock messages, if they are needed.
     correlator: Option<Box<Correlator>>,
+    /// The full time stamps, if the stream is the file itself.
+    pub anchors: Thinned<Anchor>,
 }
 
 impl StreamFacts {
@@ -133,13 +137,13 @@ impl StreamFacts {
 }
 
 /// The same for a part of a stream.
-pub enum PartFacts {
+#[derive(Default)]
+pub struct PartFacts {
     /// The first part has the facts of the head.
-    First(StreamFacts),
-    /// The bytes of a later part, which are read in file order, and whether they are the last ones.
-    Bytes(Vec<u8>, bool),
-    /// A later part that is not needed.
-    Skipped,
+    first: Option<StreamFacts>,
+    /// The bytes of a later part, if they are read in file order, and whether they are the last ones.
+    bytes: Option<(Vec<u8>, bool)>,
+    anchors: Vec<Anchor>,
 }
 
 /// The head of a stream.
@@ -184,9 +188,14 @@ impl Head {
     }
 
     /// The facts of a part.
-    pub fn scan(&self, bytes: &[u8], is_first: bool, is_last: bool) -> PartFacts {
-        if !is_first {
-            return if self.is_correlated { PartFacts::Bytes(bytes.to_vec(), is_last) } else { PartFacts::Skipped };
+    pub fn scan(&self, part: Part<'_>) -> PartFacts {
+        let (bytes, is_last) = (part.bytes(), part.end >= part.input.len());
+        let anchors = match self.source {
+            None => anchors(part.input, part.start..part.end, self.order),
+            Some(_) => Vec::new(),
+        };
+        if part.start > 0 {
+            return PartFacts { first: None, bytes: self.is_correlated.then(|| (bytes.to_vec(), is_last)), anchors };
         }
         let correlator = self.is_correlated.then(|| {
             let mut correlator = Box::new(self.correlator());
@@ -194,18 +203,21 @@ impl Head {
             correlator
         });
         let (evidence, pairs) = (self.evidence.clone(), self.pairs.clone());
-        PartFacts::First(StreamFacts { evidence, source: self.source, pairs, correlator })
+        let first = StreamFacts { evidence, source: self.source, pairs, correlator, anchors: Thinned::default() };
+        PartFacts { first: Some(first), bytes: None, anchors }
     }
 }
 
 impl StreamFacts {
     /// Adds the facts of the next part.
     pub fn join(&mut self, next: PartFacts) {
-        match (next, &mut self.correlator) {
-            (PartFacts::First(first), _) => *self = first,
-            (PartFacts::Bytes(bytes, is_last), Some(correlator)) => correlator.push(&bytes, is_last),
-            (PartFacts::Bytes(..) | PartFacts::Skipped, _) => {}
+        if let Some(first) = next.first {
+            *self = first;
         }
+        if let (Some((bytes, is_last)), Some(correlator)) = (next.bytes, &mut self.correlator) {
+            correlator.push(&bytes, is_last);
+        }
+        next.anchors.into_iter().for_each(|anchor| self.anchors.add(anchor));
     }
 }
 

@@ -1,7 +1,10 @@
 //! Streams that the encoder writes, and streams that no target should send.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
+use super::anchors::{anchors, bounds};
 use super::assembly::MessageSink;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::packets::NibbleOrder;
@@ -11,6 +14,7 @@ use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::{Notice, RecordKind};
 use crate::format::syst::record::Marks;
 use crate::frame::tpiu;
+use crate::model::Thinned;
 
 /// A message, its place, its time, and whether it is whole.
 type Frame = (Vec<u8>, Option<(u16, u16)>, u64, bool);
@@ -359,7 +363,10 @@ impl MessageSink for Collected {
 
 /// The records of a stream, in order, and how many were decoded ahead.
 fn records_of(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bool) -> (Vec<SeenRecord>, usize) {
-    let mut state = Stream::new(order);
+    let mut found = Thinned::default();
+    anchors(stream, 0..stream.len(), order).into_iter().for_each(|anchor| found.add(anchor));
+    let bounds = bounds(found.all());
+    let mut state = Stream::new(order).with_bounds(Arc::clone(&bounds));
     let (mut all, mut predecoded) = (Vec::new(), Predecoded::default());
     let mut count = 0;
     for start in (0..stream.len()).step_by(part_bytes.max(1)) {
@@ -369,7 +376,7 @@ fn records_of(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bo
         sink.own.reset(state.oldest_offset());
         if is_ahead {
             let padded = [part, &[0; 16]].concat();
-            predecoded.decode(&Decoder::default(), order, &padded, start);
+            predecoded.decode(&Decoder::default(), order, &bounds, &padded, start);
             state.push_part(part, &mut predecoded, is_last, &mut sink);
         } else {
             state.push(part, &[], is_last, &mut sink);
@@ -393,6 +400,8 @@ enum Odd {
     /// The next piece of a message of this channel, or the first one of a message of this length.
     Piece(u16, usize),
     Sync,
+    /// With a time stamp of all digits after it.
+    SyncWhole,
     /// Another scheme of time stamps.
     SyncAs(TimeScheme),
     Flag(u16),
@@ -413,6 +422,7 @@ fn odd() -> impl Strategy<Value = Odd> {
     prop_oneof![
         30 => (0u16..4, 1usize..40).prop_map(|(channel, len)| Odd::Piece(channel, len)),
         6 => Just(Odd::Sync),
+        6 => Just(Odd::SyncWhole),
         1 => prop::sample::select(vec![TimeScheme::Delta, TimeScheme::Natural, TimeScheme::Gray]).prop_map(Odd::SyncAs),
         2 => (0u16..4).prop_map(Odd::Flag),
         1 => (0u16..4).prop_map(Odd::Data),
@@ -463,6 +473,10 @@ proptest! {
                     }
                 }
                 Odd::Sync => writer.sync(),
+                Odd::SyncWhole => {
+                    writer.sync();
+                    writer.send_whole_time();
+                }
                 Odd::SyncAs(scheme) => {
                     let bytes = writer.take_bytes();
                     let mut other = Writer::new(order, scheme, states_order);
@@ -543,5 +557,69 @@ fn beyond_the_limit_of_open_messages_nothing_is_decoded_ahead() {
     assert_eq!(expected.1, 0);
     for part_bytes in [10 << 20, 16 << 10] {
         assert_eq!(records_of(&stream, NibbleOrder::Msb, part_bytes, true).0, expected.0);
+    }
+}
+
+/// A stream of a message every 100 ticks, with an ASYNC, the frequency and a full time stamp before every 20th. Before the message `odd`
+/// are packets that time and frequency contradict.
+fn anchored(scheme: TimeScheme, messages: u64, odd: u64) -> Vec<u8> {
+    let mut writer = Writer::new(NibbleOrder::Msb, scheme, false);
+    for number in 0..messages {
+        if number % 20 == 0 {
+            writer.sync();
+            writer.frequency(24_000_000);
+            writer.send_whole_time();
+        }
+        if number == odd {
+            // A flag with a time stamp.
+            [0xE, 0xE].into_iter().chain([5; 16]).for_each(|nibble| writer.nibble(nibble));
+            writer.frequency(25_000_000);
+        }
+        writer.go_to(1, 2);
+        let frame = [0x42, 0x50, 0x2A, 0x01, b'a' + (number % 26) as u8, b'a' + (number / 26) as u8, 0];
+        writer.message(&frame, 0x2_5410_0000 + 100 * number, Ending::Flag);
+    }
+    writer.finish()
+}
+
+#[test]
+fn anchors_are_found_wherever_a_stream_is_cut() {
+    for scheme in [TimeScheme::Natural, TimeScheme::Gray, TimeScheme::Delta] {
+        let stream = anchored(scheme, 200, u64::MAX);
+        let whole = anchors(&stream, 0..stream.len(), NibbleOrder::Msb);
+        assert_eq!(whole.len(), 10);
+        for part_bytes in 1..60 {
+            let starts = (0..stream.len()).step_by(part_bytes);
+            let cut: Vec<_> = starts
+                .flat_map(|start| anchors(&stream, start..stream.len().min(start + part_bytes), NibbleOrder::Msb))
+                .collect();
+            assert_eq!(cut, whole, "{part_bytes}");
+        }
+    }
+}
+
+#[test]
+fn what_the_anchors_contradict_is_not_used() {
+    for scheme in [TimeScheme::Natural, TimeScheme::Gray] {
+        let read = |odd: u64| {
+            let stream = anchored(scheme, 200, odd);
+            let (seen, _) = records_of(&stream, NibbleOrder::Msb, stream.len(), false);
+            let is_notice = |record: &SeenRecord| matches!(record.2, RecordKind::Notice(_));
+            let texts: Vec<_> =
+                seen.iter().filter(|record| !is_notice(record)).map(|record| (record.4.clone(), record.6)).collect();
+            let notices = seen
+                .iter()
+                .filter(|record| is_notice(record))
+                .map(|record| record.2)
+                .filter(|kind| *kind != RecordKind::Notice(Notice::Frequency));
+            (texts, notices.collect::<Vec<_>>())
+        };
+        let (clean, none) = read(u64::MAX);
+        assert!(none.is_empty() && clean.len() == 200);
+        for odd in [5, 70, 111, 170] {
+            let (texts, notices) = read(odd);
+            assert_eq!(notices, [RecordKind::Notice(Notice::WrongTime), RecordKind::Notice(Notice::WrongFrequency)], "{odd}");
+            assert_eq!(texts, clean, "{odd}");
+        }
     }
 }

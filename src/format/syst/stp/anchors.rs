@@ -1,0 +1,220 @@
+//! The full time stamps of a stream, and the bounds that they give for the stamps between them.
+//!
+//! Most time stamps have the low digits only; the others stay as they were. So one damaged stamp, or a packet read where none begins, makes all times
+//! wrong up to the next stamp with as many digits. But a sender repeats all digits after an ASYNC. These *anchors* are collected in the
+//! first pass, and those that fit together are believed. In the second pass, a stamp that is not between the two believed anchors around it is
+//! not used. Nor is a frequency that neither the ASYNC before nor the one after it has.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::packets::{NibbleOrder, Nibbles, Packets, Scheme, Window, from_gray, to_gray};
+use super::predecode::Seeking;
+
+/// Fewer anchors give no bounds: of two, either may be wrong.
+const LEAST_ANCHORS: usize = 3;
+
+/// Where the first stamp after an ASYNC is searched, in bytes.
+const REACH_BYTES: usize = 96;
+
+/// The padding of bytes in memory for [`Nibbles`].
+const PAD_BYTES: usize = 16;
+
+/// A stamp with this number of digits or more has all digits.
+const ALL_DIGITS: u32 = 14;
+
+/// What follows an ASYNC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Where the ASYNC ends in the stream, in nibbles.
+    position: u64,
+    /// The first time stamp, if it has all digits.
+    time: Option<u64>,
+    /// The clock's frequency.
+    hz: Option<u64>,
+}
+
+/// The anchors whose ASYNC ends in this range of a stream, in bytes.
+pub fn anchors(stream: &[u8], range: Range<usize>, order: NibbleOrder) -> Vec<Anchor> {
+    let mut found = Vec::new();
+    let mut at = range.start.saturating_sub(ASYNC.len());
+    while let Some(start) = stream.get(at..range.end).and_then(|rest| memchr::memmem::find(rest, &ASYNC)).map(|start| at + start)
+    {
+        let ones = stream.get(start..range.end).unwrap_or(&[]).iter().take_while(|byte| **byte == 0xFF).count();
+        at = start + ones;
+        if (range.start..range.end).contains(&at) {
+            found.extend(anchor_at(stream, start.max(at.saturating_sub(ASYNC.len() + 1)).saturating_sub(1), order));
+        }
+    }
+    found
+}
+
+const ASYNC: [u8; 10] = [0xFF; 10];
+
+/// The anchor of an ASYNC that begins in the byte at `start` or the next one.
+fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> {
+    let bytes = stream.get(start..)?;
+    let bytes = bytes.get(..REACH_BYTES).unwrap_or(bytes);
+    let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(PAD_BYTES) };
+    let window = Window { nibbles, base: start as u64, origins: &[], bounds: &[] };
+    let (mut packets, mut seen) = (Packets::new(order, 0), Seeking::default());
+    let synced = packets.run(window, 0, false, &mut seen, |packets, _| !packets.synced);
+    packets.run(window, synced, false, &mut seen, |packets, _| packets.synced && packets.known == 0);
+    let has_all = packets.known.count_ones() >= 4 * ALL_DIGITS && matches!(packets.scheme, Scheme::Natural | Scheme::Gray);
+    let anchor = Anchor { position: window.position(synced), time: has_all.then_some(packets.time), hz: seen.hz };
+    (anchor.time.is_some() || anchor.hz.is_some()).then_some(anchor)
+}
+
+/// What stamps may be from a position of the stream on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    from: u64,
+    low: u64,
+    high: u64,
+    /// The frequencies recorded before and after, if they are known.
+    hz: [Option<u64>; 2],
+}
+
+/// The bounds of a stream, by its anchors in file order.
+pub fn bounds(anchors: &[Anchor]) -> Arc<[Bound]> {
+    let starts = std::iter::once(0).chain(anchors.iter().map(|anchor| anchor.position));
+    let mut bounds: Vec<Bound> = starts.map(|from| Bound { from, low: 0, high: u64::MAX, hz: [None; 2] }).collect();
+    bound_times(anchors, &mut bounds);
+    bound_rates(anchors, &mut bounds);
+    bounds.into()
+}
+
+fn bound_times(anchors: &[Anchor], bounds: &mut [Bound]) {
+    let timed: Vec<(usize, u64)> =
+        anchors.iter().enumerate().filter_map(|(index, anchor)| Some((index + 1, anchor.time?))).collect();
+    if timed.len() < LEAST_ANCHORS {
+        return;
+    }
+    let times: Vec<u64> = timed.iter().map(|anchor| anchor.1).collect();
+    let (mut low, mut from) = (0, 0);
+    for (number, is_first) in believed(&times) {
+        let (at, time) = timed[number];
+        // What lies before the first anchor of a session after a restart may be of either.
+        let high = if is_first && from > 0 { u64::MAX } else { time };
+        bounds[from..at].iter_mut().for_each(|bound| (bound.low, bound.high) = (low, high));
+        (low, from) = (time, at);
+    }
+    bounds[from..].iter_mut().for_each(|bound| bound.low = low);
+}
+
+/// What is least unlikely: that anchors are wrong, that nothing was sent for long, or that the target restarted.
+const WRONG: u32 = 2;
+const SILENCE: u32 = 3;
+const RESTART: u32 = 3;
+
+/// A step between anchors is a silence if it is longer than this number of usual ones.
+const SILENCE_STEPS: u64 = 64;
+
+/// The anchors that fit together, by their numbers, and whether a session begins there.
+fn believed(times: &[u64]) -> Vec<(usize, bool)> {
+    let mut steps: Vec<u64> = times.windows(2).filter_map(|two| two[1].checked_sub(two[0])).collect();
+    steps.sort_unstable();
+    let usual = steps.get(steps.len() / 2).copied().unwrap_or(0).max(1).saturating_mul(SILENCE_STEPS);
+    // The least cost of all up to each anchor if that is believed, and the believed one before.
+    let mut best: Vec<(u32, Option<usize>)> = Vec::with_capacity(times.len());
+    for (number, &time) in times.iter().enumerate() {
+        let cost = |before: usize| {
+            let way = match time.checked_sub(times[before]) {
+                Some(step) if step <= usual => 0,
+                Some(_) => SILENCE,
+                None => RESTART,
+            };
+            best[before].0 + way + WRONG * (number - before - 1) as u32
+        };
+        let others = (0..number).map(|before| (cost(before), Some(before)));
+        let first = (WRONG * number as u32, None);
+        best.push(others.chain([first]).min_by_key(|way| way.0).unwrap_or(first));
+    }
+    let wrong_after = |number: usize| WRONG * (times.len() - 1 - number) as u32;
+    let mut at = (0..times.len()).min_by_key(|&number| best[number].0 + wrong_after(number));
+    let mut believed = Vec::new();
+    while let Some(number) = at {
+        at = best[number].1;
+        believed.push((number, at.is_none_or(|before| times[before] > times[number])));
+    }
+    believed.reverse();
+    believed
+}
+
+fn bound_rates(anchors: &[Anchor], bounds: &mut [Bound]) {
+    if anchors.iter().filter(|anchor| anchor.hz.is_some()).count() < LEAST_ANCHORS {
+        return;
+    }
+    let mut known = None;
+    for (bound, anchor) in bounds.iter_mut().skip(1).zip(anchors) {
+        bound.hz[0] = known;
+        known = anchor.hz.or(known);
+    }
+    known = None;
+    for (bound, anchor) in bounds.iter_mut().skip(1).zip(anchors).rev() {
+        bound.hz[1] = known;
+        known = anchor.hz.or(known);
+    }
+}
+
+/// The frequency that two anchors record, one after the other.
+pub fn recorded_hz(anchors: &[Anchor]) -> Option<u64> {
+    let mut rates = anchors.iter().filter_map(|anchor| anchor.hz);
+    let mut last = rates.next()?;
+    rates.find(|&hz| std::mem::replace(&mut last, hz) == hz)
+}
+
+/// Whether the transport's time of a message at an offset in the file is within its bounds.
+pub fn admits(bounds: &[Bound], offset: u64, time: u64) -> bool {
+    let segment = Segment::at(bounds, 2 * offset);
+    (segment.low..=segment.high).contains(&time)
+}
+
+/// A bound, and how far it reaches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    /// From here on another bound holds.
+    pub until: u64,
+    low: u64,
+    high: u64,
+    hz: [Option<u64>; 2],
+    /// A stamp with this number of digits or more is judged: whatever the time before it, it means one time.
+    digits: usize,
+}
+
+impl Segment {
+    /// The one before the first position.
+    pub(super) const NONE: Segment = Segment { until: 0, low: 0, high: u64::MAX, hz: [None; 2], digits: usize::MAX };
+
+    /// The one of a position.
+    #[cold]
+    pub(super) fn at(bounds: &[Bound], position: u64) -> Segment {
+        let after = bounds.partition_point(|bound| bound.from <= position);
+        let until = bounds.get(after).map_or(u64::MAX, |next| next.from);
+        match after.checked_sub(1).and_then(|index| bounds.get(index)) {
+            // The digits above are those of both bounds, and so is their Gray code.
+            Some(&Bound { low, high, hz, .. }) => {
+                Segment { until, low, high, hz, digits: (u64::BITS - (low ^ high).leading_zeros()).div_ceil(4) as usize }
+            }
+            None => Segment { until, ..Segment::NONE },
+        }
+    }
+
+    /// Whether a stamp may be of this segment: `value`, of which only the digits in `mask` are sent.
+    #[inline]
+    pub(super) fn admits(&self, scheme: Scheme, digits: usize, value: u64, mask: u64) -> bool {
+        if digits < self.digits {
+            return true;
+        }
+        let time = match scheme {
+            Scheme::Natural => self.low & !mask | value,
+            Scheme::Gray => from_gray(to_gray(self.low) & !mask | value),
+            Scheme::Delta | Scheme::Legacy => return true,
+        };
+        (self.low..=self.high).contains(&time)
+    }
+    /// Whether a frequency may be right: the one recorded before or after it is the same, if there is one.
+    pub(super) fn admits_hz(&self, hz: u64) -> bool {
+        self.hz == [None; 2] || self.hz.contains(&Some(hz))
+    }
+}
