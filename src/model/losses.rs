@@ -136,6 +136,7 @@ losses! {
         Loss UNKNOWN_SUBTYPE "unknown_subtype": "a message is of unknown subtype", VERSION;
         Loss UNKNOWN_LOCATION "unknown_location": "a message has a location of unknown form", VERSION;
         Loss UNKNOWN_PACKET "unknown_packet": "a packet is of unknown layout", VERSION;
+        Loss DAMAGED_MARKER "damaged_marker": "a line looks like a message, but its marker is damaged", LINK;
         Loss OVERLONG_LINE "overlong_line": "a line is too long; its rest was dropped", VERSION;
         Repair ODD_DIGITS "odd_digits": "a message has an odd number of hex digits; the last one was dropped", LINK;
         Repair SURPLUS_BYTES "surplus_bytes": "a message is followed by bytes that belong to nothing", VERSION;
@@ -165,7 +166,7 @@ losses! {
             "Check the offsets of the merge, and the clock of the recording.";
         Repair TIME_HELD "time_held": "a time stamp is earlier than the one before it; the earlier time was held", TIMES;
         Repair TIME_OUTLIER "time_outlier": "a time stamp contradicts its neighbours and was replaced", LINK;
-        Repair RATE_OUTLIER "rate_outlier": "a recorded frequency contradicts those before and after it and was not used", LINK;
+        Repair RATE_OUTLIER "rate_outlier": "a recorded frequency, or scheme of time stamps, contradicts those before and after it and was not used", LINK;
         Repair TIME_OVERFLOW "time_overflow": "a time is beyond what a trace can hold and was held", LINK;
         Repair TIME_AMBIGUOUS "time_ambiguous": "a break in the time stamps has two explanations that are nearly as likely; one was taken",
             "Give what is known: the rate of the clock, or a recording without damage.";

@@ -1,10 +1,10 @@
 //! Losses, resets and the end of the capture. Everything open is closed there and marked; nothing is paired across a gap.
 
-use super::Timeline;
 use super::layout::Layout;
 use super::sched::Switch;
 use super::writer::{Name, Note, NoteValue, SliceName};
-use crate::model::{CoreId, LossNote};
+use super::{At, Timeline};
+use crate::model::{CoreId, LossNote, TaskId};
 use crate::track::{PrevState, TrackId, TrackKind};
 
 impl Timeline {
@@ -65,10 +65,15 @@ impl Timeline {
         self.writer.instant(track, time_ns, SliceName::Name(self.words.reset), &[], None);
     }
 
-    /// The recording of a core ends while others continue. From now on it is unknown which task runs there.
-    pub(super) fn core_end(&mut self, core: CoreId, time_ns: u64) {
-        self.close_isrs(core, time_ns, self.words.end_of_trace);
-        self.leave_unknown(core, time_ns);
+    /// The recording of a core ends while others continue. From now on it is unknown which task runs there. A task that stated that it
+    /// will wait does.
+    pub(super) fn core_end(&mut self, core: CoreId, at: &At<'_>) {
+        self.close_isrs(core, at.time_ns, self.words.end_of_trace);
+        let waits = |task: &TaskId| self.tasks[task.index()].scheduling.is_about_to_wait();
+        let Some(task) = self.cores[core.index()].current.filter(waits) else { return self.leave_unknown(core, at.time_ns) };
+        let (prev_state, _) = self.leave(task, at);
+        self.core(core).current = None;
+        self.switch_to_unknown(core, prev_state, at.time_ns);
     }
 
     pub(super) fn end(&mut self) {

@@ -405,7 +405,7 @@ impl Timeline {
                     self.call(EndedCall { function, depth, is_hidden, begin_ns, end_ns }, at);
                 }
                 EventKind::Sample(code) => self.sample(code, at),
-                EventKind::CoreEnd => self.core_end(core, time_ns),
+                EventKind::CoreEnd => self.core_end(core, at),
                 EventKind::SessionStart(session) => self.session_start(session, time_ns),
                 EventKind::Loss(index) => {
                     if let Some(note) = batch.losses.get(index as usize) {

@@ -109,7 +109,7 @@ impl Timeline {
     }
 
     /// The present task of a core leaves it. Returns the state in which it leaves, and the task if that state is undecided.
-    fn leave(&mut self, task: TaskId, at: &At<'_>) -> (Option<PrevState>, Option<TaskId>) {
+    pub(super) fn leave(&mut self, task: TaskId, at: &At<'_>) -> (Option<PrevState>, Option<TaskId>) {
         let state = &mut self.tasks[task.index()];
         state.left_ns = at.time_ns;
         state.last_core = Some(at.core);
@@ -447,9 +447,13 @@ impl Timeline {
         let scheduling = &mut self.tasks[task.index()].scheduling;
         let state = if scheduling.is_about_to_wait() { PrevState::Waiting } else { PrevState::Ready };
         scheduling.forget();
+        self.switch_to_unknown(core, Some(state), time_ns);
+    }
+
+    pub(super) fn switch_to_unknown(&mut self, core: CoreId, prev_state: Option<PrevState>, time_ns: u64) {
         let next_comm = self.words.unknown;
         let next_tid = self.layout.unknown_tid();
-        self.core(core).rows.switch(Switch { time_ns, prev_state: Some(state), next_tid, next_prio: 100, next_comm });
+        self.core(core).rows.switch(Switch { time_ns, prev_state, next_tid, next_prio: 100, next_comm });
     }
 
     /// Discards a task's state: its slices end here, marked with `why`.

@@ -240,4 +240,6 @@ fn a_wait_goes_on_after_a_loss_if_its_end_shows_that() {
     assert_eq!(after(EventKind::Suspended(task), &[EventKind::Resumed { task, from_isr: false }]), [cut, (4, 5, true)]);
     // A second loss: the wait goes on after that.
     assert_eq!(after(delay, &[EventKind::Loss(0), EventKind::SwitchedIn(other), ready]), [cut, (5, 7, true)]);
+    // A core whose next task is not known: it waits all the same.
+    assert_eq!(waits(vec![EventKind::SwitchedIn(task), delay, EventKind::CoreEnd, ready]), [(3, 4, false)]);
 }

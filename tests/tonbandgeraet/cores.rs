@@ -66,6 +66,25 @@ fn a_lost_change_of_the_core_is_known_from_the_times() {
 }
 
 #[test]
+fn a_piece_that_is_there_twice_changes_no_core() {
+    let of_cores = |batch: &EventBatch| [0, 1].map(|core| batch.events.iter().filter(|event| event.core.0 == core).count());
+    for seed in 1..=3 {
+        let capture = run::generated(40_000, seed, 2, Damage::None);
+        let whole = of_cores(&resolved(&[(&capture, 0)], false).1);
+        for number in 0..24 {
+            let (at, len) = (4_000 + 1_381 * number, 300 + 29 * number);
+            let mut twice = capture.clone();
+            twice.splice(at + len..at + len, capture[at..at + len].iter().copied());
+            let (_, batch, ledgers) = resolved(&[(&twice, 0)], false);
+            let context = format!("{len} bytes at {at} of seed {seed}");
+            assert!(ledgers[0].entries().iter().all(|entry| entry.kind != losses::CORE_INFERRED), "{context}");
+            let made = of_cores(&batch);
+            assert!(made[0] >= whole[0] && made[1] >= whole[1], "{context}: {made:?}, not {whole:?}");
+        }
+    }
+}
+
+#[test]
 fn kernels_of_their_own_have_tasks_of_their_own() {
     let [one, other] = [1, 2].map(|seed| run::generated(20_000, seed, 1, Damage::None));
     let alone = resolved(&[(&one, 0)], false).0;

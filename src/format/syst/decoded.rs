@@ -71,6 +71,8 @@ pub enum Notice {
     UnknownTime,
     /// A time stamp that is not between the full ones around it; the value is what was sent.
     WrongTime,
+    /// A scheme of time stamps that those around it contradict; the value is its number.
+    WrongVersion,
     /// A frequency that those around it contradict, in Hz.
     WrongFrequency,
     /// The clock's frequency in Hz, in [`Stored::value`].
@@ -94,6 +96,7 @@ impl Notice {
             Notice::UnknownPacket => "unknown packet",
             Notice::UnknownTime => "unknown time stamps",
             Notice::WrongTime => "wrong time stamp",
+            Notice::WrongVersion => "wrong VERSION",
             Notice::WrongFrequency => "wrong FREQ",
             Notice::Frequency => "FREQ",
         }

@@ -320,6 +320,9 @@ pub enum Malformed {
     /// The first byte of the location.
     #[error("the form of its location is unknown")]
     UnknownLocation,
+    /// Text: the marker before the digits.
+    #[error("its marker is damaged")]
+    DamagedMarker,
 }
 
 /// The fields before the payload.

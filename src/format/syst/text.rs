@@ -22,6 +22,7 @@ use memchr::memmem::Finder;
 
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, RecordKind};
+use super::record::Malformed;
 use super::resolve::{Progress, Resolver, Sequence};
 use super::scan::MessageFacts;
 use super::settings::Settings;
@@ -319,7 +320,16 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 match read_listed(part.input, offset, line) {
                     Listed::Repeated => {}
                     Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
-                    Listed::Unlisted => records.add_console(line, context),
+                    Listed::Unlisted => {
+                        let Some((marker, digits)) = damaged_marker(line) else { return records.add_console(line, context) };
+                        let (before, message) = line.split_at(marker);
+                        records.add_console(before, Context { len: before.len(), ..context });
+                        unhex(digits, &mut frame);
+                        let len = own(offset + marker, message.len());
+                        let context = Context { offset: (offset + marker) as u64, len, ..Context::default() };
+                        records.add_malformed(Malformed::DamagedMarker, &frame, context);
+                        not_ok += len;
+                    }
                 }
             }
             Piece::Beyond { rest, goes_on } => {
@@ -346,6 +356,25 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         not_ok += len;
     }
     records.ok_bytes = (part.bytes().len() - not_ok) as u64;
+}
+
+/// The fewest bytes of a damaged marker that are right, in their places.
+const MARKER_RIGHT_BYTES: usize = 11;
+
+/// Where the damaged marker of a line that ends with the digits of a message begins, and the digits.
+fn damaged_marker(line: &[u8]) -> Option<(usize, &[u8])> {
+    let line = line.trim_ascii_end();
+    let digits = line.iter().rev().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    // The header of a message.
+    if digits < 8 {
+        return None;
+    }
+    let (before, digits) = line.split_at(line.len() - digits);
+    let is_near = |marker: &[u8]| marker.iter().zip(MARKER).filter(|(one, other)| one == other).count() >= MARKER_RIGHT_BYTES;
+    // A byte may be missing or surplus, so that the marker's end is not before the digits.
+    let starts = (before.len().saturating_sub(MARKER.len() + 1)..before.len()).take(3);
+    let mut found = starts.filter(|&start| before.get(start..).is_some_and(is_near));
+    found.next().map(|start| (start, digits))
 }
 
 /// The facts of a part.
@@ -486,7 +515,7 @@ impl Entry<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::syst::record::{Malformed, Marks};
+    use crate::format::syst::record::Marks;
 
     fn records(text: &[u8]) -> Records {
         let mut records = Records::default();
@@ -515,6 +544,29 @@ mod tests {
     }
 
     const HELLO: &str = "42502A0168656C6C6F00";
+
+    #[test]
+    fn a_message_with_a_damaged_marker_is_not_console_text() {
+        for marker in [
+            "SYS-T RAW DATA: ",
+            "SYS-T RAW DQTA: ",
+            "SYS-T RAW DATA; ",
+            "SYS- RAW DATA: ",
+            "S\u{1}S-T RAW DATA:\0",
+            "SYS-T  RAW DATA: ",
+        ] {
+            let is_right = marker.as_bytes() == MARKER;
+            let kind = if is_right { RecordKind::Text } else { RecordKind::Malformed(Malformed::DamagedMarker) };
+            let seen = listed(&format!("boot {marker}{HELLO}\r\nend\n"));
+            let kinds: Vec<RecordKind> = seen.iter().map(|(kind, ..)| *kind).collect();
+            assert_eq!(kinds, [RecordKind::Console, kind, RecordKind::Console], "{marker:?}");
+        }
+        for text in
+            ["GUID 42502A0168656C6C6F00", "SYS-T RAW DUMP", "SYS-T RAW DUMP 4250", "RAW DATA: 42502A0168656C6C6F00 at the end"]
+        {
+            assert_eq!(listed(text).iter().map(|(kind, ..)| *kind).collect::<Vec<_>>(), [RecordKind::Console], "{text}");
+        }
+    }
 
     #[test]
     fn messages_and_the_text_around_them() {

@@ -46,7 +46,12 @@ impl ReportedErrors {
                 return self.waiting.len() > WAITING_MAX;
             }
             RecordKind::Notice(
-                Notice::UnknownPacket | Notice::Unsynced | Notice::Undelimited | Notice::WrongTime | Notice::WrongFrequency,
+                Notice::UnknownPacket
+                | Notice::Unsynced
+                | Notice::Undelimited
+                | Notice::WrongTime
+                | Notice::WrongVersion
+                | Notice::WrongFrequency,
             ) => self.is_lost = true,
             RecordKind::Notice(Notice::Unfinished | Notice::Beginless) | RecordKind::Malformed(_) => self.invalid += 1,
             RecordKind::Notice(_) | RecordKind::Console => {}

@@ -16,6 +16,7 @@ pub fn of_malformed(reason: Malformed) -> LossKind {
         Malformed::UnknownType => losses::UNKNOWN_TYPE,
         Malformed::UnknownSubtype => losses::UNKNOWN_SUBTYPE,
         Malformed::UnknownLocation => losses::UNKNOWN_LOCATION,
+        Malformed::DamagedMarker => losses::DAMAGED_MARKER,
     }
 }
 
@@ -32,7 +33,7 @@ pub fn of_notice(notice: Notice) -> Option<(LossKind, bool, u64)> {
         Notice::Beginless => (losses::BEGINLESS_MESSAGE, false, 1),
         Notice::UnknownTime => (losses::UNKNOWN_TIME, false, 0),
         Notice::WrongTime => (TIME_OUTLIER, false, 0),
-        Notice::WrongFrequency => (losses::RATE_OUTLIER, false, 0),
+        Notice::WrongFrequency | Notice::WrongVersion => (losses::RATE_OUTLIER, false, 0),
         Notice::UnknownPacket => (losses::UNKNOWN_PACKET, false, 0),
         Notice::Trigger | Notice::Frequency => return None,
     })

@@ -3,13 +3,15 @@
 //! Most time stamps have the low digits only; the others stay as they were. So one damaged stamp, or a packet read where none begins, makes all times
 //! wrong up to the next stamp with as many digits. But a sender repeats all digits after an ASYNC. These *anchors* are collected in the
 //! first pass, and those that fit together are believed. In the second pass, a stamp that is not between the two believed anchors around it is
-//! not used. Nor is a frequency that neither the ASYNC before nor the one after it has.
+//! not used. Nor is a frequency, or a scheme of time stamps, that neither the ASYNC before nor the one after it has.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::packets::{NibbleOrder, Nibbles, Packets, Scheme, Window, from_gray, to_gray};
 use super::predecode::Seeking;
+use super::stream::Stream;
+use super::survey::Reading;
 
 /// Fewer anchors give no bounds: of two, either may be wrong.
 const LEAST_ANCHORS: usize = 3;
@@ -32,6 +34,8 @@ pub struct Anchor {
     time: Option<u64>,
     /// The clock's frequency.
     hz: Option<u64>,
+    /// The scheme of time stamps that its VERSION states.
+    scheme: Option<Scheme>,
 }
 
 /// The anchors whose ASYNC ends in this range of a stream, in bytes.
@@ -51,6 +55,19 @@ pub fn anchors(stream: &[u8], range: Range<usize>, order: NibbleOrder) -> Vec<An
 
 const ASYNC: [u8; 10] = [0xFF; 10];
 
+/// The longest tail that is inspected, in bytes.
+const TAIL_BYTES: usize = 1 << 20;
+
+/// Whether messages after the last anchor of a stream are damaged.
+pub fn is_tail_damaged(stream: &[u8], order: NibbleOrder) -> bool {
+    let from = stream.len().saturating_sub(TAIL_BYTES);
+    let last = anchors(stream, from..stream.len(), order).pop();
+    let tail = last.and_then(|anchor| stream.get(usize::try_from(anchor.position / 2).ok()?.saturating_sub(ASYNC.len() + 2)..));
+    let mut reading = Reading::default();
+    Stream::new(order).push(tail.unwrap_or(&[]), &[], true, &mut reading);
+    reading.legal < reading.messages || reading.unsynced > 0
+}
+
 /// The anchor of an ASYNC that begins in the byte at `start` or the next one.
 fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> {
     let bytes = stream.get(start..)?;
@@ -61,7 +78,8 @@ fn anchor_at(stream: &[u8], start: usize, order: NibbleOrder) -> Option<Anchor> 
     let synced = packets.run(window, 0, false, &mut seen, |packets, _| !packets.synced);
     packets.run(window, synced, false, &mut seen, |packets, _| packets.synced && packets.known == 0);
     let has_all = packets.known.count_ones() >= 4 * ALL_DIGITS && matches!(packets.scheme, Scheme::Natural | Scheme::Gray);
-    let anchor = Anchor { position: window.position(synced), time: has_all.then_some(packets.time), hz: seen.hz };
+    let scheme = packets.has_version.then_some(packets.scheme);
+    let anchor = Anchor { position: window.position(synced), time: has_all.then_some(packets.time), hz: seen.hz, scheme };
     (anchor.time.is_some() || anchor.hz.is_some()).then_some(anchor)
 }
 
@@ -71,20 +89,28 @@ pub struct Bound {
     from: u64,
     low: u64,
     high: u64,
-    /// The frequencies recorded before and after, if they are known.
+    /// The frequencies and schemes recorded before and after, if they are known.
     hz: [Option<u64>; 2],
+    schemes: [Option<Scheme>; 2],
 }
 
 /// The bounds of a stream, by its anchors in file order.
-pub fn bounds(anchors: &[Anchor]) -> Arc<[Bound]> {
+///
+/// `is_tail_damaged`: what follows the last anchor is damaged. Then a stamp there may not be later by much more than anchors are apart.
+pub fn bounds(anchors: &[Anchor], is_tail_damaged: bool) -> Arc<[Bound]> {
     let starts = std::iter::once(0).chain(anchors.iter().map(|anchor| anchor.position));
-    let mut bounds: Vec<Bound> = starts.map(|from| Bound { from, low: 0, high: u64::MAX, hz: [None; 2] }).collect();
-    bound_times(anchors, &mut bounds);
-    bound_rates(anchors, &mut bounds);
+    let mut bounds: Vec<Bound> =
+        starts.map(|from| Bound { from, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2] }).collect();
+    bound_times(anchors, is_tail_damaged, &mut bounds);
+    let rates = neighbours(anchors, |anchor| anchor.hz);
+    let schemes = neighbours(anchors, |anchor| anchor.scheme);
+    for ((bound, hz), schemes) in bounds.iter_mut().skip(1).zip(rates).zip(schemes) {
+        (bound.hz, bound.schemes) = (hz, schemes);
+    }
     bounds.into()
 }
 
-fn bound_times(anchors: &[Anchor], bounds: &mut [Bound]) {
+fn bound_times(anchors: &[Anchor], is_tail_damaged: bool, bounds: &mut [Bound]) {
     let timed: Vec<(usize, u64)> =
         anchors.iter().enumerate().filter_map(|(index, anchor)| Some((index + 1, anchor.time?))).collect();
     if timed.len() < LEAST_ANCHORS {
@@ -92,14 +118,19 @@ fn bound_times(anchors: &[Anchor], bounds: &mut [Bound]) {
     }
     let times: Vec<u64> = timed.iter().map(|anchor| anchor.1).collect();
     let (mut low, mut from) = (0, 0);
-    for (number, is_first) in believed(&times) {
+    let believed = believed(&times);
+    if let Some(&(first, _)) = believed.first().filter(|first| first.0 > 0) {
+        low = times[first].saturating_sub(silence(&times));
+    }
+    for (number, is_first) in believed {
         let (at, time) = timed[number];
         // What lies before the first anchor of a session after a restart may be of either.
         let high = if is_first && from > 0 { u64::MAX } else { time };
         bounds[from..at].iter_mut().for_each(|bound| (bound.low, bound.high) = (low, high));
         (low, from) = (time, at);
     }
-    bounds[from..].iter_mut().for_each(|bound| bound.low = low);
+    let high = if is_tail_damaged { low.saturating_add(silence(&times)) } else { u64::MAX };
+    bounds[from..].iter_mut().for_each(|bound| (bound.low, bound.high) = (low, high));
 }
 
 /// What is least unlikely: that anchors are wrong, that nothing was sent for long, or that the target restarted.
@@ -110,17 +141,22 @@ const RESTART: u32 = 3;
 /// A step between anchors is a silence if it is longer than this number of usual ones.
 const SILENCE_STEPS: u64 = 64;
 
-/// The anchors that fit together, by their numbers, and whether a session begins there.
-fn believed(times: &[u64]) -> Vec<(usize, bool)> {
+/// A longer step is a silence.
+fn silence(times: &[u64]) -> u64 {
     let mut steps: Vec<u64> = times.windows(2).filter_map(|two| two[1].checked_sub(two[0])).collect();
     steps.sort_unstable();
-    let usual = steps.get(steps.len() / 2).copied().unwrap_or(0).max(1).saturating_mul(SILENCE_STEPS);
+    steps.get(steps.len() / 2).copied().unwrap_or(0).max(1).saturating_mul(SILENCE_STEPS)
+}
+
+/// The anchors that fit together, by their numbers, and whether a session begins there.
+fn believed(times: &[u64]) -> Vec<(usize, bool)> {
+    let silence = silence(times);
     // The least cost of all up to each anchor if that is believed, and the believed one before.
     let mut best: Vec<(u32, Option<usize>)> = Vec::with_capacity(times.len());
     for (number, &time) in times.iter().enumerate() {
         let cost = |before: usize| {
             let way = match time.checked_sub(times[before]) {
-                Some(step) if step <= usual => 0,
+                Some(step) if step <= silence => 0,
                 Some(_) => SILENCE,
                 None => RESTART,
             };
@@ -141,20 +177,23 @@ fn believed(times: &[u64]) -> Vec<(usize, bool)> {
     believed
 }
 
-fn bound_rates(anchors: &[Anchor], bounds: &mut [Bound]) {
-    if anchors.iter().filter(|anchor| anchor.hz.is_some()).count() < LEAST_ANCHORS {
-        return;
+/// What the anchors before and after each one record.
+fn neighbours<T: Copy>(anchors: &[Anchor], of: impl Fn(&Anchor) -> Option<T>) -> Vec<[Option<T>; 2]> {
+    let mut all = vec![[None; 2]; anchors.len()];
+    if anchors.iter().filter_map(&of).count() < LEAST_ANCHORS {
+        return all;
     }
     let mut known = None;
-    for (bound, anchor) in bounds.iter_mut().skip(1).zip(anchors) {
-        bound.hz[0] = known;
-        known = anchor.hz.or(known);
+    for (neighbours, anchor) in all.iter_mut().zip(anchors) {
+        neighbours[0] = known;
+        known = of(anchor).or(known);
     }
     known = None;
-    for (bound, anchor) in bounds.iter_mut().skip(1).zip(anchors).rev() {
-        bound.hz[1] = known;
-        known = anchor.hz.or(known);
+    for (neighbours, anchor) in all.iter_mut().zip(anchors).rev() {
+        neighbours[1] = known;
+        known = of(anchor).or(known);
     }
+    all
 }
 
 /// The frequency that two anchors record, one after the other.
@@ -178,13 +217,17 @@ pub(super) struct Segment {
     low: u64,
     high: u64,
     hz: [Option<u64>; 2],
+    schemes: [Option<Scheme>; 2],
+    /// No anchor is before it.
+    is_start: bool,
     /// A stamp with this number of digits or more is judged: whatever the time before it, it means one time.
     digits: usize,
 }
 
 impl Segment {
     /// The one before the first position.
-    pub(super) const NONE: Segment = Segment { until: 0, low: 0, high: u64::MAX, hz: [None; 2], digits: usize::MAX };
+    pub(super) const NONE: Segment =
+        Segment { until: 0, low: 0, high: u64::MAX, hz: [None; 2], schemes: [None; 2], is_start: false, digits: usize::MAX };
 
     /// The one of a position.
     #[cold]
@@ -193,8 +236,10 @@ impl Segment {
         let until = bounds.get(after).map_or(u64::MAX, |next| next.from);
         match after.checked_sub(1).and_then(|index| bounds.get(index)) {
             // The digits above are those of both bounds, and so is their Gray code.
-            Some(&Bound { low, high, hz, .. }) => {
-                Segment { until, low, high, hz, digits: (u64::BITS - (low ^ high).leading_zeros()).div_ceil(4) as usize }
+            Some(&Bound { low, high, hz, schemes, .. }) => {
+                let digits = (u64::BITS - (low ^ high).leading_zeros()).div_ceil(4) as usize;
+                let is_start = bounds.first().is_some_and(|first| first.low == low && low > 0);
+                Segment { until, low, high, hz, schemes, is_start, digits }
             }
             None => Segment { until, ..Segment::NONE },
         }
@@ -213,8 +258,18 @@ impl Segment {
         };
         (self.low..=self.high).contains(&time)
     }
+    /// A time in place of a stamp with all digits that is not used, if there is no anchor before it.
+    pub(super) fn instead(&self, digits: usize) -> Option<u64> {
+        (self.is_start && digits >= ALL_DIGITS as usize).then_some(self.low)
+    }
+
     /// Whether a frequency may be right: the one recorded before or after it is the same, if there is one.
     pub(super) fn admits_hz(&self, hz: u64) -> bool {
         self.hz == [None; 2] || self.hz.contains(&Some(hz))
+    }
+    /// The scheme that a VERSION states, or that of those around it if they contradict it.
+    pub(super) fn scheme(&self, stated: Scheme) -> Scheme {
+        let [before, after] = self.schemes;
+        if self.schemes.contains(&Some(stated)) { stated } else { before.or(after).unwrap_or(stated) }
     }
 }

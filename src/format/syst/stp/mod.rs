@@ -146,7 +146,7 @@ impl Recording for StpRecording {
         let order = |facts: &StreamFacts| self.order.unwrap_or(facts.evidence.order());
         // Frames have to be unpacked in file order, and so have builds to be followed that choose clients.
         let is_predecoded = |facts: &StreamFacts| facts.source.is_none() && !self.settings.collateral.has_builds();
-        let bounds: Vec<Arc<[Bound]>> = facts.iter().map(|facts| bounds(facts.anchors.all())).collect();
+        let bounds: Vec<Arc<[Bound]>> = facts.iter().map(|facts| bounds(facts.anchors.all(), facts.is_tail_damaged)).collect();
         let decoder = |(facts, bounds): (&StreamFacts, &Arc<[Bound]>)| StpPartDecoder {
             decoder: self.settings.decoder(None),
             order: is_predecoded(facts).then(|| order(facts)),

@@ -430,15 +430,18 @@ impl Packets {
         if version & 8 != 0 && at + 6 > nibbles.end {
             return None;
         }
-        self.scheme = match version & 7 {
+        let stated = match version & 7 {
             0 | 1 => Scheme::Legacy,
             2 => Scheme::Delta,
             4 => Scheme::Gray,
             _ => Scheme::Natural,
         };
+        self.scheme = self.segment(window, at).scheme(stated);
         self.select(0, 0, visitor);
         self.has_version = true;
-        if !matches!(version & 7, 2..=4) {
+        if self.scheme != stated {
+            visitor.notice(Notice::WrongVersion, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
+        } else if !matches!(version & 7, 2..=4) {
             // The length of their time stamps is only known for the oldest scheme, whose values do not change the time.
             visitor.notice(Notice::UnknownTime, u64::from(version & 7), Context { place: None, ..self.context(window, at) });
         }
@@ -481,8 +484,12 @@ impl Packets {
         };
         let value = self.value(nibbles, at + 1, count)?;
         let low = if count == 16 { u64::MAX } else { (1 << (4 * count)) - 1 };
-        if !self.segment(window, at).admits(self.scheme, count, value, low) {
+        let segment = self.segment(window, at);
+        if !segment.admits(self.scheme, count, value, low) {
             visitor.notice(Notice::WrongTime, value, self.context(window, at));
+            let Some(instead) = segment.instead(count) else { return Some(at + 1 + count) };
+            self.time = instead;
+            self.note_digits(u64::MAX, visitor);
             return Some(at + 1 + count);
         }
         match self.scheme {
@@ -491,11 +498,16 @@ impl Packets {
             Scheme::Natural => self.time = self.time & !low | value,
             _ => {}
         }
-        if low & !self.known != 0 {
-            self.known = low;
-            visitor.time_digits(low);
-        }
+        self.note_digits(low, visitor);
         Some(at + 1 + count)
+    }
+
+    #[inline]
+    fn note_digits(&mut self, digits: u64, visitor: &mut impl PacketVisitor) {
+        if digits & !self.known != 0 {
+            self.known = digits;
+            visitor.time_digits(digits);
+        }
     }
 
     fn select(&mut self, master: u16, channel: u16, visitor: &mut impl PacketVisitor) {

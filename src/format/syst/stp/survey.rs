@@ -7,7 +7,7 @@
 //! it between them, so the first pass reads the whole stream for them ([`Correlator`]). That costs as much as the second pass, so it
 //! is done only if the head of the stream has clock messages and something that needs them.
 
-use super::anchors::{Anchor, anchors};
+use super::anchors::{Anchor, anchors, is_tail_damaged};
 use super::assembly::MessageSink;
 use super::packets::NibbleOrder;
 use super::stream::Stream;
@@ -127,6 +127,8 @@ pub struct StreamFacts {
     correlator: Option<Box<Correlator>>,
     /// The full time stamps, if the stream is the file itself.
     pub anchors: Thinned<Anchor>,
+    /// What follows the last of them is damaged.
+    pub is_tail_damaged: bool,
 }
 
 impl StreamFacts {
@@ -144,6 +146,7 @@ pub struct PartFacts {
     /// The bytes of a later part, if they are read in file order, and whether they are the last ones.
     bytes: Option<(Vec<u8>, bool)>,
     anchors: Vec<Anchor>,
+    is_tail_damaged: bool,
 }
 
 /// The head of a stream.
@@ -194,8 +197,10 @@ impl Head {
             None => anchors(part.input, part.start..part.end, self.order),
             Some(_) => Vec::new(),
         };
+        let is_tail_damaged = is_last && self.source.is_none() && is_tail_damaged(part.input, self.order);
         if part.start > 0 {
-            return PartFacts { first: None, bytes: self.is_correlated.then(|| (bytes.to_vec(), is_last)), anchors };
+            let bytes = self.is_correlated.then(|| (bytes.to_vec(), is_last));
+            return PartFacts { first: None, bytes, anchors, is_tail_damaged };
         }
         let correlator = self.is_correlated.then(|| {
             let mut correlator = Box::new(self.correlator());
@@ -203,8 +208,8 @@ impl Head {
             correlator
         });
         let (evidence, pairs) = (self.evidence.clone(), self.pairs.clone());
-        let first = StreamFacts { evidence, source: self.source, pairs, correlator, anchors: Thinned::default() };
-        PartFacts { first: Some(first), bytes: None, anchors }
+        let first = StreamFacts { evidence, source: self.source, pairs, correlator, ..StreamFacts::default() };
+        PartFacts { first: Some(first), bytes: None, anchors, is_tail_damaged }
     }
 }
 
@@ -217,6 +222,7 @@ impl StreamFacts {
         if let (Some((bytes, is_last)), Some(correlator)) = (next.bytes, &mut self.correlator) {
             correlator.push(&bytes, is_last);
         }
+        self.is_tail_damaged |= next.is_tail_damaged;
         next.anchors.into_iter().for_each(|anchor| self.anchors.add(anchor));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::anchors::{anchors, bounds};
+use super::anchors::{anchors, bounds, is_tail_damaged};
 use super::assembly::MessageSink;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::packets::NibbleOrder;
@@ -365,7 +365,7 @@ impl MessageSink for Collected {
 fn records_of(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bool) -> (Vec<SeenRecord>, usize) {
     let mut found = Thinned::default();
     anchors(stream, 0..stream.len(), order).into_iter().for_each(|anchor| found.add(anchor));
-    let bounds = bounds(found.all());
+    let bounds = bounds(found.all(), is_tail_damaged(stream, order));
     let mut state = Stream::new(order).with_bounds(Arc::clone(&bounds));
     let (mut all, mut predecoded) = (Vec::new(), Predecoded::default());
     let mut count = 0;

@@ -400,6 +400,7 @@ impl InputResolver {
                 out.ledger.enter(losses::DROPPED_BY_TARGET, offset, 1);
                 self.ends_in_error = Some(offset);
                 let time = self.clock.error_time(packet);
+                out.batch.note_judged(offset, Nanos(time));
                 if time < self.last_ns {
                     out.ledger.enter(losses::LATE_ERROR, offset, 0);
                 }
