@@ -141,11 +141,11 @@ const RESTART: u32 = 3;
 /// A step between anchors is a silence if it is longer than this number of usual ones.
 const SILENCE_STEPS: u64 = 64;
 
-/// A longer step is a silence.
+/// A longer step is a silence. Of a few steps one may be wrong, and long.
 fn silence(times: &[u64]) -> u64 {
     let mut steps: Vec<u64> = times.windows(2).filter_map(|two| two[1].checked_sub(two[0])).collect();
     steps.sort_unstable();
-    steps.get(steps.len() / 2).copied().unwrap_or(0).max(1).saturating_mul(SILENCE_STEPS)
+    steps.get(steps.len().saturating_sub(1) / 2).copied().unwrap_or(0).max(1).saturating_mul(SILENCE_STEPS)
 }
 
 /// The anchors that fit together, by their numbers, and whether a session begins there.
