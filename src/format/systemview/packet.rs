@@ -148,9 +148,9 @@ fn fits(id: u16, payload: &[u8]) -> bool {
         id::INIT => numbers(payload, 4..5),
         id::NAME_RESOURCE => exactly(1, true),
         id::PRINT_FORMATTED => text(payload).is_some_and(|(_, len)| numbers(payload.get(len..).unwrap_or(&[]), 1..20)),
-        id::NUM_MODULES | id::TASK_TERMINATE => exactly(1, false),
+        id::NUMMODULES | id::TASK_TERMINATE => exactly(1, false),
         id::END_CALL => numbers(payload, 1..3),
-        id::EXTENDED => number(payload).is_some_and(|(number, _)| number < 32),
+        id::EX => number(payload).is_some_and(|(number, _)| number < 32),
         id::FIRST_OF_KERNEL.. => {
             numbers(payload, 0..NUMBERS_LIMIT) || (0..TEXT_FIELD_LIMIT).any(|numbers| exactly(numbers, true))
         }
