@@ -34,13 +34,15 @@ pub fn tables(names: &[String]) -> Result<Vec<Table>, Problem> {
     names.iter().map(table).collect()
 }
 
+/// Whether labels may have these names.
+pub fn check_labels(given: &[(String, String)]) -> Result<(), Problem> {
+    given.iter().try_for_each(|(name, _)| export::check_label(name).map_err(wrong_option))
+}
+
 /// The labels of a recording, and those that were given for all.
-pub fn labels(mut of_recording: Labels, given: &[(String, String)]) -> Result<Labels, Problem> {
-    for (name, _) in given {
-        export::check_label(name).map_err(wrong_option)?;
-    }
+pub fn labels(mut of_recording: Labels, given: &[(String, String)]) -> Labels {
     of_recording.extend(given.iter().cloned());
-    Ok(of_recording)
+    of_recording
 }
 
 /// Makes a part of recordings. `columns` are the labels of all recordings of the run.
@@ -52,6 +54,7 @@ pub fn part(
     columns: &[String],
     budget: Option<&Budget>,
 ) -> Result<Written, Problem> {
+    check_labels(given)?;
     let mut tables = tables(table_names)?;
     tables.retain(|table| *table != Table::Recordings);
     tables.push(Table::Recordings);
@@ -71,7 +74,7 @@ pub fn part(
         let verdicts = budget.filter(|_| error.is_none()).map(|budget| check::check(budget, &all)).unwrap_or_default();
         let broken = verdicts.iter().filter(|verdict| verdict.is_broken()).flat_map(text::broken).collect();
         let recording = Recording::new(opened.reports, None);
-        part.end(&labels(opened.labels, given)?, &recording, &all).map_err(dataset_problem)?;
+        part.end(&labels(opened.labels, given), &recording, &all).map_err(dataset_problem)?;
         rows.push(Row { id: opened.id, error, broken });
     }
     part.finish().map_err(dataset_problem)?;

@@ -327,9 +327,10 @@ fn identify(
             let opened = Opened::open(vec![input.into()], settings);
             let format = opened.format();
             let Opened { id, labels: own, problems, .. } = opened;
-            Ok((id, fleet::labels(own, &labels)?, format, problems))
+            (id, fleet::labels(own, &labels), format, problems)
         };
-        inputs.into_iter().map(one).collect()
+        fleet::check_labels(&labels)?;
+        Ok(inputs.into_iter().map(one).collect())
     })
 }
 

@@ -98,7 +98,13 @@ impl Wanted {
         });
         let clock = self.clock_hz.map(|text| Rate::parse_hz(&text)).transpose();
         let clock = clock.map_err(|error| wrong_option(format!("clock_hz: {error}")))?;
-        let own = self.own.iter().map(|(name, value)| own_option(name, value)).collect::<Result<_, _>>()?;
+        let own: Vec<_> = self.own.iter().map(|(name, value)| own_option(name, value)).collect::<Result<_, _>>()?;
+        for (at, (spec, _)) in own.iter().enumerate() {
+            if !spec.repeatable && own[..at].iter().any(|(before, _)| before.name == spec.name) {
+                return Err(wrong_option(format!("`{}` can be given once only", spec.name.replace('-', "_"))));
+            }
+        }
+        let own = own.into_iter().map(|(spec, value)| (spec.name, value)).collect();
         let reading = FormatOptions { clock, cores: self.cores, own, ..FormatOptions::default() };
         let texts = reading.own.iter().filter(|(_, value)| !matches!(value, OptionValue::File { .. })).cloned();
         if reading.own.iter().all(|(_, value)| !matches!(value, OptionValue::File { .. })) {
@@ -139,7 +145,7 @@ impl Wanted {
     }
 }
 
-fn own_option(name: &str, value: &str) -> Result<(&'static str, OptionValue), Problem> {
+fn own_option(name: &str, value: &str) -> Result<(OptionSpec, OptionValue), Problem> {
     let name = name.replace('_', "-");
     let spec = FORMATS.iter().flat_map(|format| format.options()).find(|spec| spec.name == name);
     let spec = spec.ok_or_else(|| wrong_option(format!("there is no option `{}`", name.replace('-', "_"))))?;
@@ -152,7 +158,7 @@ fn own_option(name: &str, value: &str) -> Result<(&'static str, OptionValue), Pr
             OptionValue::File { path: value.to_owned(), bytes: bytes.into() }
         }
     };
-    Ok((spec.name, value))
+    Ok((*spec, value))
 }
 
 struct One {

@@ -1,6 +1,7 @@
 from os import PathLike
-from types import CapsuleType
 from typing import Sequence, TypeAlias, final
+
+from typing_extensions import CapsuleType
 
 __version__: str
 SCHEMA_VERSION: int

@@ -14,12 +14,13 @@ from .fleet import export as export_by
 def tasks(**compute: Any) -> Run:
     """Runs as Dask's tasks: one item each. `compute` goes to Dask, as `scheduler="processes"`; a `distributed.Client` is used if there is one."""
     try:
-        import dask.bag
+        import dask.bag as bag
     except ImportError:
         raise TraceconvError('Dask is not installed: pip install "dask[bag]"') from None
 
     def run(function: Callable[[Any], Any], items: Sequence[Any]) -> Iterable[Any]:
-        yield from dask.bag.from_sequence(items, npartitions=len(items)).map(function).compute(**compute)
+        from_sequence: Any = bag.from_sequence
+        yield from from_sequence(items, npartitions=len(items)).map(function).compute(**compute)
 
     return run
 
