@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 from conftest import DEMO, Program, files
 from farm import make_farm
@@ -103,14 +104,15 @@ def test_any_store_of_fsspec(tmp_path: Path) -> None:
 
 def test_what_cannot_be_done_is_said_at_once(tmp_path: Path) -> None:
     farm, dataset = str(DEMO / "demo.bin"), str(tmp_path / "set")
-    for error, sentence, options in [
+    cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (traceconv.InputError, "cannot be opened: there is no such file or folder", {"source": str(tmp_path / "none")}),
         (traceconv.InputError, "there is no input", {"source": []}),
         (traceconv.OptionError, "`event` is no table", {"tables": ["event"]}),
         (traceconv.OptionError, "`path` cannot be a label", {"labels": {"path": "x"}}),
         (traceconv.BudgetError, "cannot be read", {"budget": "none.toml"}),
         (traceconv.OptionError, "`elf` is no format", {"format": "elf"}),
-    ]:
+    ]
+    for error, sentence, options in cases:
         with pytest.raises(error, match=sentence):
             on_threads(**({"source": farm, "dataset": dataset} | options))
     assert not os.path.exists(dataset)

@@ -37,7 +37,7 @@ def cluster() -> Iterator[Cluster]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield cluster
     ray.shutdown()
-    cluster.shutdown()
+    cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 def test_a_cluster_writes_the_dataset_of_the_program(cluster: Cluster, program: Program, tmp_path: Path) -> None:

@@ -147,6 +147,11 @@ class Trace:
         return self._recording.format
 
     @property
+    def summary(self) -> str:
+        """The lines that the program prints about its inputs."""
+        return self._recording.summary()
+
+    @property
     def report(self) -> dict[str, Any]:
         """What `traceconv --report` writes as JSON."""
         return json.loads(self._recording.report())  # type: ignore[no-any-return]
@@ -202,7 +207,7 @@ class Trace:
         return TraceProcessor(trace=io.BytesIO(self.bytes), **options)
 
     def __repr__(self) -> str:
-        return f"<traceconv.Trace: {self._recording.summary().splitlines()[0]}>"
+        return f"<traceconv.Trace: {self.summary.splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
         return _html(self)

@@ -104,7 +104,7 @@ class Recordings:
             report = folder / f"{name}.report.json"
             report.write_text(json.dumps(trace.report, indent=2), encoding="utf-8")
             self._item.user_properties += [("traceconv_trace", str(path)), ("traceconv_report", str(report))]
-            self._item.add_report_section("call", "traceconv", f"{trace._recording.summary()}  -> {path}\n")
+            self._item.add_report_section("call", "traceconv", f"{trace.summary}  -> {path}\n")
             _attach_to_allure(trace, name)
 
 
