@@ -1,4 +1,4 @@
-//! The Python module `traceconv._traceconv`: what `python/traceconv` builds on. Its interface is described by
+//! The Python module `traceconv._traceconv`: the base of `python/package/traceconv`. Its interface is described by
 //! `traceconv/_traceconv.pyi`. No function holds the interpreter's lock while it reads, converts or writes.
 
 mod fleet;
@@ -59,7 +59,7 @@ enum Source {
     Fetched(Fetched),
 }
 
-/// Bytes from a store with the notes beside them, or why there are none.
+/// Bytes from a store with the notes beside them, or the reason why they are missing.
 #[derive(FromPyObject)]
 struct Fetched(Option<PyBackedBytes>, Option<PyBackedBytes>, String);
 
@@ -110,7 +110,7 @@ struct Figures(Vec<Figure>);
 
 #[pymethods]
 impl Figures {
-    /// Reads what `stats --json`, `--report` or `baseline` saved; `None` if it is something else.
+    /// Reads a file that `stats --json`, `--report` or `baseline` saved; `None` if it is something else.
     #[staticmethod]
     fn saved(name: &str, content: PyBackedBytes) -> Result<Option<Figures>, Problem> {
         if !saved::is_saved(&content) {
@@ -291,7 +291,7 @@ fn diff(
         None | Some("none") => FailOnNew::None,
         Some("tasks") => FailOnNew::Tasks,
         Some("all") => FailOnNew::All,
-        Some(other) => return Err(wrong_option(format!("fail_on_new: `{other}` is none of none, tasks, all")).into()),
+        Some(other) => return Err(wrong_option(format!("fail_on_new: `{other}` is unknown; there are none, tasks, all")).into()),
     };
     py.detach(|| {
         let mut options = DiffOptions::default();
@@ -303,7 +303,7 @@ fn diff(
     })
 }
 
-/// What `traceconv baseline` writes of these runs: a name and the metrics of each.
+/// The file that `traceconv baseline` writes of these runs: a name and the metrics of each.
 #[pyfunction]
 fn baseline(runs: Vec<(String, Py<Figures>)>) -> PyResult<String> {
     let runs: Vec<_> = runs.into_iter().map(|(name, figures)| (name, figures.get().0.clone())).collect();

@@ -31,7 +31,7 @@ pub enum Kind {
     Dataset,
 }
 
-/// A sentence, and what kind of problem it is about.
+/// A sentence, and the kind of problem.
 #[derive(Debug)]
 pub struct Problem(pub Kind, pub String);
 
@@ -89,7 +89,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What they mean.
+    /// Their meaning.
     pub fn settings(self) -> Result<Settings, Problem> {
         let format = self.format.map(|name| {
             let known: Vec<&str> = FORMATS.iter().map(|format| format.name()).collect();
@@ -354,7 +354,7 @@ impl Opened {
         Ok((trace, Gathered { inputs: converted.inputs, statistics, folded: None, warnings: Vec::new() }))
     }
 
-    /// What is wrong with the inputs, in a sentence for each.
+    /// The errors of the inputs, in a sentence for each.
     pub fn errors(&self) -> String {
         let errors: Vec<&str> = self.reports.iter().filter_map(|report| report.error.as_deref()).collect();
         errors.join("; ")
