@@ -1,4 +1,7 @@
-"""Prints what docs/python.md and docs/fleets.md state: python measure.py WORK, where WORK is an empty directory on a quiet machine."""
+"""Prints what docs/python.md and docs/fleets.md state: python measure.py WORK
+
+WORK is an empty directory. The machine should be quiet, and `cargo xtask` is needed for the recordings.
+"""
 
 from __future__ import annotations
 
@@ -67,12 +70,13 @@ def peak(work: Callable[[], Any], title: str) -> int:
 def main(folder: str, count: int = 3000) -> None:
     work = Path(folder)
     farm = work / "farm"
-    subprocess.run([sys.argv[2], "gen", "fleet", "-o", farm, "--runs", str(count)], check=True)
+    generate = ["cargo", "xtask", "gen", "fleet", "-o", str(farm.resolve()), "--runs", str(count)]
+    subprocess.run(generate, check=True, cwd=Path(__file__).parent)
     paths = [path for path in farm.rglob("*") if path.is_file() and not path.name.endswith(".jsonl")]
     size = sum(path.stat().st_size for path in paths) / len(paths)
     print(f"{len(paths)} recordings of {size:.0f} bytes")
     for threads in (1, 2):
-        batch = [PROGRAM, "-q", "-r", str(farm), "-o", f"{work}/traces-{threads}/", "--threads", str(threads)]
+        batch = [PROGRAM, "-q", "--report", str(work / "report.json"), "-r", str(farm), "-o", f"{work}/traces-{threads}/", "--threads", str(threads)]
         line(f"program, {threads} threads", len(paths), took(lambda: subprocess.run(batch, check=True), resource.RUSAGE_CHILDREN))
     out = work / "traces"
     out.mkdir()

@@ -47,7 +47,7 @@ pub fn labels(mut of_recording: Labels, given: &[(String, String)]) -> Labels {
 
 /// Makes a part of recordings. `columns` are the labels of all recordings of the run.
 pub fn part(
-    recordings: Vec<Given>,
+    recordings: impl Iterator<Item = Given>,
     settings: &Settings,
     table_names: &[String],
     given: &[(String, String)],

@@ -350,8 +350,8 @@ fn part<'py>(
     let settings = &options.get().0;
     let written = py.detach(|| {
         let budget = budget.map(parse_budget).transpose()?;
-        let recordings = inputs.into_iter().map(Given::from).collect();
-        fleet::part(recordings, settings, &tables, &labels, &columns, budget.as_ref())
+        // One after the other: each has a copy of its bytes while it is read.
+        fleet::part(inputs.into_iter().map(Given::from), settings, &tables, &labels, &columns, budget.as_ref())
     })?;
     let files = written.files.into_iter().map(|(table, bytes)| (table, PyBytes::new(py, &bytes))).collect();
     let rows = written.rows.into_iter().map(|row| (row.id, row.error, row.broken)).collect();
