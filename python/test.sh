@@ -7,6 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 root=$(dirname "$PWD")
 work=$root/build/python
 python=${PYTHON:-python3}
+# Packages of the caller are not those of the environments.
+unset PYTHONPATH PYTHONHOME
 
 environment() {
     [[ -x $work/$1/bin/python ]] || "$python" -m venv "$work/$1"

@@ -10,12 +10,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from . import _traceconv as native
-
-if TYPE_CHECKING:
-    from perfetto.trace_processor import TraceProcessor
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 """A recording's file, or its bytes."""
@@ -25,6 +22,9 @@ Input = Union[Source, tuple[Source, int], Sequence[Union[Source, tuple[Source, i
 
 OptionValue = Union[bool, int, str, "os.PathLike[str]", Sequence[Union[int, str, "os.PathLike[str]"]]]
 """The value of an option of a format: `True` of a flag, a text or number, the path of a file; several of an option that may be repeated."""
+
+NativeInput = tuple[str, Union[bytes, str, "os.PathLike[str]", tuple[Union[bytes, None], Union[bytes, None], str]], Union[int, None]]
+"""Its name, its content, its core."""
 
 COMMON = {"format", "clock_hz", "cores", "swo_port", "detail", "from_", "to", "name", "threads", "mmap", "max_decompressed"}
 
@@ -46,7 +46,7 @@ def options_of(options: Mapping[str, Any]) -> native.Options:
         raise native.OptionError(str(error)) from None
 
 
-def _input(source: Source, core: int | None, path: str | None) -> native.Input:
+def _input(source: Source, core: int | None, path: str | None) -> NativeInput:
     if isinstance(source, (bytes, bytearray, memoryview)):
         return path or "recording", bytes(source), core
     file = os.fspath(source)
@@ -58,13 +58,13 @@ def _input(source: Source, core: int | None, path: str | None) -> native.Input:
     return path or file, Path(file), core
 
 
-def inputs_of(recording: Input, path: str | None = None) -> list[native.Input]:
+def inputs_of(recording: Input, path: str | None = None) -> list[NativeInput]:
     """The inputs of a recording."""
     if isinstance(recording, (str, os.PathLike, bytes, bytearray, memoryview)):
         return [_input(recording, None, path)]
     if isinstance(recording, tuple) and len(recording) == 2 and isinstance(recording[1], int):
         return [_input(recording[0], recording[1], path)]
-    inputs: list[native.Input] = []
+    inputs: list[NativeInput] = []
     several = len(recording) > 1
     for index, one in enumerate(recording):
         if isinstance(one, tuple):
@@ -196,8 +196,8 @@ class Trace:
 
         show(self.bytes, port, wait_seconds, ui)
 
-    def trace_processor(self, **options: Any) -> TraceProcessor:
-        """The trace in Perfetto's trace processor, for SQL. Needs the package `perfetto`."""
+    def trace_processor(self, **options: Any) -> Any:
+        """A `perfetto.trace_processor.TraceProcessor` with the trace, for SQL. Needs the package `perfetto`."""
         try:
             from perfetto.trace_processor import TraceProcessor
         except ImportError:

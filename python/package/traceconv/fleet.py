@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from . import _traceconv as native
-from ._recording import budget_text, options_of
+from ._recording import NativeInput, budget_text, options_of
 
 SIDECAR = ".traceconv.jsonl"
 """The end of the name of the notes beside a recording."""
@@ -70,7 +70,7 @@ def _store(url: str) -> tuple[Any, str]:
     return store, path.rstrip("/")
 
 
-def _fetch(store: Any, path: str, has_notes: bool) -> native.Input:
+def _fetch(store: Any, path: str, has_notes: bool) -> NativeInput:
     """A recording with the notes beside it. One that cannot be fetched is an input that says so."""
     try:
         content = store.cat_file(path)
