@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import ray
 
-import traceconv
+import traceconv.ray
 from traceconv import fleet
 
 PROGRAM = os.environ["TRACECONV_PROGRAM"]
@@ -104,10 +105,6 @@ def main(folder: str, count: int = 3000) -> None:
         export = lambda: fleet.export(str(farm), f"{work}/threads-{threads}", fleet.threads(threads))  # noqa: E731
         line(f"Python fleet.export, {threads} threads", len(paths), took(export))
     print(f"memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
-
-    import ray
-
-    import traceconv.ray
 
     started = time.perf_counter()
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)

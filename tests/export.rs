@@ -523,6 +523,7 @@ fn partitions_are_folders_in_folders() {
 
 /// Fails to compile when an item of the documented surface changes, as the test of that name in `tests/embedding.rs`.
 #[test]
+#[allow(clippy::type_complexity, reason = "the exact types are the subject of the test")]
 fn the_surface_holds() {
     let _: fn(&str) -> Result<(), String> = export::check_label;
     let _: fn(&Path, &mut Labels) = export::add_folder_labels;

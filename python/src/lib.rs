@@ -25,7 +25,7 @@ use traceconv::metrics::{Figure, check as judge, saved, text};
 use traceconv::report::TOOL_VERSION;
 use traceconv::report::stats::StatsFile;
 
-use recording::{Content, Given, Kind, Opened, Problem, Read, Settings, Wanted, dataset_problem, wrong_option};
+use recording::{Content, Given, Identified, Kind, Problem, Read, Settings, Wanted, dataset_problem, wrong_option};
 
 create_exception!(traceconv, TraceconvError, PyException, "Why something cannot be done, as a sentence.");
 create_exception!(traceconv, InputError, TraceconvError, "An input cannot be opened or read.");
@@ -311,8 +311,8 @@ fn baseline(runs: Vec<(String, Py<Figures>)>) -> PyResult<String> {
     Ok(text + "\n")
 }
 
-/// Of each input, which is a recording: its identity, its labels, its format, and sentences about labels that were left out.
-type Identified = (String, BTreeMap<String, String>, Option<&'static str>, Vec<String>);
+/// Of each input, which is a recording: its identity, its labels, its format if it is to be recognised, and sentences about labels that were left out.
+type IdentifiedRow = (String, BTreeMap<String, String>, Option<&'static str>, Vec<String>);
 
 #[pyfunction]
 fn identify(
@@ -320,13 +320,14 @@ fn identify(
     inputs: Vec<Input>,
     options: Py<PyOptions>,
     labels: Vec<(String, String)>,
-) -> Result<Vec<Identified>, Problem> {
+    recognises: bool,
+) -> Result<Vec<IdentifiedRow>, Problem> {
     let settings = &options.get().0;
     py.detach(|| {
         let one = |input: Input| {
-            let opened = Opened::open(vec![input.into()], settings);
-            let format = opened.format();
-            let Opened { id, labels: own, problems, .. } = opened;
+            let found = Identified::open(vec![input.into()], settings);
+            let (id, own, problems) = (found.id.clone(), found.labels.clone(), found.problems.clone());
+            let format = if recognises { found.recognise(settings).format() } else { None };
             (id, fleet::labels(own, &labels), format, problems)
         };
         fleet::check_labels(&labels)?;

@@ -166,6 +166,26 @@ struct One {
     notes: Option<RecorderNotes>,
 }
 
+struct OpenedInput {
+    name: String,
+    core: Option<u16>,
+    /// An error is the end of a sentence.
+    input: Result<Input, String>,
+    notes: Option<RecorderNotes>,
+}
+
+/// The inputs of a recording, opened, but not recognised: that takes most of the time of a small one.
+pub struct Identified {
+    inputs: Vec<OpenedInput>,
+    firmware_name: String,
+    cores: Vec<Option<u16>>,
+    /// The recording's identity: that of `traceconv export`.
+    pub id: String,
+    pub labels: Labels,
+    /// Sentences about labels that cannot be used.
+    pub problems: Vec<String>,
+}
+
 /// The inputs of a recording, opened.
 pub struct Opened {
     pub reports: Vec<InputReport>,
@@ -180,13 +200,13 @@ pub struct Opened {
     pub problems: Vec<String>,
 }
 
-impl Opened {
-    /// Opens a recording. If an input cannot be used, its report says why.
-    pub fn open(given: Vec<Given>, settings: &Settings) -> Opened {
+impl Identified {
+    /// Opens a recording.
+    pub fn open(given: Vec<Given>, settings: &Settings) -> Identified {
         let cores: Vec<Option<u16>> = given.iter().map(|one| one.core).collect();
         let stem = given.first().and_then(|first| Path::new(&first.name).file_stem()).map(|stem| stem.to_string_lossy());
         let firmware_name = settings.firmware_name.clone().or(stem.map(Into::into)).unwrap_or_else(|| "trace".into());
-        let (mut opened, mut labels, mut noted) = (Vec::new(), Labels::new(), Labels::new());
+        let (mut inputs, mut labels, mut noted) = (Vec::new(), Labels::new(), Labels::new());
         let (mut texts, mut problems) = (Vec::new(), Vec::new());
         for Given { name, content, core } in given {
             export::add_folder_labels(Path::new(&name), &mut labels);
@@ -210,7 +230,7 @@ impl Opened {
                 }
                 texts.extend_from_slice(&notes.text);
             }
-            opened.push((name, core, input, notes));
+            inputs.push(OpenedInput { name, core, input, notes });
         }
         export::join_labels(&mut labels, noted, &[]);
 
@@ -220,12 +240,17 @@ impl Opened {
             let format = settings.format.map_or("", Format::name);
             export::recording_identity(cores.iter().copied().zip(inputs), &read_as, format, &texts)
         };
-        let inputs: Result<Vec<&[u8]>, ()> =
-            opened.iter().map(|(_, _, input, _)| input.as_ref().map(Input::bytes).map_err(|_| ())).collect();
-        let id = identity(inputs.unwrap_or_else(|()| opened.iter().map(|(name, ..)| name.as_bytes()).collect()));
+        let bytes: Result<Vec<&[u8]>, ()> =
+            inputs.iter().map(|one| one.input.as_ref().map(Input::bytes).map_err(|_| ())).collect();
+        let id = identity(bytes.unwrap_or_else(|()| inputs.iter().map(|one| one.name.as_bytes()).collect()));
+        Identified { inputs, firmware_name, cores, id, labels, problems }
+    }
 
+    /// Recognises the inputs. If one cannot be used, its report says why.
+    pub fn recognise(self, settings: &Settings) -> Opened {
+        let Identified { inputs, firmware_name, cores, id, labels, problems } = self;
         let (mut reports, mut found, mut problem) = (Vec::new(), Vec::new(), None);
-        for (name, core, input, notes) in opened {
+        for OpenedInput { name, core, input, notes } in inputs {
             let mut report = InputReport::named(name.clone(), core);
             match input.map_err(|error| (Kind::Input, error)).and_then(|input| settings.recognise(input, core, &mut report)) {
                 Ok(recognised) => {
@@ -262,6 +287,13 @@ impl Opened {
             }
         }
         Opened { reports, found, firmware_name, cores, problem, id, labels, problems }
+    }
+}
+
+impl Opened {
+    /// Opens and recognises a recording.
+    pub fn open(given: Vec<Given>, settings: &Settings) -> Opened {
+        Identified::open(given, settings).recognise(settings)
     }
 
     /// The format's name, if the recording is in one.

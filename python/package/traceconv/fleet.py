@@ -142,6 +142,7 @@ class _Job:
     labels: list[tuple[str, str]]
     options: dict[str, Any]
     budget: str | None
+    recognises: bool
     columns: list[str] = field(default_factory=list)
 
 
@@ -157,7 +158,7 @@ class _Identify:
         options = options_of(self.job.options)
         known = []
         for path, _, has_notes in found:
-            known += native.identify([_fetch(store, path, has_notes)], options, self.job.labels)
+            known += native.identify([_fetch(store, path, has_notes)], options, self.job.labels, self.job.recognises)
         return number, known
 
 
@@ -241,10 +242,11 @@ def export(
     `part_recordings` recordings, 256 unless given.
     """
     source_of, found = find(source)
-    job = _Job(source_of, dataset, list(tables), list((labels or {}).items()), options, None if budget is None else budget_text(budget))
+    text = None if budget is None else budget_text(budget)
+    given = list((labels or {}).items())
+    job = _Job(source_of, dataset, list(tables), given, options, text, BY_FORMAT in partition_by)
     # What is wrong with options, tables or budget is said here, once.
     native.part([], options_of(options), job.tables, job.labels, [], job.budget)
-    native.identify([], options_of(options), job.labels)
     known = _prepare(dataset, append)
 
     chunks = _cut(found, part_recordings)
