@@ -10,8 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::port::{Got, Port, WAIT};
-pub use crate::frame::rtt::ID;
 
+/// The name at the start of a control block.
+pub const ID: [u8; 16] = *b"SEGGER RTT\0\0\0\0\0\0";
 /// The name, and two numbers.
 const HEAD_BYTES: u64 = 24;
 const DESCRIPTOR_BYTES: u64 = 24;
