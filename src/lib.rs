@@ -44,7 +44,6 @@ pub mod cli;
 #[doc(hidden)]
 pub mod clock;
 #[cfg(feature = "export")]
-#[doc(hidden)]
 pub mod export;
 pub mod format;
 #[doc(hidden)]

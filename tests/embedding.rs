@@ -160,6 +160,7 @@ fn only_the_surface_is_documented() {
     assert_eq!(
         shown,
         [
+            "pub mod export;",
             "pub mod format;",
             "pub mod input;",
             "pub mod metrics;",

@@ -14,7 +14,7 @@ use common::run::{Cut, Subject, options};
 use proptest::prelude::*;
 use reader::{Arg, Trace};
 use serde_json::{Map, Value};
-use traceconv::export::{Form, Labels, Part, Table, TableSink};
+use traceconv::export::{self, ExportError, Form, Labels, Part, Sink, Table, TableSink};
 use traceconv::format::FORMATS;
 use traceconv::input::detect;
 use traceconv::metrics::{Losses, figures, saved};
@@ -519,4 +519,33 @@ fn partitions_are_folders_in_folders() {
     let args = ["check", "set", "--by", "board", "--json"];
     let json: Value = serde_json::from_slice(&run(dir.path(), &args).stdout).unwrap();
     assert_eq!(json["recordings"], 4);
+}
+
+/// Fails to compile when an item of the documented surface changes, as the test of that name in `tests/embedding.rs`.
+#[test]
+#[allow(clippy::type_complexity, reason = "the exact types are the subject of the test")]
+fn the_surface_holds() {
+    let _: fn(&str) -> Result<(), String> = export::check_label;
+    let _: fn(&Path, &mut Labels) = export::add_folder_labels;
+    let _: fn(&[u8], &mut Labels) -> Vec<String> = export::add_note_labels;
+    let _: fn(&mut Labels, Labels, &[(String, String)]) = export::join_labels;
+    let _: fn(Vec<&'static Labels>) -> Vec<String> = export::label_columns;
+    let _: fn(Vec<(Option<u16>, &'static [u8])>, &str, &str, &[u8]) -> String = export::recording_identity;
+    let _: fn(Vec<&'static str>) -> String = export::part_name;
+    let _: fn(Vec<u64>, usize) -> Vec<usize> = export::part_lengths;
+    let _: fn(&str, Option<&str>) -> String = export::part_folder;
+    let _: fn(Vec<(Table, TableSink<'static>)>, Vec<String>) -> Part<'static> = Part::new;
+    let _: fn(&mut Part<'static>, &str) = Part::begin;
+    let _: fn(Part<'static>) -> Result<(), ExportError> = Part::finish;
+    let _: fn(export::table::Rows, Box<dyn Sink + 'static>) -> TableSink<'static> = TableSink::to_sink;
+    let _: (u32, usize, [Table; 7]) = (export::SCHEMA_VERSION, export::PART_RECORDINGS, Table::ALL);
+}
+
+#[test]
+fn parts_are_cut_by_number_and_size() {
+    let mega = 1 << 20;
+    assert_eq!(export::part_lengths(vec![1; 600], export::PART_RECORDINGS), [256, 256, 88]);
+    assert_eq!(export::part_lengths(vec![40 * mega, 30 * mega, mega, 65 * mega, 1], 256), [2, 2, 1]);
+    assert_eq!(export::part_lengths(vec![0, 0, 0], 2), [2, 1]);
+    assert!(export::part_lengths(Vec::new(), 2).is_empty());
 }

@@ -13,6 +13,7 @@ use reader::{Slice, Trace, TrackKind};
 use traceconv::format::syst::generate::{self, Carrier, GenerateOptions};
 use traceconv::format::syst::stp::NibbleOrder;
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
+use traceconv::model::Rate;
 use traceconv::pipeline::{Options, Source, convert};
 
 /// A part of the trace of a recording in `testdata`, and the tracks of it that are shown.
@@ -21,7 +22,7 @@ struct Scene {
     name: &'static str,
     format: &'static str,
     capture: fn() -> Vec<u8>,
-    own: fn() -> Vec<(&'static str, OptionValue)>,
+    options: fn() -> FormatOptions,
     /// The name of the firmware.
     firmware: &'static str,
     from_ns: u64,
@@ -43,13 +44,13 @@ enum Part {
 }
 use Part::{Cpu, Tasks, Threads, Tracks};
 
-const SCENES: [Scene; 6] = [
+const SCENES: [Scene; 8] = [
     // A mutex goes from the task that held it to one that waits for it, then samples are sent and received.
     Scene {
         name: "tonbandgeraet",
         format: "tonbandgeraet",
         capture: || demo("demo.bin"),
-        own: Vec::new,
+        options: FormatOptions::default,
         firmware: "demo",
         from_ns: 11_310_000,
         to_ns: 11_740_000,
@@ -78,7 +79,7 @@ const SCENES: [Scene; 6] = [
         name: "qs",
         format: "qs",
         capture: || demo("dpp.bin"),
-        own: || vec![("qs-tick-hz", OptionValue::Text("100".into()))],
+        options: || own("qs-tick-hz", OptionValue::Text("100".into())),
         firmware: "dpp",
         from_ns: 112_800_000,
         to_ns: 121_400_000,
@@ -128,7 +129,7 @@ const SCENES: [Scene; 6] = [
         name: "tsp",
         format: "tsp",
         capture: || demo("sniffer.bin"),
-        own: Vec::new,
+        options: FormatOptions::default,
         firmware: "sniffer",
         from_ns: 4_960_000,
         to_ns: 6_120_000,
@@ -154,7 +155,7 @@ const SCENES: [Scene; 6] = [
         name: "miniprofiler",
         format: "miniprofiler",
         capture: || demo("pump.bin"),
-        own: || vec![("elf", OptionValue::File { path: "pump.elf".into(), bytes: demo("pump.elf").into() })],
+        options: || own("elf", OptionValue::File { path: "pump.elf".into(), bytes: demo("pump.elf").into() }),
         firmware: "pump",
         from_ns: 1_270_000,
         to_ns: 1_640_000,
@@ -175,7 +176,7 @@ const SCENES: [Scene; 6] = [
         name: "systemview",
         format: "systemview",
         capture: || testdata("systemview/generated.SVDat"),
-        own: Vec::new,
+        options: FormatOptions::default,
         firmware: "demo",
         from_ns: 15_498_000,
         to_ns: 15_562_000,
@@ -198,13 +199,50 @@ const SCENES: [Scene; 6] = [
             Threads("demo: messages", &["messages"]),
         ],
     },
+    // An interrupt wakes a thread, which sends to a queue and wakes two more.
+    Scene {
+        name: "tracex",
+        format: "tracex",
+        capture: || demo("gateway.trx"),
+        options: || FormatOptions { clock: Rate::from_hz(1_000_000, 1), ..FormatOptions::default() },
+        firmware: "gateway",
+        from_ns: 4_295_034_500_000,
+        to_ns: 4_295_035_500_000,
+        ruler_step_ns: 100_000,
+        parts: &[
+            Cpu("CPU 0"),
+            Tracks("gateway: Interrupts", &[("gateway/Interrupts/ISR #15", "ISR #15")]),
+            Tracks(
+                "gateway: Objects",
+                &[("gateway/Objects/frames", "frames"), ("gateway/Objects/packets", "packets"), ("gateway/Objects/bus", "bus")],
+            ),
+            Tasks("Threads: thread state, calls and waits", &["control", "network", "logger"]),
+        ],
+    },
+    // The tick and another interrupt; a variable is written, and its value goes to a port.
+    Scene {
+        name: "itm",
+        format: "itm",
+        capture: || testdata("itm/generated.swo"),
+        options: || FormatOptions { clock: Rate::from_hz(72_000_000, 1), ..FormatOptions::default() },
+        firmware: "board",
+        from_ns: 6_980_000,
+        to_ns: 7_160_000,
+        ruler_step_ns: 50_000,
+        parts: &[
+            Tracks("board: Interrupts", &[("board/Interrupts/SysTick", "SysTick"), ("board/Interrupts/IRQ 37", "IRQ 37")]),
+            Tracks("board: Markers", &[("board/Markers/watch 0", "watch 0")]),
+            Tracks("board: Values", &[("board/Values/watch 0: written", "watch 0")]),
+            Threads("board: stimulus port", &["ITM port 1"]),
+        ],
+    },
     Scene {
         name: "syst",
         format: "syst-stp",
         capture: syst,
-        own: || {
+        options: || {
             let bytes = generate::collateral(SYST_FORMATS).into_bytes().into();
-            vec![("collateral", OptionValue::File { path: "collateral.xml".into(), bytes })]
+            own("collateral", OptionValue::File { path: "collateral.xml".into(), bytes })
         },
         firmware: "phone",
         from_ns: 1_001_000_000,
@@ -217,6 +255,10 @@ const SCENES: [Scene; 6] = [
         ],
     },
 ];
+
+fn own(name: &'static str, value: OptionValue) -> FormatOptions {
+    FormatOptions { own: vec![(name, value)], ..FormatOptions::default() }
+}
 
 /// How many formats the catalog of the SyS-T firmware has.
 const SYST_FORMATS: u32 = 40;
@@ -254,8 +296,7 @@ fn the_pictures_are_those_of_the_traces() {
     for scene in SCENES {
         let format = *FORMATS.iter().find(|format| format.name() == scene.format).unwrap();
         let capture = (scene.capture)();
-        let options = FormatOptions { own: (scene.own)(), ..FormatOptions::default() };
-        let source = Source::new(&capture, format).options(options);
+        let source = Source::new(&capture, format).options((scene.options)());
         let options = Options::default().firmware_name(scene.firmware);
         let mut bytes = Vec::new();
         convert(&[source], &options, &mut bytes, &mut |_| true).unwrap();
@@ -356,8 +397,11 @@ impl Picture<'_> {
     fn ruler(&mut self) {
         self.y = 18.0;
         let Scene { from_ns, to_ns, ruler_step_ns, .. } = *self.scene;
+        // From the first event, as the viewer's.
+        let first = self.trace.slices.iter().map(|slice| slice.ts).chain(self.trace.running().iter().map(|run| run.ts)).min();
+        let origin = first.unwrap_or(0) / ruler_step_ns * ruler_step_ns;
         for at in (from_ns.div_ceil(ruler_step_ns)..=to_ns / ruler_step_ns).map(|step| step * ruler_step_ns) {
-            let (x, label) = (self.scene.x_of(at), at as f64 / 1e6);
+            let (x, label) = (self.scene.x_of(at), (at - origin) as f64 / 1e6);
             let _ = writeln!(self.svg, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"14\" y2=\"100%\" stroke=\"#dddddd\"/>");
             let _ =
                 writeln!(self.svg, "<text x=\"{x:.1}\" y=\"11\" text-anchor=\"middle\" fill=\"#555555\">{label:.2} ms</text>");

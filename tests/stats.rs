@@ -273,10 +273,11 @@ fn drawn_levels(trace: &Trace) -> BTreeMap<String, i64> {
 }
 
 #[test]
+#[ignore = "needs captures that are not in the project, in the folder TRACECONV_EXTRA_CAPTURES"]
 fn functions_have_the_figures_of_their_true_records() {
-    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
+    let folder = std::env::var_os("TRACECONV_EXTRA_CAPTURES").expect("TRACECONV_EXTRA_CAPTURES names a folder");
     let elf = Path::new(&folder).join("firmware_O2.elf");
-    for entry in std::fs::read_dir(&folder).expect("TRACECONV_EXTRA_CAPTURES names a folder") {
+    for entry in std::fs::read_dir(&folder).expect("it can be listed") {
         let path = entry.unwrap().path();
         let truth = path.with_extension("truth.csv.gz");
         if path.extension().is_none_or(|extension| extension != "bin") || !truth.exists() || !elf.exists() {

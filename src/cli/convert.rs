@@ -13,7 +13,7 @@ use crate::input::InputError;
 use crate::model::Certainty;
 use crate::pipeline::{self, ConvertError, Options, Progress, Source, Team};
 use crate::report::stored::{self, StoredReport};
-use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible};
+use crate::report::{InputReport, InputStatus, TraceReport, summary, viewer, visible, without_events};
 use crate::stats::report::StatisticsReport;
 use crate::stats::text;
 
@@ -280,16 +280,7 @@ fn warn_of_format(input: &mut InputReport, opened: &Opened) {
 
 fn nothing_decoded(mut inputs: Vec<InputReport>, opened: &[Opened]) -> Outcome {
     for (input, opened) in inputs.iter_mut().zip(opened) {
-        let name = name_in_sentence(input);
-        let InputReport { input_bytes, frames_ok, frames_bad, losses, hints, .. } = input;
-        let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
-        let first = first.unwrap_or_default();
-        let hints: String = hints.iter().map(|hint| format!(". {}", hint.trim_end_matches('.'))).collect();
-        input.error = Some(format!(
-            "{name} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {} records without \
-             a time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete{hints}",
-            opened.format_title(),
-        ));
+        input.error = Some(without_events(input, opened.format_title()));
     }
     failed(inputs, "gives no event")
 }

@@ -4,12 +4,11 @@
 //! the number of threads has no influence. The file of the table of recordings is put in its place last: without it the other files of
 //! a part are left from a run that was stopped, and the next one removes them.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use chrono::DateTime;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args as ClapArgs};
 use serde::{Deserialize, Serialize};
@@ -22,17 +21,15 @@ use super::progress::ProgressMeter;
 use super::recording_figures::{PartArgs, gather_by, json, losses_of, report_problems};
 use super::source::{notes_beside, open_input};
 use super::{Status, say};
-use crate::export::{Form, Labels, OWN_LABELS, Part, SCHEMA_VERSION, Table, TableSink, dataset, identity};
+use crate::export::{
+    Form, Labels, PART_RECORDINGS, Part, SCHEMA_VERSION, Table, TableSink, add_folder_labels, add_note_labels, check_label,
+    dataset, join_labels, label_columns, part_folder, part_lengths, part_name, recording_identity,
+};
 use crate::input::Input;
 use crate::metrics::figures;
 use crate::pipeline::{self, EventDetail, Options, Team};
 use crate::report::stats::Recording;
 use crate::report::{TOOL_VERSION, stored, summary};
-
-/// A part has at most this number of recordings, ...
-const PART_RECORDINGS: usize = 256;
-/// ... or this number of bytes of input.
-const PART_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("form").required(true))]
@@ -106,18 +103,6 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a name and a value are expected, e.g. board=7")?;
     check_label(name)?;
     Ok((name.to_owned(), value.to_owned()))
-}
-
-fn check_label(name: &str) -> Result<(), String> {
-    let is_word = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if !is_word || !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
-        return Err(format!("`{name}` is no name of a label: letters, digits and _ are expected, and a letter first"));
-    }
-    let columns = std::iter::once("recording").chain(Table::Recordings.columns().iter().map(|(column, _)| *column));
-    match columns.into_iter().find(|column| column.eq_ignore_ascii_case(name) && !OWN_LABELS.contains(&name)) {
-        Some(column) => Err(format!("`{name}` cannot be a label: the table `recordings` has a column `{column}`")),
-        None => Ok(()),
-    }
 }
 
 /// A recording that is to be exported.
@@ -197,10 +182,7 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
         let Some(Identified { id, format, labels, problems }) = identified else { continue };
         problems.iter().for_each(|problem| say(&format!("warning: {problem}\n")));
         (one.id, one.format) = (id, format);
-        let date = one.labels.get("date").cloned();
-        one.labels.extend(labels);
-        one.labels.extend(date.map(|date| ("date".into(), date)));
-        one.labels.extend(args.label.iter().cloned());
+        join_labels(&mut one.labels, labels, &args.label);
     }
 
     let known = destination.prepare(args.append)?;
@@ -208,8 +190,7 @@ pub(super) fn main(args: &ExportArgs) -> Result<Status, PlanError> {
     let mut seen = known;
     planned.retain(|one| seen.insert(one.id.clone()));
     let known = found - planned.len();
-    let labels: BTreeSet<&str> = planned.iter().flat_map(|one| one.labels.keys().map(String::as_str)).collect();
-    let labels: Vec<String> = labels.into_iter().filter(|label| !OWN_LABELS.contains(label)).map(str::to_owned).collect();
+    let labels = label_columns(planned.iter().map(|one| &one.labels));
 
     let parts = destination.parts(&planned);
     let total_bytes = planned.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
@@ -253,9 +234,7 @@ impl Planned {
             let Place::File(path) = &source.place else {
                 return Err(PlanError::usage("standard input has no name by which a recording can be found again; name a file"));
             };
-            let folders = path.parent().into_iter().flat_map(Path::components);
-            let folders = folders.filter_map(|folder| folder.as_os_str().to_str()?.split_once('='));
-            labels.extend(folders.filter(|(name, _)| check_label(name).is_ok()).map(|(name, value)| (name.into(), value.into())));
+            add_folder_labels(path, &mut labels);
         }
         let bytes = sources.iter().filter_map(SourceName::length).fold(0, u64::saturating_add);
         Ok(Planned { sources, labels, bytes, id: String::new(), format: None })
@@ -273,17 +252,17 @@ impl Planned {
         let (mut notes, mut labels, mut problems) = (Vec::new(), Labels::new(), Vec::new());
         for (source, input) in self.sources.iter().zip(opened.iter().flatten()) {
             let Some(text) = notes_beside(source, input).map(|notes| notes.text) else { continue };
-            for name in labels_of(&text, &mut labels) {
+            for name in add_note_labels(&text, &mut labels) {
                 problems.push(format!("{}: the notes beside it: {name}", source.for_people()));
             }
             notes.extend(text);
         }
-        let more: [&[u8]; 3] = [read_as.as_bytes(), format.as_bytes(), &notes];
+        let identity = |inputs: Vec<&[u8]>| recording_identity(cores.iter().copied().zip(inputs), &read_as, format, &notes);
         let id = match &opened {
-            Ok(inputs) => identity(cores.iter().copied().zip(inputs.iter().map(Input::bytes)), &more),
+            Ok(inputs) => identity(inputs.iter().map(Input::bytes).collect()),
             Err(_) => {
                 let names: Vec<String> = self.sources.iter().map(SourceName::as_typed).collect();
-                identity(cores.iter().copied().zip(names.iter().map(String::as_bytes)), &more)
+                identity(names.iter().map(String::as_bytes).collect())
             }
         };
         let first = opened.into_iter().flatten().next().filter(|_| destination.partition_by.iter().any(|name| name == BY_FORMAT));
@@ -291,34 +270,6 @@ impl Planned {
         let format = recognised.and_then(|recognised| Some(recognised.first()?.detected.format.name()));
         Identified { id, format, labels, problems }
     }
-}
-
-/// Adds the labels of the notes beside a recording: lines as `{"labels": {"board": "7"}}`, and the `date` (UTC) on which the recorder was started.
-/// Returns what is wrong with some; they are left out.
-fn labels_of(text: &[u8], labels: &mut Labels) -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Line {
-        #[serde(default)]
-        labels: BTreeMap<String, serde_json::Value>,
-        unix_ns: Option<i64>,
-    }
-    let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-    let (mut problems, mut given) = (Vec::new(), Vec::new());
-    for line in lines {
-        given.extend(line.labels);
-        if let Some(unix_ns) = line.unix_ns {
-            labels.insert("date".into(), DateTime::from_timestamp_nanos(unix_ns).format("%Y-%m-%d").to_string());
-        }
-    }
-    for (name, value) in given {
-        match check_label(&name) {
-            Ok(()) => {
-                labels.insert(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-            }
-            Err(problem) => problems.push(problem),
-        }
-    }
-    problems
 }
 
 impl Destination {
@@ -407,24 +358,17 @@ impl Destination {
         let mut folders: BTreeMap<String, Vec<&Planned>> = BTreeMap::new();
         for one in planned {
             let value = |name: &String| if name == BY_FORMAT { one.format } else { one.labels.get(name).map(String::as_str) };
-            let folder: String = self.partition_by.iter().map(|name| folder(name, value(name))).collect();
+            let folder: String = self.partition_by.iter().map(|name| part_folder(name, value(name))).collect();
             folders.entry(folder).or_default().push(one);
         }
         let mut parts = Vec::new();
         for (folder, recordings) in folders {
             let mut rest = recordings.as_slice();
-            while !rest.is_empty() {
-                let mut bytes = 0;
-                let is_within = |one: &&&Planned| {
-                    let before = bytes;
-                    bytes += one.bytes;
-                    before < PART_BYTES
-                };
-                let count = rest.iter().take(PART_RECORDINGS).take_while(is_within).count().max(1);
-                let (part, after) = rest.split_at(count);
+            for length in part_lengths(recordings.iter().map(|one| one.bytes), PART_RECORDINGS) {
+                let (part, after) = rest.split_at(length);
                 rest = after;
-                let hash = identity(part.iter().map(|one| (None, one.id.as_bytes())), &[]);
-                parts.push(PlannedPart { name: format!("{folder}part-{hash}"), recordings: part.to_vec() });
+                let name = part_name(part.iter().map(|one| one.id.as_str()));
+                parts.push(PlannedPart { name: folder.clone() + &name, recordings: part.to_vec() });
             }
         }
         parts
@@ -449,19 +393,6 @@ pub(super) fn part_files(dir: &Path) -> Vec<(PathBuf, PathBuf)> {
         is_named && path.extension().is_some_and(|extension| extension == Form::Parquet.extension())
     };
     files.filter(is_part).filter_map(|path| Some((path.clone(), path.strip_prefix(dir).ok()?.with_extension("")))).collect()
-}
-
-/// A folder as query engines expect it, with the `/` after it.
-fn folder(label: &str, value: Option<&str>) -> String {
-    let value = value.unwrap_or("__HIVE_DEFAULT_PARTITION__");
-    let mut folder = format!("{label}=");
-    for byte in value.bytes() {
-        match byte {
-            b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => folder.push(char::from(byte)),
-            byte => folder += &format!("%{byte:02X}"),
-        }
-    }
-    folder + "/"
 }
 
 struct Export<'a> {

@@ -11,7 +11,8 @@ use crate::input::sidecar;
 use crate::input::{Input, InputError, ReadOptions, RecogniseError, Recognised};
 use crate::model::RecorderNotes;
 use crate::pipeline::Source;
-use crate::report::{InputReport, visible};
+use crate::report::InputReport;
+pub(super) use crate::report::name_in_sentence;
 
 /// An input, opened and recognised.
 pub(super) struct Opened {
@@ -136,11 +137,6 @@ impl OpenedTogether {
 pub(super) fn blame(input: &mut InputReport, reason: &str) {
     let name = name_in_sentence(input);
     input.error.get_or_insert_with(|| format!("{name} {reason}"));
-}
-
-/// An input in a sentence.
-pub(super) fn name_in_sentence(input: &InputReport) -> String {
-    if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
 }
 
 /// The bytes of an input: those of a port, if one is selected.

@@ -1,11 +1,8 @@
 //! The rows of recordings, one after the other, in several tables at once.
 
-use std::collections::BTreeMap;
-
-use xxhash_rust::xxh3::Xxh3;
-
 use super::ExportError;
 use super::drawn::{Drawn, Receive};
+use super::labels::{Labels, identity};
 use super::sink::TableSink;
 use super::table::{Cell, Table};
 use crate::metrics::Figure;
@@ -14,28 +11,48 @@ use crate::report::TOOL_VERSION;
 use crate::report::stats::Recording;
 use crate::track::{Block, Track};
 
-/// The identity of a recording: 32 hexadecimal digits, a hash of the core, if named, and the bytes of each input, and of all else that its
-/// rows depend on.
-#[must_use]
-pub fn identity<'a>(inputs: impl IntoIterator<Item = (Option<u16>, &'a [u8])>, more: &[&[u8]]) -> String {
-    let mut all = Xxh3::new();
-    for (core, bytes) in inputs {
-        all.update(&core.map_or(u32::MAX, u32::from).to_le_bytes());
-        all.update(&(bytes.len() as u64).to_le_bytes());
-        all.update(bytes);
+/// A part of a dataset has at most this number of recordings, ...
+pub const PART_RECORDINGS: usize = 256;
+/// ... or this number of bytes of input.
+const PART_BYTES: u64 = 64 << 20;
+
+/// The lengths of the parts that recordings of these lengths in bytes make, of at most `most` recordings each.
+pub fn part_lengths(bytes: impl IntoIterator<Item = u64>, most: usize) -> Vec<usize> {
+    let mut lengths: Vec<usize> = Vec::new();
+    let mut of_part = PART_BYTES;
+    for bytes in bytes {
+        match lengths.last_mut() {
+            Some(length) if of_part < PART_BYTES && *length < most => *length += 1,
+            _ => {
+                lengths.push(1);
+                of_part = 0;
+            }
+        }
+        of_part = of_part.saturating_add(bytes);
     }
-    for bytes in more {
-        all.update(&(bytes.len() as u64).to_le_bytes());
-        all.update(bytes);
-    }
-    format!("{:032x}", all.digest128())
+    lengths
 }
 
-/// The labels of a recording: a name and a value each.
-pub type Labels = BTreeMap<String, String>;
+/// The name of the files of a part, without extension: it depends on the part's recordings only, so a part that is written again has the
+/// same name and the same bytes.
+#[must_use]
+pub fn part_name<'a>(recordings: impl IntoIterator<Item = &'a str>) -> String {
+    format!("part-{}", identity(recordings.into_iter().map(|id| (None, id.as_bytes())), &[]))
+}
 
-/// The labels that have a column in any case: they win over the facts of the recording.
-pub const OWN_LABELS: [&str; 2] = ["firmware", "build"];
+/// A folder as query engines expect it, with the `/` after it.
+#[must_use]
+pub fn part_folder(label: &str, value: Option<&str>) -> String {
+    let value = value.unwrap_or("__HIVE_DEFAULT_PARTITION__");
+    let mut folder = format!("{label}=");
+    for byte in value.bytes() {
+        match byte {
+            b'-' | b'_' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => folder.push(char::from(byte)),
+            byte => folder += &format!("%{byte:02X}"),
+        }
+    }
+    folder + "/"
+}
 
 /// Tables that are being written: some recordings of a dataset, or all.
 pub struct Part<'a> {

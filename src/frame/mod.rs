@@ -8,6 +8,7 @@
 //! meet ([`sync`]).
 
 pub mod cobs;
+pub mod rtt;
 pub mod sequence;
 pub mod split;
 pub mod swo;

@@ -14,6 +14,12 @@ const SCORE_CERTAIN: u8 = 90;
 /// A second format whose score is nearer than this to the best one makes the choice a guess.
 const SCORE_MARGIN: u8 = 10;
 
+/// How much of a sample is inspected first, in bytes. If it is certainly in one format and shows nothing of another one, …
+const FIRST_BYTES: usize = 4 << 10;
+
+/// … which is a score below this, then only that format inspects the rest.
+const SCORE_NOTHING: u8 = 25;
+
 /// The format of an input.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -152,10 +158,15 @@ pub fn detect(bytes: &[u8], layers: &[Layer]) -> Result<Detected, DetectError> {
 fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer]) -> Result<Detected, DetectError> {
     let whole = bytes.len() <= SAMPLE_BYTES;
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    let mut claims: Vec<_> = formats
-        .iter()
-        .filter_map(|&format| Some((format, format.probe(sample, whole).filter(|probe| probe.score > 0)?)))
-        .collect();
+    let probed = |format: &'static dyn Format, sample, whole| {
+        format.probe(sample, whole).filter(|probe| probe.score > 0).map(|probe| (format, probe))
+    };
+    let only = sample.get(..FIRST_BYTES).filter(|first| first.len() < sample.len()).and_then(|first| only(formats, first));
+    let only = only.and_then(|format| probed(format, sample, whole)).filter(|(_, probe)| probe.score >= SCORE_CERTAIN);
+    let mut claims: Vec<_> = match only {
+        Some(claim) => vec![claim],
+        None => formats.iter().filter_map(|&format| probed(format, sample, whole)).collect(),
+    };
     // Stable: formats with equal scores stay in the order of the registry.
     claims.sort_by_key(|(_, probe)| std::cmp::Reverse(probe.score));
     let best = claims.first().map_or(0, |(_, probe)| probe.score);
@@ -184,6 +195,19 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
         }
         _ => Err(DetectError::Ambiguous(rivals)),
     }
+}
+
+/// The format that the first bytes are certainly in, if they show nothing of another one.
+fn only(formats: &[&'static dyn Format], first: &[u8]) -> Option<&'static dyn Format> {
+    let mut certain = None;
+    for &format in formats {
+        match format.probe(first, false).map_or(0, |probe| probe.score) {
+            SCORE_CERTAIN.. if certain.is_none() => certain = Some(format),
+            SCORE_NOTHING.. => return None,
+            _ => {}
+        }
+    }
+    certain
 }
 
 #[cfg(test)]

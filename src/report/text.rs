@@ -18,6 +18,26 @@ pub fn summary(input: &InputReport, verbose: bool) -> String {
     text
 }
 
+/// An input in a sentence.
+#[must_use]
+pub fn name_in_sentence(input: &InputReport) -> String {
+    if input.path == "-" { "standard input".into() } else { visible(&input.path).into_owned() }
+}
+
+/// Why there is no trace of an input that was read: not one event. `title` is the format's name for people.
+#[must_use]
+pub fn without_events(input: &InputReport, title: &str) -> String {
+    let InputReport { input_bytes, frames_ok, frames_bad, losses, hints, .. } = input;
+    let first = losses.iter().find_map(|loss| Some(format!("; first at byte {}: {}", loss.first_offset?, loss.text)));
+    let first = first.unwrap_or_default();
+    let hints: String = hints.iter().map(|hint| format!(". {}", hint.trim_end_matches('.'))).collect();
+    format!(
+        "{} gives no event, so no trace was written: of its {input_bytes} bytes, {frames_ok} frames are good {title} records without a \
+         time, and {frames_bad} are bad{first}. Check the format (--format) and that the recording is complete{hints}",
+        name_in_sentence(input),
+    )
+}
+
 fn write_summary(text: &mut String, input: &InputReport, verbose: bool) -> std::fmt::Result {
     if let Some(error) = &input.error {
         return writeln!(text, "error: {}", visible_lines(error));

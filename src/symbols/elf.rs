@@ -60,6 +60,15 @@ impl FunctionSymbol {
     }
 }
 
+/// A symbol of data.
+pub(super) struct DataSymbol {
+    pub(super) start: u64,
+    pub(super) size_bytes: u64,
+    pub(super) name: Box<[u8]>,
+    /// Whether the program may write there.
+    pub(super) is_writable: bool,
+}
+
 /// A parsed file.
 pub(super) struct Elf<'a> {
     pub(super) file: object::File<'a>,
@@ -69,6 +78,7 @@ pub(super) struct Elf<'a> {
     pub(super) places: Flat,
     code: Flat,
     pub(super) functions: Vec<FunctionSymbol>,
+    pub(super) data: Vec<DataSymbol>,
     pub(super) has_function_at_zero: bool,
     /// The address of a symbol that is called as tables of exception vectors usually are.
     pub(super) vectors_symbol: Option<u64>,
@@ -99,6 +109,7 @@ impl<'a> Elf<'a> {
             places: Flat::default(),
             code: Flat::default(),
             functions: Vec::new(),
+            data: Vec::new(),
             has_function_at_zero: false,
             vectors_symbol: None,
             is_arm,
@@ -158,6 +169,13 @@ impl<'a> Elf<'a> {
                 continue;
             }
             let Ok(name) = symbol.name_bytes() else { continue };
+            if symbol.kind() == SymbolKind::Data && symbol.size() > 0 && !name.is_empty() {
+                budget.spend(name.len()).map_err(|_| overlapping("symbol names"))?;
+                let section = symbol.section_index().and_then(|index| self.file.section_by_index(index).ok());
+                let flags = section.map(|section| section.flags());
+                let is_writable = matches!(flags, Some(SectionFlags::Elf { sh_flags, .. }) if sh_flags.0 & WRITE != 0);
+                self.data.push(DataSymbol { start: symbol.address(), size_bytes: symbol.size(), name: name.into(), is_writable });
+            }
             let start = self.code_address(symbol.address());
             if VECTOR_SYMBOLS.contains(&name) {
                 vectors_symbol = vectors_symbol.or(Some(symbol.address()));

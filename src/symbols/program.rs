@@ -26,6 +26,7 @@ pub struct Symbols {
     debug_names: Vec<OnceLock<Box<str>>>,
     pub(super) images: Vec<Image>,
     places: Flat,
+    data: Vec<elf::DataSymbol>,
     vectors: Vec<Vector>,
     shortcomings: Vec<Shortcoming>,
 }
@@ -76,6 +77,7 @@ impl Symbols {
             debug,
             images: elf.images,
             places: elf.places,
+            data: elf.data,
             vectors,
             shortcomings,
         })
@@ -160,6 +162,19 @@ impl Symbols {
     #[must_use]
     pub fn memory_from(&self, address: u64) -> Option<&[u8]> {
         elf::memory_from(&self.images, &self.places, address)
+    }
+
+    /// The name of the only variable or constant that has an address with these lower 16 bits; of those that can be written, if it
+    /// was written. `None` if there are several, or none.
+    #[must_use]
+    pub fn data_at_low(&self, low: u16, is_written: bool) -> Option<Box<str>> {
+        let covers = |data: &&elf::DataSymbol| {
+            u64::from(low.wrapping_sub(data.start as u16)) < data.size_bytes && (data.is_writable || !is_written)
+        };
+        let mut found = self.data.iter().filter(covers);
+        let first = found.next()?;
+        // Two names of one place are one object.
+        found.all(|other| (other.start, other.size_bytes) == (first.start, first.size_bytes)).then(|| name::demangle(&first.name))
     }
 
     /// The content of the section `.text`.

@@ -183,7 +183,8 @@ build) dir=build; case $* in *--target-dir\ build/pgo*) dir=build/pgo ;; esac
 run) for file; do :; done; cp "$CAPTURE" "$file" ;;
 cyclonedx) echo '{}' >traceconv.cdx.json ;;
 esac"#;
-    for (name, action) in [("cargo", built), ("rustup", ""), ("sudo", ""), ("gh", "")] {
+    let wheel = r#"for last; do :; done; mkdir -p "$last"; : >"$last/traceconv-$TARGET.whl""#;
+    for (name, action) in [("cargo", built), ("rustup", ""), ("sudo", ""), ("gh", ""), ("pip", ""), ("maturin", wheel)] {
         desk.put(format!("bin/{name}"), format!("#!/bin/sh\necho \"{name} $*\" >>\"$CALLS\"\n{action}\n").as_bytes());
         make_executable(&desk, &format!("bin/{name}"));
     }
@@ -207,6 +208,9 @@ esac"#;
     for step in steps(FILE) {
         let targets: Vec<&str> = match (step.name.as_str(), step.condition.as_str()) {
             ("Tools" | "Build" | "Pack", "") => matrix.clone(),
+            ("Wheel", "!endsWith(matrix.target, '-musl')") => {
+                matrix.iter().copied().filter(|target| !target.ends_with("-musl")).collect()
+            }
             ("Debian package", "endsWith(matrix.target, '-linux-gnu')") => {
                 matrix.iter().copied().filter(|target| target.ends_with("-linux-gnu")).collect()
             }
@@ -237,6 +241,7 @@ esac"#;
         let archive = format!("dist/traceconv-{version}-{target}.{extension}");
         assert!(release.contains(&format!(" {archive} ")) && release.contains(&format!(" {archive}.sha256")), "{release}");
         assert!(calls.contains(&format!("rustup target add {target}\n")), "{calls}");
+        assert_eq!(release.contains(&format!(" dist/traceconv-{target}.whl")), !target.ends_with("-musl"), "{release}");
     }
     assert!(release.contains(" dist/traceconv.cdx.json"), "{release}");
     assert!(calls.contains("cargo deb --no-build --profile dist --target aarch64-unknown-linux-gnu "), "{calls}");

@@ -46,7 +46,7 @@ const CRATES: [(&str, &[&str]); 40] = [
     ("arrow_ipc", &["export"]),
     ("arrow_json", &["export"]),
     ("arrow_schema", &["export"]),
-    ("chrono", &["cli"]),
+    ("chrono", &["export"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
@@ -135,9 +135,17 @@ fn formats() -> Vec<String> {
 /// All Rust files of the repository, relative to its root, with `/` between folders.
 fn rust_files() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in
-        ["src", "tests", "benches", "examples", "xtask/src", "fuzz/fuzz_targets", "target/tests/differential", "web/wasm/src"]
-    {
+    for folder in [
+        "src",
+        "tests",
+        "benches",
+        "examples",
+        "xtask/src",
+        "fuzz/fuzz_targets",
+        "target/tests/differential",
+        "web/wasm/src",
+        "python/src",
+    ] {
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = fs::read_dir(root().join(&folder)) else { continue };

@@ -12,6 +12,7 @@ use traceconv::pipeline::Source;
 
 use crate::captures::encoded;
 use crate::common::run::{Subject, options};
+use crate::reader::Arg;
 use crate::run::{Conversion, Cut, convert, subject, with_options};
 
 fn lost(conversion: &Conversion, kind: LossKind) -> (u64, u64) {
@@ -226,6 +227,28 @@ fn samples_are_a_profile() {
     assert!(sum.abs_diff(all) <= 1, "{sum} of {all}");
     let folded: u64 = gathered.folded.unwrap().lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert_eq!(folded, sum);
+}
+
+/// `pump_ticks`, a variable of 4 bytes at 0x2000_0000, has the lower half of the address of a constant (`vectors`); only the second one
+/// spans the other addresses here.
+#[test]
+fn watched_data_has_its_name_where_only_one_object_fits() {
+    let access = |address: u32, written: bool| {
+        [
+            Packet::Hardware { id: 9, bytes: 2, value: address },
+            Packet::Hardware { id: 16 + u8::from(written), bytes: 4, value: 7 },
+            Packet::LocalTime { ticks: 9, delay: Delay::default() },
+        ]
+    };
+    let capture = encoded(&[access(0, true), access(0, false), access(8, false), access(0x7000, true)].concat());
+    let trace = with_program().convert(&capture, Cut::WHOLE).read();
+    let accesses = trace.instants.iter().filter(|instant| instant.name == "access");
+    let data: Vec<Option<&Arg>> = accesses.map(|instant| instant.args.get("data")).collect();
+    let named = |name: &str| Arg::Text(name.to_owned());
+    assert_eq!(data, [Some(&named("pump_ticks")), None, Some(&named("vectors")), None]);
+    let values = |track: &str| trace.track(&format!("firmware/Values/watch 0{track}")).map(|track| trace.counters[&track].len());
+    let counts = [", pump_ticks: written", ": read", ", vectors: read", ": written"].map(values);
+    assert_eq!(counts, [Some(1); 4]);
 }
 
 #[test]

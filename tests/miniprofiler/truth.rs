@@ -165,10 +165,11 @@ fn marked_are_those_whose_callers_are_missing() {
 }
 
 #[test]
+#[ignore = "needs captures that are not in the project, in the folder TRACECONV_EXTRA_CAPTURES"]
 fn captures_elsewhere_equal_their_truth() {
-    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
+    let folder = std::env::var_os("TRACECONV_EXTRA_CAPTURES").expect("TRACECONV_EXTRA_CAPTURES names a folder");
     let names: Vec<String> = std::fs::read_dir(&folder)
-        .expect("TRACECONV_EXTRA_CAPTURES names a folder")
+        .expect("it can be listed")
         .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned())
         .collect();
     let path = |name: &str| Path::new(&folder).join(name);

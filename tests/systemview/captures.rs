@@ -61,17 +61,17 @@ pub fn small(description: &str) -> Stream {
 fn every_packet() -> Vec<u8> {
     let mut stream = small("N=test,D=Board,C=Cortex-M4,O=FreeRTOS");
     stream.put(id::SYSDESC, &numbers_and_text(&[], "I#15=SysTick,I#40=USART1"));
-    stream.n(id::SYSTIME_US, &[123, 0]).n(id::STACK_INFO, &[1, 0x2000_4000, 2048, 512]).n(id::NUM_MODULES, &[1]);
-    stream.put(id::MODULE_DESC, &numbers_and_text(&[0, 512], "M=radio, 0 send bytes=%u to=%x, 1 sleep"));
+    stream.n(id::SYSTIME_US, &[123, 0]).n(id::STACK_INFO, &[1, 0x2000_4000, 2048, 512]).n(id::NUMMODULES, &[1]);
+    stream.put(id::MODULEDESC, &numbers_and_text(&[0, 512], "M=radio, 0 send bytes=%u to=%x, 1 sleep"));
     stream.put(id::NAME_RESOURCE, &numbers_and_text(&[0x40], "samples"));
-    stream.put(id::EXTENDED, &numbers_and_text(&[extended::NAME_MARKER, 7], "filter"));
+    stream.put(id::EX, &numbers_and_text(&[extended::NAME_MARKER, 7], "filter"));
     let mut speed = numbers_and_text(&[extended::REGISTER_DATA, 2], "speed");
     speed.extend(numbers(&[2, 0, 0, 0, 1.0f32.to_bits()]));
-    stream.put(id::EXTENDED, &speed);
+    stream.put(id::EX, &speed);
     // Interrupts, nested, and one that wakes a task.
     stream.n(id::ISR_ENTER, &[40]).n(id::ISR_ENTER, &[15]).n(id::TASK_START_READY, &[2]).n(id::ISR_EXIT, &[]);
     stream.n(id::ISR_TO_SCHEDULER, &[]).n(id::TASK_START_EXEC, &[2]);
-    stream.n(id::MARK_START, &[7]).n(id::EXTENDED, &[extended::MARK, 7]).n(id::MARK_STOP, &[7]).n(id::MARK_START, &[8]);
+    stream.n(id::MARK_START, &[7]).n(id::EX, &[extended::MARK, 7]).n(id::MARK_STOP, &[7]).n(id::MARK_START, &[8]);
     // A call with a result, one without, and one of a module.
     stream.n(512, &[64, 0x1234]).n(id::END_CALL, &[512, 1]).n(513, &[]).n(90, &[0x40, 0x90, 0, 0]).n(92, &[0x40, 0x90, 10, 1]);
     stream.n(40, &[0x1FFF_FFFF]).n(41, &[2, 4]).n(43, &[1]).n(300, &[9, 8, 7]);
@@ -90,11 +90,9 @@ fn every_packet() -> Vec<u8> {
     long.extend(numbers(&[0, 0]));
     stream.put(id::PRINT_FORMATTED, &long);
     stream.n(id::DATA_SAMPLE, &[2, 1.5f32.to_bits()]).n(id::DATA_SAMPLE, &[9, 77]);
-    stream.n(id::EXTENDED, &[extended::HEAP_DEFINE, 0x60, 0x800, 0x100, 8]);
-    stream
-        .n(id::EXTENDED, &[extended::HEAP_ALLOC, 0x60, 0x810, 4])
-        .n(id::EXTENDED, &[extended::HEAP_ALLOC_TAGGED, 0x60, 0x820, 8, 5]);
-    stream.n(id::EXTENDED, &[extended::HEAP_FREE, 0x60, 0x810]).n(id::EXTENDED, &[extended::PRINT_ELF, 0x0800_1000, 1, 5]);
+    stream.n(id::EX, &[extended::HEAP_DEFINE, 0x60, 0x800, 0x100, 8]);
+    stream.n(id::EX, &[extended::HEAP_ALLOC, 0x60, 0x810, 4]).n(id::EX, &[extended::HEAP_ALLOC_EX, 0x60, 0x820, 8, 5]);
+    stream.n(id::EX, &[extended::HEAP_FREE, 0x60, 0x810]).n(id::EX, &[extended::PRINT_ELF, 0x0800_1000, 1, 5]);
     stream.n(id::TIMER_ENTER, &[0x50]).n(id::TIMER_EXIT, &[]).n(id::TASK_CREATE, &[4]).n(id::TASK_START_READY, &[4]);
     stream.n(35, &[10]).n(id::TASK_STOP_READY, &[2, 4]).n(id::TASK_START_EXEC, &[4]).n(id::TASK_STOP_READY, &[4, 24]);
     stream.n(id::IDLE, &[]).n(id::ISR_ENTER, &[15]).n(id::TASK_START_READY, &[4]).n(id::ISR_TO_SCHEDULER, &[]);
@@ -117,7 +115,7 @@ fn two_cores() -> Vec<u8> {
         .start(900, "N=test,D=esp32,C=xtensa,O=FreeRTOS")
         .task(1, 3, "main")
         .task(2, 2, "worker");
-    stream.put(id::MODULE_DESC, &numbers_and_text(&[0, 512], "M=ESP32 SystemView Heap Tracing Module"));
+    stream.put(id::MODULEDESC, &numbers_and_text(&[0, 512], "M=ESP32 SystemView Heap Tracing Module"));
     for round in 0..5 {
         stream.core = 0;
         stream.raw(&[0xFC, 0xFC]).n(id::TASK_START_EXEC, &[1]).n(53, &[0x40, 0x90, 0, 0]);

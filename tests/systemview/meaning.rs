@@ -45,7 +45,7 @@ fn every_packet_has_its_time_and_core() {
         let found = listed(&capture);
         assert_eq!(found.len(), truth.len());
         for ((name, nanos, core), truth) in found.iter().zip(&truth) {
-            if let Some((expected, _)) = system_record(truth.id).filter(|_| truth.id != id::EXTENDED) {
+            if let Some((expected, _)) = system_record(truth.id).filter(|_| truth.id != id::EX) {
                 assert_eq!(name, expected);
             }
             assert_eq!(*core, Some(u16::from(truth.core)));

@@ -225,9 +225,10 @@ fn errors(capture: &[u8], truth: &[u64]) -> Vec<i64> {
 }
 
 #[test]
+#[ignore = "needs captures that are not in the project, in the folder TRACECONV_EXTRA_CAPTURES"]
 fn more_captures_mean_what_they_did() {
-    let Some(folder) = std::env::var_os("TRACECONV_EXTRA_CAPTURES") else { return };
-    for entry in std::fs::read_dir(folder).expect("TRACECONV_EXTRA_CAPTURES names a folder") {
+    let folder = std::env::var_os("TRACECONV_EXTRA_CAPTURES").expect("TRACECONV_EXTRA_CAPTURES names a folder");
+    for entry in std::fs::read_dir(folder).expect("it can be listed") {
         let path = entry.expect("it can be listed").path();
         let Ok(truth) = std::fs::File::open(path.with_extension("truth.csv.gz")) else { continue };
         if path.extension().is_none_or(|extension| extension != "bin") {

@@ -209,12 +209,12 @@ impl Target {
         }
         self.put(0, id::NAME_RESOURCE, &numbers_and_text(&[QUEUE], "samples"));
         self.put(0, id::NAME_RESOURCE, &numbers_and_text(&[TIMER], "blink"));
-        self.put(0, id::EXTENDED, &numbers_and_text(&[extended::NAME_MARKER, 1], "filter"));
+        self.put(0, id::EX, &numbers_and_text(&[extended::NAME_MARKER, 1], "filter"));
         let mut register = numbers_and_text(&[extended::REGISTER_DATA, 3], "speed");
         register.extend(numbers(&[1, 0]));
-        self.put(0, id::EXTENDED, &register);
-        self.put(0, id::NUM_MODULES, &numbers(&[1]));
-        self.put(0, id::MODULE_DESC, &numbers_and_text(&[0, 512], "M=radio, 0 send bytes=%u to=%x, 1 sleep"));
+        self.put(0, id::EX, &register);
+        self.put(0, id::NUMMODULES, &numbers(&[1]));
+        self.put(0, id::MODULEDESC, &numbers_and_text(&[0, 512], "M=radio, 0 send bytes=%u to=%x, 1 sleep"));
     }
 
     /// The ids of the kernel's functions depend on the port.
@@ -310,7 +310,7 @@ impl Core {
                 target.now += target.random.below(2_000);
                 let receive = target.function(92, 49);
                 target.put(core, receive, &numbers(&[QUEUE, 0x90, 10, 0]));
-                target.put(core, id::EXTENDED, &numbers(&[extended::MARK, 1]));
+                target.put(core, id::EX, &numbers(&[extended::MARK, 1]));
                 target.put(core, id::MARK_STOP, &numbers(&[1]));
                 target.put(core, 512, &numbers(&[64, 0x1234]));
                 target.now += target.random.below(400);
@@ -324,9 +324,9 @@ impl Core {
                 target.put(core, id::DATA_SAMPLE, &numbers(&[3, value]));
                 if target.samples.is_multiple_of(4) {
                     let block = 0x800 + 8 * (target.samples % 64);
-                    target.put(core, id::EXTENDED, &numbers(&[extended::HEAP_ALLOC, HEAP, block, 16]));
+                    target.put(core, id::EX, &numbers(&[extended::HEAP_ALLOC, HEAP, block, 16]));
                     target.now += 300;
-                    target.put(core, id::EXTENDED, &numbers(&[extended::HEAP_FREE, HEAP, block]));
+                    target.put(core, id::EX, &numbers(&[extended::HEAP_FREE, HEAP, block]));
                 }
             }
             _ => {

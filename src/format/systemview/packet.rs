@@ -82,6 +82,15 @@ pub struct Packet {
 #[inline]
 #[must_use]
 pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
+    match *bytes {
+        [first @ ..0x80, ..] => Some((u32::from(first), 1)),
+        [first, second @ ..0x80, ..] => Some((u32::from(first & 0x7F) | u32::from(second) << 7, 2)),
+        _ => long_number(bytes),
+    }
+}
+
+#[inline]
+fn long_number(bytes: &[u8]) -> Option<(u32, usize)> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().take(5).enumerate() {
         if index == 4 && byte > 0x0F {
@@ -139,9 +148,9 @@ fn fits(id: u16, payload: &[u8]) -> bool {
         id::INIT => numbers(payload, 4..5),
         id::NAME_RESOURCE => exactly(1, true),
         id::PRINT_FORMATTED => text(payload).is_some_and(|(_, len)| numbers(payload.get(len..).unwrap_or(&[]), 1..20)),
-        id::NUM_MODULES | id::TASK_TERMINATE => exactly(1, false),
+        id::NUMMODULES | id::TASK_TERMINATE => exactly(1, false),
         id::END_CALL => numbers(payload, 1..3),
-        id::EXTENDED => number(payload).is_some_and(|(number, _)| number < 32),
+        id::EX => number(payload).is_some_and(|(number, _)| number < 32),
         id::FIRST_OF_KERNEL.. => {
             numbers(payload, 0..NUMBERS_LIMIT) || (0..TEXT_FIELD_LIMIT).any(|numbers| exactly(numbers, true))
         }
@@ -231,9 +240,11 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
 /// Whether a start lies within the first `len` bytes: what seems to be a packet there was cut by it.
 #[inline]
 fn holds_start(reading: Reading, bytes: &[u8], len: usize) -> bool {
-    // The last byte of every ten: one of them is in each ten zeros.
-    let mut last = bytes.get(..len).unwrap_or(&[]).iter().skip(SYNC.len() - 1).step_by(SYNC.len());
-    last.any(|&byte| byte == 0) && start_in(reading, bytes, len)
+    len >= SYNC.len() && {
+        // The last byte of every ten: one of them is in each ten zeros.
+        let mut last = bytes.get(..len).unwrap_or(&[]).iter().skip(SYNC.len() - 1).step_by(SYNC.len());
+        last.any(|&byte| byte == 0) && start_in(reading, bytes, len)
+    }
 }
 
 #[cold]

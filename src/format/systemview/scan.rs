@@ -212,7 +212,7 @@ impl ScanFacts {
             }
             id::MARK_START | id::MARK_STOP => insert(&mut self.markers, fields.number(), &mut self.excess),
             id::TIMER_ENTER => insert(&mut self.timers, fields.number(), &mut self.excess),
-            id::MODULE_DESC => {
+            id::MODULEDESC => {
                 fields.number();
                 let offset = fields.number();
                 self.describe_module(offset, fields.text());
@@ -232,7 +232,7 @@ impl ScanFacts {
                     self.ended.insert(event);
                 }
             }
-            id::EXTENDED => match fields.number() {
+            id::EX => match fields.number() {
                 extended::MARK => insert(&mut self.markers, fields.number(), &mut self.excess),
                 extended::NAME_MARKER => {
                     let marker = fields.number();
@@ -247,7 +247,7 @@ impl ScanFacts {
                         self.data_types.insert(data, kind);
                     }
                 }
-                extended::HEAP_ALLOC | extended::HEAP_ALLOC_TAGGED => {
+                extended::HEAP_ALLOC | extended::HEAP_ALLOC_EX => {
                     fields.number();
                     self.allocated(&mut fields);
                 }

@@ -23,6 +23,9 @@ const LINE_BYTES: usize = 1024;
 /// Exceptions from this number on are interrupts of the device.
 const FIRST_INTERRUPT: u16 = 16;
 
+/// The values of fewer variables and constants have tracks of their own.
+const DATA_LIMIT: usize = 64;
+
 /// The numbers of lanes, by purpose.
 mod lane {
     pub(super) const PORTS: u32 = 0;
@@ -74,6 +77,12 @@ pub(super) struct Meaning {
     functions: FxHashMap<String, FunctionId>,
     /// The address of each comparator's access was shown with its program counter.
     is_shown: [bool; 4],
+    /// The names of data that was accessed.
+    data: Vec<Arc<str>>,
+    /// Which of them has an address with this lower half, that was read (false) or written.
+    data_at: FxHashMap<(u16, bool), Option<usize>>,
+    /// Which of them each comparator's present access is to.
+    accessed: [Option<usize>; 4],
     counts: [i64; 16],
 }
 
@@ -105,6 +114,9 @@ impl Meaning {
             codes: FxHashMap::default(),
             functions: FxHashMap::default(),
             is_shown: [false; 4],
+            data: Vec::new(),
+            data_at: FxHashMap::default(),
+            accessed: [None; 4],
             counts: [0; 16],
         }
     }
@@ -112,7 +124,7 @@ impl Meaning {
     /// Something is missing from here on.
     pub(super) fn forget(&mut self) {
         self.active.clear();
-        self.is_shown = [false; 4];
+        (self.is_shown, self.accessed) = ([false; 4], [None; 4]);
     }
 
     /// The stream has ended: packets that wait for more are shown.
@@ -389,8 +401,12 @@ impl Meaning {
         let comparator = usize::from(id >> 1 & 3);
         if id >= 16 {
             let access = if id & 1 == 1 { "written" } else { "read" };
-            let title = format!("watch {comparator}: {access}");
-            let number = lane::WATCH_VALUES + u32::from(id & 7);
+            let accessed = self.accessed[comparator].take();
+            let title = match accessed.and_then(|index| self.data.get(index)) {
+                Some(name) => format!("watch {comparator}, {name}: {access}"),
+                None => format!("watch {comparator}: {access}"),
+            };
+            let number = lane::WATCH_VALUES + u32::from(id & 7) + 8 * accessed.map_or(0, |index| index as u32 + 1);
             let Some(lane) = self.lane(number, LaneKind::Values, &title, out) else { return };
             self.emit(EventKind::Value { lane, value: Packed(i64::from(value)) }, time, out);
             return;
@@ -409,6 +425,8 @@ impl Meaning {
         };
         let key = if id & 1 == 1 { "address_low" } else { "pc" };
         let mut args = vec![arg(key, ArgValue::Hex(u64::from(value)), out).filter(|_| bytes > 1)];
+        let mut address = (id & 1 == 1).then_some(value as u16);
+        let mut is_written = false;
         // The packets of one access follow each other.
         let mut has_address = false;
         for held in next.iter().take(2) {
@@ -422,17 +440,36 @@ impl Meaning {
                 {
                     has_address = true;
                     self.is_shown[comparator] = true;
+                    address = Some(value as u16);
                     args.push(arg("address_low", ArgValue::Hex(u64::from(value)), out));
                 }
                 16..=23 if usize::from(other >> 1 & 3) == comparator => {
+                    is_written = other & 1 == 1;
                     args.push(arg(if other & 1 == 1 { "written" } else { "read" }, ArgValue::Hex(u64::from(value)), out));
                     break;
                 }
                 _ => break,
             }
         }
+        self.accessed[comparator] = address.and_then(|low| self.data_at(low, is_written));
+        if let Some(name) = self.accessed[comparator].and_then(|index| self.data.get(index)) {
+            args.push(name_id(name, out).and_then(|name| arg("data", ArgValue::Name(name), out)));
+        }
         let args = add_args(args, out);
         self.emit(EventKind::Instant { lane, label, args }, time, out);
+    }
+
+    /// The data that an access is to, if the lower half of its address says that.
+    fn data_at(&mut self, low: u16, is_written: bool) -> Option<usize> {
+        let symbols = self.symbols.as_ref()?;
+        *self.data_at.entry((low, is_written)).or_insert_with(|| {
+            let name = symbols.data_at_low(low, is_written)?;
+            let known = self.data.iter().position(|known| **known == *name);
+            known.or_else(|| {
+                self.data.push(name.into());
+                (self.data.len() < DATA_LIMIT).then_some(self.data.len() - 1)
+            })
+        })
     }
 }
 

@@ -174,7 +174,7 @@ impl<'b> Scene<'_, 'b, '_> {
             }
             id::PRINT_FORMATTED => self.message(),
             id::END_CALL => self.end_call(),
-            id::EXTENDED => self.extended(),
+            id::EX => self.extended(),
             id::FIRST_OF_KERNEL.. => self.call(packet),
             _ => {}
         }
@@ -485,7 +485,7 @@ impl<'b> Scene<'_, 'b, '_> {
                     self.push(EventKind::Instant { lane, label: Label::NONE, args: Args::NONE });
                 }
             }
-            number @ (extended::HEAP_ALLOC | extended::HEAP_ALLOC_TAGGED | extended::HEAP_FREE) => {
+            number @ (extended::HEAP_ALLOC | extended::HEAP_ALLOC_EX | extended::HEAP_FREE) => {
                 let (heap, block) = (self.payload.number(), self.payload.number());
                 let bytes = match number {
                     extended::HEAP_FREE => self.context.bytes_of(block, self.input.ticks()),

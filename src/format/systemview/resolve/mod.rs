@@ -166,7 +166,7 @@ impl Resolver {
         }
         allocations.sort_unstable();
         facts.clock = Some((rate, origin));
-        facts.findings.push(Finding::new(Matter::Clock, certainty, origin));
+        facts.findings.push(Finding::new(Matter::Clock, certainty, origin.trim_start_matches("assumed, ")));
         facts.begins_midway = true;
         facts.cores = setups.iter().flat_map(Setup::cores).map(|core| core.0.saturating_add(1)).max().unwrap_or(1);
         facts.system = match shared.kernel {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::decode::{Bad, Records};
 use super::super::packet::number;
-use super::super::record::{Fields, extended, id, system_record};
+use super::super::record::{Fields, extended_record, id, system_record};
 use super::handles::Shared;
 use super::{InputResolver, loss_of};
 use crate::format::{FieldValue, ListRecord, RecordView};
@@ -94,17 +94,7 @@ fn fields<'a>(packet: u16, payload: &'a [u8], shared: &Shared) -> (String, Vec<F
             });
         }
         let name = match (packet, fields.first()) {
-            (id::EXTENDED, Some((_, Value::Number(number)))) => match *number {
-                extended::MARK => "EX_MARK",
-                extended::NAME_MARKER => "EX_NAME_MARKER",
-                extended::HEAP_DEFINE => "EX_HEAP_DEFINE",
-                extended::HEAP_ALLOC => "EX_HEAP_ALLOC",
-                extended::HEAP_ALLOC_TAGGED => "EX_HEAP_ALLOC_EX",
-                extended::HEAP_FREE => "EX_HEAP_FREE",
-                extended::REGISTER_DATA => "EX_REGISTER_DATA",
-                extended::PRINT_ELF => "EX_PRINT_ELF",
-                _ => record,
-            },
+            (id::EX, Some((_, Value::Number(number)))) => extended_record(*number).unwrap_or(record),
             _ => record,
         };
         others(rest.0, &mut fields);

@@ -62,7 +62,7 @@ impl Resolver {
             None => ("assumed, trace buffers do not record it", Certainty::Assumed),
         };
         facts.clock = Some((rate, origin));
-        facts.findings.push(Finding::new(Matter::Clock, certainty, origin));
+        facts.findings.push(Finding::new(Matter::Clock, certainty, origin.trim_start_matches("assumed, ")));
         if given.is_none() {
             facts
                 .hints
