@@ -348,7 +348,8 @@ impl RecordResolver {
             JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),
             JudgedTime::At(time) => time,
             JudgedTime::Clamped(time) => {
-                if !matches!(stored.kind, RecordKind::Notice(_)) {
+                // Other notices are of messages, which have their own times.
+                if matches!(stored.kind, RecordKind::Notice(Notice::Trigger)) || !matches!(stored.kind, RecordKind::Notice(_)) {
                     out.ledger.enter(losses::TIME_HELD, offset, 0);
                 }
                 time
@@ -358,7 +359,8 @@ impl RecordResolver {
                 time
             }
             JudgedTime::Outlier(time) => {
-                if !matches!(stored.kind, RecordKind::Notice(_)) {
+                // Other notices are of messages, which have their own times.
+                if matches!(stored.kind, RecordKind::Notice(Notice::Trigger)) || !matches!(stored.kind, RecordKind::Notice(_)) {
                     out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
                 }
                 time
