@@ -7,7 +7,7 @@ use traceconv::metrics::{check, figures, text};
 use traceconv::report::TOOL_VERSION;
 use traceconv::report::stats::Recording;
 
-use super::recording::{Given, Opened, Problem, Settings, dataset_problem, losses, wrong_option};
+use super::recording::{Given, Kind, Opened, Problem, Settings, dataset_problem, losses, wrong_option};
 
 /// A recording of a part.
 pub struct Row {
@@ -68,7 +68,10 @@ pub fn part(
     for one in recordings {
         let mut opened = Opened::open(vec![one], settings);
         part.begin(&opened.id);
-        let gathered = opened.gather(settings, is_drawn.then_some(&mut part)).ok();
+        let gathered = match opened.gather(settings, is_drawn.then_some(&mut part)) {
+            Err(Kind::Stopped) => return Err(Problem(Kind::Stopped, opened.errors())),
+            gathered => gathered.ok(),
+        };
         let error = gathered.is_none().then(|| opened.errors());
         let all = gathered.map(|gathered| figures(&gathered.statistics, losses(&opened.reports))).unwrap_or_default();
         let verdicts = budget.filter(|_| error.is_none()).map(|budget| check::check(budget, &all)).unwrap_or_default();

@@ -44,6 +44,7 @@ impl From<Problem> for PyErr {
             Kind::Convert => ConvertError::new_err(sentence),
             Kind::Budget => BudgetError::new_err(sentence),
             Kind::Dataset => DatasetError::new_err(sentence),
+            Kind::Stopped => recording::take_raised().unwrap_or_else(|| TraceconvError::new_err(sentence)),
         }
     }
 }

@@ -1,16 +1,19 @@
 //! Recordings as Python gives them: opened, recognised and read as the command line does it.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use pyo3::prelude::*;
 use traceconv::export::{self, Labels, Part, Table, TableSink, table::Rows};
 use traceconv::format::{FORMATS, Format, FormatOptions, OptionKind, OptionSpec, OptionValue};
 use traceconv::input::archive::is_archive;
 use traceconv::input::{Input, InputError, ReadOptions, RecogniseError, Recognised, detect, sidecar};
 use traceconv::metrics::{Figure, Losses, figures};
 use traceconv::model::{Rate, RecorderNotes};
-use traceconv::pipeline::{self, ConvertError, EventDetail, Gathered, Options, Source, TimeBound};
+use traceconv::pipeline::{self, ConvertError, EventDetail, Gathered, Options, Progress, Source, TimeBound};
 use traceconv::report::stats::Recording;
 use traceconv::report::{InputReport, InputStatus, Report, TraceReport, name_in_sentence, stored, viewer, without_events};
 
@@ -29,6 +32,8 @@ pub enum Kind {
     Budget,
     /// A part of a dataset cannot be written or read.
     Dataset,
+    /// A signal's handler has raised an exception: `take_raised`.
+    Stopped,
 }
 
 /// A sentence, and the kind of problem.
@@ -38,6 +43,33 @@ pub struct Problem(pub Kind, pub String);
 /// A problem of an option.
 pub fn wrong_option(sentence: impl Into<String>) -> Problem {
     Problem(Kind::Option, sentence.into())
+}
+
+thread_local! {
+    static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// How long Ctrl-C may wait.
+const SIGNALS_EVERY: Duration = Duration::from_millis(100);
+
+/// Runs the handlers of signals now and then. Work goes on unless one raises an exception.
+fn goes_on() -> impl FnMut(Progress) -> bool {
+    let mut checked = Instant::now();
+    move |_| {
+        if checked.elapsed() < SIGNALS_EVERY {
+            return true;
+        }
+        checked = Instant::now();
+        let raised = Python::attach(|py| py.check_signals()).err();
+        let goes_on = raised.is_none();
+        RAISED.set(raised);
+        goes_on
+    }
+}
+
+/// The exception of a signal's handler that stopped this thread's work.
+pub fn take_raised() -> Option<PyErr> {
+    RAISED.take()
 }
 
 /// The bytes of an input.
@@ -150,7 +182,11 @@ fn own_option(name: &str, value: &str) -> Result<(OptionSpec, OptionValue), Prob
     let spec = FORMATS.iter().flat_map(|format| format.options()).find(|spec| spec.name == name);
     let spec = spec.ok_or_else(|| wrong_option(format!("there is no option `{}`", name.replace('-', "_"))))?;
     let value = match spec.kind {
-        OptionKind::Flag => OptionValue::Flag,
+        OptionKind::Flag if value.is_empty() => OptionValue::Flag,
+        OptionKind::Flag => {
+            return Err(wrong_option(format!("{}: True or False is expected, not `{value}`", name.replace('-', "_"))));
+        }
+        _ if value.is_empty() => return Err(wrong_option(format!("{}: a value is missing", name.replace('-', "_")))),
         OptionKind::Text(_) => OptionValue::Text(value.to_owned()),
         OptionKind::File(_) => {
             let bytes = std::fs::read(value)
@@ -320,7 +356,10 @@ impl Opened {
         if self.found.iter().any(|one| one.recognised.input.was_cut_short()) {
             return Err((Kind::Input, InputError::CutShort.to_string()));
         }
-        result.map_err(|error| (Kind::Convert, format!("{verb}: {error}")))
+        result.map_err(|error| {
+            let kind = if matches!(error, ConvertError::Stopped) { Kind::Stopped } else { Kind::Convert };
+            (kind, format!("{verb}: {error}"))
+        })
     }
 
     /// The same. Without a result the reports say why.
@@ -338,7 +377,7 @@ impl Opened {
     pub fn gather(&mut self, settings: &Settings, part: Option<&mut Part<'_>>) -> Result<Gathered, Kind> {
         let gathered = self.read("cannot be read", |sources| match part {
             Some(part) => operations(sources, settings, part),
-            None => pipeline::statistics(sources, &settings.options, false, &mut |_| true),
+            None => pipeline::statistics(sources, &settings.options, false, &mut goes_on()),
         })?;
         self.reports.iter_mut().zip(&gathered.inputs).for_each(|(report, summary)| report.enter_summary(summary));
         self.reports.iter_mut().for_each(|report| report.warnings.extend(gathered.warnings.iter().cloned()));
@@ -362,7 +401,7 @@ impl Opened {
         options.attributes.extend(stored::marks(&options, &settings.reading, &self.cores, format));
         let mut trace = Vec::new();
         let mut converted =
-            self.read("was not converted", |sources| pipeline::convert(sources, &options, &mut trace, &mut |_| true))?;
+            self.read("was not converted", |sources| pipeline::convert(sources, &options, &mut trace, &mut goes_on()))?;
         converted.warnings.extend(viewer::too_large(converted.output_bytes));
         for ((report, summary), one) in self.reports.iter_mut().zip(&converted.inputs).zip(&self.found) {
             report.enter_summary(summary);
@@ -465,7 +504,7 @@ impl Read {
 
 /// The rows of the tables that are drawn.
 fn operations(sources: &[Source<'_>], settings: &Settings, part: &mut Part<'_>) -> Result<Gathered, ConvertError> {
-    pipeline::operations(sources, &settings.options.clone().events(EventDetail::All), part, &mut |_| true)
+    pipeline::operations(sources, &settings.options.clone().events(EventDetail::All), part, &mut goes_on())
 }
 
 /// The batches of a table whose rows `fill` adds.

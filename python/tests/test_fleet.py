@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,25 @@ def test_any_store_of_fsspec(tmp_path: Path) -> None:
     assert on_threads("memory://farm", "memory://set", append=True).known == 2
 
 
+def test_names_of_files_that_are_not_utf8(tmp_path: Path, program: Program) -> None:
+    farm = tmp_path / "farm"
+    farm.mkdir()
+    try:
+        shutil.copy(DEMO / "demo.bin", os.fsdecode(os.fsencode(farm) + b"/run-\xff.bin"))
+    except OSError:
+        pytest.skip("this file system has no such names")
+    exported = on_threads(str(farm), str(tmp_path / "set"))
+    program("export", "-r", farm, "--parquet", tmp_path / "expected")
+    assert exported and len(exported.rows) == 1
+    assert files(tmp_path / "set") == files(tmp_path / "expected")
+
+
+def test_one_table_and_one_partition_need_no_list(tmp_path: Path) -> None:
+    on_threads(str(DEMO / "demo.bin"), str(tmp_path / "set"), tables="metrics", partition_by="format")
+    folders = {str(path.relative_to(tmp_path / "set").parent) for path in (tmp_path / "set").rglob("*.parquet")}
+    assert folders == {"metrics/format=tonbandgeraet", "recordings/format=tonbandgeraet"}
+
+
 def test_what_cannot_be_done_is_said_at_once(tmp_path: Path) -> None:
     farm, dataset = str(DEMO / "demo.bin"), str(tmp_path / "set")
     cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
@@ -109,7 +129,10 @@ def test_what_cannot_be_done_is_said_at_once(tmp_path: Path) -> None:
         (traceconv.InputError, "there is no input", {"source": []}),
         (traceconv.OptionError, "`event` is no table", {"tables": ["event"]}),
         (traceconv.OptionError, "`path` cannot be a label", {"labels": {"path": "x"}}),
+        (traceconv.OptionError, "labels: 5 of run is not a text", {"labels": {"run": 5}}),
+        (traceconv.OptionError, "part_recordings: 0 is not a whole number from 1", {"part_recordings": 0}),
         (traceconv.BudgetError, "cannot be read", {"budget": "none.toml"}),
+        (traceconv.BudgetError, "the rule 'losses =': ", {"budget": ["losses ="]}),
         (traceconv.OptionError, "`elf` is no format", {"format": "elf"}),
     ]
     for error, sentence, options in cases:

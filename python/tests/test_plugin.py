@@ -137,6 +137,43 @@ def test_marks_that_cannot_be_used(pytester: pytest.Pytester) -> None:
     assert "none.toml cannot be read" in result.stdout.str()
 
 
+def test_each_test_has_files_of_its_own(pytester: pytest.Pytester) -> None:
+    text = f"""
+import pytest
+
+@pytest.mark.parametrize("x", ["a b", "a/b", "a-b", "1"])
+def test_run(traceconv, x):
+    traceconv("{DEMO}/demo.bin")
+
+def test_größe(traceconv):
+    traceconv("{DEMO}/demo.bin")
+
+def test_grüße(traceconv):
+    traceconv("{DEMO}/demo.bin")
+"""
+    result, cases = suite(pytester, text, "--traceconv-keep")
+    result.assert_outcomes(passed=6)
+    traces = {path for case in cases.values() for path in properties(case)["traceconv_trace"]}
+    assert len(traces) == 6 and all(Path(path).exists() for path in traces)
+
+
+def test_limits_of_zero_per_cent(pytester: pytest.Pytester) -> None:
+    traceconv.baseline([traceconv.read(DEMO / "before.bin")], pytester.path / "base.json")
+    text = f"""
+import pytest
+
+@pytest.mark.traceconv(baseline="base.json", fail_over=0)
+def test_run(traceconv):
+    traceconv("{DEMO}/after.bin")
+"""
+    _, cases = suite(pytester, text)
+    failure = cases["test_run"].find("failure")
+    assert failure is not None and "more than 0 % worse" in failure.attrib["message"]
+    pytester.makeini("[pytest]\ntraceconv_fail_over = much\n")
+    result, _ = suite(pytester, "def test_run(traceconv):\n    pass\n")
+    assert "traceconv_fail_over is much, not a number of per cent" in result.stdout.str() + result.stderr.str()
+
+
 def test_allure_gets_attachments(pytester: pytest.Pytester) -> None:
     text = f"def test_run(traceconv):\n    assert traceconv('{DEMO}/demo.bin').task('filter').cpu_percent < 1\n"
     result, _ = suite(pytester, text, "--alluredir=allure")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import gzip
 import json
+import os
+import pickle
 import re
+import shutil
+import signal
 import urllib.request
 import webbrowser
 from pathlib import Path
@@ -74,6 +78,7 @@ def test_options_are_those_of_the_program(program: Program, tmp_path: Path) -> N
 
     same(DEMO / "demo.bin", ["--detail", "all", "--name", "x", "--from", "+1ms"], detail="all", name="x", from_="+1ms", threads=0)
     same(DEMO / "demo.bin", ["--clock-hz", "72M/7"], clock_hz="72M/7", mmap=True)
+    same(DEMO / "demo.bin", ["--clock-hz", "16M"], clock_hz=16e6)
     same(DEMO / "pump.bin", ["--elf", DEMO / "pump.elf"], elf=DEMO / "pump.elf")
     same(DEMO / "console.swo", ["--swo-port", 0], swo_port=0)
     same(DEMO / "blinky.swo", ["--itm-port", "0=text", "--itm-port", "1=unsigned"], itm_port=["0=text", "1=unsigned"])
@@ -147,6 +152,56 @@ def test_things_have_their_metrics() -> None:
         trace.task("filtre")
     with pytest.raises(traceconv.TraceconvError, match="the recording has no machine"):
         trace.thing("machine", "x")
+
+
+def test_things_go_from_process_to_process_and_traces_do_not() -> None:
+    trace = traceconv.read(DEMO / "demo.bin")
+    task = pickle.loads(pickle.dumps(trace.task("filter")))
+    assert task.metrics == trace.task("filter").metrics and task.cpu_percent == trace.task("filter").cpu_percent
+    with pytest.raises(TypeError, match="a trace stays in its process"):
+        pickle.dumps(trace)
+
+
+def test_names_of_files_that_are_not_utf8(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/run-\xff.bin")
+    try:
+        shutil.copy(DEMO / "demo.bin", path)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    trace = traceconv.convert(path)
+    assert trace.report["inputs"][0]["path"] == f"{tmp_path}/run-\\xff.bin"
+
+
+def test_a_trace_is_written_by_several_threads(tmp_path: Path) -> None:
+    trace = traceconv.convert(DEMO / "demo.bin")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(trace.write, [tmp_path / ("x" * 255)] * 200))) == 200
+    (written,) = tmp_path.iterdir()
+    assert written.read_bytes() == trace.bytes
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("function", [traceconv.convert, traceconv.read])
+def test_a_signal_stops_a_conversion(function: Any) -> None:
+    class Raised(Exception):
+        pass
+
+    def handler(*_: object) -> None:
+        raise Raised
+
+    content = (DEMO / "demo.bin").read_bytes() * 2000
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(Raised) as raised:
+            function(content)
+        # From within: a handler that waits for the end of the call raises in it, after it has returned.
+        assert [entry.name for entry in raised.traceback][-1] == "handler"
+        assert raised.traceback[-2].name == function.__name__ and "native.read" in str(raised.traceback[-2].statement)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert traceconv.read(DEMO / "demo.bin").metrics
 
 
 def test_a_trace_that_was_only_read_has_no_bytes() -> None:

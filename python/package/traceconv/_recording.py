@@ -6,11 +6,13 @@ import difflib
 import functools
 import html
 import json
+import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 from . import _traceconv as native
 
@@ -26,7 +28,9 @@ OptionValue = Union[bool, int, str, "os.PathLike[str]", Sequence[Union[int, str,
 NativeInput = tuple[str, Union[bytes, str, "os.PathLike[str]", tuple[Union[bytes, None], Union[bytes, None], str]], Union[int, None]]
 """Its name, its content, its core."""
 
-COMMON = {"format", "clock_hz", "cores", "swo_port", "detail", "from_", "to", "name", "threads", "mmap", "max_decompressed"}
+NUMBERS = {"cores": (1, 1024), "swo_port": (0, 255), "threads": (0, 1024), "max_decompressed": (0, 2**64 - 1)}
+TEXTS = {"format", "clock_hz", "detail", "from_", "to", "name"}
+COMMON = {*NUMBERS, *TEXTS, "mmap"}
 
 
 def options_of(options: Mapping[str, Any]) -> native.Options:
@@ -35,27 +39,61 @@ def options_of(options: Mapping[str, Any]) -> native.Options:
     for name, value in options.items():
         if name in COMMON or value is None or value is False:
             continue
-        several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-        own += [(name, "" if one is True else os.fspath(one) if isinstance(one, os.PathLike) else str(one)) for one in several]
-    common = {name: value for name, value in options.items() if name in COMMON and value is not None}
-    if "clock_hz" in common:
-        common["clock_hz"] = str(common["clock_hz"])
+        several = value if isinstance(value, (list, tuple)) else [value]
+        own += [(name, _text(name, one)) for one in several]
+    common = {name: _common(name, value) for name, value in options.items() if name in COMMON and value is not None}
     try:
         return native.Options(own, **common)
-    except (TypeError, OverflowError) as error:
+    except UnicodeEncodeError as error:
         raise native.OptionError(str(error)) from None
 
 
+def _text(name: str, value: Any) -> str:
+    if value is True:
+        return ""
+    if not isinstance(value, (str, int, os.PathLike)) or isinstance(value, bool):
+        raise native.OptionError(f"{name}: {value!r} is no text, number or path")
+    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _common(name: str, value: Any) -> Any:
+    if name in NUMBERS:
+        least, most = NUMBERS[name]
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise native.OptionError(f"{name}: {value!r} is not a whole number from {least} to {most}")
+    elif name == "mmap":
+        if not isinstance(value, bool):
+            raise native.OptionError(f"{name}: {value!r} is not True or False")
+    elif name == "clock_hz" and (isinstance(value, int) or isinstance(value, float) and value.is_integer()):
+        return str(int(value))
+    elif not isinstance(value, str):
+        raise native.OptionError(f"{name}: {value!r} is not a text")
+    return value
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """The name of an input, for people: bytes that are not UTF-8 are `\\xff`."""
+    return os.fsdecode(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _input(source: Source, core: int | None, path: str | None) -> NativeInput:
+    content: bytes | Path
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return path or "recording", bytes(source), core
-    file = os.fspath(source)
-    whole, at, digits = file.rpartition("@")
-    if core is None and at and whole and digits.isascii() and digits.isdigit() and not os.path.lexists(file):
-        file, core = whole, int(digits)
-    if core is not None and not 0 <= core < 1024:
-        raise native.OptionError(f"{file}: {core} is not a core number (0 to 1023)")
-    return path or file, Path(file), core
+        name, content = "recording", bytes(source)
+    elif isinstance(source, (str, os.PathLike)):
+        file = os.fsdecode(source)
+        if not file:
+            raise native.InputError("there is no input: its path is empty")
+        whole, at, digits = file.rpartition("@")
+        if core is None and at and whole and digits.isascii() and digits.isdigit() and not os.path.lexists(file):
+            file, core = whole, int(digits)
+        name, content = file, Path(file)
+    else:
+        raise native.InputError(f"a recording is a path, bytes, or a list with one for each core, not {type(source).__name__}")
+    name = name_of(path or name)
+    if core is not None and (not isinstance(core, int) or not 0 <= core < 1024):
+        raise native.OptionError(f"{name}: {core!r} is not a core number (0 to 1023)")
+    return name, content, core
 
 
 def inputs_of(recording: Input, path: str | None = None) -> list[NativeInput]:
@@ -64,15 +102,23 @@ def inputs_of(recording: Input, path: str | None = None) -> list[NativeInput]:
         return [_input(recording, None, path)]
     if isinstance(recording, tuple) and len(recording) == 2 and isinstance(recording[1], int):
         return [_input(recording[0], recording[1], path)]
+    if not isinstance(recording, (list, tuple)):
+        return [_input(recording, None, path)]  # type: ignore[arg-type]
     inputs: list[NativeInput] = []
-    several = len(recording) > 1
+    names: dict[int, str] = {}
     for index, one in enumerate(recording):
-        if isinstance(one, tuple):
-            inputs.append(_input(one[0], one[1], path))
+        if isinstance(one, tuple) and len(one) == 2:
+            found = _input(one[0], one[1], path)
         else:
             found = _input(one, None, path)
-            core = index if several and found[2] is None else found[2]
-            inputs.append((found[0], found[1], core))
+            if len(recording) > 1 and found[2] is None:
+                found = _input(one, index, path)
+        name, _, core = found
+        if core is not None and core in names:
+            raise native.OptionError(f"{names[core]} and {name} are both named as core {core}; each core has one input")
+        if core is not None:
+            names[core] = name
+        inputs.append(found)
     if not inputs:
         raise native.InputError("there is no input: name a recording")
     return inputs
@@ -87,10 +133,13 @@ class Thing:
         self.metrics = dict(metrics)
 
     def __getattr__(self, metric: str) -> float:
+        # A thing that is being unpickled has no metrics yet.
+        known: dict[str, float] | None = self.__dict__.get("metrics")
+        if known is None:
+            raise AttributeError(metric)
         try:
-            return self.__dict__["metrics"][metric]  # type: ignore[no-any-return]
+            return known[metric]
         except KeyError:
-            known = self.__dict__.get("metrics", {})
             near = difflib.get_close_matches(metric, known, 1)
             hint = f"; is it {near[0]}?" if near else f"; there are {', '.join(known)}"
             raise AttributeError(f"{self.section} {self.name} has no metric {metric}{hint}") from None
@@ -109,6 +158,9 @@ class Trace:
     def __init__(self, recording: native.Recording) -> None:
         self._recording = recording
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a trace stays in its process: return what you need of it, as `bytes`, `stats` or `metrics`, or write it to a file")
+
     @functools.cached_property
     def _figures(self) -> native.Figures:
         return self._recording.figures()
@@ -123,7 +175,7 @@ class Trace:
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Writes the trace. The file appears when it is complete."""
         target = Path(path)
-        partial = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        partial = target.parent / f".{uuid.uuid4().hex}.tmp"
         try:
             partial.write_bytes(self.bytes)
             os.replace(partial, target)
@@ -254,7 +306,10 @@ class Checked:
 
 
 class Diff:
-    """The differences of two recordings. It is true if nothing got worse by more than `fail_over` allows."""
+    """The differences of two recordings. It is true if nothing got worse by more than `fail_over` allows.
+
+    With `fail_over` it is false if nothing was compared, or nothing of what one of `only` names.
+    """
 
     def __init__(self, differences: str, worst: str | None, table: str) -> None:
         self.data: dict[str, Any] = json.loads(differences)
@@ -273,13 +328,21 @@ class Diff:
         return [change for change in self.changes if change["is_too_much"]]
 
     def __bool__(self) -> bool:
-        return not self.data["is_too_much"]
+        return not (self.data["is_too_much"] or self._limits_nothing)
+
+    @property
+    def _limits_nothing(self) -> bool:
+        """A limit that limits nothing is mostly a slip."""
+        return self.data["fail_over_percent"] is not None and (not self.data["compared"] or bool(self.data["unmatched"]))
 
     def __str__(self) -> str:
         return self._table
 
     def __repr__(self) -> str:
-        return f"<traceconv.Diff: {self.worst or 'nothing got worse'}>"
+        if not self.data["compared"]:
+            return "<traceconv.Diff: nothing was compared: no metric is in both>"
+        missing = "".join(f"; {only} names nothing that is in both" for only in self.data["unmatched"])
+        return f"<traceconv.Diff: {self.worst or 'nothing got worse'}{missing}>"
 
 
 def convert(recording: Input, *, path: str | None = None, **options: Any) -> Trace:
@@ -311,7 +374,11 @@ def _figures(measured: Trace | Input) -> native.Figures:
 def budget_text(budget: str | os.PathLike[str] | Sequence[str]) -> str:
     """The text of a budget: a TOML file, or rules."""
     if not isinstance(budget, (str, os.PathLike)):
-        return f"rules = {json.dumps(list(budget))}"
+        if not isinstance(budget, Iterable) or isinstance(budget, (bytes, Mapping)):
+            raise native.BudgetError(f"a budget is the path of a file or a list of rules, not {type(budget).__name__}")
+        # A line for each rule, for `budget_error`.
+        rules = ",\n".join(json.dumps(rule, ensure_ascii=False) for rule in budget)
+        return f"rules = [{rules}]"
     try:
         return Path(budget).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -319,14 +386,26 @@ def budget_text(budget: str | os.PathLike[str] | Sequence[str]) -> str:
         raise native.BudgetError(f"the budget {os.fspath(budget)} cannot be read: {reason}") from None
 
 
+def budget_error(budget: str | os.PathLike[str] | Sequence[str], error: native.BudgetError) -> native.BudgetError:
+    """The sentence of a budget that cannot be used, with the name of its file or with the rule."""
+    if isinstance(budget, (str, os.PathLike)):
+        return native.BudgetError(f"{os.fspath(budget)}: {error}")
+    place = re.fullmatch(r"line ([0-9]+), column [0-9]+: (.*)", str(error), re.S)
+    rules = list(budget)
+    if place is None or int(place[1]) > len(rules):
+        return error
+    return native.BudgetError(f"the rule {rules[int(place[1]) - 1]!r}: {place[2]}")
+
+
 def check(recording: Trace | Input, budget: str | os.PathLike[str] | Sequence[str]) -> Checked:
     """Checks a recording against a budget: the path of a TOML file, or a list of rules as `"task.filter.cpu_percent < 4"`."""
+    if isinstance(budget, Iterator):
+        budget = list(budget)
+    text, figures = budget_text(budget), _figures(recording)
     try:
-        return Checked(*native.check(_figures(recording), budget_text(budget)))
+        return Checked(*native.check(figures, text))
     except native.BudgetError as error:
-        if isinstance(budget, (str, os.PathLike)) and not re.match("the budget ", str(error)):
-            raise native.BudgetError(f"{os.fspath(budget)}: {error}") from None
-        raise
+        raise budget_error(budget, error) from None
 
 
 def diff(
@@ -336,10 +415,14 @@ def diff(
     fail_over: float | None = None,
     fail_on_new: str | None = None,
     min_change: float | None = None,
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
 ) -> Diff:
     """Compares two recordings, or what `stats --json` or `baseline` saved of them. The options are those of `traceconv diff`, in per cent."""
-    options = {"fail_over": fail_over, "fail_on_new": fail_on_new, "min_change": min_change, "only": list(only)}
+    for name, value in ("fail_over", fail_over), ("min_change", min_change):
+        if value is not None and (not isinstance(value, (int, float)) or not 0 <= value < math.inf):
+            raise native.OptionError(f"{name}: {value!r} is not a number of per cent, as 5")
+    several = [only] if isinstance(only, str) else list(only)
+    options = {"fail_over": fail_over, "fail_on_new": fail_on_new, "min_change": min_change, "only": several}
     return Diff(*native.diff(_figures(base), _figures(new), **options))  # type: ignore[arg-type]
 
 

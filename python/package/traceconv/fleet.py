@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from . import _traceconv as native
-from ._recording import NativeInput, budget_text, options_of
+from ._recording import NativeInput, budget_error, budget_text, name_of, options_of
 
 SIDECAR = ".traceconv.jsonl"
 """The end of the name of the notes beside a recording."""
@@ -75,9 +75,9 @@ def _fetch(store: Any, path: str, has_notes: bool) -> NativeInput:
     try:
         content = store.cat_file(path)
         notes = store.cat_file(path + SIDECAR) if has_notes else None
-        return path, (content, notes, ""), None
+        return name_of(path), (content, notes, ""), None
     except Exception as error:  # of any store
-        return path, (None, None, f"cannot be opened: {error}"), None
+        return name_of(path), (None, None, f"cannot be opened: {error}"), None
 
 
 def _put(store: Any, path: str, content: bytes) -> None:
@@ -241,12 +241,21 @@ def export(
     are those of all recordings; `budget` is checked for each of them; `options` are those of `convert`. A part has up to
     `part_recordings` recordings, 256 unless given.
     """
+    tables, partition_by = ([given] if isinstance(given, str) else list(given) for given in (tables, partition_by))
+    for name, value in (labels or {}).items():
+        if not isinstance(value, str):
+            raise native.OptionError(f"labels: {value!r} of {name} is not a text")
+    if part_recordings is not None and (not isinstance(part_recordings, int) or part_recordings < 1):
+        raise native.OptionError(f"part_recordings: {part_recordings!r} is not a whole number from 1")
     source_of, found = find(source)
     text = None if budget is None else budget_text(budget)
     given = list((labels or {}).items())
-    job = _Job(source_of, dataset, list(tables), given, options, text, BY_FORMAT in partition_by)
+    job = _Job(source_of, dataset, tables, given, options, text, BY_FORMAT in partition_by)
     # What is wrong with options, tables or budget is said here, once.
-    native.part([], options_of(options), job.tables, job.labels, [], job.budget)
+    try:
+        native.part([], options_of(options), job.tables, job.labels, [], job.budget)
+    except native.BudgetError as error:
+        raise (error if budget is None else budget_error(budget, error)) from None
     known = _prepare(dataset, append)
 
     chunks = _cut(found, part_recordings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -50,7 +51,8 @@ class Recordings:
         config = item.config
         self._budget: Any = settings.pop("budget", None) or config.getini("traceconv_budget") or None
         self._baseline: Any = settings.pop("baseline", None)
-        self._fail_over = float(settings.pop("fail_over", None) or config.getini("traceconv_fail_over"))
+        fail_over = settings.pop("fail_over", None)
+        self._fail_over: Any = _per_cent(config.getini("traceconv_fail_over")) if fail_over is None else fail_over
         folder = config.getini("traceconv_baseline")
         if self._baseline is None and folder:
             self._baseline = os.path.join(folder, _file_name(item) + ".json")
@@ -108,8 +110,19 @@ class Recordings:
             _attach_to_allure(trace, name)
 
 
+def _per_cent(text: str) -> float:
+    try:
+        return float(text.removesuffix("%"))
+    except ValueError:
+        raise pytest.UsageError(f"traceconv_fail_over is {text}, not a number of per cent") from None
+
+
 def _file_name(item: pytest.Item) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", item.nodeid).strip("-.")[-200:]
+    """A name that no other test has: what cannot be in the name of a file is told apart by a hash."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", item.nodeid).strip("-.")[-180:]
+    if re.fullmatch(r"[A-Za-z0-9._/:]+(\[[A-Za-z0-9._]+\])?", item.nodeid) and len(item.nodeid) <= 180:
+        return name
+    return f"{name}-{hashlib.sha256(item.nodeid.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def _worse(path: Path, trace: Trace, fail_over: float) -> list[str]:
@@ -147,7 +160,7 @@ def traceconv(request: pytest.FixtureRequest) -> Recordings:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
         result = yield
-    except pytest.skip.Exception:
+    except (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt):
         raise
     except BaseException:
         recordings = item.stash.get(RECORDINGS, None)
