@@ -138,6 +138,9 @@ const WRONG: u32 = 2;
 const SILENCE: u32 = 3;
 const RESTART: u32 = 3;
 
+/// No more anchors than this one after the other are wrong.
+const WRONG_MAX: usize = 64;
+
 /// A step between anchors is a silence if it is longer than this number of usual ones.
 const SILENCE_STEPS: u64 = 64;
 
@@ -162,7 +165,7 @@ fn believed(times: &[u64]) -> Vec<(usize, bool)> {
             };
             best[before].0 + way + WRONG * (number - before - 1) as u32
         };
-        let others = (0..number).map(|before| (cost(before), Some(before)));
+        let others = (number.saturating_sub(WRONG_MAX + 1)..number).map(|before| (cost(before), Some(before)));
         let first = (WRONG * number as u32, None);
         best.push(others.chain([first]).min_by_key(|way| way.0).unwrap_or(first));
     }
@@ -258,6 +261,7 @@ impl Segment {
         };
         (self.low..=self.high).contains(&time)
     }
+
     /// A time in place of a stamp with all digits that is not used, if there is no anchor before it.
     pub(super) fn instead(&self, digits: usize) -> Option<u64> {
         (self.is_start && digits >= ALL_DIGITS as usize).then_some(self.low)
@@ -267,6 +271,7 @@ impl Segment {
     pub(super) fn admits_hz(&self, hz: u64) -> bool {
         self.hz == [None; 2] || self.hz.contains(&Some(hz))
     }
+
     /// The scheme that a VERSION states, or that of those around it if they contradict it.
     pub(super) fn scheme(&self, stated: Scheme) -> Scheme {
         let [before, after] = self.schemes;
