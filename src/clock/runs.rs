@@ -187,8 +187,8 @@ impl Setting<'_> {
                 break;
             }
             top = if is_on_line { None } else { last.filter(|&last| !self.follows(last, stamp.raw)).or(top) };
-            // A copy may begin within a record: its first record is made of the pieces of two.
-            let is_back = !is_near && step.is_some() && end > copied_until;
+            // A copy leads back. It may begin within a record: its first record is made of the pieces of two.
+            let is_back = !is_near && last.is_some_and(|last| !self.follows(last, stamp.raw)) && end > copied_until;
             let starts = [stamp.offset, end];
             if is_back
                 && let Some(found) =

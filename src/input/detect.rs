@@ -17,8 +17,11 @@ const SCORE_MARGIN: u8 = 10;
 /// How much of a sample is inspected first, in bytes. If it is certainly in one format and shows nothing of another one, …
 const FIRST_BYTES: usize = 4 << 10;
 
-/// … which is a score below this, then only that format inspects the rest.
+/// … which is a score below this, then only that format inspects more, …
 const SCORE_NOTHING: u8 = 25;
+
+/// … this many bytes.
+const ENOUGH_BYTES: usize = 16 << 10;
 
 /// The format of an input.
 #[derive(Clone)]
@@ -162,7 +165,10 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
         format.probe(sample, whole).filter(|probe| probe.score > 0).map(|probe| (format, probe))
     };
     let only = sample.get(..FIRST_BYTES).filter(|first| first.len() < sample.len()).and_then(|first| only(formats, first));
-    let only = only.and_then(|format| probed(format, sample, whole)).filter(|(_, probe)| probe.score >= SCORE_CERTAIN);
+    let enough = sample.get(..ENOUGH_BYTES).unwrap_or(sample);
+    let only = only
+        .and_then(|format| probed(format, enough, whole && enough.len() == sample.len()))
+        .filter(|(_, probe)| probe.score >= SCORE_CERTAIN);
     let mut claims: Vec<_> = match only {
         Some(claim) => vec![claim],
         None => formats.iter().filter_map(|&format| probed(format, sample, whole)).collect(),

@@ -75,6 +75,7 @@ impl Layer {
             // Magic, and deflate: the only method there is.
             [0x1f, 0x8b, 0x08, ..] => Some(Layer::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Layer::Zstd),
+            _ if !text::begins_as_text(bytes) => None,
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
             _ if text::looks_like_dump(bytes) => Some(Layer::HexDump),
             _ if text::looks_like_base64(bytes) => Some(Layer::Base64),

@@ -24,6 +24,14 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
+/// Whether the first bytes may be of one of these texts at all: most recordings end the search here.
+pub(super) fn begins_as_text(bytes: &[u8]) -> bool {
+    const BEGIN_BYTES: usize = 64;
+    let bytes = without_mark(bytes);
+    let start = bytes.get(..BEGIN_BYTES).unwrap_or(bytes);
+    start.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
+}
+
 /// Whether the start of the input is hex digits, white space, commas and `0x` alone.
 pub(super) fn looks_like_hex(bytes: &[u8]) -> bool {
     let bytes = without_mark(bytes);

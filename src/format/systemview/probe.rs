@@ -26,13 +26,17 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let reading = Reading::of(sample);
     let has_header = read(reading, sample, 0).is_some_and(|packet| packet.id == id::HEADER);
     let is_started = has_header || starts(sample).next().is_some();
-    // Of most other formats, a quarter shows that too much is no packet.
-    let mut bad_of_quarter = 0;
-    if !is_started {
-        each_packet(reading, sample, 0..sample.len() / 4, |at, found| bad_of_quarter += found.err().map_or(0, |end| end - at));
-    }
-    if bad_of_quarter * BAD_SHARE > sample.len() {
-        return None;
+    // Of most other formats, the first eighth or quarter shows that too much is no packet.
+    for share in [8, 4] {
+        let mut bad_of_share = 0;
+        if !is_started {
+            each_packet(reading, sample, 0..sample.len() / share, |at, found| {
+                bad_of_share += found.err().map_or(0, |end| end - at)
+            });
+        }
+        if bad_of_share * BAD_SHARE > sample.len() {
+            return None;
+        }
     }
     let (mut packets, mut bad_bytes, mut edge_bytes, mut typical, mut enters, mut exits) =
         (0u64, 0usize, 0usize, 0u64, 0u64, 0u64);

@@ -216,6 +216,7 @@ impl Resolver {
         let held = Chunk { records: &carry.records, gaps: &carry.gaps, before: 0, pending, bytes };
         let fresh = Chunk { records, gaps: &gaps, before: pending.held.len(), pending, bytes };
         let total = pending.held.len() + pending.fresh.len();
+        out.batch.events.reserve(total);
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
         let ready_held = ready.min(pending.held.len());
         let ready_fresh = ready - ready_held;
