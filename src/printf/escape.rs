@@ -7,8 +7,7 @@ pub const TEXT_LIMIT_BYTES: usize = 64 << 10;
 /// the end are left out. Returns whether all bytes were UTF-8.
 pub fn push(bytes: &[u8], out: &mut String) -> bool {
     let bytes = bytes.get(..TEXT_LIMIT_BYTES).unwrap_or(bytes);
-    let end = bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-    let bytes = bytes.get(..end).unwrap_or(&[]);
+    let bytes = bytes.get(..len_without_line_ends(bytes)).unwrap_or(&[]);
     // The usual case.
     if is_plain(bytes) {
         // SAFETY: all bytes are ASCII. To check them again costs 1 % of a conversion.
@@ -35,92 +34,180 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
 
 /// A text, followed by bytes that have not been escaped yet.
 ///
-/// Formatted messages are written in place, without a copy. The bytes up to `start` are UTF-8 always: they come from a `String`, and
-/// all methods only append after them.
+/// Formatted messages are written in place, without a copy. Growing a `Vec` by a few bytes at a time costs more than writing them, so
+/// there is room for the next ones always.
 #[derive(Debug, Default)]
 pub struct PendingText {
+    /// The text, the pending bytes, and any bytes as room. Up to `start` they are UTF-8 always: only [`PendingText::commit`] moves
+    /// it forward, and nothing is written before it.
     bytes: Vec<u8>,
     start: usize,
+    end: usize,
+    /// Memory for escaping.
+    escaped: String,
 }
 
 impl PendingText {
-    /// Nothing is appended to `text` yet.
+    /// The text, without pending bytes.
     #[inline]
     #[must_use]
-    pub fn after(text: String) -> PendingText {
-        let start = text.len();
-        PendingText { bytes: text.into_bytes(), start }
+    pub fn text(&self) -> &str {
+        let text = self.bytes.get(..self.start).unwrap_or(&[]);
+        // SAFETY: these bytes are UTF-8, as the field says. To check them again costs 1 % of a conversion.
+        unsafe { std::str::from_utf8_unchecked(text) }
     }
 
-    /// The bytes appended so far.
+    /// The length of the text.
+    #[inline]
+    #[must_use]
+    pub fn text_len(&self) -> usize {
+        self.start
+    }
+
+    /// The pending bytes.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or(&[])
+        self.bytes.get(self.start..self.end).unwrap_or(&[])
     }
 
-    /// The number of bytes appended so far.
+    /// The number of pending bytes.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bytes.len() - self.start
+        self.end - self.start
     }
 
-    /// Whether nothing is appended yet.
+    /// Whether no bytes are pending.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Forgets all and keeps the memory.
+    pub fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+
+    /// Appends what `write` writes, and returns how much that is: it gets at least `most` bytes and returns the number of those that
+    /// count.
+    #[inline]
+    fn append(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
+        if self.bytes.len() - self.end < most {
+            self.grow(most);
+        }
+        if let Some(room) = self.bytes.get_mut(self.end..) {
+            self.end += write(room).min(room.len());
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, most: usize) {
+        let len = (2 * self.bytes.len()).max(self.end + most).max(256);
+        self.bytes.resize(len, 0);
+    }
+
     /// Appends a byte.
     #[inline]
     pub fn push(&mut self, byte: u8) {
-        self.bytes.push(byte);
+        self.extend_head(&[byte], 1);
     }
 
     /// Appends bytes.
     #[inline]
     pub fn extend(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        self.append(bytes.len(), |room| {
+            if let Some(place) = room.get_mut(..bytes.len()) {
+                place.copy_from_slice(bytes);
+            }
+            bytes.len()
+        });
     }
 
     /// Appends `count` equal bytes.
     #[inline]
     pub fn fill(&mut self, count: usize, byte: u8) {
-        self.bytes.resize(self.bytes.len() + count, byte);
+        self.append(count, |room| {
+            if let Some(place) = room.get_mut(..count) {
+                place.fill(byte);
+            }
+            count
+        });
     }
 
-    /// Appends the first `len` bytes of a block. Copying the whole block and cutting it off is faster than a copy of variable length.
+    /// Appends the first `len` bytes of a block. Copying the whole block is faster than a copy of variable length.
     #[inline]
     pub fn extend_head<const N: usize>(&mut self, block: &[u8; N], len: usize) {
-        let end = self.bytes.len() + len.min(N);
-        self.bytes.extend_from_slice(block);
-        self.bytes.truncate(end);
+        self.append(N, |room| {
+            if let Some(place) = room.first_chunk_mut() {
+                *place = *block;
+            }
+            len.min(N)
+        });
     }
 
-    /// The text with the appended bytes escaped as [`push`] does, and whether all of these were UTF-8.
-    #[inline]
-    #[must_use]
-    pub fn finish(mut self) -> (String, bool) {
-        let appended = self.bytes();
-        let len = appended.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-        if len <= TEXT_LIMIT_BYTES && appended.get(..len).is_some_and(is_plain) {
-            self.bytes.truncate(self.start + len);
-            // SAFETY: the bytes before `start` are UTF-8, and those after it are ASCII. To check them again costs 1 % of a conversion.
-            return (unsafe { String::from_utf8_unchecked(self.bytes) }, true);
-        }
-        let appended = self.bytes.split_off(self.start);
-        // SAFETY: these are the bytes before `start`, which are UTF-8.
-        let mut text = unsafe { String::from_utf8_unchecked(self.bytes) };
-        let is_utf8 = push(&appended, &mut text);
-        (text, is_utf8)
+    /// Appends bytes in upper-case hex.
+    pub fn extend_hex(&mut self, bytes: &[u8]) {
+        self.append(2 * bytes.len(), |room| {
+            for (place, byte) in room.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+                *place = hex_of(*byte);
+            }
+            2 * bytes.len()
+        });
     }
+
+    /// Adds the pending bytes to the text, escaped as [`push`] does. Returns whether all of them were UTF-8. `is_readable`: they are
+    /// known to be printable ASCII.
+    #[inline]
+    pub fn commit(&mut self, is_readable: bool) -> bool {
+        let pending = self.bytes();
+        debug_assert!(!is_readable || is_plain(pending), "{pending:?}");
+        let len = if is_readable { pending.len() } else { len_without_line_ends(pending) };
+        if len > TEXT_LIMIT_BYTES || !(is_readable || pending.get(..len).is_some_and(is_plain)) {
+            return self.commit_escaped();
+        }
+        self.start += len;
+        self.end = self.start;
+        true
+    }
+
+    #[inline(never)]
+    fn commit_escaped(&mut self) -> bool {
+        let mut escaped = std::mem::take(&mut self.escaped);
+        escaped.clear();
+        let is_utf8 = push(self.bytes(), &mut escaped);
+        self.end = self.start;
+        self.extend(escaped.as_bytes());
+        self.start = self.end;
+        self.escaped = escaped;
+        is_utf8
+    }
+
+    /// Adds bytes to the text, escaped as [`push`] does. Returns whether all of them were UTF-8.
+    #[inline]
+    pub fn push_escaped(&mut self, bytes: &[u8]) -> bool {
+        self.extend(bytes);
+        self.commit(false)
+    }
+
+    /// Adds a text as it is.
+    pub fn push_text(&mut self, text: &str) {
+        self.extend(text.as_bytes());
+        self.start = self.end;
+    }
+}
+
+/// The number of bytes before the line ends at the end.
+#[inline]
+fn len_without_line_ends(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1)
 }
 
 /// Whether all bytes are printable ASCII. Checked in blocks; the last two may overlap.
 #[inline]
-fn is_plain(bytes: &[u8]) -> bool {
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
     fn all<const N: usize>(block: &[u8; N]) -> bool {
         block.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte))
     }
@@ -136,13 +223,15 @@ fn push_hex_byte(byte: u8, out: &mut String) {
     push_hex(&[byte], out);
 }
 
+/// The digits of a byte in upper-case hex.
+fn hex_of(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
+}
+
 /// Appends bytes in upper-case hex.
 pub fn push_hex(bytes: &[u8], out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
+    out.extend(bytes.iter().flat_map(|&byte| hex_of(byte)).map(char::from));
 }
 
 /// Appends a GUID in its usual form.
@@ -199,9 +288,10 @@ mod tests {
     }
 
     fn in_place(before: &str, bytes: &[u8]) -> (String, bool) {
-        let mut text = PendingText::after(before.to_owned());
-        text.extend(bytes);
-        text.finish()
+        let mut text = PendingText::default();
+        text.push_text(before);
+        let is_utf8 = text.push_escaped(bytes);
+        (text.text().to_owned(), is_utf8)
     }
 
     #[test]

@@ -84,27 +84,29 @@ pub enum Length {
 /// One conversion of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion {
-    /// `-`
-    pub left: bool,
-    /// `+`
-    pub plus: bool,
-    /// A space.
-    pub space: bool,
-    /// `#`
-    pub alternate: bool,
-    /// `0`
-    pub zero: bool,
+    flags: u8,
+    /// The letter.
+    pub letter: u8,
+    /// The length modifier.
+    pub length: Length,
+    /// The bytes of its argument by type, 0 for a text: with 32-bit pointers in the low half, with 64-bit pointers in the high half.
+    sizes: u8,
     /// The least number of columns.
     pub width: Size,
     /// Digits, or the most bytes of a text.
     pub precision: Size,
-    /// The length modifier.
-    pub length: Length,
-    /// The letter.
-    pub letter: u8,
-    /// Whether it prints a decimal integer without flags, width and precision, as most do.
-    pub is_bare_decimal: bool,
 }
+
+/// `-`
+const LEFT: u8 = 1;
+/// `+`
+const PLUS: u8 = 2;
+/// A space.
+const SPACE: u8 = 4;
+/// `#`
+const ALTERNATE: u8 = 8;
+/// `0`
+const ZERO: u8 = 16;
 
 /// The class of a conversion's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,41 +143,72 @@ impl Conversion {
         }
     }
 
+    #[inline]
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
     /// The bytes that its argument takes; `None` for a text.
     #[inline]
     #[must_use]
     pub fn argument_bytes(&self, packing: Packing) -> Option<usize> {
-        let class = self.class();
-        let wide = packing == Packing::Typed64;
-        Some(match (class, packing) {
-            (Class::Text, _) => return None,
-            (_, Packing::Slots64) => 8,
-            (Class::Float, Packing::Floats32) => 4,
-            (Class::Float, _) => 8,
-            (Class::Char, _) => 4,
-            (Class::Pointer | Class::Count, _) => 4 + 4 * usize::from(wide),
-            (Class::Signed | Class::Unsigned, _) => match self.length {
-                Length::LongLong => 8,
-                Length::Long | Length::Pointer => 4 + 4 * usize::from(wide),
-                _ => 4,
-            },
-        })
+        let bytes = match packing {
+            _ if self.sizes == 0 => 0,
+            Packing::Typed32 => self.sizes & 0xF,
+            Packing::Typed64 => self.sizes >> 4,
+            Packing::Slots64 => 8,
+            Packing::Floats32 => if self.class() == Class::Float { 4 } else { self.sizes & 0xF },
+        };
+        (bytes > 0).then_some(bytes.into())
+    }
+
+    /// See [`Conversion::sizes`].
+    fn sizes(&self) -> u8 {
+        const WORD: u8 = 0x44;
+        const WORDS: u8 = 0x88;
+        const POINTER: u8 = 0x84;
+        match (self.class(), self.length) {
+            (Class::Text, _) => 0,
+            (Class::Float, _) => WORDS,
+            (Class::Pointer | Class::Count, _) => POINTER,
+            (Class::Signed | Class::Unsigned, Length::LongLong) => WORDS,
+            (Class::Signed | Class::Unsigned, Length::Long | Length::Pointer) => POINTER,
+            _ => WORD,
+        }
+    }
+
+    /// How many arguments `*` takes before its own.
+    fn stars(&self) -> usize {
+        usize::from(self.width == Size::ARGUMENT) + usize::from(self.precision == Size::ARGUMENT)
     }
 }
 
-/// A piece of a format.
+/// The content of a piece after its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// Text, from and to these bytes of the format.
-    Text(u32, u32),
-    /// A conversion, from and to these bytes of the format.
-    Conversion(Conversion, u32, u32),
-    /// From here to the end: an invalid conversion, after which arguments cannot be assigned. They are listed as words.
-    Bad(u32),
+enum Step {
+    /// Nothing.
+    None,
+    /// A decimal integer without flags, width and precision, as most are.
+    Decimal(Conversion),
+    /// Another conversion.
+    Other(Conversion),
+    /// To the end of the format: an invalid conversion, after which arguments cannot be assigned. They are listed as words.
+    Bad,
+}
+
+/// A piece of a format: a text, and what follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    /// The text: these bytes of the format.
+    from: u32,
+    to: u32,
+    /// Where the conversion ends that begins after it.
+    end: u32,
+    step: Step,
 }
 
 /// Thousands of formats are in use at once, and should fit into the processor's caches.
-const _: () = assert!(std::mem::size_of::<Piece>() <= 24);
+const _: () = assert!(std::mem::size_of::<Piece>() <= 28);
 
 /// A compiled format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,6 +218,8 @@ pub struct Format {
     pieces: Box<[Piece]>,
     counts: Counts,
     is_bad: bool,
+    /// Whether all its texts are printable ASCII, with numbers between them.
+    is_readable: bool,
 }
 
 /// Sizes of a format's arguments. They saturate at values that no message can reach.
@@ -195,13 +230,14 @@ struct Counts {
     /// Of those, floating-point ones.
     floats: u32,
     texts: u32,
+    chars: u32,
     /// Bytes of all arguments but texts, by type.
     bytes32: u32,
     bytes64: u32,
 }
 
 /// The padding after a format, in bytes, so that any short piece of it can be copied as one block of this size.
-const PAD_BYTES: usize = 16;
+const PAD_BYTES: usize = 32;
 
 impl Format {
     /// Compiles a format.
@@ -212,35 +248,33 @@ impl Format {
         let mut is_bad = false;
         let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let mut from = 0;
+        let mut push = |from: usize, to: usize, end: usize, step| pieces.push(Piece { from: at(from), to: at(to), end: at(end), step });
         while let Some(percent) = text.get(from..).and_then(|rest| memchr::memchr(b'%', rest)).map(|index| from + index) {
-            if percent > from {
-                pieces.push(Piece::Text(at(from), at(percent)));
-            }
-            if text.get(percent + 1) == Some(&b'%') {
-                pieces.push(Piece::Text(at(percent + 1), at(percent + 2)));
-                from = percent + 2;
-                continue;
-            }
             let Some((conversion, len)) = read_conversion(text.get(percent + 1..).unwrap_or(&[])) else {
-                pieces.push(Piece::Bad(at(percent)));
+                push(from, percent, text.len(), Step::Bad);
                 is_bad = true;
                 from = text.len();
                 break;
             };
-            from = percent + 1 + len;
-            // `%-5%` and the like print a percent sign.
+            let end = percent + 1 + len;
             if conversion.letter == b'%' {
-                pieces.push(Piece::Text(at(from - 1), at(from)));
-                continue;
+                // It prints a percent sign, as does `%-5%`. The text goes on with that.
+                push(from, percent, percent, Step::None);
+                push(end - 1, end, end, Step::None);
+            } else {
+                counts.add(&conversion);
+                let is_bare = conversion.flags == 0 && (conversion.width, conversion.precision) == (Size::NONE, Size::NONE);
+                let is_decimal = is_bare && matches!(conversion.letter, b'd' | b'i' | b'u');
+                push(from, percent, end, if is_decimal { Step::Decimal(conversion) } else { Step::Other(conversion) });
             }
-            counts.add(&conversion);
-            pieces.push(Piece::Conversion(conversion, at(percent), at(from)));
+            from = end;
         }
         if from < text.len() {
-            pieces.push(Piece::Text(at(from), at(text.len())));
+            push(from, text.len(), text.len(), Step::None);
         }
+        let is_readable = !is_bad && counts.texts == 0 && counts.chars == 0 && escape::is_plain(text);
         let padded = text.iter().copied().chain([0; PAD_BYTES]).collect();
-        Format { padded, pieces: pieces.into(), counts, is_bad }
+        Format { padded, pieces: pieces.into(), counts, is_bad, is_readable }
     }
 
     /// The format itself.
@@ -261,16 +295,25 @@ impl Format {
         self.counts.arguments == 0 && !self.is_bad
     }
 
+    /// Whether its messages are printable ASCII, whatever the arguments.
+    #[inline]
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.is_readable
+    }
+
     /// Whether floating-point numbers are among its arguments.
     #[must_use]
     pub fn has_floats(&self) -> bool {
         self.counts.floats > 0
     }
 
-    /// Its pieces.
-    #[must_use]
-    pub fn pieces(&self) -> &[Piece] {
-        &self.pieces
+    /// Its conversions.
+    pub fn conversions(&self) -> impl Iterator<Item = &Conversion> {
+        self.pieces.iter().filter_map(|piece| match &piece.step {
+            Step::Decimal(conversion) | Step::Other(conversion) => Some(conversion),
+            Step::None | Step::Bad => None,
+        })
     }
 
     /// The bytes of `arguments` that this packing takes; `None` if there are too few.
@@ -281,11 +324,9 @@ impl Format {
             return (bytes <= arguments.len()).then_some(bytes);
         }
         let mut reader = Reader(arguments);
-        for piece in &*self.pieces {
-            let Piece::Conversion(conversion, ..) = piece else { continue };
-            let stars = usize::from(conversion.width == Size::ARGUMENT) + usize::from(conversion.precision == Size::ARGUMENT);
+        for conversion in self.conversions() {
             let star_bytes = if packing == Packing::Slots64 { 8 } else { 4 };
-            reader.0 = reader.0.get(stars * star_bytes..)?;
+            reader.0 = reader.0.get(conversion.stars() * star_bytes..)?;
             match conversion.argument_bytes(packing) {
                 Some(bytes) => reader.0 = reader.0.get(bytes..)?,
                 None => {
@@ -301,8 +342,19 @@ impl Format {
     /// The packing of a catalog message's arguments. No field states it, but their length shows it.
     ///
     /// By type, unless that leaves or lacks bytes and another packing fits exactly.
+    #[inline]
     #[must_use]
     pub fn catalog_packing(&self, pointers: Pointers, arguments: &[u8]) -> Packing {
+        let typed = Packing::typed(pointers);
+        // The usual case.
+        if self.counts.texts == 0 && self.counts.bytes(typed) == arguments.len() {
+            return typed;
+        }
+        self.other_packing(pointers, arguments)
+    }
+
+    #[inline(never)]
+    fn other_packing(&self, pointers: Pointers, arguments: &[u8]) -> Packing {
         let typed = Packing::typed(pointers);
         if self.measure(typed, arguments) == Some(arguments.len()) {
             return typed;
@@ -325,7 +377,7 @@ impl Format {
 
 impl Counts {
     fn add(&mut self, conversion: &Conversion) {
-        let stars = u32::from(conversion.width == Size::ARGUMENT) + u32::from(conversion.precision == Size::ARGUMENT);
+        let stars = conversion.stars() as u32;
         let bytes = |packing| {
             let bytes = conversion.argument_bytes(packing).and_then(|bytes| u32::try_from(bytes).ok());
             4 * stars + bytes.unwrap_or(0)
@@ -333,6 +385,7 @@ impl Counts {
         self.arguments = self.arguments.saturating_add(1 + stars);
         self.floats = self.floats.saturating_add(u32::from(conversion.class() == Class::Float));
         self.texts = self.texts.saturating_add(u32::from(conversion.class() == Class::Text));
+        self.chars = self.chars.saturating_add(u32::from(conversion.class() == Class::Char));
         self.bytes32 = self.bytes32.saturating_add(bytes(Packing::Typed32));
         self.bytes64 = self.bytes64.saturating_add(bytes(Packing::Typed64));
     }
@@ -351,27 +404,17 @@ impl Counts {
 
 /// Reads the conversion after a percent sign. Returns its length, too; `None` if it is not valid.
 fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
-    let mut conversion = Conversion {
-        left: false,
-        plus: false,
-        space: false,
-        alternate: false,
-        zero: false,
-        width: Size::NONE,
-        precision: Size::NONE,
-        length: Length::Int,
-        letter: 0,
-        is_bare_decimal: false,
-    };
+    let mut conversion =
+        Conversion { flags: 0, letter: 0, length: Length::Int, sizes: 0, width: Size::NONE, precision: Size::NONE };
     let mut at = 0;
     let peek = |at: usize| text.get(at).copied().unwrap_or(0);
     loop {
         match peek(at) {
-            b'-' => conversion.left = true,
-            b'+' => conversion.plus = true,
-            b' ' => conversion.space = true,
-            b'#' => conversion.alternate = true,
-            b'0' => conversion.zero = true,
+            b'-' => conversion.flags |= LEFT,
+            b'+' => conversion.flags |= PLUS,
+            b' ' => conversion.flags |= SPACE,
+            b'#' => conversion.flags |= ALTERNATE,
+            b'0' => conversion.flags |= ZERO,
             // Groups of thousands, which the C locale does not have.
             b'\'' => {}
             _ => break,
@@ -403,9 +446,7 @@ fn read_conversion(text: &[u8]) -> Option<(Conversion, usize)> {
         _ => 1,
     };
     conversion.letter = peek(at);
-    let has_flags = conversion.left || conversion.plus || conversion.space || conversion.alternate || conversion.zero;
-    let has_sizes = conversion.width != Size::NONE || conversion.precision != Size::NONE;
-    conversion.is_bare_decimal = matches!(conversion.letter, b'd' | b'i' | b'u') && !has_flags && !has_sizes;
+    conversion.sizes = conversion.sizes();
     let is_known = memchr::memchr(conversion.letter, b"diuoxXcsfFeEgGaApnbB%").is_some();
     is_known.then_some((conversion, at + 1))
 }
@@ -476,7 +517,7 @@ mod tests {
     fn an_invalid_conversion_ends_the_format() {
         let format = Format::new(b"a %d %y %d");
         assert!(format.is_bad());
-        assert_eq!(format.pieces().last(), Some(&Piece::Bad(5)));
+        assert_eq!(format.pieces.last().map(|piece| (piece.to, piece.step)), Some((5, Step::Bad)));
         assert!(Format::new(b"100%").is_bad());
         assert!(!Format::new(b"100%%").is_bad());
     }

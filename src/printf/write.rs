@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 
 use super::escape::PendingText;
-use super::{Class, Conversion, Format, Length, PAD_BYTES, Packing, Piece, Reader, Size, WIDTH_LIMIT};
+use super::{
+    ALTERNATE, Class, Conversion, Format, LEFT, Length, PAD_BYTES, PLUS, Packing, Reader, SPACE, Size, Step, WIDTH_LIMIT, ZERO,
+};
 
 /// An argument as it was packed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,12 +71,13 @@ impl Writer {
     ) -> Oddities {
         let mut oddities = Oddities::default();
         let mut reader = Reader(arguments);
-        let text = |from: u32, to: u32| format.text().get(from as usize..to as usize).unwrap_or(&[]);
         for piece in &*format.pieces {
-            match *piece {
-                Piece::Text(from, to) => push_piece(out, &format.padded, from as usize, to as usize),
-                Piece::Bad(from) => {
-                    out.extend(format.text().get(from as usize..).unwrap_or(&[]));
+            push_piece(out, &format.padded, piece.from, piece.to);
+            let start = out.len();
+            let taken = match &piece.step {
+                Step::None => Some(()),
+                Step::Bad => {
+                    push_piece(out, &format.padded, piece.to, piece.end);
                     oddities.add(Oddities::BAD_FORMAT);
                     // The types of the arguments that are left are unknown.
                     let mut word = || match packing {
@@ -84,22 +87,17 @@ impl Writer {
                     while let Some(word) = word() {
                         each(Value::Hex(word));
                     }
+                    Some(())
                 }
                 // After a missing argument, the conversions themselves are shown.
-                Piece::Conversion(_, from, to) if oddities.has(Oddities::MISSING_ARGUMENTS) => out.extend(text(from, to)),
-                Piece::Conversion(conversion, from, to) => {
-                    let start = out.len();
-                    let taken = if conversion.is_bare_decimal {
-                        bare_decimal(conversion, packing, &mut reader, out, &mut each)
-                    } else {
-                        self.convert(conversion, packing, &mut reader, out, &mut each, &mut oddities)
-                    };
-                    if taken.is_none() {
-                        oddities.add(Oddities::MISSING_ARGUMENTS);
-                        if out.len() == start {
-                            out.extend(text(from, to));
-                        }
-                    }
+                _ if oddities.has(Oddities::MISSING_ARGUMENTS) => None,
+                Step::Decimal(conversion) => decimal_argument(conversion, packing, &mut reader, out, &mut each),
+                Step::Other(conversion) => self.convert(*conversion, packing, &mut reader, out, &mut each, &mut oddities),
+            };
+            if taken.is_none() {
+                oddities.add(Oddities::MISSING_ARGUMENTS);
+                if out.len() == start {
+                    push_piece(out, &format.padded, piece.to, piece.end);
                 }
             }
         }
@@ -123,7 +121,9 @@ impl Writer {
             Size::NONE => 0,
             Size::ARGUMENT => {
                 let width = star(reader)?;
-                conversion.left |= width < 0;
+                if width < 0 {
+                    conversion.flags |= LEFT;
+                }
                 width.unsigned_abs()
             }
             Size(width) => width,
@@ -154,7 +154,7 @@ impl Writer {
                 let value = signed(raw, bytes, conversion.length);
                 let (digits, len) = decimal(value.unsigned_abs());
                 let sign = field.sign(value < 0);
-                let fills = conversion.zero && precision.is_none();
+                let fills = conversion.has(ZERO) && precision.is_none();
                 field.digits(out, sign, digits.get(..len).unwrap_or(&[]), precision, value == 0, fills);
                 each(Value::Int(value));
             }
@@ -197,28 +197,25 @@ impl Writer {
 
     fn unsigned(&mut self, field: &Field<'_>, out: &mut PendingText, value: u64, mut precision: Option<usize>) {
         let letter = field.conversion.letter;
-        let (decimal_digits, decimal_len);
+        let (decimal_digits, hexadecimal_digits, len);
         let digits = match letter {
-            b'x' | b'X' | b'o' | b'b' | b'B' => {
+            b'x' | b'X' => {
+                (hexadecimal_digits, len) = hexadecimal_integer(value, letter == b'X');
+                hexadecimal_digits.get(16 - len..).unwrap_or(&[])
+            }
+            b'o' | b'b' | b'B' => {
                 self.digits.clear();
-                let _ = match letter {
-                    b'o' => write!(self.digits, "{value:o}"),
-                    b'b' | b'B' => write!(self.digits, "{value:b}"),
-                    _ => {
-                        push_hexadecimal(&mut self.digits, value, letter == b'X');
-                        Ok(())
-                    }
-                };
+                let _ = if letter == b'o' { write!(self.digits, "{value:o}") } else { write!(self.digits, "{value:b}") };
                 self.digits.as_bytes()
             }
             _ => {
-                (decimal_digits, decimal_len) = decimal(value);
-                decimal_digits.get(..decimal_len).unwrap_or(&[])
+                (decimal_digits, len) = decimal(value);
+                decimal_digits.get(..len).unwrap_or(&[])
             }
         };
         let mut prefix = "";
-        let fills = field.conversion.zero && precision.is_none();
-        if field.conversion.alternate {
+        let fills = field.conversion.has(ZERO) && precision.is_none();
+        if field.conversion.has(ALTERNATE) {
             match letter {
                 // The first digit is 0, and no more than that is added.
                 b'o' if value != 0 => precision = Some(precision.unwrap_or(0).max(digits.len() + 1)),
@@ -251,7 +248,7 @@ impl Writer {
                 out.extend(shown.as_bytes());
             });
         }
-        let alternate = field.conversion.alternate;
+        let alternate = field.conversion.has(ALTERNATE);
         let mut prefix = "";
         match letter {
             b'f' | b'F' => {
@@ -274,7 +271,7 @@ impl Writer {
             self.digits.make_ascii_uppercase();
             prefix = if prefix.is_empty() { "" } else { "0X" };
         }
-        field.number(out, sign, prefix, 0, self.digits.as_bytes(), field.conversion.zero);
+        field.number(out, sign, prefix, 0, self.digits.as_bytes(), field.conversion.has(ZERO));
     }
 
     /// `d.ddde±dd`.
@@ -315,10 +312,10 @@ impl Writer {
     }
 }
 
-/// `%d`, `%u` and the like, without flags, width or precision.
+/// [`Step::Decimal`].
 #[inline]
-fn bare_decimal<'a>(
-    conversion: Conversion,
+fn decimal_argument<'a>(
+    conversion: &Conversion,
     packing: Packing,
     reader: &mut Reader<'a>,
     out: &mut PendingText,
@@ -338,8 +335,13 @@ fn bare_decimal<'a>(
         each(Value::Int(value));
         value.unsigned_abs()
     };
-    let (digits, len) = decimal(magnitude);
-    out.extend_head(&digits, len);
+    if magnitude < EIGHT_DIGITS_END {
+        let (digits, len) = short_decimal(magnitude);
+        out.extend_head(&digits, len);
+    } else {
+        let (digits, len) = decimal(magnitude);
+        out.extend_head(&digits, len);
+    }
     Some(())
 }
 
@@ -381,30 +383,35 @@ fn hexadecimal(out: &mut String, magnitude: f64, precision: Option<usize>, alter
     let _ = write!(out, "p{exponent:+}");
 }
 
-/// A packed integer, as wide as the format says, sign extended.
-fn signed(raw: u64, bytes: usize, length: Length) -> i64 {
+/// How many bits of a packed integer the format does not use, from the highest one on.
+#[inline]
+fn unused_bits(bytes: usize, length: Length) -> u32 {
     match length {
-        Length::Char => i64::from(raw as i8),
-        Length::Short => i64::from(raw as i16),
-        Length::Int | Length::LongDouble => i64::from(raw as i32),
-        _ if bytes == 4 => i64::from(raw as i32),
-        _ => raw.cast_signed(),
+        Length::Char => 56,
+        Length::Short => 48,
+        Length::Int | Length::LongDouble => 32,
+        _ if bytes == 4 => 32,
+        _ => 0,
     }
 }
 
+/// A packed integer, as wide as the format says, sign extended.
+#[inline]
+fn signed(raw: u64, bytes: usize, length: Length) -> i64 {
+    let unused = unused_bits(bytes, length);
+    (raw << unused).cast_signed() >> unused
+}
+
+#[inline]
 fn truncated(raw: u64, bytes: usize, length: Length) -> u64 {
-    match length {
-        Length::Char => raw & 0xFF,
-        Length::Short => raw & 0xFFFF,
-        Length::Int | Length::LongDouble => raw & 0xFFFF_FFFF,
-        _ if bytes == 4 => raw & 0xFFFF_FFFF,
-        _ => raw,
-    }
+    let unused = unused_bits(bytes, length);
+    raw << unused >> unused
 }
 
 /// Appends a piece of a format. Pieces are short as a rule, and the format is padded, so that a whole block can be copied.
 #[inline]
-fn push_piece(out: &mut PendingText, padded: &[u8], from: usize, to: usize) {
+fn push_piece(out: &mut PendingText, padded: &[u8], from: u32, to: u32) {
+    let (from, to) = (from as usize, to as usize);
     let len = to.saturating_sub(from);
     match padded.get(from..).and_then(|rest| rest.first_chunk::<PAD_BYTES>()) {
         Some(block) if len <= PAD_BYTES => out.extend_head(block, len),
@@ -412,42 +419,56 @@ fn push_piece(out: &mut PendingText, padded: &[u8], from: usize, to: usize) {
     }
 }
 
-/// The numbers from 0 to 99, of two digits each.
-static PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    pairs
-};
+/// The eight digits of a number below 10^8, the first one lowest, without the ASCII code. All lanes of a word are divided at once: 2 of
+/// four digits, then 4 of two, then 8 of one.
+#[inline]
+fn eight_digits(value: u64) -> u64 {
+    let fours = value / 10_000 | (value % 10_000) << 32;
+    let hundreds = (fours * 10_486 >> 20) & 0x0000_007F_0000_007F;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (twos * 103 >> 10) & 0x000F_000F_000F_000F;
+    tens | (twos - 10 * tens) << 8
+}
+
+/// The end of numbers that [`eight_digits`] takes.
+const EIGHT_DIGITS_END: u64 = 100_000_000;
+
+/// The zeros of eight digits in ASCII.
+const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The decimal form of a number below 10^8, and its length.
+#[inline]
+fn short_decimal(value: u64) -> ([u8; 8], usize) {
+    let digits = eight_digits(value);
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    (((digits | ASCII_ZEROS) >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize)
+}
 
 /// The digits of a number, from the first byte on, and their number. Several times as fast as the standard library, and most arguments
 /// are numbers.
-#[inline]
-fn decimal(mut value: u64) -> ([u8; 20], usize) {
-    let mut digits = [b'0'; 20];
-    let len = value.checked_ilog10().map_or(1, |log| log as usize + 1);
-    let mut at = len;
-    while at >= 2 {
-        at -= 2;
-        let pair = PAIRS[(value % 100) as usize];
-        if let Some(place) = digits.get_mut(at..at + 2) {
-            place.copy_from_slice(&pair);
-        }
-        value /= 100;
+fn decimal(value: u64) -> ([u8; 24], usize) {
+    let (before, last) = (value / EIGHT_DIGITS_END, value % EIGHT_DIGITS_END);
+    if before == 0 {
+        let mut digits = [0; 24];
+        let (short, len) = short_decimal(last);
+        digits[..8].copy_from_slice(&short);
+        return (digits, len);
     }
-    if at == 1 {
-        digits[0] = b'0' + (value % 10) as u8;
+    let (mut digits, len) = decimal(before);
+    if let Some(place) = digits.get_mut(len..len + 8) {
+        place.copy_from_slice(&(eight_digits(last) | ASCII_ZEROS).to_le_bytes());
     }
-    (digits, len)
+    (digits, len + 8)
 }
 
-fn push_hexadecimal(out: &mut String, value: u64, upper: bool) {
+/// The hexadecimal digits of a number, at the end, and their number.
+fn hexadecimal_integer(value: u64, upper: bool) -> ([u8; 16], usize) {
     let letters: &[u8; 16] = if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
-    let len = (value | 1).ilog2() / 4 + 1;
-    out.extend((0..len).rev().map(|place| char::from(letters[(value >> (4 * place) & 15) as usize])));
+    let mut digits = [0; 16];
+    for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(value.to_be_bytes()) {
+        *pair = [letters[usize::from(byte >> 4)], letters[usize::from(byte & 15)]];
+    }
+    (digits, (value | 1).ilog2() as usize / 4 + 1)
 }
 
 /// The largest number of decimals for which [`push_fixed`] is tried.
@@ -498,7 +519,7 @@ struct Field<'a> {
 
 impl Field<'_> {
     fn sign(&self, is_negative: bool) -> &'static str {
-        match (is_negative, self.conversion.plus, self.conversion.space) {
+        match (is_negative, self.conversion.has(PLUS), self.conversion.has(SPACE)) {
             (true, ..) => "-",
             (false, true, _) => "+",
             (false, false, true) => " ",
@@ -509,11 +530,11 @@ impl Field<'_> {
     /// Writes `len` bytes, and spaces before or after them.
     fn pad(&self, out: &mut PendingText, len: usize, write: impl FnOnce(&mut PendingText)) {
         let spaces = self.width.saturating_sub(len);
-        if !self.conversion.left {
+        if spaces > 0 && !self.conversion.has(LEFT) {
             out.fill(spaces, b' ');
         }
         write(out);
-        if self.conversion.left {
+        if spaces > 0 && self.conversion.has(LEFT) {
             out.fill(spaces, b' ');
         }
     }
@@ -528,14 +549,19 @@ impl Field<'_> {
     /// A number of several parts. `fills`: zeros, not spaces, fill the width.
     fn number(&self, out: &mut PendingText, sign: &str, prefix: &str, mut zeros: usize, digits: &[u8], fills: bool) {
         let len = sign.len() + prefix.len() + zeros + digits.len();
-        if fills && !self.conversion.left {
+        if fills && !self.conversion.has(LEFT) {
             zeros += self.width.saturating_sub(len);
         }
         let len = sign.len() + prefix.len() + zeros + digits.len();
         self.pad(out, len, |out| {
-            out.extend(sign.as_bytes());
-            out.extend(prefix.as_bytes());
-            out.fill(zeros, b'0');
+            for part in [sign, prefix] {
+                if !part.is_empty() {
+                    out.extend(part.as_bytes());
+                }
+            }
+            if zeros > 0 {
+                out.fill(zeros, b'0');
+            }
             out.extend(digits);
         });
     }
@@ -584,10 +610,9 @@ mod tests {
             let value = bits >> shift;
             let (digits, len) = decimal(value);
             proptest::prop_assert_eq!(std::str::from_utf8(&digits[..len]).unwrap(), value.to_string());
-            let mut hex = String::new();
-            push_hexadecimal(&mut hex, value, shift % 2 == 0);
+            let (digits, len) = hexadecimal_integer(value, shift % 2 == 0);
             let expected = if shift % 2 == 0 { format!("{value:X}") } else { format!("{value:x}") };
-            proptest::prop_assert_eq!(hex, expected);
+            proptest::prop_assert_eq!(std::str::from_utf8(&digits[16 - len..]).unwrap(), expected);
         }
     }
 

@@ -13,7 +13,7 @@ use super::record::{Fields, Kind, Location, Malformed, Marks, Message, Pointers,
 use super::scan::{Builds, last_build};
 use crate::model::{Tag, TextRef};
 use crate::printf::escape::{self, PendingText};
-use crate::printf::write::{Value, Writer};
+use crate::printf::write::{Oddities, Value, Writer};
 use crate::printf::{Format, Packing};
 use crate::symbols::Symbols;
 
@@ -103,7 +103,7 @@ pub struct Records {
     /// The records, in file order.
     pub stored: Vec<Stored>,
     /// Texts of records and arguments.
-    pub texts: String,
+    pub texts: PendingText,
     /// Arguments of records.
     pub args: Vec<RecordArg>,
     /// Senders of records.
@@ -186,7 +186,7 @@ impl Records {
     #[must_use]
     pub fn text(&self, text: TextRef) -> &str {
         let start = text.start as usize;
-        self.texts.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
+        self.texts.text().get(start..start.saturating_add(text.len as usize)).unwrap_or("")
     }
 
     /// The arguments of a record.
@@ -239,32 +239,34 @@ impl Records {
     }
 
     fn append_text(&mut self, text: &str) -> TextRef {
-        let start = number(self.texts.len());
-        self.texts.push_str(text);
+        let start = number(self.texts.text_len());
+        self.texts.push_text(text);
         TextRef { start, len: number(text.len()) }
     }
 
     /// Decodes a frame. If it is not a valid message, it becomes a record with the reason.
+    #[inline]
     pub fn add_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
-        self.add_read(decoder, Message::read(frame, false), frame, context);
+        self.add_read(decoder, frame, false, context);
     }
 
     /// Decodes a message whose checksum is known to fit.
+    #[inline]
     pub fn add_proven_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
-        self.add_read(decoder, Message::read(frame, true), frame, context);
+        self.add_read(decoder, frame, true, context);
     }
 
-    #[inline(always)]
-    fn add_read(&mut self, decoder: &Decoder, read: Result<Message<'_>, Malformed>, frame: &[u8], context: Context) {
-        match read {
+    /// In one function with all that each message needs: its fields then stay in registers.
+    fn add_read(&mut self, decoder: &Decoder, frame: &[u8], is_proven: bool, context: Context) {
+        match Message::read(frame, is_proven) {
             Ok(message) => self.add_message(decoder, &message, context),
             Err(reason) => self.add_malformed(reason, frame, context),
         }
     }
 
     /// Adds the record of a message.
-    #[inline]
-    pub fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
+    #[inline(always)]
+    fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
         let header = message.fields.header;
         if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
             self.note_build(decoder, Sender::of(&message.fields), build, context.offset);
@@ -301,15 +303,15 @@ impl Records {
 
     /// Adds a line of console text.
     pub fn add_console(&mut self, line: &[u8], context: Context) {
-        let start = self.texts.len();
-        escape::push_console(line, &mut self.texts);
-        if self.texts.get(start..).is_none_or(|text| text.trim().is_empty()) {
-            self.texts.truncate(start);
-            return;
+        let mut text = std::mem::take(&mut self.arg_texts);
+        escape::push_console(line, &mut text);
+        if !text.trim().is_empty() {
+            let mut stored = self.empty(RecordKind::Console, context);
+            stored.body = self.append_text(&text);
+            self.stored.push(stored);
         }
-        let mut stored = self.empty(RecordKind::Console, context);
-        stored.body = self.since(start);
-        self.stored.push(stored);
+        text.clear();
+        self.arg_texts = text;
     }
 
     /// Adds a notice of the transport. The ledger decides whether its bytes count as decoded or as skipped.
@@ -349,15 +351,13 @@ impl Records {
 
     /// The text appended since `start`.
     fn since(&self, start: usize) -> TextRef {
-        match (u32::try_from(start), u32::try_from(self.texts.len() - start)) {
-            (Ok(start), Ok(len)) => TextRef { start, len },
-            _ => TextRef::NONE,
-        }
+        text_ref(start, self.texts.text_len())
     }
 
     fn hex_text(&mut self, bytes: &[u8], limit: usize) -> TextRef {
-        let start = self.texts.len();
-        escape::push_hex(bytes.get(..limit).unwrap_or(bytes), &mut self.texts);
+        let start = self.texts.text_len();
+        self.texts.extend_hex(bytes.get(..limit).unwrap_or(bytes));
+        self.texts.commit(true);
         self.since(start)
     }
 
@@ -469,12 +469,14 @@ impl Records {
 }
 
 impl Records {
-    #[inline]
+    #[inline(always)]
     fn decode_payload(&mut self, decoder: &Decoder, stored: &mut Stored, message: &Message<'_>, found: Option<ClientMatch>) {
         let client = found.and_then(|found| decoder.collateral.get(found.client));
         match message.fields.kind {
-            Kind::Catalog { wide_id, pointers } => self.decode_catalog(decoder, stored, message, client, wide_id, pointers),
-            Kind::Printf(pointers) => self.decode_printf(stored, message, pointers),
+            Kind::Catalog { wide_id, pointers } => {
+                self.decode_catalog(decoder, stored, message.payload, client, wide_id, pointers);
+            }
+            Kind::Printf(pointers) => self.decode_printf(stored, message.payload, pointers),
             Kind::Generic => self.decode_text(stored, RecordKind::Text, message.payload),
             Kind::InvalidParam => self.decode_text(stored, RecordKind::InvalidParam, message.payload),
             Kind::Assert => self.decode_text(stored, RecordKind::Assert, message.payload),
@@ -486,7 +488,10 @@ impl Records {
                 stored.value = message.short_value().unwrap_or(0);
                 self.decode_short(decoder, stored, client, wide);
             }
-            Kind::BuildLong | Kind::BuildCompact32 | Kind::BuildCompact64 => self.decode_build(stored, message),
+            Kind::BuildLong | Kind::BuildCompact32 | Kind::BuildCompact64 => {
+                let text = message.payload.get(8..).filter(|_| message.fields.kind == Kind::BuildLong);
+                self.decode_build(stored, message.build(), text);
+            }
             Kind::ClockSync => {
                 stored.kind = RecordKind::Clock;
                 match message.clock() {
@@ -494,22 +499,7 @@ impl Records {
                     None => stored.marks.add(Marks::TRUNCATED),
                 }
             }
-            Kind::Raw(protocol) => {
-                stored.kind = RecordKind::Raw;
-                stored.value = protocol.into();
-                let named = client.and_then(|client| decoder.collateral.entry(client.protocol(protocol)?));
-                let mut name = PendingText::default();
-                name.extend(b"RAW ");
-                match named {
-                    Some(entry) => {
-                        let number = u64::from(protocol).to_le_bytes();
-                        self.writer.write(&entry.format, Packing::Typed32, &number, &mut name, |_| {});
-                    }
-                    None => name.extend(protocol.to_string().as_bytes()),
-                }
-                stored.name = NameRef::Local(self.local_name(name.bytes()));
-                self.add_data(message.payload);
-            }
+            Kind::Raw(protocol) => self.decode_raw(decoder, stored, message.payload, client, protocol),
             Kind::Sbd(subtype) => self.decode_sbd(stored, subtype, message.payload, client.is_some()),
         }
     }
@@ -521,8 +511,8 @@ impl Records {
     }
 
     fn push_body(&mut self, stored: &mut Stored, text: &[u8]) {
-        let start = self.texts.len();
-        if !escape::push(text, &mut self.texts) {
+        let start = self.texts.text_len();
+        if !self.texts.push_escaped(text) {
             stored.marks.add(Marks::NOT_UTF8);
         }
         stored.body = self.since(start);
@@ -535,17 +525,17 @@ impl Records {
         stored.name = NameRef::Local(self.local_name(text));
     }
 
-    fn decode_build(&mut self, stored: &mut Stored, message: &Message<'_>) {
+    /// `text`: of a long build.
+    fn decode_build(&mut self, stored: &mut Stored, build: Option<u64>, text: Option<&[u8]>) {
         stored.kind = RecordKind::Build;
-        let Some(build) = message.build() else {
+        let Some(build) = build else {
             stored.marks.add(Marks::TRUNCATED);
             return;
         };
         stored.value = build;
         stored.name = NameRef::Local(self.local_name(format!("build {build:#x}").as_bytes()));
-        if message.fields.kind == Kind::BuildLong {
-            let (text, _) = Reader(message.payload.get(8..).unwrap_or(&[])).text();
-            self.push_body(stored, text);
+        if let Some(text) = text {
+            self.push_body(stored, Reader(text).text().0);
         }
     }
 
@@ -563,10 +553,8 @@ impl Records {
                 }
             }
             None => {
-                let start = self.texts.len();
                 let width = if wide { 15 } else { 7 };
-                let _ = std::fmt::Write::write_fmt(&mut self.texts, format_args!("0x{:0width$X}", stored.value));
-                stored.body = self.since(start);
+                stored.body = self.append_text(&format!("0x{:0width$X}", stored.value));
             }
         }
     }
@@ -575,13 +563,13 @@ impl Records {
         &mut self,
         decoder: &Decoder,
         stored: &mut Stored,
-        message: &Message<'_>,
+        payload: &[u8],
         client: Option<&Client>,
         wide: bool,
         pointers: Pointers,
     ) {
         stored.kind = RecordKind::Catalog;
-        let mut reader = Reader(message.payload);
+        let mut reader = Reader(payload);
         let id = if wide { reader.u64() } else { reader.u32().map(u64::from) };
         let Some(id) = id else {
             stored.marks.add(Marks::TRUNCATED);
@@ -615,6 +603,23 @@ impl Records {
         }
     }
 
+    fn decode_raw(&mut self, decoder: &Decoder, stored: &mut Stored, payload: &[u8], client: Option<&Client>, protocol: u8) {
+        stored.kind = RecordKind::Raw;
+        stored.value = protocol.into();
+        let named = client.and_then(|client| decoder.collateral.entry(client.protocol(protocol)?));
+        let mut name = PendingText::default();
+        name.extend(b"RAW ");
+        match named {
+            Some(entry) => {
+                let number = u64::from(protocol).to_le_bytes();
+                self.writer.write(&entry.format, Packing::Typed32, &number, &mut name, |_| {});
+            }
+            None => name.extend(protocol.to_string().as_bytes()),
+        }
+        stored.name = NameRef::Local(self.local_name(name.bytes()));
+        self.add_data(payload);
+    }
+
     /// The name of catalog messages whose format is not known.
     fn name_of_unknown(&mut self, id: u64) -> u32 {
         match self.unknown_of.get(&id) {
@@ -636,9 +641,9 @@ impl Records {
         self.format(stored, &entry.format, packing, arguments, true);
     }
 
-    fn decode_printf(&mut self, stored: &mut Stored, message: &Message<'_>, pointers: Pointers) {
+    fn decode_printf(&mut self, stored: &mut Stored, payload: &[u8], pointers: Pointers) {
         stored.kind = RecordKind::Printf;
-        let mut reader = Reader(message.payload);
+        let mut reader = Reader(payload);
         let (text, _) = reader.text();
         self.decode_with_format(stored, text, |_| Packing::typed(pointers), reader.0);
     }
@@ -670,7 +675,7 @@ impl Records {
     /// Writes the text of a message, and lists the arguments if `lists_args`.
     fn format(&mut self, stored: &mut Stored, format: &Format, packing: Packing, arguments: &[u8], lists_args: bool) {
         let Records { arg_texts, args, texts, writer, .. } = self;
-        let (start, args_start) = (texts.len(), args.len());
+        let (start, args_start) = (texts.text_len(), args.len());
         let mut place = 0u16;
         let list = |value: Value<'_>| {
             if !lists_args {
@@ -691,14 +696,13 @@ impl Records {
             });
             place = place.saturating_add(1);
         };
-        let mut text = PendingText::after(std::mem::take(texts));
-        let mut marks = Marks::of_printf(writer.write(format, packing, arguments, &mut text, list));
-        let (all, is_utf8) = text.finish();
-        *texts = all;
-        if !is_utf8 {
-            marks.add(Marks::NOT_UTF8);
+        let oddities = writer.write(format, packing, arguments, texts, list);
+        if !texts.commit(format.is_readable()) {
+            stored.marks.add(Marks::NOT_UTF8);
         }
-        stored.marks.add(marks);
+        if oddities != Oddities::default() {
+            stored.marks.add(Marks::of_printf(oddities));
+        }
         stored.body = self.since(start);
         if !self.arg_texts.is_empty() {
             self.append_arg_texts(args_start);
@@ -708,8 +712,8 @@ impl Records {
     /// Appends the texts of arguments after that of their message.
     fn append_arg_texts(&mut self, args_start: usize) {
         let Records { arg_texts, args, texts, .. } = self;
-        let start = number(texts.len());
-        texts.push_str(arg_texts);
+        let start = number(texts.text_len());
+        texts.push_text(arg_texts);
         arg_texts.clear();
         for arg in args.iter_mut().skip(args_start) {
             if let Some(text) = arg.text() {
@@ -739,8 +743,9 @@ impl Records {
             self.args.push(RecordArg::of_bits(Key::ADDRESS, Tag::Hex, address));
         }
         if let Some(name) = sbd.name {
-            let name = push_text(&mut self.texts, name);
-            self.args.push(RecordArg::of_text(Key::NAME, name));
+            let start = self.texts.text_len();
+            self.texts.push_escaped(name);
+            self.args.push(RecordArg::of_text(Key::NAME, self.since(start)));
         }
         self.add_data(sbd.blob);
     }
@@ -755,7 +760,13 @@ impl Records {
 fn push_text(texts: &mut String, bytes: &[u8]) -> TextRef {
     let start = texts.len();
     escape::push(bytes, texts);
-    match (u32::try_from(start), u32::try_from(texts.len() - start)) {
+    text_ref(start, texts.len())
+}
+
+/// The text between two places.
+#[inline]
+fn text_ref(from: usize, to: usize) -> TextRef {
+    match (u32::try_from(from), u32::try_from(to - from)) {
         (Ok(start), Ok(len)) => TextRef { start, len },
         _ => TextRef::NONE,
     }

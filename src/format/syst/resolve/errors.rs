@@ -38,7 +38,8 @@ pub struct ReportedErrors {
 }
 
 impl ReportedErrors {
-    /// Adds a record. True if the reports before it can be judged.
+    /// Adds a record. True if there is something to judge before it.
+    #[inline]
     pub fn add(&mut self, stored: &Stored, offset: u64) -> bool {
         match stored.kind {
             RecordKind::Notice(notice @ (Notice::MasterError | Notice::GlobalError)) => {
@@ -56,7 +57,7 @@ impl ReportedErrors {
             RecordKind::Notice(Notice::Unfinished | Notice::Beginless) | RecordKind::Malformed(_) => self.invalid += 1,
             RecordKind::Notice(_) | RecordKind::Console => {}
             _ if stored.marks.has(Marks::CRC_BAD) => self.invalid += 1,
-            _ => return true,
+            _ => return self.is_lost || self.invalid > 0 || !self.waiting.is_empty(),
         }
         false
     }
@@ -78,6 +79,12 @@ impl ReportedErrors {
         self.believed.append(&mut self.waiting);
         (self.invalid, self.is_lost) = (0, false);
         self.believed.get(start..).unwrap_or(&[])
+    }
+
+    /// Whether some are to be shown.
+    #[inline]
+    pub fn are_believed(&self) -> bool {
+        !self.believed.is_empty()
     }
 
     /// Those that are to be shown.

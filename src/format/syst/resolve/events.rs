@@ -66,7 +66,7 @@ impl EventWriter {
     pub fn begin_table(&mut self, records: &Records, out: &mut Resolved<'_>) -> bool {
         self.tracks.begin_part(records);
         // All texts at once. One by one costs several times as much.
-        let Ok(start) = out.batch.texts.append(&records.texts) else { return false };
+        let Ok(start) = out.batch.texts.append(records.texts.text()) else { return false };
         self.texts_start = start;
         true
     }

@@ -248,6 +248,7 @@ impl RecordResolver {
     }
 
     /// Enters the reported errors that what follows confirms, and forgets the others.
+    #[cold]
     fn believe_errors(&mut self, index: usize, ledger: &mut Ledger) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         for error in input.errors.judge() {
@@ -258,6 +259,7 @@ impl RecordResolver {
     }
 
     /// Makes the events of the errors that were confirmed.
+    #[cold]
     fn show_errors(&mut self, index: usize, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         // Other records may have come meanwhile.
@@ -332,7 +334,9 @@ impl RecordResolver {
                 return number;
             }
             self.enter(index, bytes, records, stored, out.ledger);
-            self.show_errors(index, out);
+            if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
+                self.show_errors(index, out);
+            }
             self.resolve_one(index, records, stored, judged, out);
         }
         some.len()

@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::printf::escape::PendingText;
 use crate::printf::write::Writer;
-use crate::printf::{Format, Packing, Piece};
+use crate::printf::{Format, Packing};
 use crate::symbols::Symbols;
 
 /// The bits of a message's options that are its level.
@@ -319,8 +319,7 @@ impl<'b> Scene<'_, 'b, '_> {
     fn formatted(&mut self, text: &[u8]) -> TextRef {
         let format = Format::new(text);
         let mut arguments = Vec::new();
-        for piece in format.pieces() {
-            let Piece::Conversion(conversion, ..) = piece else { continue };
+        for conversion in format.conversions() {
             let Some(value) = self.payload.next_number() else { break };
             match conversion.argument_bytes(Packing::Typed32) {
                 Some(bytes) => arguments.extend(u64::from(value).to_le_bytes().iter().take(bytes)),
@@ -335,13 +334,13 @@ impl<'b> Scene<'_, 'b, '_> {
                 }
             }
         }
-        let mut pending = PendingText::after(String::new());
+        let mut pending = PendingText::default();
         let oddities = Writer::default().write(&format, Packing::Typed32, &arguments, &mut pending, |_| {});
         if oddities.has(crate::printf::write::Oddities::MISSING_ARGUMENTS) {
             self.out.ledger.enter(losses::MISSING_ARGUMENTS, self.at.offset, 0);
         }
-        let (text, _) = pending.finish();
-        self.out.batch.texts.add(&text)
+        pending.commit(false);
+        self.out.batch.texts.add(pending.text())
     }
 
     /// An event of the kernel or of a module: an instant or a span on the track of the task that runs, and its effect.

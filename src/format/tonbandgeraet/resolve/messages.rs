@@ -8,7 +8,7 @@ use super::super::arguments::{self, Argument};
 use crate::model::{Entities, Label, LogSeverity, NameId, Source, SourceId};
 use crate::printf::escape::PendingText;
 use crate::printf::write::{Oddities, Writer};
-use crate::printf::{Class, Format, Packing, Piece, Pointers, Size};
+use crate::printf::{Class, Format, Packing, Pointers, Size};
 use crate::symbols::Symbols;
 
 /// The program that ran on the target.
@@ -98,12 +98,12 @@ impl Messages {
         let are_all = pack(&entry.format, packing, arguments, &program.symbols, packed);
         let mut text = PendingText::default();
         let oddities = writer.write(&entry.format, packing, packed, &mut text, |_| {});
-        let (text, _) = text.finish();
+        text.commit(false);
         let fits = are_all && !oddities.has(Oddities::MISSING_ARGUMENTS);
         Message {
             severity: entry.severity,
             name: entry.name.map_or(Label::NONE, Label::name),
-            text,
+            text: text.text().to_owned(),
             source: entry.source,
             oddity: (!fits).then_some(MessageOddity::OtherArguments),
         }
@@ -136,8 +136,7 @@ fn pack(format: &Format, packing: Packing, arguments: &[u8], symbols: &Symbols, 
     let mut list = Vec::with_capacity(10);
     let is_whole = arguments::read(arguments, |argument| list.push(argument)).is_ok();
     let mut list = list.into_iter();
-    for piece in format.pieces() {
-        let Piece::Conversion(conversion, ..) = piece else { continue };
+    for conversion in format.conversions() {
         for size in [conversion.width, conversion.precision] {
             if size == Size::ARGUMENT {
                 let Some(value) = list.next().and_then(integer) else { return false };
