@@ -24,10 +24,10 @@ pub fn dump(
 ) -> Result<InputSummary, ConvertError> {
     let threads = Threads::new(options);
     let sources = std::slice::from_ref(source);
-    let Scanned { cutter, stages, mut ledgers, .. } = scan(sources, options, &threads, &mut |_| true)?;
+    let Scanned { cuts, stages, mut ledgers, .. } = scan(sources, options, &threads, &mut |_| true)?;
     let Stages { decode, mut resolve, .. } = stages;
     let mut ledger = ledgers.pop().unwrap_or_default();
-    let mut windows = Windows::new(sources, cutter, decode, options);
+    let mut windows = Windows::new(sources, cuts, decode);
     let mut judged = JudgedTimes::new(sources, options, &threads)?;
     let mut goes_on = true;
     let mut parcels = Vec::new();
@@ -66,9 +66,9 @@ struct JudgedTimes<'a> {
 
 impl<'a> JudgedTimes<'a> {
     fn new(sources: &'a [Source<'a>], options: &Options, threads: &Threads) -> Result<JudgedTimes<'a>, ConvertError> {
-        let Scanned { cutter, stages, mut ledgers, .. } = scan(sources, options, threads, &mut |_| true)?;
+        let Scanned { cuts, stages, mut ledgers, .. } = scan(sources, options, threads, &mut |_| true)?;
         Ok(JudgedTimes {
-            windows: Windows::new(sources, cutter, stages.decode, options),
+            windows: Windows::new(sources, cuts, stages.decode),
             resolve: stages.resolve,
             entities: Entities::default(),
             batch: EventBatch { judged: Some(Vec::new()), ..EventBatch::default() },

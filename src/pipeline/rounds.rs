@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use super::clock::ClockMap;
 use super::resolving::Resolving;
-use super::scan::{Cutter, Scanned, collect, releasable, scan, store};
+use super::scan::{Scanned, collect, releasable, scan, store};
 use super::threads::{Job, Threads};
 use super::{ConvertError, InputSummary, Options, Progress, Source};
 use crate::format::{ErasedDecode, Facts, Parcel, Part, Stages};
@@ -22,6 +22,8 @@ const WINDOWS_AHEAD: usize = 8;
 pub struct WindowQueue<'a> {
     pub bytes: &'a [u8],
     planned: usize,
+    /// Where the windows after that end.
+    cuts: std::vec::IntoIter<usize>,
     /// Number of windows being decoded.
     in_work: usize,
     /// The decoded windows, in file order.
@@ -31,18 +33,24 @@ pub struct WindowQueue<'a> {
 }
 
 impl<'a> WindowQueue<'a> {
-    pub fn new(source: &Source<'a>) -> WindowQueue<'a> {
-        WindowQueue { bytes: source.bytes, planned: 0, in_work: 0, decoded: VecDeque::new(), ended: false }
+    fn new(source: &Source<'a>, cuts: Vec<usize>) -> WindowQueue<'a> {
+        WindowQueue {
+            bytes: source.bytes,
+            planned: 0,
+            cuts: cuts.into_iter(),
+            in_work: 0,
+            decoded: VecDeque::new(),
+            ended: false,
+        }
     }
 
     /// The windows to decode next; empty while enough are waiting.
-    fn plan(&mut self, cutter: &Cutter, window_bytes: usize) -> Vec<Range<usize>> {
+    fn plan(&mut self) -> Vec<Range<usize>> {
         let mut windows = Vec::new();
         // The waiting windows are resolved while these are decoded.
-        while windows.len() < WINDOWS_AHEAD && self.decoded.len() <= WINDOWS_AHEAD && self.planned < self.bytes.len() {
-            let window = cutter.window(self.bytes, self.planned, window_bytes);
-            self.planned = window.end;
-            windows.push(window);
+        while windows.len() < WINDOWS_AHEAD && self.decoded.len() <= WINDOWS_AHEAD {
+            let Some(end) = self.cuts.next() else { break };
+            windows.push(std::mem::replace(&mut self.planned, end)..end);
         }
         self.in_work = windows.len();
         windows
@@ -50,7 +58,7 @@ impl<'a> WindowQueue<'a> {
 
     /// Whether all of it has been decoded and removed.
     pub fn is_drained(&self) -> bool {
-        self.planned >= self.bytes.len() && self.in_work == 0 && self.decoded.is_empty()
+        self.cuts.len() == 0 && self.in_work == 0 && self.decoded.is_empty()
     }
 }
 
@@ -58,24 +66,23 @@ impl<'a> WindowQueue<'a> {
 pub struct Windows<'a> {
     sources: &'a [Source<'a>],
     queues: Vec<WindowQueue<'a>>,
-    cutter: Cutter,
     decode: Box<dyn ErasedDecode>,
-    window_bytes: usize,
     /// Used parcels, for reuse of their memory.
     pub spare_parcels: Vec<Parcel>,
 }
 
 impl<'a> Windows<'a> {
-    pub fn new(sources: &'a [Source<'a>], cutter: Cutter, decode: Box<dyn ErasedDecode>, options: &Options) -> Windows<'a> {
-        let queues = sources.iter().map(WindowQueue::new).collect();
-        Windows { sources, queues, cutter, decode, window_bytes: options.window_bytes, spare_parcels: Vec::new() }
+    /// `cuts`: from the first pass.
+    pub fn new(sources: &'a [Source<'a>], cuts: Vec<Vec<usize>>, decode: Box<dyn ErasedDecode>) -> Windows<'a> {
+        let queues = sources.iter().zip(cuts).map(|(source, cuts)| WindowQueue::new(source, cuts)).collect();
+        Windows { sources, queues, decode, spare_parcels: Vec::new() }
     }
 
     /// One round: decodes the next windows, in parallel with `jobs` (which begin first, because they take longer) and with `ordered`,
     /// which removes decoded windows of earlier rounds on the caller's thread.
     pub fn round(&mut self, threads: &Threads, jobs: Vec<Job<'_>>, ordered: impl FnOnce(&mut [WindowQueue<'a>])) {
-        let Windows { sources, queues, cutter, decode, window_bytes, spare_parcels } = self;
-        let planned = queues.iter_mut().map(|queue| queue.plan(cutter, *window_bytes)).enumerate();
+        let Windows { sources, queues, decode, spare_parcels } = self;
+        let planned = queues.iter_mut().map(WindowQueue::plan).enumerate();
         let windows: Vec<(usize, Range<usize>)> =
             planned.flat_map(|(index, windows)| windows.into_iter().map(move |window| (index, window))).collect();
         let decoded: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
@@ -107,7 +114,7 @@ impl<'a> Windows<'a> {
 
 /// A recording after the first pass.
 pub struct Ready {
-    cutter: Cutter,
+    cuts: Vec<Vec<usize>>,
     decode: Box<dyn ErasedDecode>,
     resolving: Resolving,
     pub facts: Facts,
@@ -125,14 +132,14 @@ impl Ready {
         threads: &Threads,
         progress: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Ready, ConvertError> {
-        let Scanned { cutter, stages, ledgers, hash } = scan(sources, options, threads, progress)?;
+        let Scanned { cuts, stages, ledgers, hash } = scan(sources, options, threads, progress)?;
         let Stages { cores, decode, resolve } = stages;
         let resolving = Resolving::new(resolve, &cores, ledgers, clock, sources);
         let facts = resolving.facts();
         if let Some(reason) = facts.refused {
             return Err(ConvertError::Refused(reason));
         }
-        Ok(Ready { cutter, decode, resolving, facts, hash })
+        Ok(Ready { cuts, decode, resolving, facts, hash })
     }
 }
 
@@ -159,8 +166,8 @@ pub fn run(
     consumer: &mut dyn Consumer,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(Vec<InputSummary>, Entities), ConvertError> {
-    let Ready { cutter, decode, mut resolving, .. } = ready;
-    let mut windows = Windows::new(sources, cutter, decode, options);
+    let Ready { cuts, decode, mut resolving, .. } = ready;
+    let mut windows = Windows::new(sources, cuts, decode);
     // A copy that matches the batches: the resolver adds to its own meanwhile.
     let mut entities = Entities::default();
     let mut batches: Vec<EventBatch> = Vec::new();

@@ -1,5 +1,6 @@
 //! The first pass: the facts that hold for the whole trace, and the hash of the input.
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -14,7 +15,8 @@ const WINDOWS_PER_ROUND: usize = 32;
 
 /// The result of the first pass.
 pub struct Scanned {
-    pub cutter: Cutter,
+    /// By source: where each of its windows ends, for the second pass.
+    pub cuts: Vec<Vec<usize>>,
     pub stages: ErasedStages,
     /// By source.
     pub ledgers: Vec<Ledger>,
@@ -22,18 +24,11 @@ pub struct Scanned {
     pub hash: u128,
 }
 
-/// Cuts inputs, also after the first pass has ended.
-pub struct Cutter {
-    scan: Box<dyn ErasedRecording>,
-}
-
-impl Cutter {
-    /// The window that starts at `start`, which is a cut.
-    pub fn window(&self, input: &[u8], start: usize, window_bytes: usize) -> std::ops::Range<usize> {
-        let end = self.scan.cut(input, start.saturating_add(window_bytes.max(1))).clamp(start, input.len());
-        // A cut without progress would never end.
-        if end == start { start..input.len() } else { start..end }
-    }
+/// The window that starts at `start`, which is a cut.
+fn window(scan: &dyn ErasedRecording, input: &[u8], start: usize, window_bytes: usize) -> Range<usize> {
+    let end = scan.cut(input, start.saturating_add(window_bytes.max(1))).clamp(start, input.len());
+    // A cut without progress would never end.
+    if end == start { start..input.len() } else { start..end }
 }
 
 /// Runs the first pass. `progress` gets the number of bytes read, and stops the work by returning false.
@@ -51,23 +46,25 @@ pub fn scan(
         )));
     }
     let per_input: Vec<_> = sources.iter().map(|source| source.options.clone()).collect();
-    let cutter = Cutter { scan: first.format.open(&per_input)? };
+    let scan = first.format.open(&per_input)?;
+    let mut cuts: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
     let mut hash = Xxh3::new();
     let mut facts: Vec<Option<Parcel>> = Vec::new();
     let mut done_bytes = 0;
-    for (index, source) in sources.iter().enumerate() {
+    for (index, (source, cuts)) in sources.iter().zip(&mut cuts).enumerate() {
         let mut of_input = None;
         let mut start = 0;
         while start < source.bytes.len() {
             let round_start = start;
             let mut windows = Vec::with_capacity(WINDOWS_PER_ROUND);
             while windows.len() < WINDOWS_PER_ROUND && start < source.bytes.len() {
-                let window = cutter.window(source.bytes, start, options.window_bytes);
+                let window = window(&*scan, source.bytes, start, options.window_bytes);
                 start = window.end;
+                cuts.push(start);
                 windows.push(window);
             }
             let results: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
-            let scan = &cutter.scan;
+            let scan = &*scan;
             let jobs = windows.iter().zip(&results).map(|(window, result)| {
                 let part = Part::new(source.bytes, window.clone());
                 let job: Job<'_> = Box::new(move || store(result, scan.scan(index, part)));
@@ -76,7 +73,7 @@ pub fn scan(
             let hashed = source.bytes.get(round_start..start).unwrap_or(&[]);
             threads.run(|| hash.update(hashed), jobs.collect());
             for part in results.into_iter().filter_map(collect) {
-                of_input = Some(cutter.scan.join(source.bytes, of_input, part));
+                of_input = Some(scan.join(source.bytes, of_input, part));
             }
             (source.release)(releasable(start));
             done_bytes += (start - round_start) as u64;
@@ -90,17 +87,14 @@ pub fn scan(
         facts.push(of_input);
     }
     let mut ledgers = vec![Ledger::default(); sources.len()];
-    // The second pass cuts as the first did.
-    let Cutter { scan } = cutter;
     let stages = scan.finish(facts, &mut ledgers);
-    let cutter = Cutter { scan: first.format.open(&per_input)? };
-    Ok(Scanned { cutter, stages, ledgers, hash: hash.digest128() })
+    Ok(Scanned { cuts, stages, ledgers, hash: hash.digest128() })
 }
 
 /// The range to release once everything before `end` has been read. A page fault maps neighbouring pages too, also of windows
 /// that were released before, so the range goes back further than the window. It does not go back to the start, because releasing
 /// pages that are released already takes time too.
-pub fn releasable(end: usize) -> std::ops::Range<usize> {
+pub fn releasable(end: usize) -> Range<usize> {
     const REACH_BYTES: usize = 16 << 20;
     end.saturating_sub(REACH_BYTES)..end
 }

@@ -157,7 +157,13 @@ impl Conversion {
             Packing::Typed32 => self.sizes & 0xF,
             Packing::Typed64 => self.sizes >> 4,
             Packing::Slots64 => 8,
-            Packing::Floats32 => if self.class() == Class::Float { 4 } else { self.sizes & 0xF },
+            Packing::Floats32 => {
+                if self.class() == Class::Float {
+                    4
+                } else {
+                    self.sizes & 0xF
+                }
+            }
         };
         (bytes > 0).then_some(bytes.into())
     }
@@ -248,7 +254,8 @@ impl Format {
         let mut is_bad = false;
         let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let mut from = 0;
-        let mut push = |from: usize, to: usize, end: usize, step| pieces.push(Piece { from: at(from), to: at(to), end: at(end), step });
+        let mut push =
+            |from: usize, to: usize, end: usize, step| pieces.push(Piece { from: at(from), to: at(to), end: at(end), step });
         while let Some(percent) = text.get(from..).and_then(|rest| memchr::memchr(b'%', rest)).map(|index| from + index) {
             let Some((conversion, len)) = read_conversion(text.get(percent + 1..).unwrap_or(&[])) else {
                 push(from, percent, text.len(), Step::Bad);

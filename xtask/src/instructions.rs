@@ -12,6 +12,7 @@ use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, Capture};
+use crate::scaling::Costs;
 
 /// The stages, and what the name of the function that is a stage's entry ends with. Without time that the allocator of one stage spends for
 /// another they add up to nearly all.
@@ -25,6 +26,9 @@ const STAGES: [(&str, &str); 5] = [
 
 /// The sizes of the two captures in bytes.
 const SIZES: [u64; 2] = [1_000_000, 3_000_000];
+
+/// Numbers of threads for which the speed-up is calculated.
+const THREADS: [usize; 4] = [2, 4, 16, 64];
 
 /// How far the whole may be from its baseline, as a share of it.
 const TOLERANCE: f64 = 0.03;
@@ -71,6 +75,10 @@ pub fn run(converter: &Path, folder: &Path, formats: &[&dyn traceconv::format::F
         let stages: Vec<String> = STAGES.iter().map(|(stage, _)| format!("{stage} {:.0}", counts[*stage])).collect();
         let change_text = change.map_or("none".to_owned(), |change| format!("{:+.1} %", 100.0 * change));
         println!("{name:<22}  {all:>8.0} {change_text:>9}  {}", stages.join(", "));
+        let costs = costs(&counts);
+        let speedups: Vec<String> =
+            THREADS.iter().map(|&threads| format!("{:.1} with {threads}", costs.speedup(threads))).collect();
+        println!("{:<22}  {:>8} {:>9}  calculated speed-up: {} threads", "", "", "", speedups.join(", "));
         if change.is_some_and(|change| change.abs() > TOLERANCE) {
             beyond.push(format!("{name} {change_text}"));
         }
@@ -93,6 +101,13 @@ pub fn run(converter: &Path, folder: &Path, formats: &[&dyn traceconv::format::F
         Compare::Show => {}
     }
     Ok(())
+}
+
+fn costs(counts: &Counts) -> Costs {
+    let of = |stage: &str| counts.get(stage).copied().unwrap_or(0.0);
+    let stages: f64 = STAGES.iter().map(|(stage, _)| of(stage)).sum();
+    let rest = (of("all") - stages).max(0.0);
+    Costs { scan: of("scan"), decode: of("decode"), encode: of("encode"), resolve: of("resolve"), draw: of("draw"), rest }
 }
 
 /// The version of the compiler, for what it compiles, and whether the processor has AVX2: some libraries then take other paths.

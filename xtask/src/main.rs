@@ -6,6 +6,7 @@ mod browser;
 mod codegen;
 mod generate;
 mod instructions;
+mod scaling;
 mod target;
 mod truth;
 mod web;

@@ -144,7 +144,9 @@ impl Meaning {
     pub(super) fn packet(&mut self, packet: Packet, delay: Delay, at: At, next: &VecDeque<Held>, out: &mut Resolved<'_>) {
         match packet {
             Packet::LocalTime { delay, .. } if delay != Delay::default() => {
-                let Some(lane) = self.lane(lane::DELAYS, LaneKind::Events, "delayed time stamps", out) else { return };
+                let Some(lane) = self.lane(lane::DELAYS, LaneKind::Events, |_| "delayed time stamps".to_owned(), out) else {
+                    return;
+                };
                 let label = name(delay_name(delay), out);
                 self.emit(EventKind::Instant { lane, label, args: Args::NONE }, at.time, out);
             }
@@ -161,16 +163,32 @@ impl Meaning {
         }
     }
 
-    /// A lane of this core, made at its first use.
-    fn lane(&mut self, number: u32, kind: LaneKind, name: &str, out: &mut Resolved<'_>) -> Option<LaneId> {
+    /// A lane of this core, made and named at its first use.
+    fn lane(
+        &mut self,
+        number: u32,
+        kind: LaneKind,
+        name: impl FnOnce(&Meaning) -> String,
+        out: &mut Resolved<'_>,
+    ) -> Option<LaneId> {
         if let Some(&lane) = self.lanes.get(&number) {
             return Some(lane);
         }
-        let name = if self.is_several { format!("{name} (core {})", self.core.0) } else { name.to_owned() };
+        let name = name(self);
+        let name = if self.is_several { format!("{name} (core {})", self.core.0) } else { name };
         let lane = Lane { number, name: Some(name.into()), owner: LaneOwner::Firmware, kind, session: 0 };
         let lane = out.entities.add_lane(lane)?;
         self.lanes.insert(number, lane);
         Some(lane)
+    }
+
+    /// The lane of a stimulus port.
+    fn port_lane(&mut self, lanes: u32, number: u16, kind: LaneKind, out: &mut Resolved<'_>) -> Option<LaneId> {
+        let name = |meaning: &Meaning| {
+            let known = meaning.ports.get(&number).and_then(|port| port.name.clone());
+            known.unwrap_or_else(|| format!("ITM port {number}"))
+        };
+        self.lane(lanes + u32::from(number), kind, name, out)
     }
 
     fn port(
@@ -184,7 +202,6 @@ impl Meaning {
     ) {
         let port = self.ports.entry(number).or_default();
         let content = port.contents[usize::from(bytes > 1)].unwrap_or(Content::Hex);
-        let title = port.name.clone();
         let bits = 8 * u32::from(bytes);
         let number_of = |value: u32| match content {
             Content::Signed => i64::from(value.wrapping_shl(32 - bits).cast_signed() >> (32 - bits)),
@@ -212,8 +229,7 @@ impl Meaning {
                 }
             }
             Content::Unsigned | Content::Signed | Content::Float => {
-                let title = title.unwrap_or_else(|| format!("ITM port {number}"));
-                let Some(lane) = self.lane(lane::PORT_VALUES + u32::from(number), LaneKind::Values, &title, out) else { return };
+                let Some(lane) = self.port_lane(lane::PORT_VALUES, number, LaneKind::Values, out) else { return };
                 let kind = match content {
                     Content::Float if bytes == 4 => EventKind::Float { lane, value: Packed(f64::from(f32::from_bits(value))) },
                     _ => EventKind::Value { lane, value: Packed(number_of(value)) },
@@ -221,8 +237,7 @@ impl Meaning {
                 self.emit(kind, time, out);
             }
             Content::Hex => {
-                let title = title.unwrap_or_else(|| format!("ITM port {number}"));
-                let Some(lane) = self.lane(lane::PORTS + u32::from(number), LaneKind::Log, &title, out) else { return };
+                let Some(lane) = self.port_lane(lane::PORTS, number, LaneKind::Log, out) else { return };
                 let args = [
                     arg("value", ArgValue::Hex(u64::from(value)), out),
                     arg("bytes", ArgValue::Uint(u64::from(bytes)), out),
@@ -239,9 +254,8 @@ impl Meaning {
     fn end_line(&mut self, number: u16, delay: Delay, time: Nanos, out: &mut Resolved<'_>) {
         let port = self.ports.entry(number).or_default();
         let line = std::mem::take(&mut port.line);
-        let title = port.name.clone().unwrap_or_else(|| format!("ITM port {number}"));
         if !line.is_empty()
-            && let Some(lane) = self.lane(lane::PORTS + u32::from(number), LaneKind::Log, &title, out)
+            && let Some(lane) = self.port_lane(lane::PORTS, number, LaneKind::Log, out)
         {
             let (body, _) = out.batch.texts.add_lossy(&line);
             let args = [delay_arg(delay, out)];
@@ -260,11 +274,13 @@ impl Meaning {
     fn counters(&mut self, bits: u32, first: usize, time: Nanos, out: &mut Resolved<'_>) {
         for index in (0..8usize).filter(|index| bits >> index & 1 == 1) {
             let counter = first + index;
-            let (title, step) = match COUNTERS.get(counter) {
-                Some(&(title, step)) => (title.to_owned(), step),
-                None => (format!("performance counter {index}: overflows"), 1),
+            let known = COUNTERS.get(counter);
+            let step = known.map_or(1, |&(_, step)| step);
+            let name = |_: &Meaning| match known {
+                Some(&(title, _)) => title.to_owned(),
+                None => format!("performance counter {index}: overflows"),
             };
-            let Some(lane) = self.lane(lane::COUNTERS + counter as u32, LaneKind::Values, &title, out) else { return };
+            let Some(lane) = self.lane(lane::COUNTERS + counter as u32, LaneKind::Values, name, out) else { return };
             let Some(count) = self.counts.get_mut(counter) else { return };
             *count = count.saturating_add(step);
             let value = Packed(*count);
@@ -402,12 +418,12 @@ impl Meaning {
         if id >= 16 {
             let access = if id & 1 == 1 { "written" } else { "read" };
             let accessed = self.accessed[comparator].take();
-            let title = match accessed.and_then(|index| self.data.get(index)) {
+            let name = |meaning: &Meaning| match accessed.and_then(|index| meaning.data.get(index)) {
                 Some(name) => format!("watch {comparator}, {name}: {access}"),
                 None => format!("watch {comparator}: {access}"),
             };
             let number = lane::WATCH_VALUES + u32::from(id & 7) + 8 * accessed.map_or(0, |index| index as u32 + 1);
-            let Some(lane) = self.lane(number, LaneKind::Values, &title, out) else { return };
+            let Some(lane) = self.lane(number, LaneKind::Values, name, out) else { return };
             self.emit(EventKind::Value { lane, value: Packed(i64::from(value)) }, time, out);
             return;
         }
@@ -415,7 +431,7 @@ impl Meaning {
             return;
         }
         let number = lane::WATCHES + comparator as u32;
-        let Some(lane) = self.lane(number, LaneKind::Events, &format!("watch {comparator}"), out) else { return };
+        let Some(lane) = self.lane(number, LaneKind::Events, |_| format!("watch {comparator}"), out) else { return };
         let function = self.symbols.as_ref().filter(|_| id & 1 == 0 && bytes == 4);
         let function = function.and_then(|symbols| symbols.function_at(u64::from(value)));
         let label = match (function, id & 1, bytes) {

@@ -16,14 +16,8 @@ use super::{DROP_COUNTER_EVERY, RecordPlace, Resolver, Touched, losses, push_gap
 
 impl Resolver {
     /// Appends the events of a timed record.
-    pub(super) fn event(
-        &mut self,
-        at: RecordPlace<'_>,
-        chunk: &Records,
-        record: &Record<TextRef>,
-        time: Nanos,
-        out: &mut Resolved<'_>,
-    ) {
+    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+        let chunk = at.chunk.records;
         let Resolver { names, inputs, starts, sessions, functions, messages, unformatted, .. } = self;
         let input = &mut inputs[at.index];
         (input.restart_sign, input.first_metadata) = (None, None);
@@ -478,7 +472,7 @@ impl Resolver {
             return;
         }
         input.since_drop_counter = 0;
-        let next = at.pending.after(at.number).find_map(|(_, stored)| match stored.record {
+        let next = at.chunk.pending.after(at.number).find_map(|(_, stored)| match stored.record {
             Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
             _ => None,
         });
@@ -583,7 +577,7 @@ impl Resolver {
 
 /// Whether the next record is a priority inheritance of this task.
 fn is_inherited_next(at: RecordPlace<'_>, task: u32) -> bool {
-    match at.pending.get(at.number + 1) {
+    match at.chunk.pending.get(at.number + 1) {
         Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
         Some(Record::DroppedEvtCnt { .. }) => {
             let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));

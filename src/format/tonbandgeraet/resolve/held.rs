@@ -41,15 +41,15 @@ impl<'a> PendingRecords<'a> {
     }
 }
 
-/// The place of a record.
+/// The place of a record. Small, because there is one for each.
 #[derive(Clone, Copy)]
 pub struct RecordPlace<'a> {
+    /// Its input.
     pub index: usize,
     pub offset: u64,
-    pub pending: PendingRecords<'a>,
+    /// Its number among the pending records.
     pub number: usize,
-    /// The whole input.
-    pub bytes: &'a [u8],
+    pub chunk: &'a Chunk<'a>,
 }
 
 /// Records, with the gaps between them and the records after them.
@@ -66,9 +66,10 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    pub fn at(self, index: usize, number: usize, stored: &Stored) -> RecordPlace<'a> {
+    #[inline]
+    pub fn at(&'a self, index: usize, number: usize, stored: &Stored) -> RecordPlace<'a> {
         let offset = self.records.base + u64::from(stored.offset);
-        RecordPlace { index, offset, pending: self.pending, number: self.before + number, bytes: self.bytes }
+        RecordPlace { index, offset, number: self.before + number, chunk: self }
     }
 }
 
@@ -205,13 +206,13 @@ impl InputState {
         if self.cores.len() < 2 || is_certain {
             return;
         }
-        if self.copies.is_within(at.bytes, at.offset) {
+        if self.copies.is_within(at.chunk.bytes, at.offset) {
             return;
         }
         // The times up to the next change, and those of each core after it.
         let (mut block, mut core) = (vec![ticks], None);
         let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.states.len()];
-        for (_, stored) in at.pending.after(at.number) {
+        for (_, stored) in at.chunk.pending.after(at.number) {
             match (&stored.record, core) {
                 (Record::CoreId { core_id, .. }, _) => match self.core_of(*core_id) {
                     Some(next) => core = Some(next),
@@ -245,7 +246,7 @@ impl InputState {
     /// The earliest of the first time stamps that the cores other than the present one have among the next records.
     pub fn first_of_other_cores(&self, at: RecordPlace<'_>) -> Option<u64> {
         let (mut core, mut seen) = (self.core, vec![self.core]);
-        let firsts = at.pending.after(at.number).filter_map(|(_, stored)| {
+        let firsts = at.chunk.pending.after(at.number).filter_map(|(_, stored)| {
             if self.restorer.is_some() {
                 core = self.core_of_stored(stored.core);
             }

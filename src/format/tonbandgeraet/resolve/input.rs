@@ -195,9 +195,9 @@ impl InputState {
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
             return self.states[index].clock.accept(stamp);
         }
-        let following = SameCore { records: at.pending.after(at.number), core: self.core, input: self };
+        let following = SameCore { records: at.chunk.pending.after(at.number), core: self.core, input: self };
         let ahead: Vec<Stamp> = following.collect();
-        self.states[index].clock.judge(stamp, ahead.iter().copied(), at.bytes)
+        self.states[index].clock.judge(stamp, ahead.iter().copied(), at.chunk.bytes)
     }
 
     /// Whether times from `first` to `last`, all of the current core, need no correction.

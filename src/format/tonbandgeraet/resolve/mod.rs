@@ -220,19 +220,19 @@ impl Resolver {
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
         let ready_held = ready.min(pending.held.len());
         let ready_fresh = ready - ready_held;
-        self.run(index, held, 0..ready_held, out);
+        self.run(index, &held, 0..ready_held, out);
         if ready_held == pending.held.len() {
-            self.note_gaps(index, held, ready_held, usize::MAX);
+            self.note_gaps(index, &held, ready_held, usize::MAX);
             let input = &self.inputs[index];
             let is_sound = gaps.is_empty() || input.cores.len() < 2;
             if is_sound && records.ordered.is_some_and(|(first, last)| input.accepts_all(first, last)) {
-                self.run_ordered(index, fresh, 0..ready_fresh, out);
+                self.run_ordered(index, &fresh, 0..ready_fresh, out);
             } else {
-                self.run(index, fresh, 0..ready_fresh, out);
+                self.run(index, &fresh, 0..ready_fresh, out);
             }
         }
         if is_last {
-            self.note_gaps(index, fresh, ready_fresh, usize::MAX);
+            self.note_gaps(index, &fresh, ready_fresh, usize::MAX);
             return;
         }
         // The rest is resolved with the next part.
@@ -245,7 +245,7 @@ impl Resolver {
     }
 
     /// Resolves some records of a chunk.
-    fn run(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
+    fn run(&mut self, index: usize, chunk: &Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
         let frames = chunk.records.frames.as_slice();
         let is_superset = self.inputs[index].restorer.is_some();
         for (number, stored) in range.clone().zip(frames.get(range).unwrap_or(&[])) {
@@ -270,7 +270,7 @@ impl Resolver {
                     let next = frames.get(number + 1).filter(is_next).and_then(|next| next.record.ts());
                     let time = self.time(at, &stored.record, ticks, next, out);
                     out.batch.note_judged(at.offset, time);
-                    self.event(at, chunk.records, &stored.record, time, out);
+                    self.event(at, &stored.record, time, out);
                 }
                 _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
             }
@@ -279,7 +279,7 @@ impl Resolver {
 
     /// Like [`Resolver::run`], for a chunk whose times need no checks: they never decrease, neither in it nor from the time before,
     /// and none overflows.
-    fn run_ordered(&mut self, index: usize, chunk: Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
+    fn run_ordered(&mut self, index: usize, chunk: &Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
         let frames = chunk.records.frames.get(range.clone()).unwrap_or(&[]);
         for (number, stored) in range.zip(frames) {
             self.note_gaps(index, chunk, number, number + 1);
@@ -299,13 +299,13 @@ impl Resolver {
                 time
             };
             out.batch.note_judged(at.offset, time);
-            self.event(at, chunk.records, &stored.record, time, out);
+            self.event(at, &stored.record, time, out);
         }
     }
 
     /// Notes the gaps of a chunk before the records `from..to`, for the next event.
     #[inline]
-    fn note_gaps(&mut self, index: usize, chunk: Chunk<'_>, from: usize, to: usize) {
+    fn note_gaps(&mut self, index: usize, chunk: &Chunk<'_>, from: usize, to: usize) {
         if chunk.gaps.last().is_none_or(|last| last.0 < from) {
             return;
         }
@@ -446,7 +446,7 @@ fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
 
 /// The records that follow.
 fn records_after(at: RecordPlace<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
-    at.pending.after(at.number).map(|(_, stored)| &stored.record)
+    at.chunk.pending.after(at.number).map(|(_, stored)| &stored.record)
 }
 
 /// Whether the drop counter starts again with this record or soon after it: a sign of a reset.
