@@ -8,6 +8,10 @@ use std::ops::{Deref, Range};
 #[cfg(all(feature = "mmap", target_os = "linux"))]
 const RELEASE_ALIGN: usize = 64 << 10;
 
+/// A mapping of at most this number of bytes is not worth the call.
+#[cfg(all(feature = "mmap", target_os = "linux"))]
+const KEPT_BYTES: usize = 1 << 20;
+
 /// Bytes in memory or mapped from a file.
 #[derive(Debug)]
 pub struct Bytes {
@@ -99,7 +103,9 @@ impl Bytes {
     /// only mapped bytes have memory to give back, and only on Linux.
     pub fn release(&self, range: Range<usize>) {
         #[cfg(all(feature = "mmap", target_os = "linux"))]
-        if let Storage::Mapped(Mapped { map, .. }) = &self.storage {
+        if let Storage::Mapped(Mapped { map, .. }) = &self.storage
+            && map.len() > KEPT_BYTES
+        {
             let end = range.end.min(map.len());
             // The last, partial page of the file belongs to the range when the range reaches the end.
             let end = if end == map.len() { end } else { end / RELEASE_ALIGN * RELEASE_ALIGN };
@@ -123,7 +129,7 @@ mod tests {
 
     #[test]
     fn released_bytes_can_be_read_again() {
-        let content: Vec<u8> = (0..300_000u32).map(|i| (i % 251) as u8).collect();
+        let content: Vec<u8> = (0..1_300_000u32).map(|i| (i % 251) as u8).collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&content).unwrap();
         let bytes = Bytes::map(&file).unwrap();

@@ -146,7 +146,9 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
 #[must_use]
 pub fn named(format: &'static dyn Format, bytes: &[u8]) -> Detected {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    let is_doubtful = format.probe(sample, sample.len() == bytes.len()).is_none_or(|probe| probe.score < SCORE_MIN);
+    let recognises =
+        |sample: &[u8]| format.probe(sample, sample.len() == bytes.len()).is_some_and(|probe| probe.score >= SCORE_MIN);
+    let is_doubtful = !sample.get(..ENOUGH_BYTES).is_some_and(recognises) && !recognises(sample);
     Detected { format, because: "given by --format".into(), certain: true, is_doubtful }
 }
 
