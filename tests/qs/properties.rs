@@ -154,7 +154,12 @@ fn queries_of_all_versions_are_decoded() {
             encoder.record(Kind::QueryData, &[Value::Uint(1), Value::Uint(*query), Value::Bytes(data)], &mut bytes);
         }
         let records = Decoder::of(config).records(&bytes, 0..bytes.len());
-        assert_eq!((records.frames.len(), records.ok_bytes), (queries.len(), bytes.len() as u64), "{version}: {:?}", records.damage);
+        assert_eq!(
+            (records.frames.len(), records.ok_bytes),
+            (queries.len(), bytes.len() as u64),
+            "{version}: {:?}",
+            records.damage
+        );
         // One byte more, and it is none.
         let mut bytes = Vec::new();
         let data = [OBJECT.as_slice(), &[0]].concat();
