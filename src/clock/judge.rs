@@ -301,6 +301,11 @@ impl Judge {
         }
     }
 
+    /// Other stamps follow than those that were looked at: what was decided about them no longer holds.
+    pub fn reconsider(&mut self) {
+        self.plan = None;
+    }
+
     /// Adds ticks to all times of the session, those that have been given too: only right at its first stamp.
     pub fn move_by(&mut self, ticks: u64) {
         self.ticks = self.ticks.saturating_add(ticks);
