@@ -9,29 +9,32 @@ const LEAST_BYTES: usize = 48;
 const SOON: u64 = 64;
 /// The rest of a copy in which a packet is, at least.
 const WITHIN_BYTES: u64 = 192;
-/// With more damage than this, copies are not searched for beside it: each search reads some bytes before it.
-const SEARCHES_LIMIT: u32 = 1 << 11;
+/// Each search reads some bytes before it: there are no more than this number of them, and one for each piece of this size of the input
+/// before it, in bytes.
+const SEARCHES: u64 = 1 << 11;
+const PIECE: u64 = 1 << 12;
 
 /// How many bytes from `start` on are a copy of bytes shortly before; 0 if too few are.
 #[must_use]
-pub fn copied_bytes(bytes: &[u8], start: u64) -> u64 {
+fn copied_bytes(bytes: &[u8], start: u64) -> u64 {
     let Ok(start) = usize::try_from(start) else { return 0 };
     let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(REACH)..start), bytes.get(start..)) else { return 0 };
     let Some(piece) = copy.get(..LEAST_BYTES) else { return 0 };
-    let Some(at) = memchr::memmem::rfind(before, piece) else { return 0 };
+    // Forwards is faster, although the last one is wanted.
+    let Some(at) = memchr::memmem::find_iter(before, piece).last() else { return 0 };
     let original = bytes.get(start - before.len() + at..start).unwrap_or(&[]);
     original.iter().zip(copy).take_while(|(one, other)| one == other).count() as u64
 }
 
-/// Where copies begin after damage. At such a place the pieces of two records meet, of which nothing is missing: both are there as a
-/// whole, one before and one after.
+/// Searches for copies in an input, in file order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copies {
-    searches: u32,
+    searches: u64,
 }
 
 impl Copies {
-    /// Whether a copy of bytes shortly before begins at `start`, right after a bad record, or soon after it.
+    /// Whether a copy of bytes shortly before begins at `start`, right after a bad record, or soon after it. At such a place the pieces of
+    /// two records meet, of which nothing is missing: both are there as a whole, one before and one after.
     #[cold]
     pub fn begins_at(&mut self, bytes: &[u8], start: u64) -> bool {
         [0, SOON].into_iter().any(|after| self.copied(bytes, start.saturating_add(after)) > 0)
@@ -44,9 +47,20 @@ impl Copies {
         self.copied(bytes, start) >= WITHIN_BYTES
     }
 
-    fn copied(&mut self, bytes: &[u8], start: u64) -> u64 {
+    /// Where the copy ends to which a record from `start` to `end` belongs, if it does. Its first record may be made of the pieces of two.
+    #[cold]
+    pub fn end(&mut self, bytes: &[u8], start: u64, end: u64) -> Option<u64> {
+        let found = [start, end].into_iter().map(|place| (place, self.copied(bytes, place))).find(|found| found.1 > 0);
+        found.map(|(place, copied)| place + copied)
+    }
+
+    /// How many bytes from `start` on are a copy of bytes shortly before; 0 if too few are.
+    pub fn copied(&mut self, bytes: &[u8], start: u64) -> u64 {
+        if self.searches >= SEARCHES + start / PIECE {
+            return 0;
+        }
         self.searches += 1;
-        if self.searches <= SEARCHES_LIMIT { copied_bytes(bytes, start) } else { 0 }
+        copied_bytes(bytes, start)
     }
 }
 
@@ -67,5 +81,16 @@ mod tests {
         assert!(Copies::default().begins_at(&bytes, 900) && Copies::default().begins_at(&bytes, 880));
         assert!(!Copies::default().begins_at(&bytes, 700));
         assert!(Copies::default().is_within(&bytes, 1000) && !Copies::default().is_within(&bytes, 1200));
+    }
+
+    #[test]
+    fn searches_are_limited_by_the_size_of_what_is_searched() {
+        let piece: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
+        let mut bytes = vec![0; 1 << 20];
+        bytes.extend([&piece[..], &piece[..]].concat());
+        let mut copies = Copies::default();
+        let start = bytes.len() - 1000;
+        let found = (0..5000).filter(|_| copies.copied(&bytes, start as u64) > 0).count();
+        assert_eq!(found, (1 << 11) + (start >> 12));
     }
 }

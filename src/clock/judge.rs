@@ -2,7 +2,7 @@
 
 use super::doubt::{Doubt, Rival};
 use super::runs::{Anchor, Choice, Setting, Way, forward};
-use super::{Cause, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
+use super::{Cause, Copies, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
 use crate::model::{Ledger, Rate, losses};
 
 /// Usual steps are below this many times the step that most steps at the start do not exceed.
@@ -51,6 +51,7 @@ pub struct Judge {
     base: u64,
     /// The readings of the last break, if it is in doubt.
     doubt: Option<Doubt>,
+    copies: Copies,
 }
 
 /// A decision about the next stamps: they are beside the line.
@@ -86,6 +87,7 @@ impl Judge {
             damage_seen: false,
             base: 0,
             doubt: None,
+            copies: Copies::default(),
         }
     }
 
@@ -116,8 +118,8 @@ impl Judge {
 
     /// Forgets the session: the next stamp is the first of another one.
     pub fn begin_session(&mut self, domain: Domain) {
-        let Judge { damage_seen, coarse_rate, .. } = *self;
-        *self = Judge { damage_seen, coarse_rate, ..Judge::new(domain) };
+        let Judge { damage_seen, coarse_rate, copies, .. } = *self;
+        *self = Judge { damage_seen, coarse_rate, copies, ..Judge::new(domain) };
     }
 
     /// The time reached, in ticks; `None` before the first stamp.
@@ -258,7 +260,7 @@ impl Judge {
             session_count: self.count,
         };
         let setting = self.setting(bytes);
-        let runs = setting.runs(Some(self.raw), std::iter::once(stamp).chain(ahead.take(LOOKAHEAD)));
+        let runs = setting.runs(Some(self.raw), std::iter::once(stamp).chain(ahead.take(LOOKAHEAD)), &mut self.copies);
         let Some(explained) = setting.explain(Some(&anchor), runs) else {
             return self.believe(&stamp, self.ticks, Cause::Regular, u32::MAX);
         };
@@ -297,6 +299,11 @@ impl Judge {
                 self.go_on_with_plan(&stamp).unwrap_or_else(|| self.held(self.floor, cause, margin))
             }
         }
+    }
+
+    /// Other stamps follow than those that were looked at: what was decided about them no longer holds.
+    pub fn reconsider(&mut self) {
+        self.plan = None;
     }
 
     /// Adds ticks to all times of the session, those that have been given too: only right at its first stamp.
@@ -341,7 +348,7 @@ impl Judge {
         let stamps = std::iter::once(stamp).chain(ahead.take(LOOKAHEAD));
         self.learn_usual(stamps.clone());
         let setting = self.setting(bytes);
-        let explained = setting.explain(None, setting.runs(None, stamps));
+        let explained = setting.explain(None, setting.runs(None, stamps, &mut self.copies));
         match explained {
             Some(explained) if matches!(explained.choice, Choice::Beside(_, Some(_))) => {
                 let Choice::Beside(cause, Some(first)) = explained.choice else { return self.start(&stamp) };

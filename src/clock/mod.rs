@@ -17,7 +17,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub use copies::{Copies, copied_bytes};
+pub use copies::Copies;
 pub use doubt::Doubt;
 pub use judge::Judge;
 

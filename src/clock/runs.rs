@@ -2,7 +2,7 @@
 //!
 //! Costs are bits of surprise: how much less likely than a usual step something is, as a power of two.
 
-use super::{Cause, Domain, LOOKAHEAD, Stamp, copied_bytes};
+use super::{Cause, Copies, Domain, LOOKAHEAD, Stamp};
 
 /// The most runs that are weighed: more pieces than that within the look-ahead are noise.
 const RUNS: usize = 40;
@@ -160,7 +160,7 @@ impl Setting<'_> {
     }
 
     /// Cuts stamps into runs. `before` is the value that precedes them.
-    pub fn runs(&self, before: Option<u64>, stamps: impl Iterator<Item = Stamp>) -> Vec<Run> {
+    pub fn runs(&self, before: Option<u64>, stamps: impl Iterator<Item = Stamp>, copies: &mut Copies) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::with_capacity(RUNS);
         // Where the copy ends that the present run is of.
         let mut copied_until = 0;
@@ -187,14 +187,10 @@ impl Setting<'_> {
                 break;
             }
             top = if is_on_line { None } else { last.filter(|&last| !self.follows(last, stamp.raw)).or(top) };
-            // A copy leads back. It may begin within a record: its first record is made of the pieces of two.
-            let is_back = !is_near && last.is_some_and(|last| !self.follows(last, stamp.raw)) && end > copied_until;
-            let starts = [stamp.offset, end];
-            if is_back
-                && let Some(found) =
-                    starts.into_iter().map(|start| (start, copied_bytes(self.bytes, start))).find(|found| found.1 > 0)
-            {
-                copied_until = found.0 + found.1;
+            // A copy leads back.
+            let may_be_copied = !is_near && last.is_some_and(|last| !self.follows(last, stamp.raw)) && end > copied_until;
+            if may_be_copied && let Some(until) = copies.end(self.bytes, stamp.offset, end) {
+                copied_until = until;
             }
             runs.push(Run { is_repeated: end <= copied_until && copied_until > 0, ..Run::of(stamp) });
         }

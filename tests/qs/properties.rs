@@ -128,6 +128,46 @@ fn records_of_other_versions_are_decoded_if_their_length_and_sequence_fit() {
     }
 }
 
+/// The data of queries: object, state and numbers in the sizes of the target.
+#[test]
+fn queries_of_all_versions_are_decoded() {
+    const OBJECT: [u8; 4] = [0x80, 0x00, 0x00, 0x20];
+    let with_object = |rest: &[u8]| [&OBJECT[..], rest].concat();
+    let machine = with_object(&[1, 1, 0, 8]);
+    let timer = with_object(&[0x90, 0, 0, 0x20, 5, 0, 0, 0, 10, 0, 0, 0, 6, 0, 0x21]);
+    let old = |active: &[u8]| {
+        [(0, machine.clone()), (1, with_object(active)), (2, with_object(&[3, 0, 2, 0])), (3, with_object(&[3, 2]))]
+            .into_iter()
+            .chain([(4, timer.clone()), (5, OBJECT.to_vec()), (6, machine.clone())])
+            .collect::<Vec<(u64, Vec<u8>)>>()
+    };
+    let levels = [1, 0, 3, 0, 2, 0];
+    let sized = [1, 0, 3, 0, 2, 0, 9, 0];
+    let active = [&[7][..], &levels].concat();
+    let new = vec![(0, machine.clone()), (1, active), (2, with_object(&sized)), (3, with_object(&levels)), (4, timer.clone())];
+    let new = new.into_iter().chain([(5, vec![]), (6, machine.clone()), (7, [&[1][..], &sized].concat())]).collect();
+    for (version, queries) in [(680, old(&[3, 2])), (740, old(&[1, 1, 0, 8])), (815, new)] {
+        let config = Config::new(Sizes::default(), version);
+        let mut encoder = Encoder::new(Layout::new(config));
+        let mut bytes = Vec::new();
+        for (query, data) in &queries {
+            encoder.record(Kind::QueryData, &[Value::Uint(1), Value::Uint(*query), Value::Bytes(data)], &mut bytes);
+        }
+        let records = Decoder::of(config).records(&bytes, 0..bytes.len());
+        assert_eq!(
+            (records.frames.len(), records.ok_bytes),
+            (queries.len(), bytes.len() as u64),
+            "{version}: {:?}",
+            records.damage
+        );
+        // One byte more, and it is none.
+        let mut bytes = Vec::new();
+        let data = [OBJECT.as_slice(), &[0]].concat();
+        encoder.record(Kind::QueryData, &[Value::Uint(1), Value::Uint(5), Value::Bytes(&data)], &mut bytes);
+        assert_eq!(Decoder::of(config).records(&bytes, 0..bytes.len()).frames.len(), 0, "{version}");
+    }
+}
+
 #[test]
 fn old_versions_are_recognised_by_their_records() {
     for (version, expected) in [(410, 410), (450, 450), (740, 740)] {

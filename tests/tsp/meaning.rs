@@ -162,6 +162,23 @@ fn without_records_of_readiness_no_task_is_drawn_ready() {
     assert!(hints.contains("the ids 9, 10, 11, 38, 39,"), "{hints}");
 }
 
+#[test]
+fn a_task_created_after_the_object_list_has_a_hint() {
+    let whole = generated(100_000, 2, Damage::None);
+    let hints = |number: Option<u8>| {
+        let mut capture = whole.clone();
+        if let (Some(number), Some(last)) = (number, packets(&whole).last()) {
+            let packet_id = last.packet_id.wrapping_add(1);
+            packet(&Packet { id: 35, packet_id, data: [number, 0, 0, 0, 0, 0, 0, 0], data_len: 1, ..*last }, &mut capture);
+        }
+        convert(&capture, Cut::WHOLE).summary.facts.hints.join(" ")
+    };
+    assert!(!hints(None).contains("have no names"));
+    assert!(hints(Some(11)).contains("created after the object list have no names: #11."), "{}", hints(Some(11)));
+    // Far from the numbers of the others it is rather damage.
+    assert!(!hints(Some(77)).contains("have no names"));
+}
+
 /// A capture whose target filters some hooks.
 fn filtered(filtered: &'static [u8]) -> (Trace, String, u64) {
     let options = GenerateOptions { bytes: 100_000, seed: 2, filtered, ..GenerateOptions::default() };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::InputOptions;
 use super::decode::{BadPacket, Decoder, Decoders, InputDecoder, Lengths, Packets, Sink, is_open};
-use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TYPES, entries, id};
+use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TASK_TYPE, TYPES, entries, id};
 use super::resolve::{Resolver, Setup};
 use super::sniff::{self, Saved};
 use super::timer::TimerCounts;
@@ -125,6 +125,8 @@ pub struct ScanFacts {
     pub used: Used,
     /// How often each task was switched in, by number.
     pub switches: Vec<u64>,
+    /// The tasks that were created.
+    pub created: Used,
     /// The counts from which the meaning of the time fields is inferred.
     pub timer_counts: TimerCounts,
     /// Whether the input is a saved measurement.
@@ -144,6 +146,7 @@ impl Default for ScanFacts {
             lost_numbers: 0,
             used: Used::default(),
             switches: vec![0; 256],
+            created: Used::default(),
             timer_counts: TimerCounts::default(),
             is_saved: false,
             saved: Saved::default(),
@@ -161,6 +164,7 @@ impl Sink for ScanFacts {
             | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
             | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => self.used.note(packet.data[0], packet.data[1]),
             id::TASK_SWITCHED_IN => self.switches[usize::from(packet.data[0])] += 1,
+            id::TASK_CREATE => self.created.note(TASK_TYPE as u8, packet.data[0]),
             id::OBJECT_LIST => self.add_list(packet.data[0], packet.data[1]),
             _ => {}
         }
@@ -224,6 +228,7 @@ impl ScanFacts {
         self.lost_numbers += next.lost_numbers;
         self.used.append(&next.used);
         self.switches.iter_mut().zip(&next.switches).for_each(|(all, next)| *all += next);
+        self.created.append(&next.created);
         self.timer_counts.append(&next.timer_counts);
         self.is_saved |= next.is_saved;
         self.saved.append(next.saved);

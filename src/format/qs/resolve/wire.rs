@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::clock::{LOOKAHEAD, Stamp, copied_bytes};
+use crate::clock::{Copies, LOOKAHEAD, Stamp};
 use crate::frame::sequence::{self, Excess};
 use crate::model::{Ledger, LossNote, Rate, losses};
 
@@ -48,6 +48,7 @@ pub struct WireState {
     frames: (u64, u64),
     /// Up to here the input is a copy of what precedes.
     repeated_until: u64,
+    copies: Copies,
     /// The present run of damage.
     pub run: Option<Run>,
     /// The loss before the next record.
@@ -68,6 +69,7 @@ impl WireState {
             excess: Excess::default(),
             frames: (0, 0),
             repeated_until: 0,
+            copies: Copies::default(),
             run: None,
             gap: None,
             sessions_begun: 1,
@@ -139,7 +141,7 @@ impl WireState {
         if seq.wrapping_sub(expected) < 128 {
             return false;
         }
-        let copied = copied_bytes(bytes, offset);
+        let copied = self.copies.copied(bytes, offset);
         if copied == 0 {
             return false;
         }

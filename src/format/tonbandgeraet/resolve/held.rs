@@ -239,6 +239,7 @@ impl InputState {
             && let (Some(core), None) = (fitting.next(), fitting.next())
         {
             self.core = core;
+            self.states.iter_mut().for_each(|state| state.clock.reconsider());
             ledger.enter(losses::CORE_INFERRED, at.offset, 0);
         }
     }

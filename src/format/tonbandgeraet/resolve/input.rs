@@ -188,9 +188,6 @@ impl InputState {
         let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
         let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits };
         let index = self.core.index().min(self.states.len() - 1);
-        if self.gap.is_some() {
-            self.states[index].clock.note_damage();
-        }
         // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
             return self.states[index].clock.accept(stamp);

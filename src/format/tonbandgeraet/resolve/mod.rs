@@ -310,10 +310,12 @@ impl Resolver {
             return;
         }
         let start = chunk.gaps.partition_point(|gap| gap.0 < from);
+        let input = &mut self.inputs[index];
         for &(_, note) in chunk.gaps.get(start..).unwrap_or(&[]).iter().take_while(|gap| gap.0 < to) {
-            add_gap(&mut self.inputs[index].gap, note);
-            // Bad frames may have been a change of the core.
-            self.inputs[index].is_core_in_doubt = true;
+            add_gap(&mut input.gap, note);
+            // Bad frames may have been a change of the core, and there may be more damage, of times of any core.
+            input.is_core_in_doubt = true;
+            input.states.iter_mut().for_each(|state| state.clock.note_damage());
         }
     }
 

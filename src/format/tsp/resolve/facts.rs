@@ -119,13 +119,18 @@ impl Filtered {
 /// A task that is switched in less often may be damage.
 const SWITCHES_MIN: u64 = 3;
 
-/// Advice about tasks that ran and are in no object list.
+/// Advice about tasks that ran or were created, and are in no object list.
 fn unnamed_tasks(setup: &Setup) -> Option<String> {
-    let is_unnamed = |(number, count): &(u8, &u64)| {
-        **count >= SWITCHES_MIN && setup.facts.names.get(&(TASK_TYPE as u8, *number)).is_none_or(Vec::is_empty)
+    const TASK: u8 = TASK_TYPE as u8;
+    let is_named = |number| setup.facts.names.get(&(TASK, number)).is_some_and(|name| !name.is_empty());
+    let is_created = |number| setup.facts.created.is_used(TASK, number);
+    let is_task = |(number, &count): (u8, &u64)| {
+        // Tasks have consecutive numbers: a creation with another one may be damage, too.
+        let follows = || number.checked_sub(1).is_some_and(|before| is_named(before) || is_created(before));
+        count >= SWITCHES_MIN || is_created(number) && follows()
     };
-    let numbers = (0u8..=255).zip(&setup.facts.switches).filter(is_unnamed).map(|(number, _)| format!("#{number}"));
-    let numbers: Vec<String> = numbers.collect();
+    let unnamed = (0u8..=255).zip(&setup.facts.switches).filter(|task| !is_named(task.0) && is_task(*task));
+    let numbers: Vec<String> = unnamed.map(|(number, _)| format!("#{number}")).collect();
     (!numbers.is_empty()).then(|| {
         format!(
             "Tasks that were created after the object list have no names: {}. The target sends the list again when it receives \

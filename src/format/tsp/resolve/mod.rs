@@ -19,7 +19,7 @@ use super::decode::{BadPacket, HEADROOM, Lengths, Records};
 use super::record::{HEAD_BYTES, Packet, id};
 use super::scan::{ScanFacts, Used};
 use super::timer::TimerOptions;
-use crate::clock::copied_bytes;
+use crate::clock::Copies;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
@@ -94,6 +94,7 @@ struct InputResolver {
     excess: Excess,
     /// Where the bytes end that are a copy of those before.
     copied_until: u64,
+    copies: Copies,
     /// Whether the packet before reported an error: its number may be used twice.
     after_error: bool,
     /// The packet before those in `carry`.
@@ -193,6 +194,7 @@ impl InputResolver {
             expected: None,
             excess: Excess::default(),
             copied_until: 0,
+            copies: Copies::default(),
             after_error: false,
             previous: None,
             ends_in_error: None,
@@ -338,9 +340,7 @@ impl InputResolver {
         let is_next = self.expected.is_none_or(|expected| expected == packet.packet_id);
         let end = offset + HEAD_BYTES as u64 + u64::from(packet.data_len);
         if end > self.copied_until && !is_next && !is_error_of_fifo(packet) && !at.restarts(index) {
-            // The first packet may be made of the pieces of two.
-            let found = [offset, end].into_iter().map(|start| (start, copied_bytes(bytes, start))).find(|found| found.1 > 0);
-            self.copied_until = found.map_or(offset, |(start, copied)| start + copied);
+            self.copied_until = self.copies.end(bytes, offset, end).unwrap_or(offset);
         }
         // A packet that goes on after the copy is the original.
         end <= self.copied_until
