@@ -323,6 +323,13 @@ impl Format {
         })
     }
 
+    /// Reads a byte of each of its places in memory, so that the processor fetches them. The value means nothing.
+    #[inline]
+    #[must_use]
+    pub fn touch(&self) -> u32 {
+        self.pieces.first().map_or(0, |piece| piece.from) ^ self.padded.first().map_or(0, |&byte| byte.into())
+    }
+
     /// The bytes of `arguments` that this packing takes; `None` if there are too few.
     #[must_use]
     pub fn measure(&self, packing: Packing, arguments: &[u8]) -> Option<usize> {

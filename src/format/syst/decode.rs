@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::collateral::{Client, ClientMatch, Collateral, Entry, Sender};
+use super::collateral::{Client, ClientMatch, Collateral, Sender};
 use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
 use super::record::{Fields, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
 use super::scan::{Builds, last_build};
@@ -130,9 +130,28 @@ pub struct Records {
     formats: Vec<(Format, u32)>,
     source_of: FxHashMap<PartSource, u32>,
     writer: Writer,
+    /// Catalog messages whose texts have not been written yet, and the bytes of their arguments.
+    queued: Vec<Queued>,
+    queued_bytes: Vec<u8>,
     /// Texts of arguments, while the text of their message is being written.
     arg_texts: String,
 }
+
+/// A catalog message whose text has not been written yet.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    /// Its record.
+    record: u32,
+    /// Its format.
+    entry: u32,
+    pointers: Pointers,
+    /// The end of its arguments in the queue's bytes.
+    end: u32,
+}
+
+/// How many catalog messages are queued. Each reads another of thousands of formats, which the processor fetches one after the other while
+/// it writes one text after the other, but all at once before it writes the first.
+const QUEUED_MESSAGES: usize = 16;
 
 /// What decoding needs besides the bytes.
 #[derive(Clone, Default)]
@@ -161,9 +180,19 @@ pub struct Context {
 }
 
 impl Records {
-    /// Forgets the content and keeps the memory, for another part.
+    /// Forgets the content and keeps the memory, for a part of this many bytes.
+    pub fn start(&mut self, base: u64, part_bytes: usize) {
+        self.reset(base);
+        // The usual size of messages.
+        self.stored.reserve(part_bytes / 40);
+        self.args.reserve(part_bytes / 16);
+    }
+
+    /// Forgets the content and keeps the memory.
     pub fn reset(&mut self, base: u64) {
         self.base = base;
+        self.queued.clear();
+        self.queued_bytes.clear();
         self.stored.clear();
         self.texts.clear();
         self.args.clear();
@@ -244,7 +273,8 @@ impl Records {
         TextRef { start, len: number(text.len()) }
     }
 
-    /// Decodes a frame. If it is not a valid message, it becomes a record with the reason.
+    /// Decodes a frame. If it is not a valid message, it becomes a record with the reason. The records are not complete until
+    /// [`Records::finish`] is called.
     #[inline]
     pub fn add_frame(&mut self, decoder: &Decoder, frame: &[u8], context: Context) {
         self.add_read(decoder, frame, false, context);
@@ -276,6 +306,7 @@ impl Records {
         let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
         // The record is filled in place: filling it elsewhere and copying it stalls the processor (store forwarding).
         let mut all = std::mem::take(&mut self.stored);
+        let record = number(all.len());
         all.push(self.empty(RecordKind::Text, context));
         if let Some(stored) = all.last_mut() {
             stored.severity = severity;
@@ -283,7 +314,7 @@ impl Records {
             stored.sender = sender;
             stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
             self.add_location(decoder, stored, found, message.fields.location);
-            self.decode_payload(decoder, stored, message, found);
+            self.decode_payload(decoder, stored, record, message, found);
             if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
                 stored.marks.add(Marks::OTHER_BUILD);
             }
@@ -291,6 +322,9 @@ impl Records {
         }
         self.stored = all;
         self.ok_bytes += context.len as u64;
+        if self.queued.len() >= QUEUED_MESSAGES {
+            self.finish(decoder);
+        }
     }
 
     /// Adds the record of a malformed frame. Its bytes do not count as decoded.
@@ -470,11 +504,18 @@ impl Records {
 
 impl Records {
     #[inline(always)]
-    fn decode_payload(&mut self, decoder: &Decoder, stored: &mut Stored, message: &Message<'_>, found: Option<ClientMatch>) {
+    fn decode_payload(
+        &mut self,
+        decoder: &Decoder,
+        stored: &mut Stored,
+        record: u32,
+        message: &Message<'_>,
+        found: Option<ClientMatch>,
+    ) {
         let client = found.and_then(|found| decoder.collateral.get(found.client));
         match message.fields.kind {
             Kind::Catalog { wide_id, pointers } => {
-                self.decode_catalog(decoder, stored, message.payload, client, wide_id, pointers);
+                self.decode_catalog(decoder, stored, record, message.payload, client, (wide_id, pointers));
             }
             Kind::Printf(pointers) => self.decode_printf(stored, message.payload, pointers),
             Kind::Generic => self.decode_text(stored, RecordKind::Text, message.payload),
@@ -563,10 +604,10 @@ impl Records {
         &mut self,
         decoder: &Decoder,
         stored: &mut Stored,
+        record: u32,
         payload: &[u8],
         client: Option<&Client>,
-        wide: bool,
-        pointers: Pointers,
+        (wide, pointers): (bool, Pointers),
     ) {
         stored.kind = RecordKind::Catalog;
         let mut reader = Reader(payload);
@@ -577,13 +618,11 @@ impl Records {
         };
         stored.value = id;
         let arguments = reader.0;
-        let number = client.and_then(|client| client.catalog(wide, id));
-        if let Some((number, entry)) = number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
-            stored.name = NameRef::Entry(number);
-            if stored.source == SourceRef::None && entry.has_source {
-                stored.source = SourceRef::Entry(number);
-            }
-            return self.decode_with_entry(stored, entry, pointers, arguments);
+        if let Some(entry) = client.and_then(|client| client.catalog(wide, id)) {
+            stored.name = NameRef::Entry(entry);
+            self.queued_bytes.extend_from_slice(arguments);
+            self.queued.push(Queued { record, entry, pointers, end: number(self.queued_bytes.len()) });
+            return;
         }
         if let Some(symbols) = &decoder.symbols
             && let Some(text) = format_at(symbols, id)
@@ -632,13 +671,39 @@ impl Records {
         }
     }
 
-    fn decode_with_entry(&mut self, stored: &mut Stored, entry: &Entry, pointers: Pointers, arguments: &[u8]) {
-        let packing = entry.format.catalog_packing(pointers, arguments);
-        if packing == Packing::Slots64 {
-            stored.marks.add(Marks::SLOTS);
+    /// Writes the texts of the last messages. To be called after the last one.
+    #[inline(never)]
+    pub fn finish(&mut self, decoder: &Decoder) {
+        let (mut queued, mut bytes) = (std::mem::take(&mut self.queued), std::mem::take(&mut self.queued_bytes));
+        let mut all = std::mem::take(&mut self.stored);
+        let entry_of = |message: &Queued| decoder.collateral.entry(message.entry);
+        let touched = queued.iter().filter_map(entry_of).fold(0, |sum, entry| sum ^ entry.format.touch());
+        std::hint::black_box(touched);
+        let mut start = 0;
+        for message in &queued {
+            let arguments = bytes.get(start as usize..message.end as usize).unwrap_or(&[]);
+            start = message.end;
+            let (Some(entry), Some(stored)) = (entry_of(message), all.get_mut(message.record as usize)) else { continue };
+            if stored.source == SourceRef::None && entry.has_source {
+                stored.source = SourceRef::Entry(message.entry);
+            }
+            let args_start = self.args.len();
+            if stored.args.1 > 0 {
+                // The args of a record are side by side.
+                let (from, len) = (stored.args.0 as usize, stored.args.1 as usize);
+                self.args.extend_from_within(from..from + len);
+            }
+            let packing = entry.format.catalog_packing(message.pointers, arguments);
+            if packing == Packing::Slots64 {
+                stored.marks.add(Marks::SLOTS);
+            }
+            self.args.push(RecordArg::of_bits(Key::CATALOG_ID, Tag::Hex, stored.value));
+            self.format(stored, &entry.format, packing, arguments, true);
+            stored.args = (number(args_start), number(self.args.len() - args_start));
         }
-        self.args.push(RecordArg::of_bits(Key::CATALOG_ID, Tag::Hex, stored.value));
-        self.format(stored, &entry.format, packing, arguments, true);
+        queued.clear();
+        bytes.clear();
+        (self.stored, self.queued, self.queued_bytes) = (all, queued, bytes);
     }
 
     fn decode_printf(&mut self, stored: &mut Stored, payload: &[u8], pointers: Pointers) {

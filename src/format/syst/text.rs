@@ -112,7 +112,7 @@ impl Decode for TextDecoder {
 
     fn decode(&self, input: usize, part: Part<'_>, decoded: &mut TextPart) {
         let Some(decoder) = self.0.get(input) else { return };
-        decoded.records.reset(part.start as u64);
+        decoded.records.start(part.start as u64, part.bytes().len());
         (decoded.end, decoded.is_last) = (part.end, part.end >= part.input.len());
         decode(decoder, part, &mut decoded.records);
     }
@@ -355,6 +355,7 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         records.add_notice(Notice::OverlongLine, 1, Context { offset: lines.end as u64, len, ..Context::default() });
         not_ok += len;
     }
+    records.finish(decoder);
     records.ok_bytes = (part.bytes().len() - not_ok) as u64;
 }
 

@@ -383,12 +383,13 @@ impl Decode for RawDecoder {
 
     fn decode(&self, input: usize, part: Part<'_>, decoded: &mut RawPart) {
         let Some(decoder) = self.0.get(input) else { return };
-        decoded.records.reset(part.start as u64);
+        decoded.records.start(part.start as u64, part.bytes().len());
         let view = decoded.boundaries.begin(part);
         let stream = Catalogs::of(decoder).stream(view, part.start);
         let boundaries = Some(&mut decoded.boundaries.all);
         let mut builder = RecordBuilder { decoder, records: &mut decoded.records, boundaries };
         let tail = run(&stream, initial(part.start), part.end, &mut builder);
+        decoded.records.finish(decoder);
         decoded.boundaries.tail = Some(tail);
     }
 }
@@ -419,6 +420,7 @@ impl Sequence for RawSequence {
         self.bridge.reset(if let Position::Lost(Some(since), _) = self.position { since.min(start) } else { start } as u64);
         let mut builder = RecordBuilder { decoder: &self.decoder, records: &mut self.bridge, boundaries: None };
         let met = boundaries.meet(&mut self.position, input, Catalogs::of(&self.decoder), &mut builder);
+        self.bridge.finish(&self.decoder);
         each(&self.bridge, 0..self.bridge.stored.len());
         let first = met.and_then(|index| boundaries.all.get(index)).map_or(records.stored.len(), |bound| bound.1);
         // All records of the first part count.

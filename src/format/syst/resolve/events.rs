@@ -68,6 +68,10 @@ impl EventWriter {
         // All texts at once. One by one costs several times as much.
         let Ok(start) = out.batch.texts.append(records.texts.text()) else { return false };
         self.texts_start = start;
+        out.batch.events.reserve(records.stored.len());
+        out.batch.logs.reserve(records.stored.len());
+        // Each has a severity and a category.
+        out.batch.args.reserve(records.args.len() + 2 * records.stored.len());
         true
     }
 

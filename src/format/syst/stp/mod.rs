@@ -281,6 +281,7 @@ impl Sequence for StpSequence {
                 self.stream.push(&self.bytes, &self.origins, part.is_last, &mut sink);
             }
         }
+        self.records.finish(&self.decoder);
         let progress = Progress { end_bytes: (part.start + bytes.len()) as u64, is_last: part.is_last };
         self.interleaving.each(&self.records, &mut part.predecoded.records, each);
         progress

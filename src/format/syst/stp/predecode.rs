@@ -124,7 +124,7 @@ impl Predecoded {
     /// Decodes a part of a stream that is the file itself, at `start` in the file. The last 16 of `bytes` are padding.
     pub fn decode(&mut self, decoder: &Decoder, order: NibbleOrder, bounds: &[Bound], bytes: &[u8], start: usize) {
         self.forget();
-        self.records.reset(start as u64);
+        self.records.start(start as u64, bytes.len());
         let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(16) };
         let window = Window { nibbles, base: start as u64, origins: &[], bounds };
         let mut packets = Packets::new(order, 0);
@@ -142,6 +142,7 @@ impl Predecoded {
         let scheme = packets.scheme;
         // The correction of the time depends on the scheme.
         let at = packets.run(window, at, false, &mut predecoder, |packets, _| packets.scheme == scheme);
+        self.records.finish(decoder);
         self.end = Some((packets, window.position(at)));
     }
 
