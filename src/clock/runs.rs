@@ -187,8 +187,7 @@ impl Setting<'_> {
                 break;
             }
             top = if is_on_line { None } else { last.filter(|&last| !self.follows(last, stamp.raw)).or(top) };
-            // A copy leads back.
-            let may_be_copied = !is_near && last.is_some_and(|last| !self.follows(last, stamp.raw)) && end > copied_until;
+            let may_be_copied = !is_near && step.is_some() && end > copied_until;
             if may_be_copied && let Some(until) = copies.end(self.bytes, stamp.offset, end) {
                 copied_until = until;
             }

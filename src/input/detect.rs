@@ -21,7 +21,7 @@ const FIRST_BYTES: usize = 4 << 10;
 const SCORE_NOTHING: u8 = 25;
 
 /// … this many bytes.
-const ENOUGH_BYTES: usize = 16 << 10;
+const ENOUGH_BYTES: usize = 64 << 10;
 
 /// The format of an input.
 #[derive(Clone)]
