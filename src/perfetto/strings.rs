@@ -146,23 +146,7 @@ impl Strings {
     pub(super) fn number_all(&mut self, block: &Block, interned_data: &mut Vec<u8>) {
         let uses = &mut self.uses[Role::EventName as usize];
         uses.iter_mut().zip(&self.more_event_names).for_each(|(uses, more)| *uses += more);
-        for arg in &block.args {
-            let index = arg.bits() as u32;
-            match arg.tag() {
-                Tag::Log => {
-                    self.count_text(self.slot(NameRef::text(index)), Role::LogBody);
-                    continue;
-                }
-                Tag::Category => {
-                    self.count(self.slot(NameRef::interned(index)), Role::Category);
-                    continue;
-                }
-                Tag::Name => self.count(self.slot(NameRef::interned(index)), Role::ArgValue),
-                Tag::Text => self.count_text(self.slot(NameRef::text(index)), Role::ArgValue),
-                _ => {}
-            }
-            self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName);
-        }
+        self.count_args(block);
         for (role, table, field) in TABLES {
             self.number(block, role, table, interned_data);
             if matches!(role, Role::LogBody) {
@@ -183,6 +167,44 @@ impl Strings {
                     fields[slot as usize] = fields[first as usize];
                 }
             }
+        }
+    }
+
+    /// Counts the uses of texts in annotations, which outnumber the events.
+    fn count_args(&mut self, block: &Block) {
+        let Strings { uses: [_, arg_names, values, bodies, categories], first, texts_start, .. } = self;
+        // As slices, whose places the processor keeps in registers.
+        let (arg_names, categories) = (arg_names.as_mut_slice(), categories.as_mut_slice());
+        let (start, all) = (*texts_start, first.len());
+        let count = |uses: &mut [u32], slot: usize| {
+            if let Some(uses) = uses.get_mut(slot) {
+                *uses += 1;
+            }
+        };
+        let count_text = |uses: &mut Vec<u32>, index: u32| {
+            if uses.len() < all {
+                uses.resize(all, 0);
+            }
+            count(uses, start + index as usize);
+        };
+        // See [`Strings::slot`].
+        let name_slot = |index: u32| if (index as usize) < start - 1 { 1 + index as usize } else { usize::MAX };
+        for arg in &block.args {
+            let index = arg.bits() as u32;
+            match arg.tag() {
+                Tag::Log => {
+                    count_text(bodies, index);
+                    continue;
+                }
+                Tag::Category => {
+                    count(categories, name_slot(index));
+                    continue;
+                }
+                Tag::Name => count(values, name_slot(index)),
+                Tag::Text => count_text(values, index),
+                _ => {}
+            }
+            count(arg_names, name_slot(arg.name));
         }
     }
 
@@ -269,23 +291,6 @@ impl Strings {
             uses[slot_of(rank)] = iid;
             put_entry(interned_data, table, iid, text);
         }
-    }
-
-    #[inline]
-    fn count(&mut self, slot: usize, role: Role) {
-        if let Some(uses) = self.uses[role as usize].get_mut(slot) {
-            *uses += 1;
-        }
-    }
-
-    /// Counts the use of a text of the capture.
-    #[inline]
-    fn count_text(&mut self, slot: usize, role: Role) {
-        let (uses, all) = (&mut self.uses[role as usize], self.first.len());
-        if uses.len() < all {
-            uses.resize(all, 0);
-        }
-        self.count(slot, role);
     }
 
     fn text<'a>(&self, block: &'a Block, slot: usize, role: Role) -> Option<Text<'a>> {
