@@ -4,7 +4,6 @@
 //! the first 127 of each. So the most frequent come first. A text that is used once is written in place, because interning it
 //! costs more.
 
-use std::cmp::Reverse;
 use std::hash::Hasher;
 
 use prost::encoding::encoded_len_varint;
@@ -71,7 +70,8 @@ pub(super) struct Strings {
     uses: [Vec<u32>; 5],
     /// Uses as an event name, counted in a second place.
     more_event_names: Vec<u32>,
-    /// For each role and slot, the field that refers to its number, or too long if the text is to be written in place.
+    /// For each role but that of log messages and slot, the field that refers to its number, or too long if the text is to be written
+    /// in place.
     fields: [Vec<ShortField>; 5],
     /// For each slot, the first one with the same text.
     first: Vec<u32>,
@@ -81,8 +81,8 @@ pub(super) struct Strings {
     texts_start: usize,
     /// A hash table of the texts: part of the text's hash, and its slot; 0 for an empty entry. At most half full.
     known: Vec<(u32, u32)>,
-    /// Memory for sorting: uses and slot.
-    order: Vec<(Reverse<u32>, u32)>,
+    /// Memory for sorting: see [`rank`].
+    order: Vec<u64>,
 }
 
 impl Strings {
@@ -146,39 +146,65 @@ impl Strings {
     pub(super) fn number_all(&mut self, block: &Block, interned_data: &mut Vec<u8>) {
         let uses = &mut self.uses[Role::EventName as usize];
         uses.iter_mut().zip(&self.more_event_names).for_each(|(uses, more)| *uses += more);
-        for arg in &block.args {
-            let index = arg.bits() as u32;
-            match arg.tag() {
-                Tag::Log => {
-                    self.count_text(self.slot(NameRef::text(index)), Role::LogBody);
-                    continue;
-                }
-                Tag::Category => {
-                    self.count(self.slot(NameRef::interned(index)), Role::Category);
-                    continue;
-                }
-                Tag::Name => self.count(self.slot(NameRef::interned(index)), Role::ArgValue),
-                Tag::Text => self.count_text(self.slot(NameRef::text(index)), Role::ArgValue),
-                _ => {}
-            }
-            self.count(self.slot(NameRef::interned(arg.name)), Role::ArgName);
-        }
+        self.count_args(block);
         for (role, table, field) in TABLES {
             self.number(block, role, table, interned_data);
+            if matches!(role, Role::LogBody) {
+                // Most are used once: a table costs more than it saves.
+                continue;
+            }
             let fields = &mut self.fields[role as usize];
             fields.clear();
             fields.resize(self.uses[role as usize].len(), ShortField::TOO_LONG);
             if let Some(none) = fields.first_mut() {
                 *none = ShortField::EMPTY;
             }
-            for (iid, &(_, slot)) in (1..).zip(&self.order) {
-                fields[slot as usize] = ShortField::new(field, iid);
+            for (iid, &rank) in (1..).zip(&self.order) {
+                fields[slot_of(rank)] = ShortField::new(field, iid);
             }
             if fields.len() > self.texts_start {
                 for &(slot, first) in &self.doubles {
                     fields[slot as usize] = fields[first as usize];
                 }
             }
+        }
+    }
+
+    /// Counts the uses of texts in annotations, which outnumber the events.
+    fn count_args(&mut self, block: &Block) {
+        let Strings { uses: [_, arg_names, values, bodies, categories], first, texts_start, .. } = self;
+        // As slices, whose places the processor keeps in registers.
+        let (arg_names, categories) = (arg_names.as_mut_slice(), categories.as_mut_slice());
+        let (start, all) = (*texts_start, first.len());
+        let count = |uses: &mut [u32], slot: usize| {
+            if let Some(uses) = uses.get_mut(slot) {
+                *uses += 1;
+            }
+        };
+        let count_text = |uses: &mut Vec<u32>, index: u32| {
+            if uses.len() < all {
+                uses.resize(all, 0);
+            }
+            count(uses, start + index as usize);
+        };
+        // See [`Strings::slot`].
+        let name_slot = |index: u32| if (index as usize) < start - 1 { 1 + index as usize } else { usize::MAX };
+        for arg in &block.args {
+            let index = arg.bits() as u32;
+            match arg.tag() {
+                Tag::Log => {
+                    count_text(bodies, index);
+                    continue;
+                }
+                Tag::Category => {
+                    count(categories, name_slot(index));
+                    continue;
+                }
+                Tag::Name => count(values, name_slot(index)),
+                Tag::Text => count_text(values, index),
+                _ => {}
+            }
+            count(arg_names, name_slot(arg.name));
         }
     }
 
@@ -237,7 +263,11 @@ impl Strings {
     /// The field of a log message that refers to its text.
     #[inline]
     pub(super) fn log_body_field(&self, text: u32) -> ShortField {
-        self.field(NameRef::text(text), Role::LogBody)
+        let first = self.first.get(self.slot(NameRef::text(text)));
+        match first.and_then(|&first| self.uses[Role::LogBody as usize].get(first as usize)) {
+            None | Some(0) => ShortField::TOO_LONG,
+            Some(&iid) => ShortField::new(LOG_BODY_IID, iid),
+        }
     }
 
     fn number(&mut self, block: &Block, role: Role, table: u32, interned_data: &mut Vec<u8>) {
@@ -249,36 +279,18 @@ impl Strings {
             }
         }
         self.order.clear();
-        self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses > 1).map(|(slot, &uses)| (Reverse(uses), slot)));
+        self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses > 1).map(|(slot, &uses)| rank(uses, slot)));
         self.order.sort_unstable();
         if min_uses == 1 {
             // Most are used once and need not be sorted.
-            self.order
-                .extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses == 1).map(|(slot, &uses)| (Reverse(uses), slot)));
+            self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses == 1).map(|(slot, &uses)| rank(uses, slot)));
         }
         uses.fill(0);
-        for (iid, &(_, slot)) in (1..).zip(&self.order) {
-            let text = text_of(block, slot as usize).unwrap_or_default();
-            uses[slot as usize] = iid;
+        for (iid, &rank) in (1..).zip(&self.order) {
+            let text = text_of(block, slot_of(rank)).unwrap_or_default();
+            uses[slot_of(rank)] = iid;
             put_entry(interned_data, table, iid, text);
         }
-    }
-
-    #[inline]
-    fn count(&mut self, slot: usize, role: Role) {
-        if let Some(uses) = self.uses[role as usize].get_mut(slot) {
-            *uses += 1;
-        }
-    }
-
-    /// Counts the use of a text of the capture.
-    #[inline]
-    fn count_text(&mut self, slot: usize, role: Role) {
-        let (uses, all) = (&mut self.uses[role as usize], self.first.len());
-        if uses.len() < all {
-            uses.resize(all, 0);
-        }
-        self.count(slot, role);
     }
 
     fn text<'a>(&self, block: &'a Block, slot: usize, role: Role) -> Option<Text<'a>> {
@@ -305,6 +317,18 @@ impl Strings {
             _ => None,
         }
     }
+}
+
+/// A number that sorts slots: the most used first.
+#[inline]
+fn rank(uses: u32, slot: u32) -> u64 {
+    u64::from(u32::MAX - uses) << 32 | u64::from(slot)
+}
+
+/// The slot of a [`rank`].
+#[inline]
+fn slot_of(rank: u64) -> usize {
+    rank as u32 as usize
 }
 
 /// Writes an entry of a table: `{ 1: iid, 2: text }`.

@@ -140,12 +140,21 @@ impl PendingText {
     /// Appends the first `len` bytes of a block. Copying the whole block is faster than a copy of variable length.
     #[inline]
     pub fn extend_head<const N: usize>(&mut self, block: &[u8; N], len: usize) {
-        self.append(N, |room| {
-            if let Some(place) = room.first_chunk_mut() {
+        match self.bytes.get_mut(self.end..).and_then(|room| room.first_chunk_mut::<N>()) {
+            Some(place) => {
                 *place = *block;
+                self.end += len.min(N);
             }
-            len.min(N)
-        });
+            None => self.extend_slowly(block.get(..len).unwrap_or(block)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn extend_slowly(&mut self, bytes: &[u8]) {
+        self.extend(bytes);
+        // The next blocks need more room than these bytes.
+        self.grow(self.bytes.len());
     }
 
     /// Appends bytes in upper-case hex.

@@ -168,6 +168,16 @@ impl Conversion {
         (bytes > 0).then_some(bytes.into())
     }
 
+    /// The same of an integer.
+    #[inline]
+    fn integer_bytes(&self, packing: Packing) -> usize {
+        usize::from(match packing {
+            Packing::Typed32 | Packing::Floats32 => self.sizes & 0xF,
+            Packing::Typed64 => self.sizes >> 4,
+            Packing::Slots64 => 8,
+        })
+    }
+
     /// See [`Conversion::sizes`].
     fn sizes(&self) -> u8 {
         const WORD: u8 = 0x44;

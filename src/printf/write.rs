@@ -321,7 +321,7 @@ fn decimal_argument<'a>(
     out: &mut PendingText,
     each: &mut impl FnMut(Value<'a>),
 ) -> Option<()> {
-    let bytes = conversion.argument_bytes(packing)?;
+    let bytes = conversion.integer_bytes(packing);
     let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
     let magnitude = if conversion.letter == b'u' {
         let value = truncated(raw, bytes, conversion.length);

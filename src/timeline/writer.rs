@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
-use crate::model::{CodeId, Source, SourceId, TextRef};
+use crate::model::{CodeId, Source, SourceId, TextArena, TextRef};
 use crate::track::{
     Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId, TrackKind,
 };
@@ -24,7 +24,8 @@ const BLOCK_TEXT_BYTES: usize = 1 << 20;
 pub struct Name(u32);
 
 struct NameEntry {
-    text: Arc<str>,
+    /// In [`Writer::name_texts`].
+    text: TextRef,
     /// The number of the block that used it last, plus one.
     block: u64,
     /// Its index there.
@@ -66,6 +67,8 @@ pub struct Writer {
     sealed: Vec<Block>,
     spare: Vec<Block>,
     names: Vec<NameEntry>,
+    /// The texts of names, side by side: most blocks use most of them, so they should fit into the processor's caches.
+    name_texts: TextArena,
     by_text: FxHashMap<Arc<str>, Name>,
     next_track: u32,
     next_flow: u64,
@@ -83,6 +86,7 @@ impl Writer {
             sealed: Vec::new(),
             spare: Vec::new(),
             names: Vec::new(),
+            name_texts: TextArena::default(),
             by_text: FxHashMap::default(),
             next_track: 1,
             next_flow: 1,
@@ -109,15 +113,14 @@ impl Writer {
         if let Some(&name) = self.by_text.get(text) {
             return name;
         }
-        let text: Arc<str> = text.into();
         let name = Name(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
-        self.names.push(NameEntry { text: text.clone(), block: 0, local: 0 });
-        self.by_text.insert(text, name);
+        self.names.push(NameEntry { text: self.name_texts.add(text), block: 0, local: 0 });
+        self.by_text.insert(text.into(), name);
         name
     }
 
     pub fn text_of(&self, name: Name) -> Arc<str> {
-        self.names[name.0 as usize].text.clone()
+        self.name_texts.get(self.names[name.0 as usize].text).into()
     }
 
     /// The index of a name in the present block.
@@ -126,7 +129,7 @@ impl Writer {
         let entry = &mut self.names[name.0 as usize];
         if entry.block != self.block.number + 1 {
             entry.block = self.block.number + 1;
-            entry.local = self.block.names.add(&entry.text);
+            entry.local = self.block.names.add(self.name_texts.get(entry.text));
         }
         entry.local
     }

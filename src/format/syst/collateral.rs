@@ -3,6 +3,8 @@
 //! Elements are matched by their local name; unknown ones are ignored. Ids may have a mask; the first match in the order of the
 //! document wins.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::record::{Fields, Guid};
@@ -31,7 +33,8 @@ pub struct Client {
     /// Time stamps of its messages are mere information, not the time of the message.
     pub timestamp_is_field: bool,
     modules: FxHashMap<u64, String>,
-    files: FxHashMap<u64, String>,
+    /// Shared by all formats of a file, so that its path stays in the processor's caches.
+    files: FxHashMap<u64, Arc<str>>,
     catalog32: Table,
     catalog64: Table,
     short32: Table,
@@ -66,7 +69,7 @@ pub struct Details {
     /// The bits of an id that choose the format. The others are the value of a short message.
     pub mask: u64,
     /// The file and line in the catalog.
-    pub source: Option<(String, u32)>,
+    pub source: Option<(Arc<str>, u32)>,
 }
 
 /// From numbers to entries.
@@ -247,7 +250,7 @@ impl Collateral {
     fn read_client(&mut self, xml: &Xml<'_, '_>, element: Node<'_, '_>) -> Result<Client, CollateralError> {
         let mut client = Client { name: element.attribute("Name").unwrap_or_default().into(), ..Client::default() };
         for (_, file) in items(element, "SourceFiles", "File") {
-            client.files.insert(xml.number(file, "ID")?, text_of(file));
+            client.files.insert(xml.number(file, "ID")?, text_of(file).into());
         }
         for (_, guid) in items(element, "Guids", "Guid") {
             let mask = guid.attribute("Mask").map(|_| xml.guid(guid, "Mask")).transpose()?;
@@ -443,7 +446,7 @@ impl Client {
     /// The path of a file.
     #[must_use]
     pub fn file(&self, file: u32) -> Option<&str> {
-        self.files.get(&file.into()).map(String::as_str)
+        self.files.get(&file.into()).map(AsRef::as_ref)
     }
 
     /// The format of a catalog message.
@@ -639,7 +642,7 @@ mod tests {
         let client = collateral.get(0).unwrap();
         assert_eq!((client.label(GUID), client.module(2), client.timestamp_is_field), (Some("user"), Some("net"), true));
         let entry = collateral.entry(client.catalog(false, 0x20).unwrap()).unwrap();
-        assert_eq!((entry.details.label.as_str(), &entry.details.source), ("a=%d <b> & c", &Some(("main.c".to_owned(), 7))));
+        assert_eq!((entry.details.label.as_str(), &entry.details.source), ("a=%d <b> & c", &Some(("main.c".into(), 7))));
         let short = collateral.entry(client.short(false, 0x0E00_0003).unwrap()).unwrap();
         assert_eq!((short.details.label.as_str(), short.details.mask), ("error %d", 0x0F00_0000));
         assert!(client.protocol(26).is_some() && client.catalog(true, 0x20).is_none());

@@ -298,7 +298,10 @@ impl Records {
     #[inline(always)]
     fn add_message(&mut self, decoder: &Decoder, message: &Message<'_>, context: Context) {
         let header = message.fields.header;
-        if let Some(build) = message.build().filter(|_| !message.marks.has(Marks::CRC_BAD)) {
+        if message.fields.kind.is_build()
+            && !message.marks.has(Marks::CRC_BAD)
+            && let Some(build) = message.build()
+        {
             self.note_build(decoder, Sender::of(&message.fields), build, context.offset);
         }
         let sender = self.sender(decoder, &message.fields, context);
@@ -313,7 +316,9 @@ impl Records {
             stored.marks = message.marks;
             stored.sender = sender;
             stored.timestamp = message.fields.timestamp.filter(|_| !message.marks.has(Marks::CRC_BAD));
-            self.add_location(decoder, stored, found, message.fields.location);
+            if let Some(location) = message.fields.location {
+                self.add_location(decoder, stored, found, location);
+            }
             self.decode_payload(decoder, stored, record, message, found);
             if matches!(stored.name, NameRef::Entry(_)) && found.is_some_and(|found| found.other_build) {
                 stored.marks.add(Marks::OTHER_BUILD);
@@ -397,15 +402,16 @@ impl Records {
 
     #[inline]
     fn sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
-        match &self.recent_senders[place_in_recent(fields, context.place)] {
+        let slot = place_in_recent(fields, context.place);
+        match &self.recent_senders[slot] {
             Some((recent, index)) if recent.is_of(fields, context.place) => *index,
-            _ => self.look_up_sender(decoder, fields, context),
+            // By value, so that the fields stay in registers.
+            _ => self.look_up_sender(decoder, SenderKey::of(fields, context.place), context.offset, slot),
         }
     }
 
     #[inline(never)]
-    fn look_up_sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
-        let (key, offset) = (SenderKey::of(fields, context.place), context.offset);
+    fn look_up_sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64, slot: usize) -> u32 {
         let build = self.build_of(decoder, key.sender, offset);
         let known = self.sender_of.get(&key).map(|&index| index as usize);
         let index = match known {
@@ -422,7 +428,9 @@ impl Records {
                 }
             }
         };
-        self.recent_senders[place_in_recent(fields, context.place)] = Some((key, index));
+        if let Some(recent) = self.recent_senders.get_mut(slot) {
+            *recent = Some((key, index));
+        }
         index
     }
 
@@ -477,8 +485,7 @@ impl Records {
         index
     }
 
-    fn add_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<ClientMatch>, location: Option<Location>) {
-        let Some(location) = location else { return };
+    fn add_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<ClientMatch>, location: Location) {
         let client = found.map(|found| found.client);
         if let Some(address) = location.address() {
             self.args.push(RecordArg::of_bits(Key::CODE_ADDRESS, Tag::Hex, address));
@@ -746,19 +753,14 @@ impl Records {
             if !lists_args {
                 return;
             }
-            let key = Key::place(place);
-            args.push(match value {
-                Value::Int(value) => RecordArg::of_bits(key, Tag::Int, value.cast_unsigned()),
-                Value::Uint(value) => RecordArg::of_bits(key, Tag::Uint, value),
-                Value::Hex(value) => RecordArg::of_bits(key, Tag::Hex, value),
-                Value::Float(value) => RecordArg::of_bits(key, Tag::Float, value.to_bits()),
-                Value::Char(value) => {
-                    let mut utf8 = [0; 4];
-                    let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    RecordArg::of_text(key, push_text(arg_texts, character.encode_utf8(&mut utf8).as_bytes()))
-                }
-                Value::Text(text) => RecordArg::of_text(key, push_text(arg_texts, text)),
-            });
+            let (tag, bits) = match value {
+                Value::Int(value) => (Tag::Int, value.cast_unsigned()),
+                Value::Uint(value) => (Tag::Uint, value),
+                Value::Hex(value) => (Tag::Hex, value),
+                Value::Float(value) => (Tag::Float, value.to_bits()),
+                Value::Char(_) | Value::Text(_) => (Tag::Text, push_value(arg_texts, value)),
+            };
+            args.push(RecordArg::of_bits(Key::place(place), tag, bits));
             place = place.saturating_add(1);
         };
         let oddities = writer.write(format, packing, arguments, texts, list);
@@ -822,10 +824,18 @@ impl Records {
     }
 }
 
-fn push_text(texts: &mut String, bytes: &[u8]) -> TextRef {
+/// Appends the text of a value, and returns the bits of an argument that is that text.
+#[inline(never)]
+fn push_value(texts: &mut String, value: Value<'_>) -> u64 {
     let start = texts.len();
+    let mut utf8 = [0; 4];
+    let bytes = match value {
+        Value::Text(text) => text,
+        Value::Char(value) => char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut utf8).as_bytes(),
+        _ => &[],
+    };
     escape::push(bytes, texts);
-    text_ref(start, texts.len())
+    RecordArg::of_text(Key::TEXT, text_ref(start, texts.len())).bits()
 }
 
 /// The text between two places.

@@ -82,9 +82,17 @@ impl Kind {
     }
 
     /// Whether it is a word or two without any field: its "header" is mostly data.
+    #[inline]
     #[must_use]
     pub fn is_short_form(self) -> bool {
         matches!(self, Kind::BuildCompact32 | Kind::BuildCompact64 | Kind::Short32 | Kind::Short64)
+    }
+
+    /// Whether it is the number of a build.
+    #[inline]
+    #[must_use]
+    pub fn is_build(self) -> bool {
+        matches!(self, Kind::BuildLong | Kind::BuildCompact32 | Kind::BuildCompact64)
     }
 
     /// The length of a short form, in bytes; `None` for all others.
@@ -501,7 +509,9 @@ impl<'a> Message<'a> {
             let (payload, crc) = message.payload.split_last_chunk().ok_or(Malformed::TooShort)?;
             (message.payload, message.crc) = (payload, Some(u32::from_le_bytes(*crc)));
         } else if has_crc {
-            message.split_checksum(frame, length)?;
+            let crc;
+            (message.payload, crc, message.marks) = split_checksum(frame, message.payload, length)?;
+            message.crc = Some(crc);
         }
         match length {
             Some(len) if len < message.payload.len() => {
@@ -514,30 +524,8 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// Splits the checksum off the payload, and checks it. `length`: the stated length of the payload.
-    #[inline(never)]
-    fn split_checksum(&mut self, frame: &'a [u8], length: Option<usize>) -> Result<(), Malformed> {
-        let rest = self.payload;
-        let fields_bytes = frame.len() - rest.len();
-        // A frame may continue after the checksum. Then the length field states where the checksum is, if it fits there.
-        let stated = length.and_then(|len| rest.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
-        let stated_fits =
-            stated.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
-        let at_end = rest.split_last_chunk::<4>().map(|(payload, crc)| (payload.len(), u32::from_le_bytes(*crc)));
-        let (len, crc) = stated_fits.or(at_end).ok_or(Malformed::TooShort)?;
-        self.payload = rest.get(..len).unwrap_or(&[]);
-        self.crc = Some(crc);
-        let all = frame.get(..fields_bytes + len).unwrap_or(&[]);
-        if stated_fits.is_none() && crc32c::crc32c(all) != crc {
-            self.marks.add(Marks::CRC_BAD);
-        }
-        if stated_fits.is_some() && fields_bytes + len + 4 < frame.len() {
-            self.marks.add(Marks::SURPLUS);
-        }
-        Ok(())
-    }
-
     /// The number in a short form: the build, or the user's value.
+    #[inline]
     #[must_use]
     pub fn short_value(&self) -> Option<u64> {
         let word = u64::from(self.fields.header.0);
@@ -552,6 +540,7 @@ impl<'a> Message<'a> {
     }
 
     /// Clock value and frequency of a clock message.
+    #[inline]
     #[must_use]
     pub fn clock(&self) -> Option<(u64, u64)> {
         if self.fields.kind != Kind::ClockSync {
@@ -562,6 +551,7 @@ impl<'a> Message<'a> {
     }
 
     /// The number of a build message.
+    #[inline]
     #[must_use]
     pub fn build(&self) -> Option<u64> {
         match self.fields.kind {
@@ -570,6 +560,27 @@ impl<'a> Message<'a> {
             _ => None,
         }
     }
+}
+
+/// Splits the checksum off the end of a frame, of which `rest` follows the fields, and checks it. `length`: the stated length of the payload.
+/// Returns the payload, the checksum, and oddities. By value, so that the message itself stays in registers.
+#[inline(never)]
+fn split_checksum<'a>(frame: &'a [u8], rest: &'a [u8], length: Option<usize>) -> Result<(&'a [u8], u32, Marks), Malformed> {
+    let fields_bytes = frame.len() - rest.len();
+    // A frame may continue after the checksum. Then the length field states where the checksum is, if it fits there.
+    let stated = length.and_then(|len| rest.get(len..)?.first_chunk::<4>().map(|crc| (len, u32::from_le_bytes(*crc))));
+    let stated_fits = stated.filter(|&(len, crc)| frame.get(..fields_bytes + len).is_some_and(|all| crc32c::crc32c(all) == crc));
+    let at_end = rest.split_last_chunk::<4>().map(|(payload, crc)| (payload.len(), u32::from_le_bytes(*crc)));
+    let (len, crc) = stated_fits.or(at_end).ok_or(Malformed::TooShort)?;
+    let all = frame.get(..fields_bytes + len).unwrap_or(&[]);
+    let mut marks = Marks::default();
+    if stated_fits.is_none() && crc32c::crc32c(all) != crc {
+        marks.add(Marks::CRC_BAD);
+    }
+    if stated_fits.is_some() && fields_bytes + len + 4 < frame.len() {
+        marks.add(Marks::SURPLUS);
+    }
+    Ok((rest.get(..len).unwrap_or(&[]), crc, marks))
 }
 
 /// Structured binary data: the fixed part of the payload, and the data.

@@ -214,7 +214,10 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
     let mut line_start = 0;
     while at < text.len() {
         let rest = text.get(at..).unwrap_or(&[]);
-        let marker = finder.find(rest).map_or(text.len(), |index| at + index);
+        // As a rule the next line is the next message.
+        let next = rest.iter().take(2).take_while(|&&byte| is_line_end(byte)).count();
+        let is_next = want_console && rest.get(next..).is_some_and(|rest| rest.starts_with(MARKER));
+        let marker = if is_next { at + next } else { finder.find(rest).map_or(text.len(), |index| at + index) };
         let between = text.get(at..marker).unwrap_or(&[]);
         if want_console && !matches!(between, [] | b"\n" | b"\r\n") {
             let mut piece_start = at;
@@ -236,6 +239,8 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
                     line_start = piece_start;
                 }
             }
+        } else if between.last().is_some_and(|&byte| is_line_end(byte)) {
+            line_start = marker;
         } else if let Some(index) = memchr::memrchr2(b'\n', b'\r', between) {
             line_start = at + index + 1;
         }
@@ -267,8 +272,33 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
 fn hex_len(text: &[u8]) -> usize {
     let (chunks, _) = text.as_chunks::<16>();
     let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())).count();
-    let rest = text.get(16 * whole..).unwrap_or(&[]);
-    16 * whole + rest.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(rest.len())
+    let mut len = 16 * whole;
+    while let Some(eight) = text.get(len..).and_then(|rest| rest.first_chunk::<8>()) {
+        let count = eight_hex_len(u64::from_le_bytes(*eight));
+        len += count;
+        if count < 8 {
+            return len;
+        }
+    }
+    let rest = text.get(len..).unwrap_or(&[]);
+    len + rest.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(rest.len())
+}
+
+/// Eight bytes of the same value.
+const fn eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The number of hex digits at the start of eight bytes, the first one lowest. The highest bit of a byte of a sum tells whether the byte is
+/// at least, or above, some character.
+#[inline]
+fn eight_hex_len(bytes: u64) -> usize {
+    let low = bytes & eight(0x7F);
+    let digits = (low + eight(0x80 - b'0')) & !(low + eight(0x7F - b'9'));
+    let lower = low | eight(0x20);
+    let letters = (lower + eight(0x80 - b'a')) & !(lower + eight(0x7F - b'f'));
+    let others = (!(digits | letters) | bytes) & eight(0x80);
+    others.trailing_zeros() as usize / 8
 }
 
 /// The value of a hex digit. Letters have bit 6 set, and their low bits count from 1.
@@ -279,8 +309,20 @@ fn value_of(digit: u8) -> u8 {
 
 /// Decodes pairs of hex digits. An odd digit at the end is left out.
 fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
-    bytes.clear();
-    bytes.extend(digits.as_chunks::<2>().0.iter().map(|&[high, low]| value_of(high) << 4 | value_of(low)));
+    bytes.resize(digits.len() / 2, 0);
+    let (eights, rest) = digits.as_chunks::<8>();
+    let (fours, last) = bytes.as_chunks_mut::<4>();
+    for (four, digits) in fours.iter_mut().zip(eights) {
+        let digits = u64::from_le_bytes(*digits);
+        let values = (digits & eight(15)) + 9 * (digits >> 6 & eight(1));
+        // Pairs, then the bytes side by side.
+        let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
+        let words = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF;
+        *four = ((words | words >> 16) as u32).to_le_bytes();
+    }
+    for (byte, &[high, low]) in last.iter_mut().zip(rest.as_chunks::<2>().0) {
+        *byte = value_of(high) << 4 | value_of(low);
+    }
 }
 
 /// Decodes a frame. If it is malformed, returns the number of its bytes in the part, which do not count as decoded.
@@ -453,7 +495,9 @@ fn read_listed(input: &[u8], offset: usize, line: &[u8]) -> Listed {
 
 /// Whether a text may have ends of listings.
 fn may_have_listings(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"<FLAG>").is_some() || memchr::memmem::find(text, b"MTS>").is_some()
+    // Few texts have this byte, which is the quickest to search for.
+    memchr::memchr(b'<', text).is_some()
+        && (memchr::memmem::find(text, b"<FLAG>").is_some() || memchr::memmem::find(text, b"MTS>").is_some())
 }
 
 /// The message of the listing that ends with `last`; `None` if the listing is not whole.

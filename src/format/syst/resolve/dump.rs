@@ -62,7 +62,7 @@ pub fn list(records: &Records, stored: &Stored, collateral: &Collateral, out: &m
     let place = match stored.source {
         SourceRef::Entry(entry) => {
             let source = collateral.entry(entry).and_then(|entry| entry.details.source.as_ref());
-            source.map(|(file, line)| (file.as_str(), *line))
+            source.map(|(file, line)| (file.as_ref(), *line))
         }
         SourceRef::Local(local) => records.sources.get(local as usize).and_then(|source| {
             let (file, line) = source.location.file_line()?;

@@ -268,11 +268,19 @@ impl EventWriter {
             stored.kind,
             RecordKind::Short { .. } | RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Clock | RecordKind::Build
         );
-        if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
+        // The usual case.
+        let graded = if has_severity && stored.kind != RecordKind::Exit {
+            tracks.graded(stored.kind, stored.severity, out.entities)
+        } else {
+            None
+        };
+        if let Some(graded) = graded {
+            all.extend_from_slice(&graded);
+        } else if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
             all.push(Arg::new(name, ArgValue::Name(severity)));
         }
         // The end of a function has the category of its begin.
-        if !matches!(stored.kind, RecordKind::Console | RecordKind::Exit) {
+        if graded.is_none() && !matches!(stored.kind, RecordKind::Console | RecordKind::Exit) {
             let category = tracks.category(stored.kind, has_severity.then_some(stored.severity), out.entities);
             all.extend(category.map(|category| Arg::new(category, ArgValue::Category(category))));
         }

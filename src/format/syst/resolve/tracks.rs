@@ -9,7 +9,7 @@ use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::{PartSender, Records, SenderKey};
 use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
 use crate::format::syst::record::{Guid, SEVERITIES};
-use crate::model::{Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
+use crate::model::{Arg, ArgValue, Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
 use crate::printf::escape;
 use crate::symbols::Symbols;
 
@@ -106,14 +106,16 @@ pub struct Tracks {
     track_of: FxHashMap<PartSenderKey, usize>,
     specials: FxHashMap<Special, LaneId>,
     counters: FxHashMap<(GroupId, u32), LaneId>,
-    entry_names: Vec<Option<NameId>>,
-    entry_sources: Vec<Option<SourceId>>,
+    /// Of each format of the collateral. Side by side, because a message needs both.
+    entries: Vec<(Option<NameId>, Option<SourceId>)>,
     words: FxHashMap<&'static str, NameId>,
     /// By [`Key::index`].
     keys: Vec<Option<NameId>>,
     severities: [Option<(NameId, NameId)>; 8],
     /// Of messages, failed assertions, and wrong use of the library; for each severity, and without one.
     categories: [[Option<NameId>; SEVERITIES.len() + 1]; 3],
+    /// The args of both, by class and severity.
+    graded: [[Option<[Arg; 2]>; SEVERITIES.len()]; 3],
     // Index: number in the part.
     part_tracks: Vec<Option<usize>>,
     part_names: Vec<Option<NameId>>,
@@ -133,12 +135,12 @@ impl Tracks {
             track_of: FxHashMap::default(),
             specials: FxHashMap::default(),
             counters: FxHashMap::default(),
-            entry_names: vec![None; entries],
-            entry_sources: vec![None; entries],
+            entries: vec![(None, None); entries],
             words: FxHashMap::default(),
             keys: Vec::new(),
             severities: [None; 8],
             categories: [[None; SEVERITIES.len() + 1]; 3],
+            graded: [[None; SEVERITIES.len()]; 3],
             part_tracks: Vec::new(),
             part_names: Vec::new(),
             part_sources: Vec::new(),
@@ -324,7 +326,7 @@ impl Tracks {
         match name {
             NameRef::Body => None,
             NameRef::Entry(entry) => {
-                let known = self.entry_names.get_mut(entry as usize)?;
+                let (known, _) = self.entries.get_mut(entry as usize)?;
                 if known.is_none() {
                     *known = entities.add_name(&collateral.entry(entry)?.details.label);
                 }
@@ -352,10 +354,10 @@ impl Tracks {
         match source {
             SourceRef::None => None,
             SourceRef::Entry(entry) => {
-                let known = self.entry_sources.get_mut(entry as usize)?;
+                let (_, known) = self.entries.get_mut(entry as usize)?;
                 if known.is_none() {
                     let (file, line) = collateral.entry(entry)?.details.source.as_ref()?;
-                    *known = entities.add_source(Source { file: file.as_str().into(), function: None, line: *line });
+                    *known = entities.add_source(Source { file: file.clone(), function: None, line: *line });
                 }
                 *known
             }
@@ -390,7 +392,6 @@ impl Tracks {
     }
 
     /// The name of the severity's arg, and its value.
-    #[inline]
     pub fn severity(&mut self, severity: u8, entities: &mut Entities) -> Option<(NameId, NameId)> {
         let index = usize::from(severity & 7);
         if self.severities[index].is_none() {
@@ -399,14 +400,25 @@ impl Tracks {
         self.severities[index]
     }
 
-    /// The category of a message. `severity`: if it has one.
+    /// The args of a message's severity and category.
     #[inline]
+    pub fn graded(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<[Arg; 2]> {
+        let graded = self.graded[class(kind)][usize::from(severity & 7)];
+        if graded.is_some() { graded } else { self.grade(kind, severity, entities) }
+    }
+
+    #[cold]
+    fn grade(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<[Arg; 2]> {
+        let (name, value) = self.severity(severity, entities)?;
+        let category = self.category(kind, Some(severity), entities)?;
+        let args = [Arg::new(name, ArgValue::Name(value)), Arg::new(category, ArgValue::Category(category))];
+        self.graded[class(kind)][usize::from(severity & 7)] = Some(args);
+        Some(args)
+    }
+
+    /// The category of a message. `severity`: if it has one.
     pub fn category(&mut self, kind: RecordKind, severity: Option<u8>, entities: &mut Entities) -> Option<NameId> {
-        let class = match kind {
-            RecordKind::Assert => 1,
-            RecordKind::InvalidParam => 2,
-            _ => 0,
-        };
+        let class = class(kind);
         let severity = severity.map_or(SEVERITIES.len(), |severity| usize::from(severity & 7));
         if self.categories[class][severity].is_none() {
             let mut name = "syst".to_owned();
@@ -440,6 +452,16 @@ impl Tracks {
         }
         self.keys[key.index()] = name;
         name
+    }
+}
+
+/// An index of [`Tracks::categories`].
+#[inline]
+fn class(kind: RecordKind) -> usize {
+    match kind {
+        RecordKind::Assert => 1,
+        RecordKind::InvalidParam => 2,
+        _ => 0,
     }
 }
 

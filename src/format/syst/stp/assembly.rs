@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::packets::{Data, PacketVisitor};
+use super::packets::{Data, PacketSpan, PacketVisitor, append_bytes};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 
@@ -44,8 +44,7 @@ impl Bytes {
         if self.half.is_some() || data.nibbles % 2 == 1 {
             return self.append_halves(data);
         }
-        let bytes = data.value.to_le_bytes();
-        self.whole.extend_from_slice(bytes.get(..data.nibbles / 2).unwrap_or(&[]));
+        append_bytes(&mut self.whole, data.value, data.nibbles / 2);
     }
 
     #[cold]
@@ -68,6 +67,12 @@ impl Bytes {
     pub(super) fn copy(&mut self, other: &Bytes) {
         self.whole.clone_from(&other.whole);
         self.half = other.half;
+    }
+
+    /// The bytes, if the next ones can be appended to them.
+    #[inline]
+    pub(super) fn of_whole(&mut self) -> Option<&mut Vec<u8>> {
+        if self.half.is_none() { Some(&mut self.whole) } else { None }
     }
 
     /// Whether there is no half of a byte left.
@@ -163,22 +168,21 @@ impl Assembly {
         place: u32,
         data: Data,
         is_marked: bool,
-        context: Context,
-        end: u64,
+        packet: impl Fn() -> (Context, u64),
         sink: &mut (impl MessageSink + ?Sized),
     ) {
         let open = &mut self.open[place as usize];
         if open.number.is_some() {
             open.bytes.append(data);
             if is_marked {
-                self.end(place, end, true, sink);
+                self.end(place, packet().1, true, sink);
             } else if open.bytes.whole.len() > MESSAGE_LIMIT_BYTES {
-                self.end(place, end, false, sink);
+                self.end(place, packet().1, false, sink);
             }
         } else if !open.is_beginless {
             open.is_beginless = !is_marked;
             let is_early = self.is_early(None);
-            sink.notice(Notice::Beginless, 0, Context { is_early, ..context });
+            sink.notice(Notice::Beginless, 0, Context { is_early, ..packet().0 });
         }
     }
 
@@ -315,8 +319,13 @@ impl<S: MessageSink + ?Sized> PacketVisitor for Assembler<'_, S> {
     }
 
     #[inline]
-    fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64) {
-        self.assembly.data(place, data, is_marked, context, end, self.sink);
+    fn data(&mut self, place: u32, data: Data, is_marked: bool, packet: PacketSpan<'_>) {
+        self.assembly.data(place, data, is_marked, || (packet.context(), packet.end()), self.sink);
+    }
+
+    #[inline]
+    fn open_bytes(&mut self, place: u32) -> Option<&mut Vec<u8>> {
+        self.assembly.open.get_mut(place as usize).filter(|open| open.number.is_some())?.bytes.of_whole()
     }
 
     fn flag(&mut self, place: u32, end: u64) {

@@ -6,6 +6,7 @@
 //! public costs the rest up to the next ASYNC.
 
 use super::anchors::{Bound, Segment};
+use super::assembly::MESSAGE_LIMIT_BYTES;
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 
@@ -43,8 +44,10 @@ pub(super) trait PacketVisitor {
     fn place(&mut self, master: u16, channel: u16) -> u32;
     /// A message begins. If one is open on the place, it ends at `here`.
     fn begin(&mut self, place: u32, context: Context, here: u64);
-    /// Data. `context` is that of the packet, which ends at `end`.
-    fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64);
+    /// Data of the packet `packet`.
+    fn data(&mut self, place: u32, data: Data, is_marked: bool, packet: PacketSpan<'_>);
+    /// The bytes of the open message of a place, if all that data does is to be appended to them.
+    fn open_bytes(&mut self, place: u32) -> Option<&mut Vec<u8>>;
     /// A flag.
     fn flag(&mut self, place: u32, end: u64);
     /// The open message of the place has no end.
@@ -95,6 +98,31 @@ impl Window<'_> {
         let position = self.position(at);
         // Whether the next byte is there already depends on where the input is cut, so it must not be used.
         if self.origins.is_empty() { position.div_ceil(2) } else { self.offset_of(position.saturating_sub(1)) }
+    }
+}
+
+/// The place of a packet. Its context is needed for few packets.
+#[derive(Clone, Copy)]
+pub(super) struct PacketSpan<'a> {
+    window: Window<'a>,
+    /// Its first nibble, and the one after it.
+    at: usize,
+    next: usize,
+    channel: (u16, u16),
+    time: u64,
+}
+
+impl PacketSpan<'_> {
+    /// The context of the packet.
+    pub(super) fn context(self) -> Context {
+        let offset = self.window.offset_of(self.window.position(self.at));
+        Context { offset, len: 0, place: Some(self.channel), transport: Some(self.time), is_early: false }
+    }
+
+    /// Its end in the file.
+    #[inline]
+    pub(super) fn end(self) -> u64 {
+        self.window.end_of(self.next)
     }
 }
 
@@ -250,6 +278,12 @@ impl Packets {
             return None;
         }
         let word = window.nibbles.word(at);
+        if (0x4..=0x7).contains(&(word & 0xF)) {
+            let next = self.plain_data(window, at, visitor);
+            if next > at {
+                return Some(next);
+            }
+        }
         let packet = match word & 0xF {
             0x0 => return Some(at + 1),
             0x4 => data(2, false, false),
@@ -530,19 +564,48 @@ impl Packets {
         let value = self.value(window.nibbles, at + op, packet.nibbles)?;
         let after = at + op + packet.nibbles;
         let next = if packet.has_time { self.timestamp(window, after, visitor)? } else { after };
-        let context = self.context(window, at);
         if packet.has_time {
-            visitor.begin(self.place, context, window.end_of(at));
+            visitor.begin(self.place, self.context(window, at), window.end_of(at));
         }
         let data = Data { value, nibbles: packet.nibbles };
-        visitor.data(self.place, data, packet.is_marked, context, window.end_of(next));
+        let span = PacketSpan { window, at, next, channel: self.present(), time: self.time };
+        visitor.data(self.place, data, packet.is_marked, span);
         Some(next)
+    }
+
+    /// Reads data packets of whole bytes, without a time stamp or a mark, as long as they only continue the open message. Returns the
+    /// start of the next packet.
+    #[inline]
+    fn plain_data(&mut self, window: Window<'_>, mut at: usize, visitor: &mut impl PacketVisitor) -> usize {
+        let order_of_nibbles = self.stated_order.unwrap_or(self.order);
+        let Some(bytes) = visitor.open_bytes(self.place) else { return at };
+        while at + PACKET_NIBBLES <= window.nibbles.end && bytes.len() + 8 <= MESSAGE_LIMIT_BYTES {
+            // All nibbles of the packet at once.
+            let Some(chunk) = window.nibbles.bytes.get(at / 2..).and_then(|rest| rest.first_chunk()) else { break };
+            let packet = u128::from_le_bytes(*chunk) >> (4 * (at % 2));
+            let op = packet as usize & 0xF;
+            if !(0x4..=0x7).contains(&op) {
+                break;
+            }
+            let count = 2 << (op - 4);
+            append_bytes(bytes, order((packet >> 4) as u64, count, order_of_nibbles), count / 2);
+            at += 1 + count;
+        }
+        at
     }
 
     fn flag(&mut self, window: Window<'_>, at: usize, next: usize, visitor: &mut impl PacketVisitor) -> usize {
         visitor.flag(self.place, window.end_of(at + 1));
         next
     }
+}
+
+/// Appends the lowest `count` (at most 8) bytes of a value. Appending all and cutting them off is faster than a copy of variable length.
+#[inline]
+pub(super) fn append_bytes(bytes: &mut Vec<u8>, value: u64, count: usize) {
+    let len = bytes.len() + count;
+    bytes.extend_from_slice(&value.to_le_bytes());
+    bytes.truncate(len);
 }
 
 /// Nibbles of a buffer, which has 16 more bytes after `end`.

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::anchors::Bound;
 use super::assembly::{Assembly, Bytes, MESSAGE_LIMIT_BYTES, MessageSink, OPEN_LIMIT, PLACES_LIMIT, Slot};
-use super::packets::{Data, NibbleOrder, Nibbles, PacketVisitor, Packets, Scheme, Window, from_gray, to_gray};
+use super::packets::{Data, NibbleOrder, Nibbles, PacketSpan, PacketVisitor, Packets, Scheme, Window, from_gray, to_gray};
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Malformed, Marks};
@@ -210,7 +210,7 @@ impl Predecoded {
                     Some(&Deferred::Flag(end)) => assembly.flag(number(place), end, sink),
                     Some(&Deferred::Data(data, is_marked, mut context, end)) => {
                         context.transport = context.transport.map(|time| correction.apply(time, now));
-                        assembly.data(number(place), data, is_marked, context, end, sink);
+                        assembly.data(number(place), data, is_marked, || (context, end), sink);
                     }
                     None => {}
                 },
@@ -305,7 +305,10 @@ impl PacketVisitor for Seeking {
         0
     }
     fn begin(&mut self, _: u32, _: Context, _: u64) {}
-    fn data(&mut self, _: u32, _: Data, _: bool, _: Context, _: u64) {}
+    fn data(&mut self, _: u32, _: Data, _: bool, _: PacketSpan<'_>) {}
+    fn open_bytes(&mut self, _: u32) -> Option<&mut Vec<u8>> {
+        None
+    }
     fn flag(&mut self, _: u32, _: u64) {}
     fn break_off(&mut self, _: u32, _: u64) {}
     fn break_off_all(&mut self, _: u64) {}
@@ -414,25 +417,31 @@ impl PacketVisitor for Predecoder<'_> {
     }
 
     #[inline]
-    fn data(&mut self, place: u32, data: Data, is_marked: bool, context: Context, end: u64) {
+    fn open_bytes(&mut self, place: u32) -> Option<&mut Vec<u8>> {
+        let open = self.predecoded.places.get_mut(place as usize)?;
+        if matches!(open.state, PlaceState::Open(_)) { open.bytes.of_whole() } else { None }
+    }
+
+    #[inline]
+    fn data(&mut self, place: u32, data: Data, is_marked: bool, packet: PacketSpan<'_>) {
         match self.state(place) {
             PlaceState::Open(_) => {
                 let Some(open) = self.predecoded.places.get_mut(place as usize) else { return };
                 open.bytes.append(data);
                 if is_marked {
-                    self.end(place, end, true);
+                    self.end(place, packet.end(), true);
                 } else if open.bytes.whole.len() > MESSAGE_LIMIT_BYTES {
-                    self.end(place, end, false);
+                    self.end(place, packet.end(), false);
                 }
             }
             PlaceState::Closed => {
                 if !is_marked {
                     self.set(place, PlaceState::Beginless);
                 }
-                self.notice(Notice::Beginless, 0, context);
+                self.notice(Notice::Beginless, 0, packet.context());
             }
             PlaceState::Beginless => {}
-            PlaceState::Unknown => self.defer(place, Deferred::Data(data, is_marked, context, end)),
+            PlaceState::Unknown => self.defer(place, Deferred::Data(data, is_marked, packet.context(), packet.end())),
         }
     }
 
