@@ -74,6 +74,8 @@ pub struct Run {
     pub returns: bool,
     /// It may be of another counter.
     pub may_be_foreign: bool,
+    /// The stream says of a stamp of it that it is of this counter.
+    pub is_marked: bool,
 }
 
 impl Run {
@@ -88,6 +90,7 @@ impl Run {
             is_followed: false,
             returns: false,
             may_be_foreign: false,
+            is_marked: stamp.is_marked,
         }
     }
 }
@@ -181,6 +184,7 @@ impl Setting<'_> {
                 step.is_some_and(|step| step < self.near) && !is_on_line && stamp.restart_bits == 0 && self.is_valid(stamp.raw);
             if let Some(run) = runs.last_mut().filter(|run| is_near && !(run.is_repeated && end > copied_until)) {
                 (run.last, run.span, run.count) = (stamp, run.span + step.unwrap_or(0), run.count + 1);
+                run.is_marked |= stamp.is_marked;
                 continue;
             }
             if runs.len() == RUNS {
@@ -222,7 +226,7 @@ impl Setting<'_> {
             let returns = later.iter().any(|later| self.forward(before, later.first.raw) < way_back / 8);
             let is_followed = later.iter().any(goes_on);
             (runs[index].is_followed, runs[index].returns) = (is_followed, is_followed || returns);
-            runs[index].may_be_foreign = is_followed;
+            runs[index].may_be_foreign = is_followed && !run.is_marked;
             // The run before this one lies beyond it, and left a hole in which this one fits.
             let hole_from = match index {
                 0 => None,

@@ -353,7 +353,10 @@ impl Resolver {
             Verdict::Believed | Verdict::Unknown => {}
             Verdict::Held if judged.cause == Cause::Repeated => out.ledger.enter(losses::DUPLICATED_BLOCK, at.offset, 0),
             Verdict::Held => out.ledger.enter(losses::TIME_HELD, at.offset, 0),
-            Verdict::Replaced => out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0),
+            Verdict::Replaced => {
+                input.states.iter_mut().for_each(|state| state.clock.note_damage());
+                out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0);
+            }
             Verdict::Restarted => {
                 if input.session + 1 < SESSIONS_LIMIT {
                     // Another core may have begun earlier, and be recorded later.
