@@ -41,6 +41,8 @@ pub struct Judge {
     /// The value of the last stamp before that break.
     raw_at_break: u64,
     last: Stamp,
+    /// The value of the stamp judged last the slow way, on the line or beside it.
+    judged: u64,
     begin: Option<u64>,
     /// The time reached, which can be later than the line.
     floor: u64,
@@ -80,6 +82,7 @@ impl Judge {
             count_at_break: 0,
             raw_at_break: 0,
             last: Stamp::default(),
+            judged: 0,
             begin: None,
             floor: 0,
             plan: None,
@@ -209,6 +212,7 @@ impl Judge {
         let mut readings = None;
         let judged = self.judge_slowly(stamp, ahead, bytes, &mut readings);
         self.doubt = readings.filter(|_| judged.is_ambiguous());
+        self.judged = stamp.raw;
         judged
     }
 
@@ -299,6 +303,13 @@ impl Judge {
                 self.go_on_with_plan(&stamp).unwrap_or_else(|| self.held(self.floor, cause, margin))
             }
         }
+    }
+
+    /// Whether a stamp follows the one before it in the file by a usual step, whether that one is on the line or beside it.
+    #[must_use]
+    pub fn follows(&self, raw: u64) -> bool {
+        let before = if self.limit == 0 { self.judged } else { self.raw };
+        self.begin.is_none() || forward(self.domain.modulus, before, raw) < self.near
     }
 
     /// Other stamps follow than those that were looked at: what was decided about them no longer holds.

@@ -192,11 +192,15 @@ impl InputState {
         Judge::new(Domain { may_be_foreign: self.cores.len() > 1, ..Domain::plain() })
     }
 
+    /// Whether the frame before a record says of which core it is.
+    pub fn is_marked(&self, at: RecordPlace<'_>) -> bool {
+        self.core_id_at.is_some_and(|mark| is_next_frame(at.bytes, mark, at.offset))
+    }
+
     /// Judges a time of the present core. `is_sign`: something speaks for a restart.
     pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, is_sign: bool) -> Judged {
         let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
-        let is_marked = self.core_id_at.is_some_and(|mark| is_next_frame(at.bytes, mark, at.offset));
-        let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits, is_marked };
+        let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits, is_marked: self.is_marked(at) };
         let index = self.core.index().min(self.states.len() - 1);
         // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {

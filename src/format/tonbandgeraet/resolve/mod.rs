@@ -344,6 +344,9 @@ impl Resolver {
     #[cold]
     fn judged_time(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
+        if input.cores.len() > 1 && !input.state().clock.follows(ticks) && !input.is_marked(at) {
+            input.judge_core(at, ticks, out.ledger);
+        }
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
         let judged = input.judge(at, ticks, sign.is_some());
         if let Some(doubt) = input.state().clock.take_doubt() {
