@@ -38,9 +38,12 @@ pub struct Judge {
     /// How many of them had come at the last long step, and at the last break.
     count_at_leap: u64,
     count_at_break: u64,
-    /// The value of the last stamp before that break.
+    /// The values of the last stamp before that break, and of the first one after it.
     raw_at_break: u64,
+    raw_after_break: u64,
     last: Stamp,
+    /// The value of the stamp judged last the slow way, on the line or beside it.
+    judged: u64,
     begin: Option<u64>,
     /// The time reached, which can be later than the line.
     floor: u64,
@@ -79,7 +82,9 @@ impl Judge {
             count_at_leap: 0,
             count_at_break: 0,
             raw_at_break: 0,
+            raw_after_break: 0,
             last: Stamp::default(),
+            judged: 0,
             begin: None,
             floor: 0,
             plan: None,
@@ -209,6 +214,7 @@ impl Judge {
         let mut readings = None;
         let judged = self.judge_slowly(stamp, ahead, bytes, &mut readings);
         self.doubt = readings.filter(|_| judged.is_ambiguous());
+        self.judged = stamp.raw;
         judged
     }
 
@@ -257,6 +263,7 @@ impl Judge {
             begin,
             count: self.count.saturating_sub(self.count_at_break),
             before: (self.count_at_break > 0).then_some(self.raw_at_break),
+            after: self.raw_after_break,
             session_count: self.count,
         };
         let setting = self.setting(bytes);
@@ -278,13 +285,13 @@ impl Judge {
             Choice::Line(Way::Forward(ticks)) => {
                 let is_leap = ticks >= self.near;
                 if is_leap {
-                    self.learn_leap();
+                    self.learn_leap(stamp.raw);
                 }
                 let cause = if is_leap { Cause::Silence } else { Cause::Regular };
                 self.believe(&stamp, self.ticks.saturating_add(ticks), cause, margin)
             }
             Choice::Line(Way::Back(back)) => {
-                self.note_break();
+                self.note_break(stamp.raw);
                 self.believe(&stamp, self.ticks.saturating_sub(back), Cause::Disorder, margin)
             }
             Choice::Line(Way::Restart) => {
@@ -299,6 +306,13 @@ impl Judge {
                 self.go_on_with_plan(&stamp).unwrap_or_else(|| self.held(self.floor, cause, margin))
             }
         }
+    }
+
+    /// Whether a stamp follows the one before it in the file by a usual step, whether that one is on the line or beside it.
+    #[must_use]
+    pub fn follows(&self, raw: u64) -> bool {
+        let before = if self.limit == 0 { self.judged } else { self.raw };
+        self.begin.is_none() || forward(self.domain.modulus, before, raw) < self.near
     }
 
     /// Other stamps follow than those that were looked at: what was decided about them no longer holds.
@@ -321,7 +335,7 @@ impl Judge {
         let step = forward(self.domain.modulus, self.raw, stamp.raw);
         self.plan = None;
         if step >= self.near {
-            self.learn_leap();
+            self.learn_leap(stamp.raw);
         }
         self.floor = self.floor.max(self.ticks);
         self.believe(&stamp, self.ticks.saturating_add(step), Cause::Regular, u32::MAX)
@@ -401,7 +415,7 @@ impl Judge {
     }
 
     /// A step that is longer than usual was believed.
-    fn learn_leap(&mut self) {
+    fn learn_leap(&mut self, raw: u64) {
         let since = self.count - self.count_at_leap.min(self.count);
         if since < OFTEN {
             self.set_near(self.near.saturating_mul(2));
@@ -409,12 +423,12 @@ impl Judge {
             self.set_near(self.near / 2);
         }
         self.count_at_leap = self.count;
-        self.note_break();
+        self.note_break(raw);
     }
 
     /// The next stamp is believed, and does not follow by a usual step.
-    fn note_break(&mut self) {
-        (self.count_at_break, self.raw_at_break) = (self.count, self.raw);
+    fn note_break(&mut self, raw: u64) {
+        (self.count_at_break, self.raw_at_break, self.raw_after_break) = (self.count, self.raw, raw);
     }
 
     /// A stamp lies on the line, at a time that may be before the one reached.

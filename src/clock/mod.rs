@@ -69,6 +69,8 @@ pub struct Stamp {
     /// The evidence for a restart between the stamp before and this one, in bits: metadata that is sent at the start,
     /// counters that begin again.
     pub restart_bits: u8,
+    /// Whether the stream says right before it which counter it is of.
+    pub is_marked: bool,
 }
 
 /// The judgement of a stamp.

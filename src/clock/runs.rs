@@ -74,6 +74,8 @@ pub struct Run {
     pub returns: bool,
     /// It may be of another counter.
     pub may_be_foreign: bool,
+    /// The stream says of a stamp of it that it is of this counter.
+    pub is_marked: bool,
 }
 
 impl Run {
@@ -88,6 +90,7 @@ impl Run {
             is_followed: false,
             returns: false,
             may_be_foreign: false,
+            is_marked: stamp.is_marked,
         }
     }
 }
@@ -134,8 +137,9 @@ pub struct Anchor {
     pub begin: u64,
     /// How many stamps have been believed since the last break, and in the session.
     pub count: u64,
-    /// The last value before that break, if there was one.
+    /// The last value before that break, if there was one, and the first one after it.
     pub before: Option<u64>,
+    pub after: u64,
     pub session_count: u64,
 }
 
@@ -181,6 +185,7 @@ impl Setting<'_> {
                 step.is_some_and(|step| step < self.near) && !is_on_line && stamp.restart_bits == 0 && self.is_valid(stamp.raw);
             if let Some(run) = runs.last_mut().filter(|run| is_near && !(run.is_repeated && end > copied_until)) {
                 (run.last, run.span, run.count) = (stamp, run.span + step.unwrap_or(0), run.count + 1);
+                run.is_marked |= stamp.is_marked;
                 continue;
             }
             if runs.len() == RUNS {
@@ -209,35 +214,48 @@ impl Setting<'_> {
     /// Recognises moved pieces among runs.
     fn recognise(&self, anchor: Option<&Anchor>, runs: &mut [Run]) {
         for index in 0..runs.len() {
-            let run = runs[index];
-            let before = index.checked_sub(1).map(|before| runs[before].last.raw).or(anchor.map(|anchor| anchor.last.raw));
-            let Some(before) = before else { continue };
-            if self.forward(before, run.first.raw) < self.near {
-                continue;
+            let mut recognised = self.recognised(anchor, runs, index, index);
+            // A single odd stamp may be where two pieces meet.
+            if !recognised.is_followed && index.checked_sub(1).is_some_and(|before| runs[before].count == 1) {
+                recognised = self.recognised(anchor, runs, index, index - 1);
             }
-            // A later run continues the one before: otherwise the one before is the piece that does not belong there.
-            let goes_on = |later: &Run| self.forward(before, later.first.raw) < self.near;
-            let later = runs.get(index + 1..).unwrap_or(&[]);
-            let way_back = self.forward(run.last.raw, before);
-            let returns = later.iter().any(|later| self.forward(before, later.first.raw) < way_back / 8);
-            let is_followed = later.iter().any(goes_on);
-            (runs[index].is_followed, runs[index].returns) = (is_followed, is_followed || returns);
-            runs[index].may_be_foreign = is_followed;
-            // The run before this one lies beyond it, and left a hole in which this one fits.
-            let hole_from = match index {
-                0 => None,
-                1 => anchor.map(|anchor| anchor.last.raw),
-                _ => Some(runs[index - 2].last.raw),
-            };
-            if let (Some(from), Some(beyond)) = (hole_from, index.checked_sub(1).map(|before| runs[before])) {
-                let hole = self.forward(from, beyond.first.raw);
-                let to_first = self.forward(from, run.first.raw);
-                // It follows the line closely, except for one stamp: that one is odd, not this run.
-                runs[index].may_be_foreign &= beyond.count > 1 || to_first > self.near / CLOSE;
-                let fits = beyond.count > 1 && hole < u64::MAX / 2 && to_first.saturating_add(run.span) <= hole;
-                runs[index].fills_hole = fits && runs[index].is_followed;
-            }
+            runs[index] = recognised;
         }
+    }
+
+    /// A run, compared with what is before it: the runs up to number `end`, or else the line.
+    fn recognised(&self, anchor: Option<&Anchor>, runs: &[Run], index: usize, end: usize) -> Run {
+        let run = runs[index];
+        let before = end.checked_sub(1).map(|before| runs[before]);
+        let Some(line) = before.map(|before| before.last.raw).or(anchor.map(|anchor| anchor.last.raw)) else { return run };
+        if self.forward(line, run.first.raw) < self.near {
+            return run;
+        }
+        // A later run continues the one before: otherwise the one before is the piece that does not belong there.
+        let goes_on = |later: &Run| self.forward(line, later.first.raw) < self.near;
+        let later = runs.get(index + 1..).unwrap_or(&[]);
+        let way_back = self.forward(run.last.raw, line);
+        let returns = later.iter().any(|later| self.forward(line, later.first.raw) < way_back / 8);
+        let is_followed = later.iter().any(goes_on);
+        let mut may_be_foreign = is_followed && !run.is_marked;
+        // The piece before this one lies beyond it, and left a hole in which this one fits.
+        let piece = match (before, anchor) {
+            (Some(before), _) => {
+                let from = end.checked_sub(2).map(|from| runs[from].last.raw).or(anchor.map(|anchor| anchor.last.raw));
+                from.map(|from| (from, before.first.raw, u64::from(before.count)))
+            }
+            (None, Some(anchor)) => anchor.before.map(|from| (from, anchor.after, anchor.count)),
+            (None, None) => None,
+        };
+        let mut fills_hole = false;
+        if let Some((from, beyond, count)) = piece {
+            let hole = self.forward(from, beyond);
+            let to_first = self.forward(from, run.first.raw);
+            // It follows the line closely, except for one stamp: that one is odd, not this run.
+            may_be_foreign &= count > 1 || to_first > self.near / CLOSE;
+            fills_hole = is_followed && count > 1 && hole < u64::MAX / 2 && to_first.saturating_add(run.span) <= hole;
+        }
+        Run { is_followed, returns: is_followed || returns, may_be_foreign, fills_hole, ..run }
     }
 
     /// The cost of a run that is not part of the line of time, and the cause of it.

@@ -62,6 +62,7 @@ fn judge_all(domain: Domain, made: &[Made]) -> Vec<(Judged, u32)> {
         offset: index as u64 * 12,
         coarse: 0,
         restart_bits: made[index].restart_bits,
+        is_marked: false,
     };
     let mut judge = Judge::new(domain);
     let mut session = 0;

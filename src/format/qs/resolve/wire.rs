@@ -297,7 +297,7 @@ impl WireState {
             raw: u64::from(stored.time),
             offset: base + u64::from(stored.offset),
             coarse,
-            restart_bits: 0,
+            ..Stamp::default()
         };
         let layout = Arc::clone(self.present());
         let width = layout.layout.config.sizes.time_event;

@@ -513,6 +513,7 @@ impl Resolver {
             Record::CoreId { ts, core_id } => {
                 let core = input.core_of(*core_id);
                 input.is_core_in_doubt |= core.is_none_or(|core| core == input.core);
+                input.core_id_at = core.map(|_| offset);
                 match core {
                     Some(core) => input.core = core,
                     None => out.ledger.enter(losses::IMPLAUSIBLE_CORE, offset, 0),

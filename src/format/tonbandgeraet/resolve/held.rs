@@ -168,6 +168,8 @@ fn extend_gap(gap: &mut LossNote, more: LossNote) {
 pub struct SameCore<'a, I> {
     pub records: I,
     pub core: CoreId,
+    /// Whether a record with the number of the core precedes.
+    pub is_marked: bool,
     pub input: &'a InputState,
 }
 
@@ -183,11 +185,14 @@ impl<'a, I: Iterator<Item = (u64, &'a Stored)>> Iterator for SameCore<'a, I> {
                 self.core = self.input.core_of_stored(stored.core);
             }
             match &stored.record {
-                Record::CoreId { core_id, .. } => self.core = self.input.core_of(*core_id).unwrap_or(self.core),
+                Record::CoreId { core_id, .. } => {
+                    let core = self.input.core_of(*core_id);
+                    (self.core, self.is_marked) = (core.unwrap_or(self.core), core.is_some());
+                }
                 record if self.core == wanted && stored.stamp == Stamp::Absolute => {
                     if let Some(ticks) = record.ts() {
-                        let offset = base + u64::from(stored.offset);
-                        return Some(TimeStamp { raw: ticks, offset, ..TimeStamp::default() });
+                        let (offset, is_marked) = (base + u64::from(stored.offset), std::mem::take(&mut self.is_marked));
+                        return Some(TimeStamp { raw: ticks, offset, is_marked, ..TimeStamp::default() });
                     }
                 }
                 _ => {}

@@ -27,6 +27,8 @@ pub struct InputState {
     pub core: CoreId,
     /// Whether the next record may be of another core than the present one: a change of the core may have been lost.
     pub is_core_in_doubt: bool,
+    /// Where the last `core_id` is.
+    pub core_id_at: Option<u64>,
     pub copies: Copies,
     pub rate: Rate,
     /// The user gave it.
@@ -86,6 +88,12 @@ pub enum Touched {
     Prioritised(u32),
 }
 
+/// Whether the frame at `next` is the first one after that at `offset`.
+fn is_next_frame(bytes: &[u8], offset: u64, next: u64) -> bool {
+    let between = usize::try_from(offset).ok().zip(usize::try_from(next).ok()).and_then(|(from, to)| bytes.get(from..to));
+    between.is_some_and(|between| memchr::memchr(0, between) == between.len().checked_sub(1))
+}
+
 impl InputState {
     /// `index` is its place among the inputs.
     pub fn new(
@@ -123,6 +131,7 @@ impl InputState {
             cores,
             core,
             is_core_in_doubt: false,
+            core_id_at: None,
             copies: Copies::default(),
             rate,
             is_rate_given: options.clock.is_some(),
@@ -183,16 +192,21 @@ impl InputState {
         Judge::new(Domain { may_be_foreign: self.cores.len() > 1, ..Domain::plain() })
     }
 
+    /// Whether the frame before a record says of which core it is.
+    pub fn is_marked(&self, at: RecordPlace<'_>) -> bool {
+        self.core_id_at.is_some_and(|mark| is_next_frame(at.chunk.bytes, mark, at.offset))
+    }
+
     /// Judges a time of the present core. `is_sign`: something speaks for a restart.
     pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, is_sign: bool) -> Judged {
         let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
-        let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits };
+        let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits, is_marked: self.is_marked(at) };
         let index = self.core.index().min(self.states.len() - 1);
         // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
             return self.states[index].clock.accept(stamp);
         }
-        let following = SameCore { records: at.chunk.pending.after(at.number), core: self.core, input: self };
+        let following = SameCore { records: at.chunk.pending.after(at.number), core: self.core, is_marked: false, input: self };
         let ahead: Vec<Stamp> = following.collect();
         self.states[index].clock.judge(stamp, ahead.iter().copied(), at.chunk.bytes)
     }

@@ -345,6 +345,9 @@ impl Resolver {
     #[cold]
     fn judged_time(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
+        if input.cores.len() > 1 && !input.state().clock.follows(ticks) && !input.is_marked(at) {
+            input.judge_core(at, ticks, out.ledger);
+        }
         let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
         let judged = input.judge(at, ticks, sign.is_some());
         if let Some(doubt) = input.state().clock.take_doubt() {
@@ -354,7 +357,10 @@ impl Resolver {
             Verdict::Believed | Verdict::Unknown => {}
             Verdict::Held if judged.cause == Cause::Repeated => out.ledger.enter(losses::DUPLICATED_BLOCK, at.offset, 0),
             Verdict::Held => out.ledger.enter(losses::TIME_HELD, at.offset, 0),
-            Verdict::Replaced => out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0),
+            Verdict::Replaced => {
+                input.states.iter_mut().for_each(|state| state.clock.note_damage());
+                out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0);
+            }
             Verdict::Restarted => {
                 if input.session + 1 < SESSIONS_LIMIT {
                     // Another core may have begun earlier, and be recorded later.

@@ -83,7 +83,7 @@ impl At<'_> {
     fn stamp(&self, index: usize) -> Stamp {
         let packet = &self.packets[index];
         let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
-        Stamp { raw: u64::from(packet.tick), offset, coarse: 0, restart_bits: self.restart_bits(index) }
+        Stamp { raw: u64::from(packet.tick), offset, restart_bits: self.restart_bits(index), ..Stamp::default() }
     }
 
     /// Whether both the number and the packets that follow speak for a reset.
