@@ -157,7 +157,13 @@ impl Conversion {
             Packing::Typed32 => self.sizes & 0xF,
             Packing::Typed64 => self.sizes >> 4,
             Packing::Slots64 => 8,
-            Packing::Floats32 => if self.class() == Class::Float { 4 } else { self.sizes & 0xF },
+            Packing::Floats32 => {
+                if self.class() == Class::Float {
+                    4
+                } else {
+                    self.sizes & 0xF
+                }
+            }
         };
         (bytes > 0).then_some(bytes.into())
     }
@@ -228,7 +234,7 @@ pub struct Format {
     pieces: Box<[Piece]>,
     counts: Counts,
     is_bad: bool,
-    /// Whether all its texts are printable ASCII, with numbers between them.
+    /// Whether its messages are printable ASCII, whatever the arguments: its text is, and all arguments are numbers.
     is_readable: bool,
 }
 
@@ -258,7 +264,8 @@ impl Format {
         let mut is_bad = false;
         let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let mut from = 0;
-        let mut push = |from: usize, to: usize, end: usize, step| pieces.push(Piece { from: at(from), to: at(to), end: at(end), step });
+        let mut push =
+            |from: usize, to: usize, end: usize, step| pieces.push(Piece { from: at(from), to: at(to), end: at(end), step });
         while let Some(percent) = text.get(from..).and_then(|rest| memchr::memchr(b'%', rest)).map(|index| from + index) {
             let Some((conversion, len)) = read_conversion(text.get(percent + 1..).unwrap_or(&[])) else {
                 push(from, percent, text.len(), Step::Bad);
@@ -305,13 +312,6 @@ impl Format {
         self.counts.arguments == 0 && !self.is_bad
     }
 
-    /// Whether its messages are printable ASCII, whatever the arguments.
-    #[inline]
-    #[must_use]
-    pub fn is_readable(&self) -> bool {
-        self.is_readable
-    }
-
     /// Whether floating-point numbers are among its arguments.
     #[must_use]
     pub fn has_floats(&self) -> bool {
@@ -326,11 +326,14 @@ impl Format {
         })
     }
 
-    /// Reads a byte of each of its places in memory, so that the processor fetches them. The value means nothing.
+    /// Reads a byte at the start and at the end of each of its places in memory, so that the processor fetches them. The value means
+    /// nothing.
     #[inline]
     #[must_use]
     pub fn touch(&self) -> u32 {
-        self.pieces.first().map_or(0, |piece| piece.from) ^ self.padded.first().map_or(0, |&byte| byte.into())
+        let piece = |piece: Option<&Piece>| piece.map_or(0, |piece| piece.from);
+        let byte = |byte: Option<&u8>| byte.map_or(0, |&byte| u32::from(byte));
+        piece(self.pieces.first()) ^ piece(self.pieces.last()) ^ byte(self.padded.first()) ^ byte(self.text().last())
     }
 
     /// The bytes of `arguments` that this packing takes; `None` if there are too few.
