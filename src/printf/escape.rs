@@ -38,8 +38,8 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
 /// there is room for the next ones always.
 #[derive(Debug, Default)]
 pub struct PendingText {
-    /// The text, the pending bytes, and any bytes as room. Up to `start` they are UTF-8 always: only [`PendingText::commit`] moves
-    /// it forward, and nothing is written before it.
+    /// The text, the pending bytes, and any bytes as room. Up to `start` they are UTF-8 always: nothing is written before it, and it only
+    /// moves over bytes that are ASCII or come from a `str`.
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -90,8 +90,7 @@ impl PendingText {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Appends what `write` writes, and returns how much that is: it gets at least `most` bytes and returns the number of those that
-    /// count.
+    /// Appends what `write` writes: it gets room of at least `most` bytes, and returns how many it used.
     #[inline]
     fn append(&mut self, most: usize, write: impl FnOnce(&mut [u8]) -> usize) {
         if self.bytes.len() - self.end < most {
@@ -157,29 +156,27 @@ impl PendingText {
         self.grow(self.bytes.len());
     }
 
-    /// Appends bytes in upper-case hex.
-    pub fn extend_hex(&mut self, bytes: &[u8]) {
-        self.append(2 * bytes.len(), |room| {
-            for (place, byte) in room.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-                *place = hex_of(*byte);
-            }
-            2 * bytes.len()
-        });
-    }
-
-    /// Adds the pending bytes to the text, escaped as [`push`] does. Returns whether all of them were UTF-8. `is_readable`: they are
-    /// known to be printable ASCII.
+    /// Adds the pending bytes to the text, escaped as [`push`] does. Returns whether all of them were UTF-8.
     #[inline]
-    pub fn commit(&mut self, is_readable: bool) -> bool {
+    pub fn commit(&mut self) -> bool {
         let pending = self.bytes();
-        debug_assert!(!is_readable || is_plain(pending), "{pending:?}");
-        let len = if is_readable { pending.len() } else { len_without_line_ends(pending) };
-        if len > TEXT_LIMIT_BYTES || !(is_readable || pending.get(..len).is_some_and(is_plain)) {
+        let len = len_without_line_ends(pending);
+        if len > TEXT_LIMIT_BYTES || !pending.get(..len).is_some_and(is_plain) {
             return self.commit_escaped();
         }
         self.start += len;
         self.end = self.start;
         true
+    }
+
+    /// The same, if they are known to be printable ASCII: they must be, because they are not checked.
+    #[inline]
+    pub(super) fn commit_plain(&mut self) {
+        debug_assert!(is_plain(self.bytes()), "{:?}", self.bytes());
+        if self.len() > TEXT_LIMIT_BYTES {
+            self.commit_escaped();
+        }
+        self.start = self.end;
     }
 
     #[inline(never)]
@@ -198,12 +195,25 @@ impl PendingText {
     #[inline]
     pub fn push_escaped(&mut self, bytes: &[u8]) -> bool {
         self.extend(bytes);
-        self.commit(false)
+        self.commit()
     }
 
-    /// Adds a text as it is.
+    /// Adds a text as it is. Pending bytes are lost.
     pub fn push_text(&mut self, text: &str) {
+        self.end = self.start;
         self.extend(text.as_bytes());
+        self.start = self.end;
+    }
+
+    /// Adds bytes in upper-case hex. Pending bytes are lost.
+    pub fn push_hex(&mut self, bytes: &[u8]) {
+        self.end = self.start;
+        self.append(2 * bytes.len(), |room| {
+            for (place, byte) in room.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+                *place = hex_of(*byte);
+            }
+            2 * bytes.len()
+        });
         self.start = self.end;
     }
 }

@@ -234,7 +234,7 @@ pub struct Format {
     pieces: Box<[Piece]>,
     counts: Counts,
     is_bad: bool,
-    /// Whether all its texts are printable ASCII, with numbers between them.
+    /// Whether its messages are printable ASCII, whatever the arguments: its text is, and all arguments are numbers.
     is_readable: bool,
 }
 
@@ -312,13 +312,6 @@ impl Format {
         self.counts.arguments == 0 && !self.is_bad
     }
 
-    /// Whether its messages are printable ASCII, whatever the arguments.
-    #[inline]
-    #[must_use]
-    pub fn is_readable(&self) -> bool {
-        self.is_readable
-    }
-
     /// Whether floating-point numbers are among its arguments.
     #[must_use]
     pub fn has_floats(&self) -> bool {
@@ -333,11 +326,14 @@ impl Format {
         })
     }
 
-    /// Reads a byte of each of its places in memory, so that the processor fetches them. The value means nothing.
+    /// Reads a byte at the start and at the end of each of its places in memory, so that the processor fetches them. The value means
+    /// nothing.
     #[inline]
     #[must_use]
     pub fn touch(&self) -> u32 {
-        self.pieces.first().map_or(0, |piece| piece.from) ^ self.padded.first().map_or(0, |&byte| byte.into())
+        let piece = |piece: Option<&Piece>| piece.map_or(0, |piece| piece.from);
+        let byte = |byte: Option<&u8>| byte.map_or(0, |&byte| u32::from(byte));
+        piece(self.pieces.first()) ^ piece(self.pieces.last()) ^ byte(self.padded.first()) ^ byte(self.text().last())
     }
 
     /// The bytes of `arguments` that this packing takes; `None` if there are too few.

@@ -104,6 +104,26 @@ impl Writer {
         oddities
     }
 
+    /// Adds the text of `format` with `arguments` to `out`, as [`Writer::write`] does, and escapes it. Returns also whether it was UTF-8.
+    #[inline]
+    pub fn write_text<'a>(
+        &mut self,
+        format: &Format,
+        packing: Packing,
+        arguments: &'a [u8],
+        out: &mut PendingText,
+        each: impl FnMut(Value<'a>),
+    ) -> (Oddities, bool) {
+        let is_plain = format.is_readable && out.is_empty();
+        let oddities = self.write(format, packing, arguments, out, each);
+        if is_plain {
+            // The text consists of the format's, which is printable ASCII, and of numbers.
+            out.commit_plain();
+            return (oddities, true);
+        }
+        (oddities, out.commit())
+    }
+
     /// `None` if an argument is missing.
     fn convert<'a>(
         &mut self,
@@ -423,10 +443,10 @@ fn push_piece(out: &mut PendingText, padded: &[u8], from: u32, to: u32) {
 /// four digits, then 4 of two, then 8 of one.
 #[inline]
 fn eight_digits(value: u64) -> u64 {
-    let fours = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x0000_007F_0000_007F;
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000F_000F_000F_000F;
+    let tens = ((twos * 103) >> 10) & 0x000F_000F_000F_000F;
     tens | (twos - 10 * tens) << 8
 }
 

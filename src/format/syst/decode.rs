@@ -395,8 +395,7 @@ impl Records {
 
     fn hex_text(&mut self, bytes: &[u8], limit: usize) -> TextRef {
         let start = self.texts.text_len();
-        self.texts.extend_hex(bytes.get(..limit).unwrap_or(bytes));
-        self.texts.commit(true);
+        self.texts.push_hex(bytes.get(..limit).unwrap_or(bytes));
         self.since(start)
     }
 
@@ -681,6 +680,9 @@ impl Records {
     /// Writes the texts of the last messages. To be called after the last one.
     #[inline(never)]
     pub fn finish(&mut self, decoder: &Decoder) {
+        if self.queued.is_empty() {
+            return;
+        }
         let (mut queued, mut bytes) = (std::mem::take(&mut self.queued), std::mem::take(&mut self.queued_bytes));
         let mut all = std::mem::take(&mut self.stored);
         let entry_of = |message: &Queued| decoder.collateral.entry(message.entry);
@@ -763,8 +765,8 @@ impl Records {
             args.push(RecordArg::of_bits(Key::place(place), tag, bits));
             place = place.saturating_add(1);
         };
-        let oddities = writer.write(format, packing, arguments, texts, list);
-        if !texts.commit(format.is_readable()) {
+        let (oddities, is_utf8) = writer.write_text(format, packing, arguments, texts, list);
+        if !is_utf8 {
             stored.marks.add(Marks::NOT_UTF8);
         }
         if oddities != Oddities::default() {

@@ -339,7 +339,7 @@ impl<'b> Scene<'_, 'b, '_> {
         if oddities.has(crate::printf::write::Oddities::MISSING_ARGUMENTS) {
             self.out.ledger.enter(losses::MISSING_ARGUMENTS, self.at.offset, 0);
         }
-        pending.commit(false);
+        pending.commit();
         self.out.batch.texts.add(pending.text())
     }
 

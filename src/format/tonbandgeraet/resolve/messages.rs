@@ -98,7 +98,7 @@ impl Messages {
         let are_all = pack(&entry.format, packing, arguments, &program.symbols, packed);
         let mut text = PendingText::default();
         let oddities = writer.write(&entry.format, packing, packed, &mut text, |_| {});
-        text.commit(false);
+        text.commit();
         let fits = are_all && !oddities.has(Oddities::MISSING_ARGUMENTS);
         Message {
             severity: entry.severity,
