@@ -15,6 +15,8 @@ use crate::model::{Nanos, Rate, Ticks};
 /// A small step back of the tick count, in bits: events of interrupts are written between the bytes of others.
 const DISORDER_BITS: u32 = 20;
 
+/// Of this number of packets one after the other, not all are damaged.
+const NEXT: usize = 3;
 /// The packets' numbers begin again below this after a reset: the first packets may have been lost.
 const FIRST_NUMBERS: u8 = 64;
 /// The evidence for a restart in that, in bits, and in a task that is created within the next packets.
@@ -273,13 +275,12 @@ impl Clock {
     #[cold]
     fn judged(&mut self, at: At<'_>) -> (Option<u64>, TimeStatus) {
         let hooks = (at.index + 1..at.end()).filter(|&index| at.packets[index].is_hook());
-        let next = hooks.clone().next().map(|next| at.packets[next].tick);
         if at.number >= self.damaged_from {
             self.judge.note_damage();
         }
         let before = self.judge.reached();
         let Judged { ticks, verdict, cause, .. } =
-            self.judge.judge(at.stamp(at.index), hooks.map(|index| at.stamp(index)), at.bytes);
+            self.judge.judge(at.stamp(at.index), hooks.clone().map(|index| at.stamp(index)), at.bytes);
         match (verdict, cause) {
             (Believed::Believed, _) => (Some(ticks.wrapping_add(self.shift_ticks)), TimeStatus::AsRecorded),
             (Believed::Restarted, _) => {
@@ -291,29 +292,29 @@ impl Clock {
             (_, Cause::Repeated) => (None, TimeStatus::Repeated),
             (Believed::Held, _) => (None, TimeStatus::Held),
             _ => {
-                // The two halves of the count may have been read before and after it went over a multiple of 256.
                 let tick = at.packet().tick;
+                let from = before.map(|before| (before % u64::from(self.timer.tick_modulus)) as u16);
+                // To the next one. It may be damaged, too: those after it are not before it.
+                let ways = hooks.take(NEXT).filter_map(|next| Some(self.difference(at.packets[next].tick, from?)));
+                let way = ways.filter(|way| *way >= 0).min();
+                // The two halves of the count may have been read before and after it went over a multiple of 256.
                 let torn = [tick.wrapping_add(256), tick.wrapping_sub(256)].into_iter().find_map(|torn| {
-                    let (before, next) = (before?, next?);
-                    let from = (before % u64::from(self.timer.tick_modulus)) as u16;
-                    let (to_torn, to_next) = (self.difference(torn, from), self.difference(next, from));
-                    (0..=to_next.max(0)).contains(&to_torn).then(|| before.wrapping_add(to_torn.unsigned_abs()))
+                    let (from, to_torn) = (before?, self.difference(torn, from?));
+                    (0..=way?).contains(&to_torn).then(|| from.wrapping_add(to_torn.unsigned_abs()))
                 });
                 match torn {
                     Some(ticks) => (Some(ticks.wrapping_add(self.shift_ticks)), TimeStatus::TornTick),
-                    None if at.is_numbered() => self.between(at, next),
+                    None if at.is_numbered() => self.between(at, way),
                     None => (None, TimeStatus::Implausible),
                 }
             }
         }
     }
 
-    /// The ticks of a packet whose tick count is damaged: those of the packet before, or of the `next` one if the timer fell meanwhile.
-    fn between(&self, at: At<'_>, next: Option<u16>) -> (Option<u64>, TimeStatus) {
-        let way = match (self.tick, next) {
-            (Some(before), Some(next)) => self.difference(next, before).max(0).unsigned_abs(),
-            _ => 0,
-        };
+    /// The ticks of a packet whose tick count is damaged: those of the packet before, or of the next one, which is this way further, if
+    /// the timer fell meanwhile.
+    fn between(&self, at: At<'_>, way: Option<i64>) -> (Option<u64>, TimeStatus) {
+        let way = way.unwrap_or(0).unsigned_abs();
         let falls = self.timer.since_tick(at.packet().timer) < self.timer.since_tick(self.last_timer);
         (Some(self.ticks + if falls { way } else { 0 }), TimeStatus::Replaced)
     }
