@@ -20,6 +20,7 @@ fuzz_target!(|input: &[u8]| {
     }
     let mut records = Records::default();
     records.add_frame(&Decoder::default(), input, Context { len: input.len(), ..Context::default() });
+    records.finish(&Decoder::default());
     assert_eq!(records.stored.len(), 1);
 
     let (text, arguments) = input.split_at(input.len() / 2);
@@ -31,10 +32,10 @@ fuzz_target!(|input: &[u8]| {
         // Arguments after an invalid conversion are listed as words, of 4 bytes at least.
         let words = if format.is_bad() { arguments.len() / 4 } else { 0 };
         // Each conversion gives at most its width, or a number of 309 digits and its decimals.
-        assert!(out.len() <= text.len() + arguments.len() + format.pieces().len() * 5000);
+        assert!(out.len() <= text.len() + arguments.len() + format.conversions().count() * 5000);
         if format.measure(packing, arguments).is_some() {
             assert!(!marks.has(Oddities::MISSING_ARGUMENTS));
         }
-        assert!(values <= format.pieces().len() + words);
+        assert!(values <= format.conversions().count() + words);
     }
 });
