@@ -443,6 +443,7 @@ impl Writer {
         next.reset(self.block.number + 1);
         // The last event before the seal may add a few more.
         next.ops.reserve(BLOCK_OPS + BLOCK_OPS / 64);
+        next.args.reserve(self.block.args.len());
         self.sealed.push(std::mem::replace(&mut self.block, next));
     }
 
