@@ -358,3 +358,26 @@ fn a_made_up_stamp_beside_a_moved_piece_is_no_restart() {
         assert!(judged.iter().all(|judged| judged.1 == 0), "seed {seed}");
     }
 }
+
+/// Two pieces are swapped, and a stamp made of the ends of both is where they meet.
+#[test]
+fn swapped_pieces_with_an_odd_stamp_between_them_stay_beside_the_line() {
+    let of = |range: std::ops::Range<u64>| range.map(|number| 15_000_000 + number * 9_000);
+    let stamps: Vec<u64> = of(0..200)
+        .chain(of(280..360))
+        .chain([of(360..361).sum::<u64>() + 700_000])
+        .chain(of(200..280))
+        .chain(of(360..700))
+        .collect();
+    let made = stamps.iter().zip(0..).map(|(&raw, number)| Made {
+        raw,
+        session: 0,
+        truth: raw,
+        restart_bits: 0,
+        is_damaged: false,
+        number,
+    });
+    let judged = judge_all(Domain::plain(), &made.collect::<Vec<_>>());
+    let wrong = judged.iter().zip(&stamps).filter(|((judged, _), raw)| judged.ticks != **raw).count();
+    assert_eq!(wrong, 81, "the odd one, and the piece that comes late");
+}

@@ -558,9 +558,13 @@ impl Records {
         let begins: Vec<i128> = (0..truth.whole.len()).map(median).collect();
         let mut shifts: Vec<i128> = all.iter().map(|record| begins[record.0]).collect();
         if is_relative {
-            // Those of each stretch between damage.
-            let stretch =
-                |record: &(usize, usize, i128)| damaged.places.partition_point(|place| place.start <= made.records[record.1].0);
+            // Those of each stretch within damage and between.
+            let stretch = |record: &(usize, usize, i128)| {
+                let offset = made.records[record.1].0;
+                let count =
+                    |edge: fn(&std::ops::Range<u64>) -> u64| damaged.places.partition_point(|place| edge(place) <= offset);
+                count(|place| place.start) + count(|place| place.end)
+            };
             let stretches = all.chunk_by(|one, other| stretch(one) == stretch(other));
             shifts = stretches
                 .flat_map(|of| {
