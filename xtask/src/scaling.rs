@@ -1,0 +1,58 @@
+//! A model of the second pass on more processors than there are: what the stages' costs allow.
+//!
+//! In a round (`src/pipeline/rounds.rs`) resolving, drawing and what is outside the stages are one job each, and decoding and encoding
+//! are many. Threads take the jobs in this order, and the next round begins when all are done. The first pass is divided evenly.
+
+/// The costs of the stages, in any unit.
+pub struct Costs {
+    /// The first pass.
+    pub scan: f64,
+    /// Divided into [`JOBS`].
+    pub decode: f64,
+    pub encode: f64,
+    /// One job each.
+    pub resolve: f64,
+    pub draw: f64,
+    /// Outside the stages: writing, and handing over.
+    pub rest: f64,
+}
+
+/// The windows that a round decodes; it has about as many blocks to encode.
+const JOBS: usize = 8;
+
+impl Costs {
+    /// How many times faster it is with this number of threads than with one.
+    pub fn speedup(&self, threads: usize) -> f64 {
+        self.time(1) / self.time(threads)
+    }
+
+    fn time(&self, threads: usize) -> f64 {
+        let mut busy_until = vec![0.0f64; threads.max(1)];
+        let pieces = |cost: f64| std::iter::repeat_n(cost / JOBS as f64, JOBS);
+        let jobs = [self.resolve, self.draw].into_iter().chain(pieces(self.encode)).chain(pieces(self.decode));
+        for cost in jobs {
+            if let Some(first) = busy_until.iter_mut().min_by(|one, other| one.total_cmp(other)) {
+                *first += cost;
+            }
+        }
+        let round = busy_until.into_iter().fold(0.0, f64::max);
+        self.scan / threads.max(1) as f64 + round + self.rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Costs;
+
+    #[test]
+    fn the_longest_ordered_stage_is_the_limit() {
+        let costs = Costs { scan: 0.0, decode: 40.0, encode: 40.0, resolve: 10.0, draw: 10.0, rest: 0.0 };
+        assert!((costs.speedup(1) - 1.0).abs() < 1e-9);
+        assert!((costs.speedup(2) - 2.0).abs() < 1e-9);
+        assert!((costs.speedup(64) - 10.0).abs() < 1e-9);
+        let scan = Costs { scan: 100.0, decode: 0.0, encode: 0.0, resolve: 0.0, draw: 0.0, rest: 0.0 };
+        assert!((scan.speedup(16) - 16.0).abs() < 1e-9);
+        let rest = Costs { rest: 10.0, ..costs };
+        assert!((rest.speedup(64) - 5.5).abs() < 1e-9);
+    }
+}
