@@ -169,16 +169,6 @@ impl PendingText {
         true
     }
 
-    /// The same, if they are known to be printable ASCII: they must be, because they are not checked.
-    #[inline]
-    pub(super) fn commit_plain(&mut self) {
-        debug_assert!(is_plain(self.bytes()), "{:?}", self.bytes());
-        if self.len() > TEXT_LIMIT_BYTES {
-            self.commit_escaped();
-        }
-        self.start = self.end;
-    }
-
     #[inline(never)]
     fn commit_escaped(&mut self) -> bool {
         let mut escaped = std::mem::take(&mut self.escaped);
@@ -226,7 +216,7 @@ fn len_without_line_ends(bytes: &[u8]) -> usize {
 
 /// Whether all bytes are printable ASCII. Checked in blocks; the last two may overlap.
 #[inline]
-pub(super) fn is_plain(bytes: &[u8]) -> bool {
+fn is_plain(bytes: &[u8]) -> bool {
     fn all<const N: usize>(block: &[u8; N]) -> bool {
         block.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte))
     }

@@ -234,8 +234,6 @@ pub struct Format {
     pieces: Box<[Piece]>,
     counts: Counts,
     is_bad: bool,
-    /// Whether its messages are printable ASCII, whatever the arguments: its text is, and all arguments are numbers.
-    is_readable: bool,
 }
 
 /// Sizes of a format's arguments. They saturate at values that no message can reach.
@@ -246,7 +244,6 @@ struct Counts {
     /// Of those, floating-point ones.
     floats: u32,
     texts: u32,
-    chars: u32,
     /// Bytes of all arguments but texts, by type.
     bytes32: u32,
     bytes64: u32,
@@ -289,9 +286,8 @@ impl Format {
         if from < text.len() {
             push(from, text.len(), text.len(), Step::None);
         }
-        let is_readable = !is_bad && counts.texts == 0 && counts.chars == 0 && escape::is_plain(text);
         let padded = text.iter().copied().chain([0; PAD_BYTES]).collect();
-        Format { padded, pieces: pieces.into(), counts, is_bad, is_readable }
+        Format { padded, pieces: pieces.into(), counts, is_bad }
     }
 
     /// The format itself.
@@ -405,7 +401,6 @@ impl Counts {
         self.arguments = self.arguments.saturating_add(1 + stars);
         self.floats = self.floats.saturating_add(u32::from(conversion.class() == Class::Float));
         self.texts = self.texts.saturating_add(u32::from(conversion.class() == Class::Text));
-        self.chars = self.chars.saturating_add(u32::from(conversion.class() == Class::Char));
         self.bytes32 = self.bytes32.saturating_add(bytes(Packing::Typed32));
         self.bytes64 = self.bytes64.saturating_add(bytes(Packing::Typed64));
     }

@@ -114,13 +114,7 @@ impl Writer {
         out: &mut PendingText,
         each: impl FnMut(Value<'a>),
     ) -> (Oddities, bool) {
-        let is_plain = format.is_readable && out.is_empty();
         let oddities = self.write(format, packing, arguments, out, each);
-        if is_plain {
-            // The text consists of the format's, which is printable ASCII, and of numbers.
-            out.commit_plain();
-            return (oddities, true);
-        }
         (oddities, out.commit())
     }
 
