@@ -126,11 +126,16 @@ impl Writer {
     /// The index of a name in the present block.
     #[inline]
     pub fn local(&mut self, name: Name) -> u32 {
+        let entry = &self.names[name.0 as usize];
+        if entry.block == self.block.number + 1 { entry.local } else { self.add_local(name) }
+    }
+
+    /// A separate function, so that [`Writer::local`] is small.
+    #[inline(never)]
+    fn add_local(&mut self, name: Name) -> u32 {
         let entry = &mut self.names[name.0 as usize];
-        if entry.block != self.block.number + 1 {
-            entry.block = self.block.number + 1;
-            entry.local = self.block.names.add(self.name_texts.get(entry.text));
-        }
+        entry.block = self.block.number + 1;
+        entry.local = self.block.names.add(self.name_texts.get(entry.text));
         entry.local
     }
 
