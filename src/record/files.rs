@@ -406,7 +406,7 @@ mod tests {
         let second = Output::create(&target, Keep::All, head(), true).err().unwrap().to_string();
         assert!(second.contains("another recording is running"), "{second}");
 
-        assert_eq!(output.finish("stopped").unwrap(), [target.clone()]);
+        assert_eq!(output.finish("stopped").unwrap(), std::slice::from_ref(&target));
         assert_eq!(names(folder.path()), ["run.bin", "run.bin.traceconv.jsonl"]);
         let read = sidecar::read(&target, 5).unwrap();
         assert_eq!(read.notes.iter().map(|note| (note.kind.code, note.offset)).collect::<Vec<_>>(), [("reconnected", 3)]);
