@@ -187,8 +187,7 @@ impl Strings {
             }
             count(uses, start + index as usize);
         };
-        // See [`Strings::slot`].
-        let name_slot = |index: u32| if (index as usize) < start - 1 { 1 + index as usize } else { usize::MAX };
+        let name_slot = |index: u32| slot(NameRef::interned(index), start);
         for arg in &block.args {
             let index = arg.bits() as u32;
             match arg.tag() {
@@ -301,12 +300,10 @@ impl Strings {
         }
     }
 
-    /// The slot of a name; beyond all slots for an unknown one. Without branches: whether an event has a name is not predictable.
+    /// The slot of a name; beyond all slots for an unknown one.
     #[inline]
     fn slot(&self, name: NameRef) -> usize {
-        let number = name.number() as usize;
-        let (start, end) = if name.is_text() { (self.texts_start, usize::MAX) } else { (0, self.texts_start) };
-        if number < end { start + number } else { usize::MAX }
+        slot(name, self.texts_start)
     }
 
     /// `None` if the value is not a text.
@@ -317,6 +314,14 @@ impl Strings {
             _ => None,
         }
     }
+}
+
+/// See [`Strings::slot`]. Without branches: whether an event has a name is not predictable.
+#[inline]
+fn slot(name: NameRef, texts_start: usize) -> usize {
+    let number = name.number() as usize;
+    let (start, end) = if name.is_text() { (texts_start, usize::MAX) } else { (0, texts_start) };
+    if number < end { start + number } else { usize::MAX }
 }
 
 /// A number that sorts slots: the most used first.

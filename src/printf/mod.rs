@@ -153,19 +153,10 @@ impl Conversion {
     #[must_use]
     pub fn argument_bytes(&self, packing: Packing) -> Option<usize> {
         let bytes = match packing {
-            _ if self.sizes == 0 => 0,
-            Packing::Typed32 => self.sizes & 0xF,
-            Packing::Typed64 => self.sizes >> 4,
-            Packing::Slots64 => 8,
-            Packing::Floats32 => {
-                if self.class() == Class::Float {
-                    4
-                } else {
-                    self.sizes & 0xF
-                }
-            }
+            Packing::Floats32 if self.class() == Class::Float => 4,
+            _ => self.integer_bytes(packing),
         };
-        (bytes > 0).then_some(bytes.into())
+        (self.sizes > 0).then_some(bytes)
     }
 
     /// The same of an integer.

@@ -1,7 +1,7 @@
 //! A model of the second pass on more processors than there are: what the stages' costs allow.
 //!
-//! In a round (`src/pipeline/rounds.rs`) resolving, drawing and what is outside the stages are one job each, and decoding and encoding
-//! are many. Threads take the jobs in this order, and the next round begins when all are done. The first pass is divided evenly.
+//! In a round (`src/pipeline/rounds.rs`) resolving and drawing are one job each, and encoding and decoding are many. Threads take the jobs
+//! in this order. What is outside the stages follows when all are done, and then the next round. The first pass is divided evenly.
 
 /// The costs of the stages, in any unit.
 pub struct Costs {

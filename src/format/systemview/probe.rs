@@ -27,16 +27,13 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let has_header = read(reading, sample, 0).is_some_and(|packet| packet.id == id::HEADER);
     let is_started = has_header || starts(sample).next().is_some();
     // Of most other formats, the first eighth or quarter shows that too much is no packet.
-    for share in [8, 4] {
-        let mut bad_of_share = 0;
-        if !is_started {
-            each_packet(reading, sample, 0..sample.len() / share, |at, found| {
-                bad_of_share += found.err().map_or(0, |end| end - at)
-            });
-        }
-        if bad_of_share * BAD_SHARE > sample.len() {
-            return None;
-        }
+    let shows_too_much = |share| {
+        let mut bad = 0;
+        each_packet(reading, sample, 0..sample.len() / share, |at, found| bad += found.err().map_or(0, |end| end - at));
+        bad * BAD_SHARE > sample.len()
+    };
+    if !is_started && [8, 4].into_iter().any(shows_too_much) {
+        return None;
     }
     let (mut packets, mut bad_bytes, mut edge_bytes, mut typical, mut enters, mut exits) =
         (0u64, 0usize, 0usize, 0u64, 0u64, 0u64);

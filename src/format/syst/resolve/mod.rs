@@ -348,12 +348,13 @@ impl RecordResolver {
         if let Some(readings) = input.times.take_doubt() {
             out.ledger.enter_doubt(offset, readings);
         }
+        // Notices are of messages, which have their own times; a trigger is not.
+        let has_own_time = !matches!(stored.kind, RecordKind::Notice(notice) if notice != Notice::Trigger);
         let time = match judged {
             JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),
             JudgedTime::At(time) => time,
             JudgedTime::Clamped(time) => {
-                // Other notices are of messages, which have their own times.
-                if matches!(stored.kind, RecordKind::Notice(Notice::Trigger)) || !matches!(stored.kind, RecordKind::Notice(_)) {
+                if has_own_time {
                     out.ledger.enter(losses::TIME_HELD, offset, 0);
                 }
                 time
@@ -363,8 +364,7 @@ impl RecordResolver {
                 time
             }
             JudgedTime::Outlier(time) => {
-                // Other notices are of messages, which have their own times.
-                if matches!(stored.kind, RecordKind::Notice(Notice::Trigger)) || !matches!(stored.kind, RecordKind::Notice(_)) {
+                if has_own_time {
                     out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
                 }
                 time

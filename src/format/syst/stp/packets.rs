@@ -580,16 +580,12 @@ impl Packets {
         let order_of_nibbles = self.stated_order.unwrap_or(self.order);
         let Some(bytes) = visitor.open_bytes(self.place) else { return at };
         while at + PACKET_NIBBLES <= window.nibbles.end && bytes.len() + 8 <= MESSAGE_LIMIT_BYTES {
-            // At least 15 nibbles: enough for all but the longest packet.
-            let Some(chunk) = window.nibbles.bytes.get(at / 2..).and_then(|rest| rest.first_chunk()) else { break };
-            let packet = u64::from_le_bytes(*chunk) >> (4 * (at % 2));
-            let op = packet as usize & 0xF;
+            let op = window.nibbles.word(at) as usize & 0xF;
             if !(0x4..=0x7).contains(&op) {
                 break;
             }
             let count = 2 << (op - 4);
-            let word = if op == 0x7 { window.nibbles.word(at + 1) } else { packet >> 4 };
-            append_bytes(bytes, order(word, count, order_of_nibbles), count / 2);
+            append_bytes(bytes, order(window.nibbles.word(at + 1), count, order_of_nibbles), count / 2);
             at += 1 + count;
         }
         at
