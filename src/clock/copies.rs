@@ -4,6 +4,8 @@
 const REACH: usize = 1 << 17;
 /// Shorter copies are not recognised.
 const LEAST_BYTES: usize = 48;
+/// How many bytes of it are searched for.
+const SEARCHED_BYTES: usize = 32;
 /// A copy begins at most this number of bytes after the place at which reading continues: with the rest of a record, and one that is made
 /// of the pieces of two.
 const SOON: u64 = 64;
@@ -20,8 +22,10 @@ fn copied_bytes(bytes: &[u8], start: u64) -> u64 {
     let Ok(start) = usize::try_from(start) else { return 0 };
     let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(REACH)..start), bytes.get(start..)) else { return 0 };
     let Some(piece) = copy.get(..LEAST_BYTES) else { return 0 };
-    // Forwards is faster, although the last one is wanted.
-    let Some(at) = memchr::memmem::find_iter(before, piece).last() else { return 0 };
+    // Forwards is faster, although the last one is wanted; so is the search for its beginning, which needs no preparation.
+    let begins = memchr::memmem::find_iter(before, piece.get(..SEARCHED_BYTES).unwrap_or(piece));
+    let is_copy = |at: &usize| before.get(*at..).is_some_and(|rest| rest.starts_with(piece));
+    let Some(at) = begins.filter(is_copy).last() else { return 0 };
     let original = bytes.get(start - before.len() + at..start).unwrap_or(&[]);
     original.iter().zip(copy).take_while(|(one, other)| one == other).count() as u64
 }

@@ -164,10 +164,12 @@ impl Setting<'_> {
     }
 
     /// Cuts stamps into runs. `before` is the value that precedes them.
-    pub fn runs(&self, before: Option<u64>, stamps: impl Iterator<Item = Stamp>, copies: &mut Copies) -> Vec<Run> {
+    pub fn runs(&self, before: Option<u64>, stamps: impl Iterator<Item = Stamp> + Clone, copies: &mut Copies) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::with_capacity(RUNS);
         // Where the copy ends that the present run is of.
         let mut copied_until = 0;
+        // Whether there may be copies.
+        let mut may_repeat = None;
         let mut before = before;
         // Where the line had come to when the present run went back.
         let mut top = None;
@@ -193,12 +195,22 @@ impl Setting<'_> {
             }
             top = if is_on_line { None } else { last.filter(|&last| !self.follows(last, stamp.raw)).or(top) };
             let may_be_copied = !is_near && step.is_some() && end > copied_until;
-            if may_be_copied && let Some(until) = copies.end(self.bytes, stamp.offset, end) {
+            if may_be_copied
+                && *may_repeat.get_or_insert_with(|| self.may_repeat(last, std::iter::once(stamp).chain(stamps.clone())))
+                && let Some(until) = copies.end(self.bytes, stamp.offset, end)
+            {
                 copied_until = until;
             }
             runs.push(Run { is_repeated: end <= copied_until && copied_until > 0, ..Run::of(stamp) });
         }
         runs
+    }
+
+    /// Whether a copy of earlier bytes can begin among stamps: a counter that does not wrap goes back there.
+    fn may_repeat(&self, before: Option<u64>, stamps: impl Iterator<Item = Stamp>) -> bool {
+        let mut before = before.unwrap_or(0);
+        let mut goes_back = stamps.map(|stamp| stamp.raw < std::mem::replace(&mut before, stamp.raw));
+        self.domain.modulus.is_some() || goes_back.any(|goes_back| goes_back)
     }
 
     /// Whether one value is at or after another: of a counter that wraps, not more than half of its range.
