@@ -35,7 +35,7 @@ const EXTENSION: &[u8] = b"; ESP_Extension";
 
 /// No event has this number of numbers, or a text after this number of them.
 const NUMBERS_LIMIT: usize = 64;
-const TEXT_FIELD_LIMIT: u8 = 8;
+const TEXT_FIELD_LIMIT: usize = 8;
 
 /// How an id is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +117,11 @@ pub fn text(bytes: &[u8]) -> Option<(&[u8], usize)> {
     }
 }
 
+/// Names and descriptions are readable; other bytes are damage.
+fn is_readable(text: &[u8]) -> bool {
+    text.iter().all(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r'))
+}
+
 /// The length of the payload of `shape` at the start of `bytes`.
 #[inline]
 fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
@@ -126,11 +131,25 @@ fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
     }
     if shape.has_text {
         let (name, len) = text(bytes.get(at..)?)?;
-        // Names and descriptions are readable; other bytes are damage.
-        name.iter().all(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r')).then_some(())?;
+        is_readable(name).then_some(())?;
         at += len;
     }
     Some(at)
+}
+
+/// Whether a payload is numbers, or a text after a few of them.
+fn numbers_or_text(payload: &[u8]) -> bool {
+    let mut rest = payload;
+    for count in 0..NUMBERS_LIMIT {
+        if rest.is_empty()
+            || count < TEXT_FIELD_LIMIT && text(rest).is_some_and(|(text, len)| len == rest.len() && is_readable(text))
+        {
+            return true;
+        }
+        let Some((_, len)) = number(rest) else { return false };
+        rest = rest.get(len..).unwrap_or(&[]);
+    }
+    false
 }
 
 /// Whether a payload fits an id from 24 on. The functions of the kernel and of modules have numbers; a text is the last field, or short.
@@ -151,9 +170,7 @@ fn fits(id: u16, payload: &[u8]) -> bool {
         id::NUMMODULES | id::TASK_TERMINATE => exactly(1, false),
         id::END_CALL => numbers(payload, 1..3),
         id::EX => number(payload).is_some_and(|(number, _)| number < 32),
-        id::FIRST_OF_KERNEL.. => {
-            numbers(payload, 0..NUMBERS_LIMIT) || (0..TEXT_FIELD_LIMIT).any(|numbers| exactly(numbers, true))
-        }
+        id::FIRST_OF_KERNEL.. => numbers_or_text(payload),
         _ => false,
     }
 }
