@@ -52,9 +52,22 @@ impl Deframer {
 
     /// Passes each byte with its source: the source, the byte, the index of the last byte of its frame, and its place in the frame.
     pub fn each(&mut self, bytes: &[u8], mut each: impl FnMut(u8, u8, usize, usize)) {
-        for (index, &byte) in bytes.iter().enumerate() {
+        let mut index = 0;
+        while let Some(&byte) = bytes.get(index) {
+            // A frame without sync words.
+            if self.have == 0
+                && let Some(frame) = bytes.get(index..).and_then(<[u8]>::first_chunk)
+                && !frame.contains(&SYNC_END)
+            {
+                self.frame = *frame;
+                self.ones = frame.iter().rev().take_while(|&&byte| byte == 0xFF).count().min(SYNC_ONES);
+                index += FRAME_BYTES;
+                self.unpack(index - 1, &mut each);
+                continue;
+            }
             let ones = self.ones;
             self.ones = if byte == 0xFF { (ones + 1).min(SYNC_ONES) } else { 0 };
+            index += 1;
             if byte == SYNC_END && ones == SYNC_ONES {
                 self.broken_bytes += self.have.saturating_sub(SYNC_ONES) as u64;
                 self.have = 0;
@@ -68,7 +81,7 @@ impl Deframer {
             self.have += 1;
             if self.have == FRAME_BYTES {
                 self.have = 0;
-                self.unpack(index, &mut each);
+                self.unpack(index - 1, &mut each);
             }
         }
     }
