@@ -16,6 +16,9 @@ use crate::track::{
 /// smaller they are, the more often their names are repeated.
 pub const BLOCK_OPS: usize = 1 << 14;
 
+/// The last event before the seal may add a few more.
+const BLOCK_ROOM: usize = BLOCK_OPS + BLOCK_OPS / 64;
+
 /// Limit of the bytes of its texts.
 const BLOCK_TEXT_BYTES: usize = 1 << 20;
 
@@ -82,7 +85,7 @@ pub struct Writer {
 impl Writer {
     pub fn new(clip: Option<Clip>) -> Writer {
         Writer {
-            block: Block::default(),
+            block: Block { ops: Vec::with_capacity(BLOCK_ROOM), ..Block::default() },
             sealed: Vec::new(),
             spare: Vec::new(),
             names: Vec::new(),
@@ -446,8 +449,7 @@ impl Writer {
     pub fn seal(&mut self) {
         let mut next = self.spare.pop().unwrap_or_default();
         next.reset(self.block.number + 1);
-        // The last event before the seal may add a few more.
-        next.ops.reserve(BLOCK_OPS + BLOCK_OPS / 64);
+        next.ops.reserve(BLOCK_ROOM);
         next.args.reserve(self.block.args.len());
         self.sealed.push(std::mem::replace(&mut self.block, next));
     }
