@@ -50,7 +50,7 @@ impl OwnOptions {
             OptionKind::File(_) => None,
         });
         let options = FormatOptions { own: own.collect(), ..FormatOptions::default() };
-        for format in FORMATS {
+        for format in FORMATS.iter().filter(|_| !options.own.is_empty()) {
             format.open(std::slice::from_ref(&options)).map_err(|error| error.to_string())?;
         }
         Ok(())

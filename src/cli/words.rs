@@ -26,7 +26,8 @@ pub(super) fn command_first(words: impl IntoIterator<Item = OsString>) -> Vec<Os
             break;
         }
     }
-    if words.get(at).and_then(|word| word.to_str()).is_some_and(is_command)
+    if at > 1
+        && words.get(at).and_then(|word| word.to_str()).is_some_and(is_command)
         && let Some(range) = words.get_mut(1..=at)
     {
         range.rotate_right(1);
