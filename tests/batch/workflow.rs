@@ -180,7 +180,7 @@ fn the_release_workflow_runs() {
 build) dir=build; case $* in *--target-dir\ build/pgo*) dir=build/pgo ;; esac
     mkdir -p "$dir/$TARGET/dist"; case $TARGET in *windows*) name=traceconv.exe ;; *) name=traceconv ;; esac
     cp "$PROGRAM" "$dir/$TARGET/dist/$name" ;;
-run) for file; do :; done; cp "$CAPTURE" "$file" ;;
+run) for file; do case $before in --collateral) echo "<Collateral/>" >"$file" ;; esac; before=$file; done; cp "$CAPTURE" "$file" ;;
 cyclonedx) echo '{}' >traceconv.cdx.json ;;
 esac"#;
     let wheel = r#"for last; do :; done; mkdir -p "$last"; : >"$last/traceconv-$TARGET.whl""#;
