@@ -73,20 +73,22 @@ impl TimerCounts {
     pub fn add(&mut self, packet: &Packet) {
         let is_tick = packet.id == id::TASK_INCREMENT_TICK;
         let now = Seen { tick: packet.tick, timer: packet.timer, is_tick };
-        if let [before, Some(last)] = self.last {
-            self.neighbours((last.tick, last.timer), (now.tick, now.timer));
-            if let Some(before) = before {
+        match self.last {
+            [Some(before), Some(last)] => {
+                self.neighbours((last.tick, last.timer), (now.tick, now.timer));
                 self.count_between(before, last, now);
             }
-            self.first[1].get_or_insert(now);
-        } else {
-            self.first[0] = Some(now);
+            [_, Some(last)] => {
+                self.neighbours((last.tick, last.timer), (now.tick, now.timer));
+                self.first[1].get_or_insert(now);
+            }
+            [_, None] => self.first[0] = Some(now),
         }
         self.last = [self.last[1], Some(now)];
     }
 
     /// Counts a packet by value, if its neighbours do not contradict it.
-    #[inline]
+    #[inline(always)]
     fn count_between(&mut self, before: Seen, seen: Seen, after: Seen) {
         if !seen.is_odd_between(before, after) {
             self.count(seen);
@@ -108,7 +110,7 @@ impl TimerCounts {
     }
 
     /// A packet and the one before it.
-    #[inline]
+    #[inline(always)]
     fn neighbours(&mut self, last: (u16, u16), now: (u16, u16)) {
         if last.0 == now.0 {
             if last.1 != now.1 {
@@ -352,9 +354,9 @@ impl Timer {
     /// The counts since the tick at a value; less than the period.
     #[inline]
     #[must_use]
-    pub fn since_tick(&self, value: u16) -> u32 {
+    pub fn since_tick(&self, value: u16) -> u16 {
         let counts = self.counts(value);
-        if counts >= self.phase { counts - self.phase } else { counts + self.period - self.phase }
+        (if counts >= self.phase { counts - self.phase } else { counts + self.period - self.phase }) as u16
     }
 
     /// Nanoseconds since the tick, indexed by [`Timer::since_tick`]. All are less than a tick.
