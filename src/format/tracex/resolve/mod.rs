@@ -180,6 +180,7 @@ impl Resolve for Resolver {
         let Some(input) = self.inputs.get_mut(input) else { return };
         input.held_entries += records.records.iter().filter(|record| matches!(record, Record::Event(_))).count();
         input.held.extend(records.records.drain(..));
+        out.batch.events.reserve(input.held_entries);
         input.advance(false, bytes, &self.names, out);
     }
 
