@@ -21,6 +21,7 @@ use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, Ledger, LossKind, LossNote, Matter, NameId, Nanos, Rate, TaskId, Ticks,
 };
+use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
 use handles::Shared;
 
@@ -100,13 +101,17 @@ struct Context {
     symbols: Option<Arc<Symbols>>,
     /// Blocks of the heap: address, time in ticks, bytes.
     allocations: Vec<(u32, u64, u32)>,
-    words: Option<Words>,
+    words: Words,
+    has_words: bool,
+    /// Memory for the arguments of a message, and for its text.
+    arguments: Vec<u8>,
+    text: PendingText,
     /// Whether packets that concern all cores are in the streams of all of them.
     has_copies: bool,
 }
 
 /// Names of arguments.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 struct Words {
     result: Option<NameId>,
     heap: Option<NameId>,
@@ -177,7 +182,22 @@ impl Resolver {
         let symbols = options.symbols.clone();
         describe(&shared, &setups, &mut facts);
         let has_copies = setups.iter().any(|setup| setup.is_copy);
-        Resolver { inputs, facts, context: Context { shared, rate, hz, symbols, allocations, words: None, has_copies } }
+        Resolver {
+            inputs,
+            facts,
+            context: Context {
+                shared,
+                rate,
+                hz,
+                symbols,
+                allocations,
+                words: Words::default(),
+                has_words: false,
+                arguments: Vec::new(),
+                text: PendingText::default(),
+                has_copies,
+            },
+        }
     }
 }
 
@@ -263,6 +283,7 @@ impl Resolve for Resolver {
         self.context.prepare(0, out);
         let Some(input) = self.inputs.get_mut(input) else { return };
         let notes = account(records, bytes, &mut input.copies, out.ledger);
+        out.batch.events.reserve(records.packets.len());
         let mut bad = records.bad.iter().zip(notes).peekable();
         for (index, record) in records.packets.iter().enumerate() {
             while let Some((_, note)) = bad.next_if(|(bad, _)| bad.index <= index) {
@@ -315,11 +336,11 @@ impl Context {
     /// Makes the entities of a session, and the names of arguments.
     fn prepare(&mut self, session: u32, out: &mut Resolved<'_>) {
         self.shared.prepare(session, out.entities);
-        if self.words.is_none() {
+        if !std::mem::replace(&mut self.has_words, true) {
             let mut numbered = |base: &str| std::array::from_fn(|index| out.entities.add_name(&format!("{base} {index}")));
             let (arguments, callers) = (numbered("argument"), numbered("caller"));
             let mut name = |text| out.entities.add_name(text);
-            self.words = Some(Words {
+            self.words = Words {
                 result: name("result"),
                 heap: name("heap"),
                 address: name("address"),
@@ -327,7 +348,7 @@ impl Context {
                 tag: name("tag"),
                 arguments,
                 callers,
-            });
+            };
         }
     }
 
@@ -366,6 +387,7 @@ impl InputResolver {
         }
     }
 
+    #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
             let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
@@ -425,7 +447,9 @@ impl InputResolver {
         let time = time.max(Nanos(self.last_ns));
         self.last_ns = time.0;
         out.batch.note_judged(offset, time);
-        self.emit_losses(time, out);
+        if !self.pending.is_empty() {
+            self.emit_losses(time, out);
+        }
         events::resolve(self, packet, Fields(payload), events::At { time, offset }, context, out);
     }
 
