@@ -60,7 +60,7 @@ impl Seen {
     /// Whether its tick count contradicts that of its two neighbours: it is damaged.
     fn is_odd_between(self, before: Seen, after: Seen) -> bool {
         let way = after.tick.wrapping_sub(before.tick);
-        way <= FALL_TICKS && self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS
+        self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS && way <= FALL_TICKS
     }
 }
 
@@ -69,7 +69,7 @@ const FALLS: usize = 4096;
 
 impl TimerCounts {
     /// Adds the next packet of the stream of hooks.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, packet: &Packet) {
         let is_tick = packet.id == id::TASK_INCREMENT_TICK;
         let now = Seen { tick: packet.tick, timer: packet.timer, is_tick };
@@ -271,13 +271,19 @@ impl TimerCounts {
 }
 
 /// The count of a value. `counts` grows to the largest value only: most timers have few values.
-#[inline]
+#[inline(always)]
 fn place<T: Copy + Default>(counts: &mut Vec<T>, value: u16) -> &mut T {
     let index = usize::from(value);
     if index >= counts.len() {
-        counts.resize((index + 1).next_power_of_two(), T::default());
+        grow(counts, index);
     }
     &mut counts[index]
+}
+
+#[cold]
+#[inline(never)]
+fn grow<T: Copy + Default>(counts: &mut Vec<T>, index: usize) {
+    counts.resize((index + 1).next_power_of_two(), T::default());
 }
 
 fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]) {

@@ -172,8 +172,34 @@ impl Clock {
         self.last_ns
     }
 
-    /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
+    /// The time of a hook that continues a run of equal tick counts as most do: neither before the last hook nor after the next one.
+    /// `None`, and nothing is changed, for any other: [`Clock::time`] is to be asked.
     #[inline]
+    pub fn plain_time(&mut self, packets: &[Packet], index: usize, number: u64) -> Option<u64> {
+        let (packet, next) = (packets.get(index)?, packets.get(index + 1)?);
+        let counts = packet.since_tick;
+        let time = self.tick_ns[usize::from(self.late.contains(&number))] + u64::from(*self.nanos.get(usize::from(counts))?);
+        let is_plain = self.tick == Some(packet.tick)
+            && next.tick == packet.tick
+            && next.is_hook()
+            && number < self.scanned
+            && self.last_since <= counts
+            && counts <= next.since_tick
+            && u32::from(packet.timer) < self.timer.period
+            && time >= self.last_ns
+            && self.judge.stays(u64::from(packet.tick), self.ticks.wrapping_sub(self.shift_ticks));
+        if !is_plain {
+            return None;
+        }
+        (self.last_since, self.last_ns) = (counts, time);
+        self.after_hook = packet.id == id::TASK_INCREMENT_TICK;
+        if self.after_hook {
+            self.hook_since = Some(counts);
+        }
+        Some(time)
+    }
+
+    /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
     pub fn time(&mut self, at: At<'_>, may_restart: bool) -> (u64, TimeStatus) {
         let (packets, index, number) = (at.packets, at.index, at.number);
         let packet = at.packet();

@@ -25,7 +25,7 @@ use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
 use clock::{At, Clock, TimeStatus};
-use events::TimedPacket;
+use events::{TimedPacket, is_internal};
 use facts::Filtered;
 use ids::{CommonNames, Ids, ListedNames};
 
@@ -290,21 +290,27 @@ impl InputResolver {
             return self.resolve_other(packet, number, offset, out);
         }
         self.ends_in_error = None;
-        let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
-        let (time, status) = self.clock.time(at, missing.is_some());
-        if let Some(readings) = self.clock.take_doubt() {
-            out.ledger.enter_doubt(offset, readings);
-        }
-        match status {
-            TimeStatus::AsRecorded if missing.is_none() => {}
-            TimeStatus::Restart => self.excess = Excess::default(),
-            TimeStatus::Repeated => self.excess.repeat(jump, number),
-            _ => self.note_missing(missing, number, offset, out.ledger),
-        }
-        let is_odd = missing.is_some_and(|missing| missing.missing == 0);
-        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
-            return;
-        }
+        let plain = if missing.is_none() { self.clock.plain_time(packets, index, number) } else { None };
+        let (time, is_restart) = match plain {
+            Some(time) => (time, false),
+            None => {
+                let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
+                let (time, status) = self.clock.time(at, missing.is_some());
+                if let Some(readings) = self.clock.take_doubt() {
+                    out.ledger.enter_doubt(offset, readings);
+                }
+                match status {
+                    TimeStatus::Restart => self.excess = Excess::default(),
+                    TimeStatus::Repeated => self.excess.repeat(jump, number),
+                    _ => self.note_missing(missing, number, offset, out.ledger),
+                }
+                let is_odd = missing.is_some_and(|missing| missing.missing == 0);
+                if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
+                    return;
+                }
+                (time, status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT)
+            }
+        };
         out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
@@ -312,7 +318,6 @@ impl InputResolver {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,
         };
-        let is_restart = status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT;
         self.pass(packet, Timed { time, hint, number, offset, is_restart }, out);
     }
 
@@ -320,6 +325,11 @@ impl InputResolver {
     #[inline]
     fn pass(&mut self, packet: &Packet, timed: Timed, out: &mut Resolved<'_>) {
         if !self.has_errors {
+            let has_notes = !(self.damage.is_empty() && self.gaps.is_empty() && self.pending.is_empty());
+            if is_internal(packet.id) && !has_notes && !timed.is_restart {
+                self.last_ns = self.last_ns.max(timed.time);
+                return;
+            }
             return self.emit(packet, timed, out);
         }
         self.held.push_back((*packet, timed));
