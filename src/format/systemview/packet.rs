@@ -79,7 +79,7 @@ pub struct Packet {
 }
 
 /// A number, and its length in bytes.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
     match *bytes {
@@ -89,7 +89,7 @@ pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
     }
 }
 
-#[inline]
+#[cold]
 fn long_number(bytes: &[u8]) -> Option<(u32, usize)> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().take(5).enumerate() {
@@ -136,12 +136,18 @@ fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
 /// Whether a payload fits an id from 24 on. The functions of the kernel and of modules have numbers; a text is the last field, or short.
 fn fits(id: u16, payload: &[u8]) -> bool {
     let numbers = |payload: &[u8], counts: Range<usize>| {
-        let (mut at, mut count) = (0, 0);
-        while let Some(rest) = payload.get(at..).filter(|rest| !rest.is_empty()) {
-            let Some((_, len)) = number(rest) else { return false };
-            (at, count) = (at + len, count + 1);
+        // The fifth byte of a number has its highest bits.
+        let (mut count, mut len) = (0, 0);
+        for &byte in payload {
+            len += 1;
+            if len == 5 && byte > 0x0F {
+                return false;
+            }
+            if byte < 0x80 {
+                (count, len) = (count + 1, 0);
+            }
         }
-        counts.contains(&count)
+        len == 0 && counts.contains(&count)
     };
     let exactly = |numbers, has_text| measure(Shape { numbers, has_text }, payload) == Some(payload.len());
     match id {
@@ -343,7 +349,7 @@ impl Framing {
 
 impl Grammar for Framing {
     const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
-    const RESYNC_BYTES: usize = 128 << 10;
+    const RESYNC_BYTES: usize = 1 << 20;
 
     fn sync(&self, input: &[u8], at: usize) -> usize {
         at.min(input.len())

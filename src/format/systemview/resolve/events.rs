@@ -13,8 +13,8 @@ use crate::model::{
     Arg, ArgValue, Args, Event, EventKind, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, ObjectOp,
     Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
 };
+use crate::printf::Packing;
 use crate::printf::write::Writer;
-use crate::printf::{Format, Packing};
 use crate::symbols::Symbols;
 
 /// The bits of a message's options that are its level.
@@ -314,7 +314,7 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn formatted(&mut self, text: &[u8]) -> TextRef {
-        let format = Format::new(text);
+        let format = self.context.format(text);
         let mut arguments = std::mem::take(&mut self.context.arguments);
         arguments.clear();
         for conversion in format.conversions() {

@@ -10,6 +10,8 @@ mod view;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::decode::{Bad, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
@@ -21,6 +23,7 @@ use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, Ledger, LossKind, LossNote, Matter, NameId, Nanos, Rate, TaskId, Ticks,
 };
+use crate::printf::Format;
 use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
 use handles::Shared;
@@ -45,6 +48,9 @@ struct CoreState {
     isrs: Vec<IsrId>,
     timers: Vec<crate::model::LaneId>,
 }
+
+/// More texts are read again for each message.
+const FORMATS_LIMIT: usize = 1 << 12;
 
 /// Where a restart is, and where it is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +112,8 @@ struct Context {
     /// Memory for the arguments of a message, and for its text.
     arguments: Vec<u8>,
     text: PendingText,
+    /// The formats of messages by their texts, up to [`FORMATS_LIMIT`].
+    formats: FxHashMap<Box<[u8]>, Arc<Format>>,
     /// Whether packets that concern all cores are in the streams of all of them.
     has_copies: bool,
 }
@@ -195,6 +203,7 @@ impl Resolver {
                 has_words: false,
                 arguments: Vec::new(),
                 text: PendingText::default(),
+                formats: FxHashMap::default(),
                 has_copies,
             },
         }
@@ -284,15 +293,13 @@ impl Resolve for Resolver {
         let Some(input) = self.inputs.get_mut(input) else { return };
         let notes = account(records, bytes, &mut input.copies, out.ledger);
         out.batch.events.reserve(records.packets.len());
-        let mut bad = records.bad.iter().zip(notes).peekable();
-        for (index, record) in records.packets.iter().enumerate() {
-            while let Some((_, note)) = bad.next_if(|(bad, _)| bad.index <= index) {
-                input.note_bad(note);
-            }
-            let offset = records.base + u64::from(record.offset);
-            input.packet(&record.packet, offset, bytes, &mut self.context, out);
+        let mut start = 0;
+        for (bad, note) in records.bad.iter().zip(notes) {
+            input.packets(records, start..bad.index, bytes, &mut self.context, out);
+            input.note_bad(note);
+            start = bad.index;
         }
-        bad.for_each(|(_, note)| input.note_bad(note));
+        input.packets(records, start..records.packets.len(), bytes, &mut self.context, out);
     }
 
     fn finish(&mut self, input: usize, _bytes: &[u8], out: &mut Resolved<'_>) {
@@ -352,6 +359,18 @@ impl Context {
         }
     }
 
+    /// The format of a message.
+    fn format(&mut self, text: &[u8]) -> Arc<Format> {
+        if let Some(format) = self.formats.get(text) {
+            return format.clone();
+        }
+        let format = Arc::new(Format::new(text));
+        if self.formats.len() < FORMATS_LIMIT {
+            self.formats.insert(text.into(), format.clone());
+        }
+        format
+    }
+
     /// How many bytes the block at an address has that was taken last before a time.
     fn bytes_of(&self, address: u32, ticks: u64) -> u32 {
         let place = self.allocations.partition_point(|&(at, time, _)| (at, time) <= (address, ticks));
@@ -404,7 +423,22 @@ impl InputResolver {
         }
     }
 
+    /// Resolves some packets of a part.
+    fn packets(
+        &mut self,
+        records: &Records,
+        range: std::ops::Range<usize>,
+        bytes: &[u8],
+        context: &mut Context,
+        out: &mut Resolved<'_>,
+    ) {
+        for record in records.packets.get(range).unwrap_or(&[]) {
+            self.packet(&record.packet, records.base + u64::from(record.offset), bytes, context, out);
+        }
+    }
+
     /// Advances the time, and appends the packet's events.
+    #[inline]
     fn packet(&mut self, packet: &Packet, offset: u64, bytes: &[u8], context: &mut Context, out: &mut Resolved<'_>) {
         if matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK) {
             return;
