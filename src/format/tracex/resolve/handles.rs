@@ -210,19 +210,29 @@ impl Handles {
     }
 
     /// The field of an event that is a stack pointer.
+    #[inline]
     pub fn stack_field(&mut self, id: u32, names: &Names) -> Option<usize> {
         self.known(id, names).stack
     }
 
-    fn known(&mut self, id: u32, names: &Names) -> &mut Known {
+    #[inline]
+    fn known(&mut self, id: u32, names: &Names) -> Known {
+        match self.known.get(id as usize) {
+            Some(Some(known)) => *known,
+            _ => self.learn(id, names),
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, id: u32, names: &Names) -> Known {
         let index = id as usize;
         if self.known.len() <= index {
             self.known.resize(index + 1, None);
         }
-        self.known[index].get_or_insert_with(|| {
-            let fields = names.get(id).map_or(&[][..], |event| &event.fields);
-            Known { stack: fields.iter().position(|field| field == "stack"), labelled: None }
-        })
+        let fields = names.get(id).map_or(&[][..], |event| &event.fields);
+        let known = Known { stack: fields.iter().position(|field| field == "stack"), labelled: None };
+        self.known[index] = Some(known);
+        known
     }
 
     #[cold]
@@ -241,7 +251,9 @@ impl Handles {
         let label = entities.add_name(&names.name(id)).map_or(Label::NONE, Label::name);
         let category = entities.add_name(Names::component(id));
         let labelled = Labelled { label, category, fields };
-        self.known(id, names).labelled = Some(labelled);
+        if let Some(known) = self.known.get_mut(id as usize) {
+            *known = known.map(|known| Known { labelled: Some(labelled), ..known });
+        }
         labelled
     }
 
