@@ -133,6 +133,15 @@ fn measure(shape: Shape, bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
+/// Whether the first `len` bytes, from one to eight, are numbers of at most four bytes. If not, they may be others.
+#[inline]
+fn are_short_numbers(bytes: &[u8], len: usize) -> bool {
+    const HIGHEST_BITS: u64 = 0x8080_8080_8080_8080;
+    let (Some(&word), 1..=8) = (bytes.first_chunk(), len) else { return false };
+    let goes_on = u64::from_le_bytes(word) & HIGHEST_BITS >> (64 - 8 * len);
+    goes_on >> (8 * len - 1) == 0 && goes_on & goes_on >> 8 & goes_on >> 16 & goes_on >> 24 == 0
+}
+
 /// Whether a payload fits an id from 24 on. The functions of the kernel and of modules have numbers; a text is the last field, or short.
 fn fits(id: u16, payload: &[u8]) -> bool {
     let numbers = |payload: &[u8], counts: Range<usize>| {
@@ -222,7 +231,8 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
             payload_at += len_bytes;
             let len = len as usize;
             let payload = bytes.get(payload_at..payload_at.checked_add(len)?)?;
-            if !fits(id, payload) {
+            let is_short = id >= id::FIRST_OF_KERNEL && are_short_numbers(bytes.get(payload_at..)?, len);
+            if !is_short && !fits(id, payload) {
                 return None;
             }
             len
