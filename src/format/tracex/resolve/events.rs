@@ -691,7 +691,9 @@ impl Scene<'_, '_> {
     /// The next entry of the core shows what became of a message: its sender waits if the queue is full, and a thread that waited for it
     /// gets it at once.
     fn settle_send(&mut self) {
-        if let Some((sent, time)) = self.core().send.take() {
+        if self.core().send.is_some()
+            && let Some((sent, time)) = self.core().send.take()
+        {
             let after = std::mem::replace(&mut self.entry, sent);
             let now = std::mem::replace(&mut self.time, time);
             self.sent(Some(after));
