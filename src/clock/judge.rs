@@ -190,6 +190,14 @@ impl Judge {
         Some(self.ticks)
     }
 
+    /// The same for a stamp that equals the one before and the one after it, and is to have this time. False: nothing is moved.
+    #[inline]
+    pub fn stays(&mut self, raw: u64, ticks: u64) -> bool {
+        let stays = self.limit > 0 && (self.raw, self.ticks) == (raw, ticks);
+        self.count += u64::from(stays);
+        stays
+    }
+
     /// Whether stamps from `first` to `last`, in order and `most` apart at most, would all go the fast way.
     #[inline]
     #[must_use]

@@ -69,6 +69,9 @@ fn zeros_around(input: &[u8], at: usize) -> (usize, usize) {
 /// The seven-bit groups from `at` on, the lowest first, up to the byte without the continuation bit: their bits (of the byte at
 /// `limit`, all eight), and the number of bytes.
 fn groups(input: &[u8], at: usize, limit: usize) -> Result<(u64, usize), NoPacket> {
+    if let Some(&byte @ ..0x80) = input.get(at) {
+        return Ok((u64::from(byte), 1));
+    }
     let mut value = 0;
     for (index, &byte) in input.get(at..).unwrap_or(&[]).iter().take(limit).enumerate() {
         value |= u64::from(byte & 0x7F) << (7 * index);
@@ -91,8 +94,13 @@ pub fn read(input: &[u8], at: usize) -> Result<(Packet, usize), NoPacket> {
         3 => 4,
         len => usize::from(len),
     };
-    let payload = input.get(at + 1..at + 1 + len).ok_or(NoPacket::Truncated)?;
-    let value = payload.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));
+    let value = match input.get(at + 1..).and_then(<[u8]>::first_chunk) {
+        Some(&word) => u32::from_le_bytes(word) & u32::MAX >> (32 - 8 * len),
+        None => {
+            let payload = input.get(at + 1..at + 1 + len).ok_or(NoPacket::Truncated)?;
+            payload.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
+        }
+    };
     let (id, bytes) = (header >> 3, len as u8);
     if header & 4 == 0 {
         return Ok((Packet::Port { port: id, bytes, value }, 1 + len));

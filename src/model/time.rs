@@ -94,6 +94,8 @@ impl Rate {
     pub fn to_nanos(self, ticks: Ticks) -> Option<Nanos> {
         let ns = if self.denominator == 1 {
             ticks.0.checked_mul(self.numerator)?
+        } else if let Some(product) = ticks.0.checked_mul(self.numerator) {
+            product / self.denominator
         } else {
             let wide = u128::from(ticks.0) * u128::from(self.numerator) / u128::from(self.denominator);
             u64::try_from(wide).ok()?

@@ -30,19 +30,29 @@ pub struct Records {
     pub range: (usize, usize),
     /// The packets, without the zeros of synchronisation packets. None yet of a framed stream.
     pub packets: Vec<Record>,
+    /// How many of them are not packets.
+    pub bad: u64,
 }
 
 impl Records {
     /// Reads the packets of a part of a bare stream. The memory is reused.
     pub fn read(&mut self, part: Part<'_>) {
-        self.range = (part.start, part.end);
-        self.packets.clear();
+        self.clear((part.start, part.end));
+        // Packets are 3 bytes on average.
+        self.packets.reserve((part.end - part.start) / 3);
         each_packet(part.input, part.start..part.end, |at, found| self.add(at as u64, found));
+    }
+
+    fn clear(&mut self, range: (usize, usize)) {
+        self.range = range;
+        self.packets.clear();
+        self.bad = 0;
     }
 
     #[inline]
     fn add(&mut self, offset: u64, found: Result<(Packet, usize), NoPacket>) {
         if !matches!(found, Ok((Packet::Zero, _))) {
+            self.bad += u64::from(found.is_err());
             self.packets.push(Record { offset, packet: found.map(|(packet, _)| packet) });
         }
     }
@@ -63,8 +73,7 @@ pub struct FramedReader {
 impl FramedReader {
     /// Reads the next part, `bytes` at `offset`, and puts its packets into `records`. The last part ends the input.
     pub fn read(&mut self, source: u8, bytes: &[u8], offset: usize, is_last: bool, records: &mut Records) {
-        records.range = (offset, offset + bytes.len());
-        records.packets.clear();
+        records.clear((offset, offset + bytes.len()));
         self.others.resize(128, 0);
         let FramedReader { deframer, bytes: stream, origins, others, .. } = self;
         deframer.each(bytes, |from, byte, index, at| {
@@ -101,10 +110,7 @@ impl Decode for Decoder {
 
     fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
         match self.0.get(input) {
-            Some(Wrapping::Framed(_)) => {
-                records.range = (part.start, part.end);
-                records.packets.clear();
-            }
+            Some(Wrapping::Framed(_)) => records.clear((part.start, part.end)),
             _ => records.read(part),
         }
     }

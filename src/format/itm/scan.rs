@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::InputOptions;
-use super::decode::{Decoder, FramedReader, Record, Records, Wrapping};
+use super::decode::{Decoder, FramedReader, Records, Wrapping};
 use super::probe::{is_text, judge};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
-use crate::frame::swo::{Packet, Packets};
+use crate::frame::swo::{Packet, Packets, each_packet};
 use crate::frame::sync;
 use crate::model::Ledger;
 
@@ -76,8 +76,8 @@ impl ScanFacts {
         writes + self.samples + self.exceptions + self.hardware
     }
 
-    fn add(&mut self, record: &Record) {
-        let Ok(packet) = record.packet else { return };
+    #[inline]
+    fn add(&mut self, packet: Packet) {
         match packet {
             Packet::Sync => self.syncs += 1,
             Packet::LocalTime { ticks, .. } => {
@@ -144,9 +144,12 @@ impl Recording for Scanner {
         if let Wrapping::Framed(source) = self.wrapping(input, part.input) {
             return PartFacts::Framed { range: (part.start, part.end), source };
         }
-        let (mut facts, mut records) = (Box::new(ScanFacts::default()), Records::default());
-        records.read(part);
-        records.packets.iter().for_each(|record| facts.add(record));
+        let mut facts = Box::<ScanFacts>::default();
+        each_packet(part.input, part.start..part.end, |_, found| {
+            if let Ok((packet, _)) = found {
+                facts.add(packet);
+            }
+        });
         PartFacts::Read(facts)
     }
 
@@ -159,7 +162,7 @@ impl Recording for Scanner {
                 let mut records = Records::default();
                 let part = bytes.get(start..end).unwrap_or(&[]);
                 facts.framed.read(source, part, start, end >= bytes.len(), &mut records);
-                records.packets.iter().for_each(|record| facts.add(record));
+                records.packets.iter().filter_map(|record| record.packet.ok()).for_each(|packet| facts.add(packet));
             }
         }
     }

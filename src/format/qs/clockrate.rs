@@ -43,6 +43,7 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
     let mut gaps: Vec<u64> = Vec::new();
     let mut last_post = None;
     let mut index = 0;
+    let mut body = Vec::new();
     for entry in &facts.time_events {
         while sessions.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
             index += 1;
@@ -52,7 +53,8 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
         let Some(session) = sessions.all.get(index) else { break };
         let layout = &session.layout;
         let data = facts.bytes(entry.data);
-        let mut body = vec![0, entry.id];
+        body.clear();
+        body.extend([0, entry.id]);
         body.extend_from_slice(data);
         body.push(0);
         let Ok(record) = verify(layout, &body) else { continue };

@@ -65,6 +65,24 @@ pub fn is_plain<const N: usize>(window: &[u8; N], len: usize) -> bool {
     sum == 0xFF && escapes == 0
 }
 
+/// The body of the frame of `len` bytes that `bytes` begins with: as it is, or unescaped into `buffer`.
+///
+/// # Errors
+/// Why it is invalid.
+#[inline]
+pub fn body<'a>(bytes: &'a [u8], len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], BadBody> {
+    let frame = bytes.get(..len).unwrap_or(&[]);
+    if let Some(window) = bytes.first_chunk::<32>()
+        && (OVERHEAD_BYTES..=32).contains(&len)
+        && is_plain(window, len)
+        && window[1] < IDS_END
+    {
+        return Ok(frame);
+    }
+    unescape(frame, buffer)?;
+    Ok(buffer)
+}
+
 /// The sum of some bytes, modulo 256.
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u8 {

@@ -302,13 +302,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-const MASKS: [u64; 9] = [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0, 0, 0, u64::MAX];
+/// By width; widths that do not occur have none.
+const MASKS: [u64; 16] = [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0, 0, 0, u64::MAX, 0, 0, 0, 0, 0, 0, 0];
 
 /// A little-endian number of up to 8 bytes. Bytes after the end of the data count as 0.
 #[inline]
 #[must_use]
 pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
-    let mask = MASKS.get(usize::from(width)).copied().unwrap_or(0);
+    let mask = MASKS[usize::from(width) % MASKS.len()];
     let rest = data.get(offset..).unwrap_or(&[]);
     let word = match rest.first_chunk::<8>() {
         Some(word) => u64::from_le_bytes(*word),

@@ -234,7 +234,8 @@ impl Collector {
     #[must_use]
     pub fn scan(input: &[u8], range: Range<usize>) -> ScanFacts {
         let mut collector = Collector::default();
-        let mut body = Vec::new();
+        let mut buffer = Vec::new();
+        let beyond = input.get(range.start..).unwrap_or(&[]);
         let part = input.get(range.clone()).unwrap_or(&[]);
         let evidence_end = EVIDENCE_BYTES.saturating_sub(range.start as u64) as usize;
         let mut evidence = (evidence_end > 0).then(Box::<Evidence>::default);
@@ -252,15 +253,16 @@ impl Collector {
             if class == 0 && !is_first && !is_evidence {
                 continue;
             }
-            if (is_torn && start == 0) || frame::unescape(frame, &mut body).is_err() {
+            if is_torn && start == 0 {
                 continue;
             }
+            let Ok(body) = frame::body(beyond.get(start..).unwrap_or(&[]), frame.len(), &mut buffer) else { continue };
             let offset = (range.start + start) as u64;
             if is_evidence && let Some(evidence) = &mut evidence {
-                evidence.add(&body);
-                collector.facts.note_scheduler(offset, &body);
+                evidence.add(body);
+                collector.facts.note_scheduler(offset, body);
             }
-            collector.add_frame(input, offset, &body, class);
+            collector.add_frame(input, offset, body, class);
         }
         collector.facts.evidence = evidence;
         collector.facts

@@ -68,6 +68,8 @@ impl Records {
         self.packets.clear();
         self.bad.clear();
         self.ok_bytes = 0;
+        // Packets are 4 bytes or more on average.
+        self.packets.reserve(range.len() / 4);
         let base = range.start;
         let saturate = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
         each_packet(reading, input, range, |at, found| match found {

@@ -79,7 +79,7 @@ pub struct Packet {
 }
 
 /// A number, and its length in bytes.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
     match *bytes {
@@ -89,7 +89,7 @@ pub fn number(bytes: &[u8]) -> Option<(u32, usize)> {
     }
 }
 
-#[inline]
+#[cold]
 fn long_number(bytes: &[u8]) -> Option<(u32, usize)> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().take(5).enumerate() {
@@ -150,6 +150,15 @@ fn numbers_or_text(payload: &[u8]) -> bool {
         rest = rest.get(len..).unwrap_or(&[]);
     }
     false
+}
+
+/// Whether the first `len` bytes, from one to eight, are numbers of at most four bytes. If not, they may be others.
+#[inline]
+fn are_short_numbers(bytes: &[u8], len: usize) -> bool {
+    const HIGHEST_BITS: u64 = 0x8080_8080_8080_8080;
+    let (Some(&word), 1..=8) = (bytes.first_chunk(), len) else { return false };
+    let goes_on = u64::from_le_bytes(word) & HIGHEST_BITS >> (64 - 8 * len);
+    goes_on >> (8 * len - 1) == 0 && goes_on & goes_on >> 8 & goes_on >> 16 & goes_on >> 24 == 0
 }
 
 /// Whether a payload fits an id from 24 on. The functions of the kernel and of modules have numbers; a text is the last field, or short.
@@ -233,7 +242,8 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
             payload_at += len_bytes;
             let len = len as usize;
             let payload = bytes.get(payload_at..payload_at.checked_add(len)?)?;
-            if !fits(id, payload) {
+            let is_short = id >= id::FIRST_OF_KERNEL && are_short_numbers(bytes.get(payload_at..)?, len);
+            if !is_short && !fits(id, payload) {
                 return None;
             }
             len
@@ -360,7 +370,7 @@ impl Framing {
 
 impl Grammar for Framing {
     const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
-    const RESYNC_BYTES: usize = 128 << 10;
+    const RESYNC_BYTES: usize = 1 << 20;
 
     fn sync(&self, input: &[u8], at: usize) -> usize {
         at.min(input.len())

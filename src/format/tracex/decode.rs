@@ -55,7 +55,8 @@ impl Slot {
     #[inline]
     #[must_use]
     pub fn read(layout: &Layout, input: &[u8], at: usize) -> Slot {
-        let word = |number: usize| layout.word(input, at + 4 * number);
+        let entry = input.get(at..).and_then(<[u8]>::first_chunk::<ENTRY_BYTES>);
+        let word = |number: usize| entry.map_or(0, |entry| layout.word(entry, 4 * number));
         let (thread, id) = (word(0), word(2));
         if thread == 0 || id == u32::MAX {
             return Slot::Unused;
@@ -120,6 +121,7 @@ impl Records {
             return self.records.extend((!part.is_empty()).then_some(Record::Bad(bad)));
         };
         self.ok_bytes = part.len() as u64;
+        self.records.reserve(part.len() / ENTRY_BYTES);
         for at in places(&layout, input, part.clone()) {
             match Slot::read(&layout, input, at) {
                 Slot::Unused => {}

@@ -15,6 +15,7 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::record::{HEAD_BYTES, MAX_DATA_BYTES, MAX_LIST_BYTES, OPEN, PREAMBLE, Packet, data_bytes_of, entries, id};
 use super::sniff;
+use super::timer::Timer;
 
 /// How many bytes of a damaged piece are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 64;
@@ -351,13 +352,25 @@ pub struct Decoder {
     /// The grammar by which the input is cut: without inferred lengths.
     cutter: Packets,
     lengths: Lengths,
+    timer: Option<Timer>,
 }
 
 impl Decoder {
     /// A decoder of an input that is cut by `cutter`. `lengths` includes the inferred lengths.
     #[must_use]
     pub fn new(cutter: Packets, lengths: Lengths) -> Decoder {
-        Decoder { cutter, lengths }
+        Decoder { cutter, lengths, timer: None }
+    }
+
+    /// With the meaning of the time fields.
+    #[must_use]
+    pub fn with_timer(self, timer: Timer) -> Decoder {
+        Decoder { timer: Some(timer), ..self }
+    }
+
+    #[inline]
+    fn since_tick(&self, timer: u16) -> u16 {
+        self.timer.as_ref().map_or(0, |meaning| meaning.since_tick(timer))
     }
 
     /// Decodes the part `range` of `input`.
@@ -404,12 +417,14 @@ impl Decoder {
             }
             let mask = [0, 0xFF, 0xFFFF, 0xFF_FFFF][usize::from(len)];
             let [x, y, z, ..] = (u32::from_le_bytes([x, y, z, 0]) & mask).to_le_bytes();
+            let timer = u16::from_be_bytes([f1, f0]);
             sink.packet(Packet {
                 offset: (at - base) as u32,
                 packet_id,
                 id,
                 tick: u16::from_be_bytes([t1, t0]),
-                timer: u16::from_be_bytes([f1, f0]),
+                timer,
+                since_tick: self.since_tick(timer),
                 data_len: len,
                 data: [x, y, z, 0, 0, 0, 0, 0],
             });
@@ -471,6 +486,7 @@ impl Decoder {
         } else {
             packet.tick = u16::from_be_bytes([byte(5), byte(6)]);
             packet.timer = u16::from_be_bytes([byte(7), byte(8)]);
+            packet.since_tick = self.since_tick(packet.timer);
             let data = bytes.get(HEAD_BYTES..).unwrap_or(&[]);
             packet.data_len = data.len().min(MAX_DATA_BYTES) as u8;
             packet.data.iter_mut().zip(data).for_each(|(to, &from)| *to = from);

@@ -220,6 +220,8 @@ pub struct Packet {
     pub tick: u16,
     /// The port's counter within the tick.
     pub timer: u16,
+    /// The counts since the tick that this means; 0 while the meaning is not known.
+    pub since_tick: u16,
     /// The number of bytes in `data`.
     pub data_len: u8,
     /// The data. For an object list: its type, its number of objects, and the number of the list in its part (big-endian).

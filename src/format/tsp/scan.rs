@@ -65,19 +65,24 @@ impl Recording for Scanner {
             let mut facts = facts.unwrap_or_default();
             let options = self.inputs.get(number);
             let lengths = facts.lengths(&self.lengths(number));
+            let core = options.and_then(|options| options.core).unwrap_or(u16::try_from(number).unwrap_or(u16::MAX));
+            let timer_options = options.map(|options| options.timer).unwrap_or_default();
+            let timer;
             if facts.is_saved {
                 let saved = std::mem::take(&mut facts.saved);
                 let bad = saved.bad.clone();
-                let packets = saved.into_records();
+                let mut packets = saved.into_records();
                 // The time fields can be inspected only now that the packets are in order.
                 packets.iter().for_each(|packet| facts.packet(*packet));
+                timer = facts.timer_counts.infer(&timer_options);
+                packets.iter_mut().for_each(|packet| packet.since_tick = timer.since_tick(packet.timer));
                 decoders.push(InputDecoder::Saved { packets: packets.into(), bad: bad.into() });
             } else {
-                decoders.push(InputDecoder::Stream(Box::new(Decoder::new(self.cutter.clone(), lengths.clone()))));
+                timer = facts.timer_counts.infer(&timer_options);
+                let decoder = Decoder::new(self.cutter.clone(), lengths.clone()).with_timer(timer);
+                decoders.push(InputDecoder::Stream(Box::new(decoder)));
             }
-            let core = options.and_then(|options| options.core).unwrap_or(u16::try_from(number).unwrap_or(u16::MAX));
-            let timer = options.map(|options| options.timer).unwrap_or_default();
-            setups.push(Setup { core, timer_options: timer, lengths, facts: *facts });
+            setups.push(Setup { core, timer_options, timer, lengths, facts: *facts });
         }
         let resolver = Resolver::new(setups, ledgers);
         Stages { cores: resolver.cores(), decode: Decoders(decoders), resolve: resolver }

@@ -17,9 +17,10 @@ fn times(input: &[u8], timer_options: TimerOptions) -> (Vec<(u64, u64)>, Ledger)
     let mut facts = ScanFacts::default();
     Decoder::new(cutter.clone(), Lengths::default()).each(input, 0..input.len(), &mut facts);
     let lengths = facts.lengths(&Lengths::default());
-    let decoder = Decoder::new(cutter, lengths.clone());
+    let timer = facts.timer_counts.infer(&timer_options);
+    let decoder = Decoder::new(cutter, lengths.clone()).with_timer(timer);
     let mut ledger = Ledger::default();
-    let setup = Setup { core: 0, timer_options, lengths, facts };
+    let setup = Setup { core: 0, timer_options, timer, lengths, facts };
     let mut resolver = Resolver::new(vec![setup], std::slice::from_mut(&mut ledger));
     let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
     let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };

@@ -60,7 +60,7 @@ impl Seen {
     /// Whether its tick count contradicts that of its two neighbours: it is damaged.
     fn is_odd_between(self, before: Seen, after: Seen) -> bool {
         let way = after.tick.wrapping_sub(before.tick);
-        way <= FALL_TICKS && self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS
+        self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS && way <= FALL_TICKS
     }
 }
 
@@ -69,24 +69,26 @@ const FALLS: usize = 4096;
 
 impl TimerCounts {
     /// Adds the next packet of the stream of hooks.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, packet: &Packet) {
         let is_tick = packet.id == id::TASK_INCREMENT_TICK;
         let now = Seen { tick: packet.tick, timer: packet.timer, is_tick };
-        if let [before, Some(last)] = self.last {
-            self.neighbours((last.tick, last.timer), (now.tick, now.timer));
-            if let Some(before) = before {
+        match self.last {
+            [Some(before), Some(last)] => {
+                self.neighbours((last.tick, last.timer), (now.tick, now.timer));
                 self.count_between(before, last, now);
             }
-            self.first[1].get_or_insert(now);
-        } else {
-            self.first[0] = Some(now);
+            [_, Some(last)] => {
+                self.neighbours((last.tick, last.timer), (now.tick, now.timer));
+                self.first[1].get_or_insert(now);
+            }
+            [_, None] => self.first[0] = Some(now),
         }
         self.last = [self.last[1], Some(now)];
     }
 
     /// Counts a packet by value, if its neighbours do not contradict it.
-    #[inline]
+    #[inline(always)]
     fn count_between(&mut self, before: Seen, seen: Seen, after: Seen) {
         if !seen.is_odd_between(before, after) {
             self.count(seen);
@@ -108,7 +110,7 @@ impl TimerCounts {
     }
 
     /// A packet and the one before it.
-    #[inline]
+    #[inline(always)]
     fn neighbours(&mut self, last: (u16, u16), now: (u16, u16)) {
         if last.0 == now.0 {
             if last.1 != now.1 {
@@ -269,13 +271,19 @@ impl TimerCounts {
 }
 
 /// The count of a value. `counts` grows to the largest value only: most timers have few values.
-#[inline]
+#[inline(always)]
 fn place<T: Copy + Default>(counts: &mut Vec<T>, value: u16) -> &mut T {
     let index = usize::from(value);
     if index >= counts.len() {
-        counts.resize((index + 1).next_power_of_two(), T::default());
+        grow(counts, index);
     }
     &mut counts[index]
+}
+
+#[cold]
+#[inline(never)]
+fn grow<T: Copy + Default>(counts: &mut Vec<T>, index: usize) {
+    counts.resize((index + 1).next_power_of_two(), T::default());
 }
 
 fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]) {
@@ -352,9 +360,9 @@ impl Timer {
     /// The counts since the tick at a value; less than the period.
     #[inline]
     #[must_use]
-    pub fn since_tick(&self, value: u16) -> u32 {
+    pub fn since_tick(&self, value: u16) -> u16 {
         let counts = self.counts(value);
-        if counts >= self.phase { counts - self.phase } else { counts + self.period - self.phase }
+        (if counts >= self.phase { counts - self.phase } else { counts + self.period - self.phase }) as u16
     }
 
     /// Nanoseconds since the tick, indexed by [`Timer::since_tick`]. All are less than a tick.

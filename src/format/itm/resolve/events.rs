@@ -1,14 +1,13 @@
 //! The meaning of packets.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::super::InputOptions;
+use super::super::decode::Record;
 use super::super::ports::Content;
 use super::super::scan::ScanFacts;
-use super::Held;
 use crate::format::Resolved;
 use crate::frame::swo::{Delay, Packet};
 use crate::model::{
@@ -22,6 +21,12 @@ const LINE_BYTES: usize = 1024;
 
 /// Exceptions from this number on are interrupts of the device.
 const FIRST_INTERRUPT: u16 = 16;
+
+/// A page has 32 of them, and there are eight pages.
+const PORTS: usize = 256;
+
+/// Their numbers have nine bits.
+const EXCEPTIONS: usize = 512;
 
 /// The values of fewer variables and constants have tracks of their own.
 const DATA_LIMIT: usize = 64;
@@ -46,6 +51,23 @@ const COUNTERS: [(&str, i64); 6] = [
     ("CYC: periods of the cycle counter", 1),
 ];
 
+/// Words that many events have.
+#[derive(Clone, Copy)]
+enum Word {
+    Write,
+    Value,
+    Bytes,
+    Match,
+    Access,
+    AddressLow,
+    Pc,
+    Read,
+    Written,
+    Data,
+}
+
+const WORDS: [&str; 10] = ["write", "value", "bytes", "match", "access", "address_low", "pc", "read", "written", "data"];
+
 /// The time and place of a packet.
 #[derive(Clone, Copy)]
 pub(super) struct At {
@@ -54,12 +76,14 @@ pub(super) struct At {
 }
 
 /// A stimulus port.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Port {
     contents: [Option<Content>; 2],
     name: Option<String>,
     has_lines: bool,
     line: Vec<u8>,
+    /// Its lanes of messages and of values.
+    lanes: [Option<LaneId>; 2],
 }
 
 /// The state of one core's packets.
@@ -67,11 +91,15 @@ pub(super) struct Meaning {
     core: CoreId,
     is_several: bool,
     symbols: Option<Arc<Symbols>>,
-    ports: FxHashMap<u16, Port>,
+    /// By number.
+    ports: Vec<Port>,
+    /// The words' handles, from their first use on.
+    words: [Option<NameId>; WORDS.len()],
     page: u8,
     /// The exceptions that are active, the innermost last.
     active: Vec<u16>,
-    isrs: FxHashMap<u16, IsrId>,
+    /// By number.
+    isrs: Vec<Option<IsrId>>,
     lanes: FxHashMap<u32, LaneId>,
     codes: FxHashMap<u64, CodeId>,
     functions: FxHashMap<String, FunctionId>,
@@ -92,13 +120,14 @@ const PROHIBITED: u64 = 2 << 32;
 
 impl Meaning {
     pub(super) fn new(core: CoreId, is_several: bool, options: &InputOptions, scan: &ScanFacts) -> Meaning {
-        let mut ports: FxHashMap<u16, Port> = FxHashMap::default();
+        let mut ports = vec![Port::default(); PORTS];
         for (&port, facts) in &scan.ports {
-            let contents = Content::of(facts).map(Some);
-            ports.insert(port, Port { contents, has_lines: facts.has_lines, ..Port::default() });
+            if let Some(port) = ports.get_mut(usize::from(port)) {
+                (port.contents, port.has_lines) = (Content::of(facts).map(Some), facts.has_lines);
+            }
         }
         for option in &options.ports {
-            let port = ports.entry(option.port).or_default();
+            let Some(port) = ports.get_mut(usize::from(option.port)) else { continue };
             port.contents = [Some(option.content); 2];
             port.name.clone_from(&option.name);
         }
@@ -107,9 +136,10 @@ impl Meaning {
             is_several,
             symbols: options.symbols.clone(),
             ports,
+            words: [None; WORDS.len()],
             page: 0,
             active: Vec::new(),
-            isrs: FxHashMap::default(),
+            isrs: vec![None; EXCEPTIONS],
             lanes: FxHashMap::default(),
             codes: FxHashMap::default(),
             functions: FxHashMap::default(),
@@ -129,9 +159,7 @@ impl Meaning {
 
     /// The stream has ended: packets that wait for more are shown.
     pub(super) fn finish(&mut self, time: Nanos, out: &mut Resolved<'_>) {
-        let mut open: Vec<u16> = self.ports.iter().filter(|(_, port)| !port.line.is_empty()).map(|(&port, _)| port).collect();
-        open.sort_unstable();
-        for port in open {
+        for port in 0..PORTS as u16 {
             self.end_line(port, Delay::default(), time, out);
         }
     }
@@ -141,7 +169,7 @@ impl Meaning {
     }
 
     /// Appends the events of a packet. `next`: the packets after it, as far as known.
-    pub(super) fn packet(&mut self, packet: Packet, delay: Delay, at: At, next: &VecDeque<Held>, out: &mut Resolved<'_>) {
+    pub(super) fn packet(&mut self, packet: Packet, delay: Delay, at: At, next: &[Record], out: &mut Resolved<'_>) {
         match packet {
             Packet::LocalTime { delay, .. } if delay != Delay::default() => {
                 let Some(lane) = self.lane(lane::DELAYS, LaneKind::Events, |_| "delayed time stamps".to_owned(), out) else {
@@ -163,6 +191,22 @@ impl Meaning {
         }
     }
 
+    #[inline]
+    fn word(&mut self, word: Word, out: &mut Resolved<'_>) -> Option<NameId> {
+        let place = &mut self.words[word as usize];
+        if place.is_none() {
+            *place = name_id(WORDS[word as usize], out);
+        }
+        *place
+    }
+
+    /// Adds an arg to those of the next event.
+    #[inline]
+    fn add_arg(&mut self, word: Word, value: ArgValue, out: &mut Resolved<'_>) {
+        let word = self.word(word, out);
+        out.batch.args.extend(word.map(|word| Arg::new(word, value)));
+    }
+
     /// A lane of this core, made and named at its first use.
     fn lane(
         &mut self,
@@ -182,13 +226,18 @@ impl Meaning {
         Some(lane)
     }
 
-    /// The lane of a stimulus port.
-    fn port_lane(&mut self, lanes: u32, number: u16, kind: LaneKind, out: &mut Resolved<'_>) -> Option<LaneId> {
-        let name = |meaning: &Meaning| {
-            let known = meaning.ports.get(&number).and_then(|port| port.name.clone());
-            known.unwrap_or_else(|| format!("ITM port {number}"))
-        };
-        self.lane(lanes + u32::from(number), kind, name, out)
+    /// The lane of a stimulus port, for its messages or its values.
+    fn port_lane(&mut self, number: u16, kind: LaneKind, out: &mut Resolved<'_>) -> Option<LaneId> {
+        let is_values = kind == LaneKind::Values;
+        let port = self.ports.get(usize::from(number))?;
+        if let Some(lane) = port.lanes[usize::from(is_values)] {
+            return Some(lane);
+        }
+        let name = port.name.clone().unwrap_or_else(|| format!("ITM port {number}"));
+        let lanes = if is_values { lane::PORT_VALUES } else { lane::PORTS };
+        let lane = self.lane(lanes + u32::from(number), kind, |_| name, out)?;
+        self.ports.get_mut(usize::from(number))?.lanes[usize::from(is_values)] = Some(lane);
+        Some(lane)
     }
 
     fn port(
@@ -197,10 +246,10 @@ impl Meaning {
         (bytes, value): (u8, u32),
         delay: Delay,
         time: Nanos,
-        next: &VecDeque<Held>,
+        next: &[Record],
         out: &mut Resolved<'_>,
     ) {
-        let port = self.ports.entry(number).or_default();
+        let Some(port) = self.ports.get_mut(usize::from(number)) else { return };
         let content = port.contents[usize::from(bytes > 1)].unwrap_or(Content::Hex);
         let bits = 8 * u32::from(bytes);
         let number_of = |value: u32| match content {
@@ -213,15 +262,17 @@ impl Meaning {
                 let texts = port.contents.map(|content| content == Some(Content::Text));
                 let is_last = !port.has_lines && !goes_on(self.page, number, texts, next);
                 for &byte in value.to_le_bytes().iter().take(usize::from(bytes)) {
-                    let port = self.ports.entry(number).or_default();
+                    let Some(port) = self.ports.get_mut(usize::from(number)) else { return };
                     match byte {
                         b'\n' => self.end_line(number, delay, time, out),
                         // Padding of wide writes; an end of line has a line feed, too.
                         0 | b'\r' => {}
-                        _ => port.line.push(byte),
-                    }
-                    if self.ports.get(&number).is_some_and(|port| port.line.len() >= LINE_BYTES) {
-                        self.end_line(number, delay, time, out);
+                        _ => {
+                            port.line.push(byte);
+                            if port.line.len() >= LINE_BYTES {
+                                self.end_line(number, delay, time, out);
+                            }
+                        }
                     }
                 }
                 if is_last {
@@ -229,7 +280,7 @@ impl Meaning {
                 }
             }
             Content::Unsigned | Content::Signed | Content::Float => {
-                let Some(lane) = self.port_lane(lane::PORT_VALUES, number, LaneKind::Values, out) else { return };
+                let Some(lane) = self.port_lane(number, LaneKind::Values, out) else { return };
                 let kind = match content {
                     Content::Float if bytes == 4 => EventKind::Float { lane, value: Packed(f64::from(f32::from_bits(value))) },
                     _ => EventKind::Value { lane, value: Packed(number_of(value)) },
@@ -237,14 +288,13 @@ impl Meaning {
                 self.emit(kind, time, out);
             }
             Content::Hex => {
-                let Some(lane) = self.port_lane(lane::PORTS, number, LaneKind::Log, out) else { return };
-                let args = [
-                    arg("value", ArgValue::Hex(u64::from(value)), out),
-                    arg("bytes", ArgValue::Uint(u64::from(bytes)), out),
-                    delay_arg(delay, out),
-                ];
-                let args = add_args(args, out);
-                let label = name("write", out);
+                let Some(lane) = self.port_lane(number, LaneKind::Log, out) else { return };
+                let start = out.batch.args.len();
+                self.add_arg(Word::Value, ArgValue::Hex(u64::from(value)), out);
+                self.add_arg(Word::Bytes, ArgValue::Uint(u64::from(bytes)), out);
+                add_delay(delay, out);
+                let args = out.batch.args_since(start);
+                let label = self.word(Word::Write, out).map_or(Label::NONE, Label::name);
                 self.emit(EventKind::Instant { lane, label, args }, time, out);
             }
         }
@@ -252,22 +302,23 @@ impl Meaning {
 
     /// The characters so far are a message.
     fn end_line(&mut self, number: u16, delay: Delay, time: Nanos, out: &mut Resolved<'_>) {
-        let port = self.ports.entry(number).or_default();
-        let line = std::mem::take(&mut port.line);
+        let Some(port) = self.ports.get_mut(usize::from(number)) else { return };
+        let mut line = std::mem::take(&mut port.line);
         if !line.is_empty()
-            && let Some(lane) = self.port_lane(lane::PORTS, number, LaneKind::Log, out)
+            && let Some(lane) = self.port_lane(number, LaneKind::Log, out)
         {
             let (body, _) = out.batch.texts.add_lossy(&line);
-            let args = [delay_arg(delay, out)];
-            let args = add_args(args, out);
+            let start = out.batch.args.len();
+            add_delay(delay, out);
+            let args = out.batch.args_since(start);
             let note = LogNote { lane, severity: LogSeverity::Unspecified, name: Label::NONE, body, source: None, args };
             let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
             out.batch.logs.push(note);
             self.emit(EventKind::Log(index), time, out);
         }
-        if let Some(port) = self.ports.get_mut(&number) {
+        line.clear();
+        if let Some(port) = self.ports.get_mut(usize::from(number)) {
             port.line = line;
-            port.line.clear();
         }
     }
 
@@ -289,7 +340,7 @@ impl Meaning {
     }
 
     fn isr(&mut self, number: u16, out: &mut Resolved<'_>) -> Option<IsrId> {
-        if let Some(&isr) = self.isrs.get(&number) {
+        if let Some(isr) = *self.isrs.get(usize::from(number))? {
             return Some(isr);
         }
         let vectors = self.symbols.as_ref().map_or(&[][..], |symbols| symbols.vectors());
@@ -306,7 +357,7 @@ impl Meaning {
         };
         let isr = Isr { number: u32::from(number), name: Some(name.into()), core: self.core, session: 0 };
         let isr = out.entities.add_isr(isr)?;
-        self.isrs.insert(number, isr);
+        *self.isrs.get_mut(usize::from(number))? = Some(isr);
         Some(isr)
     }
 
@@ -413,7 +464,7 @@ impl Meaning {
     }
 
     /// The data trace of a comparator: the program counter, the low half of the address, the value.
-    fn data(&mut self, id: u8, (bytes, value): (u8, u32), time: Nanos, next: &VecDeque<Held>, out: &mut Resolved<'_>) {
+    fn data(&mut self, id: u8, (bytes, value): (u8, u32), time: Nanos, next: &[Record], out: &mut Resolved<'_>) {
         let comparator = usize::from(id >> 1 & 3);
         if id >= 16 {
             let access = if id & 1 == 1 { "written" } else { "read" };
@@ -436,17 +487,21 @@ impl Meaning {
         let function = function.and_then(|symbols| symbols.function_at(u64::from(value)));
         let label = match (function, id & 1, bytes) {
             (Some(function), ..) => name(function.name, out),
-            (None, 0, 1) => name("match", out),
-            _ => name("access", out),
+            (None, 0, 1) => self.word(Word::Match, out).map_or(Label::NONE, Label::name),
+            _ => self.word(Word::Access, out).map_or(Label::NONE, Label::name),
         };
-        let key = if id & 1 == 1 { "address_low" } else { "pc" };
-        let mut args = vec![arg(key, ArgValue::Hex(u64::from(value)), out).filter(|_| bytes > 1)];
+        let key = if id & 1 == 1 { Word::AddressLow } else { Word::Pc };
+        let start = out.batch.args.len();
+        self.add_arg(key, ArgValue::Hex(u64::from(value)), out);
+        if bytes == 1 {
+            out.batch.args.truncate(start);
+        }
         let mut address = (id & 1 == 1).then_some(value as u16);
         let mut is_written = false;
         // The packets of one access follow each other.
         let mut has_address = false;
-        for held in next.iter().take(2) {
-            let Ok(Packet::Hardware { id: other, value, .. }) = held.record.packet else { break };
+        for record in next.iter().take(2) {
+            let Ok(Packet::Hardware { id: other, value, .. }) = record.packet else { break };
             match other {
                 9.. if other < 16
                     && other & 1 == 1
@@ -457,21 +512,23 @@ impl Meaning {
                     has_address = true;
                     self.is_shown[comparator] = true;
                     address = Some(value as u16);
-                    args.push(arg("address_low", ArgValue::Hex(u64::from(value)), out));
+                    self.add_arg(Word::AddressLow, ArgValue::Hex(u64::from(value)), out);
                 }
                 16..=23 if usize::from(other >> 1 & 3) == comparator => {
                     is_written = other & 1 == 1;
-                    args.push(arg(if other & 1 == 1 { "written" } else { "read" }, ArgValue::Hex(u64::from(value)), out));
+                    self.add_arg(if is_written { Word::Written } else { Word::Read }, ArgValue::Hex(u64::from(value)), out);
                     break;
                 }
                 _ => break,
             }
         }
         self.accessed[comparator] = address.and_then(|low| self.data_at(low, is_written));
-        if let Some(name) = self.accessed[comparator].and_then(|index| self.data.get(index)) {
-            args.push(name_id(name, out).and_then(|name| arg("data", ArgValue::Name(name), out)));
+        if let Some(name) = self.accessed[comparator].and_then(|index| self.data.get(index))
+            && let Some(name) = name_id(name, out)
+        {
+            self.add_arg(Word::Data, ArgValue::Name(name), out);
         }
-        let args = add_args(args, out);
+        let args = out.batch.args_since(start);
         self.emit(EventKind::Instant { lane, label, args }, time, out);
     }
 
@@ -491,8 +548,8 @@ impl Meaning {
 
 /// Whether the text of a port continues in the next packets. `page`: the present one. `texts`: whether writes of one byte, and of more, are
 /// text there; a write that is not ends it.
-fn goes_on(mut page: u8, number: u16, texts: [bool; 2], next: &VecDeque<Held>) -> bool {
-    let mut writes = next.iter().take(super::LOOKAHEAD).filter_map(|held| match held.record.packet {
+fn goes_on(mut page: u8, number: u16, texts: [bool; 2], next: &[Record]) -> bool {
+    let mut writes = next.iter().take(super::LOOKAHEAD as usize).filter_map(|record| match record.packet {
         Ok(Packet::Page { page: other }) => {
             page = other;
             None
@@ -511,16 +568,6 @@ fn name(text: &str, out: &mut Resolved<'_>) -> Label {
     name_id(text, out).map_or(Label::NONE, Label::name)
 }
 
-fn arg(key: &str, value: ArgValue, out: &mut Resolved<'_>) -> Option<Arg> {
-    name_id(key, out).map(|key| Arg::new(key, value))
-}
-
-fn add_args(args: impl IntoIterator<Item = Option<Arg>>, out: &mut Resolved<'_>) -> Args {
-    let start = out.batch.args.len();
-    out.batch.args.extend(args.into_iter().flatten());
-    out.batch.args_since(start)
-}
-
 fn delay_name(delay: Delay) -> &'static str {
     match (delay.of_stamp, delay.of_packets) {
         (_, false) => "time stamp",
@@ -529,10 +576,12 @@ fn delay_name(delay: Delay) -> &'static str {
     }
 }
 
-fn delay_arg(delay: Delay, out: &mut Resolved<'_>) -> Option<Arg> {
-    if delay == Delay::default() {
-        return None;
+/// Adds the delay of a time stamp, if there is one, to the args of the next event.
+fn add_delay(delay: Delay, out: &mut Resolved<'_>) {
+    if delay != Delay::default()
+        && let Some(value) = name_id(delay_name(delay), out)
+        && let Some(name) = name_id("delayed", out)
+    {
+        out.batch.args.push(Arg::new(name, ArgValue::Name(value)));
     }
-    let value = name_id(delay_name(delay), out)?;
-    arg("delayed", ArgValue::Name(value), out)
 }

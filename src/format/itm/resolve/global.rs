@@ -19,7 +19,7 @@ const ALIKE: usize = 4;
 pub(super) struct Global {
     judge: Judge,
     /// The time stamps that are not judged yet, and the number of packets that each is for.
-    waiting: VecDeque<(Stamp, usize)>,
+    waiting: VecDeque<(Stamp, u64)>,
     low: u32,
     /// The high bits, from 0 at the start.
     high: u64,
@@ -50,7 +50,7 @@ impl Default for Global {
 
 impl Global {
     /// Takes a packet of the counter at this offset; `packets` wait for it. Whether it is their time stamp.
-    pub fn take(&mut self, packet: Packet, offset: u64, packets: usize) -> bool {
+    pub fn take(&mut self, packet: Packet, offset: u64, packets: u64) -> bool {
         match packet {
             Packet::GlobalLow { value, bits, has_wrapped, .. } => {
                 let mask = 1u32.checked_shl(u32::from(bits)).unwrap_or(0).wrapping_sub(1);

@@ -21,16 +21,16 @@ use events::Meaning;
 use global::Global;
 
 /// More packets do not wait for a time stamp.
-const HELD_LIMIT: usize = 1 << 14;
+const HELD_LIMIT: u64 = 1 << 14;
 
 /// The number of packets after a packet that are known when it becomes an event.
-const LOOKAHEAD: usize = 16;
+const LOOKAHEAD: u64 = 16;
 
 /// Packets are damage if they are at most this fraction of all: time stamps of a kind, steps of local time beyond the usual counter.
 const RARE: u64 = 1000;
 
 /// More packets do not wait for global time stamps to be judged.
-const UNJUDGED_LIMIT: usize = 1 << 16;
+const UNJUDGED_LIMIT: u64 = 1 << 16;
 
 /// Local time stamps are damage if there are no more than this fraction of the global ones.
 const FEW: u64 = 16;
@@ -65,10 +65,10 @@ pub(super) struct Resolver {
     facts: Facts,
 }
 
-/// A packet on its way, and its time if that is known.
+/// The time of the packets up to a number, from those before it.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    record: Record,
+struct Stamped {
+    end: u64,
     ticks: u64,
     delay: Delay,
 }
@@ -88,11 +88,15 @@ struct InputResolver {
     /// The local and the global ticks of the first and the last global time stamp.
     both_times: Option<[(u64, u64); 2]>,
     /// How many packets wait for the judgement of their global time stamp.
-    unjudged: usize,
+    unjudged: u64,
     last_ns: u64,
-    held: VecDeque<Held>,
-    /// How many of these have their time.
-    stamped: usize,
+    /// The packets that are not events yet.
+    held: Vec<Record>,
+    /// How many packets have become events, have their time, have come.
+    released: u64,
+    stamped: u64,
+    taken: u64,
+    stamps: VecDeque<Stamped>,
     /// The record before was not a packet.
     is_damaged: bool,
     pending: Vec<LossNote>,
@@ -104,7 +108,7 @@ struct InputResolver {
 /// A time, in ticks, and the number of packets that it is for.
 struct Certain {
     ticks: u64,
-    packets: usize,
+    packets: u64,
 }
 
 impl Resolver {
@@ -136,8 +140,11 @@ impl Resolver {
                 both_times: None,
                 unjudged: 0,
                 last_ns: 0,
-                held: VecDeque::new(),
+                held: Vec::new(),
+                released: 0,
                 stamped: 0,
+                taken: 0,
+                stamps: VecDeque::new(),
                 is_damaged: false,
                 pending: Vec::new(),
                 meaning: Meaning::new(core, is_several, options, &scan),
@@ -218,16 +225,18 @@ impl Resolve for Resolver {
         let mut unframed = std::mem::take(&mut input.unframed);
         let records = input.unframe(bytes, records, &mut unframed);
         input.account(bytes, records, out.ledger);
-        for &record in &records.packets {
+        for record in &records.packets {
             input.take(record, bytes, out);
         }
+        input.held.extend_from_slice(&records.packets);
         input.unframed = unframed;
+        input.release(LOOKAHEAD, out);
     }
 
     fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
         input.judge(true, bytes, out);
-        input.stamp(input.ticks, Delay::default());
+        input.stamp(input.taken, input.ticks, Delay::default());
         input.release(0, out);
         input.meaning.finish(Nanos(input.last_ns), out);
         input.emit_losses(Nanos(input.last_ns), out);
@@ -285,25 +294,22 @@ impl InputResolver {
 
     /// Enters the bytes of a part in the ledger. Those of frames are known at the end.
     fn account(&mut self, bytes: &[u8], records: &Records, ledger: &mut Ledger) {
-        let mut bad = 0;
-        for record in &records.packets {
-            match record.packet {
-                Ok(_) => ledger.frames_ok += 1,
-                Err(damage) => {
-                    let kind = kind_of(damage);
-                    // Bytes one after the other are one case. One packet can be damaged in several places, and may be a time stamp.
-                    match self.is_damaged {
-                        true => ledger.skipped_bytes += 1,
-                        false => ledger.bad_frame(kind, record.offset, 1, 0),
-                    }
-                    bad += 1;
+        let mut before = self.is_damaged;
+        for record in records.packets.iter().filter(|_| records.bad > 0) {
+            if let Err(damage) = record.packet {
+                // Bytes one after the other are one case. One packet can be damaged in several places, and may be a time stamp.
+                match before {
+                    true => ledger.skipped_bytes += 1,
+                    false => ledger.bad_frame(kind_of(damage), record.offset, 1, 0),
                 }
             }
-            self.is_damaged = record.packet.is_err();
+            before = record.packet.is_err();
         }
+        self.is_damaged = records.packets.last().map_or(self.is_damaged, |last| last.packet.is_err());
+        ledger.frames_ok += records.packets.len() as u64 - records.bad;
         let (start, end) = records.range;
         if self.wrapping == Wrapping::Bare {
-            ledger.decoded_bytes += ((end - start) as u64).saturating_sub(bad);
+            ledger.decoded_bytes += ((end - start) as u64).saturating_sub(records.bad);
         } else if end >= bytes.len() {
             let broken = self.framed.broken_bytes(true);
             let others = self.framed.others.iter().sum::<u64>();
@@ -315,8 +321,9 @@ impl InputResolver {
     }
 
     /// Takes the next packet: it waits, or brings the time of those that wait.
-    fn take(&mut self, record: Record, bytes: &[u8], out: &mut Resolved<'_>) {
-        self.held.push_back(Held { record, ticks: 0, delay: Delay::default() });
+    #[inline]
+    fn take(&mut self, record: &Record, bytes: &[u8], out: &mut Resolved<'_>) {
+        self.taken += 1;
         match (record.packet, self.base) {
             (Ok(Packet::LocalTime { ticks, delay }), TimeBase::Local) => {
                 if ticks > LOCAL_COUNTER && self.has_short_steps {
@@ -328,10 +335,10 @@ impl InputResolver {
                 if delay != Delay::default() {
                     out.ledger.enter(losses::DELAYED_PACKETS, record.offset, 0);
                 }
-                self.stamp(self.ticks, delay);
+                self.stamp(self.taken, self.ticks, delay);
             }
             (Ok(packet @ (Packet::GlobalLow { .. } | Packet::GlobalHigh { .. })), TimeBase::Global) => {
-                let packets = self.held.len() - self.stamped - self.unjudged;
+                let packets = self.taken - self.stamped - self.unjudged;
                 if self.global.take(packet, record.offset, packets) {
                     self.unjudged += packets;
                     self.judge(self.unjudged > UNJUDGED_LIMIT, bytes, out);
@@ -348,72 +355,81 @@ impl InputResolver {
             (Err(_) | Ok(Packet::Overflow), TimeBase::Global) => self.global.note_damage(),
             (Ok(Packet::Hardware { id: 2, .. }), TimeBase::Samples(period)) => {
                 // The packets between two samples are spread evenly.
-                let waiting = self.held.len() - self.stamped;
-                for (index, held) in (1..).zip(self.held.iter_mut().skip(self.stamped)) {
-                    held.ticks = self.ticks + (u128::from(period) * index / waiting.max(1) as u128) as u64;
+                let (start, waiting) = (self.stamped, self.taken - self.stamped);
+                for index in 1..=waiting {
+                    let ticks = self.ticks + (u128::from(period) * u128::from(index) / u128::from(waiting)) as u64;
+                    self.stamp(start + index, ticks, Delay::default());
                 }
-                self.stamped = self.held.len();
                 self.ticks = self.ticks.saturating_add(period);
             }
             (_, TimeBase::Position) => {
                 self.ticks = record.offset;
-                self.stamp(self.ticks, Delay::default());
+                self.stamp(self.taken, self.ticks, Delay::default());
             }
             _ => {}
         }
-        if self.held.len() - self.stamped - self.unjudged > HELD_LIMIT {
+        if self.taken - self.stamped - self.unjudged > HELD_LIMIT {
             self.judge(true, bytes, out);
-            self.stamp(self.ticks, Delay::default());
+            self.stamp(self.taken, self.ticks, Delay::default());
         }
-        self.release(LOOKAHEAD, out);
     }
 
     /// Judges the global time stamps that have enough others after them, or all.
     fn judge(&mut self, is_last: bool, bytes: &[u8], out: &mut Resolved<'_>) {
         while let Some(Certain { ticks, packets }) = self.global.next(is_last, bytes, self.rate, out.ledger) {
             self.ticks = ticks;
-            for held in self.held.iter_mut().skip(self.stamped).take(packets) {
-                held.ticks = ticks;
-            }
-            self.stamped += packets;
+            self.stamp(self.stamped + packets, ticks, Delay::default());
             self.unjudged -= packets;
         }
     }
 
-    /// The packets that wait have a time.
-    fn stamp(&mut self, ticks: u64, delay: Delay) {
-        for held in self.held.iter_mut().skip(self.stamped) {
-            (held.ticks, held.delay) = (ticks, delay);
-        }
-        self.stamped = self.held.len();
+    /// The packets up to this number have a time.
+    #[inline]
+    fn stamp(&mut self, end: u64, ticks: u64, delay: Delay) {
+        self.stamps.push_back(Stamped { end, ticks, delay });
+        self.stamped = end;
     }
 
     /// Makes events of the packets that have a time, except the last ones.
-    fn release(&mut self, except: usize, out: &mut Resolved<'_>) {
-        while self.stamped > except
-            && let Some(held) = self.held.pop_front()
+    fn release(&mut self, except: u64, out: &mut Resolved<'_>) {
+        let end = self.stamped.saturating_sub(except);
+        let mut held = std::mem::take(&mut self.held);
+        let mut done = 0;
+        while self.released < end
+            && let Some(&Stamped { end: stamped, ticks, delay }) = self.stamps.front()
         {
-            self.stamped -= 1;
-            let Held { record, ticks, delay } = held;
-            let time = self.rate.to_nanos(Ticks(ticks)).unwrap_or_else(|| {
-                out.ledger.enter(losses::TIME_OVERFLOW, record.offset, 0);
-                Nanos::MAX
-            });
-            let time = time.max(Nanos(self.last_ns));
-            self.last_ns = time.0;
-            match record.packet {
-                Err(damage) => self.note_loss(kind_of(damage), record.offset, 1),
-                Ok(packet) => {
-                    out.batch.note_judged(record.offset, time);
-                    if packet == Packet::Overflow {
-                        out.ledger.enter(losses::DROPPED_BY_TARGET, record.offset, 1);
-                        self.note_loss(losses::DROPPED_BY_TARGET, record.offset, 0);
+            let until = stamped.min(end);
+            if until == stamped {
+                self.stamps.pop_front();
+            }
+            let nanos = self.rate.to_nanos(Ticks(ticks));
+            let time = nanos.unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
+            for _ in self.released..until {
+                let Some((record, next)) = held.get(done..).and_then(<[Record]>::split_first) else { break };
+                done += 1;
+                if nanos.is_none() {
+                    out.ledger.enter(losses::TIME_OVERFLOW, record.offset, 0);
+                }
+                self.last_ns = time.0;
+                match record.packet {
+                    Err(damage) => self.note_loss(kind_of(damage), record.offset, 1),
+                    Ok(packet) => {
+                        out.batch.note_judged(record.offset, time);
+                        if packet == Packet::Overflow {
+                            out.ledger.enter(losses::DROPPED_BY_TARGET, record.offset, 1);
+                            self.note_loss(losses::DROPPED_BY_TARGET, record.offset, 0);
+                        }
+                        if !self.pending.is_empty() {
+                            self.emit_losses(time, out);
+                        }
+                        self.meaning.packet(packet, delay, events::At { time, offset: record.offset }, next, out);
                     }
-                    self.emit_losses(time, out);
-                    self.meaning.packet(packet, delay, events::At { time, offset: record.offset }, &self.held, out);
                 }
             }
+            self.released = until;
         }
+        held.drain(..done);
+        self.held = held;
     }
 
     /// Adds a loss to those before the next event.
@@ -424,6 +440,7 @@ impl InputResolver {
         }
     }
 
+    #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
             let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);

@@ -169,6 +169,7 @@ impl InputResolver {
     ) {
         self.wire.enter_part(records, out.ledger);
         self.add_sessions(out);
+        out.batch.events.reserve(records.frames.len());
         let mut damage = records.damage.as_slice();
         for (number, &(start, segment)) in records.segments.iter().enumerate() {
             let end = records.segments.get(number + 1).map_or(records.frames.len(), |next| next.0 as usize);

@@ -14,10 +14,15 @@ const LIMIT: usize = 1 << 16;
 const RECENT: usize = 256;
 
 /// Dense indexes of 64-bit keys.
-#[derive(Default)]
 pub struct Indexes {
-    recent: Vec<(u64, u32)>,
+    recent: Box<[(u64, u32); RECENT]>,
     all: FxHashMap<u64, u32>,
+}
+
+impl Default for Indexes {
+    fn default() -> Indexes {
+        Indexes { recent: Box::new([(u64::MAX, 0); RECENT]), all: FxHashMap::default() }
+    }
 }
 
 impl Indexes {
@@ -25,17 +30,15 @@ impl Indexes {
     #[inline]
     pub fn of(&mut self, key: u64) -> Option<u32> {
         let slot = (key ^ key >> 5 ^ key >> 11) as usize % RECENT;
-        match self.recent.get(slot) {
-            Some(&(known, index)) if known == key => Some(index),
+        // Empty places have the largest key.
+        match self.recent[slot] {
+            (known, index) if known == key && key != u64::MAX => Some(index),
             _ => self.look_up(key, slot),
         }
     }
 
     #[cold]
     fn look_up(&mut self, key: u64, slot: usize) -> Option<u32> {
-        if self.recent.is_empty() {
-            self.recent = vec![(u64::MAX, 0); RECENT];
-        }
         let next = self.all.len();
         let index = match self.all.get(&key) {
             Some(&index) => index,
@@ -45,9 +48,7 @@ impl Indexes {
                 next as u32
             }
         };
-        if let Some(place) = self.recent.get_mut(slot).filter(|_| key != u64::MAX) {
-            *place = (key, index);
-        }
+        self.recent[slot] = (key, index);
         Some(index)
     }
 }

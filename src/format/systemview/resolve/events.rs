@@ -6,16 +6,15 @@ use super::super::descriptions::{Kind, Role, Values};
 use super::super::packet::{Packet, Reading};
 use super::super::record::{Fields, extended, id};
 use super::handles::Labelled;
-use super::{Context, InputResolver, Words};
+use super::{Context, InputResolver};
 use crate::format::Resolved;
 use crate::model::losses;
 use crate::model::{
     Arg, ArgValue, Args, Event, EventKind, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, ObjectOp,
     Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
 };
-use crate::printf::escape::PendingText;
+use crate::printf::Packing;
 use crate::printf::write::Writer;
-use crate::printf::{Format, Packing};
 use crate::symbols::Symbols;
 
 /// The bits of a message's options that are its level.
@@ -44,7 +43,6 @@ struct Scene<'a, 'b, 'c> {
     at: At,
     context: &'a mut Context,
     out: &'a mut Resolved<'c>,
-    words: Words,
     payload: Fields<'b>,
 }
 
@@ -57,9 +55,8 @@ pub(super) fn resolve(
     context: &mut Context,
     out: &mut Resolved<'_>,
 ) {
-    let Some(words) = context.words else { return };
     let bit = usize::from(packet.core & 1);
-    Scene { input, bit, at, context, out, words, payload }.packet(packet.id);
+    Scene { input, bit, at, context, out, payload }.packet(packet.id);
 }
 
 impl<'b> Scene<'_, 'b, '_> {
@@ -317,8 +314,9 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn formatted(&mut self, text: &[u8]) -> TextRef {
-        let format = Format::new(text);
-        let mut arguments = Vec::new();
+        let format = self.context.format(text);
+        let mut arguments = std::mem::take(&mut self.context.arguments);
+        arguments.clear();
         for conversion in format.conversions() {
             let Some(value) = self.payload.next_number() else { break };
             match conversion.argument_bytes(Packing::Typed32) {
@@ -334,13 +332,16 @@ impl<'b> Scene<'_, 'b, '_> {
                 }
             }
         }
-        let mut pending = PendingText::default();
-        let oddities = Writer::default().write(&format, Packing::Typed32, &arguments, &mut pending, |_| {});
+        let pending = &mut self.context.text;
+        pending.clear();
+        let oddities = Writer::default().write(&format, Packing::Typed32, &arguments, pending, |_| {});
+        pending.commit();
+        let text = self.out.batch.texts.add(pending.text());
+        self.context.arguments = arguments;
         if oddities.has(crate::printf::write::Oddities::MISSING_ARGUMENTS) {
             self.out.ledger.enter(losses::MISSING_ARGUMENTS, self.at.offset, 0);
         }
-        pending.commit();
-        self.out.batch.texts.add(pending.text())
+        text
     }
 
     /// An event of the kernel or of a module: an instant or a span on the track of the task that runs, and its effect.
@@ -350,19 +351,20 @@ impl<'b> Scene<'_, 'b, '_> {
         {
             return self.heap_event(event == first);
         }
-        let label = self.context.shared.label(event, self.out.entities);
+        let label = self.context.shared.take_label(event, self.out.entities);
         let payload = self.payload;
-        let mut values = [0; 4];
-        let mut rest = payload;
-        values.iter_mut().for_each(|value| *value = rest.number());
         let args = self.arguments(&label);
-        self.act(&label, values);
-        let Some(lane) = self.calls() else { return };
-        let name = label.name.map_or(Label::NONE, Label::name);
-        match label.has_end {
-            true => self.begin(lane, name, args),
-            false => self.push(EventKind::Instant { lane, label: name, args }),
+        if label.role != Role::None {
+            self.act(&label, payload);
         }
+        if let Some(lane) = self.calls() {
+            let name = label.name.map_or(Label::NONE, Label::name);
+            match label.has_end {
+                true => self.begin(lane, name, args),
+                false => self.push(EventKind::Instant { lane, label: name, args }),
+            }
+        }
+        self.context.shared.put_back(event, label);
     }
 
     /// The lane of the calls of the code that runs.
@@ -388,9 +390,9 @@ impl<'b> Scene<'_, 'b, '_> {
             let value = self.value(*kind, values.as_ref(), value);
             self.add_arg(*name, value);
         }
-        for name in self.words.arguments {
+        for index in 0..self.context.words.arguments.len() {
             let Some(value) = self.payload.next_number() else { break };
-            self.add_arg(name, ArgValue::Uint(u64::from(value)));
+            self.add_arg(self.context.words.arguments[index], ArgValue::Uint(u64::from(value)));
         }
         self.out.batch.args_since(start)
     }
@@ -417,7 +419,8 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     /// The effect of a function of the kernel, in the terms of the model.
-    fn act(&mut self, label: &Labelled, values: [u32; 4]) {
+    fn act(&mut self, label: &Labelled, mut payload: Fields<'_>) {
+        let values = [0; 4].map(|_: u32| payload.number());
         let from_isr = label.from_isr || !self.state().isrs.is_empty();
         let kind = match label.role {
             Role::None => return,
@@ -463,14 +466,16 @@ impl<'b> Scene<'_, 'b, '_> {
 
     fn end_call(&mut self) {
         let Ok(event) = u16::try_from(self.payload.number()) else { return };
-        let label = self.context.shared.label(event, self.out.entities);
-        let Some(lane) = self.calls() else { return };
+        let label = self.context.shared.take_label(event, self.out.entities);
+        let lane = self.calls();
         let start = self.out.batch.args.len();
-        if let Some(value) = self.payload.next_number() {
+        if let (Some(_), Some(value)) = (lane, self.payload.next_number()) {
             let (kind, values) = label.result.as_ref().map_or((Kind::Uint, None), |(kind, values)| (*kind, values.as_ref()));
             let value = self.value(kind, values, value);
-            self.add_arg(self.words.result, value);
+            self.add_arg(self.context.words.result, value);
         }
+        self.context.shared.put_back(event, label);
+        let Some(lane) = lane else { return };
         let args = self.out.batch.args_since(start);
         self.push(EventKind::SpanEnd { lane, args });
     }
@@ -493,9 +498,9 @@ impl<'b> Scene<'_, 'b, '_> {
                 let init = self.context.shared.init;
                 let start = self.out.batch.args.len();
                 let heap = self.value(Kind::Resource, None, heap);
-                self.add_arg(self.words.heap, heap);
+                self.add_arg(self.context.words.heap, heap);
                 if let Some(tag) = self.payload.next_number() {
-                    self.add_arg(self.words.tag, ArgValue::Uint(u64::from(tag)));
+                    self.add_arg(self.context.words.tag, ArgValue::Uint(u64::from(tag)));
                 }
                 let bytes = bytes.checked_shl(init.id_shift).unwrap_or(u32::MAX);
                 self.heap(number != extended::HEAP_FREE, init.address(block), bytes, start);
@@ -513,7 +518,8 @@ impl<'b> Scene<'_, 'b, '_> {
             false => self.context.bytes_of(address, self.input.ticks()),
         };
         let start = self.out.batch.args.len();
-        for name in self.words.callers {
+        for index in 0..self.context.words.callers.len() {
+            let name = self.context.words.callers[index];
             let Some(caller) = self.payload.next_number().filter(|&caller| caller != 0) else { break };
             let code = code_address(caller, self.input.reading);
             let described = self.context.symbols.as_ref().and_then(|symbols| describe_caller(symbols, code));
@@ -527,8 +533,8 @@ impl<'b> Scene<'_, 'b, '_> {
 
     /// A block of the heap was taken or given back; its other arguments were added since there were `start`.
     fn heap(&mut self, is_taken: bool, address: u32, bytes: u32, start: usize) {
-        self.add_arg(self.words.address, ArgValue::Hex(u64::from(address)));
-        self.add_arg(self.words.bytes, ArgValue::Uint(u64::from(bytes)));
+        self.add_arg(self.context.words.address, ArgValue::Hex(u64::from(address)));
+        self.add_arg(self.context.words.bytes, ArgValue::Uint(u64::from(bytes)));
         let args = self.out.batch.args_since(start);
         let label =
             self.out.entities.add_name(if is_taken { "heap alloc" } else { "heap free" }).map_or(Label::NONE, Label::name);

@@ -68,7 +68,8 @@ pub struct Shared {
     tasks: Vec<u32>,
     interrupts: Vec<(CoreId, u32)>,
     cores: Vec<CoreId>,
-    labels: FxHashMap<u16, Arc<Labelled>>,
+    /// By id, while they are not taken.
+    labels: Vec<Option<Box<Labelled>>>,
     sessions: Vec<Ids>,
     lanes: Vec<(u32, LaneKind, String)>,
     data_types: BTreeMap<u32, u32>,
@@ -164,7 +165,7 @@ impl Shared {
             tasks,
             interrupts,
             cores,
-            labels: FxHashMap::default(),
+            labels: Vec::new(),
             sessions: Vec::new(),
             lanes,
             data_types: facts().flat_map(|facts| &facts.data_types).map(|(&data, &kind)| (data, kind)).collect(),
@@ -323,13 +324,28 @@ impl Shared {
         Some(lane)
     }
 
-    /// The names of an event.
-    pub fn label(&mut self, id: u16, entities: &mut Entities) -> Arc<Labelled> {
-        if let Some(label) = self.labels.get(&id) {
-            return label.clone();
+    /// The names of an event, to be put back after use.
+    #[inline]
+    pub fn take_label(&mut self, id: u16, entities: &mut Entities) -> Box<Labelled> {
+        match self.labels.get_mut(usize::from(id)).and_then(Option::take) {
+            Some(label) => label,
+            None => Box::new(self.new_label(id, entities)),
         }
+    }
+
+    #[inline]
+    pub fn put_back(&mut self, id: u16, label: Box<Labelled>) {
+        let id = usize::from(id);
+        if self.labels.len() <= id {
+            self.labels.resize_with(id + 1, || None);
+        }
+        self.labels[id] = Some(label);
+    }
+
+    #[cold]
+    fn new_label(&mut self, id: u16, entities: &mut Entities) -> Labelled {
         let has_end = self.ended.contains(&id);
-        let labelled = match self.descriptions.get(id) {
+        match self.descriptions.get(id) {
             Some(Description { name, parameters, result, role }) => Labelled {
                 name: entities.add_name(name),
                 role: *role,
@@ -342,10 +358,7 @@ impl Shared {
                 let name = entities.add_name(&self.unknown_name(id));
                 Labelled { name, role: Role::None, from_isr: false, parameters: Vec::new(), result: None, has_end }
             }
-        };
-        let labelled = Arc::new(labelled);
-        self.labels.insert(id, labelled.clone());
-        labelled
+        }
     }
 
     /// The name of an event without a description.

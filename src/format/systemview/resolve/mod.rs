@@ -10,6 +10,8 @@ mod view;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::decode::{Bad, Records};
 use super::descriptions::Kernel;
 use super::packet::{CONFIRMED_BY, Framing, Packet, Reading};
@@ -21,6 +23,8 @@ use crate::model::losses;
 use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, IsrId, Ledger, LossKind, LossNote, Matter, NameId, Nanos, Rate, TaskId, Ticks,
 };
+use crate::printf::Format;
+use crate::printf::escape::PendingText;
 use crate::symbols::Symbols;
 use handles::Shared;
 
@@ -44,6 +48,9 @@ struct CoreState {
     isrs: Vec<IsrId>,
     timers: Vec<crate::model::LaneId>,
 }
+
+/// More texts are read again for each message.
+const FORMATS_LIMIT: usize = 1 << 12;
 
 /// Where a restart is, and where it is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -100,13 +107,19 @@ struct Context {
     symbols: Option<Arc<Symbols>>,
     /// Blocks of the heap: address, time in ticks, bytes.
     allocations: Vec<(u32, u64, u32)>,
-    words: Option<Words>,
+    words: Words,
+    has_words: bool,
+    /// Memory for the arguments of a message, and for its text.
+    arguments: Vec<u8>,
+    text: PendingText,
+    /// The formats of messages by their texts, up to [`FORMATS_LIMIT`].
+    formats: FxHashMap<Box<[u8]>, Arc<Format>>,
     /// Whether packets that concern all cores are in the streams of all of them.
     has_copies: bool,
 }
 
 /// Names of arguments.
-#[derive(Clone, Copy)]
+#[derive(Default)]
 struct Words {
     result: Option<NameId>,
     heap: Option<NameId>,
@@ -177,7 +190,23 @@ impl Resolver {
         let symbols = options.symbols.clone();
         describe(&shared, &setups, &mut facts);
         let has_copies = setups.iter().any(|setup| setup.is_copy);
-        Resolver { inputs, facts, context: Context { shared, rate, hz, symbols, allocations, words: None, has_copies } }
+        Resolver {
+            inputs,
+            facts,
+            context: Context {
+                shared,
+                rate,
+                hz,
+                symbols,
+                allocations,
+                words: Words::default(),
+                has_words: false,
+                arguments: Vec::new(),
+                text: PendingText::default(),
+                formats: FxHashMap::default(),
+                has_copies,
+            },
+        }
     }
 }
 
@@ -263,15 +292,14 @@ impl Resolve for Resolver {
         self.context.prepare(0, out);
         let Some(input) = self.inputs.get_mut(input) else { return };
         let notes = account(records, bytes, &mut input.copies, out.ledger);
-        let mut bad = records.bad.iter().zip(notes).peekable();
-        for (index, record) in records.packets.iter().enumerate() {
-            while let Some((_, note)) = bad.next_if(|(bad, _)| bad.index <= index) {
-                input.note_bad(note);
-            }
-            let offset = records.base + u64::from(record.offset);
-            input.packet(&record.packet, offset, bytes, &mut self.context, out);
+        out.batch.events.reserve(records.packets.len());
+        let mut start = 0;
+        for (bad, note) in records.bad.iter().zip(notes) {
+            input.packets(records, start..bad.index, bytes, &mut self.context, out);
+            input.note_bad(note);
+            start = bad.index;
         }
-        bad.for_each(|(_, note)| input.note_bad(note));
+        input.packets(records, start..records.packets.len(), bytes, &mut self.context, out);
     }
 
     fn finish(&mut self, input: usize, _bytes: &[u8], out: &mut Resolved<'_>) {
@@ -315,11 +343,11 @@ impl Context {
     /// Makes the entities of a session, and the names of arguments.
     fn prepare(&mut self, session: u32, out: &mut Resolved<'_>) {
         self.shared.prepare(session, out.entities);
-        if self.words.is_none() {
+        if !std::mem::replace(&mut self.has_words, true) {
             let mut numbered = |base: &str| std::array::from_fn(|index| out.entities.add_name(&format!("{base} {index}")));
             let (arguments, callers) = (numbered("argument"), numbered("caller"));
             let mut name = |text| out.entities.add_name(text);
-            self.words = Some(Words {
+            self.words = Words {
                 result: name("result"),
                 heap: name("heap"),
                 address: name("address"),
@@ -327,8 +355,20 @@ impl Context {
                 tag: name("tag"),
                 arguments,
                 callers,
-            });
+            };
         }
+    }
+
+    /// The format of a message.
+    fn format(&mut self, text: &[u8]) -> Arc<Format> {
+        if let Some(format) = self.formats.get(text) {
+            return format.clone();
+        }
+        let format = Arc::new(Format::new(text));
+        if self.formats.len() < FORMATS_LIMIT {
+            self.formats.insert(text.into(), format.clone());
+        }
+        format
     }
 
     /// How many bytes the block at an address has that was taken last before a time.
@@ -366,6 +406,7 @@ impl InputResolver {
         }
     }
 
+    #[cold]
     fn emit_losses(&mut self, time: Nanos, out: &mut Resolved<'_>) {
         for note in std::mem::take(&mut self.pending) {
             let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
@@ -382,7 +423,22 @@ impl InputResolver {
         }
     }
 
+    /// Resolves some packets of a part.
+    fn packets(
+        &mut self,
+        records: &Records,
+        range: std::ops::Range<usize>,
+        bytes: &[u8],
+        context: &mut Context,
+        out: &mut Resolved<'_>,
+    ) {
+        for record in records.packets.get(range).unwrap_or(&[]) {
+            self.packet(&record.packet, records.base + u64::from(record.offset), bytes, context, out);
+        }
+    }
+
     /// Advances the time, and appends the packet's events.
+    #[inline]
     fn packet(&mut self, packet: &Packet, offset: u64, bytes: &[u8], context: &mut Context, out: &mut Resolved<'_>) {
         if matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK) {
             return;
@@ -425,7 +481,9 @@ impl InputResolver {
         let time = time.max(Nanos(self.last_ns));
         self.last_ns = time.0;
         out.batch.note_judged(offset, time);
-        self.emit_losses(time, out);
+        if !self.pending.is_empty() {
+            self.emit_losses(time, out);
+        }
         events::resolve(self, packet, Fields(payload), events::At { time, offset }, context, out);
     }
 

@@ -67,8 +67,51 @@ struct Thread {
     call: Call,
     /// The call that it waits in, and whether it was given what it waits for.
     pending: Option<(Call, bool)>,
+    /// Where its stack begins and its size, if registered.
+    stack: Option<[u32; 2]>,
     /// The least free stack so far, in bytes.
     free_stack: u32,
+}
+
+/// Threads by address.
+#[derive(Default)]
+struct Threads {
+    all: Vec<Thread>,
+    by_pointer: FxHashMap<u32, usize>,
+    /// The address looked up last, and its thread's place.
+    recent: (u32, usize),
+}
+
+impl Threads {
+    #[inline]
+    fn place(&self, pointer: u32) -> Option<usize> {
+        let (recent, place) = self.recent;
+        if recent == pointer && place < self.all.len() { Some(place) } else { self.by_pointer.get(&pointer).copied() }
+    }
+
+    #[inline]
+    fn get(&self, pointer: u32) -> Option<&Thread> {
+        self.all.get(self.place(pointer)?)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, pointer: u32) -> Option<&mut Thread> {
+        let place = self.place(pointer)?;
+        self.recent = (pointer, place);
+        self.all.get_mut(place)
+    }
+
+    fn insert(&mut self, pointer: u32, thread: Thread) {
+        self.recent = (pointer, self.all.len());
+        self.by_pointer.insert(pointer, self.all.len());
+        self.all.push(thread);
+    }
+
+    /// The thread's life ends.
+    fn remove(&mut self, pointer: u32) {
+        self.by_pointer.remove(&pointer);
+        self.recent = (0, usize::MAX);
+    }
 }
 
 /// A core.
@@ -102,7 +145,7 @@ pub struct Kernel {
     /// Whether entries of interrupts have the interrupted thread. Kernels that do not record the threshold of threads do not.
     records_interrupted: bool,
     cores: Vec<Core>,
-    threads: FxHashMap<u32, Thread>,
+    threads: Threads,
     /// The flags of event groups, and the owners of mutexes, if known.
     flags: FxHashMap<u32, u32>,
     owners: FxHashMap<u32, u32>,
@@ -127,7 +170,7 @@ impl Kernel {
             handles: Handles::new(registry),
             records_interrupted: false,
             cores: Vec::new(),
-            threads: FxHashMap::default(),
+            threads: Threads::default(),
             flags: FxHashMap::default(),
             owners: FxHashMap::default(),
             blocks: FxHashMap::default(),
@@ -161,7 +204,7 @@ impl Kernel {
             (core.running, core.next) = (None, None);
             core.isrs.clear();
         }
-        self.threads.values_mut().for_each(|thread| (thread.pending, thread.is_waiting) = (None, false));
+        self.threads.all.iter_mut().for_each(|thread| (thread.pending, thread.is_waiting) = (None, false));
         self.flags.clear();
         self.owners.clear();
         self.inversions.clear();
@@ -210,7 +253,7 @@ impl Scene<'_, '_> {
             Some(caller) => {
                 self.kernel.records_interrupted |= self.entry.priority >> 31 != 0;
                 // Threads run when all interrupts have ended.
-                for isr in std::mem::take(&mut self.core().isrs).into_iter().rev() {
+                while let Some(isr) = self.core().isrs.pop() {
                     self.out.ledger.enter(losses::ISR_EXIT_MISSING, self.entry.offset, 0);
                     self.push(EventKind::IsrExit(isr));
                     self.core().next = None;
@@ -237,7 +280,7 @@ impl Scene<'_, '_> {
         self.call(names);
         self.service(info);
         let call = Call { id: self.entry.id, info };
-        match self.caller().and_then(|caller| self.kernel.threads.get_mut(&caller)) {
+        match self.caller().and_then(|caller| self.kernel.threads.get_mut(caller)) {
             Some(thread) => thread.call = call,
             None => self.core().call = call,
         }
@@ -245,12 +288,13 @@ impl Scene<'_, '_> {
 
     /// The thread at an address.
     fn thread(&mut self, pointer: u32) -> Option<&mut Thread> {
-        if !self.kernel.threads.contains_key(&pointer) {
+        if self.kernel.threads.place(pointer).is_none() {
             let task = self.kernel.handles.add_task(pointer, self.out.entities);
             let task = self.known(task)?;
             let lane = self.kernel.handles.task_lane(task, self.out.entities);
             let registered = self.kernel.handles.registry.get(&pointer).filter(|object| object.kind == kind::THREAD);
             let priority = registered.and_then(|thread| thread.priority);
+            let stack = registered.map(|thread| thread.parameters);
             let (call, free_stack) = (Call::default(), u32::MAX);
             let thread = Thread {
                 task,
@@ -261,6 +305,7 @@ impl Scene<'_, '_> {
                 is_waiting: false,
                 call,
                 pending: None,
+                stack,
                 free_stack,
             };
             self.kernel.threads.insert(pointer, thread);
@@ -268,7 +313,7 @@ impl Scene<'_, '_> {
                 self.push(EventKind::Priority { task, priority, change: PriorityChange::Reported });
             }
         }
-        self.kernel.threads.get_mut(&pointer)
+        self.kernel.threads.get_mut(pointer)
     }
 
     fn task(&mut self, pointer: u32) -> Option<TaskId> {
@@ -299,7 +344,7 @@ impl Scene<'_, '_> {
         }
         let core = self.core();
         let (running, next) = (core.running, core.next);
-        let is_waiting = self.kernel.threads.get(&pointer).is_some_and(|thread| thread.is_waiting);
+        let is_waiting = self.kernel.threads.get(pointer).is_some_and(|thread| thread.is_waiting);
         if running != Some(pointer) && !is_waiting && (pointer != 0 || running.is_none() || running != next) {
             self.switch(pointer);
         }
@@ -317,7 +362,7 @@ impl Scene<'_, '_> {
         self.core().running = Some(pointer);
         let Some(task) = task else { return };
         self.push(EventKind::SwitchedIn(task));
-        let Some(thread) = self.kernel.threads.get_mut(&pointer) else { return };
+        let Some(thread) = self.kernel.threads.get_mut(pointer) else { return };
         thread.is_waiting = false;
         let (pending, priority) = (thread.pending.take(), thread.priority);
         self.kernel.inversions.retain(|inversion| inversion.waiter != pointer);
@@ -354,7 +399,7 @@ impl Scene<'_, '_> {
     /// The priority of the thread that caused the entry.
     fn note_priority(&mut self, pointer: u32) {
         let priority = self.entry.priority & PRIORITY_MASK;
-        let Some(thread) = self.kernel.threads.get_mut(&pointer) else { return };
+        let Some(thread) = self.kernel.threads.get_mut(pointer) else { return };
         let before = thread.priority.replace(priority);
         let (had_priority, is_set) = (std::mem::replace(&mut thread.has_priority, true), std::mem::take(&mut thread.is_set));
         if before != Some(priority) {
@@ -404,7 +449,7 @@ impl Scene<'_, '_> {
         if state == state::PRIORITY_CHANGE {
             return;
         }
-        let by = self.caller().and_then(|caller| self.kernel.threads.get(&caller)).map(|thread| thread.call);
+        let by = self.caller().and_then(|caller| self.kernel.threads.get(caller)).map(|thread| thread.call);
         let by = by.unwrap_or(self.core().call);
         let from_isr = self.is_interrupt();
         let Some(thread) = self.thread(pointer) else { return };
@@ -466,7 +511,7 @@ impl Scene<'_, '_> {
         };
         let Some(handle) = self.object(object, kind) else { return };
         self.push(EventKind::Waiting(Wait { reason, object: Some(handle), kernel_ticks }));
-        if let Some(thread) = self.kernel.threads.get_mut(&pointer) {
+        if let Some(thread) = self.kernel.threads.get_mut(pointer) {
             thread.pending = Some((call, false));
         }
         if state == state::MUTEX {
@@ -477,7 +522,7 @@ impl Scene<'_, '_> {
     /// A thread waits for a mutex whose owner has a lower priority.
     fn note_inversion(&mut self, waiter: u32, call: Call) {
         let [mutex, _, owner, _] = call.info;
-        let priority_of = |pointer| self.kernel.threads.get(&pointer).and_then(|thread| thread.priority);
+        let priority_of = |pointer| self.kernel.threads.get(pointer).and_then(|thread| thread.priority);
         let registered = || self.kernel.handles.registry.get(&owner).and_then(|thread| thread.priority);
         let (Some(priority), Some(of_owner)) = (priority_of(waiter), priority_of(owner).or_else(registered)) else { return };
         if priority < of_owner && self.kernel.inversions.len() < INVERSIONS_LIMIT {
@@ -501,7 +546,7 @@ impl Scene<'_, '_> {
 
     /// Marks a thread's track, with the names of other things.
     fn note(&mut self, pointer: u32, label: &str, things: &[(&str, u32)]) {
-        let Some(lane) = self.kernel.threads.get(&pointer).and_then(|thread| thread.lane) else { return };
+        let Some(lane) = self.kernel.threads.get(pointer).and_then(|thread| thread.lane) else { return };
         let label = self.out.entities.add_name(label).map_or(Label::NONE, Label::name);
         let start = self.out.batch.args.len();
         for &(name, thing) in things {
@@ -520,13 +565,9 @@ impl Scene<'_, '_> {
     /// The stack pointer of the thread that caused the entry.
     fn note_stack(&mut self, stack: u32) {
         let Some(caller) = self.caller() else { return };
-        let Some(registered) = self.kernel.handles.registry.get(&caller) else { return };
-        let [start, size] = registered.parameters;
-        let Some(bytes) = stack.checked_sub(start).filter(|&bytes| bytes < size && registered.kind == kind::THREAD) else {
-            return;
-        };
-        if let Some(thread) = self.kernel.threads.get_mut(&caller)
-            && bytes < thread.free_stack
+        if let Some(thread) = self.kernel.threads.get_mut(caller)
+            && let Some([start, size]) = thread.stack
+            && let Some(bytes) = stack.checked_sub(start).filter(|&bytes| bytes < size && bytes < thread.free_stack)
         {
             thread.free_stack = bytes;
             let task = thread.task;
@@ -536,12 +577,12 @@ impl Scene<'_, '_> {
 
     /// The call itself, as an instant of its caller.
     fn call(&mut self, names: &Names) {
-        let stack = names.get(self.entry.id).and_then(|event| event.fields.iter().position(|field| field == "stack"));
+        let stack = self.kernel.handles.stack_field(self.entry.id, names);
         if let Some(&stack) = stack.and_then(|field| self.entry.info.get(field)) {
             self.note_stack(stack);
         }
         let lane = match self.caller() {
-            Some(caller) => self.kernel.threads.get(&caller).and_then(|thread| thread.lane),
+            Some(caller) => self.kernel.threads.get(caller).and_then(|thread| thread.lane),
             None => {
                 let (core, is_interrupt) = (self.core().id, self.is_interrupt());
                 self.kernel.handles.other_lane(core, is_interrupt, self.out.entities)
@@ -617,7 +658,7 @@ impl Scene<'_, '_> {
             id::THREAD_DELETE => {
                 if let Some(task) = self.task(object) {
                     self.push(EventKind::TaskDeleted(task));
-                    self.kernel.threads.remove(&object);
+                    self.kernel.threads.remove(object);
                 }
             }
             id::THREAD_PRIORITY_CHANGE => {
@@ -650,7 +691,9 @@ impl Scene<'_, '_> {
     /// The next entry of the core shows what became of a message: its sender waits if the queue is full, and a thread that waited for it
     /// gets it at once.
     fn settle_send(&mut self) {
-        if let Some((sent, time)) = self.core().send.take() {
+        if self.core().send.is_some()
+            && let Some((sent, time)) = self.core().send.take()
+        {
             let after = std::mem::replace(&mut self.entry, sent);
             let now = std::mem::replace(&mut self.time, time);
             self.sent(Some(after));

@@ -1,5 +1,6 @@
 //! The handles of threads, objects, interrupts, lanes and names.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -64,11 +65,37 @@ impl Form {
     }
 }
 
+/// A field of an event.
+#[derive(Clone, Copy)]
+struct Field {
+    name: NameId,
+    form: Form,
+    /// Shown only if it is not 0, because nobody named it.
+    is_unnamed: bool,
+}
+
 /// The names of an event, as handles.
+#[derive(Clone, Copy)]
 struct Labelled {
     label: Label,
     category: Option<NameId>,
-    fields: Vec<Option<(NameId, Form)>>,
+    fields: [Option<Field>; 4],
+}
+
+/// What is known about the events of an id.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The field that is a stack pointer.
+    stack: Option<usize>,
+    /// Once the first one was drawn.
+    labelled: Option<Labelled>,
+}
+
+/// The name of a registered object, as a handle from its first use on.
+#[derive(Clone, Copy)]
+enum Handle {
+    Unused,
+    Used(Option<NameId>),
 }
 
 /// All handles of one input.
@@ -78,22 +105,27 @@ pub struct Handles {
     isrs: FxHashMap<(CoreId, u32), IsrId>,
     idle: FxHashMap<CoreId, TaskId>,
     lanes: FxHashMap<(CoreId, bool), LaneId>,
-    labels: FxHashMap<u32, Labelled>,
-    names: FxHashMap<u32, Option<NameId>>,
+    /// By event.
+    known: Vec<Option<Known>>,
+    /// By address, and the addresses from the lowest to the highest one.
+    names: FxHashMap<u32, Handle>,
+    addresses: RangeInclusive<u32>,
     unnamed: Option<[Option<NameId>; 4]>,
     forever: Option<Option<NameId>>,
 }
 
 impl Handles {
     pub fn new(registry: FxHashMap<u32, Registered>) -> Handles {
+        let lowest = registry.keys().copied().min().unwrap_or(u32::MAX);
         Handles {
+            names: registry.keys().map(|&pointer| (pointer, Handle::Unused)).collect(),
+            addresses: lowest..=registry.keys().copied().max().unwrap_or(0),
             registry,
             objects: FxHashMap::default(),
             isrs: FxHashMap::default(),
             idle: FxHashMap::default(),
             lanes: FxHashMap::default(),
-            labels: FxHashMap::default(),
-            names: FxHashMap::default(),
+            known: Vec::new(),
             unnamed: None,
             forever: None,
         }
@@ -162,35 +194,79 @@ impl Handles {
     }
 
     /// The name of the object at an address, as a handle.
+    #[inline]
     pub fn name_id(&mut self, pointer: u32, entities: &mut Entities) -> Option<NameId> {
-        let object = self.registry.get(&pointer)?;
-        *self.names.entry(pointer).or_insert_with(|| entities.add_name(&object.name).filter(|_| !object.name.is_empty()))
+        if !self.addresses.contains(&pointer) {
+            return None;
+        }
+        let handle = self.names.get_mut(&pointer)?;
+        if let Handle::Used(name) = *handle {
+            return name;
+        }
+        let name =
+            self.registry.get(&pointer).and_then(|object| entities.add_name(&object.name).filter(|_| !object.name.is_empty()));
+        *handle = Handle::Used(name);
+        name
+    }
+
+    /// The field of an event that is a stack pointer.
+    #[inline]
+    pub fn stack_field(&mut self, id: u32, names: &Names) -> Option<usize> {
+        self.known(id, names).stack
+    }
+
+    #[inline]
+    fn known(&mut self, id: u32, names: &Names) -> Known {
+        match self.known.get(id as usize) {
+            Some(Some(known)) => *known,
+            _ => self.learn(id, names),
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, id: u32, names: &Names) -> Known {
+        let index = id as usize;
+        if self.known.len() <= index {
+            self.known.resize(index + 1, None);
+        }
+        let fields = names.get(id).map_or(&[][..], |event| &event.fields);
+        let known = Known { stack: fields.iter().position(|field| field == "stack"), labelled: None };
+        self.known[index] = Some(known);
+        known
+    }
+
+    #[cold]
+    fn labelled(&mut self, id: u32, names: &Names, entities: &mut Entities) -> Labelled {
+        let unnamed =
+            *self.unnamed.get_or_insert_with(|| [1, 2, 3, 4].map(|number| entities.add_name(&format!("info {number}"))));
+        self.forever.get_or_insert_with(|| entities.add_name("forever"));
+        let fields = names.get(id).map_or(&[][..], |event| &event.fields);
+        let mut fields = fields.iter();
+        let fields = unnamed.map(|unnamed| {
+            let field = fields.next().filter(|field| !field.is_empty());
+            let named =
+                field.and_then(|field| Some(Field { name: entities.add_name(field)?, form: Form::of(field), is_unnamed: false }));
+            named.or(unnamed.map(|name| Field { name, form: Form::Other, is_unnamed: true }))
+        });
+        let label = entities.add_name(&names.name(id)).map_or(Label::NONE, Label::name);
+        let category = entities.add_name(Names::component(id));
+        let labelled = Labelled { label, category, fields };
+        if let Some(known) = self.known.get_mut(id as usize) {
+            *known = known.map(|known| Known { labelled: Some(labelled), ..known });
+        }
+        labelled
     }
 
     /// The label of an event, and its fields as args.
     pub fn label(&mut self, entry: &Entry, names: &Names, entities: &mut Entities, batch: &mut EventBatch) -> (Label, Args) {
-        let unnamed =
-            *self.unnamed.get_or_insert_with(|| [1, 2, 3, 4].map(|number| entities.add_name(&format!("info {number}"))));
-        let forever = *self.forever.get_or_insert_with(|| entities.add_name("forever"));
-        self.labels.entry(entry.id).or_insert_with(|| {
-            let fields = names.get(entry.id).map_or(&[][..], |event| &event.fields);
-            let fields = fields.iter().map(|field| {
-                let name = Some(field).filter(|field| !field.is_empty()).and_then(|field| entities.add_name(field))?;
-                Some((name, Form::of(field)))
-            });
-            let fields = fields.collect();
-            let label = entities.add_name(&names.name(entry.id)).map_or(Label::NONE, Label::name);
-            let category = entities.add_name(Names::component(entry.id));
-            Labelled { label, category, fields }
-        });
+        let Labelled { label, category, fields } = match self.known(entry.id, names).labelled {
+            Some(labelled) => labelled,
+            None => self.labelled(entry.id, names, entities),
+        };
+        let forever = self.forever.flatten();
         let start = batch.args.len();
-        for (index, &value) in entry.info.iter().enumerate() {
-            let known = self.labels.get(&entry.id).and_then(|event| event.fields.get(index).copied().flatten());
-            let (name, form) = match (known, unnamed.get(index).copied().flatten()) {
-                (Some(known), _) => known,
-                (None, Some(name)) if value != 0 => (name, Form::Other),
-                _ => continue,
-            };
+        for (&value, field) in entry.info.iter().zip(&fields) {
+            let Some(Field { name, form, .. }) = field.filter(|field| value != 0 || !field.is_unnamed) else { continue };
             let is_forever = form == Form::Wait && value == FOREVER;
             let value = match (form, self.name_id(value, entities).or(forever.filter(|_| is_forever))) {
                 (_, Some(name)) => ArgValue::Name(name),
@@ -204,10 +280,9 @@ impl Handles {
             };
             batch.args.push(Arg::new(name, value));
         }
-        let Some(event) = self.labels.get(&entry.id) else { return (Label::NONE, Args::NONE) };
-        if let Some(category) = event.category {
+        if let Some(category) = category {
             batch.args.push(Arg::new(category, ArgValue::Category(category)));
         }
-        (event.label, batch.args_since(start))
+        (label, batch.args_since(start))
     }
 }

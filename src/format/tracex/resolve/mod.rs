@@ -7,8 +7,6 @@ mod events;
 mod handles;
 mod view;
 
-use std::collections::VecDeque;
-
 use super::decode::{Bad, Entry, Record, Records};
 use super::names::Names;
 use super::scan::{ScanFacts, Setup};
@@ -31,7 +29,7 @@ struct InputResolver {
     judge: Judge,
     rate: Rate,
     /// Entries and damage that are not judged yet.
-    held: VecDeque<Record>,
+    held: Vec<Record>,
     /// How many of them are entries.
     held_entries: usize,
     last: Nanos,
@@ -106,7 +104,7 @@ impl InputResolver {
         InputResolver {
             judge: Judge::new(domain),
             rate,
-            held: VecDeque::new(),
+            held: Vec::new(),
             held_entries: 0,
             last: Nanos(0),
             down: setup.facts.is_down().then_some(mask),
@@ -119,23 +117,29 @@ impl InputResolver {
 
     /// Judges and resolves what is held back, except entries whose judgement needs more.
     fn advance(&mut self, is_last: bool, bytes: &[u8], names: &Names, out: &mut Resolved<'_>) {
-        while is_last && !self.held.is_empty() || self.held_entries > LOOKAHEAD {
-            match self.held.pop_front() {
-                Some(Record::Event(entry)) => {
+        let mut held = std::mem::take(&mut self.held);
+        let mut done = 0;
+        while let Some((record, ahead)) = held.get(done..).and_then(<[Record]>::split_first)
+            && (is_last || self.held_entries > LOOKAHEAD)
+        {
+            done += 1;
+            match record {
+                Record::Event(entry) => {
                     self.held_entries -= 1;
-                    let time = self.time(&entry, bytes, out.ledger);
+                    let time = self.time(entry, ahead, bytes, out.ledger);
                     self.last = time.max(self.last);
                     out.batch.note_judged(entry.offset, self.last);
                     if let Some(last) = self.last_stamp.replace(entry.time) {
                         let step = entry.time.wrapping_sub(last);
                         self.is_regular &= *self.step.get_or_insert(step) == step;
                     }
-                    self.kernel.event(&entry, self.last, names, out);
+                    self.kernel.event(entry, self.last, names, out);
                 }
-                Some(Record::Bad(bad)) => self.lose(&bad, out),
-                None => return,
+                Record::Bad(bad) => self.lose(bad, out),
             }
         }
+        held.drain(..done);
+        self.held = held;
     }
 
     fn lose(&mut self, bad: &Bad, out: &mut Resolved<'_>) {
@@ -148,8 +152,8 @@ impl InputResolver {
         self.kernel.forget(self.last, number, out);
     }
 
-    fn time(&mut self, entry: &Entry, bytes: &[u8], ledger: &mut Ledger) -> Nanos {
-        let ahead = self.held.iter().filter_map(|record| match record {
+    fn time(&mut self, entry: &Entry, ahead: &[Record], bytes: &[u8], ledger: &mut Ledger) -> Nanos {
+        let ahead = ahead.iter().filter_map(|record| match record {
             Record::Event(entry) => Some(entry),
             Record::Bad(_) => None,
         });
@@ -179,7 +183,8 @@ impl Resolve for Resolver {
         account(records, out.ledger);
         let Some(input) = self.inputs.get_mut(input) else { return };
         input.held_entries += records.records.iter().filter(|record| matches!(record, Record::Event(_))).count();
-        input.held.extend(records.records.drain(..));
+        input.held.extend_from_slice(&records.records);
+        out.batch.events.reserve(input.held_entries);
         input.advance(false, bytes, &self.names, out);
     }
 

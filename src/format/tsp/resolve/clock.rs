@@ -4,7 +4,7 @@
 //! are *late*, and their time is one tick more. The tick hook runs before the increment, so it is always late. Which packets
 //! before it are late is visible in the timer, which starts again at the tick.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::super::decode::HEADROOM;
 use super::super::record::{Packet, id};
@@ -135,9 +135,9 @@ pub struct Clock {
     /// Whether the last packet was a tick hook.
     after_hook: bool,
     /// The counts from the tick to the last tick hook.
-    hook_since: Option<u32>,
-    /// The timer of the last packet, corrected.
-    last_timer: u16,
+    hook_since: Option<u16>,
+    /// The counts since the tick at the last packet, corrected.
+    last_since: u16,
     last_ns: u64,
 }
 
@@ -163,7 +163,7 @@ impl Clock {
             scanned: 0,
             after_hook: false,
             hook_since: None,
-            last_timer: 0,
+            last_since: 0,
             last_ns: 0,
         }
     }
@@ -172,8 +172,34 @@ impl Clock {
         self.last_ns
     }
 
-    /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
+    /// The time of a hook that continues a run of equal tick counts as most do: neither before the last hook nor after the next one.
+    /// `None`, and nothing is changed, for any other: [`Clock::time`] is to be asked.
     #[inline]
+    pub fn plain_time(&mut self, packets: &[Packet], index: usize, number: u64) -> Option<u64> {
+        let (packet, next) = (packets.get(index)?, packets.get(index + 1)?);
+        let counts = packet.since_tick;
+        let time = self.tick_ns[usize::from(self.late.contains(&number))] + u64::from(*self.nanos.get(usize::from(counts))?);
+        let is_plain = self.tick == Some(packet.tick)
+            && next.tick == packet.tick
+            && next.is_hook()
+            && number < self.scanned
+            && self.last_since <= counts
+            && counts <= next.since_tick
+            && u32::from(packet.timer) < self.timer.period
+            && time >= self.last_ns
+            && self.judge.stays(u64::from(packet.tick), self.ticks.wrapping_sub(self.shift_ticks));
+        if !is_plain {
+            return None;
+        }
+        (self.last_since, self.last_ns) = (counts, time);
+        self.after_hook = packet.id == id::TASK_INCREMENT_TICK;
+        if self.after_hook {
+            self.hook_since = Some(counts);
+        }
+        Some(time)
+    }
+
+    /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
     pub fn time(&mut self, at: At<'_>, may_restart: bool) -> (u64, TimeStatus) {
         let (packets, index, number) = (at.packets, at.index, at.number);
         let packet = at.packet();
@@ -202,17 +228,17 @@ impl Clock {
             self.after_hook = false;
             self.find_late(packets, index, number);
         }
-        let mut timer = packet.timer;
+        let mut counts = packet.since_tick;
         if continues && let Some((right, fault)) = self.wrong_timer(packets, index, number) {
-            (timer, status) = (right, fault);
+            (counts, status) = (right, fault);
         }
-        let falls = continues && self.timer.since_tick(timer) < self.timer.since_tick(self.last_timer);
-        self.last_timer = timer;
+        let falls = continues && counts < self.last_since;
+        self.last_since = counts;
         self.after_hook = packet.id == id::TASK_INCREMENT_TICK;
         if self.after_hook {
-            self.hook_since = Some(self.timer.since_tick(timer));
+            self.hook_since = Some(counts);
         }
-        let since = u64::from(self.nanos[self.timer.since_tick(timer) as usize]);
+        let since = u64::from(self.nanos[usize::from(counts)]);
         let is_late = self.late.contains(&number);
         let mut time = self.tick_ns[usize::from(is_late)] + since;
         if time < self.last_ns {
@@ -246,11 +272,11 @@ impl Clock {
     pub fn error_time(&self, packet: &Packet) -> u64 {
         let Some(tick) = self.tick else { return self.last_ns };
         let ticks = self.ticks.saturating_add_signed(self.difference(packet.tick, tick));
-        let counts = self.timer.since_tick(packet.timer);
+        let counts = packet.since_tick;
         // The count is incremented right after the tick hook: until then, it is late.
         let is_late = self.timer.period >= LEAST_PERIOD && self.hook_since.is_some_and(|hook| counts <= hook);
         let ticks = ticks.saturating_add(u64::from(is_late));
-        self.nanos_of(ticks).saturating_add(u64::from(self.nanos[counts as usize]))
+        self.nanos_of(ticks).saturating_add(u64::from(self.nanos[usize::from(counts)]))
     }
 
     fn nanos_of(&self, ticks: u64) -> u64 {
@@ -315,7 +341,7 @@ impl Clock {
     /// the timer fell meanwhile.
     fn between(&self, at: At<'_>, way: Option<i64>) -> (Option<u64>, TimeStatus) {
         let way = way.unwrap_or(0).unsigned_abs();
-        let falls = self.timer.since_tick(at.packet().timer) < self.timer.since_tick(self.last_timer);
+        let falls = at.packet().since_tick < self.last_since;
         (Some(self.ticks + if falls { way } else { 0 }), TimeStatus::Replaced)
     }
 
@@ -349,7 +375,7 @@ impl Clock {
                 break;
             }
             self.scanned = number + 1;
-            let since = self.timer.since_tick(packet.timer);
+            let since = u32::from(packet.since_tick);
             let rises = before.is_none_or(|before| since >= before && since - before < step);
             before = Some(since);
             if !rises || !has_timer {
@@ -366,32 +392,41 @@ impl Clock {
         }
     }
 
-    /// The timer of a packet whose own contradicts its neighbours of the same tick, and the cause: its halves were read before and after a
-    /// carry into the high byte, or it is damaged.
+    /// The counts since the tick of a packet whose timer contradicts its neighbours of the same tick, and the cause: its halves were read
+    /// before and after a carry into the high byte, or it is damaged.
     #[inline]
     fn wrong_timer(&self, packets: &[Packet], index: usize, number: u64) -> Option<(u16, TimeStatus)> {
         let packet = &packets[index];
-        let hook_of_tick = |index: usize| packets.get(index).filter(|next| next.tick == packet.tick && next.is_hook());
-        let next = hook_of_tick(index + 1)?;
-        let since = |timer: u16| self.timer.since_tick(timer);
-        let (before, after) = (since(self.last_timer), since(next.timer));
-        let fits = |timer: u16| u32::from(timer) < self.timer.period && (before..=after).contains(&since(timer));
-        if before > after || fits(packet.timer) {
-            return None;
-        }
+        let next = packets.get(index + 1).filter(|next| next.tick == packet.tick && next.is_hook())?;
+        let (before, after) = (self.last_since, next.since_tick);
+        let is_between = u32::from(packet.timer) < self.timer.period && (before..=after).contains(&packet.since_tick);
+        if before > after || is_between { None } else { self.fault_of_timer(packets, index, number, before..=after) }
+    }
+
+    #[cold]
+    fn fault_of_timer(
+        &self,
+        packets: &[Packet],
+        index: usize,
+        number: u64,
+        between: RangeInclusive<u16>,
+    ) -> Option<(u16, TimeStatus)> {
+        let packet = &packets[index];
+        let fits = |timer: u16| u32::from(timer) < self.timer.period && between.contains(&self.timer.since_tick(timer));
         let carried = [packet.timer.wrapping_add(256), packet.timer.wrapping_sub(256)];
         if self.timer.period > 256
             && let Some(torn) = carried.into_iter().find(|&timer| fits(timer))
         {
-            return Some((torn, TimeStatus::TornTimer));
+            return Some((self.timer.since_tick(torn), TimeStatus::TornTimer));
         }
         // Around a tick of which the count says nothing yet, the timer may do anything.
         if self.timer.ticks == 0 || (self.late.start..self.late.end + 1).contains(&(number + 1)) && !self.late.is_empty() {
             return None;
         }
-        let (now, slack) = (since(packet.timer), self.timer.period / 50);
-        let is_high =
-            now > after + slack && hook_of_tick(index + 2).is_some_and(|last| (after..now).contains(&since(last.timer)));
-        (is_high || now + slack < before).then_some((self.last_timer, TimeStatus::Replaced))
+        let (now, slack) = (u32::from(packet.since_tick), self.timer.period / 50);
+        let (before, after) = (u32::from(*between.start()), u32::from(*between.end()));
+        let last = packets.get(index + 2).filter(|last| last.tick == packet.tick && last.is_hook());
+        let is_high = now > after + slack && last.is_some_and(|last| (after..now).contains(&u32::from(last.since_tick)));
+        (is_high || now + slack < before).then_some((self.last_since, TimeStatus::Replaced))
     }
 }

@@ -19,6 +19,12 @@ pub(super) struct TimedPacket<'a> {
     pub offset: u64,
 }
 
+/// Whether packets of an id have no events: the switch is where the next task is switched in; why this one leaves is known from packets
+/// before. Tick and list operations are internal to the kernel.
+pub(super) fn is_internal(id: u8) -> bool {
+    matches!(id, id::TASK_SWITCHED_OUT | id::TASK_INCREMENT_TICK | id::POST_MOVED_TASK_TO_READY_STATE)
+}
+
 impl InputResolver {
     /// Appends the events of a packet.
     #[inline]
@@ -31,9 +37,7 @@ impl InputResolver {
                 self.running = Some(task);
                 EventKind::SwitchedIn(task)
             }
-            // The switch is where the next task is switched in; why this one leaves is known from packets
-            // before. Tick and list operations are internal to the kernel.
-            id::TASK_SWITCHED_OUT | id::TASK_INCREMENT_TICK | id::POST_MOVED_TASK_TO_READY_STATE => return,
+            internal if is_internal(internal) => return,
             id::MOVED_TASK_TO_READY_STATE => {
                 let Some(task) = self.task(first, timed, out) else { return };
                 match timed.hint {

@@ -11,7 +11,7 @@ pub fn facts(setups: &[Setup]) -> Facts {
     let cores = setups.iter().map(|setup| setup.core).max().map_or(1, |core| core.saturating_add(1));
     let mut facts = Facts { system: Some("FreeRTOS"), cores, sessions: 1, ..Facts::default() };
     let Some(setup) = setups.first() else { return facts };
-    let timer = setup.facts.timer_counts.infer(&setup.timer_options);
+    let timer = setup.timer;
     let rate = Rate::from_hz((timer.tick_hz * 1e6).round() as u64, 1_000_000);
     let origin = if setup.timer_options.tick_hz.is_some() { "kernel ticks, given by an option" } else { "kernel ticks, assumed" };
     facts.clock = rate.map(|rate| (rate, origin));

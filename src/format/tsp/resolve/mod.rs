@@ -18,14 +18,14 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::decode::{BadPacket, HEADROOM, Lengths, Records};
 use super::record::{HEAD_BYTES, Packet, id};
 use super::scan::{ScanFacts, Used};
-use super::timer::TimerOptions;
+use super::timer::{Timer, TimerOptions};
 use crate::clock::Copies;
 use crate::format::{Facts, ListRecord, Resolve, Resolved};
 use crate::frame::sequence::{Break, Excess};
 use crate::model::losses;
 use crate::model::{CoreId, EventKind, Ledger, LossNote, Nanos, TaskId};
 use clock::{At, Clock, TimeStatus};
-use events::TimedPacket;
+use events::{TimedPacket, is_internal};
 use facts::Filtered;
 use ids::{CommonNames, Ids, ListedNames};
 
@@ -42,6 +42,7 @@ const LISTS: u8 = 6;
 pub struct Setup {
     pub core: u16,
     pub timer_options: TimerOptions,
+    pub timer: Timer,
     pub lengths: Lengths,
     pub facts: ScanFacts,
 }
@@ -58,9 +59,9 @@ enum Hint {
     CountingSemaphore,
 }
 
-/// A packet with its time, held back.
-struct Held {
-    packet: Packet,
+/// The time of a packet, and what else is known about it.
+#[derive(Clone, Copy)]
+struct Timed {
     time: u64,
     hint: Hint,
     number: u64,
@@ -109,7 +110,8 @@ struct InputResolver {
     errors: BinaryHeap<Reverse<(u64, u64)>>,
     /// Whether the input has any.
     has_errors: bool,
-    held: VecDeque<Held>,
+    /// Packets that are held back.
+    held: VecDeque<(Packet, Timed)>,
     /// The losses before the next event.
     pending: Vec<LossNote>,
     /// The offset and the time of each hook, for tests.
@@ -174,11 +176,10 @@ impl Resolve for Resolver {
 
 impl InputResolver {
     fn new(setup: Setup) -> InputResolver {
-        let timer = setup.facts.timer_counts.infer(&setup.timer_options);
         let filtered = Filtered::new(&setup.facts.counts);
         InputResolver {
             core: CoreId(setup.core),
-            clock: Clock::new(timer),
+            clock: Clock::new(setup.timer),
             names: ListedNames::new(&setup.facts.names),
             is_saved: setup.facts.is_saved,
             ids: Ids::new(0, filtered),
@@ -226,6 +227,7 @@ impl InputResolver {
         self.base = records.base;
         let packets = records.slots.get(start..).unwrap_or(&[]);
         let ready = if is_last { packets.len() } else { packets.len().saturating_sub(HEADROOM) };
+        out.batch.events.reserve(ready);
         for index in 0..ready {
             self.resolve_packet(packets, index, bytes, out);
         }
@@ -288,20 +290,27 @@ impl InputResolver {
             return self.resolve_other(packet, number, offset, out);
         }
         self.ends_in_error = None;
-        let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
-        let (time, status) = self.clock.time(at, missing.is_some());
-        if let Some(readings) = self.clock.take_doubt() {
-            out.ledger.enter_doubt(offset, readings);
-        }
-        match status {
-            TimeStatus::Restart => self.excess = Excess::default(),
-            TimeStatus::Repeated => self.excess.repeat(jump, number),
-            _ => self.note_missing(missing, number, offset, out.ledger),
-        }
-        let is_odd = missing.is_some_and(|missing| missing.missing == 0);
-        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
-            return;
-        }
+        let plain = if missing.is_none() { self.clock.plain_time(packets, index, number) } else { None };
+        let (time, is_restart) = match plain {
+            Some(time) => (time, false),
+            None => {
+                let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
+                let (time, status) = self.clock.time(at, missing.is_some());
+                if let Some(readings) = self.clock.take_doubt() {
+                    out.ledger.enter_doubt(offset, readings);
+                }
+                match status {
+                    TimeStatus::Restart => self.excess = Excess::default(),
+                    TimeStatus::Repeated => self.excess.repeat(jump, number),
+                    _ => self.note_missing(missing, number, offset, out.ledger),
+                }
+                let is_odd = missing.is_some_and(|missing| missing.missing == 0);
+                if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
+                    return;
+                }
+                (time, status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT)
+            }
+        };
         out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
@@ -309,17 +318,21 @@ impl InputResolver {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,
         };
-        let is_restart = status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT;
-        self.pass(Held { packet: *packet, time, hint, number, offset, is_restart }, out);
+        self.pass(packet, Timed { time, hint, number, offset, is_restart }, out);
     }
 
     /// Emits a packet, or holds it back if earlier losses may still be reported.
     #[inline]
-    fn pass(&mut self, held: Held, out: &mut Resolved<'_>) {
+    fn pass(&mut self, packet: &Packet, timed: Timed, out: &mut Resolved<'_>) {
         if !self.has_errors {
-            return self.emit(&held, out);
+            let has_notes = !(self.damage.is_empty() && self.gaps.is_empty() && self.pending.is_empty());
+            if is_internal(packet.id) && !has_notes && !timed.is_restart {
+                self.last_ns = self.last_ns.max(timed.time);
+                return;
+            }
+            return self.emit(packet, timed, out);
         }
-        self.held.push_back(held);
+        self.held.push_back((*packet, timed));
         if self.held.len() > HELD_PACKETS {
             self.release_oldest(out);
         }
@@ -412,7 +425,7 @@ impl InputResolver {
             // The exact time at which the target lost a command of the host is not important.
             id::ERROR_RECEIVE_FIFO_FULL => {
                 let time = self.clock.last_ns();
-                self.pass(Held { packet: *packet, time, hint: Hint::None, number, offset, is_restart: false }, out);
+                self.pass(packet, Timed { time, hint: Hint::None, number, offset, is_restart: false }, out);
             }
             _ => {}
         }
@@ -447,9 +460,9 @@ impl InputResolver {
 
     /// Emits the oldest packet that is held back.
     fn release_oldest(&mut self, out: &mut Resolved<'_>) {
-        if let Some(held) = self.held.pop_front() {
-            self.add_errors(held.time);
-            self.emit(&held, out);
+        if let Some((packet, timed)) = self.held.pop_front() {
+            self.add_errors(timed.time);
+            self.emit(&packet, timed, out);
         }
     }
 
@@ -467,14 +480,12 @@ impl InputResolver {
 
     /// Appends the losses before a packet, and its events.
     #[inline]
-    fn emit(&mut self, held: &Held, out: &mut Resolved<'_>) {
-        let &Held { ref packet, time, hint, number, offset, is_restart } = held;
+    fn emit(&mut self, packet: &Packet, timed: Timed, out: &mut Resolved<'_>) {
+        let Timed { time, hint, number, offset, is_restart } = timed;
         let time = Nanos(time).min(Nanos::MAX);
         self.last_ns = self.last_ns.max(time.0);
-        for missing in [&mut self.damage, &mut self.gaps] {
-            while let Some((_, note)) = missing.pop_front_if(|(before, _)| *before <= number) {
-                add_note(&mut self.pending, note);
-            }
+        if !(self.damage.is_empty() && self.gaps.is_empty()) {
+            self.add_missing(number);
         }
         if is_restart {
             self.restart(time, out);
@@ -483,6 +494,16 @@ impl InputResolver {
             self.emit_losses(time, out);
         }
         self.event(TimedPacket { packet, time, hint, offset }, out);
+    }
+
+    /// Adds the losses up to a packet to those before the next event.
+    #[cold]
+    fn add_missing(&mut self, number: u64) {
+        for missing in [&mut self.damage, &mut self.gaps] {
+            while let Some((_, note)) = missing.pop_front_if(|(before, _)| *before <= number) {
+                add_note(&mut self.pending, note);
+            }
+        }
     }
 
     #[cold]
