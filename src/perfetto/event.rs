@@ -18,7 +18,8 @@ use prost::encoding::encoded_len_varint;
 use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Role, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
 use super::wire::{
-    MAX_VARINT_LEN, ShortField, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28,
+    MAX_VARINT_LEN, ShortField, bytes_field_len, mostly_short_varint, put_bytes, put_fixed64, put_length, put_varint, varint,
+    varint28,
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::model::Tag;
@@ -159,7 +160,7 @@ impl<'a> EventWriter<'a> {
             return None;
         }
         let (track, track_len) = varint28(op.track.0);
-        let (value, rest, value_len) = varint(op.value.cast_unsigned());
+        let (value, rest, value_len) = mostly_short_varint(op.value.cast_unsigned());
         let value_at = 3 + track_len as usize;
         let end = self.staged + value_at + value_len as usize;
         let packet_len = u8::try_from(end - host.packet_at - 2).ok().filter(|&len| len < 0x80)?;
@@ -259,9 +260,9 @@ impl<'a> EventWriter<'a> {
             return None;
         }
         let (delta, delta_len) = varint28(delta_ns as u32);
-        let (varint, rest, varint_len) = varint(value);
         // Masks, because a condition would become a branch around the varint.
-        let value = (varint & shape.counter_mask) | (value & !shape.counter_mask);
+        let (varint, rest, varint_len) = mostly_short_varint(value & shape.counter_mask);
+        let value = varint | (value & !shape.counter_mask);
         let value_len = (varint_len & shape.counter_mask as u32) | shape.flow_len;
         // At most 3, 3 and 2 bytes.
         let key_at = track.len() + name.len();

@@ -22,6 +22,23 @@ pub(super) fn varint(value: u64) -> (u64, u16, u32) {
     (bytes | MORE_FLAGS[len as usize & 15], rest as u16, len)
 }
 
+/// The same, faster for values below 2^28, as most are.
+#[inline]
+pub(super) fn mostly_short_varint(value: u64) -> (u64, u16, u32) {
+    if value < 1 << 28 {
+        let (bytes, len) = varint28(value as u32);
+        return (bytes.into(), 0, len);
+    }
+    long_varint(value)
+}
+
+/// A separate function, so that [`mostly_short_varint`] is small.
+#[cold]
+#[inline(never)]
+fn long_varint(value: u64) -> (u64, u16, u32) {
+    varint(value)
+}
+
 /// The same for a value below 2^28 (1 to 4 bytes): its bytes and their number.
 #[inline]
 pub(super) fn varint28(value: u32) -> (u32, u32) {
