@@ -107,6 +107,20 @@ impl ShortField {
         self.0 & ((1 << 56) - 1)
     }
 
+    /// The same, with the number of bytes in the highest byte: for a place whose bytes after the field are overwritten.
+    #[inline]
+    pub(super) fn with_len(self) -> u64 {
+        self.0
+    }
+
+    /// Whether one of three is longer than this type can hold.
+    #[inline]
+    pub(super) fn any_too_long(fields: [ShortField; 3]) -> bool {
+        // The number of bytes is small otherwise.
+        let [one, two, three] = fields;
+        (one.0 | two.0 | three.0).cast_signed() < 0
+    }
+
     /// The number of bytes.
     #[inline]
     pub(super) fn len(self) -> u32 {
