@@ -21,7 +21,7 @@ pub(super) trait Reader {
     /// The rest of the payload, if it passes a check.
     fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<Self::Text, BadFrame>;
 
-    #[inline]
+    #[inline(always)]
     fn i64(&mut self) -> Result<i64, BadFrame> {
         self.u64().map(from_sign_magnitude)
     }
@@ -173,6 +173,7 @@ impl<'a, 'k, K: KeepText<'a>> WindowReader<'a, 'k, K> {
     }
 
     /// Whether nothing was read beyond the end.
+    #[inline]
     pub(super) fn is_within(&self) -> bool {
         self.at <= self.end
     }
@@ -238,13 +239,14 @@ impl<'a, K: KeepText<'a>> Reader for WindowReader<'a, '_, K> {
         Ok(value)
     }
 
-    #[inline]
+    #[inline(always)]
     fn text(&mut self) -> Result<K::Text, BadFrame> {
         let text = self.window.get(self.at..self.end).ok_or(BadFrame::MissingField)?;
         self.at = self.end;
         Ok(self.texts.keep(text))
     }
 
+    #[inline(always)]
     fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<K::Text, BadFrame> {
         check(self.window.get(self.at..self.end).ok_or(BadFrame::MissingField)?)?;
         self.text()

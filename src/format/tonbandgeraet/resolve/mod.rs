@@ -280,6 +280,7 @@ impl Resolver {
         let end = gap.map_or(range.end, |gap| gap.0.min(range.end));
         let (axis, mut last_ns) = (input.axis, input.last_ns);
         let mut scene = self.scene(index);
+        let notes_judged = out.batch.judged.is_some();
         let mut number = range.start;
         for stored in frames.get(range.start..end).unwrap_or(&[]) {
             let needs_more = matches!(stored.record, Record::CoreId { .. } | Record::DroppedEvtCnt { .. });
@@ -301,7 +302,9 @@ impl Resolver {
             scene.state.converted = (ticks, time);
             last_ns = last_ns.max(time);
             let at = chunk.at(index, number, stored);
-            out.batch.note_judged(at.offset(), time);
+            if notes_judged {
+                out.batch.note_judged(at.offset(), time);
+            }
             scene.event(at, &stored.record, time, out);
             number += 1;
         }
