@@ -19,8 +19,8 @@ const INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// `TracePacket.interned_data`.
 const INTERNED_DATA: u32 = 12;
 
-/// Few blocks have packets that are longer on average.
-const USUAL_PACKET_BYTES: usize = 32;
+/// The length of a packet, as a guess.
+const PACKET_BYTES: usize = 24;
 
 /// Encodes blocks. It holds only memory for reuse: the packets depend only on the block.
 #[derive(Default)]
@@ -52,7 +52,8 @@ impl Encoder {
         put_sources(block, &mut self.interned_data);
         self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
-        out.reserve(USUAL_PACKET_BYTES * block.ops.len());
+        // Most packets are shorter.
+        out.reserve(block.ops.len() * PACKET_BYTES + self.interned_data.len());
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
         for rows in &block.sched {

@@ -18,7 +18,8 @@ use prost::encoding::encoded_len_varint;
 use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Role, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
 use super::wire::{
-    MAX_VARINT_LEN, ShortField, bytes_field_len, put_bytes, put_fixed64, put_length, put_varint, varint, varint28,
+    MAX_VARINT_LEN, ShortField, bytes_field_len, mostly_short_varint, put_bytes, put_fixed64, put_length, put_varint, varint,
+    varint28,
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::model::Tag;
@@ -92,6 +93,8 @@ const _: () = assert!(PLAIN_LEN + 8 <= PACKET_ROOM && PACKET_ROOM <= 128);
 pub(super) struct EventScratch {
     event: Vec<u8>,
     annotation: Vec<u8>,
+    /// The field of each source location's number; of 0, none.
+    sources: Vec<ShortField>,
 }
 
 /// Writes the events of one block. [`EventWriter::flush`] must be called at the end and before others append to the output.
@@ -99,6 +102,9 @@ pub(super) struct EventWriter<'a> {
     block: &'a Block,
     strings: &'a Strings,
     tracks: &'a Tracks,
+    /// See [`Strings::event_name_fields`].
+    names: &'a [ShortField],
+    texts: &'a [ShortField],
     scratch: &'a mut EventScratch,
     /// The time of the incremental clock.
     clock_ns: u64,
@@ -127,7 +133,12 @@ impl<'a> EventWriter<'a> {
         scratch: &'a mut EventScratch,
     ) -> EventWriter<'a> {
         let stage = [0; STAGE_BYTES + PACKET_ROOM];
-        EventWriter { block, strings, tracks, scratch, clock_ns: 0, host: None, staged: 0, stage }
+        let (names, texts) = strings.event_name_fields();
+        let sources = (1..).take(block.sources.len()).map(|number| ShortField::new(track_event::SOURCE_LOCATION_IID, number));
+        scratch.sources.clear();
+        scratch.sources.push(ShortField::EMPTY);
+        scratch.sources.extend(sources);
+        EventWriter { block, strings, tracks, names, texts, scratch, clock_ns: 0, host: None, staged: 0, stage }
     }
 
     /// Writes an operation that is an event.
@@ -135,14 +146,17 @@ impl<'a> EventWriter<'a> {
     pub(super) fn write(&mut self, op: &Op, out: &mut Vec<u8>) {
         let is_counter = op.kind == OpKind::Counter;
         let packet_at = self.staged;
-        let written = if is_counter && self.add_to_host(op).is_some() {
-            Some(())
-        } else {
+        let written = if !is_counter {
             let event_at = if op.args_len == 0 { self.write_short(op) } else { self.write_annotated(op) };
-            self.host = event_at.filter(|_| !is_counter).map(|event_at| Host { packet_at, event_at, counters: 0 });
-            event_at.map(|_| ())
+            self.host = event_at.map(|event_at| Host { packet_at, event_at, counters: 0 });
+            event_at.is_some()
+        } else if self.add_to_host(op).is_some() {
+            true
+        } else {
+            self.host = None;
+            op.args_len == 0 && op.name == NameRef::NONE && self.write_counter(op).is_some()
         };
-        if written.is_none() {
+        if !written {
             self.write_general(op, out);
         } else if self.staged >= STAGE_BYTES {
             self.flush(out);
@@ -159,7 +173,7 @@ impl<'a> EventWriter<'a> {
             return None;
         }
         let (track, track_len) = varint28(op.track.0);
-        let (value, rest, value_len) = varint(op.value.cast_unsigned());
+        let (value, rest, value_len) = mostly_short_varint(op.value.cast_unsigned());
         let value_at = 3 + track_len as usize;
         let end = self.staged + value_at + value_len as usize;
         let packet_len = u8::try_from(end - host.packet_at - 2).ok().filter(|&len| len < 0x80)?;
@@ -242,48 +256,81 @@ impl<'a> EventWriter<'a> {
         self.host = None;
     }
 
-    /// Writes an event with an interned name, less than 2^28 ns after the preceding one, without annotations. Returns where in the
-    /// packet the event begins. `None`: it is not such an event, and nothing has been written.
+    /// Writes a slice or instant with an interned name, less than 2^28 ns after the preceding event, without annotations. Returns where
+    /// in the packet the event begins. `None`: it is not such an event, and nothing has been written.
     ///
     /// The kinds of events and the lengths of fields follow each other without a pattern that a processor could learn, so
     /// nothing here branches on them.
     #[inline(always)]
     fn write_short(&mut self, op: &Op) -> Option<usize> {
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
-        let name = self.strings.field(op.name, Role::EventName);
-        let track = self.tracks.field(op.track);
         let value = op.value.cast_unsigned();
+        let names = if op.name.is_text() { self.texts } else { self.names };
+        let name = names.get(op.name.number() as usize).copied().unwrap_or(ShortField::TOO_LONG);
+        let track = self.tracks.field(op.track);
+        let source = (value & shape.counter_mask) as usize;
+        let source = self.scratch.sources.get(source).copied().unwrap_or(ShortField::TOO_LONG);
         // Wraps to a large number if the event is late.
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
-        if (delta_ns >= 1 << 28) | name.is_too_long() | track.is_too_long() {
+        if (delta_ns >= 1 << 28) | ShortField::any_too_long([name, track, source]) {
             return None;
         }
         let (delta, delta_len) = varint28(delta_ns as u32);
-        let (varint, rest, varint_len) = varint(value);
-        // Masks, because a condition would become a branch around the varint.
-        let value = (varint & shape.counter_mask) | (value & !shape.counter_mask);
-        let value_len = (varint_len & shape.counter_mask as u32) | shape.flow_len;
-        // At most 3, 3 and 2 bytes.
-        let key_at = track.len() + name.len();
-        let fields = track.bytes() | name.bytes() << (8 * track.len()) | u64::from(shape.value_key) << (8 * key_at);
-        let fields_len = key_at + shape.key_len;
-
         let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(self.staged..)?.first_chunk_mut()?;
-        let event_at = HEAD_LEN + delta_len as usize;
-        let fields_at = event_at + 4;
-        let value_at = fields_at + fields_len as usize;
-        let end = value_at + value_len as usize;
-        let event_len = 2 + fields_len + value_len;
-        let event_head = shape.event_head | event_len << 8;
         // Each store may write beyond its bytes; the next store overwrites that.
-        store(room, 0, HEAD | (end as u64 - 2) << 8);
-        store(room, HEAD_LEN, u64::from(delta) | u64::from(event_head) << (8 * delta_len));
-        store(room, fields_at, fields);
-        store(room, value_at, value);
-        store(room, value_at + 8, u64::from(rest));
-        self.staged += end;
+        store(room, 0, HEAD);
+        store(room, HEAD_LEN, u64::from(delta));
+        let event_at = HEAD_LEN + delta_len as usize;
+        store(room, event_at, u64::from(shape.event_head));
+        let mut end = event_at + 4;
+        for field in [track, name, source] {
+            store(room, end, field.with_len());
+            end += field.len() as usize;
+        }
+        store(room, end, u64::from(shape.value_key));
+        store(room, end + 2, value);
+        end += shape.fixed_len;
+        self.end_short(event_at, end);
         self.clock_ns = op.time_ns;
         Some(event_at)
+    }
+
+    /// The same for a counter.
+    #[inline(always)]
+    fn write_counter(&mut self, op: &Op) -> Option<usize> {
+        let shape = &SHAPES[OpKind::Counter as usize][0];
+        let track = self.tracks.field(op.track);
+        let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
+        if (delta_ns >= 1 << 28) | track.is_too_long() {
+            return None;
+        }
+        let (delta, delta_len) = varint28(delta_ns as u32);
+        let (value, rest, value_len) = mostly_short_varint(op.value.cast_unsigned());
+        let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(self.staged..)?.first_chunk_mut()?;
+        store(room, 0, HEAD);
+        store(room, HEAD_LEN, u64::from(delta));
+        let event_at = HEAD_LEN + delta_len as usize;
+        store(room, event_at, u64::from(shape.event_head));
+        let key_at = event_at + 4 + track.len() as usize;
+        store(room, event_at + 4, track.with_len());
+        store(room, key_at, u64::from(shape.value_key));
+        store(room, key_at + 2, value);
+        store(room, key_at + 10, u64::from(rest));
+        self.end_short(event_at, key_at + 2 + value_len as usize);
+        self.clock_ns = op.time_ns;
+        Some(event_at)
+    }
+
+    /// Enters the lengths of a staged packet and of its event.
+    #[inline(always)]
+    fn end_short(&mut self, event_at: usize, end: usize) {
+        // Both are less than the room, so less than 128.
+        for (at, len) in [(self.staged + 1, end - 2), (self.staged + event_at + 1, end - event_at - 2)] {
+            if let Some(place) = self.stage.get_mut(at) {
+                *place = len as u8;
+            }
+        }
+        self.staged += end;
     }
 
     /// Writes any event.
@@ -312,7 +359,7 @@ impl<'a> EventWriter<'a> {
     }
 
     fn fill_event(&mut self, op: &Op) {
-        let EventScratch { event: bytes, annotation } = &mut *self.scratch;
+        let EventScratch { event: bytes, annotation, .. } = &mut *self.scratch;
         bytes.clear();
         put_varint(bytes, track_event::TYPE, u64::from(EVENT_TYPES[op.kind as usize]));
         if Some(op.track) != self.tracks.default_track() {
@@ -392,6 +439,8 @@ struct Shape {
     key_len: u32,
     /// The length of the value, if it is a flow.
     flow_len: u32,
+    /// The length of that key and the value, if it is a flow.
+    fixed_len: usize,
     /// All ones if the value is a varint: of a counter, or a source location's number; otherwise 0.
     counter_mask: u64,
 }
@@ -403,7 +452,8 @@ static SHAPES: [[Shape; 4]; 6] = {
         let key_len = if value_key == 0 { 0 } else { 2 };
         let flow_len = if value_key == 0 || is_counter { 0 } else { 8 };
         let counter_mask = if is_counter { u64::MAX } else { 0 };
-        Shape { event_head: u32::from_le_bytes(head), value_key, key_len, flow_len, counter_mask }
+        let fixed_len = if flow_len == 0 { 0 } else { 10 };
+        Shape { event_head: u32::from_le_bytes(head), value_key, key_len, flow_len, fixed_len, counter_mask }
     }
     const fn shapes(kind: usize) -> [Shape; 4] {
         const {

@@ -214,6 +214,12 @@ impl Strings {
         self.fields[role as usize].get(self.slot(name)).copied().unwrap_or(ShortField::TOO_LONG)
     }
 
+    /// The name fields of events: by the number of a name, and by the index of a text.
+    pub(super) fn event_name_fields(&self) -> (&[ShortField], &[ShortField]) {
+        let fields = self.fields[Role::EventName as usize].as_slice();
+        fields.split_at_checked(self.texts_start).unwrap_or((fields, &[]))
+    }
+
     /// The text field of an annotation's value; too long for all other values.
     #[inline]
     pub(super) fn arg_value_field(&self, arg: &Annotation) -> ShortField {

@@ -22,6 +22,23 @@ pub(super) fn varint(value: u64) -> (u64, u16, u32) {
     (bytes | MORE_FLAGS[len as usize & 15], rest as u16, len)
 }
 
+/// The same, faster for values below 2^28, as most are.
+#[inline]
+pub(super) fn mostly_short_varint(value: u64) -> (u64, u16, u32) {
+    if value < 1 << 28 {
+        let (bytes, len) = varint28(value as u32);
+        return (bytes.into(), 0, len);
+    }
+    long_varint(value)
+}
+
+/// A separate function, so that [`mostly_short_varint`] is small.
+#[cold]
+#[inline(never)]
+fn long_varint(value: u64) -> (u64, u16, u32) {
+    varint(value)
+}
+
 /// The same for a value below 2^28 (1 to 4 bytes): its bytes and their number.
 #[inline]
 pub(super) fn varint28(value: u32) -> (u32, u32) {
@@ -88,6 +105,20 @@ impl ShortField {
     #[inline]
     pub(super) fn bytes(self) -> u64 {
         self.0 & ((1 << 56) - 1)
+    }
+
+    /// The same, with the number of bytes in the highest byte: for a place whose bytes after the field are overwritten.
+    #[inline]
+    pub(super) fn with_len(self) -> u64 {
+        self.0
+    }
+
+    /// Whether one of three is longer than this type can hold.
+    #[inline]
+    pub(super) fn any_too_long(fields: [ShortField; 3]) -> bool {
+        // The number of bytes is small otherwise.
+        let [one, two, three] = fields;
+        (one.0 | two.0 | three.0).cast_signed() < 0
     }
 
     /// The number of bytes.

@@ -74,10 +74,13 @@ impl Timeline {
         self.core(core).untraced_isr = false;
     }
 
+    #[inline]
     pub(super) fn isr_track(&mut self, isr: IsrId, at: &At<'_>) -> (TrackId, Name) {
-        if let Some(drawn) = self.isrs[isr.index()].drawn {
-            return drawn;
-        }
+        self.isrs[isr.index()].drawn.unwrap_or_else(|| self.new_isr_track(isr, at))
+    }
+
+    #[cold]
+    fn new_isr_track(&mut self, isr: IsrId, at: &At<'_>) -> (TrackId, Name) {
         let entity = &at.entities.isrs[isr.index()];
         let name = match &entity.name {
             Some(name) if !name.is_empty() => name.to_string(),

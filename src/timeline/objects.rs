@@ -199,24 +199,27 @@ impl Timeline {
     }
 
     /// The track of the code that runs on a core: an interrupt, or a task.
+    #[inline]
     pub(super) fn context(&mut self, from_isr: bool, at: &At<'_>) -> Option<TrackId> {
         if let Some(&isr) = self.cores[at.core.index()].isr_stack.last() {
             return Some(self.isr_track(isr, at).0);
         }
         if from_isr {
-            if let Some(track) = self.cores[at.core.index()].untraced_isr_track {
-                return Some(track);
-            }
-            let group = self.group(Group::Interrupts);
-            let name = if self.settings.cores > 1 { format!("untraced (core {})", at.core.0) } else { "untraced".to_owned() };
-            let text = "Operations from interrupts that are not traced themselves.";
-            let rank = u32::from(at.core.0) * 4096 + 4095;
-            let track = self.writer.track(Some(group), TrackKind::Slices, name.into(), Some(text), rank);
-            self.core(at.core).untraced_isr_track = Some(track);
-            return Some(track);
+            return Some(self.cores[at.core.index()].untraced_isr_track.unwrap_or_else(|| self.new_untraced_track(at)));
         }
         let task = self.cores[at.core.index()].current?;
         self.tasks[task.index()].drawn.filter(|drawn| !drawn.idle).map(|drawn| drawn.thread)
+    }
+
+    #[cold]
+    fn new_untraced_track(&mut self, at: &At<'_>) -> TrackId {
+        let group = self.group(Group::Interrupts);
+        let name = if self.settings.cores > 1 { format!("untraced (core {})", at.core.0) } else { "untraced".to_owned() };
+        let text = "Operations from interrupts that are not traced themselves.";
+        let rank = u32::from(at.core.0) * 4096 + 4095;
+        let track = self.writer.track(Some(group), TrackKind::Slices, name.into(), Some(text), rank);
+        self.core(at.core).untraced_isr_track = Some(track);
+        track
     }
 
     /// A level reported without an operation.
@@ -237,6 +240,7 @@ impl Timeline {
         self.set_level(object, level, &at.at_time(since_ns));
     }
 
+    #[inline]
     pub(super) fn set_level(&mut self, object: ObjectId, level: u32, at: &At<'_>) {
         if self.objects[object.index()].level == Some(level) {
             return;
@@ -267,10 +271,13 @@ impl Timeline {
         state.touched = false;
     }
 
+    #[inline]
     pub(super) fn object_track(&mut self, object: ObjectId, at: &At<'_>) -> TrackId {
-        if let Some(track) = self.objects[object.index()].track {
-            return track;
-        }
+        self.objects[object.index()].track.unwrap_or_else(|| self.new_object_track(object, at))
+    }
+
+    #[cold]
+    fn new_object_track(&mut self, object: ObjectId, at: &At<'_>) -> TrackId {
         let entity = &at.entities.objects[object.index()];
         let kind = match entity.kind {
             kind if kind.is_mutex() || kind == ObjectKind::Timer => TrackKind::Slices,
@@ -300,10 +307,13 @@ impl Timeline {
         track
     }
 
+    #[inline]
     pub(super) fn verbs(&mut self, object: ObjectId, at: &At<'_>) -> Verbs {
-        if let Some(verbs) = self.objects[object.index()].verbs {
-            return verbs;
-        }
+        self.objects[object.index()].verbs.unwrap_or_else(|| self.new_verbs(object, at))
+    }
+
+    #[cold]
+    fn new_verbs(&mut self, object: ObjectId, at: &At<'_>) -> Verbs {
         let entity = &at.entities.objects[object.index()];
         let name = object_name(entity);
         let (send, receive) = if entity.kind.is_taken() { ("give", "take") } else { ("send", "receive") };

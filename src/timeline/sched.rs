@@ -98,30 +98,32 @@ impl CoreRows {
     /// number of core 0.
     pub fn flush(&mut self, core: u16, first_cpu: u16, writer: &mut Writer) {
         let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.start_ns(), clip.end_ns()));
-        let undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
-        let decided = self.rows.iter().position(undecided).unwrap_or(self.rows.len());
-        if decided == 0 {
+        let is_undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
+        if self.rows.first().is_none_or(is_undecided) {
             return;
         }
         let mut rows = std::mem::take(&mut self.rows);
-        let mut bundles = Bundles::new(core.saturating_add(first_cpu));
+        let mut bundles = Bundles { open: writer.empty_rows(core.saturating_add(first_cpu)) };
         let in_range = |time_ns: u64| from_ns <= time_ns && time_ns <= to_ns;
-        for row in rows.drain(..decided) {
+        let mut decided = 0;
+        for &row in &rows {
             match row {
+                _ if is_undecided(&row) => break,
                 Row::Switch(switch) if in_range(switch.time_ns) => {
                     self.enter_range(from_ns, &mut bundles, writer);
                     bundles.switch(switch, writer);
                 }
                 Row::Waking(waking) if in_range(waking.time_ns) => {
                     self.enter_range(from_ns, &mut bundles, writer);
-                    let target_core = waking.target_core.saturating_add(first_cpu);
-                    bundles.wake(Waking { target_core, ..waking }, writer);
+                    bundles.wake(waking, first_cpu, writer);
                 }
                 Row::Switch(switch) if switch.time_ns < from_ns => self.before_range = Some(switch),
                 Row::Switch(_) => self.end_range(to_ns, &mut bundles, writer),
                 Row::Waking(_) => {}
             }
+            decided += 1;
         }
+        rows.drain(..decided);
         self.rows = rows;
         self.first += decided as u64;
         bundles.finish(writer);
@@ -158,14 +160,10 @@ struct Bundles {
 }
 
 impl Bundles {
-    fn new(core: u16) -> Bundles {
-        Bundles { open: SchedRows { core, ..SchedRows::default() } }
-    }
-
     fn switch(&mut self, switch: Switch, writer: &mut Writer) {
         if self.open.wakings.last().is_some_and(|waking| waking.time_ns == switch.time_ns) {
-            let core = self.open.core;
-            writer.sched(std::mem::replace(self, Bundles::new(core)).open);
+            let next = writer.empty_rows(self.open.core);
+            writer.sched(std::mem::replace(&mut self.open, next));
         }
         self.open.switches.push(SwitchRow {
             time_ns: switch.time_ns,
@@ -176,12 +174,12 @@ impl Bundles {
         });
     }
 
-    fn wake(&mut self, waking: Waking, writer: &mut Writer) {
+    fn wake(&mut self, waking: Waking, first_cpu: u16, writer: &mut Writer) {
         self.open.wakings.push(WakingRow {
             time_ns: waking.time_ns,
             tid: waking.tid,
             prio: waking.prio,
-            target_core: waking.target_core,
+            target_core: waking.target_core.saturating_add(first_cpu),
             from_isr: waking.from_isr,
             comm: writer.local(waking.comm),
         });

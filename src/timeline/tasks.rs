@@ -144,8 +144,9 @@ impl Timeline {
     }
 
     fn enter(&mut self, task: TaskId, at: &At<'_>) {
-        let before = self.tasks[task.index()].scheduling.enter(at.core);
-        self.tasks[task.index()].cut_wait = None;
+        let state = &mut self.tasks[task.index()];
+        let before = state.scheduling.enter(at.core);
+        state.cut_wait = None;
         self.stop_waiting(task, before, at.time_ns);
         self.decide(task, PrevState::Ready);
         let state = self.core(at.core);
@@ -291,12 +292,14 @@ impl Timeline {
 
     fn wait_name(&mut self, wait: Wait, at: &At<'_>) -> Name {
         let known = match wait.object {
-            Some(object) => self.objects[object.index()].wait_names,
-            None => self.wait_names,
+            Some(object) => &self.objects[object.index()].wait_names,
+            None => &self.wait_names,
         };
-        if let Some(name) = known[wait.reason as usize] {
-            return name;
-        }
+        known[wait.reason as usize].unwrap_or_else(|| self.new_wait_name(wait, at))
+    }
+
+    #[cold]
+    fn new_wait_name(&mut self, wait: Wait, at: &At<'_>) -> Name {
         let phrase = match wait.object {
             Some(object) => {
                 let object_name = super::layout::object_name(&at.entities.objects[object.index()]);

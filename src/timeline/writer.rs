@@ -69,6 +69,9 @@ pub struct Writer {
     block: Block,
     sealed: Vec<Block>,
     spare: Vec<Block>,
+    spare_rows: Vec<SchedRows>,
+    /// The block has so many texts, annotations or samples that it is to be sealed.
+    is_crowded: bool,
     names: Vec<NameEntry>,
     /// The texts of names, side by side: most blocks use most of them, so they should fit into the processor's caches.
     name_texts: TextArena,
@@ -88,6 +91,8 @@ impl Writer {
             block: Block { ops: Vec::with_capacity(BLOCK_ROOM), ..Block::default() },
             sealed: Vec::new(),
             spare: Vec::new(),
+            spare_rows: Vec::new(),
+            is_crowded: false,
             names: Vec::new(),
             name_texts: TextArena::default(),
             by_text: FxHashMap::default(),
@@ -243,7 +248,7 @@ impl Writer {
         self.clip = Some(clip);
     }
 
-    #[inline]
+    #[inline(always)]
     fn label(&mut self, label: SliceName<'_>) -> NameRef {
         match label {
             SliceName::Name(name) => NameRef::interned(self.local(name)),
@@ -253,9 +258,11 @@ impl Writer {
     }
 
     /// Adds a text of the capture to the present block.
+    #[inline(never)]
     pub fn add_text(&mut self, text: &str) -> u32 {
         let text: TextRef = self.block.texts.add(text);
         self.block.text_refs.push(text);
+        self.is_crowded |= self.block.text_refs.len() >= BLOCK_OPS || self.block.texts.len_bytes() >= BLOCK_TEXT_BYTES;
         (self.block.text_refs.len() - 1) as u32
     }
 
@@ -307,6 +314,7 @@ impl Writer {
     /// The annotations added since `start`; those beyond the limit of an event are left out.
     fn notes_since(&mut self, start: u32) -> (u32, u8) {
         self.block.args.truncate(start as usize + usize::from(u8::MAX));
+        self.is_crowded |= self.block.args.len() >= 6 * BLOCK_OPS;
         (start, (self.block.args.len() as u32 - start) as u8)
     }
 
@@ -406,6 +414,14 @@ impl Writer {
         self.push(Op { time_ns, value, track, name, args_start, args_len, kind, flow });
     }
 
+    /// Empty scheduling rows of a core, with memory of earlier ones.
+    pub fn empty_rows(&mut self, core: u16) -> SchedRows {
+        let SchedRows { mut switches, mut wakings, .. } = self.spare_rows.pop().unwrap_or_default();
+        switches.clear();
+        wakings.clear();
+        SchedRows { core, switches, wakings }
+    }
+
     /// Adds scheduling rows to the present block. Their names are indexes into it.
     pub fn sched(&mut self, rows: SchedRows) {
         self.block.sched.push(rows);
@@ -426,6 +442,7 @@ impl Writer {
         }
         let (_, stack) = self.codes[code.index()];
         self.block.samples.push(SampleRow { stack, ..row });
+        self.is_crowded |= self.block.samples.len() >= BLOCK_OPS;
     }
 
     /// The time range to write, if not all.
@@ -437,18 +454,15 @@ impl Writer {
     #[inline]
     pub fn is_full(&self) -> bool {
         // Texts and annotations can pile up without operations while a time range drops them, and texts can be long.
-        let block = &self.block;
-        block.ops.len() >= BLOCK_OPS
-            || block.text_refs.len() >= BLOCK_OPS
-            || block.args.len() >= 6 * BLOCK_OPS
-            || block.samples.len() >= BLOCK_OPS
-            || block.texts.len_bytes() >= BLOCK_TEXT_BYTES
+        self.block.ops.len() >= BLOCK_OPS || self.is_crowded
     }
 
     /// Seals the present block, full or not.
     pub fn seal(&mut self) {
         let mut next = self.spare.pop().unwrap_or_default();
+        self.spare_rows.append(&mut next.sched);
         next.reset(self.block.number + 1);
+        self.is_crowded = false;
         next.ops.reserve(BLOCK_ROOM);
         next.args.reserve(self.block.args.len());
         self.sealed.push(std::mem::replace(&mut self.block, next));

@@ -237,9 +237,10 @@ impl Decoder {
         let mut payload = Vec::new();
         let mut at = frames_start;
         let mut order = Order::default();
+        let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
         for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
             let len = delimiter + 1 - at;
-            if self.short_frame(beyond, at, len, records, &mut order) {
+            if self.short_frame(beyond, at, len, records, &mut order, &mut scratch) {
                 records.ok_bytes += len as u64;
             } else if len == 1 {
                 // Erased memory and sparse files are runs of these.
@@ -270,11 +271,18 @@ impl Decoder {
     }
 
     /// Stores the record of a short and valid frame. False for any other frame.
-    #[inline]
-    fn short_frame(&self, bytes: &[u8], at: usize, len: usize, records: &mut Records, order: &mut Order) -> bool {
-        let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
+    #[inline(always)]
+    fn short_frame(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        len: usize,
+        records: &mut Records,
+        order: &mut Order,
+        scratch: &mut [u8; cobs::SHORT_WINDOW_BYTES],
+    ) -> bool {
         let rest = bytes.get(at..).unwrap_or(&[]);
-        let Some(window) = cobs::unstuff_short(rest, len, &mut scratch) else { return false };
+        let Some(window) = cobs::unstuff_short(rest, len, scratch) else { return false };
         let Records { frames, text, .. } = records;
         let mut reader = WindowReader::new(window, len - 2, text);
         let mut store =

@@ -21,7 +21,7 @@ pub(super) trait Reader {
     /// The rest of the payload, if it passes a check.
     fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<Self::Text, BadFrame>;
 
-    #[inline]
+    #[inline(always)]
     fn i64(&mut self) -> Result<i64, BadFrame> {
         self.u64().map(from_sign_magnitude)
     }
@@ -173,22 +173,31 @@ impl<'a, 'k, K: KeepText<'a>> WindowReader<'a, 'k, K> {
     }
 
     /// Whether nothing was read beyond the end.
+    #[inline]
     pub(super) fn is_within(&self) -> bool {
         self.at <= self.end
     }
+}
 
-    /// A LEB128 number of at most 8 bytes, and its length.
-    #[inline]
-    fn varint(&self) -> Option<(u64, usize)> {
-        const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
-        let word = u64::from_le_bytes(*self.window.get(self.at..)?.first_chunk::<8>()?);
-        let ends = !word & TOPS;
-        if ends == 0 {
-            return None;
-        }
-        let own = word & (ends ^ (ends - 1));
-        Some((join_groups(own), (ends.trailing_zeros() / 8 + 1) as usize))
+/// The LEB128 number of at most 8 bytes at a place of a window, and its length.
+#[inline]
+fn varint_at(window: &[u8; SHORT_WINDOW_BYTES], at: usize) -> Option<(u64, usize)> {
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(*window.get(at..)?.first_chunk::<8>()?);
+    let ends = !word & TOPS;
+    if ends == 0 {
+        return None;
     }
+    let own = word & (ends ^ (ends - 1));
+    Some((join_groups(own), (ends.trailing_zeros() / 8 + 1) as usize))
+}
+
+/// The same for a number of 32 bits. It is given no reader, so that the reader's place can stay in a register.
+#[cold]
+#[inline(never)]
+fn long_u32_at(window: &[u8; SHORT_WINDOW_BYTES], at: usize) -> Option<(u32, usize)> {
+    let (value, len) = varint_at(window, at).filter(|&(_, len)| len <= 5)?;
+    Some((u32::try_from(value).ok()?, len))
 }
 
 /// Joins the lower 7 bits of 8 bytes, lowest byte first: pairs of bytes, then pairs of pairs, then the halves.
@@ -202,14 +211,14 @@ fn join_groups(bytes: u64) -> u64 {
 impl<'a, K: KeepText<'a>> Reader for WindowReader<'a, '_, K> {
     type Text = K::Text;
 
-    #[inline]
+    #[inline(always)]
     fn u8(&mut self) -> Result<u8, BadFrame> {
         let byte = *self.window.get(self.at).ok_or(BadFrame::MissingField)?;
         self.at += 1;
         Ok(byte)
     }
 
-    #[inline]
+    #[inline(always)]
     fn u32(&mut self) -> Result<u32, BadFrame> {
         // Ids and levels are nearly all below 128.
         if let Some(&byte) = self.window.get(self.at)
@@ -218,28 +227,26 @@ impl<'a, K: KeepText<'a>> Reader for WindowReader<'a, '_, K> {
             self.at += 1;
             return Ok(u32::from(byte));
         }
-        let (value, len) = self.varint().ok_or(BadFrame::VarintTooLong)?;
-        if len > 5 {
-            return Err(BadFrame::VarintTooLong);
-        }
-        self.at += len;
-        u32::try_from(value).map_err(|_| BadFrame::VarintTooLong)
-    }
-
-    #[inline]
-    fn u64(&mut self) -> Result<u64, BadFrame> {
-        let (value, len) = self.varint().ok_or(BadFrame::VarintTooLong)?;
+        let (value, len) = long_u32_at(self.window, self.at).ok_or(BadFrame::VarintTooLong)?;
         self.at += len;
         Ok(value)
     }
 
-    #[inline]
+    #[inline(always)]
+    fn u64(&mut self) -> Result<u64, BadFrame> {
+        let (value, len) = varint_at(self.window, self.at).ok_or(BadFrame::VarintTooLong)?;
+        self.at += len;
+        Ok(value)
+    }
+
+    #[inline(always)]
     fn text(&mut self) -> Result<K::Text, BadFrame> {
         let text = self.window.get(self.at..self.end).ok_or(BadFrame::MissingField)?;
         self.at = self.end;
         Ok(self.texts.keep(text))
     }
 
+    #[inline(always)]
     fn checked_text(&mut self, check: impl FnOnce(&[u8]) -> Result<(), BadFrame>) -> Result<K::Text, BadFrame> {
         check(self.window.get(self.at..self.end).ok_or(BadFrame::MissingField)?)?;
         self.text()

@@ -137,10 +137,12 @@ macro_rules! records {
             /// the time of decoding.
             #[inline(always)]
             pub(super) fn read<R: Reader<Text = T>, K: RecordSink<R>>(id: u8, reader: &mut R, to: &mut K) -> Result<K::Out, BadFrame> {
+                // Nearly all events have a time: it is read here, and not in every arm.
+                let ts = if TIMED[usize::from(id >> 6)] >> (id & 63) & 1 != 0 { reader.u64()? } else { 0 };
                 match id {
                     $($id => {
                         let record = Record::$variant {
-                            $($ts: reader.$ts_type()?,)?
+                            $($ts: ts,)?
                             $($field: read_field!(reader, $field $type)),*
                         };
                         to.record(reader, record)
@@ -166,6 +168,18 @@ macro_rules! records {
         }
     };
 }
+
+/// A bit for each event with a time.
+const TIMED: [u64; 4] = {
+    let mut timed = [0; 4];
+    let mut index = 0;
+    while index < EVENTS.len() {
+        let event = EVENTS[index];
+        timed[(event.id >> 6) as usize] |= (!event.is_metadata as u64) << (event.id & 63);
+        index += 1;
+    }
+    timed
+};
 
 macro_rules! is_metadata {
     ($ts:ident) => {

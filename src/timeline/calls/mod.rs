@@ -137,7 +137,7 @@ impl Timeline {
             }
             let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
             let mut ink = Ink { writer, functions, words };
-            let added = self.cores[at.core.index()].calls.nests[number].add(call, &mut ink);
+            let added = self.cores[at.core.index()].calls.nests[number].add(&call, &mut ink);
             if let Some(orphans) = added {
                 self.counts.orphan_calls = self.counts.orphan_calls.saturating_add_signed(orphans);
                 self.counts.overlapping_calls += u64::from(number > 0);

@@ -87,7 +87,7 @@ impl InputState {
     }
 
     /// The time of a tick of the current session. Times beyond the range of a trace are held at the last one.
-    #[inline]
+    #[inline(always)]
     pub fn nanos(&self, ticks: u64, offset: u64, ledger: &mut Ledger) -> Nanos {
         let plain = match self.tick_ns {
             Some(tick_ns) => ticks.checked_mul(tick_ns),
@@ -95,11 +95,14 @@ impl InputState {
         };
         match plain.and_then(|ns| ns.checked_add(self.start_ns)).filter(|&ns| ns <= Nanos::MAX.0) {
             Some(ns) => Nanos(ns),
-            None => {
-                ledger.enter(losses::TIME_OVERFLOW, offset, 0);
-                self.last_ns
-            }
+            None => self.overflowed(offset, ledger),
         }
+    }
+
+    #[cold]
+    fn overflowed(&self, offset: u64, ledger: &mut Ledger) -> Nanos {
+        ledger.enter(losses::TIME_OVERFLOW, offset, 0);
+        self.last_ns
     }
 
     /// Handles a restart or a long silence, as known from a call's time.

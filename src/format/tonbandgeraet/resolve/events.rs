@@ -2,46 +2,85 @@
 
 use crate::format::Resolved;
 use crate::model::{
-    Args, BitsOp, Entities, Event, EventKind, HeapOp, LaneKind, Level, LogNote, LogSeverity, LossNote, Nanos, ObjectId,
+    Args, BitsOp, CoreId, Entities, Event, EventKind, HeapOp, LaneKind, Level, LogNote, LogSeverity, LossNote, Nanos, ObjectId,
     ObjectKind, ObjectOp, Packed, PriorityChange, ReportedState, StreamOp, TaskId, TextRef, TimerCommand, TimerOp, Wait,
     WaitReason,
 };
 
 use super::super::decode::Records;
 use super::super::record::{Record, StreamKind, SyncFields, TaskState};
+use super::functions::Functions;
 use super::ids::NameScope;
 use super::mailbox::LevelReport;
-use super::messages::{Message, MessageOddity};
-use super::{DROP_COUNTER_EVERY, RecordPlace, Resolver, Touched, losses, push_gap};
+use super::messages::{Message, MessageOddity, Messages};
+use super::{CoreState, DROP_COUNTER_EVERY, RecordPlace, Resolver, Session, Touched, losses, push_gap};
+
+/// What the events of one core use, as long as nothing else comes between them.
+pub(super) struct Scene<'a> {
+    scope: NameScope<'a>,
+    core: CoreId,
+    /// The number of cores of the input.
+    cores: usize,
+    is_superset: bool,
+    session: &'a mut Session,
+    pub(super) state: &'a mut CoreState,
+    functions: &'a mut Functions,
+    messages: &'a mut Messages,
+    unformatted: &'a mut u64,
+}
 
 impl Resolver {
-    /// Appends the events of a timed record.
-    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
-        let chunk = at.chunk.records;
+    pub(super) fn scene(&mut self, index: usize) -> Scene<'_> {
         let Resolver { names, inputs, starts, sessions, functions, messages, unformatted, .. } = self;
-        let input = &mut inputs[at.index];
-        (input.restart_sign, input.first_metadata) = (None, None);
-        input.timed_before = true;
-        let core = input.core;
+        let input = &mut inputs[index];
+        Scene {
+            scope: NameScope { names, input: index, starts, session: input.session },
+            core: input.core,
+            cores: input.cores.len(),
+            is_superset: input.restorer.is_some(),
+            session: &mut sessions[input.slot()],
+            state: input.state(),
+            functions,
+            messages,
+            unformatted,
+        }
+    }
+
+    /// Appends the events of any timed record.
+    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+        let input = &mut self.inputs[at.index];
         if let Some(gap) = input.gap.take() {
-            push_gap(gap, time, core, out);
+            push_gap(gap, time, input.core, out);
             input.states.iter_mut().for_each(|state| state.running = None);
-            let session = &mut sessions[input.slot()];
+            let session = &mut self.sessions[input.slot()];
             session.gaps += 1;
             session.ids.forget_functions();
         }
-        let scope = NameScope { names, input: at.index, starts, session: input.session };
-        let session = &mut sessions[input.slot()];
+        if let Record::DroppedEvtCnt { cnt, .. } = *record {
+            input.note_timed(0);
+            return self.drop_counter(at, cnt, time, out);
+        }
+        input.note_timed(1);
+        self.scene(at.index).event(at, record, time, out);
+    }
+}
+
+impl Scene<'_> {
+    /// Appends the events of a timed record that is no drop counter. It becomes part of the loop over records: a call for each would
+    /// cost a fifth more.
+    #[inline(always)]
+    pub(super) fn event(&mut self, at: RecordPlace<'_>, record: &Record<TextRef>, time: Nanos, out: &mut Resolved<'_>) {
+        let chunk = at.chunk.records;
+        let &mut Scene { core, cores, is_superset, .. } = self;
+        let Scene { scope, session, state: on_core, functions, messages, unformatted, .. } = self;
         let ids = &mut session.ids;
-        let running = input.state().running;
-        let is_superset = input.restorer.is_some();
+        let running = on_core.running;
         let entities = &mut *out.entities;
-        let limit = |ledger: &mut crate::model::Ledger| ledger.enter(losses::ENTITY_LIMIT, at.offset, 1);
         macro_rules! entity {
             ($lookup:expr) => {
                 match $lookup {
                     Some(handle) => handle,
-                    None => return limit(out.ledger),
+                    None => return out.ledger.enter(losses::ENTITY_LIMIT, at.offset(), 1),
                 }
             };
         }
@@ -49,43 +88,57 @@ impl Resolver {
             ($bytes:expr) => {{
                 let (text, lossy) = out.batch.texts.add_lossy(chunk.bytes($bytes));
                 if lossy {
-                    out.ledger.enter(losses::NOT_UTF8, at.offset, 0);
+                    out.ledger.enter(losses::NOT_UTF8, at.offset(), 0);
                 }
                 text
             }};
         }
-        let is_drop_counter = matches!(record, Record::DroppedEvtCnt { .. });
-        let mut touched = Touched::Otherwise;
-        if !is_drop_counter {
-            input.since_drop_counter += 1;
-            touched = std::mem::take(&mut input.state().touched);
+        // Each case stores its event itself: one that is put together first is written in small pieces and read back in large ones, for
+        // which the processor has to wait.
+        macro_rules! event {
+            ($kind:expr) => {{
+                let kind = $kind;
+                out.batch.events.push(Event { time, core, kind })
+            }};
         }
-        let kind = match *record {
-            Record::DroppedEvtCnt { cnt, .. } => return self.drop_counter(at, cnt, time, out),
-            Record::IsrEnter { isr_id, .. } => EventKind::IsrEnter(entity!(ids.isr(isr_id, core, scope, entities))),
-            Record::IsrExit { isr_id, .. } => EventKind::IsrExit(entity!(ids.isr(isr_id, core, scope, entities))),
+        macro_rules! waits {
+            ($kind:expr) => {{
+                let kind = $kind;
+                note_running(running, at.offset(), out.ledger);
+                event!(kind)
+            }};
+        }
+        macro_rules! wait {
+            ($reason:expr, $object:expr, $kernel_ticks:expr) => {
+                waits!(EventKind::Waiting(Wait { reason: $reason, object: $object, kernel_ticks: $kernel_ticks }))
+            };
+        }
+        let touched = std::mem::take(&mut on_core.touched);
+        match *record {
+            Record::IsrEnter { isr_id, .. } => event!(EventKind::IsrEnter(entity!(ids.isr(isr_id, core, scope, entities)))),
+            Record::IsrExit { isr_id, .. } => event!(EventKind::IsrExit(entity!(ids.isr(isr_id, core, scope, entities)))),
             Record::Evtmarker { evtmarker_id, msg, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities));
-                EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE }
+                event!(EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE })
             }
             Record::EvtmarkerBegin { evtmarker_id, msg, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities));
-                EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE }
+                event!(EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE })
             }
-            Record::EvtmarkerEnd { evtmarker_id, .. } => EventKind::SpanEnd {
+            Record::EvtmarkerEnd { evtmarker_id, .. } => event!(EventKind::SpanEnd {
                 lane: entity!(ids.marker(LaneKind::Events, evtmarker_id, scope, entities)),
                 args: Args::NONE,
-            },
+            }),
             Record::Valmarker { valmarker_id, val, .. } => {
                 let lane = entity!(ids.marker(LaneKind::Values, valmarker_id, scope, entities));
-                EventKind::Value { lane, value: Packed(val) }
+                event!(EventKind::Value { lane, value: Packed(val) })
             }
             Record::FunctionEnter { delta, .. } => {
                 let on = entity!(ids.functions(running, core, scope, entities));
                 on.open += 1;
                 let name = functions.name(scope.address_base().wrapping_add_signed(delta));
                 let (label, _) = out.batch.texts.add_lossy(name.as_bytes());
-                EventKind::SpanBegin { lane: on.lane, label: label.into(), args: Args::NONE }
+                event!(EventKind::SpanBegin { lane: on.lane, label: label.into(), args: Args::NONE })
             }
             Record::FunctionExit { .. } => {
                 let on = entity!(ids.functions(running, core, scope, entities));
@@ -93,122 +146,122 @@ impl Resolver {
                     return;
                 }
                 on.open -= 1;
-                EventKind::SpanEnd { lane: on.lane, args: Args::NONE }
+                event!(EventKind::SpanEnd { lane: on.lane, args: Args::NONE })
             }
             Record::Log { format, arguments, .. } => {
                 let lane = entity!(ids.log(running, core, scope, entities));
                 let message = messages.message(format, chunk.bytes(arguments), entities);
                 if message.name.is_none() {
-                    return limit(out.ledger);
+                    return out.ledger.enter(losses::ENTITY_LIMIT, at.offset(), 1);
                 }
                 match message.oddity {
-                    Some(MessageOddity::OtherArguments) => out.ledger.enter(losses::OTHER_ARGUMENTS, at.offset, 0),
-                    Some(MessageOddity::UnknownFormat) => out.ledger.enter(losses::UNKNOWN_FORMAT, at.offset, 0),
+                    Some(MessageOddity::OtherArguments) => out.ledger.enter(losses::OTHER_ARGUMENTS, at.offset(), 0),
+                    Some(MessageOddity::UnknownFormat) => out.ledger.enter(losses::UNKNOWN_FORMAT, at.offset(), 0),
                     None => {}
                 }
-                *unformatted += u64::from(message.severity == LogSeverity::Unspecified);
+                **unformatted += u64::from(message.severity == LogSeverity::Unspecified);
                 let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
                 let Message { severity, name, source, .. } = message;
                 let body = out.batch.texts.add(&message.text);
                 out.batch.logs.push(LogNote { lane, severity, name, body, source, args: Args::NONE });
-                EventKind::Log(index)
+                event!(EventKind::Log(index))
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
-                note_running(running, at.offset, out.ledger);
+                note_running(running, at.offset(), out.ledger);
                 let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities));
-                EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE }
+                event!(EventKind::Instant { lane, label: text!(msg).into(), args: Args::NONE })
             }
             Record::TaskEvtmarkerBegin { evtmarker_id, msg, .. } => {
-                note_running(running, at.offset, out.ledger);
+                note_running(running, at.offset(), out.ledger);
                 let lane = entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities));
-                EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE }
+                event!(EventKind::SpanBegin { lane, label: text!(msg).into(), args: Args::NONE })
             }
             Record::TaskEvtmarkerEnd { evtmarker_id, .. } => {
-                note_running(running, at.offset, out.ledger);
-                EventKind::SpanEnd {
+                note_running(running, at.offset(), out.ledger);
+                event!(EventKind::SpanEnd {
                     lane: entity!(ids.task_marker(LaneKind::Events, running, evtmarker_id, scope, entities)),
                     args: Args::NONE,
-                }
+                })
             }
             Record::TaskValmarker { valmarker_id, val, .. } => {
-                note_running(running, at.offset, out.ledger);
+                note_running(running, at.offset(), out.ledger);
                 let lane = entity!(ids.task_marker(LaneKind::Values, running, valmarker_id, scope, entities));
-                EventKind::Value { lane, value: Packed(val) }
+                event!(EventKind::Value { lane, value: Packed(val) })
             }
             Record::TaskSwitchedIn { task_id, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                input.state().running = Some(task);
-                EventKind::SwitchedIn(task)
+                on_core.running = Some(task);
+                event!(EventKind::SwitchedIn(task))
             }
             Record::TaskToRdyState { task_id, .. } => {
                 if touched == Touched::Prioritised(task_id) || is_inherited_next(at, task_id) {
-                    EventKind::Relisted(entity!(ids.task(task_id, scope, entities)))
+                    event!(EventKind::Relisted(entity!(ids.task(task_id, scope, entities))))
                 } else {
-                    EventKind::Ready { task: entity!(ids.task(task_id, scope, entities)), from_isr: false }
+                    event!(EventKind::Ready { task: entity!(ids.task(task_id, scope, entities)), from_isr: false })
                 }
             }
             Record::TaskResumed { task_id, .. } => {
-                EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: false }
+                event!(EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: false })
             }
             Record::TaskResumedFromIsr { task_id, .. } => {
-                EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: true }
+                event!(EventKind::Resumed { task: entity!(ids.task(task_id, scope, entities)), from_isr: true })
             }
-            Record::TaskSuspended { task_id, .. } => EventKind::Suspended(entity!(ids.task(task_id, scope, entities))),
+            Record::TaskSuspended { task_id, .. } => event!(EventKind::Suspended(entity!(ids.task(task_id, scope, entities)))),
             Record::TaskPrioritySet { task_id, priority, .. } => {
                 // A new task gets its priority before it becomes ready for the first time.
                 if touched != Touched::Created(task_id) {
-                    input.state().touched = Touched::Prioritised(task_id);
+                    on_core.touched = Touched::Prioritised(task_id);
                 }
                 let task = entity!(ids.task(task_id, scope, entities));
-                EventKind::Priority { task, priority, change: PriorityChange::Set }
+                event!(EventKind::Priority { task, priority, change: PriorityChange::Set })
             }
             Record::TaskPriorityInherit { task_id, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                EventKind::Priority { task, priority, change: PriorityChange::Inherit }
+                event!(EventKind::Priority { task, priority, change: PriorityChange::Inherit })
             }
             Record::TaskPriorityDisinherit { task_id, priority, .. } => {
-                input.state().touched = Touched::Prioritised(task_id);
+                on_core.touched = Touched::Prioritised(task_id);
                 let task = entity!(ids.task(task_id, scope, entities));
-                EventKind::Priority { task, priority, change: PriorityChange::Disinherit }
+                event!(EventKind::Priority { task, priority, change: PriorityChange::Disinherit })
             }
             Record::TaskCreated { task_id, .. } => {
-                input.state().touched = Touched::Created(task_id);
+                on_core.touched = Touched::Created(task_id);
                 // An id that is used again after a deletion is another task.
                 let again = session.deleted.remove(&task_id) && ids.has_task(task_id);
                 let task = if again { ids.new_task(task_id, scope, entities) } else { ids.task(task_id, scope, entities) };
-                EventKind::TaskCreated(entity!(task))
+                event!(EventKind::TaskCreated(entity!(task)))
             }
             Record::TaskDeleted { task_id, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
                 session.deleted.insert(task_id);
-                EventKind::TaskDeleted(task)
+                event!(EventKind::TaskDeleted(task))
             }
-            Record::CurtaskDelay { ticks, .. } => wait(WaitReason::Delay, None, ticks),
-            Record::CurtaskDelayUntil { time_to_wake, .. } => wait(WaitReason::DelayUntil, None, time_to_wake),
+            Record::CurtaskDelay { ticks, .. } => wait!(WaitReason::Delay, None, ticks),
+            Record::CurtaskDelayUntil { time_to_wake, .. } => wait!(WaitReason::DelayUntil, None, time_to_wake),
             Record::CurtaskBlockOnQueuePeek { queue_id, ticks_to_wait, .. } => {
-                wait(WaitReason::Peek, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
+                wait!(WaitReason::Peek, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
             }
             Record::CurtaskBlockOnQueueSend { queue_id, ticks_to_wait, .. } => {
-                wait(WaitReason::Send, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
+                wait!(WaitReason::Send, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
             }
             Record::CurtaskBlockOnQueueReceive { queue_id, ticks_to_wait, .. } => {
-                wait(WaitReason::Receive, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
+                wait!(WaitReason::Receive, Some(entity!(ids.queue(queue_id, scope, entities))), ticks_to_wait)
             }
             Record::QueueCreated { queue_id, .. } => {
                 let object = entity!(ids.queue(queue_id, scope, entities));
-                EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::UNKNOWN }
+                event!(EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::UNKNOWN })
             }
             Record::QueueCurLength { queue_id, length, .. } => {
                 let object = entity!(ids.queue(queue_id, scope, entities));
                 let since = session.level(object).known(length);
                 push_late(since, object, time, core, out);
-                EventKind::ObjectLevel { object, level: length }
+                event!(EventKind::ObjectLevel { object, level: length })
             }
             Record::QueueReset { queue_id, .. } => {
                 let object = entity!(ids.queue(queue_id, scope, entities));
                 let since = session.level(object).known(0);
                 push_late(since, object, time, core, out);
-                EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
+                event!(EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) })
             }
             Record::QueueSend { queue_id, len_after, .. } | Record::QueueSendFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueSendFromIsr { .. });
@@ -220,22 +273,22 @@ impl Resolver {
                 };
                 push_late(report.two_since, object, time, core, out);
                 for _ in 0..report.repaired {
-                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
                 }
                 let op = if report.is_overwrite { ObjectOp::Overwrite } else { ObjectOp::Send };
-                EventKind::Object { object, op, from_isr, level: report.level.map_or(Level::UNKNOWN, Level::known) }
+                event!(EventKind::Object { object, op, from_isr, level: report.level.map_or(Level::UNKNOWN, Level::known) })
             }
             Record::QueueOverwrite { queue_id, len_after, .. } | Record::QueueOverwriteFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueOverwriteFromIsr { .. });
                 let object = entity!(ids.queue(queue_id, scope, entities));
                 // A mailbox has at most one item, regardless of the level that the hook computed.
                 if len_after > 1 {
-                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
                 }
                 let level = len_after.min(1);
                 let since = session.level(object).known(level);
                 push_late(since, object, time, core, out);
-                EventKind::Object { object, op: ObjectOp::Overwrite, from_isr, level: Level::known(level) }
+                event!(EventKind::Object { object, op: ObjectOp::Overwrite, from_isr, level: Level::known(level) })
             }
             Record::QueueReceive { queue_id, len_after, .. } | Record::QueueReceiveFromIsr { queue_id, len_after, .. } => {
                 let from_isr = matches!(record, Record::QueueReceiveFromIsr { .. });
@@ -247,21 +300,21 @@ impl Resolver {
                 };
                 push_late(report.two_since, object, time, core, out);
                 for _ in 0..report.repaired {
-                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset, 0);
+                    out.ledger.enter(losses::MAILBOX_OVERWRITTEN, at.offset(), 0);
                 }
-                EventKind::Object {
+                event!(EventKind::Object {
                     object,
                     op: ObjectOp::Receive,
                     from_isr,
                     level: report.level.map_or(Level::UNKNOWN, Level::known),
-                }
+                })
             }
             Record::MetadataDropped { cnt, .. } => {
-                return out.ledger.enter(losses::METADATA_DROPPED, at.offset, u64::from(cnt));
+                return out.ledger.enter(losses::METADATA_DROPPED, at.offset(), u64::from(cnt));
             }
             Record::StateEnd { missing, .. } => {
                 if missing > 0 {
-                    out.ledger.enter(losses::STATE_INCOMPLETE, at.offset, 0);
+                    out.ledger.enter(losses::STATE_INCOMPLETE, at.offset(), 0);
                 }
                 return;
             }
@@ -270,17 +323,17 @@ impl Resolver {
                 if running == Some(task) {
                     return;
                 }
-                input.state().running = Some(task);
-                EventKind::SwitchedIn(task)
+                on_core.running = Some(task);
+                event!(EventKind::SwitchedIn(task))
             }
             Record::TaskState { task_id, state, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
                 let kind = EventKind::Priority { task, priority, change: PriorityChange::Reported };
                 out.batch.events.push(Event { time, core, kind });
                 let state = match state {
-                    TaskState::Running if running == Some(task) || input.cores.len() > 1 => return,
+                    TaskState::Running if running == Some(task) || cores > 1 => return,
                     TaskState::Running => {
-                        input.state().running = Some(task);
+                        on_core.running = Some(task);
                         out.batch.events.push(Event { time, core, kind: EventKind::SwitchedIn(task) });
                         return;
                     }
@@ -289,14 +342,14 @@ impl Resolver {
                     TaskState::Suspended => ReportedState::Suspended,
                     TaskState::Deleted => ReportedState::Deleted,
                 };
-                EventKind::TaskReported { task, state }
+                event!(EventKind::TaskReported { task, state })
             }
             Record::TaskBasePriority { task_id, priority, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
-                EventKind::Priority { task, priority, change: PriorityChange::Base }
+                event!(EventKind::Priority { task, priority, change: PriorityChange::Base })
             }
             Record::TaskStack { task_id, free_bytes, .. } => {
-                EventKind::StackFree { task: entity!(ids.task(task_id, scope, entities)), bytes: free_bytes }
+                event!(EventKind::StackFree { task: entity!(ids.task(task_id, scope, entities)), bytes: free_bytes })
             }
             Record::MutexHolder { queue_id, task_id, .. } => {
                 let object = entity!(ids.queue(queue_id, scope, entities));
@@ -304,134 +357,143 @@ impl Resolver {
                     0 => None,
                     _ => Some(entity!(ids.task(task_id, scope, entities))),
                 };
-                EventKind::Holder { object, task }
+                event!(EventKind::Holder { object, task })
             }
             Record::MutexDepth { queue_id, depth, .. } => {
-                EventKind::Depth { object: entity!(ids.queue(queue_id, scope, entities)), depth }
+                event!(EventKind::Depth { object: entity!(ids.queue(queue_id, scope, entities)), depth })
             }
             Record::QueueCapacity { queue_id, length, item_bytes, .. } => {
-                EventKind::Capacity { object: entity!(ids.queue(queue_id, scope, entities)), items: length, item_bytes }
+                event!(EventKind::Capacity { object: entity!(ids.queue(queue_id, scope, entities)), items: length, item_bytes })
             }
-            Record::QueueDeleted { queue_id, .. } => deleted(entity!(ids.queue(queue_id, scope, entities))),
+            Record::QueueDeleted { queue_id, .. } => event!(deleted(entity!(ids.queue(queue_id, scope, entities)))),
             Record::StreamCreated { stream_id, kind, size_bytes, .. } => {
                 let object = entity!(ids.stream(stream_id, stream_kind(kind), scope, entities));
                 let kind = EventKind::Capacity { object, items: size_bytes, item_bytes: 1 };
                 out.batch.events.push(Event { time, core, kind });
-                EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
+                event!(EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) })
             }
             Record::StreamState { stream_id, kind, size_bytes, .. } => {
                 let object = entity!(ids.stream(stream_id, stream_kind(kind), scope, entities));
-                EventKind::Capacity { object, items: size_bytes, item_bytes: 1 }
+                event!(EventKind::Capacity { object, items: size_bytes, item_bytes: 1 })
             }
             Record::StreamSend { stream_id, bytes, bytes_after, .. }
             | Record::StreamSendFromIsr { stream_id, bytes, bytes_after, .. } => {
                 let from_isr = matches!(record, Record::StreamSendFromIsr { .. });
                 let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
-                EventKind::Stream { object, op: StreamOp::Send, from_isr, bytes, level: bytes_after }
+                event!(EventKind::Stream { object, op: StreamOp::Send, from_isr, bytes, level: bytes_after })
             }
             Record::StreamReceive { stream_id, bytes, bytes_after, .. }
             | Record::StreamReceiveFromIsr { stream_id, bytes, bytes_after, .. } => {
                 let from_isr = matches!(record, Record::StreamReceiveFromIsr { .. });
                 let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
-                EventKind::Stream { object, op: StreamOp::Receive, from_isr, bytes, level: bytes_after }
+                event!(EventKind::Stream { object, op: StreamOp::Receive, from_isr, bytes, level: bytes_after })
             }
             Record::StreamReset { stream_id, .. } => {
                 let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
-                EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) }
+                event!(EventKind::Object { object, op: ObjectOp::Reset, from_isr: false, level: Level::known(0) })
             }
             Record::StreamDeleted { stream_id, .. } => {
-                deleted(entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities)))
+                event!(deleted(entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities))))
             }
             Record::StreamLevel { stream_id, bytes, .. } => {
                 let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
-                EventKind::ObjectLevel { object, level: bytes }
+                event!(EventKind::ObjectLevel { object, level: bytes })
             }
             Record::CurtaskBlockOnStreamSend { stream_id, ticks_to_wait, .. } => {
                 let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
-                wait(WaitReason::Send, Some(object), ticks_to_wait)
+                wait!(WaitReason::Send, Some(object), ticks_to_wait)
             }
             Record::CurtaskBlockOnStreamReceive { stream_id, ticks_to_wait, .. } => {
                 let object = entity!(ids.stream(stream_id, ObjectKind::Stream, scope, entities));
-                wait(WaitReason::Receive, Some(object), ticks_to_wait)
+                wait!(WaitReason::Receive, Some(object), ticks_to_wait)
             }
             Record::TaskNotify { task_id, index, value, .. } | Record::TaskNotifyFromIsr { task_id, index, value, .. } => {
                 let from_isr = matches!(record, Record::TaskNotifyFromIsr { .. });
-                EventKind::Notify { task: entity!(ids.task(task_id, scope, entities)), index, value, from_isr }
+                event!(EventKind::Notify { task: entity!(ids.task(task_id, scope, entities)), index, value, from_isr })
             }
             Record::CurtaskBlockOnNotify { index, ticks_to_wait: kernel_ticks, .. } => {
-                EventKind::WaitingForNotification { index, kernel_ticks }
+                waits!(EventKind::WaitingForNotification { index, kernel_ticks })
             }
-            Record::CurtaskNotifyReceived { index, value, .. } => EventKind::Notified { index, value },
+            Record::CurtaskNotifyReceived { index, value, .. } => event!(EventKind::Notified { index, value }),
             Record::EventGroupCreated { event_group_id, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
-                EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) }
+                event!(EventKind::Object { object, op: ObjectOp::Create, from_isr: false, level: Level::known(0) })
             }
-            Record::EventGroupSet { event_group_id, bits, bits_after: after, .. } => EventKind::Bits {
+            Record::EventGroupSet { event_group_id, bits, bits_after: after, .. } => event!(EventKind::Bits {
                 object: entity!(ids.event_group(event_group_id, scope, entities)),
                 op: BitsOp::Set,
                 bits,
                 after,
-            },
-            Record::EventGroupClear { event_group_id, bits, bits_after: after, .. } => EventKind::Bits {
+            }),
+            Record::EventGroupClear { event_group_id, bits, bits_after: after, .. } => event!(EventKind::Bits {
                 object: entity!(ids.event_group(event_group_id, scope, entities)),
                 op: BitsOp::Clear,
                 bits,
                 after,
-            },
+            }),
             Record::EventGroupSetFromIsr { event_group_id, bits, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
-                EventKind::Bits { object, op: BitsOp::RequestSet, bits, after: 0 }
+                event!(EventKind::Bits { object, op: BitsOp::RequestSet, bits, after: 0 })
             }
             Record::EventGroupClearFromIsr { event_group_id, bits, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
-                EventKind::Bits { object, op: BitsOp::RequestClear, bits, after: 0 }
+                event!(EventKind::Bits { object, op: BitsOp::RequestClear, bits, after: 0 })
             }
             Record::EventGroupBits { event_group_id, bits, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
-                EventKind::Bits { object, op: BitsOp::Reported, bits: 0, after: bits }
+                event!(EventKind::Bits { object, op: BitsOp::Reported, bits: 0, after: bits })
             }
             Record::EventGroupWaitEnd { event_group_id, bits_after: after, timed_out, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
                 let op = if timed_out == 0 { BitsOp::WaitEnded } else { BitsOp::WaitTimedOut };
-                EventKind::Bits { object, op, bits: 0, after }
+                event!(EventKind::Bits { object, op, bits: 0, after })
             }
             Record::EventGroupDeleted { event_group_id, .. } => {
-                deleted(entity!(ids.event_group(event_group_id, scope, entities)))
+                event!(deleted(entity!(ids.event_group(event_group_id, scope, entities))))
             }
             Record::CurtaskBlockOnEventGroup { event_group_id, bits, ticks_to_wait: kernel_ticks, .. } => {
                 let object = entity!(ids.event_group(event_group_id, scope, entities));
-                EventKind::WaitingForBits { object, bits, kernel_ticks }
+                waits!(EventKind::WaitingForBits { object, bits, kernel_ticks })
             }
             Record::TimerCreated { timer_id, period_ticks: kernel_ticks, auto_reload, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
-                EventKind::Timer { object, op: TimerOp::Create { auto_reload: auto_reload != 0 }, kernel_ticks }
+                event!(EventKind::Timer { object, op: TimerOp::Create { auto_reload: auto_reload != 0 }, kernel_ticks })
             }
             Record::TimerCommand { timer_id, command, value: kernel_ticks, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
                 let (command, from_isr) = timer_command(command);
-                EventKind::Timer { object, op: TimerOp::Queued(command, from_isr), kernel_ticks }
+                event!(EventKind::Timer { object, op: TimerOp::Queued(command, from_isr), kernel_ticks })
             }
             Record::TimerCommandFailed { timer_id, command, value: kernel_ticks, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
                 let (command, from_isr) = timer_command(command);
-                EventKind::Timer { object, op: TimerOp::NotQueued(command, from_isr), kernel_ticks }
+                event!(EventKind::Timer { object, op: TimerOp::NotQueued(command, from_isr), kernel_ticks })
             }
             Record::TimerCommandReceived { timer_id, command, value: kernel_ticks, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
-                EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks }
+                event!(EventKind::Timer { object, op: TimerOp::Done(timer_command(command).0), kernel_ticks })
             }
             Record::TimerState { timer_id, period_ticks: kernel_ticks, flags, .. } => {
                 let object = entity!(ids.timer(timer_id, scope, entities));
                 let op = TimerOp::Reported { auto_reload: flags & 1 != 0, is_armed: flags & 2 != 0 };
-                EventKind::Timer { object, op, kernel_ticks }
+                event!(EventKind::Timer { object, op, kernel_ticks })
             }
             Record::TimerExpired { timer_id, .. } => {
-                EventKind::Timer { object: entity!(ids.timer(timer_id, scope, entities)), op: TimerOp::Expired, kernel_ticks: 0 }
+                event!(EventKind::Timer {
+                    object: entity!(ids.timer(timer_id, scope, entities)),
+                    op: TimerOp::Expired,
+                    kernel_ticks: 0
+                })
             }
-            Record::HeapAlloc { address, bytes, .. } => EventKind::Heap { op: HeapOp::Allocate, address: Packed(address), bytes },
-            Record::HeapFree { address, bytes, .. } => EventKind::Heap { op: HeapOp::Free, address: Packed(address), bytes },
-            // Not timed, or not an event: see `untimed`.
-            Record::CoreId { .. }
+            Record::HeapAlloc { address, bytes, .. } => {
+                event!(EventKind::Heap { op: HeapOp::Allocate, address: Packed(address), bytes })
+            }
+            Record::HeapFree { address, bytes, .. } => {
+                event!(EventKind::Heap { op: HeapOp::Free, address: Packed(address), bytes })
+            }
+            // Not timed, or not an event: see `Resolver::untimed` and `Resolver::drop_counter`.
+            Record::DroppedEvtCnt { .. }
+            | Record::CoreId { .. }
             | Record::Sync { .. }
             | Record::CoreIsrName { .. }
             | Record::StreamName { .. }
@@ -449,22 +511,18 @@ impl Resolver {
             | Record::QueueKind { .. }
             | Record::TaskEvtmarkerName { .. }
             | Record::TaskValmarkerName { .. } => return,
-        };
-        let waits =
-            matches!(kind, EventKind::Waiting(_) | EventKind::WaitingForBits { .. } | EventKind::WaitingForNotification { .. });
-        if waits && running.is_none() {
-            out.ledger.enter(losses::NO_CURRENT_TASK, at.offset, 0);
         }
-        out.batch.events.push(Event { time, core, kind });
     }
+}
 
+impl Resolver {
     /// Handles the target's count of dropped events.
     fn drop_counter(&mut self, at: RecordPlace<'_>, count: u32, time: Nanos, out: &mut Resolved<'_>) {
         let input = &mut self.inputs[at.index];
         let before = input.dropped;
         if before == Some(count) || (before.is_none() && count == 0) {
             if before.is_some() && input.since_drop_counter < DROP_COUNTER_EVERY {
-                out.ledger.enter(losses::DROP_COUNTER_REPEATED, at.offset, 0);
+                out.ledger.enter(losses::DROP_COUNTER_REPEATED, at.offset(), 0);
             }
             input.since_drop_counter = 0;
             input.dropped = Some(count);
@@ -472,7 +530,7 @@ impl Resolver {
             return;
         }
         input.since_drop_counter = 0;
-        let next = at.chunk.pending.after(at.number).find_map(|(_, stored)| match stored.record {
+        let next = at.after().find_map(|(_, stored)| match stored.record {
             Record::DroppedEvtCnt { cnt, .. } => Some(cnt),
             _ => None,
         });
@@ -483,7 +541,7 @@ impl Resolver {
             None => u64::from(count - before.unwrap_or(0).min(count)) > input.events_at_most(time),
         };
         if !grew || is_contradicted {
-            out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset, 0);
+            out.ledger.enter(losses::DROP_COUNTER_OUTLIER, at.offset(), 0);
             if !grew && next == Some(count) {
                 input.dropped = Some(count);
             }
@@ -493,8 +551,8 @@ impl Resolver {
         input.drop_counter_ns = time;
         let lost = u64::from(count - before.unwrap_or(0));
         let kind = losses::DROPPED_BY_TARGET;
-        out.ledger.enter(kind, at.offset, lost);
-        push_gap(LossNote { kind, offset: at.offset, bytes: 0, at_least_lost: lost }, time, input.core, out);
+        out.ledger.enter(kind, at.offset(), lost);
+        push_gap(LossNote { kind, offset: at.offset(), bytes: 0, at_least_lost: lost }, time, input.core, out);
         input.states.iter_mut().for_each(|state| state.running = None);
         self.sessions[input.slot()].gaps += 1;
     }
@@ -578,7 +636,7 @@ impl Resolver {
 
 /// Whether the next record is a priority inheritance of this task.
 fn is_inherited_next(at: RecordPlace<'_>, task: u32) -> bool {
-    match at.chunk.pending.get(at.number + 1) {
+    match at.chunk.pending.get(at.pending() + 1) {
         Some(Record::TaskPriorityInherit { task_id, .. }) => *task_id == task,
         Some(Record::DroppedEvtCnt { .. }) => {
             let mut following = super::records_after(at).filter(|record| !matches!(record, Record::DroppedEvtCnt { .. }));
@@ -594,10 +652,6 @@ fn stream_kind(kind: StreamKind) -> ObjectKind {
         StreamKind::MessageBuffer => ObjectKind::MessageBuffer,
         StreamKind::BatchingBuffer => ObjectKind::BatchingBuffer,
     }
-}
-
-fn wait(reason: WaitReason, object: Option<ObjectId>, kernel_ticks: u32) -> EventKind {
-    EventKind::Waiting(Wait { reason, object, kernel_ticks })
 }
 
 fn deleted(object: ObjectId) -> EventKind {
@@ -617,6 +671,7 @@ fn timer_command(number: u32) -> (TimerCommand, bool) {
     (command, (6..=9).contains(&number))
 }
 
+#[inline]
 fn note_running(running: Option<TaskId>, offset: u64, ledger: &mut crate::model::Ledger) {
     if running.is_none() {
         ledger.enter(losses::NO_CURRENT_TASK, offset, 0);

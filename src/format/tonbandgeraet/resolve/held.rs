@@ -46,10 +46,28 @@ impl<'a> PendingRecords<'a> {
 pub struct RecordPlace<'a> {
     /// Its input.
     pub index: usize,
-    pub offset: u64,
-    /// Its number among the pending records.
+    /// Its number in the chunk.
     pub number: usize,
+    pub stored: &'a Stored,
     pub chunk: &'a Chunk<'a>,
+}
+
+impl<'a> RecordPlace<'a> {
+    /// Where its frame starts in the input.
+    #[inline]
+    pub fn offset(self) -> u64 {
+        self.chunk.records.base + u64::from(self.stored.offset)
+    }
+
+    /// Its number among the pending records.
+    pub fn pending(self) -> usize {
+        self.chunk.before + self.number
+    }
+
+    /// The records after it, as far as may be looked, each with where its part starts.
+    pub fn after(self) -> impl Iterator<Item = (u64, &'a Stored)> + Clone {
+        self.chunk.pending.after(self.pending())
+    }
 }
 
 /// Records, with the gaps between them and the records after them.
@@ -67,9 +85,8 @@ pub struct Chunk<'a> {
 
 impl<'a> Chunk<'a> {
     #[inline]
-    pub fn at(&'a self, index: usize, number: usize, stored: &Stored) -> RecordPlace<'a> {
-        let offset = self.records.base + u64::from(stored.offset);
-        RecordPlace { index, offset, number: self.before + number, chunk: self }
+    pub fn at(&'a self, index: usize, number: usize, stored: &'a Stored) -> RecordPlace<'a> {
+        RecordPlace { index, number, stored, chunk: self }
     }
 }
 
@@ -211,13 +228,13 @@ impl InputState {
         if self.cores.len() < 2 || is_certain {
             return;
         }
-        if self.copies.is_within(at.chunk.bytes, at.offset) {
+        if self.copies.is_within(at.chunk.bytes, at.offset()) {
             return;
         }
         // The times up to the next change, and those of each core after it.
         let (mut block, mut core) = (vec![ticks], None);
         let mut after: Vec<Vec<u64>> = vec![Vec::new(); self.states.len()];
-        for (_, stored) in at.chunk.pending.after(at.number) {
+        for (_, stored) in at.after() {
             match (&stored.record, core) {
                 (Record::CoreId { core_id, .. }, _) => match self.core_of(*core_id) {
                     Some(next) => core = Some(next),
@@ -245,14 +262,14 @@ impl InputState {
         {
             self.core = core;
             self.states.iter_mut().for_each(|state| state.clock.reconsider());
-            ledger.enter(losses::CORE_INFERRED, at.offset, 0);
+            ledger.enter(losses::CORE_INFERRED, at.offset(), 0);
         }
     }
 
     /// The earliest of the first time stamps that the cores other than the present one have among the next records.
     pub fn first_of_other_cores(&self, at: RecordPlace<'_>) -> Option<u64> {
         let (mut core, mut seen) = (self.core, vec![self.core]);
-        let firsts = at.chunk.pending.after(at.number).filter_map(|(_, stored)| {
+        let firsts = at.after().filter_map(|(_, stored)| {
             if self.restorer.is_some() {
                 core = self.core_of_stored(stored.core);
             }

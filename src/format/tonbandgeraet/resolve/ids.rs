@@ -82,7 +82,7 @@ fn other_object(
     id: u32,
     kind: ObjectKind,
     subject: Subject,
-    scope: NameScope<'_>,
+    scope: &NameScope<'_>,
     entities: &mut Entities,
 ) -> Option<ObjectId> {
     if let Some(object) = known.get(id) {
@@ -115,7 +115,7 @@ pub struct Ids {
 impl Ids {
     /// The task of an id. `None` at the limit of entities.
     #[inline]
-    pub fn task(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
+    pub fn task(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
         match self.tasks.get(id) {
             Some(task) => Some(TaskId(task)),
             None => self.new_task(id, scope, entities),
@@ -124,7 +124,7 @@ impl Ids {
 
     /// A new task with an id that may have been used by a deleted one.
     #[cold]
-    pub fn new_task(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
+    pub fn new_task(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<TaskId> {
         let kind = match () {
             () if scope.is_recorded(Subject::IdleTask(id)) => TaskKind::Idle,
             () if scope.is_recorded(Subject::TimerTask(id)) => TaskKind::TimerService,
@@ -149,7 +149,7 @@ impl Ids {
 
     /// The object of a queue's id.
     #[inline]
-    pub fn queue(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+    pub fn queue(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
         match self.queues.get(id) {
             Some(object) => Some(ObjectId(object)),
             None => self.new_queue(id, scope, entities),
@@ -157,7 +157,7 @@ impl Ids {
     }
 
     #[cold]
-    fn new_queue(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+    fn new_queue(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
         let kind = match scope.names.fact(Subject::QueueKind(id), scope.input, scope.starts) {
             Some(Fact::Kind(kind)) => *kind,
             _ => ObjectKind::Unknown,
@@ -171,23 +171,23 @@ impl Ids {
     }
 
     /// The object of the id of a stream or message buffer. `kind` is its kind if it is new.
-    pub fn stream(&mut self, id: u32, kind: ObjectKind, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+    pub fn stream(&mut self, id: u32, kind: ObjectKind, scope: &NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
         other_object(&mut self.streams, id, kind, Subject::Stream(id), scope, entities)
     }
 
     /// The object of the id of an event group.
-    pub fn event_group(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+    pub fn event_group(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
         other_object(&mut self.event_groups, id, ObjectKind::EventGroup, Subject::EventGroup(id), scope, entities)
     }
 
     /// The object of the id of a software timer.
-    pub fn timer(&mut self, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
+    pub fn timer(&mut self, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<ObjectId> {
         other_object(&mut self.timers, id, ObjectKind::Timer, Subject::Timer(id), scope, entities)
     }
 
     /// The interrupt of an id on a core.
     #[inline]
-    pub fn isr(&mut self, id: u32, core: CoreId, scope: NameScope<'_>, entities: &mut Entities) -> Option<IsrId> {
+    pub fn isr(&mut self, id: u32, core: CoreId, scope: &NameScope<'_>, entities: &mut Entities) -> Option<IsrId> {
         match self.isrs.get(core.index()).and_then(|isrs| isrs.get(id)) {
             Some(isr) => Some(IsrId(isr)),
             None => self.new_isr(id, core, scope, entities),
@@ -195,7 +195,7 @@ impl Ids {
     }
 
     #[cold]
-    fn new_isr(&mut self, id: u32, core: CoreId, scope: NameScope<'_>, entities: &mut Entities) -> Option<IsrId> {
+    fn new_isr(&mut self, id: u32, core: CoreId, scope: &NameScope<'_>, entities: &mut Entities) -> Option<IsrId> {
         let own = Subject::Isr { core: u32::from(core.0), isr: id };
         // Interrupts are numbered per core. If only core 0 has a name, the others probably have the same vector table.
         let name = scope.name(own).or_else(|| scope.name(Subject::Isr { core: 0, isr: id }));
@@ -209,7 +209,7 @@ impl Ids {
 
     /// The lane of a global marker.
     #[inline]
-    pub fn marker(&mut self, kind: LaneKind, id: u32, scope: NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
+    pub fn marker(&mut self, kind: LaneKind, id: u32, scope: &NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
         let map = match kind {
             LaneKind::Values => &mut self.value_markers,
             _ => &mut self.event_markers,
@@ -234,7 +234,7 @@ impl Ids {
         kind: LaneKind,
         task: Option<TaskId>,
         id: u32,
-        scope: NameScope<'_>,
+        scope: &NameScope<'_>,
         entities: &mut Entities,
     ) -> Option<LaneId> {
         match self.task_lanes.get(&(task, kind, id)) {
@@ -248,7 +248,7 @@ impl Ids {
         &mut self,
         task: Option<TaskId>,
         core: CoreId,
-        scope: NameScope<'_>,
+        scope: &NameScope<'_>,
         entities: &mut Entities,
     ) -> Option<&mut FunctionLane> {
         // The calls of a task go with it from core to core.
@@ -263,7 +263,7 @@ impl Ids {
     }
 
     /// The lane of the log messages of a task, or without a task, of a core.
-    pub fn log(&mut self, task: Option<TaskId>, core: CoreId, scope: NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
+    pub fn log(&mut self, task: Option<TaskId>, core: CoreId, scope: &NameScope<'_>, entities: &mut Entities) -> Option<LaneId> {
         let key = (task, if task.is_some() { CoreId(0) } else { core });
         if let Some(&lane) = self.logs.get(&key) {
             return Some(lane);
@@ -284,7 +284,7 @@ impl Ids {
         kind: LaneKind,
         task: Option<TaskId>,
         id: u32,
-        scope: NameScope<'_>,
+        scope: &NameScope<'_>,
         entities: &mut Entities,
     ) -> Option<LaneId> {
         let subject = |task| match kind {
@@ -305,7 +305,7 @@ impl Ids {
 }
 
 /// The lane of what a task does, or a core without a task.
-fn activity_lane(name: &str, kind: LaneKind, (task, core): (Option<TaskId>, CoreId), scope: NameScope<'_>) -> Lane {
+fn activity_lane(name: &str, kind: LaneKind, (task, core): (Option<TaskId>, CoreId), scope: &NameScope<'_>) -> Lane {
     let owner = task.map_or(LaneOwner::Firmware, LaneOwner::Task);
     let name = if task.is_none() && core.0 > 0 { format!("{name}, core {}", core.0) } else { name.to_owned() };
     Lane { number: 0, name: Some(name.into()), owner, kind, session: scope.session }

@@ -30,8 +30,8 @@ pub struct InputState {
     /// Where the last `core_id` is.
     pub core_id_at: Option<u64>,
     pub copies: Copies,
-    pub rate: Rate,
-    /// The user gave it.
+    pub axis: Axis,
+    /// The user gave its rate.
     pub is_rate_given: bool,
     /// By core.
     pub states: Vec<CoreState>,
@@ -39,8 +39,6 @@ pub struct InputState {
     /// The program that recorded it, and the number of programs. Inputs of one program share its ids.
     pub program: usize,
     pub programs: usize,
-    /// The offset of times in nanoseconds: a session starts where the one before ended.
-    pub shift_ns: i64,
     /// The time of the session's first event; earlier times are held.
     pub start_ns: Nanos,
     pub last_ns: Nanos,
@@ -59,6 +57,23 @@ pub struct InputState {
     /// For the superset.
     pub restorer: Option<Restorer>,
     pub carry: Carry,
+}
+
+/// The clock of a session.
+#[derive(Clone, Copy)]
+pub struct Axis {
+    pub rate: Rate,
+    /// The offset of times in nanoseconds: a session starts where the one before ended.
+    pub shift_ns: i64,
+}
+
+impl Axis {
+    /// The time of a tick of the session. `None` beyond the range of a trace.
+    #[inline]
+    pub fn nanos(self, ticks: u64) -> Option<Nanos> {
+        let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
+        (time <= Nanos::MAX.0).then_some(Nanos(time))
+    }
 }
 
 /// One core of an input.
@@ -133,13 +148,12 @@ impl InputState {
             is_core_in_doubt: false,
             core_id_at: None,
             copies: Copies::default(),
-            rate,
+            axis: Axis { rate, shift_ns: 0 },
             is_rate_given: options.clock.is_some(),
             states: vec![CoreState { clock: Judge::new(domain), ..CoreState::default() }; states],
             session: 0,
             program,
             programs,
-            shift_ns: 0,
             start_ns: Nanos(0),
             last_ns: Nanos(0),
             dropped: None,
@@ -176,6 +190,14 @@ impl InputState {
         &mut self.states[index]
     }
 
+    /// Timed records came, `counted` of them other than drop counters.
+    #[inline]
+    pub fn note_timed(&mut self, counted: usize) {
+        (self.restart_sign, self.first_metadata) = (None, None);
+        self.timed_before = true;
+        self.since_drop_counter += counted as u64;
+    }
+
     /// The core of a `core_id` record; `None` if it is not plausible.
     pub fn core_of(&self, core_id: u32) -> Option<CoreId> {
         let core = CoreId(u16::try_from(core_id).ok()?);
@@ -194,19 +216,19 @@ impl InputState {
 
     /// Whether the frame before a record says of which core it is.
     pub fn is_marked(&self, at: RecordPlace<'_>) -> bool {
-        self.core_id_at.is_some_and(|mark| is_next_frame(at.chunk.bytes, mark, at.offset))
+        self.core_id_at.is_some_and(|mark| is_next_frame(at.chunk.bytes, mark, at.offset()))
     }
 
     /// Judges a time of the present core. `is_sign`: something speaks for a restart.
     pub fn judge(&mut self, at: RecordPlace<'_>, ticks: u64, is_sign: bool) -> Judged {
         let restart_bits = if is_sign { RESTART_SIGN_BITS } else { 0 };
-        let stamp = Stamp { raw: ticks, offset: at.offset, coarse: 0, restart_bits, is_marked: self.is_marked(at) };
+        let stamp = Stamp { raw: ticks, offset: at.offset(), coarse: 0, restart_bits, is_marked: self.is_marked(at) };
         let index = self.core.index().min(self.states.len() - 1);
         // Deltas only go forwards: a time that is ahead of those that follow was not corrected by a sync.
         if self.restorer.is_some() && self.states[index].clock.reached().is_none_or(|reached| reached <= ticks) {
             return self.states[index].clock.accept(stamp);
         }
-        let following = SameCore { records: at.chunk.pending.after(at.number), core: self.core, is_marked: false, input: self };
+        let following = SameCore { records: at.after(), core: self.core, is_marked: false, input: self };
         let ahead: Vec<Stamp> = following.collect();
         self.states[index].clock.judge(stamp, ahead.iter().copied(), at.chunk.bytes)
     }
@@ -216,9 +238,9 @@ impl InputState {
         let state = self.states.get(self.core.index());
         let follows = |state: &CoreState| {
             state.clock.would_step(first, 0)
-                && self.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
+                && self.axis.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
         };
-        state.is_some_and(follows) && self.nanos(last).is_some()
+        state.is_some_and(follows) && self.axis.nanos(last).is_some()
     }
 
     /// The bytes among which copies of pieces are found. In the superset, equal bytes may be equal differences of times.
@@ -229,7 +251,7 @@ impl InputState {
     /// The recording stops: what runs on its cores runs until then.
     #[cold]
     pub fn stop(&mut self, ticks: u64, batch: &mut EventBatch) {
-        let Some(time) = self.nanos(ticks).map(|time| time.max(self.start_ns)) else { return };
+        let Some(time) = self.axis.nanos(ticks).map(|time| time.max(self.start_ns)) else { return };
         let lived = self.last_ns.0.saturating_sub(self.start_ns.0);
         // Nothing follows that would contradict a damaged time.
         if time.0.saturating_sub(self.last_ns.0) > LONGEST_END_NS.max(lived.saturating_mul(64)) {
@@ -246,11 +268,5 @@ impl InputState {
             batch.added += 1;
         }
         self.cores = cores;
-    }
-
-    /// The time of a tick of the current session. `None` beyond the range of a trace.
-    pub fn nanos(&self, ticks: u64) -> Option<Nanos> {
-        let time = self.rate.to_nanos(Ticks(ticks))?.0.checked_add_signed(self.shift_ns)?;
-        (time <= Nanos::MAX.0).then_some(Nanos(time))
     }
 }

@@ -19,6 +19,8 @@ mod restore;
 mod sync_check;
 mod view;
 
+use std::ops::Range;
+
 use crate::clock::{Cause, LOOKAHEAD as LOOKAHEAD_RECORDS, Verdict};
 use crate::format::{Detail, Facts, FormatOptions, ListRecord, Resolve, Resolved};
 use crate::model::losses;
@@ -220,16 +222,13 @@ impl Resolver {
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
         let ready_held = ready.min(pending.held.len());
         let ready_fresh = ready - ready_held;
-        self.run(index, &held, 0..ready_held, out);
+        self.run(index, &held, 0..ready_held, false, out);
         if ready_held == pending.held.len() {
             self.note_gaps(index, &held, ready_held, usize::MAX);
             let input = &self.inputs[index];
             let is_sound = gaps.is_empty() || input.cores.len() < 2;
-            if is_sound && records.ordered.is_some_and(|(first, last)| input.accepts_all(first, last)) {
-                self.run_ordered(index, &fresh, 0..ready_fresh, out);
-            } else {
-                self.run(index, &fresh, 0..ready_fresh, out);
-            }
+            let is_ordered = is_sound && records.ordered.is_some_and(|(first, last)| input.accepts_all(first, last));
+            self.run(index, &fresh, 0..ready_fresh, is_ordered, out);
         }
         if is_last {
             self.note_gaps(index, &fresh, ready_fresh, usize::MAX);
@@ -244,63 +243,110 @@ impl Resolver {
         self.inputs[index].carry = kept;
     }
 
-    /// Resolves some records of a chunk.
-    fn run(&mut self, index: usize, chunk: &Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
-        let frames = chunk.records.frames.as_slice();
-        let is_superset = self.inputs[index].restorer.is_some();
-        for (number, stored) in range.clone().zip(frames.get(range).unwrap_or(&[])) {
-            self.note_gaps(index, chunk, number, number + 1);
-            let at = chunk.at(index, number, stored);
-            if is_superset {
-                if stored.stamp != Stamp::Absolute {
-                    continue;
-                }
-                let input = &mut self.inputs[index];
-                input.core = input.core_of_stored(stored.core);
-            }
-            match stored.record.ts() {
-                Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => {
-                    if self.inputs[index].is_core_in_doubt {
-                        self.inputs[index].judge_core(at, ticks, out.ledger);
-                    }
-                    let is_next = |next: &&Stored| {
-                        !matches!(next.record, Record::CoreId { .. } | Record::Sync { .. })
-                            && (next.core, next.stamp) == (stored.core, Stamp::Absolute)
-                    };
-                    let next = frames.get(number + 1).filter(is_next).and_then(|next| next.record.ts());
-                    let time = self.time(at, &stored.record, ticks, next, out);
-                    out.batch.note_judged(at.offset, time);
-                    self.event(at, &stored.record, time, out);
-                }
-                _ => self.untimed(index, at.offset, chunk.records, &stored.record, out),
+    /// Resolves some records of a chunk. `is_ordered`: their times need no checks: they never decrease, neither in it nor from the time
+    /// before, and none overflows.
+    fn run(&mut self, index: usize, chunk: &Chunk<'_>, range: Range<usize>, is_ordered: bool, out: &mut Resolved<'_>) {
+        let mut number = range.start;
+        while let Some(stored) = chunk.records.frames.get(number).filter(|_| number < range.end) {
+            let reached = self.run_scene(index, chunk, number..range.end, is_ordered, out);
+            if reached == number {
+                self.run_one(index, chunk, (number, stored), is_ordered, out);
+                number += 1;
+            } else {
+                number = reached;
             }
         }
     }
 
-    /// Like [`Resolver::run`], for a chunk whose times need no checks: they never decrease, neither in it nor from the time before,
-    /// and none overflows.
-    fn run_ordered(&mut self, index: usize, chunk: &Chunk<'_>, range: std::ops::Range<usize>, out: &mut Resolved<'_>) {
-        let frames = chunk.records.frames.get(range.clone()).unwrap_or(&[]);
-        for (number, stored) in range.zip(frames) {
-            self.note_gaps(index, chunk, number, number + 1);
-            let at = chunk.at(index, number, stored);
-            let Some(ticks) = stored.record.ts() else {
-                self.untimed(index, at.offset, chunk.records, &stored.record, out);
-                continue;
-            };
-            let input = &mut self.inputs[index];
-            let (last_ticks, last_time) = input.state().converted;
-            let time = if input.state().clock.step(ticks, ticks).is_none() {
-                self.judged_time(at, &stored.record, ticks, out)
-            } else {
-                let time = if ticks == last_ticks { last_time } else { input.nanos(ticks).unwrap_or(last_time) };
-                input.last_ns = time;
-                input.state().converted = (ticks, time);
-                time
-            };
-            out.batch.note_judged(at.offset, time);
-            self.event(at, &stored.record, time, out);
+    /// Resolves records as long as they need nothing but the state of one core. Returns the number of the first one that needs more.
+    fn run_scene(
+        &mut self,
+        index: usize,
+        chunk: &Chunk<'_>,
+        range: Range<usize>,
+        is_ordered: bool,
+        out: &mut Resolved<'_>,
+    ) -> usize {
+        let input = &mut self.inputs[index];
+        let frames = chunk.records.frames.as_slice();
+        let Some(first) = frames.get(range.start) else { return range.start };
+        if input.restorer.is_some() && first.stamp == Stamp::Absolute {
+            input.core = input.core_of_stored(first.core);
         }
+        if input.gap.is_some() || (input.is_core_in_doubt && !is_ordered) {
+            return range.start;
+        }
+        let gap = chunk.gaps.get(chunk.gaps.partition_point(|gap| gap.0 < range.start));
+        let end = gap.map_or(range.end, |gap| gap.0.min(range.end));
+        let (axis, mut last_ns) = (input.axis, input.last_ns);
+        let mut scene = self.scene(index);
+        let notes_judged = out.batch.judged.is_some();
+        let mut number = range.start;
+        for stored in frames.get(range.start..end).unwrap_or(&[]) {
+            let needs_more = matches!(stored.record, Record::CoreId { .. } | Record::DroppedEvtCnt { .. });
+            let Some(ticks) = stored.record.ts().filter(|_| !needs_more) else { break };
+            let next = if is_ordered {
+                ticks
+            } else {
+                if (stored.core, stored.stamp) != (first.core, Stamp::Absolute) {
+                    break;
+                }
+                let Some(next) = next_ticks(frames, number) else { break };
+                next
+            };
+            let Some(time) = axis.nanos(ticks) else { break };
+            if scene.state.clock.step(ticks, next).is_none() {
+                break;
+            }
+            let time = time.max(scene.state.converted.1);
+            scene.state.converted = (ticks, time);
+            last_ns = last_ns.max(time);
+            let at = chunk.at(index, number, stored);
+            if notes_judged {
+                out.batch.note_judged(at.offset(), time);
+            }
+            scene.event(at, &stored.record, time, out);
+            number += 1;
+        }
+        let counted = number - range.start;
+        if counted > 0 {
+            let input = &mut self.inputs[index];
+            input.note_timed(counted);
+            input.last_ns = last_ns;
+        }
+        number
+    }
+
+    /// Resolves one record of a chunk that may need more.
+    #[inline(never)]
+    fn run_one(
+        &mut self,
+        index: usize,
+        chunk: &Chunk<'_>,
+        (number, stored): (usize, &Stored),
+        is_ordered: bool,
+        out: &mut Resolved<'_>,
+    ) {
+        self.note_gaps(index, chunk, number, number + 1);
+        let at = chunk.at(index, number, stored);
+        let input = &mut self.inputs[index];
+        if input.restorer.is_some() {
+            if stored.stamp != Stamp::Absolute {
+                return;
+            }
+            input.core = input.core_of_stored(stored.core);
+        }
+        let ticks = match stored.record.ts() {
+            Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => ticks,
+            _ => return self.untimed(index, at.offset(), chunk.records, &stored.record, out),
+        };
+        if input.is_core_in_doubt && !is_ordered {
+            input.judge_core(at, ticks, out.ledger);
+        }
+        let next = if is_ordered { Some(ticks) } else { next_ticks(&chunk.records.frames, number) };
+        let time = self.time(at, &stored.record, ticks, next, out);
+        out.batch.note_judged(at.offset(), time);
+        self.event(at, &stored.record, time, out);
     }
 
     /// Notes the gaps of a chunk before the records `from..to`, for the next event.
@@ -320,7 +366,6 @@ impl Resolver {
     }
 
     /// The time of a record, in nanoseconds. May start a session.
-    #[inline]
     fn time(
         &mut self,
         at: RecordPlace<'_>,
@@ -348,24 +393,24 @@ impl Resolver {
         if input.cores.len() > 1 && !input.state().clock.follows(ticks) && !input.is_marked(at) {
             input.judge_core(at, ticks, out.ledger);
         }
-        let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset));
+        let sign = input.restart_sign.or_else(|| drop_counter_restarts(input.dropped, record, records_after(at), at.offset()));
         let judged = input.judge(at, ticks, sign.is_some());
         if let Some(doubt) = input.state().clock.take_doubt() {
-            out.ledger.enter_doubt(at.offset, doubt.text(input.rate));
+            out.ledger.enter_doubt(at.offset(), doubt.text(input.axis.rate));
         }
         match judged.verdict {
             Verdict::Believed | Verdict::Unknown => {}
-            Verdict::Held if judged.cause == Cause::Repeated => out.ledger.enter(losses::DUPLICATED_BLOCK, at.offset, 0),
-            Verdict::Held => out.ledger.enter(losses::TIME_HELD, at.offset, 0),
+            Verdict::Held if judged.cause == Cause::Repeated => out.ledger.enter(losses::DUPLICATED_BLOCK, at.offset(), 0),
+            Verdict::Held => out.ledger.enter(losses::TIME_HELD, at.offset(), 0),
             Verdict::Replaced => {
                 input.states.iter_mut().for_each(|state| state.clock.note_damage());
-                out.ledger.enter(losses::TIME_OUTLIER, at.offset, 0);
+                out.ledger.enter(losses::TIME_OUTLIER, at.offset(), 0);
             }
             Verdict::Restarted => {
                 if input.session + 1 < SESSIONS_LIMIT {
                     // Another core may have begun earlier, and be recorded later.
                     let first = input.first_of_other_cores(at).map_or(ticks, |other| other.min(ticks));
-                    self.restart(at.index, sign.unwrap_or(at.offset), first, out);
+                    self.restart(at.index, sign.unwrap_or(at.offset()), first, out);
                 } else {
                     return input.state().converted.1;
                 }
@@ -375,18 +420,17 @@ impl Resolver {
     }
 
     /// The time of a tick of the present core, which it has reached.
-    #[inline]
     fn placed(&mut self, at: RecordPlace<'_>, ticks: u64, out: &mut Resolved<'_>) -> Nanos {
         let input = &mut self.inputs[at.index];
-        let time = input.nanos(ticks).map(|time| time.max(input.start_ns));
+        let nanos = input.axis.nanos(ticks);
         let state = input.state();
-        let time = match time {
+        let time = match nanos {
             Some(time) => {
                 state.converted.0 = ticks;
                 time.max(state.converted.1)
             }
             None => {
-                out.ledger.enter(losses::TIME_OVERFLOW, at.offset, 0);
+                out.ledger.enter(losses::TIME_OVERFLOW, at.offset(), 0);
                 state.converted.1
             }
         };
@@ -418,12 +462,12 @@ impl Resolver {
             *start = offset;
         }
         if !input.is_rate_given {
-            input.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.rate);
+            input.axis.rate = resolution(&self.names, index, &self.starts).unwrap_or(input.axis.rate);
         }
         let start_ns = input.last_ns.saturating_add(RESET_GAP_NS);
         input.start_ns = start_ns;
-        let first_ns = input.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
-        input.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
+        let first_ns = input.axis.rate.to_nanos(Ticks(ticks)).unwrap_or_default();
+        input.axis.shift_ns = start_ns.0.cast_signed().saturating_sub(first_ns.0.cast_signed());
         input.last_ns = start_ns;
         let clock = input.state().clock.clone();
         let fresh = CoreState { converted: (0, start_ns), clock: input.new_judge(), ..CoreState::default() };
@@ -452,9 +496,18 @@ fn push_gap(gap: LossNote, time: Nanos, core: CoreId, out: &mut Resolved<'_>) {
     out.batch.events.push(Event { time, core, kind: EventKind::Loss(number) });
 }
 
+/// The time of the record after number `index`, if it is of the same core.
+#[inline]
+fn next_ticks(frames: &[Stored], index: usize) -> Option<u64> {
+    let (stored, next) = (frames.get(index)?, frames.get(index + 1)?);
+    let is_event = !matches!(next.record, Record::CoreId { .. } | Record::Sync { .. });
+    let is_timed = is_event && (next.core, next.stamp) == (stored.core, Stamp::Absolute);
+    next.record.ts().filter(|_| is_timed)
+}
+
 /// The records that follow.
 fn records_after(at: RecordPlace<'_>) -> impl Iterator<Item = &Record<TextRef>> + Clone {
-    at.chunk.pending.after(at.number).map(|(_, stored)| &stored.record)
+    at.after().map(|(_, stored)| &stored.record)
 }
 
 /// Whether the drop counter starts again with this record or soon after it: a sign of a reset.

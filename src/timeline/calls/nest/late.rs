@@ -28,7 +28,7 @@ impl Nest {
             row.end_ns = end_ns;
         }
         let mut orphans = self.raise_last_row(&call);
-        let added = self.add(call, ink);
+        let added = self.add(&call, ink);
         let mut tree = 0;
         for (end, row) in later {
             if let (Some(calls), Some(row)) = (calls.get(tree..end), row) {

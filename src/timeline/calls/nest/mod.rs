@@ -162,25 +162,35 @@ impl Nest {
 
     /// Adds a call. Returns the number of other calls newly found to have lost their callers. `None`: the call does not nest, and
     /// nothing has changed.
-    #[inline]
-    pub fn add(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<i64> {
+    pub fn add(&mut self, call: &Call, ink: &mut Ink<'_>) -> Option<i64> {
         if call.end_ns < self.end_ns {
-            return self.add_late(call, ink);
+            return self.add_late(*call, ink);
         }
-        let mut place = self.place(&call)?;
-        let (height, takes_orphans) = self.look_at_children(&call, &place);
+        if let Some(row) = self.rows.last_mut()
+            && (row.depth == call.depth && call.depth > self.floor && row.end_ns <= call.begin_ns && !row.is_marked)
+            && self.calls.len() + 1 < HELD_CALLS
+        {
+            // Most calls have no callees, and follow one from the same caller: what follows comes to this.
+            self.end_ns = call.end_ns;
+            row.extend(call.end_ns, call.height);
+            self.roots.push(self.calls.len() as u32);
+            self.calls.push(*call);
+            return Some(0);
+        }
+        let mut place = self.place(call)?;
+        let (height, takes_orphans) = self.look_at_children(call, &place);
         if height > NESTING_LIMIT {
             return None;
         }
         self.end_ns = call.end_ns;
-        let mut orphans = if takes_orphans { self.mark_children(&call, &place) } else { 0 };
+        let mut orphans = if takes_orphans { self.mark_children(call, &place) } else { 0 };
         if self.rows[..place.rows].last().is_some_and(|row| row.depth > call.depth) {
             orphans += self.lower_rows(call.depth, &mut place, ink);
         }
         if self.written.len() > place.rows {
-            self.add_around_written(call, height, &place, ink);
+            self.add_around_written(*call, height, &place, ink);
         } else {
-            self.add_waiting(call, height, &place);
+            self.add_waiting(*call, height, &place);
         }
         if call.depth <= self.floor {
             // No caller of this call is expected: it would have a smaller depth than any call before.
