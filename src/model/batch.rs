@@ -200,6 +200,18 @@ impl TextArena {
         self.text.get(start..start.saturating_add(text.len as usize)).unwrap_or("")
     }
 
+    /// The bytes of [`TextArena::get`], without a check that the reference is of whole characters.
+    #[inline]
+    pub(crate) fn bytes(&self, text: TextRef) -> &[u8] {
+        let start = text.start as usize;
+        self.text.as_bytes().get(start..start.saturating_add(text.len as usize)).unwrap_or(&[])
+    }
+
+    /// Makes room for so many bytes more.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.text.reserve(bytes);
+    }
+
     /// The length of all texts together, in bytes.
     #[inline]
     #[must_use]

@@ -19,8 +19,9 @@ const INCREMENTAL_STATE_CLEARED: u32 = 1;
 /// `TracePacket.interned_data`.
 const INTERNED_DATA: u32 = 12;
 
-/// The length of a packet, as a guess.
+/// The lengths of a packet and of an annotation, as a guess.
 const PACKET_BYTES: usize = 24;
+const ANNOTATION_BYTES: usize = 8;
 
 /// Encodes blocks. It holds only memory for reuse: the packets depend only on the block.
 #[derive(Default)]
@@ -52,8 +53,8 @@ impl Encoder {
         put_sources(block, &mut self.interned_data);
         self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
-        // Most packets are shorter.
-        out.reserve(block.ops.len() * PACKET_BYTES + self.interned_data.len());
+        // Most events and annotations take less. Growing step by step copies all that is there.
+        out.reserve(self.interned_data.len() + PACKET_BYTES * block.ops.len() + ANNOTATION_BYTES * block.args.len());
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
         for rows in &block.sched {

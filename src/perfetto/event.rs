@@ -147,8 +147,8 @@ impl<'a> EventWriter<'a> {
         let is_counter = op.kind == OpKind::Counter;
         let packet_at = self.staged;
         let written = if !is_counter {
-            let event_at = if op.args_len == 0 { self.write_short(op) } else { self.write_annotated(op) };
-            self.host = event_at.map(|event_at| Host { packet_at, event_at, counters: 0 });
+            let event_at = if op.args_len == 0 { self.write_short(op).map(Some) } else { self.write_annotated(op) };
+            self.host = event_at.flatten().map(|event_at| Host { packet_at, event_at, counters: 0 });
             event_at.is_some()
         } else if self.add_to_host(op).is_some() {
             true
@@ -190,13 +190,15 @@ impl<'a> EventWriter<'a> {
         Some(())
     }
 
-    /// Writes an event as [`EventWriter::write_short`] does, but with annotations, and maybe with a short name in place.
+    /// Writes an event as [`EventWriter::write_short`] does, but with annotations, and maybe with short texts in place. Returns where in
+    /// the packet the event begins, if counters can be added to it: an event with a text as an annotation's value gets none.
     ///
     /// A separate function, so that the loop over events without annotations can use all registers.
     #[inline(never)]
-    fn write_annotated(&mut self, op: &Op) -> Option<usize> {
+    fn write_annotated(&mut self, op: &Op) -> Option<Option<usize>> {
+        let EventWriter { block, strings, .. } = *self;
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
-        let name = self.strings.field(op.name, Role::EventName);
+        let name = strings.field(op.name, Role::EventName);
         let track = self.tracks.field(op.track);
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
         if (delta_ns >= 1 << 28) | track.is_too_long() {
@@ -204,23 +206,23 @@ impl<'a> EventWriter<'a> {
         }
         let (delta, delta_len) = varint28(delta_ns as u32);
         let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(self.staged..)?.first_chunk_mut()?;
-        let event_at = HEAD_LEN + delta_len as usize;
+        let event_at = HEAD_LEN + (delta_len & 7) as usize;
         store(room, 0, HEAD);
         store(room, HEAD_LEN, u64::from(delta) | u64::from(shape.event_head) << (8 * delta_len));
         store(room, event_at + 4, track.bytes());
-        let mut end = event_at + 4 + track.len() as usize;
+        let mut end = event_at + 4 + track.short_len();
         if name.is_too_long() {
-            let Some(Text::InPlace(text)) = self.strings.event_name(self.block, op.name) else { return None };
+            let Some(Text::InPlace(text)) = strings.event_name(block, op.name) else { return None };
             if text.len() > IN_PLACE_LEN {
                 return None;
             }
             store(room, end, NAME_IN_PLACE | (text.len() as u64) << 16);
             end += 3;
-            room.get_mut(end..end + text.len())?.copy_from_slice(text.as_bytes());
+            room.get_mut(end..end + text.len())?.copy_from_slice(text);
             end += text.len();
         } else {
             store(room, end, name.bytes());
-            end += name.len() as usize;
+            end += name.short_len();
         }
         if shape.key_len > 0 {
             store(room, end, u64::from(shape.value_key));
@@ -237,16 +239,57 @@ impl<'a> EventWriter<'a> {
             }
         }
         let args_start = op.args_start as usize;
-        for arg in self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
-            let place = room.get_mut(end..)?.first_chunk_mut()?;
-            end += store_annotation(place, self.strings, self.block.sources.len(), arg)?;
+        let (names, categories) = (strings.arg_name_fields(), strings.category_fields());
+        let mut takes_counters = true;
+        for arg in block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
+            let place: &mut [u8; ANNOTATION_ROOM] = room.get_mut(end..)?.first_chunk_mut()?;
+            let (tag, bits) = (arg.tag(), arg.bits());
+            if tag == Tag::Log {
+                let AnnotationValue::Log { body, source, priority } = arg.value() else { return None };
+                let source = if source as usize <= block.sources.len() { source } else { 0 };
+                end += store_log(place, strings.log_body_field(body), source, priority)?;
+                continue;
+            }
+            if tag == Tag::Category {
+                let category = *categories.get(bits as u32 as usize)?;
+                if category.is_too_long() {
+                    return None;
+                }
+                store(place, 0, category.bytes());
+                end += category.short_len();
+                continue;
+            }
+            let name = *names.get(arg.name as usize)?;
+            if name.is_too_long() {
+                return None;
+            }
+            if matches!(tag, Tag::Name | Tag::Text) {
+                let text = strings.arg_value_field(arg);
+                if !text.is_too_long() {
+                    end += store_annotation(place, name, text.short_len(), text.bytes());
+                    continue;
+                }
+                let Some(Text::InPlace(text)) = strings.arg_value(block, arg.value()) else { return None };
+                let key = u64::from(STRING_KEY) | (text.len() as u64) << 8;
+                let text_at = end + store_annotation(place, name, 2 + text.len(), key) - text.len();
+                end = text_at + text.len();
+                room.get_mut(text_at..end)?.copy_from_slice(text);
+                takes_counters = false;
+                continue;
+            }
+            let (bits, rest, len) = if tag == Tag::Float { (bits, 0, 8) } else { varint(bits) };
+            let len = len as usize & 15;
+            let head_len = store_annotation(place, name, 1 + len, VALUE_KEYS[tag as usize].into()) - len;
+            store(place, head_len, bits);
+            store(place, head_len + 8, u64::from(rest));
+            end += head_len + len;
         }
         // Both are less than the room, so less than 128.
         room[1] = (end - 2) as u8;
         room[event_at + 1] = (end - event_at - 2) as u8;
         self.staged += end;
         self.clock_ns = op.time_ns;
-        Some(event_at)
+        Some(takes_counters.then_some(event_at))
     }
 
     /// Appends the staged packets to the output.
@@ -501,54 +544,29 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     }
 }
 
-/// Stores an annotation whose texts are interned, or the event's category, or its log message, and returns its length. `None`: it
-/// has other texts. `sources`: the number of places in the source code in the block.
+/// Stores an annotation: its name, and the first bytes of its value, which has `len` bytes with its key. Returns the length of all.
 #[inline]
-fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], strings: &Strings, sources: usize, arg: &Annotation) -> Option<usize> {
+fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], name: ShortField, len: usize, value: u64) -> usize {
     const KEY: u64 = (track_event::DEBUG_ANNOTATIONS << 3 | 2) as u64;
-    const FLOAT: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
-    if arg.tag() == Tag::Log {
-        let AnnotationValue::Log { body, source, priority } = arg.value() else { return None };
-        return store_log(room, strings.log_body_field(body), if source as usize <= sources { source } else { 0 }, priority);
-    }
-    if arg.tag() == Tag::Category {
-        let category = strings.category_field(arg.bits() as u32);
-        store(room, 0, category.bytes());
-        return (!category.is_too_long()).then_some(category.len() as usize);
-    }
-    let name = strings.field(NameRef::interned(arg.name), Role::ArgName);
-    if name.is_too_long() {
-        return None;
-    }
-    let head_len = 2 + name.len();
-    let (bits, rest, value_len) = match arg.tag() {
-        Tag::Float => (arg.bits(), 0, 8),
-        Tag::Name | Tag::Text => {
-            let text = strings.arg_value_field(arg);
-            if text.is_too_long() {
-                return None;
-            }
-            let len = name.len() + text.len();
-            store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16);
-            store(room, head_len as usize, text.bytes());
-            return Some(2 + len as usize);
-        }
-        _ => varint(arg.bits()),
-    };
-    let key = match arg.tag() {
-        Tag::Int => (annotation::INT_VALUE << 3).into(),
-        Tag::Hex => (annotation::POINTER_VALUE << 3).into(),
-        Tag::Bool => (annotation::BOOL_VALUE << 3).into(),
-        Tag::Float => FLOAT,
-        _ => (annotation::UINT_VALUE << 3).into(),
-    };
-    let len = name.len() + 1 + value_len;
-    let value_at = head_len as usize + 1;
-    store(room, 0, KEY | u64::from(len) << 8 | name.bytes() << 16 | key << (8 * head_len));
-    store(room, value_at, bits);
-    store(room, value_at + 8, u64::from(rest));
-    Some(2 + len as usize)
+    // At most 3.
+    let name_len = name.len() as usize & 3;
+    store(room, 0, KEY | ((name_len + len) as u64) << 8 | name.bytes() << 16);
+    store(room, 2 + name_len, value);
+    2 + name_len + len
 }
+
+/// The key of an annotation's value that is a text in place.
+const STRING_KEY: u8 = (annotation::STRING_VALUE << 3 | 2) as u8;
+
+/// The key of an annotation's value that is a number, by its [`Tag`].
+const VALUE_KEYS: [u8; 11] = {
+    let mut keys = [(annotation::UINT_VALUE << 3) as u8; 11];
+    keys[Tag::Int as usize] = (annotation::INT_VALUE << 3) as u8;
+    keys[Tag::Hex as usize] = (annotation::POINTER_VALUE << 3) as u8;
+    keys[Tag::Bool as usize] = (annotation::BOOL_VALUE << 3) as u8;
+    keys[Tag::Float as usize] = (annotation::DOUBLE_VALUE << 3 | 1) as u8;
+    keys
+};
 
 /// Stores the log message of an event. `None`: one of its numbers is too long.
 #[inline]
@@ -576,7 +594,7 @@ pub(super) fn source_iid(index: u32) -> u64 {
 fn put_text(out: &mut Vec<u8>, text: Option<Text<'_>>, iid_field: u32, text_field: u32) {
     match text {
         Some(Text::Interned(iid)) => put_varint(out, iid_field, u64::from(iid)),
-        Some(Text::InPlace(text)) => put_bytes(out, text_field, text.as_bytes()),
+        Some(Text::InPlace(text)) => put_bytes(out, text_field, text),
         None => {}
     }
 }

@@ -56,7 +56,7 @@ pub(super) enum Text<'a> {
     /// By its number in the table of its role.
     Interned(u32),
     /// In place.
-    InPlace(&'a str),
+    InPlace(&'a [u8]),
 }
 
 /// Reusable memory for the texts of one block.
@@ -79,8 +79,10 @@ pub(super) struct Strings {
     doubles: Vec<(u32, u32)>,
     /// The first slot of the texts of the capture.
     texts_start: usize,
-    /// A hash table of the texts: part of the text's hash, and its slot; 0 for an empty entry. At most half full.
-    known: Vec<(u32, u32)>,
+    /// A hash table of the texts' slots; 0 for an empty entry. At most half full.
+    known: Vec<u32>,
+    /// Part of the hash of each text.
+    hashes: Vec<u32>,
     /// Memory for sorting: see [`rank`].
     order: Vec<u64>,
 }
@@ -93,9 +95,10 @@ impl Strings {
         self.first.extend((0u32..).take(self.texts_start));
         self.doubles.clear();
         self.known.clear();
-        self.known.resize((2 * block.text_refs.len()).next_power_of_two(), (0, 0));
+        self.known.resize((2 * block.text_refs.len()).next_power_of_two(), 0);
+        self.hashes.clear();
         for (slot, &text) in (0u32..).skip(self.texts_start).zip(&block.text_refs) {
-            let first = self.find_or_add(block, block.texts.get(text), slot);
+            let first = self.find_or_add(block, block.texts.bytes(text), slot);
             self.first.push(first);
             if first != slot {
                 self.doubles.push((slot, first));
@@ -112,22 +115,26 @@ impl Strings {
     }
 
     /// The first slot that has this text, which is `slot` if it is new.
-    fn find_or_add(&mut self, block: &Block, text: &str, slot: u32) -> u32 {
+    #[inline]
+    fn find_or_add(&mut self, block: &Block, text: &[u8], slot: u32) -> u32 {
         let mut hasher = FxHasher::default();
-        hasher.write(text.as_bytes());
+        hasher.write(text);
         let hash = hasher.finish();
         let mask = self.known.len() - 1;
         let mut place = hash as usize & mask;
-        let tag = (hash >> 32) as u32;
+        let part = (hash >> 32) as u32;
+        self.hashes.push(part);
         loop {
-            match self.known[place] {
-                (_, 0) => {
-                    self.known[place] = (tag, slot);
-                    return slot;
-                }
-                (found, first) if found == tag && text_of(block, first as usize) == Some(text) => return first,
-                _ => place = (place + 1) & mask,
+            let first = self.known[place];
+            if first == 0 {
+                self.known[place] = slot;
+                return slot;
             }
+            let is_same = self.hashes.get(first as usize - self.texts_start) == Some(&part);
+            if is_same && text_of(block, first as usize) == Some(text) {
+                return first;
+            }
+            place = (place + 1) & mask;
         }
     }
 
@@ -181,34 +188,45 @@ impl Strings {
                 *uses += 1;
             }
         };
-        let count_text = |uses: &mut Vec<u32>, index: u32| {
+        let count_text = |uses: &mut Vec<u32>, index: usize| {
             if uses.len() < all {
                 uses.resize(all, 0);
             }
-            count(uses, start + index as usize);
+            count(uses, start + index);
         };
-        let name_slot = |index: u32| slot(NameRef::interned(index), start);
         for arg in &block.args {
-            let index = arg.bits() as u32;
+            let index = arg.bits() as u32 as usize;
             match arg.tag() {
                 Tag::Log => {
                     count_text(bodies, index);
                     continue;
                 }
                 Tag::Category => {
-                    count(categories, name_slot(index));
+                    count(categories, 1 + index);
                     continue;
                 }
-                Tag::Name => count(values, name_slot(index)),
+                Tag::Name if 1 + index < start => count(values, 1 + index),
                 Tag::Text => count_text(values, index),
                 _ => {}
             }
-            count(arg_names, name_slot(arg.name));
+            count(arg_names, 1 + arg.name as usize);
         }
     }
 
-    /// The name field of an event, or the name or text field of an annotation. Empty without a name, too long if the text is to
-    /// be written in place.
+    /// The name field of annotations, by their names' indexes; too long if the name is to be written in place.
+    #[inline]
+    pub(super) fn arg_name_fields(&self) -> &[ShortField] {
+        self.fields[Role::ArgName as usize].get(1..).unwrap_or(&[])
+    }
+
+    /// The field of events that refers to their category, by the categories' indexes.
+    #[inline]
+    pub(super) fn category_fields(&self) -> &[ShortField] {
+        self.fields[Role::Category as usize].get(1..).unwrap_or(&[])
+    }
+
+    /// The name field of an event, or the text field of an annotation. Empty without a name, too long if the text is to be written in
+    /// place.
     #[inline]
     pub(super) fn field(&self, name: NameRef, role: Role) -> ShortField {
         self.fields[role as usize].get(self.slot(name)).copied().unwrap_or(ShortField::TOO_LONG)
@@ -251,12 +269,6 @@ impl Strings {
         self.text(block, self.slot(NameRef::text(text)), Role::LogBody)
     }
 
-    /// The field of an event that refers to its category.
-    #[inline]
-    pub(super) fn category_field(&self, name: u32) -> ShortField {
-        self.field(NameRef::interned(name), Role::Category)
-    }
-
     /// The number of a category.
     pub(super) fn category(&self, block: &Block, name: u32) -> Option<u32> {
         match self.text(block, self.slot(NameRef::interned(name)), Role::Category)? {
@@ -268,7 +280,7 @@ impl Strings {
     /// The field of a log message that refers to its text.
     #[inline]
     pub(super) fn log_body_field(&self, text: u32) -> ShortField {
-        let first = self.first.get(self.slot(NameRef::text(text)));
+        let first = self.first.get(self.texts_start + text as usize);
         match first.and_then(|&first| self.uses[Role::LogBody as usize].get(first as usize)) {
             None | Some(0) => ShortField::TOO_LONG,
             Some(&iid) => ShortField::new(LOG_BODY_IID, iid),
@@ -284,17 +296,31 @@ impl Strings {
             }
         }
         self.order.clear();
-        self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses > 1).map(|(slot, &uses)| rank(uses, slot)));
+        for (slot, &uses) in (0..).zip(&*uses).skip(1) {
+            if uses > 1 {
+                self.order.push(rank(uses, slot));
+            }
+        }
         self.order.sort_unstable();
+        let mut iid = 0;
+        let mut put = |slot: usize| {
+            iid += 1;
+            put_entry(interned_data, table, iid, text_of(block, slot).unwrap_or_default());
+            iid
+        };
+        for &rank in &self.order {
+            put(slot_of(rank));
+        }
         if min_uses == 1 {
             // Most are used once and need not be sorted.
-            self.order.extend((0..).zip(&*uses).skip(1).filter(|(_, uses)| **uses == 1).map(|(slot, &uses)| rank(uses, slot)));
+            for (slot, uses) in uses.iter_mut().enumerate().skip(1) {
+                *uses = if *uses == 1 { put(slot) } else { 0 };
+            }
+        } else {
+            uses.fill(0);
         }
-        uses.fill(0);
         for (iid, &rank) in (1..).zip(&self.order) {
-            let text = text_of(block, slot_of(rank)).unwrap_or_default();
             uses[slot_of(rank)] = iid;
-            put_entry(interned_data, table, iid, text);
         }
     }
 
@@ -344,27 +370,25 @@ fn slot_of(rank: u64) -> usize {
 
 /// Writes an entry of a table: `{ 1: iid, 2: text }`.
 #[inline]
-fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &str) {
+fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
     let number = ShortField::new(1, iid);
     if text.len() < SHORT_TEXT_LEN && !number.is_too_long() {
         // Nearly all entries are short: all lengths take one byte, and the bytes before the text are stored at once.
         let (key, key_len) = varint28(table << 3 | 2);
         let len = number.len() as usize + 2 + text.len();
         let head = u64::from(key) | (len as u64) << (8 * key_len) | number.bytes() << (8 * (key_len + 1));
-        let text_at = key_len + 1 + number.len();
         let text_head = u64::from(TEXT_KEY) | (text.len() as u64) << 8;
-        let mut entry = [0; 16];
-        entry[..8].copy_from_slice(&head.to_le_bytes());
-        if let Some(place) = entry.get_mut(text_at as usize..text_at as usize + 8) {
-            place.copy_from_slice(&text_head.to_le_bytes());
-        }
-        out.extend_from_slice(entry.get(..text_at as usize + 2).unwrap_or(&[]));
-        out.extend_from_slice(text.as_bytes());
+        let head_len = (key_len + 1 + number.len()) & 7;
+        let end = out.len() + head_len as usize + 2;
+        // At most 8 bytes. Appending all and cutting them off is faster than a copy of variable length.
+        out.extend_from_slice(&(head | text_head << (8 * head_len)).to_le_bytes());
+        out.truncate(end);
+        out.extend_from_slice(text);
         return;
     }
     put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
     put_varint(out, 1, u64::from(iid));
-    put_bytes(out, 2, text.as_bytes());
+    put_bytes(out, 2, text);
 }
 
 /// Texts shorter than this, and their entries, have lengths of one byte.
@@ -374,10 +398,11 @@ const SHORT_TEXT_LEN: usize = 128 - 3 - 2;
 const TEXT_KEY: u8 = 2 << 3 | 2;
 
 /// The text of a slot; `None` for slot 0.
-fn text_of(block: &Block, slot: usize) -> Option<&str> {
+#[inline]
+fn text_of(block: &Block, slot: usize) -> Option<&[u8]> {
     let index = slot.checked_sub(1)?;
-    match block.names.get(index) {
-        Some(name) => Some(name),
-        None => block.text_refs.get(index - block.names.len()).map(|&text| block.texts.get(text)),
+    match index.checked_sub(block.names.len()) {
+        None => block.names.get(index).map(str::as_bytes),
+        Some(index) => block.text_refs.get(index).map(|&text| block.texts.bytes(text)),
     }
 }

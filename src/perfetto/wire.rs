@@ -86,14 +86,17 @@ impl ShortField {
     pub(super) const END: u32 = 1 << 14;
 
     /// The field with the value: at most 3 bytes for fields up to 15, at most 4 for fields up to 2047.
+    #[inline]
     pub(super) fn new(field: u32, value: u32) -> ShortField {
         if value >= Self::END {
             return Self::TOO_LONG;
         }
         let (key, key_len) = varint28(field << 3);
-        let (value, value_len) = varint28(value);
         debug_assert!(key_len <= 2);
-        ShortField(u64::from(key_len + value_len) << 56 | u64::from(value) << (8 * key_len) | u64::from(key))
+        // Two bytes at most.
+        let has_second = u32::from(value >= 0x80);
+        let bytes = (value & 0x7F) | has_second << 7 | (value >> 7) << 8;
+        ShortField(u64::from(key_len + 1 + has_second) << 56 | u64::from(bytes) << (8 * key_len) | u64::from(key))
     }
 
     #[inline]
@@ -125,6 +128,12 @@ impl ShortField {
     #[inline]
     pub(super) fn len(self) -> u32 {
         (self.0 >> 56) as u32
+    }
+
+    /// The same of a field that is not too long. The compiler sees that it is small.
+    #[inline]
+    pub(super) fn short_len(self) -> usize {
+        (self.0 >> 56) as usize & 7
     }
 }
 

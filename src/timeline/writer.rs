@@ -319,6 +319,7 @@ impl Writer {
     }
 
     /// A slice begins or ends, or an instant, with the annotations added since `start`. Ends have no label.
+    #[inline]
     pub fn event_since(
         &mut self,
         start: u32,
@@ -463,8 +464,12 @@ impl Writer {
         self.spare_rows.append(&mut next.sched);
         next.reset(self.block.number + 1);
         self.is_crowded = false;
+        // What is not limited varies a little from block to block.
         next.ops.reserve(BLOCK_ROOM);
-        next.args.reserve(self.block.args.len());
+        let usual = |len: usize| len + len / 16;
+        next.args.reserve(usual(self.block.args.len()));
+        next.text_refs.reserve(usual(self.block.text_refs.len()));
+        next.texts.reserve(usual(self.block.texts.len_bytes()));
         self.sealed.push(std::mem::replace(&mut self.block, next));
     }
 

@@ -158,6 +158,17 @@ pub struct Stored {
     pub extra: u64,
 }
 
+impl Stored {
+    /// Whether it is a message without oddities that says nothing about clocks.
+    #[inline]
+    #[must_use]
+    pub fn is_plain_message(&self) -> bool {
+        let is_other =
+            matches!(self.kind, RecordKind::Clock | RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Notice(_));
+        !is_other && self.marks == Marks::default()
+    }
+}
+
 /// The name of an argument: one of those below, or its place among the arguments of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(u16);

@@ -62,6 +62,12 @@ impl ReportedErrors {
         false
     }
 
+    /// Whether a valid message changes nothing.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        !self.is_lost && self.invalid == 0 && self.waiting.is_empty() && self.believed.is_empty()
+    }
+
     /// The context of the last report.
     pub fn set_context(&mut self, context: EventContext) {
         if let Some(last) = self.waiting.last_mut() {

@@ -188,6 +188,21 @@ struct InputState {
 }
 
 impl InputState {
+    /// Whether nothing before the next message waits for it.
+    #[inline]
+    fn is_sound(&self) -> bool {
+        !self.is_damaged && self.errors.is_empty()
+    }
+
+    /// The context of a record's events.
+    #[inline]
+    fn context(&mut self, time: Nanos, collateral: &Collateral, records: &Records, stored: &Stored) -> EventContext {
+        let offset = records.base + u64::from(stored.offset);
+        let made_at = self.times.made_at(stored, offset).filter(|_| !is_field(collateral, records, stored));
+        let has_transport_time = stored.transport.is_some();
+        EventContext { time, core: self.core, session: self.session, has_transport_time, made_at }
+    }
+
     /// How many messages are missing at least where packets make no message. All that is found between two valid messages may be the remains of
     /// one; where a copy of a piece of the file begins, nothing is missing.
     #[cold]
@@ -333,6 +348,23 @@ impl RecordResolver {
             if judged == JudgedTime::Wait {
                 return number;
             }
+            // The usual case.
+            if let JudgedTime::At(time) = judged
+                && stored.is_plain_message()
+                && input.is_sound()
+            {
+                self.counts.count(stored);
+                out.ledger.frames_ok += 1;
+                let offset = records.base + u64::from(stored.offset);
+                if let Some(readings) = input.times.take_doubt() {
+                    out.ledger.enter_doubt(offset, readings);
+                }
+                let has_stamp = stored.transport.or(stored.timestamp).is_some();
+                out.batch.note_judged(offset, has_stamp.then_some(time));
+                let context = input.context(time, &self.collateral, records, stored);
+                self.writer.message(context, records, stored, out);
+                continue;
+            }
             self.enter(index, bytes, records, stored, out.ledger);
             if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
                 self.show_errors(index, out);
@@ -389,9 +421,7 @@ impl RecordResolver {
         let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
         input.times.note(stored, time);
-        let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
-        let has_transport_time = stored.transport.is_some();
-        let context = EventContext { time, core: input.core, session: input.session, has_transport_time, made_at };
+        let context = input.context(time, &self.collateral, records, stored);
         match stored.kind {
             RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => {
                 if let Some(input) = self.inputs.get_mut(index) {

@@ -189,18 +189,13 @@ fn transport_clock(facts: &StreamFacts, bounds: &[Bound], order: NibbleOrder, gi
     TransportClock { rate, source, pairs }
 }
 
-/// A part of a stream: its bytes, and the records decoded ahead.
+/// A part of a stream: where it is in the input, and the records decoded ahead.
 #[derive(Debug, Default)]
 pub(super) struct StpPart {
     start: usize,
-    /// The bytes, and [`PAD_BYTES`] more.
-    padded: Vec<u8>,
-    is_last: bool,
+    end: usize,
     predecoded: Predecoded,
 }
-
-/// Padding, so that words can be loaded near the end of a part.
-const PAD_BYTES: usize = 16;
 
 /// The parallel stage of the second pass, for each input.
 struct StpDecoder(Vec<StpPartDecoder>);
@@ -217,13 +212,10 @@ impl Decode for StpDecoder {
     type Records = StpPart;
 
     fn decode(&self, input: usize, part: Part<'_>, records: &mut StpPart) {
-        (records.start, records.is_last) = (part.start, part.end >= part.input.len());
-        records.padded.clear();
-        records.padded.extend_from_slice(part.bytes());
-        records.padded.extend([0; PAD_BYTES]);
+        (records.start, records.end) = (part.start, part.end);
         match self.0.get(input) {
             Some(StpPartDecoder { decoder, order: Some(order), bounds }) => {
-                records.predecoded.decode(decoder, *order, bounds, &records.padded, part.start);
+                records.predecoded.decode(decoder, *order, bounds, part);
             }
             _ => records.predecoded.forget(),
         }
@@ -266,23 +258,24 @@ impl Sequence for StpSequence {
     // The packets of a malformed message were decoded.
     const SKIPS_MALFORMED: bool = false;
 
-    fn next(&mut self, _input: &[u8], part: &mut StpPart, each: impl FnMut(&Records, Range<usize>)) -> Progress {
-        let bytes = part.padded.get(..part.padded.len().saturating_sub(PAD_BYTES)).unwrap_or(&[]);
+    fn next(&mut self, input: &[u8], part: &mut StpPart, each: impl FnMut(&Records, Range<usize>)) -> Progress {
+        let is_last = part.end >= input.len();
         // Messages that began before the part may end in it: offsets count from the oldest one.
         self.records.reset(self.stream.oldest_offset());
         self.interleaving.clear();
         let mut sink = RecordSink { records: &mut self.records, decoder: &self.decoder, interleaving: &mut self.interleaving };
         match &mut self.deframer {
-            None => self.stream.push_part(bytes, &mut part.predecoded, part.is_last, &mut sink),
+            None => self.stream.push_part(input, part.end, &mut part.predecoded, &mut sink),
             Some((deframer, source)) => {
                 self.bytes.clear();
                 self.origins.clear();
+                let bytes = input.get(part.start..part.end).unwrap_or(&[]);
                 deframer.push(*source, bytes, part.start as u64, &mut self.bytes, &mut self.origins);
-                self.stream.push(&self.bytes, &self.origins, part.is_last, &mut sink);
+                self.stream.push(&self.bytes, &self.origins, is_last, &mut sink);
             }
         }
         self.records.finish(&self.decoder);
-        let progress = Progress { end_bytes: (part.start + bytes.len()) as u64, is_last: part.is_last };
+        let progress = Progress { end_bytes: part.end as u64, is_last };
         self.interleaving.each(&self.records, &mut part.predecoded.records, each);
         progress
     }

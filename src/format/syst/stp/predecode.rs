@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use super::anchors::Bound;
 use super::assembly::{Assembly, Bytes, MESSAGE_LIMIT_BYTES, MessageSink, OPEN_LIMIT, PLACES_LIMIT, Slot};
 use super::packets::{Data, NibbleOrder, Nibbles, PacketSpan, PacketVisitor, Packets, Scheme, Window, from_gray, to_gray};
+use crate::format::Part;
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Malformed, Marks};
@@ -121,12 +122,13 @@ pub struct Predecoded {
 }
 
 impl Predecoded {
-    /// Decodes a part of a stream that is the file itself, at `start` in the file. The last 16 of `bytes` are padding.
-    pub fn decode(&mut self, decoder: &Decoder, order: NibbleOrder, bounds: &[Bound], bytes: &[u8], start: usize) {
+    /// Decodes a part of a stream that is the whole input.
+    pub fn decode(&mut self, decoder: &Decoder, order: NibbleOrder, bounds: &[Bound], part: Part<'_>) {
         self.forget();
-        self.records.start(start as u64, bytes.len());
-        let nibbles = Nibbles { bytes, end: 2 * bytes.len().saturating_sub(16) };
-        let window = Window { nibbles, base: start as u64, origins: &[], bounds };
+        let len = part.bytes().len();
+        self.records.start(part.start as u64, len);
+        let nibbles = Nibbles { bytes: part.input.get(part.start..).unwrap_or(&[]), end: 2 * len };
+        let window = Window { nibbles, base: part.start as u64, origins: &[], bounds };
         let mut packets = Packets::new(order, 0);
         let at = packets.run(window, 0, false, &mut Seeking::default(), |packets, _| !packets.has_version);
         if !packets.has_version {

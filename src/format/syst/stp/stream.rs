@@ -17,7 +17,7 @@ const KEPT_BYTES: usize = 16;
 pub struct Stream {
     packets: Packets,
     assembly: Assembly,
-    /// Bytes that are not decoded yet, after a few that are.
+    /// Bytes that are not decoded yet, after a few that are. Empty if the stream is the whole input.
     buffer: Vec<u8>,
     /// The offset in the file of each byte of the buffer, if it differs from its place in the stream.
     origins: Vec<u64>,
@@ -51,37 +51,46 @@ impl Stream {
 
     /// Decodes the next bytes. `origins` has the offset in the file of each, or is empty if the stream is the file itself.
     pub fn push(&mut self, bytes: &[u8], origins: &[u64], is_last: bool, sink: &mut impl MessageSink) {
-        self.read(bytes, origins, is_last, None, sink);
-    }
-
-    /// Decodes the next part of a stream that is the file itself. The part of it that was decoded ahead is not decoded again.
-    pub fn push_part(&mut self, bytes: &[u8], predecoded: &mut Predecoded, is_last: bool, sink: &mut impl MessageSink) {
-        self.read(bytes, &[], is_last, Some(predecoded), sink);
-    }
-
-    fn read(
-        &mut self,
-        bytes: &[u8],
-        origins: &[u64],
-        is_last: bool,
-        predecoded: Option<&mut Predecoded>,
-        sink: &mut impl MessageSink,
-    ) {
-        // A few decoded bytes are kept: an ASYNC may have begun there.
-        let drop = (self.used / 2).saturating_sub(KEPT_BYTES).min(self.buffer.len());
+        let drop = self.drop_decoded();
         self.buffer.drain(..drop);
         if !self.origins.is_empty() {
             self.origins.drain(..drop.min(self.origins.len()));
         }
-        self.base += drop as u64;
-        self.used -= 2 * drop;
         self.buffer.extend_from_slice(bytes);
         self.origins.extend_from_slice(origins);
-        let end = 2 * self.buffer.len();
-        // So that words may be loaded near the end.
-        self.buffer.extend([0; 16]);
-        let Stream { packets, assembly, buffer, origins, base, used, bounds } = self;
-        let window = Window { nibbles: Nibbles { bytes: buffer, end }, base: *base, origins, bounds };
+        let buffer = std::mem::take(&mut self.buffer);
+        self.read(&buffer, buffer.len(), is_last, None, sink);
+        self.buffer = buffer;
+    }
+
+    /// Decodes the next part, up to `end`, of a stream that is the whole `input`. What was decoded ahead is not decoded again.
+    pub fn push_part(&mut self, input: &[u8], end: usize, predecoded: &mut Predecoded, sink: &mut impl MessageSink) {
+        self.drop_decoded();
+        let base = usize::try_from(self.base).unwrap_or(usize::MAX);
+        let bytes = input.get(base..).unwrap_or(&[]);
+        self.read(bytes, end.saturating_sub(base), end >= input.len(), Some(predecoded), sink);
+    }
+
+    /// Forgets what is decoded, and returns its length in bytes. The last ones are kept: an ASYNC may have begun there.
+    fn drop_decoded(&mut self) -> usize {
+        let drop = (self.used / 2).saturating_sub(KEPT_BYTES);
+        self.base += drop as u64;
+        self.used -= 2 * drop;
+        drop
+    }
+
+    /// Decodes bytes from `base` on. The first `len` of them are there to be decoded.
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        len: usize,
+        is_last: bool,
+        predecoded: Option<&mut Predecoded>,
+        sink: &mut impl MessageSink,
+    ) {
+        let end = 2 * len;
+        let Stream { packets, assembly, origins, base, used, bounds, .. } = self;
+        let window = Window { nibbles: Nibbles { bytes, end }, base: *base, origins, bounds };
         let mut at = *used;
         if let Some((meeting, predecoded)) = predecoded.and_then(|predecoded| Some((predecoded.meeting()?, predecoded))) {
             let mut visitor = Assembler { assembly, sink };
@@ -111,7 +120,6 @@ impl Stream {
             assembly.finish(window.end_of(end), sink);
         }
         self.used = at;
-        self.buffer.truncate(end / 2);
     }
 
     /// The offset in the file of the oldest open message, or of the next byte. No later message or notice lies before it.

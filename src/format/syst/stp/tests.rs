@@ -10,6 +10,7 @@ use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::packets::NibbleOrder;
 use super::predecode::{Predecoded, add_frame};
 use super::stream::Stream;
+use crate::format::Part;
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::{Notice, RecordKind};
 use crate::format::syst::record::Marks;
@@ -375,9 +376,9 @@ fn records_of(stream: &[u8], order: NibbleOrder, part_bytes: usize, is_ahead: bo
         let mut sink = Collected::default();
         sink.own.reset(state.oldest_offset());
         if is_ahead {
-            let padded = [part, &[0; 16]].concat();
-            predecoded.decode(&Decoder::default(), order, &bounds, &padded, start);
-            state.push_part(part, &mut predecoded, is_last, &mut sink);
+            let part = Part::new(stream, start..start + part.len());
+            predecoded.decode(&Decoder::default(), order, &bounds, part);
+            state.push_part(stream, part.end, &mut predecoded, &mut sink);
         } else {
             state.push(part, &[], is_last, &mut sink);
         }
