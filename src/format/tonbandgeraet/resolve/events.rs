@@ -310,13 +310,12 @@ impl Scene<'_> {
                 })
             }
             Record::MetadataDropped { cnt, .. } => {
-                return out.ledger.enter(losses::METADATA_DROPPED, at.offset(), u64::from(cnt));
+                out.ledger.enter(losses::METADATA_DROPPED, at.offset(), u64::from(cnt));
             }
             Record::StateEnd { missing, .. } => {
                 if missing > 0 {
                     out.ledger.enter(losses::STATE_INCOMPLETE, at.offset(), 0);
                 }
-                return;
             }
             Record::TaskRunning { task_id, .. } => {
                 let task = entity!(ids.task(task_id, scope, entities));
@@ -510,7 +509,7 @@ impl Scene<'_> {
             | Record::QueueName { .. }
             | Record::QueueKind { .. }
             | Record::TaskEvtmarkerName { .. }
-            | Record::TaskValmarkerName { .. } => return,
+            | Record::TaskValmarkerName { .. } => {}
         }
     }
 }
