@@ -77,8 +77,8 @@ const NEEDS_INCREMENTAL_STATE: u64 = 2;
 /// Packets gather here before they are appended to the output: growing a `Vec` by a few bytes at a time costs more than
 /// everything else.
 const STAGE_BYTES: usize = 4096;
-/// Additional room for one packet and the zeros that are stored after it. Packets that fit into it are shorter than 128 bytes, so
-/// their length takes one byte.
+/// Room for one packet, or for what is added to one, and the zeros that are stored after it. Packets that fit into it are shorter than
+/// 128 bytes, so their length takes one byte.
 const PACKET_ROOM: usize = 128;
 /// The maximum size of a packet without annotations: head, time, event head, track, name, key of the value, value.
 const PLAIN_LEN: usize = HEAD_LEN + 4 + 4 + 3 + 3 + 2 + MAX_VARINT_LEN;
@@ -111,7 +111,7 @@ pub(super) struct EventWriter<'a> {
     /// The staged event that counters can be added to.
     host: Option<Host>,
     staged: usize,
-    stage: [u8; STAGE_BYTES + PACKET_ROOM],
+    stage: [u8; STAGE_BYTES + 2 * PACKET_ROOM],
 }
 
 /// A staged slice or instant, the last of all staged packets.
@@ -132,7 +132,7 @@ impl<'a> EventWriter<'a> {
         tracks: &'a Tracks,
         scratch: &'a mut EventScratch,
     ) -> EventWriter<'a> {
-        let stage = [0; STAGE_BYTES + PACKET_ROOM];
+        let stage = [0; STAGE_BYTES + 2 * PACKET_ROOM];
         let (names, texts) = strings.event_name_fields();
         let sources = (1..).take(block.sources.len()).map(|number| ShortField::new(track_event::SOURCE_LOCATION_IID, number));
         scratch.sources.clear();
@@ -145,21 +145,22 @@ impl<'a> EventWriter<'a> {
     #[inline]
     pub(super) fn write(&mut self, op: &Op, out: &mut Vec<u8>) {
         let is_counter = op.kind == OpKind::Counter;
-        let packet_at = self.staged;
-        let written = if !is_counter {
-            let event_at = if op.args_len == 0 { self.write_short(op).map(Some) } else { self.write_annotated(op) };
-            self.host = event_at.flatten().map(|event_at| Host { packet_at, event_at, counters: 0 });
-            event_at.is_some()
-        } else if self.add_to_host(op).is_some() {
-            true
-        } else {
-            self.host = None;
-            op.args_len == 0 && op.name == NameRef::NONE && self.write_counter(op).is_some()
-        };
-        if !written {
-            self.write_general(op, out);
-        } else if self.staged >= STAGE_BYTES {
+        if is_counter && self.add_to_host(op).is_some() {
+            return;
+        }
+        if self.staged >= STAGE_BYTES {
             self.flush(out);
+        }
+        let packet_at = self.staged;
+        let event_at = match op.args_len {
+            0 if !is_counter => self.write_short(op),
+            0 if op.name == NameRef::NONE => self.write_counter(op),
+            _ if is_counter => None,
+            _ => self.write_annotated(op),
+        };
+        self.host = event_at.filter(|_| !is_counter).map(|event_at| Host { packet_at, event_at, counters: 0 });
+        if event_at.is_none() {
+            self.write_general(op, out);
         }
     }
 
@@ -190,12 +191,11 @@ impl<'a> EventWriter<'a> {
         Some(())
     }
 
-    /// Writes an event as [`EventWriter::write_short`] does, but with annotations, and maybe with short texts in place. Returns where in
-    /// the packet the event begins, if counters can be added to it: an event with a text as an annotation's value gets none.
+    /// Writes an event as [`EventWriter::write_short`] does, but with annotations, and maybe with short texts in place.
     ///
     /// A separate function, so that the loop over events without annotations can use all registers.
     #[inline(never)]
-    fn write_annotated(&mut self, op: &Op) -> Option<Option<usize>> {
+    fn write_annotated(&mut self, op: &Op) -> Option<usize> {
         let EventWriter { block, strings, .. } = *self;
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
         let name = strings.field(op.name, Role::EventName);
@@ -240,7 +240,6 @@ impl<'a> EventWriter<'a> {
         }
         let args_start = op.args_start as usize;
         let (names, categories) = (strings.arg_name_fields(), strings.category_fields());
-        let mut takes_counters = true;
         for arg in block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
             let place: &mut [u8; ANNOTATION_ROOM] = room.get_mut(end..)?.first_chunk_mut()?;
             let (tag, bits) = (arg.tag(), arg.bits());
@@ -274,7 +273,6 @@ impl<'a> EventWriter<'a> {
                 let text_at = end + store_annotation(place, name, 2 + text.len(), key) - text.len();
                 end = text_at + text.len();
                 room.get_mut(text_at..end)?.copy_from_slice(text);
-                takes_counters = false;
                 continue;
             }
             let (bits, rest, len) = if tag == Tag::Float { (bits, 0, 8) } else { varint(bits) };
@@ -289,7 +287,7 @@ impl<'a> EventWriter<'a> {
         room[event_at + 1] = (end - event_at - 2) as u8;
         self.staged += end;
         self.clock_ns = op.time_ns;
-        Some(takes_counters.then_some(event_at))
+        Some(event_at)
     }
 
     /// Appends the staged packets to the output.

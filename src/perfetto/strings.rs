@@ -162,12 +162,12 @@ impl Strings {
             }
             let fields = &mut self.fields[role as usize];
             fields.clear();
-            fields.resize(self.uses[role as usize].len(), ShortField::TOO_LONG);
+            fields.extend(self.uses[role as usize].iter().map(|&iid| match iid {
+                0 => ShortField::TOO_LONG,
+                iid => ShortField::new(field, iid),
+            }));
             if let Some(none) = fields.first_mut() {
                 *none = ShortField::EMPTY;
-            }
-            for (iid, &rank) in (1..).zip(&self.order) {
-                fields[slot_of(rank)] = ShortField::new(field, iid);
             }
             if fields.len() > self.texts_start {
                 for &(slot, first) in &self.doubles {

@@ -271,7 +271,7 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
 /// Where the first marker is.
 #[inline]
 fn find_marker(text: &[u8], finder: &Finder<'_>) -> Option<usize> {
-    // As a rule there are digits before it, and its first letter is the next one that is none.
+    // As a rule there are only digits before it, so the first letter like its first one is its own.
     match memchr::memchr(MARKER[0], text) {
         Some(index) if text.get(index..).is_some_and(|rest| rest.starts_with(MARKER)) => Some(index),
         _ => finder.find(text),
