@@ -251,16 +251,21 @@ mod tests {
     fn counters_are_added_to_an_event_of_the_same_time() {
         let mut block = Block { number: 1, ..Block::default() };
         block.ops = vec![op(5, 1, OpKind::End, NameRef::NONE)];
-        block.ops.extend((0..9).map(|value| Op { value, ..op(5, 200, OpKind::Counter, NameRef::NONE) }));
+        block.ops.extend((1..10).map(|value| Op { value, ..op(5, 200, OpKind::Counter, NameRef::NONE) }));
         block.ops.push(op(6, 1, OpKind::End, NameRef::NONE));
         block.ops.push(Op { value: -1, ..op(6, 2, OpKind::Counter, NameRef::NONE) });
         block.ops.push(Op { value: 3, ..op(7, 2, OpKind::Counter, NameRef::NONE) });
+        block.ops.push(op(8, 1, OpKind::End, NameRef::NONE));
+        block.ops.extend([0, 4].map(|value| Op { value, ..op(8, 2, OpKind::Counter, NameRef::NONE) }));
         let mut expected = b"\x0a\x3c\x50\x01\x68\x02\x40\x05\x5a\x34\x48\x02\x58\x01".to_vec();
-        (0..8).for_each(|value| expected.extend([0xF8, 1, 0xC8, 1, 0x60, value]));
-        expected.extend(b"\x0a\x0d\x50\x01\x68\x02\x40\x00\x5a\x05\x48\x04\xf0\x01\x08");
+        (1..9).for_each(|value| expected.extend([0xF8, 1, 0xC8, 1, 0x60, value]));
+        expected.extend(b"\x0a\x0d\x50\x01\x68\x02\x40\x00\x5a\x05\x48\x04\xf0\x01\x09");
         expected.extend(b"\x0a\x1a\x50\x01\x68\x02\x40\x01\x5a\x12\x48\x02\x58\x01\xf8\x01\x02\x60");
         expected.extend(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
         expected.extend(b"\x0a\x0f\x50\x01\x68\x02\x40\x01\x5a\x07\x48\x04\x58\x02\xf0\x01\x03");
+        // Nothing is added after a 0.
+        expected.extend(b"\x0a\x11\x50\x01\x68\x02\x40\x01\x5a\x09\x48\x02\x58\x01\xf8\x01\x02\x60\x00");
+        expected.extend(b"\x0a\x0f\x50\x01\x68\x02\x40\x00\x5a\x07\x48\x04\x58\x02\xf0\x01\x04");
         assert_eq!(events(&block), expected);
     }
 
