@@ -76,58 +76,7 @@ pub struct Details {
 #[derive(Debug, Default)]
 struct Table {
     /// For each mask: masked id to the first entry that has it.
-    by_mask: Vec<(u64, Ids)>,
-}
-
-/// From ids to entries. It is read for each message at another place, so it is small: a message should take one line of the cache.
-#[derive(Debug, Default)]
-struct Ids {
-    /// A hash table of ids of 32 bits: the id, and one more than the entry, 0 where it is free. At most half full.
-    slots: Box<[(u32, u32)]>,
-    count: usize,
-    wide: FxHashMap<u64, u32>,
-}
-
-impl Ids {
-    /// The place of an id, or the free one where it belongs. There must be a free one.
-    #[inline]
-    fn place(&self, id: u32) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut place = (u64::from(id).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & mask;
-        while self.slots.get(place).is_some_and(|&(known, entry)| entry != 0 && known != id) {
-            place = (place + 1) & mask;
-        }
-        place
-    }
-
-    /// Adds an id, unless it is known.
-    fn add(&mut self, id: u64, entry: u32) {
-        let Ok(id) = u32::try_from(id) else {
-            self.wide.entry(id).or_insert(entry);
-            return;
-        };
-        if 2 * self.count >= self.slots.len() {
-            let all = std::mem::replace(&mut self.slots, vec![(0, 0); (4 * self.count).max(16).next_power_of_two()].into());
-            for slot in all.into_iter().filter(|(_, entry)| *entry != 0) {
-                let place = self.place(slot.0);
-                self.slots[place] = slot;
-            }
-        }
-        let place = self.place(id);
-        if self.slots[place].1 == 0 {
-            self.slots[place] = (id, entry.saturating_add(1));
-            self.count += 1;
-        }
-    }
-
-    #[inline]
-    fn find(&self, id: u64) -> Option<u32> {
-        match u32::try_from(id) {
-            Ok(_) if self.slots.is_empty() => None,
-            Ok(id) => self.slots.get(self.place(id))?.1.checked_sub(1),
-            Err(_) => self.wide.get(&id).copied(),
-        }
-    }
+    by_mask: Vec<(u64, FxHashMap<u64, u32>)>,
 }
 
 /// How many masks a section may have: each costs a look-up per message.
@@ -137,11 +86,11 @@ impl Table {
     /// False if there are too many masks.
     fn add(&mut self, id: u64, mask: u64, entry: u32) -> bool {
         let index = self.by_mask.iter().position(|(known, _)| *known == mask).unwrap_or_else(|| {
-            self.by_mask.push((mask, Ids::default()));
+            self.by_mask.push((mask, FxHashMap::default()));
             self.by_mask.len() - 1
         });
         if let Some((_, ids)) = self.by_mask.get_mut(index) {
-            ids.add(id & mask, entry);
+            ids.entry(id & mask).or_insert(entry);
         }
         self.by_mask.len() <= MASKS_LIMIT
     }
@@ -150,9 +99,9 @@ impl Table {
     fn find(&self, id: u64) -> Option<u32> {
         // The usual case.
         if let [(mask, ids)] = self.by_mask.as_slice() {
-            return ids.find(id & mask);
+            return ids.get(&(id & mask)).copied();
         }
-        self.by_mask.iter().filter_map(|(mask, ids)| ids.find(id & mask)).min()
+        self.by_mask.iter().filter_map(|(mask, ids)| ids.get(&(id & mask)).copied()).min()
     }
 }
 
