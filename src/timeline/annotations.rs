@@ -91,12 +91,6 @@ impl Timeline {
         let mut flow = None;
         for arg in annotations.batch.args_of(annotations.args) {
             let (tag, bits) = (arg.tag(), arg.bits());
-            // The usual case.
-            if tag.is_plain() {
-                let name = self.local_of(arg.name, at);
-                self.writer.arg(Annotation::of_bits(name, tag, bits));
-                continue;
-            }
             match tag {
                 Tag::FlowOut => flow = Some((bits | FORMATS_FLOW, Flow::Out)),
                 Tag::FlowIn => flow = Some((bits | FORMATS_FLOW, Flow::In)),

@@ -186,6 +186,7 @@ impl Records {
         // The usual size of messages.
         self.stored.reserve(part_bytes / 40);
         self.args.reserve(part_bytes / 16);
+        self.texts.reserve(part_bytes / 2);
     }
 
     /// Forgets the content and keeps the memory.

@@ -217,7 +217,7 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
         // As a rule the next line is the next message.
         let next = rest.iter().take(2).take_while(|&&byte| is_line_end(byte)).count();
         let is_next = want_console && rest.get(next..).is_some_and(|rest| rest.starts_with(MARKER));
-        let marker = if is_next { at + next } else { find_marker(rest, finder).map_or(text.len(), |index| at + index) };
+        let marker = if is_next { at + next } else { finder.find(rest).map_or(text.len(), |index| at + index) };
         let between = text.get(at..marker).unwrap_or(&[]);
         if want_console && !matches!(between, [] | b"\n" | b"\r\n") {
             let mut piece_start = at;
@@ -268,16 +268,6 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
     }
 }
 
-/// Where the first marker is.
-#[inline]
-fn find_marker(text: &[u8], finder: &Finder<'_>) -> Option<usize> {
-    // As a rule there are only digits before it, so the first letter like its first one is its own.
-    match memchr::memchr(MARKER[0], text) {
-        Some(index) if text.get(index..).is_some_and(|rest| rest.starts_with(MARKER)) => Some(index),
-        _ => finder.find(text),
-    }
-}
-
 /// The number of hex digits at the start. Sixteen at once without a branch, which compilers turn into vector instructions.
 fn hex_len(text: &[u8]) -> usize {
     let (chunks, _) = text.as_chunks::<16>();
@@ -317,24 +307,18 @@ fn value_of(digit: u8) -> u8 {
     (digit & 15) + 9 * (digit >> 6)
 }
 
-/// The value of eight hex digits, the first byte lowest.
-#[inline]
-fn value_of_eight(digits: [u8; 8]) -> u32 {
-    let digits = u64::from_le_bytes(digits);
-    let values = (digits & eight(15)) + 9 * (digits >> 6 & eight(1));
-    // Pairs, then the bytes side by side.
-    let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
-    let words = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF;
-    (words | words >> 16) as u32
-}
-
 /// Decodes pairs of hex digits. An odd digit at the end is left out.
 fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
     bytes.resize(digits.len() / 2, 0);
     let (eights, rest) = digits.as_chunks::<8>();
     let (fours, last) = bytes.as_chunks_mut::<4>();
     for (four, digits) in fours.iter_mut().zip(eights) {
-        *four = value_of_eight(*digits).to_le_bytes();
+        let digits = u64::from_le_bytes(*digits);
+        let values = (digits & eight(15)) + 9 * (digits >> 6 & eight(1));
+        // Pairs, then the bytes side by side.
+        let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
+        let words = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF;
+        *four = ((words | words >> 16) as u32).to_le_bytes();
     }
     for (byte, &[high, low]) in last.iter_mut().zip(rest.as_chunks::<2>().0) {
         *byte = value_of(high) << 4 | value_of(low);
@@ -454,8 +438,12 @@ fn scan(part: Part<'_>) -> MessageFacts {
             }
             Piece::Beyond { .. } => return,
         };
-        let Some(&word) = digits.first_chunk::<8>().filter(|word| eight_hex_len(u64::from_le_bytes(**word)) == 8) else { return };
-        if facts.wants(value_of_eight(word)) {
+        let Some(word) = digits.first_chunk::<8>().filter(|word| hex_len(*word) == 8) else { return };
+        let mut head = [0; 4];
+        for (byte, [high, low]) in head.iter_mut().zip(word.as_chunks::<2>().0) {
+            *byte = value_of(*high) << 4 | value_of(*low);
+        }
+        if facts.wants(u32::from_le_bytes(head)) {
             unhex(digits.get(..hex_len(digits)).unwrap_or(&[]), &mut frame);
             facts.add_frame(&frame, offset as u64);
         }

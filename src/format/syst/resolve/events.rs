@@ -65,13 +65,17 @@ impl EventWriter {
     /// Records of another table come. Adds its texts to the batch; false if the batch is full.
     pub fn begin_table(&mut self, records: &Records, out: &mut Resolved<'_>) -> bool {
         self.tracks.begin_part(records);
+        // A few records make more than usual. Without room for these, everything would be copied for them.
+        let usual = |len: usize| len + len / 8;
+        let (count, texts) = (records.stored.len(), records.texts.text());
+        out.batch.texts.reserve(usual(texts.len()));
         // All texts at once. One by one costs several times as much.
-        let Ok(start) = out.batch.texts.append(records.texts.text()) else { return false };
+        let Ok(start) = out.batch.texts.append(texts) else { return false };
         self.texts_start = start;
-        out.batch.events.reserve(records.stored.len());
-        out.batch.logs.reserve(records.stored.len());
+        out.batch.events.reserve(usual(count));
+        out.batch.logs.reserve(usual(count));
         // Each has a severity and a category.
-        out.batch.args.reserve(records.args.len() + 2 * records.stored.len());
+        out.batch.args.reserve(usual(records.args.len() + 2 * count));
         true
     }
 

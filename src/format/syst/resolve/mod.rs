@@ -194,15 +194,6 @@ impl InputState {
         !self.is_damaged && self.errors.is_empty()
     }
 
-    /// The context of a record's events.
-    #[inline]
-    fn context(&mut self, time: Nanos, collateral: &Collateral, records: &Records, stored: &Stored) -> EventContext {
-        let offset = records.base + u64::from(stored.offset);
-        let made_at = self.times.made_at(stored, offset).filter(|_| !is_field(collateral, records, stored));
-        let has_transport_time = stored.transport.is_some();
-        EventContext { time, core: self.core, session: self.session, has_transport_time, made_at }
-    }
-
     /// How many messages are missing at least where packets make no message. All that is found between two valid messages may be the remains of
     /// one; where a copy of a piece of the file begins, nothing is missing.
     #[cold]
@@ -349,7 +340,7 @@ impl RecordResolver {
                 return number;
             }
             // The usual case.
-            if let JudgedTime::At(time) = judged
+            let time = if let JudgedTime::At(time) = judged
                 && stored.is_plain_message()
                 && input.is_sound()
             {
@@ -361,21 +352,31 @@ impl RecordResolver {
                 }
                 let has_stamp = stored.transport.or(stored.timestamp).is_some();
                 out.batch.note_judged(offset, has_stamp.then_some(time));
-                let context = input.context(time, &self.collateral, records, stored);
-                self.writer.message(context, records, stored, out);
-                continue;
-            }
-            self.enter(index, bytes, records, stored, out.ledger);
-            if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
-                self.show_errors(index, out);
-            }
-            self.resolve_one(index, records, stored, judged, out);
+                time
+            } else {
+                self.enter(index, bytes, records, stored, out.ledger);
+                if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
+                    self.show_errors(index, out);
+                }
+                let Some(time) = self.time_of(index, records, stored, judged, out) else { continue };
+                time
+            };
+            self.make_events(index, records, stored, time, out);
         }
         some.len()
     }
 
-    fn resolve_one(&mut self, index: usize, records: &Records, stored: &Stored, judged: JudgedTime, out: &mut Resolved<'_>) {
-        let Some(input) = self.inputs.get_mut(index) else { return };
+    /// The time of a record's events; `None` if it is not known.
+    #[inline(never)]
+    fn time_of(
+        &mut self,
+        index: usize,
+        records: &Records,
+        stored: &Stored,
+        judged: JudgedTime,
+        out: &mut Resolved<'_>,
+    ) -> Option<Nanos> {
+        let input = self.inputs.get_mut(index)?;
         let offset = records.base + u64::from(stored.offset);
         if let Some(readings) = input.times.take_doubt() {
             out.ledger.enter_doubt(offset, readings);
@@ -383,7 +384,10 @@ impl RecordResolver {
         // Notices are of messages, which have their own times; a trigger is not.
         let has_own_time = !matches!(stored.kind, RecordKind::Notice(notice) if notice != Notice::Trigger);
         let time = match judged {
-            JudgedTime::Unknown | JudgedTime::Wait => return out.batch.note_judged(offset, None::<Nanos>),
+            JudgedTime::Unknown | JudgedTime::Wait => {
+                out.batch.note_judged(offset, None::<Nanos>);
+                return None;
+            }
             JudgedTime::At(time) => time,
             JudgedTime::Clamped(time) => {
                 if has_own_time {
@@ -421,7 +425,16 @@ impl RecordResolver {
         let has_stamp = stored.transport.or(stored.timestamp).is_some() && !is_held_notice;
         out.batch.note_judged(offset, has_stamp.then_some(time));
         input.times.note(stored, time);
-        let context = input.context(time, &self.collateral, records, stored);
+        Some(time)
+    }
+
+    #[inline]
+    fn make_events(&mut self, index: usize, records: &Records, stored: &Stored, time: Nanos, out: &mut Resolved<'_>) {
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        let offset = records.base + u64::from(stored.offset);
+        let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
+        let has_transport_time = stored.transport.is_some();
+        let context = EventContext { time, core: input.core, session: input.session, has_transport_time, made_at };
         match stored.kind {
             RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => {
                 if let Some(input) = self.inputs.get_mut(index) {

@@ -580,12 +580,12 @@ impl Packets {
         let order_of_nibbles = self.stated_order.unwrap_or(self.order);
         let Some(bytes) = visitor.open_bytes(self.place) else { return at };
         while at + PACKET_NIBBLES <= window.nibbles.end && bytes.len() + 8 <= MESSAGE_LIMIT_BYTES {
-            let (op, word) = window.nibbles.op_and_word(at);
+            let op = window.nibbles.word(at) as usize & 0xF;
             if !(0x4..=0x7).contains(&op) {
                 break;
             }
             let count = 2 << (op - 4);
-            append_bytes(bytes, order(word, count, order_of_nibbles), count / 2);
+            append_bytes(bytes, order(window.nibbles.word(at + 1), count, order_of_nibbles), count / 2);
             at += 1 + count;
         }
         at
@@ -623,34 +623,15 @@ impl Nibbles<'_> {
     /// Sixteen nibbles, the first one lowest.
     #[inline]
     fn word(self, at: usize) -> u64 {
-        let bytes = self.nine(at / 2);
+        let Some(bytes) = self.bytes.get(at / 2..).and_then(|rest| rest.first_chunk::<9>()) else { return self.last_word(at) };
         let low = bytes.first_chunk::<8>().map_or(0, |low| u64::from_le_bytes(*low));
         if at.is_multiple_of(2) { low } else { low >> 4 | u64::from(bytes[8]) << 60 }
     }
 
-    /// A nibble, and the sixteen after it.
-    #[inline]
-    fn op_and_word(self, at: usize) -> (usize, u64) {
-        let bytes = self.nine(at / 2);
-        let low = bytes.first_chunk::<8>().map_or(0, |low| u64::from_le_bytes(*low));
-        let half = 4 * (at as u32 & 1);
-        (low as usize >> half & 0xF, low >> 4 >> half | u64::from(bytes[8]) << (60 - half))
-    }
-
-    /// Nine bytes; zeros after the last one.
-    #[inline]
-    fn nine(self, at: usize) -> [u8; 9] {
-        match self.bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-            Some(bytes) => *bytes,
-            None => self.last(at),
-        }
-    }
-
+    /// The same where there are fewer bytes: zeros follow.
     #[cold]
-    fn last(self, at: usize) -> [u8; 9] {
-        let mut bytes = [0; 9];
-        bytes.iter_mut().zip(self.bytes.get(at..).unwrap_or(&[])).for_each(|(byte, &last)| *byte = last);
-        bytes
+    fn last_word(self, at: usize) -> u64 {
+        (0..16).map(|place| u64::from(self.get(at + place)) << (4 * place)).sum()
     }
 }
 
