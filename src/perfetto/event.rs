@@ -280,7 +280,7 @@ impl<'a> EventWriter<'a> {
             }
             let (bits, rest, len) = if tag == Tag::Float { (bits, 0, 8) } else { varint(bits) };
             let len = len as usize & 15;
-            let head_len = store_annotation(place, name, 1 + len, VALUE_KEYS[tag as usize].into()) - len;
+            let head_len = store_annotation(place, name, 1 + len, value_key(tag).into()) - len;
             store(place, head_len, bits);
             store(place, head_len + 8, u64::from(rest));
             end += head_len + len;
@@ -559,15 +559,18 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], name: ShortField, len: usi
 /// The key of an annotation's value that is a text in place.
 const STRING_KEY: u8 = (annotation::STRING_VALUE << 3 | 2) as u8;
 
-/// The key of an annotation's value that is a number, by its [`Tag`].
-const VALUE_KEYS: [u8; 11] = {
-    let mut keys = [(annotation::UINT_VALUE << 3) as u8; 11];
-    keys[Tag::Int as usize] = (annotation::INT_VALUE << 3) as u8;
-    keys[Tag::Hex as usize] = (annotation::POINTER_VALUE << 3) as u8;
-    keys[Tag::Bool as usize] = (annotation::BOOL_VALUE << 3) as u8;
-    keys[Tag::Float as usize] = (annotation::DOUBLE_VALUE << 3 | 1) as u8;
-    keys
-};
+/// The key of an annotation's value that is a number.
+#[inline]
+fn value_key(tag: Tag) -> u8 {
+    let key = match tag {
+        Tag::Int => annotation::INT_VALUE << 3,
+        Tag::Hex => annotation::POINTER_VALUE << 3,
+        Tag::Bool => annotation::BOOL_VALUE << 3,
+        Tag::Float => annotation::DOUBLE_VALUE << 3 | 1,
+        _ => annotation::UINT_VALUE << 3,
+    };
+    key as u8
+}
 
 /// Stores the log message of an event. `None`: one of its numbers is too long.
 #[inline]

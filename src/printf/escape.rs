@@ -85,6 +85,13 @@ impl PendingText {
         self.len() == 0
     }
 
+    /// Makes room for so many bytes more.
+    pub fn reserve(&mut self, bytes: usize) {
+        if self.bytes.len() - self.end < bytes {
+            self.grow(bytes);
+        }
+    }
+
     /// Forgets all and keeps the memory.
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
