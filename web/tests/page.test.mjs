@@ -172,6 +172,8 @@ describe("the page", () => {
   test("every example works with one click, and its command line gives the same trace", async () => {
     await open();
     const examples = JSON.parse(readFileSync(join(PAGE, "examples/examples.json"), "utf8"));
+    // They come after the page is ready, all at once.
+    await page.locator("button.example").first().waitFor();
     assert.equal(await page.locator("button.example").count(), examples.length);
     for (const {title, files} of examples) {
       await open();
