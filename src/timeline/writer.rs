@@ -360,14 +360,24 @@ impl Writer {
         self.block.number
     }
 
-    /// A slice of a call begins. The caller has already applied the time range. `name` and `source` (one more than the index, 0
-    /// without a source) are indexes of the present block.
+    /// A slice of a call begins. The caller has already applied the time range. For `local`, see [`call_begin`].
     #[inline]
-    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, (name, source): (u32, u32), notes: &[Note]) {
+    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), notes: &[Note]) {
         let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
-        let flow = if source == 0 { Flow::None } else { Flow::Source };
-        let op = plain(OpKind::Begin, track, time_ns, NameRef::interned(name), i64::from(source));
-        self.block.ops.push(Op { args_start, args_len, flow, ..op });
+        self.block.ops.push(Op { args_start, args_len, ..call_begin(track, time_ns, local) });
+    }
+
+    /// Adds ends of calls, without times, and gives them for their times, and for the begins among them.
+    #[inline]
+    pub fn call_ends(&mut self, track: TrackId, count: usize) -> &mut [Op] {
+        let start = self.block.ops.len();
+        self.block.ops.resize(start + count, plain(OpKind::End, track, 0, NameRef::NONE, 0));
+        self.block.ops.get_mut(start..).unwrap_or_default()
+    }
+
+    /// Removes the last operations.
+    pub fn take_back(&mut self, count: usize) {
+        self.block.ops.truncate(self.block.ops.len() - count);
     }
 
     /// The innermost slice of a call on a track ends.
@@ -502,4 +512,11 @@ impl Writer {
 #[inline]
 fn plain(kind: OpKind, track: TrackId, time_ns: u64, name: NameRef, value: i64) -> Op {
     Op { time_ns, value, track, name, args_start: 0, args_len: 0, kind, flow: Flow::None }
+}
+
+/// The begin of a call's slice. `name` and `source` (one more than the index, 0 without a source) are indexes of the present block.
+#[inline]
+pub fn call_begin(track: TrackId, time_ns: u64, (name, source): (u32, u32)) -> Op {
+    let flow = if source == 0 { Flow::None } else { Flow::Source };
+    Op { flow, ..plain(OpKind::Begin, track, time_ns, NameRef::interned(name), i64::from(source)) }
 }

@@ -14,7 +14,7 @@
 //! call is moved, cut, or given a caller that it did not have.
 
 use super::numbers::Numbers;
-use super::writer::{Name, Note, NoteValue, Writer};
+use super::writer::{Name, Note, NoteValue, Writer, call_begin};
 use super::{At, Timeline};
 use crate::model::{CoreId, FunctionId, Source, SourceId};
 use crate::track::{TrackId, TrackKind};
@@ -109,6 +109,32 @@ impl Ink<'_> {
         }
     }
 
+    /// Writes a whole tree whose root has depth 0, and where each other call is one deeper than its caller. Before the end of a
+    /// call come the begins and ends of all calls that ended before it, its own begin and those of its callers: so the place of
+    /// each operation is known. False if a function is new in the present block: names are added in the order of begins.
+    #[inline]
+    fn tree(&mut self, track: TrackId, calls: &[Call]) -> bool {
+        let block = self.writer.block_number() + 1;
+        let ops = self.writer.call_ends(track, 2 * calls.len());
+        for (index, call) in calls.iter().enumerate() {
+            let drawn = match self.functions.get(call.function.index()) {
+                Some(Some(drawn)) if drawn.block == block => drawn,
+                _ => {
+                    self.writer.take_back(2 * calls.len());
+                    return false;
+                }
+            };
+            let callers = usize::from(call.depth.unsigned_abs());
+            if let Some(end) = ops.get_mut(2 * index + 1 + callers) {
+                end.time_ns = call.end_ns;
+            }
+            if let Some(begin) = ops.get_mut(2 * (index + 1 - usize::from(call.size)) + callers) {
+                *begin = call_begin(track, call.begin_ns, drawn.local);
+            }
+        }
+        true
+    }
+
     #[inline(always)]
     fn end(&mut self, track: TrackId, time_ns: u64) {
         self.writer.end_call(track, time_ns);
@@ -116,20 +142,20 @@ impl Ink<'_> {
 }
 
 impl Timeline {
-    pub(super) fn call(&mut self, call: EndedCall, at: &At<'_>) {
-        let EndedCall { function, depth, is_hidden, mut begin_ns, mut end_ns } = call;
+    #[inline]
+    pub(super) fn call(&mut self, mut call: EndedCall, at: &At<'_>) {
         if let Some(clip) = self.writer.clip() {
-            if end_ns < clip.start_ns() || begin_ns > clip.end_ns() {
+            if call.end_ns < clip.start_ns() || call.begin_ns > clip.end_ns() {
                 return;
             }
-            begin_ns = begin_ns.max(clip.start_ns());
-            end_ns = end_ns.min(clip.end_ns());
+            call.begin_ns = call.begin_ns.max(clip.start_ns());
+            call.end_ns = call.end_ns.min(clip.end_ns());
         }
-        let is_met = self.functions.get(function.index()).is_some_and(Option::is_some);
-        if !is_met && !self.meet_function(function, at) {
+        let known = self.functions.get(call.function.index()).and_then(Option::as_ref);
+        let Some(has_track) = known.map(|known| known.isr_track.is_some()).or_else(|| self.meet_function(call.function, at)) else {
             return;
-        }
-        let call = Call::new(function, depth, is_hidden, begin_ns, end_ns);
+        };
+        let call = Call::new(&call, has_track);
         for number in 0..NESTS {
             if number == self.cores[at.core.index()].calls.nests.len() {
                 let track = self.nest_track(at.core, number);
@@ -157,9 +183,10 @@ impl Timeline {
         }
     }
 
+    /// Draws a function from here on. Returns whether its calls have a track of their own; `None` if it is not known.
     #[cold]
-    fn meet_function(&mut self, function: FunctionId, at: &At<'_>) -> bool {
-        let Some(entity) = at.entities.functions.get(function.index()) else { return false };
+    fn meet_function(&mut self, function: FunctionId, at: &At<'_>) -> Option<bool> {
+        let entity = at.entities.functions.get(function.index())?;
         let isr_track = entity.isr.map(|isr| self.isr_track(isr, at).0);
         let name = self.writer.name(&entity.name);
         let source = entity.source.and_then(|id| Some((id, at.entities.sources.get(id.index())?.clone())));
@@ -168,7 +195,7 @@ impl Timeline {
             self.functions.resize(function.index() + 1, None);
         }
         self.functions[function.index()] = Some(drawn);
-        true
+        Some(isr_track.is_some())
     }
 
     /// The track of a nest: a thread of the firmware.

@@ -16,6 +16,7 @@ impl Nest {
         if !is_behind || end_ns > call.end_ns {
             return None;
         }
+        self.is_plain = false;
         // Later trees are removed and added again after it, as if they had been recorded after it.
         let all_end_ns = std::mem::replace(&mut self.end_ns, end_ns);
         let calls = self.calls.split_off(start);
@@ -37,6 +38,7 @@ impl Nest {
             tree = end;
         }
         self.end_ns = all_end_ns;
+        self.is_plain = false;
         if self.calls.len() >= HELD_CALLS {
             self.write_oldest(HELD_CALLS / 2, ink);
         }

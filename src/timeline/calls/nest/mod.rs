@@ -11,7 +11,7 @@
 
 mod late;
 
-use super::{HELD_CALLS, Ink};
+use super::{EndedCall, HELD_CALLS, Ink};
 use crate::model::FunctionId;
 use crate::track::TrackId;
 
@@ -24,26 +24,30 @@ const HELD_OPS: usize = 256;
 /// A completed call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    begin_ns: u64,
-    end_ns: u64,
-    function: FunctionId,
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) function: FunctionId,
     /// Number of calls in its tree, itself included.
-    size: u16,
+    pub(super) size: u16,
     /// For a call without callees: the distance forward to the outermost call whose tree starts with this one; 0 for itself. For
     /// other calls: the distance back to the next call whose tree starts with the same call. So all calls that begin with a
     /// tree's first call are found in the order of their begins.
     link: u16,
-    depth: i16,
+    pub(super) depth: i16,
     /// Depth of its tree, itself included.
     height: u16,
     is_hidden: bool,
     /// Its caller's record was lost.
     is_orphan: bool,
+    /// It is not drawn, or on a track of its own.
+    is_special: bool,
 }
 
 impl Call {
-    pub fn new(function: FunctionId, depth: i16, is_hidden: bool, begin_ns: u64, end_ns: u64) -> Call {
-        Call { begin_ns, end_ns, function, size: 1, link: 0, depth, height: 1, is_hidden, is_orphan: false }
+    pub fn new(call: &EndedCall, has_track: bool) -> Call {
+        let EndedCall { function, depth, is_hidden, begin_ns, end_ns } = *call;
+        let is_special = is_hidden | has_track;
+        Call { begin_ns, end_ns, function, size: 1, link: 0, depth, height: 1, is_hidden, is_orphan: false, is_special }
     }
 }
 
@@ -127,6 +131,8 @@ pub struct Nest {
     end_ns: u64,
     /// The least depth of all calls so far, at most 0.
     floor: i16,
+    /// Each waiting call is exactly one deeper than its caller, and drawn on the track.
+    is_plain: bool,
     /// The row with held operations that begins last, and its begin; `u64::MAX` without such a row.
     held_row: usize,
     held_ns: u64,
@@ -154,6 +160,7 @@ impl Nest {
             written: Vec::new(),
             end_ns: 0,
             floor: 0,
+            is_plain: true,
             held_row: 0,
             held_ns: u64::MAX,
             around: Vec::new(),
@@ -166,23 +173,52 @@ impl Nest {
         if call.end_ns < self.end_ns {
             return self.add_late(*call, ink);
         }
-        if let Some(row) = self.rows.last_mut()
-            && (row.depth == call.depth && call.depth > self.floor && row.end_ns <= call.begin_ns && !row.is_marked)
-            && self.calls.len() + 1 < HELD_CALLS
-        {
-            // Most calls have no callees, and follow one from the same caller: what follows comes to this.
-            self.end_ns = call.end_ns;
-            row.extend(call.end_ns, call.height);
-            self.roots.push(self.calls.len() as u32);
-            self.calls.push(*call);
-            return Some(0);
+        let orphans = match self.usual_place(call) {
+            Some((place, height)) => {
+                self.end_ns = call.end_ns;
+                self.is_plain &= !call.is_special;
+                self.add_waiting(*call, height, &place);
+                0
+            }
+            None => self.add_anywhere(call, ink)?,
+        };
+        if call.depth <= self.floor {
+            // No caller of this call is expected: it would have a smaller depth than any call before.
+            self.floor = call.depth;
+            if !self.write_plain(ink) {
+                self.write_oldest(0, ink);
+            }
+        } else if self.calls.len() >= HELD_CALLS {
+            self.write_oldest(HELD_CALLS / 2, ink);
         }
+        Some(orphans)
+    }
+
+    /// The place of a call that has no callees, or takes the whole last row, and its height: most are such. `None`: look closer.
+    #[inline]
+    fn usual_place(&self, call: &Call) -> Option<(Place, u16)> {
+        let (row, before) = self.rows.split_last()?;
+        if row.depth <= call.depth {
+            let place = Place { rows: self.rows.len(), roots: self.roots.len() };
+            return (row.end_ns <= call.begin_ns).then_some((place, 1));
+        }
+        let caller_fits = before.last().is_some_and(|before| before.depth <= call.depth && before.end_ns <= call.begin_ns);
+        let takes_all = i32::from(row.depth) == i32::from(call.depth) + 1 && row.begin_ns >= call.begin_ns && !row.is_marked;
+        let place = Place { rows: before.len(), roots: row.first_root as usize };
+        let is_usual = caller_fits && takes_all && row.height < NESTING_LIMIT && self.written.len() <= place.rows;
+        is_usual.then_some((place, row.height + 1))
+    }
+
+    /// Adds a call at its place, wherever that is.
+    #[inline(never)]
+    fn add_anywhere(&mut self, call: &Call, ink: &mut Ink<'_>) -> Option<i64> {
         let mut place = self.place(call)?;
         let (height, takes_orphans) = self.look_at_children(call, &place);
         if height > NESTING_LIMIT {
             return None;
         }
         self.end_ns = call.end_ns;
+        self.is_plain = false;
         let mut orphans = if takes_orphans { self.mark_children(call, &place) } else { 0 };
         if self.rows[..place.rows].last().is_some_and(|row| row.depth > call.depth) {
             orphans += self.lower_rows(call.depth, &mut place, ink);
@@ -191,13 +227,6 @@ impl Nest {
             self.add_around_written(*call, height, &place, ink);
         } else {
             self.add_waiting(*call, height, &place);
-        }
-        if call.depth <= self.floor {
-            // No caller of this call is expected: it would have a smaller depth than any call before.
-            self.floor = call.depth;
-            self.write_oldest(0, ink);
-        } else if self.calls.len() >= HELD_CALLS {
-            self.write_oldest(HELD_CALLS / 2, ink);
         }
         Some(orphans)
     }
@@ -426,6 +455,22 @@ impl Nest {
         }
     }
 
+    /// Writes the waiting calls, if they are one tree without anything special. False: nothing has been written.
+    #[inline]
+    fn write_plain(&mut self, ink: &mut Ink<'_>) -> bool {
+        let (Some(root), [_], [part]) = (self.calls.last(), &*self.rows, &mut *self.written) else { return false };
+        let is_one = usize::from(root.size) == self.calls.len();
+        // Held operations come before all others with their time.
+        let is_after_held = self.held_ns == u64::MAX || root.begin_ns > self.held_ns;
+        if !(self.is_plain && is_one && root.depth == 0 && is_after_held && ink.tree(self.track, &self.calls)) {
+            return false;
+        }
+        (part.end_ns, part.height) = (root.end_ns, part.height.max(root.height));
+        self.calls.clear();
+        self.roots.clear();
+        true
+    }
+
     /// Writes the first `count` roots with their trees, and removes them.
     fn write_roots(&mut self, count: usize, ink: &mut Ink<'_>) {
         let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root as usize + 1) else {
@@ -488,6 +533,7 @@ impl Nest {
         if calls == self.calls.len() {
             self.calls.clear();
             self.roots.clear();
+            self.is_plain = true;
         } else {
             self.calls.drain(..calls);
             self.roots.drain(..count);
