@@ -362,7 +362,7 @@ impl Writer {
 
     /// A slice of a call begins. The caller has already applied the time range. For `local`, see [`call_begin`].
     #[inline]
-    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), notes: &[Note]) {
+    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, local: (NameRef, u32), notes: &[Note]) {
         let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
         self.block.ops.push(Op { args_start, args_len, ..call_begin(track, time_ns, local) });
     }
@@ -514,9 +514,9 @@ fn plain(kind: OpKind, track: TrackId, time_ns: u64, name: NameRef, value: i64) 
     Op { time_ns, value, track, name, args_start: 0, args_len: 0, kind, flow: Flow::None }
 }
 
-/// The begin of a call's slice. `name` and `source` (one more than the index, 0 without a source) are indexes of the present block.
+/// The begin of a call's slice. `name` and `source` (one more than the index, 0 without a source) are of the present block.
 #[inline]
-pub fn call_begin(track: TrackId, time_ns: u64, (name, source): (u32, u32)) -> Op {
+pub fn call_begin(track: TrackId, time_ns: u64, (name, source): (NameRef, u32)) -> Op {
     let flow = if source == 0 { Flow::None } else { Flow::Source };
-    Op { flow, ..plain(OpKind::Begin, track, time_ns, NameRef::interned(name), i64::from(source)) }
+    Op { flow, ..plain(OpKind::Begin, track, time_ns, name, i64::from(source)) }
 }

@@ -17,7 +17,7 @@ use super::numbers::Numbers;
 use super::writer::{Name, Note, NoteValue, Writer, call_begin};
 use super::{At, Timeline};
 use crate::model::{CoreId, FunctionId, Source, SourceId};
-use crate::track::{TrackId, TrackKind};
+use crate::track::{NameRef, TrackId, TrackKind};
 
 mod nest;
 
@@ -34,7 +34,7 @@ const NESTS: usize = 8;
 pub struct DrawnFunction {
     /// The block that used it last, plus one, and its name and source there.
     block: u64,
-    local: (u32, u32),
+    local: (NameRef, u32),
     /// Of an interrupt handler: the track of its calls.
     isr_track: Option<TrackId>,
     /// Fields that each block needs once. They are separate so that the remaining fields of many functions fit into the
@@ -49,7 +49,7 @@ impl DrawnFunction {
         let (name, source) = &*self.told;
         let source = source.as_ref().map_or(0, |(id, source)| writer.add_source(*id, source).saturating_add(1));
         self.block = writer.block_number() + 1;
-        self.local = (writer.local(*name), source);
+        self.local = (NameRef::interned(writer.local(*name)), source);
     }
 }
 
@@ -82,8 +82,8 @@ impl Ink<'_> {
     /// The name and source of a function in the present block, and its track if it handles interrupts. Functions of calls are
     /// always known here: they are prepared before.
     #[inline(always)]
-    fn drawn(&mut self, function: FunctionId) -> ((u32, u32), Option<TrackId>) {
-        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return Default::default() };
+    fn drawn(&mut self, function: FunctionId) -> ((NameRef, u32), Option<TrackId>) {
+        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return ((NameRef::NONE, 0), None) };
         if drawn.block != self.writer.block_number() + 1 {
             drawn.enter_block(self.writer);
         }
@@ -91,7 +91,7 @@ impl Ink<'_> {
     }
 
     #[inline(always)]
-    fn begin(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+    fn begin(&mut self, track: TrackId, time_ns: u64, local: (NameRef, u32), depth: Option<i16>, is_orphan: bool) {
         if depth.is_none() && !is_orphan {
             return self.writer.begin_call(track, time_ns, local, &[]);
         }
@@ -99,7 +99,7 @@ impl Ink<'_> {
     }
 
     #[inline(never)]
-    fn begin_with_notes(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+    fn begin_with_notes(&mut self, track: TrackId, time_ns: u64, local: (NameRef, u32), depth: Option<i16>, is_orphan: bool) {
         let depth = depth.map(|depth| Note { name: self.words.depth, value: NoteValue::Int(i64::from(depth)) });
         let orphan = is_orphan.then_some(Note { name: self.words.orphan, value: NoteValue::Uint(1) });
         match (depth, orphan) {
@@ -124,7 +124,7 @@ impl Ink<'_> {
                     return false;
                 }
             };
-            let callers = usize::from(call.depth.unsigned_abs());
+            let callers = usize::from(call.depth.cast_unsigned());
             if let Some(end) = ops.get_mut(2 * index + 1 + callers) {
                 end.time_ns = call.end_ns;
             }
@@ -156,6 +156,21 @@ impl Timeline {
             return;
         };
         let call = Call::new(&call, has_track);
+        if let Some(nest) = self.cores[at.core.index()].calls.nests.first_mut()
+            && nest.add_usual(&call)
+        {
+            if nest.is_due(&call) {
+                let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
+                nest.write_due(&call, &mut Ink { writer, functions, words });
+            }
+            return;
+        }
+        self.add_call(&call, at);
+    }
+
+    /// Adds a call to the first nest that it fits in.
+    #[inline(never)]
+    fn add_call(&mut self, call: &Call, at: &At<'_>) {
         for number in 0..NESTS {
             if number == self.cores[at.core.index()].calls.nests.len() {
                 let track = self.nest_track(at.core, number);
@@ -163,7 +178,7 @@ impl Timeline {
             }
             let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
             let mut ink = Ink { writer, functions, words };
-            let added = self.cores[at.core.index()].calls.nests[number].add(&call, &mut ink);
+            let added = self.cores[at.core.index()].calls.nests[number].add(call, &mut ink);
             if let Some(orphans) = added {
                 self.counts.orphan_calls = self.counts.orphan_calls.saturating_add_signed(orphans);
                 self.counts.overlapping_calls += u64::from(number > 0);
@@ -190,7 +205,7 @@ impl Timeline {
         let isr_track = entity.isr.map(|isr| self.isr_track(isr, at).0);
         let name = self.writer.name(&entity.name);
         let source = entity.source.and_then(|id| Some((id, at.entities.sources.get(id.index())?.clone())));
-        let drawn = DrawnFunction { block: 0, local: (0, 0), isr_track, told: Box::new((name, source)) };
+        let drawn = DrawnFunction { block: 0, local: (NameRef::NONE, 0), isr_track, told: Box::new((name, source)) };
         if self.functions.len() <= function.index() {
             self.functions.resize(function.index() + 1, None);
         }

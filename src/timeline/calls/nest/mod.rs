@@ -140,6 +140,12 @@ pub struct Nest {
     around: Vec<Around>,
 }
 
+/// The start of a root's tree.
+#[inline]
+fn tree_start(calls: &[Call], root: usize) -> usize {
+    (root + 1).saturating_sub(usize::from(calls[root].size))
+}
+
 /// A call being written: its index, and the depth of its callees.
 #[derive(Clone, Copy)]
 struct Around {
@@ -167,51 +173,72 @@ impl Nest {
         }
     }
 
-    /// Adds a call. Returns the number of other calls newly found to have lost their callers. `None`: the call does not nest, and
-    /// nothing has changed.
-    pub fn add(&mut self, call: &Call, ink: &mut Ink<'_>) -> Option<i64> {
-        if call.end_ns < self.end_ns {
-            return self.add_late(*call, ink);
-        }
-        let orphans = match self.usual_place(call) {
-            Some((place, height)) => {
-                self.end_ns = call.end_ns;
-                self.is_plain &= !call.is_special;
-                self.add_waiting(*call, height, &place);
-                0
+    /// Adds a call if it is as most are: it has no callees, or takes the whole last row. False: nothing has changed.
+    #[inline]
+    pub fn add_usual(&mut self, call: &Call) -> bool {
+        let (own, rows) = (self.calls.len(), self.rows.len());
+        let Some((row, before)) = self.rows.split_last_mut().filter(|_| call.end_ns >= self.end_ns) else { return false };
+        if row.depth <= call.depth {
+            if row.end_ns > call.begin_ns {
+                return false;
             }
-            None => self.add_anywhere(call, ink)?,
-        };
-        if call.depth <= self.floor {
-            // No caller of this call is expected: it would have a smaller depth than any call before.
-            self.floor = call.depth;
+            self.calls.push(*call);
+            if row.depth == call.depth && !row.is_marked {
+                row.extend(call.end_ns, call.height);
+            } else {
+                self.rows.push(Row::of(call, call.height, self.roots.len()));
+            }
+        } else {
+            let Some(before) = before.last_mut() else { return false };
+            let fits = before.depth <= call.depth && before.end_ns <= call.begin_ns;
+            let takes_all = i32::from(row.depth) == i32::from(call.depth) + 1 && row.begin_ns >= call.begin_ns && !row.is_marked;
+            let height = row.height + 1;
+            if !fits || !takes_all || height > NESTING_LIMIT || self.written.len() >= rows {
+                return false;
+            }
+            let first_root = row.first_root as usize;
+            let start = self.roots.get(first_root).map_or(own, |&root| tree_start(&self.calls, root as usize));
+            let call = Call { size: (own - start + 1) as u16, height, ..*call };
+            self.calls.push(call);
+            self.roots.truncate(first_root);
+            if before.depth == call.depth && !before.is_marked {
+                before.extend(call.end_ns, height);
+                self.rows.pop();
+            } else {
+                *row = Row::of(&call, height, first_root);
+            }
+        }
+        self.roots.push(own as u32);
+        self.end_ns = call.end_ns;
+        self.is_plain &= !call.is_special;
+        true
+    }
+
+    /// Whether waiting calls are to be written, because no caller of the last one is expected, or because there are too many.
+    #[inline]
+    pub fn is_due(&self, last: &Call) -> bool {
+        last.depth <= self.floor || self.calls.len() >= HELD_CALLS
+    }
+
+    /// Writes waiting calls, if [`Nest::is_due`].
+    pub fn write_due(&mut self, last: &Call, ink: &mut Ink<'_>) {
+        if last.depth <= self.floor {
+            // It would have a smaller depth than any call before.
+            self.floor = last.depth;
             if !self.write_plain(ink) {
                 self.write_oldest(0, ink);
             }
         } else if self.calls.len() >= HELD_CALLS {
             self.write_oldest(HELD_CALLS / 2, ink);
         }
-        Some(orphans)
     }
 
-    /// The place of a call that has no callees, or takes the whole last row, and its height: most are such. `None`: look closer.
-    #[inline]
-    fn usual_place(&self, call: &Call) -> Option<(Place, u16)> {
-        let (row, before) = self.rows.split_last()?;
-        if row.depth <= call.depth {
-            let place = Place { rows: self.rows.len(), roots: self.roots.len() };
-            return (row.end_ns <= call.begin_ns).then_some((place, 1));
+    /// Adds any call. Returns the number of other calls newly found to have lost their callers. `None`: the call does not nest, and
+    /// nothing has changed.
+    pub fn add(&mut self, call: &Call, ink: &mut Ink<'_>) -> Option<i64> {
+        if call.end_ns < self.end_ns {
+            return self.add_late(*call, ink);
         }
-        let caller_fits = before.last().is_some_and(|before| before.depth <= call.depth && before.end_ns <= call.begin_ns);
-        let takes_all = i32::from(row.depth) == i32::from(call.depth) + 1 && row.begin_ns >= call.begin_ns && !row.is_marked;
-        let place = Place { rows: before.len(), roots: row.first_root as usize };
-        let is_usual = caller_fits && takes_all && row.height < NESTING_LIMIT && self.written.len() <= place.rows;
-        is_usual.then_some((place, row.height + 1))
-    }
-
-    /// Adds a call at its place, wherever that is.
-    #[inline(never)]
-    fn add_anywhere(&mut self, call: &Call, ink: &mut Ink<'_>) -> Option<i64> {
         let mut place = self.place(call)?;
         let (height, takes_orphans) = self.look_at_children(call, &place);
         if height > NESTING_LIMIT {
@@ -228,6 +255,7 @@ impl Nest {
         } else {
             self.add_waiting(*call, height, &place);
         }
+        self.write_due(call, ink);
         Some(orphans)
     }
 
@@ -240,12 +268,6 @@ impl Nest {
         self.rows.clear();
         self.written.clear();
         self.find_held();
-    }
-
-    /// The start of a root's tree in `calls`.
-    #[inline]
-    fn tree_start(&self, root: usize) -> usize {
-        (root + 1).saturating_sub(usize::from(self.calls[root].size))
     }
 
     /// The place where a call nests, if it does.
@@ -368,15 +390,10 @@ impl Nest {
     #[inline]
     fn add_waiting(&mut self, call: Call, height: u16, place: &Place) {
         let own = self.calls.len();
-        let start = self.roots.get(place.roots).map_or(own, |&root| self.tree_start(root as usize));
-        let mut link = 0;
-        if let Some(first) = self.calls.get_mut(start) {
-            link = own - start - usize::from(first.link);
-            first.link = (own - start) as u16;
-        }
+        let start = self.roots.get(place.roots).map_or(own, |&root| tree_start(&self.calls, root as usize));
         self.roots.truncate(place.roots);
         self.rows.truncate(place.rows);
-        self.calls.push(Call { size: (own - start + 1) as u16, link: link as u16, height, ..call });
+        self.calls.push(Call { size: (own - start + 1) as u16, height, ..call });
         match self.rows.last_mut() {
             Some(row) if row.depth == call.depth && !row.is_marked => row.extend(call.end_ns, height),
             _ => self.rows.push(Row::of(&call, height, place.roots)),
@@ -476,7 +493,12 @@ impl Nest {
         let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root as usize + 1) else {
             return;
         };
-        let forest = std::mem::take(&mut self.calls);
+        let mut forest = std::mem::take(&mut self.calls);
+        for index in 0..calls {
+            let start = index + 1 - usize::from(forest[index].size);
+            let distance = (index - start) as u16;
+            forest[index].link = distance - std::mem::replace(&mut forest[start].link, distance);
+        }
         self.around.clear();
         let mut outer = Around { track: self.track, inner_depth: 0, is_hidden: false };
         for (index, call) in forest[..calls].iter().enumerate() {
