@@ -70,8 +70,8 @@ pub struct Writer {
     sealed: Vec<Block>,
     spare: Vec<Block>,
     spare_rows: Vec<SchedRows>,
-    /// The block has so many texts, annotations or samples that it is to be sealed.
-    is_crowded: bool,
+    /// The block is to be sealed once it has this number of operations; 0: now, because of its texts, annotations or samples.
+    limit: usize,
     names: Vec<NameEntry>,
     /// The texts of names, side by side: most blocks use most of them, so they should fit into the processor's caches.
     name_texts: TextArena,
@@ -92,7 +92,7 @@ impl Writer {
             sealed: Vec::new(),
             spare: Vec::new(),
             spare_rows: Vec::new(),
-            is_crowded: false,
+            limit: BLOCK_OPS,
             names: Vec::new(),
             name_texts: TextArena::default(),
             by_text: FxHashMap::default(),
@@ -262,7 +262,9 @@ impl Writer {
     pub fn add_text(&mut self, text: &str) -> u32 {
         let text: TextRef = self.block.texts.add(text);
         self.block.text_refs.push(text);
-        self.is_crowded |= self.block.text_refs.len() >= BLOCK_OPS || self.block.texts.len_bytes() >= BLOCK_TEXT_BYTES;
+        if self.block.text_refs.len() >= BLOCK_OPS || self.block.texts.len_bytes() >= BLOCK_TEXT_BYTES {
+            self.limit = 0;
+        }
         (self.block.text_refs.len() - 1) as u32
     }
 
@@ -314,7 +316,9 @@ impl Writer {
     /// The annotations added since `start`; those beyond the limit of an event are left out.
     fn notes_since(&mut self, start: u32) -> (u32, u8) {
         self.block.args.truncate(start as usize + usize::from(u8::MAX));
-        self.is_crowded |= self.block.args.len() >= 6 * BLOCK_OPS;
+        if self.block.args.len() >= 6 * BLOCK_OPS {
+            self.limit = 0;
+        }
         (start, (self.block.args.len() as u32 - start) as u8)
     }
 
@@ -453,7 +457,9 @@ impl Writer {
         }
         let (_, stack) = self.codes[code.index()];
         self.block.samples.push(SampleRow { stack, ..row });
-        self.is_crowded |= self.block.samples.len() >= BLOCK_OPS;
+        if self.block.samples.len() >= BLOCK_OPS {
+            self.limit = 0;
+        }
     }
 
     /// The time range to write, if not all.
@@ -465,7 +471,7 @@ impl Writer {
     #[inline]
     pub fn is_full(&self) -> bool {
         // Texts and annotations can pile up without operations while a time range drops them, and texts can be long.
-        self.block.ops.len() >= BLOCK_OPS || self.is_crowded
+        self.block.ops.len() >= self.limit
     }
 
     /// Seals the present block, full or not.
@@ -473,7 +479,7 @@ impl Writer {
         let mut next = self.spare.pop().unwrap_or_default();
         self.spare_rows.append(&mut next.sched);
         next.reset(self.block.number + 1);
-        self.is_crowded = false;
+        self.limit = BLOCK_OPS;
         // What is not limited varies a little from block to block.
         next.ops.reserve(BLOCK_ROOM);
         let usual = |len: usize| len + len / 16;
