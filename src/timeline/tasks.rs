@@ -111,7 +111,7 @@ impl Timeline {
     }
 
     /// The present task of a core leaves it. Returns the state in which it leaves, and the task if that state is undecided.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave(&mut self, task: TaskId, at: &At<'_>) -> (Option<PrevState>, Option<TaskId>) {
         let state = &mut self.tasks[task.index()];
         state.left_ns = at.time_ns;
@@ -158,10 +158,10 @@ impl Timeline {
         let state = &mut self.tasks[task.index()];
         let before = state.scheduling.enter(at.core);
         state.cut_wait = None;
-        if before == TaskStatus::Undecided {
-            self.decide(task, PrevState::Ready);
-        } else {
-            self.stop_waiting(task, before, at.time_ns);
+        match before {
+            TaskStatus::Undecided => self.decide(task, PrevState::Ready),
+            before if before.is_parked() => self.stop_waiting(task, before, at.time_ns),
+            _ => {}
         }
         let state = self.core(at.core);
         state.current = Some(task);
@@ -293,7 +293,6 @@ impl Timeline {
     }
 
     /// Ends the slice of a task that was waiting or suspended `before`, if it has one.
-    #[inline]
     fn stop_waiting(&mut self, task: TaskId, before: TaskStatus, time_ns: u64) {
         let state = &mut self.tasks[task.index()];
         if let Some(object) = state.waits_on.take().and_then(|wait| wait.object) {

@@ -152,7 +152,8 @@ impl Timeline {
             call.end_ns = call.end_ns.min(clip.end_ns());
         }
         let known = self.functions.get(call.function.index()).and_then(Option::as_ref);
-        let Some(has_track) = known.map(|known| known.isr_track.is_some()).or_else(|| self.meet_function(call.function, at)) else {
+        let Some(has_track) = known.map(|known| known.isr_track.is_some()).or_else(|| self.meet_function(call.function, at))
+        else {
             return;
         };
         let call = Call::new(&call, has_track);
