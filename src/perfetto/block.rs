@@ -8,7 +8,7 @@ use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter,
 use super::samples::SampleEncoder;
 use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
-use super::strings::Strings;
+use super::strings::{NameUses, Strings};
 use super::tracks::Tracks;
 use super::wire::{bytes_field_len, put_bytes, put_length, put_varint};
 use super::{SEQUENCE_ID, TRACE_PACKET};
@@ -70,20 +70,14 @@ impl Encoder {
     fn count_uses(&mut self, block: &Block) {
         // Consecutive events are often alike, and a processor stalls when it adds to a value that it has just stored. So odd and
         // even events use separate counters.
+        let tracks = &mut self.tracks;
+        let [mut even_names, mut odd_names] = self.strings.event_name_uses();
         let (pairs, last) = block.ops.as_chunks::<2>();
         for [even, odd] in pairs {
-            self.count_use::<0>(even);
-            self.count_use::<1>(odd);
+            count_use::<0>(even, tracks, &mut even_names);
+            count_use::<1>(odd, tracks, &mut odd_names);
         }
-        last.iter().for_each(|op| self.count_use::<0>(op));
-    }
-
-    #[inline(always)]
-    fn count_use<const PLACE: usize>(&mut self, op: &Op) {
-        if op.kind != OpKind::Describe {
-            self.tracks.count::<PLACE>(op.track);
-            self.strings.count_event_name::<PLACE>(op.name);
-        }
+        last.iter().for_each(|op| count_use::<0>(op, tracks, &mut even_names));
     }
 
     #[inline(never)]
@@ -100,6 +94,14 @@ impl Encoder {
             }
         }
         events.flush(out);
+    }
+}
+
+#[inline(always)]
+fn count_use<const PLACE: usize>(op: &Op, tracks: &mut Tracks, names: &mut NameUses<'_>) {
+    if op.kind != OpKind::Describe {
+        tracks.count::<PLACE>(op.track);
+        names.count(op.name);
     }
 }
 

@@ -109,17 +109,17 @@ pub(super) struct EventWriter<'a> {
     /// The time of the incremental clock.
     clock_ns: u64,
     /// The staged event that counters can be added to.
-    host: Option<Host>,
+    host: Host,
     staged: usize,
     stage: [u8; STAGE_BYTES + 2 * PACKET_ROOM],
 }
 
 /// A staged slice or instant, the last of all staged packets.
-#[derive(Clone, Copy)]
 struct Host {
     packet_at: usize,
     event_at: usize,
-    counters: usize,
+    /// The number of counters that can still be added; 0 also without such an event.
+    room: usize,
 }
 
 /// The importer ignores more than 8 of an event, and (measured with v58.2) reads all values after a 0 as 0: that is the last one.
@@ -133,12 +133,13 @@ impl<'a> EventWriter<'a> {
         scratch: &'a mut EventScratch,
     ) -> EventWriter<'a> {
         let stage = [0; STAGE_BYTES + 2 * PACKET_ROOM];
+        let host = Host { packet_at: 0, event_at: 0, room: 0 };
         let (names, texts) = strings.event_name_fields();
         let sources = (1..).take(block.sources.len()).map(|number| ShortField::new(track_event::SOURCE_LOCATION_IID, number));
         scratch.sources.clear();
         scratch.sources.push(ShortField::EMPTY);
         scratch.sources.extend(sources);
-        EventWriter { block, strings, tracks, names, texts, scratch, clock_ns: 0, host: None, staged: 0, stage }
+        EventWriter { block, strings, tracks, names, texts, scratch, clock_ns: 0, host, staged: 0, stage }
     }
 
     /// Writes an operation that is an event.
@@ -158,9 +159,9 @@ impl<'a> EventWriter<'a> {
             _ if is_counter => None,
             _ => self.write_annotated(op),
         };
-        self.host = event_at.filter(|_| !is_counter).map(|event_at| Host { packet_at, event_at, counters: 0 });
-        if event_at.is_none() {
-            self.write_general(op, out);
+        match event_at {
+            Some(event_at) => self.host = Host { packet_at, event_at, room: if is_counter { 0 } else { MAX_EXTRA_COUNTERS } },
+            None => self.write_general(op, out),
         }
     }
 
@@ -169,8 +170,8 @@ impl<'a> EventWriter<'a> {
     fn add_to_host(&mut self, op: &Op) -> Option<()> {
         const TRACK: u64 = key_of_two_bytes(track_event::EXTRA_COUNTER_TRACK_UUIDS, 0) as u64;
         const VALUE: u64 = (track_event::EXTRA_COUNTER_VALUES << 3) as u64;
-        let host = self.host.as_mut().filter(|host| host.counters < MAX_EXTRA_COUNTERS)?;
-        if op.time_ns != self.clock_ns || op.track.0 >= 1 << 28 {
+        let host = &mut self.host;
+        if host.room == 0 || op.time_ns != self.clock_ns || op.track.0 >= 1 << 28 {
             return None;
         }
         let (track, track_len) = varint28(op.track.0);
@@ -186,10 +187,7 @@ impl<'a> EventWriter<'a> {
         store(room, value_at + 8, u64::from(rest));
         self.stage[host.packet_at + 1] = packet_len;
         self.stage[host.packet_at + host.event_at + 1] = packet_len - host.event_at as u8;
-        host.counters += 1;
-        if op.value == 0 {
-            self.host = None;
-        }
+        host.room = if op.value == 0 { 0 } else { host.room - 1 };
         self.staged = end;
         Some(())
     }
@@ -297,7 +295,7 @@ impl<'a> EventWriter<'a> {
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.stage[..self.staged]);
         self.staged = 0;
-        self.host = None;
+        self.host.room = 0;
     }
 
     /// Writes a slice or instant with an interned name, less than 2^28 ns after the preceding event, without annotations. Returns where

@@ -87,6 +87,23 @@ pub(super) struct Strings {
     order: Vec<u64>,
 }
 
+/// The number of uses of each name and text as an event name. Equal texts are merged later, because counting runs for each operation.
+pub(super) struct NameUses<'a> {
+    names: &'a mut [u32],
+    texts: &'a mut [u32],
+}
+
+impl NameUses<'_> {
+    /// Counts a use.
+    #[inline]
+    pub(super) fn count(&mut self, name: NameRef) {
+        let uses = if name.is_text() { &mut *self.texts } else { &mut *self.names };
+        if let Some(uses) = uses.get_mut(name.number() as usize) {
+            *uses += 1;
+        }
+    }
+}
+
 impl Strings {
     /// Starts with a block: finds the texts of the capture that are equal.
     pub(super) fn start(&mut self, block: &Block) {
@@ -138,15 +155,12 @@ impl Strings {
         }
     }
 
-    /// Counts the use of an event name, in one of two places.
-    #[inline]
-    pub(super) fn count_event_name<const PLACE: usize>(&mut self, name: NameRef) {
-        // Equal texts are merged later, because this runs for each operation.
-        let slot = self.slot(name);
-        let uses = if PLACE == 0 { &mut self.uses[Role::EventName as usize] } else { &mut self.more_event_names };
-        if let Some(uses) = uses.get_mut(slot) {
-            *uses += 1;
-        }
+    /// Two places to count the uses of event names.
+    pub(super) fn event_name_uses(&mut self) -> [NameUses<'_>; 2] {
+        [&mut self.uses[Role::EventName as usize], &mut self.more_event_names].map(|uses| {
+            let (names, texts) = uses.split_at_mut(self.texts_start);
+            NameUses { names, texts }
+        })
     }
 
     /// Numbers all texts by their uses (event names must have been counted), and writes the tables.

@@ -9,6 +9,7 @@ use crate::track::{PrevState, TrackId, TrackKind};
 
 impl Timeline {
     /// Records are missing between the event before and `time_ns`.
+    #[cold]
     pub(super) fn gap(&mut self, note: &LossNote, time_ns: u64) {
         let since_ns = self.now_ns.min(time_ns);
         self.gap_end_ns = time_ns;
@@ -28,6 +29,7 @@ impl Timeline {
     }
 
     /// Something happened to the recording that loses nothing: nothing is closed.
+    #[cold]
     pub(super) fn recorder_note(&mut self, note: &LossNote, time_ns: u64) {
         let track = self.losses_track();
         let name = self.writer.name(note.kind.text);
@@ -44,6 +46,7 @@ impl Timeline {
     }
 
     /// The target restarted: session `session`.
+    #[cold]
     pub(super) fn session_start(&mut self, session: u32, time_ns: u64) {
         if session <= self.session {
             // Another core of the same recording reported it before.
@@ -67,6 +70,7 @@ impl Timeline {
 
     /// The recording of a core ends while others continue. From now on it is unknown which task runs there. A task that stated that it
     /// will wait does.
+    #[cold]
     pub(super) fn core_end(&mut self, core: CoreId, at: &At<'_>) {
         self.close_isrs(core, at.time_ns, self.words.end_of_trace);
         let waits = |task: &TaskId| self.tasks[task.index()].scheduling.is_about_to_wait();

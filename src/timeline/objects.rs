@@ -101,7 +101,6 @@ impl Timeline {
 
     /// Draws an operation that changes nothing (a peek, or a failed operation) as an instant. False for any other.
     pub(super) fn attempt(&mut self, object: ObjectId, op: ObjectOp, from_isr: bool, at: &At<'_>) -> bool {
-        let entity = &at.entities.objects[object.index()];
         let (verb, taken_verb, result) = match op {
             ObjectOp::Peek => ("peek", "peek", ""),
             ObjectOp::PeekFailed => ("peek", "peek", " failed"),
@@ -111,6 +110,7 @@ impl Timeline {
         };
         let track = if self.settings.operations { self.context(from_isr, at) } else { None };
         if let Some(track) = track {
+            let entity = &at.entities.objects[object.index()];
             let verb = if entity.kind.is_taken() { taken_verb } else { verb };
             let name = self.writer.name(&format!("{verb} {}{result}", object_name(entity)));
             self.writer.instant(track, at.time_ns, SliceName::Name(name), &[], None);
@@ -242,11 +242,11 @@ impl Timeline {
 
     #[inline]
     pub(super) fn set_level(&mut self, object: ObjectId, level: u32, at: &At<'_>) {
-        if self.objects[object.index()].level == Some(level) {
+        let state = &mut self.objects[object.index()];
+        if state.level.replace(level) == Some(level) {
             return;
         }
-        let track = self.object_track(object, at);
-        self.objects[object.index()].level = Some(level);
+        let track = state.track.unwrap_or_else(|| self.new_object_track(object, at));
         self.writer.counter(track, at.time_ns, i64::from(level));
     }
 

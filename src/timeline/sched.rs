@@ -97,31 +97,16 @@ impl CoreRows {
     /// Moves all rows before the first undecided one into the present block. `core` is the core's number, `first_cpu` the CPU
     /// number of core 0.
     pub fn flush(&mut self, core: u16, first_cpu: u16, writer: &mut Writer) {
-        let (from_ns, to_ns) = writer.clip().map_or((0, u64::MAX), |clip| (clip.start_ns(), clip.end_ns()));
         let is_undecided = |row: &Row| matches!(row, Row::Switch(Switch { prev_state: None, .. }));
-        if self.rows.first().is_none_or(is_undecided) {
+        let decided = self.rows.iter().position(is_undecided).unwrap_or(self.rows.len());
+        if decided == 0 {
             return;
         }
         let mut rows = std::mem::take(&mut self.rows);
         let mut bundles = Bundles { open: writer.empty_rows(core.saturating_add(first_cpu)) };
-        let in_range = |time_ns: u64| from_ns <= time_ns && time_ns <= to_ns;
-        let mut decided = 0;
-        for &row in &rows {
-            match row {
-                _ if is_undecided(&row) => break,
-                Row::Switch(switch) if in_range(switch.time_ns) => {
-                    self.enter_range(from_ns, &mut bundles, writer);
-                    bundles.switch(switch, writer);
-                }
-                Row::Waking(waking) if in_range(waking.time_ns) => {
-                    self.enter_range(from_ns, &mut bundles, writer);
-                    bundles.wake(waking, first_cpu, writer);
-                }
-                Row::Switch(switch) if switch.time_ns < from_ns => self.before_range = Some(switch),
-                Row::Switch(_) => self.end_range(to_ns, &mut bundles, writer),
-                Row::Waking(_) => {}
-            }
-            decided += 1;
+        match writer.clip().map(|clip| (clip.start_ns(), clip.end_ns())) {
+            None => bundles.add(&rows[..decided], first_cpu, writer),
+            Some(range_ns) => bundles.add(&self.clipped(&rows[..decided], range_ns, writer), first_cpu, writer),
         }
         rows.drain(..decided);
         self.rows = rows;
@@ -129,21 +114,36 @@ impl CoreRows {
         bundles.finish(writer);
     }
 
-    fn enter_range(&mut self, from_ns: u64, bundles: &mut Bundles, writer: &mut Writer) {
-        if let Some(switch) = self.before_range.take() {
-            let switch = Switch { time_ns: from_ns, ..switch };
-            bundles.switch(swallowed(switch), writer);
-            bundles.switch(switch, writer);
+    /// The rows within the time range, with the switches at its begin and end.
+    #[cold]
+    fn clipped(&mut self, rows: &[Row], (from_ns, to_ns): (u64, u64), writer: &mut Writer) -> Vec<Row> {
+        let mut clipped = Vec::new();
+        for &row in rows {
+            let (Row::Switch(Switch { time_ns, .. }) | Row::Waking(Waking { time_ns, .. })) = row;
+            match row {
+                _ if (from_ns..=to_ns).contains(&time_ns) => {
+                    self.enter_range(from_ns, &mut clipped);
+                    clipped.push(row);
+                }
+                Row::Switch(switch) if time_ns < from_ns => self.before_range = Some(switch),
+                Row::Switch(_) => {
+                    self.enter_range(from_ns, &mut clipped);
+                    if !std::mem::replace(&mut self.ended, true) {
+                        let next_comm = writer.name("idle");
+                        let prev_state = Some(PrevState::Ready);
+                        clipped.push(Row::Switch(Switch { time_ns: to_ns, prev_state, next_tid: 0, next_prio: 0, next_comm }));
+                    }
+                }
+                Row::Waking(_) => {}
+            }
         }
+        clipped
     }
 
-    fn end_range(&mut self, to_ns: u64, bundles: &mut Bundles, writer: &mut Writer) {
-        self.enter_range(writer.clip().map_or(0, super::clip::Clip::start_ns), bundles, writer);
-        if !self.ended {
-            self.ended = true;
-            let next_comm = writer.name("idle");
-            let state = Some(PrevState::Ready);
-            bundles.switch(Switch { time_ns: to_ns, prev_state: state, next_tid: 0, next_prio: 0, next_comm }, writer);
+    fn enter_range(&mut self, from_ns: u64, clipped: &mut Vec<Row>) {
+        if let Some(switch) = self.before_range.take() {
+            let switch = Switch { time_ns: from_ns, ..switch };
+            clipped.extend([swallowed(switch), switch].map(Row::Switch));
         }
     }
 }
@@ -160,29 +160,23 @@ struct Bundles {
 }
 
 impl Bundles {
-    fn switch(&mut self, switch: Switch, writer: &mut Writer) {
-        if self.open.wakings.last().is_some_and(|waking| waking.time_ns == switch.time_ns) {
-            let next = writer.empty_rows(self.open.core);
-            writer.sched(std::mem::replace(&mut self.open, next));
+    fn add(&mut self, rows: &[Row], first_cpu: u16, writer: &mut Writer) {
+        for row in rows {
+            match *row {
+                Row::Switch(Switch { time_ns, prev_state, next_tid, next_prio, next_comm }) => {
+                    if self.open.wakings.last().is_some_and(|waking| waking.time_ns == time_ns) {
+                        let next = writer.empty_rows(self.open.core);
+                        writer.sched(std::mem::replace(&mut self.open, next));
+                    }
+                    let (prev_state, next_comm) = (prev_state.unwrap_or(PrevState::Ready), writer.local(next_comm));
+                    self.open.switches.push(SwitchRow { time_ns, prev_state, next_tid, next_prio, next_comm });
+                }
+                Row::Waking(Waking { time_ns, tid, prio, target_core, from_isr, comm }) => {
+                    let (target_core, comm) = (target_core.saturating_add(first_cpu), writer.local(comm));
+                    self.open.wakings.push(WakingRow { time_ns, tid, prio, target_core, from_isr, comm });
+                }
+            }
         }
-        self.open.switches.push(SwitchRow {
-            time_ns: switch.time_ns,
-            prev_state: switch.prev_state.unwrap_or(PrevState::Ready),
-            next_tid: switch.next_tid,
-            next_prio: switch.next_prio,
-            next_comm: writer.local(switch.next_comm),
-        });
-    }
-
-    fn wake(&mut self, waking: Waking, first_cpu: u16, writer: &mut Writer) {
-        self.open.wakings.push(WakingRow {
-            time_ns: waking.time_ns,
-            tid: waking.tid,
-            prio: waking.prio,
-            target_core: waking.target_core.saturating_add(first_cpu),
-            from_isr: waking.from_isr,
-            comm: writer.local(waking.comm),
-        });
     }
 
     fn finish(self, writer: &mut Writer) {

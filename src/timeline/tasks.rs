@@ -80,13 +80,15 @@ impl Timeline {
         100 + i32::try_from(self.tasks[task.index()].priority.unwrap_or(0).min(1 << 20)).unwrap_or(0)
     }
 
+    /// A separate function: with the steps that are inlined here it needs all registers.
+    #[inline(never)]
     pub(super) fn switched_in(&mut self, task: TaskId, at: &At<'_>) {
         let previous = self.cores[at.core.index()].current;
+        let scheduling = &mut self.tasks[task.index()].scheduling;
         if previous == Some(task) {
-            self.tasks[task.index()].scheduling.stay();
-            return;
+            return scheduling.stay();
         }
-        if let TaskStatus::Running(other) = self.tasks[task.index()].scheduling.status() {
+        if let TaskStatus::Running(other) = scheduling.status() {
             // It moved from another core, and that core's own switch is missing.
             self.leave_unknown(other, at.time_ns);
         }
@@ -109,6 +111,7 @@ impl Timeline {
     }
 
     /// The present task of a core leaves it. Returns the state in which it leaves, and the task if that state is undecided.
+    #[inline(always)]
     pub(super) fn leave(&mut self, task: TaskId, at: &At<'_>) -> (Option<PrevState>, Option<TaskId>) {
         let state = &mut self.tasks[task.index()];
         state.left_ns = at.time_ns;
@@ -116,7 +119,9 @@ impl Timeline {
         let (status, wait) = state.scheduling.leave(&at.entities.tasks[task.index()]);
         let prev_state = match status {
             TaskStatus::Waiting => {
-                wait.into_iter().for_each(|wait| self.begin_wait(task, wait, at));
+                if let Some(wait) = wait {
+                    self.begin_wait(task, wait, at);
+                }
                 PrevState::Waiting
             }
             TaskStatus::Suspended => {
@@ -130,8 +135,7 @@ impl Timeline {
             TaskStatus::Undecided => {
                 state.outrun = false;
                 if self.undecided.len() >= UNDECIDED_TASKS {
-                    let oldest = self.undecided.iter().copied().min_by_key(|&task| self.tasks[task.index()].left_ns);
-                    oldest.into_iter().for_each(|oldest| self.give_up(oldest));
+                    self.give_up_oldest();
                 }
                 self.undecided.push(task);
                 return (None, Some(task));
@@ -143,12 +147,22 @@ impl Timeline {
         (Some(prev_state), None)
     }
 
+    #[cold]
+    fn give_up_oldest(&mut self) {
+        let oldest = self.undecided.iter().copied().min_by_key(|&task| self.tasks[task.index()].left_ns);
+        oldest.into_iter().for_each(|oldest| self.give_up(oldest));
+    }
+
+    #[inline]
     fn enter(&mut self, task: TaskId, at: &At<'_>) {
         let state = &mut self.tasks[task.index()];
         let before = state.scheduling.enter(at.core);
         state.cut_wait = None;
-        self.stop_waiting(task, before, at.time_ns);
-        self.decide(task, PrevState::Ready);
+        match before {
+            TaskStatus::Undecided => self.decide(task, PrevState::Ready),
+            before if before.is_parked() => self.stop_waiting(task, before, at.time_ns),
+            _ => {}
+        }
         let state = self.core(at.core);
         state.current = Some(task);
         state.untraced_isr = false;

@@ -70,8 +70,8 @@ pub struct Writer {
     sealed: Vec<Block>,
     spare: Vec<Block>,
     spare_rows: Vec<SchedRows>,
-    /// The block has so many texts, annotations or samples that it is to be sealed.
-    is_crowded: bool,
+    /// The block is to be sealed once it has this number of operations; 0: now, because of its texts, annotations or samples.
+    limit: usize,
     names: Vec<NameEntry>,
     /// The texts of names, side by side: most blocks use most of them, so they should fit into the processor's caches.
     name_texts: TextArena,
@@ -92,7 +92,7 @@ impl Writer {
             sealed: Vec::new(),
             spare: Vec::new(),
             spare_rows: Vec::new(),
-            is_crowded: false,
+            limit: BLOCK_OPS,
             names: Vec::new(),
             name_texts: TextArena::default(),
             by_text: FxHashMap::default(),
@@ -262,7 +262,9 @@ impl Writer {
     pub fn add_text(&mut self, text: &str) -> u32 {
         let text: TextRef = self.block.texts.add(text);
         self.block.text_refs.push(text);
-        self.is_crowded |= self.block.text_refs.len() >= BLOCK_OPS || self.block.texts.len_bytes() >= BLOCK_TEXT_BYTES;
+        if self.block.text_refs.len() >= BLOCK_OPS || self.block.texts.len_bytes() >= BLOCK_TEXT_BYTES {
+            self.limit = 0;
+        }
         (self.block.text_refs.len() - 1) as u32
     }
 
@@ -314,7 +316,9 @@ impl Writer {
     /// The annotations added since `start`; those beyond the limit of an event are left out.
     fn notes_since(&mut self, start: u32) -> (u32, u8) {
         self.block.args.truncate(start as usize + usize::from(u8::MAX));
-        self.is_crowded |= self.block.args.len() >= 6 * BLOCK_OPS;
+        if self.block.args.len() >= 6 * BLOCK_OPS {
+            self.limit = 0;
+        }
         (start, (self.block.args.len() as u32 - start) as u8)
     }
 
@@ -360,14 +364,24 @@ impl Writer {
         self.block.number
     }
 
-    /// A slice of a call begins. The caller has already applied the time range. `name` and `source` (one more than the index, 0
-    /// without a source) are indexes of the present block.
+    /// A slice of a call begins. The caller has already applied the time range. For `local`, see [`call_begin`].
     #[inline]
-    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, (name, source): (u32, u32), notes: &[Note]) {
+    pub fn begin_call(&mut self, track: TrackId, time_ns: u64, local: (NameRef, u32), notes: &[Note]) {
         let (args_start, args_len) = if notes.is_empty() { (0, 0) } else { self.notes(notes) };
-        let flow = if source == 0 { Flow::None } else { Flow::Source };
-        let op = plain(OpKind::Begin, track, time_ns, NameRef::interned(name), i64::from(source));
-        self.block.ops.push(Op { args_start, args_len, flow, ..op });
+        self.block.ops.push(Op { args_start, args_len, ..call_begin(track, time_ns, local) });
+    }
+
+    /// Adds ends of calls, without times, and gives them for their times, and for the begins among them.
+    #[inline]
+    pub fn call_ends(&mut self, track: TrackId, count: usize) -> &mut [Op] {
+        let start = self.block.ops.len();
+        self.block.ops.resize(start + count, plain(OpKind::End, track, 0, NameRef::NONE, 0));
+        self.block.ops.get_mut(start..).unwrap_or_default()
+    }
+
+    /// Removes the last operations.
+    pub fn take_back(&mut self, count: usize) {
+        self.block.ops.truncate(self.block.ops.len() - count);
     }
 
     /// The innermost slice of a call on a track ends.
@@ -443,7 +457,9 @@ impl Writer {
         }
         let (_, stack) = self.codes[code.index()];
         self.block.samples.push(SampleRow { stack, ..row });
-        self.is_crowded |= self.block.samples.len() >= BLOCK_OPS;
+        if self.block.samples.len() >= BLOCK_OPS {
+            self.limit = 0;
+        }
     }
 
     /// The time range to write, if not all.
@@ -455,7 +471,7 @@ impl Writer {
     #[inline]
     pub fn is_full(&self) -> bool {
         // Texts and annotations can pile up without operations while a time range drops them, and texts can be long.
-        self.block.ops.len() >= BLOCK_OPS || self.is_crowded
+        self.block.ops.len() >= self.limit
     }
 
     /// Seals the present block, full or not.
@@ -463,7 +479,7 @@ impl Writer {
         let mut next = self.spare.pop().unwrap_or_default();
         self.spare_rows.append(&mut next.sched);
         next.reset(self.block.number + 1);
-        self.is_crowded = false;
+        self.limit = BLOCK_OPS;
         // What is not limited varies a little from block to block.
         next.ops.reserve(BLOCK_ROOM);
         let usual = |len: usize| len + len / 16;
@@ -502,4 +518,11 @@ impl Writer {
 #[inline]
 fn plain(kind: OpKind, track: TrackId, time_ns: u64, name: NameRef, value: i64) -> Op {
     Op { time_ns, value, track, name, args_start: 0, args_len: 0, kind, flow: Flow::None }
+}
+
+/// The begin of a call's slice. `name` and `source` (one more than the index, 0 without a source) are of the present block.
+#[inline]
+pub fn call_begin(track: TrackId, time_ns: u64, (name, source): (NameRef, u32)) -> Op {
+    let flow = if source == 0 { Flow::None } else { Flow::Source };
+    Op { flow, ..plain(OpKind::Begin, track, time_ns, name, i64::from(source)) }
 }

@@ -14,10 +14,10 @@
 //! call is moved, cut, or given a caller that it did not have.
 
 use super::numbers::Numbers;
-use super::writer::{Name, Note, NoteValue, Writer};
+use super::writer::{Name, Note, NoteValue, Writer, call_begin};
 use super::{At, Timeline};
 use crate::model::{CoreId, FunctionId, Source, SourceId};
-use crate::track::{TrackId, TrackKind};
+use crate::track::{NameRef, TrackId, TrackKind};
 
 mod nest;
 
@@ -34,7 +34,7 @@ const NESTS: usize = 8;
 pub struct DrawnFunction {
     /// The block that used it last, plus one, and its name and source there.
     block: u64,
-    local: (u32, u32),
+    local: (NameRef, u32),
     /// Of an interrupt handler: the track of its calls.
     isr_track: Option<TrackId>,
     /// Fields that each block needs once. They are separate so that the remaining fields of many functions fit into the
@@ -49,7 +49,7 @@ impl DrawnFunction {
         let (name, source) = &*self.told;
         let source = source.as_ref().map_or(0, |(id, source)| writer.add_source(*id, source).saturating_add(1));
         self.block = writer.block_number() + 1;
-        self.local = (writer.local(*name), source);
+        self.local = (NameRef::interned(writer.local(*name)), source);
     }
 }
 
@@ -82,8 +82,8 @@ impl Ink<'_> {
     /// The name and source of a function in the present block, and its track if it handles interrupts. Functions of calls are
     /// always known here: they are prepared before.
     #[inline(always)]
-    fn drawn(&mut self, function: FunctionId) -> ((u32, u32), Option<TrackId>) {
-        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return Default::default() };
+    fn drawn(&mut self, function: FunctionId) -> ((NameRef, u32), Option<TrackId>) {
+        let Some(Some(drawn)) = self.functions.get_mut(function.index()) else { return ((NameRef::NONE, 0), None) };
         if drawn.block != self.writer.block_number() + 1 {
             drawn.enter_block(self.writer);
         }
@@ -91,7 +91,7 @@ impl Ink<'_> {
     }
 
     #[inline(always)]
-    fn begin(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+    fn begin(&mut self, track: TrackId, time_ns: u64, local: (NameRef, u32), depth: Option<i16>, is_orphan: bool) {
         if depth.is_none() && !is_orphan {
             return self.writer.begin_call(track, time_ns, local, &[]);
         }
@@ -99,7 +99,7 @@ impl Ink<'_> {
     }
 
     #[inline(never)]
-    fn begin_with_notes(&mut self, track: TrackId, time_ns: u64, local: (u32, u32), depth: Option<i16>, is_orphan: bool) {
+    fn begin_with_notes(&mut self, track: TrackId, time_ns: u64, local: (NameRef, u32), depth: Option<i16>, is_orphan: bool) {
         let depth = depth.map(|depth| Note { name: self.words.depth, value: NoteValue::Int(i64::from(depth)) });
         let orphan = is_orphan.then_some(Note { name: self.words.orphan, value: NoteValue::Uint(1) });
         match (depth, orphan) {
@@ -109,6 +109,32 @@ impl Ink<'_> {
         }
     }
 
+    /// Writes a whole tree whose root has depth 0, and where each other call is one deeper than its caller. Before the end of a
+    /// call come the begins and ends of all calls that ended before it, its own begin and those of its callers: so the place of
+    /// each operation is known. False if a function is new in the present block: names are added in the order of begins.
+    #[inline]
+    fn tree(&mut self, track: TrackId, calls: &[Call]) -> bool {
+        let block = self.writer.block_number() + 1;
+        let ops = self.writer.call_ends(track, 2 * calls.len());
+        for (index, call) in calls.iter().enumerate() {
+            let drawn = match self.functions.get(call.function.index()) {
+                Some(Some(drawn)) if drawn.block == block => drawn,
+                _ => {
+                    self.writer.take_back(2 * calls.len());
+                    return false;
+                }
+            };
+            let callers = usize::from(call.depth.cast_unsigned());
+            if let Some(end) = ops.get_mut(2 * index + 1 + callers) {
+                end.time_ns = call.end_ns;
+            }
+            if let Some(begin) = ops.get_mut(2 * (index + 1 - usize::from(call.size)) + callers) {
+                *begin = call_begin(track, call.begin_ns, drawn.local);
+            }
+        }
+        true
+    }
+
     #[inline(always)]
     fn end(&mut self, track: TrackId, time_ns: u64) {
         self.writer.end_call(track, time_ns);
@@ -116,20 +142,36 @@ impl Ink<'_> {
 }
 
 impl Timeline {
-    pub(super) fn call(&mut self, call: EndedCall, at: &At<'_>) {
-        let EndedCall { function, depth, is_hidden, mut begin_ns, mut end_ns } = call;
+    #[inline]
+    pub(super) fn call(&mut self, mut call: EndedCall, at: &At<'_>) {
         if let Some(clip) = self.writer.clip() {
-            if end_ns < clip.start_ns() || begin_ns > clip.end_ns() {
+            if call.end_ns < clip.start_ns() || call.begin_ns > clip.end_ns() {
                 return;
             }
-            begin_ns = begin_ns.max(clip.start_ns());
-            end_ns = end_ns.min(clip.end_ns());
+            call.begin_ns = call.begin_ns.max(clip.start_ns());
+            call.end_ns = call.end_ns.min(clip.end_ns());
         }
-        let is_met = self.functions.get(function.index()).is_some_and(Option::is_some);
-        if !is_met && !self.meet_function(function, at) {
+        let known = self.functions.get(call.function.index()).and_then(Option::as_ref);
+        let Some(has_track) = known.map(|known| known.isr_track.is_some()).or_else(|| self.meet_function(call.function, at))
+        else {
+            return;
+        };
+        let call = Call::new(&call, has_track);
+        if let Some(nest) = self.cores[at.core.index()].calls.nests.first_mut()
+            && nest.add_usual(&call)
+        {
+            if nest.is_due(&call) {
+                let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
+                nest.write_due(&call, &mut Ink { writer, functions, words });
+            }
             return;
         }
-        let call = Call::new(function, depth, is_hidden, begin_ns, end_ns);
+        self.add_call(&call, at);
+    }
+
+    /// Adds a call to the first nest that it fits in.
+    #[inline(never)]
+    fn add_call(&mut self, call: &Call, at: &At<'_>) {
         for number in 0..NESTS {
             if number == self.cores[at.core.index()].calls.nests.len() {
                 let track = self.nest_track(at.core, number);
@@ -137,7 +179,7 @@ impl Timeline {
             }
             let (writer, functions, words) = (&mut self.writer, &mut self.functions, &self.call_words);
             let mut ink = Ink { writer, functions, words };
-            let added = self.cores[at.core.index()].calls.nests[number].add(&call, &mut ink);
+            let added = self.cores[at.core.index()].calls.nests[number].add(call, &mut ink);
             if let Some(orphans) = added {
                 self.counts.orphan_calls = self.counts.orphan_calls.saturating_add_signed(orphans);
                 self.counts.overlapping_calls += u64::from(number > 0);
@@ -157,18 +199,19 @@ impl Timeline {
         }
     }
 
+    /// Draws a function from here on. Returns whether its calls have a track of their own; `None` if it is not known.
     #[cold]
-    fn meet_function(&mut self, function: FunctionId, at: &At<'_>) -> bool {
-        let Some(entity) = at.entities.functions.get(function.index()) else { return false };
+    fn meet_function(&mut self, function: FunctionId, at: &At<'_>) -> Option<bool> {
+        let entity = at.entities.functions.get(function.index())?;
         let isr_track = entity.isr.map(|isr| self.isr_track(isr, at).0);
         let name = self.writer.name(&entity.name);
         let source = entity.source.and_then(|id| Some((id, at.entities.sources.get(id.index())?.clone())));
-        let drawn = DrawnFunction { block: 0, local: (0, 0), isr_track, told: Box::new((name, source)) };
+        let drawn = DrawnFunction { block: 0, local: (NameRef::NONE, 0), isr_track, told: Box::new((name, source)) };
         if self.functions.len() <= function.index() {
             self.functions.resize(function.index() + 1, None);
         }
         self.functions[function.index()] = Some(drawn);
-        true
+        Some(isr_track.is_some())
     }
 
     /// The track of a nest: a thread of the firmware.

@@ -1,7 +1,7 @@
 //! Calls that are recorded after calls that ended later, because their exits were interrupted before their records were written.
 //! They are rare, and therefore in a separate file.
 
-use super::{Call, HELD_CALLS, Ink, Nest, Place, Row};
+use super::{Call, HELD_CALLS, Ink, Nest, Place, Row, tree_start};
 
 impl Nest {
     /// Adds a call that ended before calls that are already known: the calls that interrupted its exit may be recorded before it.
@@ -9,13 +9,14 @@ impl Nest {
     #[cold]
     pub(super) fn add_late(&mut self, call: Call, ink: &mut Ink<'_>) -> Option<i64> {
         let first = self.roots.partition_point(|&root| self.calls[root as usize].end_ns <= call.end_ns);
-        let start = self.roots.get(first).map(|&root| self.tree_start(root as usize))?;
+        let start = self.roots.get(first).map(|&root| tree_start(&self.calls, root as usize))?;
         let stays = self.rows.partition_point(|row| (row.first_root as usize) < first);
         let is_behind = self.calls[self.roots[first] as usize].begin_ns >= call.end_ns && stays >= self.written.len();
         let end_ns = stays.checked_sub(1).map_or(0, |row| self.row_end(row, first));
         if !is_behind || end_ns > call.end_ns {
             return None;
         }
+        self.is_plain = false;
         // Later trees are removed and added again after it, as if they had been recorded after it.
         let all_end_ns = std::mem::replace(&mut self.end_ns, end_ns);
         let calls = self.calls.split_off(start);
@@ -37,6 +38,7 @@ impl Nest {
             tree = end;
         }
         self.end_ns = all_end_ns;
+        self.is_plain = false;
         if self.calls.len() >= HELD_CALLS {
             self.write_oldest(HELD_CALLS / 2, ink);
         }

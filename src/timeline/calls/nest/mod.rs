@@ -11,7 +11,7 @@
 
 mod late;
 
-use super::{HELD_CALLS, Ink};
+use super::{EndedCall, HELD_CALLS, Ink};
 use crate::model::FunctionId;
 use crate::track::TrackId;
 
@@ -24,26 +24,30 @@ const HELD_OPS: usize = 256;
 /// A completed call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    begin_ns: u64,
-    end_ns: u64,
-    function: FunctionId,
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) function: FunctionId,
     /// Number of calls in its tree, itself included.
-    size: u16,
+    pub(super) size: u16,
     /// For a call without callees: the distance forward to the outermost call whose tree starts with this one; 0 for itself. For
     /// other calls: the distance back to the next call whose tree starts with the same call. So all calls that begin with a
     /// tree's first call are found in the order of their begins.
     link: u16,
-    depth: i16,
+    pub(super) depth: i16,
     /// Depth of its tree, itself included.
     height: u16,
     is_hidden: bool,
     /// Its caller's record was lost.
     is_orphan: bool,
+    /// It is not drawn, or on a track of its own.
+    is_special: bool,
 }
 
 impl Call {
-    pub fn new(function: FunctionId, depth: i16, is_hidden: bool, begin_ns: u64, end_ns: u64) -> Call {
-        Call { begin_ns, end_ns, function, size: 1, link: 0, depth, height: 1, is_hidden, is_orphan: false }
+    pub fn new(call: &EndedCall, has_track: bool) -> Call {
+        let EndedCall { function, depth, is_hidden, begin_ns, end_ns } = *call;
+        let is_special = is_hidden | has_track;
+        Call { begin_ns, end_ns, function, size: 1, link: 0, depth, height: 1, is_hidden, is_orphan: false, is_special }
     }
 }
 
@@ -127,11 +131,19 @@ pub struct Nest {
     end_ns: u64,
     /// The least depth of all calls so far, at most 0.
     floor: i16,
+    /// Each waiting call is exactly one deeper than its caller, and drawn on the track.
+    is_plain: bool,
     /// The row with held operations that begins last, and its begin; `u64::MAX` without such a row.
     held_row: usize,
     held_ns: u64,
     /// Scratch memory: the calls around a position among the written calls.
     around: Vec<Around>,
+}
+
+/// The start of a root's tree.
+#[inline]
+fn tree_start(calls: &[Call], root: usize) -> usize {
+    (root + 1).saturating_sub(usize::from(calls[root].size))
 }
 
 /// A call being written: its index, and the depth of its callees.
@@ -154,28 +166,78 @@ impl Nest {
             written: Vec::new(),
             end_ns: 0,
             floor: 0,
+            is_plain: true,
             held_row: 0,
             held_ns: u64::MAX,
             around: Vec::new(),
         }
     }
 
-    /// Adds a call. Returns the number of other calls newly found to have lost their callers. `None`: the call does not nest, and
+    /// Adds a call if it is as most are: it has no callees, or takes the whole last row. False: nothing has changed.
+    #[inline]
+    pub fn add_usual(&mut self, call: &Call) -> bool {
+        let (own, rows) = (self.calls.len(), self.rows.len());
+        let Some((row, before)) = self.rows.split_last_mut().filter(|_| call.end_ns >= self.end_ns) else { return false };
+        if row.depth <= call.depth {
+            if row.end_ns > call.begin_ns {
+                return false;
+            }
+            self.calls.push(*call);
+            if row.depth == call.depth && !row.is_marked {
+                row.extend(call.end_ns, call.height);
+            } else {
+                self.rows.push(Row::of(call, call.height, self.roots.len()));
+            }
+        } else {
+            let Some(before) = before.last_mut() else { return false };
+            let fits = before.depth <= call.depth && before.end_ns <= call.begin_ns;
+            let takes_all = i32::from(row.depth) == i32::from(call.depth) + 1 && row.begin_ns >= call.begin_ns && !row.is_marked;
+            let height = row.height + 1;
+            if !fits || !takes_all || height > NESTING_LIMIT || self.written.len() >= rows {
+                return false;
+            }
+            let first_root = row.first_root as usize;
+            let start = self.roots.get(first_root).map_or(own, |&root| tree_start(&self.calls, root as usize));
+            let call = Call { size: (own - start + 1) as u16, height, ..*call };
+            self.calls.push(call);
+            self.roots.truncate(first_root);
+            if before.depth == call.depth && !before.is_marked {
+                before.extend(call.end_ns, height);
+                self.rows.pop();
+            } else {
+                *row = Row::of(&call, height, first_root);
+            }
+        }
+        self.roots.push(own as u32);
+        self.end_ns = call.end_ns;
+        self.is_plain &= !call.is_special;
+        true
+    }
+
+    /// Whether waiting calls are to be written, because no caller of the last one is expected, or because there are too many.
+    #[inline]
+    pub fn is_due(&self, last: &Call) -> bool {
+        last.depth <= self.floor || self.calls.len() >= HELD_CALLS
+    }
+
+    /// Writes waiting calls, if [`Nest::is_due`].
+    pub fn write_due(&mut self, last: &Call, ink: &mut Ink<'_>) {
+        if last.depth <= self.floor {
+            // It would have a smaller depth than any call before.
+            self.floor = last.depth;
+            if !self.write_plain(ink) {
+                self.write_oldest(0, ink);
+            }
+        } else if self.calls.len() >= HELD_CALLS {
+            self.write_oldest(HELD_CALLS / 2, ink);
+        }
+    }
+
+    /// Adds any call. Returns the number of other calls newly found to have lost their callers. `None`: the call does not nest, and
     /// nothing has changed.
     pub fn add(&mut self, call: &Call, ink: &mut Ink<'_>) -> Option<i64> {
         if call.end_ns < self.end_ns {
             return self.add_late(*call, ink);
-        }
-        if let Some(row) = self.rows.last_mut()
-            && (row.depth == call.depth && call.depth > self.floor && row.end_ns <= call.begin_ns && !row.is_marked)
-            && self.calls.len() + 1 < HELD_CALLS
-        {
-            // Most calls have no callees, and follow one from the same caller: what follows comes to this.
-            self.end_ns = call.end_ns;
-            row.extend(call.end_ns, call.height);
-            self.roots.push(self.calls.len() as u32);
-            self.calls.push(*call);
-            return Some(0);
         }
         let mut place = self.place(call)?;
         let (height, takes_orphans) = self.look_at_children(call, &place);
@@ -183,6 +245,7 @@ impl Nest {
             return None;
         }
         self.end_ns = call.end_ns;
+        self.is_plain = false;
         let mut orphans = if takes_orphans { self.mark_children(call, &place) } else { 0 };
         if self.rows[..place.rows].last().is_some_and(|row| row.depth > call.depth) {
             orphans += self.lower_rows(call.depth, &mut place, ink);
@@ -192,13 +255,7 @@ impl Nest {
         } else {
             self.add_waiting(*call, height, &place);
         }
-        if call.depth <= self.floor {
-            // No caller of this call is expected: it would have a smaller depth than any call before.
-            self.floor = call.depth;
-            self.write_oldest(0, ink);
-        } else if self.calls.len() >= HELD_CALLS {
-            self.write_oldest(HELD_CALLS / 2, ink);
-        }
+        self.write_due(call, ink);
         Some(orphans)
     }
 
@@ -211,12 +268,6 @@ impl Nest {
         self.rows.clear();
         self.written.clear();
         self.find_held();
-    }
-
-    /// The start of a root's tree in `calls`.
-    #[inline]
-    fn tree_start(&self, root: usize) -> usize {
-        (root + 1).saturating_sub(usize::from(self.calls[root].size))
     }
 
     /// The place where a call nests, if it does.
@@ -339,15 +390,10 @@ impl Nest {
     #[inline]
     fn add_waiting(&mut self, call: Call, height: u16, place: &Place) {
         let own = self.calls.len();
-        let start = self.roots.get(place.roots).map_or(own, |&root| self.tree_start(root as usize));
-        let mut link = 0;
-        if let Some(first) = self.calls.get_mut(start) {
-            link = own - start - usize::from(first.link);
-            first.link = (own - start) as u16;
-        }
+        let start = self.roots.get(place.roots).map_or(own, |&root| tree_start(&self.calls, root as usize));
         self.roots.truncate(place.roots);
         self.rows.truncate(place.rows);
-        self.calls.push(Call { size: (own - start + 1) as u16, link: link as u16, height, ..call });
+        self.calls.push(Call { size: (own - start + 1) as u16, height, ..call });
         match self.rows.last_mut() {
             Some(row) if row.depth == call.depth && !row.is_marked => row.extend(call.end_ns, height),
             _ => self.rows.push(Row::of(&call, height, place.roots)),
@@ -426,12 +472,33 @@ impl Nest {
         }
     }
 
+    /// Writes the waiting calls, if they are one tree without anything special. False: nothing has been written.
+    #[inline]
+    fn write_plain(&mut self, ink: &mut Ink<'_>) -> bool {
+        let (Some(root), [_], [part]) = (self.calls.last(), &*self.rows, &mut *self.written) else { return false };
+        let is_one = usize::from(root.size) == self.calls.len();
+        // Held operations come before all others with their time.
+        let is_after_held = self.held_ns == u64::MAX || root.begin_ns > self.held_ns;
+        if !(self.is_plain && is_one && root.depth == 0 && is_after_held && ink.tree(self.track, &self.calls)) {
+            return false;
+        }
+        (part.end_ns, part.height) = (root.end_ns, part.height.max(root.height));
+        self.calls.clear();
+        self.roots.clear();
+        true
+    }
+
     /// Writes the first `count` roots with their trees, and removes them.
     fn write_roots(&mut self, count: usize, ink: &mut Ink<'_>) {
         let Some(calls) = count.checked_sub(1).and_then(|last| self.roots.get(last)).map(|&root| root as usize + 1) else {
             return;
         };
-        let forest = std::mem::take(&mut self.calls);
+        let mut forest = std::mem::take(&mut self.calls);
+        for index in 0..calls {
+            let start = index + 1 - usize::from(forest[index].size);
+            let distance = (index - start) as u16;
+            forest[index].link = distance - std::mem::replace(&mut forest[start].link, distance);
+        }
         self.around.clear();
         let mut outer = Around { track: self.track, inner_depth: 0, is_hidden: false };
         for (index, call) in forest[..calls].iter().enumerate() {
@@ -488,6 +555,7 @@ impl Nest {
         if calls == self.calls.len() {
             self.calls.clear();
             self.roots.clear();
+            self.is_plain = true;
         } else {
             self.calls.drain(..calls);
             self.roots.drain(..count);
