@@ -54,7 +54,9 @@ impl Encoder {
         self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
         // Most events and annotations take less. Growing step by step copies all that is there.
-        out.reserve(self.interned_data.len() + PACKET_BYTES * block.ops.len() + ANNOTATION_BYTES * block.args.len());
+        let grades = if block.grades.is_empty() { 0 } else { 2 * block.ops.len() };
+        let annotations = ANNOTATION_BYTES * (block.args.len() + grades);
+        out.reserve(self.interned_data.len() + PACKET_BYTES * block.ops.len() + annotations);
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
         for rows in &block.sched {

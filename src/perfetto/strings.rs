@@ -194,11 +194,13 @@ impl Strings {
             }
             count(uses, start + index);
         };
+        let mut grades = [0u32; 1 << u8::BITS];
         for arg in &block.args {
             let index = arg.bits() as u32 as usize;
             match arg.tag() {
                 Tag::Log => {
                     count_text(bodies, index);
+                    grades[arg.grade() % grades.len()] += 1;
                     continue;
                 }
                 Tag::Category => {
@@ -210,6 +212,13 @@ impl Strings {
                 _ => {}
             }
             count(arg_names, 1 + arg.name as usize);
+        }
+        for (grade, &count) in block.grades.iter().zip(&grades[1..]) {
+            for (uses, name) in [(&mut *arg_names, grade.name), (values, grade.severity), (&mut *categories, grade.category)] {
+                if let Some(uses) = uses.get_mut(1 + name as usize) {
+                    *uses += count;
+                }
+            }
         }
     }
 
@@ -236,6 +245,16 @@ impl Strings {
     pub(super) fn event_name_fields(&self) -> (&[ShortField], &[ShortField]) {
         let fields = self.fields[Role::EventName as usize].as_slice();
         fields.split_at_checked(self.texts_start).unwrap_or((fields, &[]))
+    }
+
+    /// The annotations of each grade's log messages in the block; of grade 0, none. `None` if some text is to be written in place.
+    pub(super) fn grade_fields(&self, block: &Block) -> impl Iterator<Item = Option<[ShortField; 3]>> {
+        let all = block.grades.iter().map(|grade| {
+            let roles = [(Role::ArgName, grade.name), (Role::ArgValue, grade.severity), (Role::Category, grade.category)];
+            let fields = roles.map(|(role, name)| self.field(NameRef::interned(name), role));
+            (!ShortField::any_too_long(fields)).then_some(fields)
+        });
+        std::iter::once(Some([ShortField::EMPTY; 3])).chain(all)
     }
 
     /// The text field of an annotation's value; too long for all other values.
@@ -296,9 +315,11 @@ impl Strings {
             }
         }
         self.order.clear();
-        for (slot, &uses) in (0..).zip(&*uses).skip(1) {
-            if uses > 1 {
-                self.order.push(rank(uses, slot));
+        // Most texts of the capture are used once: many are skipped at once.
+        for (start, uses) in (0..).step_by(SKIPPED).zip(uses.chunks(SKIPPED)) {
+            if uses.iter().fold(false, |any, &uses| any | (uses > 1)) {
+                let often = (start..).zip(uses).filter(|&(slot, &uses)| uses > 1 && slot > 0);
+                self.order.extend(often.map(|(slot, &uses)| rank(uses, slot)));
             }
         }
         self.order.sort_unstable();
@@ -355,6 +376,9 @@ fn slot(name: NameRef, texts_start: usize) -> usize {
     let (start, end) = if name.is_text() { (texts_start, usize::MAX) } else { (0, texts_start) };
     if number < end { start + number } else { usize::MAX }
 }
+
+/// How many slots are skipped at once if none of them is used twice.
+const SKIPPED: usize = 16;
 
 /// A number that sorts slots: the most used first.
 #[inline]

@@ -8,7 +8,8 @@ use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
 use crate::model::{CodeId, Source, SourceId, TextArena, TextRef};
 use crate::track::{
-    Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId, TrackKind,
+    Annotation, AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId,
+    TrackKind,
 };
 
 /// A block is sealed once it has this number of operations. It is part of the output's definition: another number gives other
@@ -72,6 +73,8 @@ pub struct Writer {
     spare_rows: Vec<SchedRows>,
     /// The block has so many texts, annotations or samples that it is to be sealed.
     is_crowded: bool,
+    /// The number of log messages in the block with a grade. Each has two annotations more.
+    graded_logs: usize,
     names: Vec<NameEntry>,
     /// The texts of names, side by side: most blocks use most of them, so they should fit into the processor's caches.
     name_texts: TextArena,
@@ -93,6 +96,7 @@ impl Writer {
             spare: Vec::new(),
             spare_rows: Vec::new(),
             is_crowded: false,
+            graded_logs: 0,
             names: Vec::new(),
             name_texts: TextArena::default(),
             by_text: FxHashMap::default(),
@@ -305,6 +309,25 @@ impl Writer {
         self.block.args.push(Annotation::new(name, value));
     }
 
+    /// The number of a grade in the present block, one more than its index; 0 if there are too many.
+    pub fn grade(&mut self, grade: Grade) -> u8 {
+        let grades = &mut self.block.grades;
+        let index = grades.iter().position(|known| *known == grade).unwrap_or_else(|| {
+            if grades.len() < usize::from(u8::MAX) {
+                grades.push(grade);
+            }
+            grades.len() - 1
+        });
+        if grades[index] == grade { index as u8 + 1 } else { 0 }
+    }
+
+    /// Makes a log message of the next event: to be called before its annotations are added.
+    #[inline]
+    pub fn log(&mut self, body: u32, source: u32, priority: u8, grade: u8) {
+        self.graded_logs += usize::from(grade > 0);
+        self.block.args.push(Annotation::log(body, source, priority, grade));
+    }
+
     /// Adds an annotation of the next event, with names and texts of the present block.
     #[inline]
     pub fn arg(&mut self, arg: Annotation) {
@@ -314,7 +337,7 @@ impl Writer {
     /// The annotations added since `start`; those beyond the limit of an event are left out.
     fn notes_since(&mut self, start: u32) -> (u32, u8) {
         self.block.args.truncate(start as usize + usize::from(u8::MAX));
-        self.is_crowded |= self.block.args.len() >= 6 * BLOCK_OPS;
+        self.is_crowded |= self.block.args.len() + 2 * self.graded_logs >= 6 * BLOCK_OPS;
         (start, (self.block.args.len() as u32 - start) as u8)
     }
 
@@ -464,6 +487,7 @@ impl Writer {
         self.spare_rows.append(&mut next.sched);
         next.reset(self.block.number + 1);
         self.is_crowded = false;
+        self.graded_logs = 0;
         // What is not limited varies a little from block to block.
         next.ops.reserve(BLOCK_ROOM);
         let usual = |len: usize| len + len / 16;
