@@ -395,11 +395,23 @@ fn slot_of(rank: u64) -> usize {
 /// Writes an entry of a table: `{ 1: iid, 2: text }`.
 #[inline]
 fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
+    if put_short_entry(out, table, iid, text, ShortField::EMPTY) {
+        return;
+    }
+    put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
+    put_varint(out, 1, u64::from(iid));
+    put_bytes(out, 2, text);
+}
+
+/// Writes such an entry with another field at its end, if it is short, as nearly all are: all lengths take one byte, and the bytes before
+/// the text are stored at once. False if it is not.
+#[inline(always)]
+pub(super) fn put_short_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8], last: ShortField) -> bool {
     let number = ShortField::new(1, iid);
-    if text.len() < SHORT_TEXT_LEN && !number.is_too_long() {
-        // Nearly all entries are short: all lengths take one byte, and the bytes before the text are stored at once.
+    let is_short = text.len() < SHORT_TEXT_LEN && !ShortField::any_too_long([number, last, last]);
+    if is_short {
         let (key, key_len) = varint28(table << 3 | 2);
-        let len = number.len() as usize + 2 + text.len();
+        let len = number.len() as usize + 2 + text.len() + last.len() as usize;
         let head = u64::from(key) | (len as u64) << (8 * key_len) | number.bytes() << (8 * (key_len + 1));
         let text_head = u64::from(TEXT_KEY) | (text.len() as u64) << 8;
         let head_len = (key_len + 1 + number.len()) & 7;
@@ -408,15 +420,17 @@ fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
         out.extend_from_slice(&(head | text_head << (8 * head_len)).to_le_bytes());
         out.truncate(end);
         out.extend_from_slice(text);
-        return;
+        if last.len() > 0 {
+            let end = out.len() + last.len() as usize;
+            out.extend_from_slice(&last.bytes().to_le_bytes());
+            out.truncate(end);
+        }
     }
-    put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
-    put_varint(out, 1, u64::from(iid));
-    put_bytes(out, 2, text);
+    is_short
 }
 
 /// Texts shorter than this, and their entries, have lengths of one byte.
-const SHORT_TEXT_LEN: usize = 128 - 3 - 2;
+const SHORT_TEXT_LEN: usize = 128 - 3 - 2 - 4;
 
 /// The key of an entry's text.
 const TEXT_KEY: u8 = 2 << 3 | 2;

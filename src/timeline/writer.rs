@@ -271,16 +271,23 @@ impl Writer {
     }
 
     /// The index of a place in the source code in the present block.
+    #[inline]
     pub fn add_source(&mut self, id: SourceId, source: &Source) -> u32 {
+        match self.sources.get(id.index()) {
+            Some(&(block, local)) if block == self.block.number + 1 => local,
+            _ => self.add_new_source(id, source),
+        }
+    }
+
+    /// A separate function, so that [`Writer::add_source`] is small.
+    #[inline(never)]
+    fn add_new_source(&mut self, id: SourceId, source: &Source) -> u32 {
         if id.index() >= self.sources.len() {
             self.sources.resize(id.index() + 1, (0, 0));
         }
-        let (block, local) = &mut self.sources[id.index()];
-        if *block != self.block.number + 1 {
-            *block = self.block.number + 1;
-            *local = self.block.sources.add(source);
-        }
-        *local
+        let local = self.block.sources.add(source);
+        self.sources[id.index()] = (self.block.number + 1, local);
+        local
     }
 
     fn notes(&mut self, notes: &[Note]) -> (u32, u8) {
