@@ -8,9 +8,9 @@ use super::event::{CLOCK_ABSOLUTE, CLOCK_INCREMENTAL, EventScratch, EventWriter,
 use super::samples::SampleEncoder;
 use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
-use super::strings::{NameUses, Strings};
+use super::strings::{NameUses, Strings, put_short_entry};
 use super::tracks::Tracks;
-use super::wire::{bytes_field_len, put_bytes, put_length, put_varint};
+use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint};
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::track::{Block, Op, OpKind, TrackId};
 
@@ -54,7 +54,9 @@ impl Encoder {
         self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
         // Most events and annotations take less. Growing step by step copies all that is there.
-        out.reserve(self.interned_data.len() + PACKET_BYTES * block.ops.len() + ANNOTATION_BYTES * block.args.len());
+        let grades = if block.grades.is_empty() { 0 } else { 2 * block.ops.len() };
+        let annotations = ANNOTATION_BYTES * (block.args.len() + grades);
+        out.reserve(self.interned_data.len() + PACKET_BYTES * block.ops.len() + annotations);
         append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
         self.append_operations(block, out);
         for rows in &block.sched {
@@ -117,6 +119,11 @@ const SOURCE_LOCATIONS: u32 = 4;
 fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
     for (index, source) in (0..).zip(block.sources.iter()) {
         let iid = source_iid(index);
+        let line = if source.line > 0 { ShortField::new(4, source.line) } else { ShortField::EMPTY };
+        if source.function.is_none() && put_short_entry(interned_data, SOURCE_LOCATIONS, index + 1, source.file.as_bytes(), line)
+        {
+            continue;
+        }
         let function_len = source.function.map_or(0, |function| bytes_field_len(3, function.len()));
         let line_len = if source.line > 0 { 1 + encoded_len_varint(u64::from(source.line)) } else { 0 };
         let file_len = bytes_field_len(2, source.file.len());
@@ -164,7 +171,7 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::{Annotation, AnnotationValue, Flow, NameRef, Track, TrackKind};
+    use crate::track::{Annotation, AnnotationValue, Flow, Grade, NameRef, Track, TrackKind};
 
     /// The first packet of a block without events and texts.
     const OPENING: &[u8] =
@@ -289,6 +296,32 @@ mod tests {
         let expected = b"\x0a\x32\x50\x01\x68\x02\x40\x00\x5a\x2a\x48\x02\x22\x05\x08\x01\x18\xac\x02\x22\x04\x08\x01\x20\x02\
             \x22\x04\x08\x01\x10\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x88\x01\x01\x22\x05\x08\x01\x32\x01t";
         assert_eq!(events(&block), expected);
+    }
+
+    #[test]
+    fn grades_are_written_as_the_annotations_that_they_stand_for() {
+        for uses in 1..4 {
+            let mut blocks = [(); 2].map(|()| Block {
+                number: 1,
+                names: ["n", "severity", "INFO", "syst"].into_iter().collect(),
+                ..Block::default()
+            });
+            for (block, is_graded) in blocks.iter_mut().zip([true, false]) {
+                let grade = Grade { name: 1, severity: 2, category: 3 };
+                let body = block.texts.add("text");
+                block.text_refs.push(body);
+                block.grades.extend(is_graded.then_some(grade));
+                for time_ns in 0..uses {
+                    let args_start = block.args.len() as u32;
+                    block.args.push(Annotation::log(0, 0, 4, u8::from(is_graded)));
+                    block.args.extend(grade.annotations().into_iter().filter(|_| !is_graded));
+                    block.args.extend([5, -5, 1 << 49, i64::MIN].map(|value| Annotation::new(0, AnnotationValue::Int(value))));
+                    let args_len = (block.args.len() as u32 - args_start) as u8;
+                    block.ops.push(Op { args_start, args_len, ..op(time_ns, 1, OpKind::Instant, NameRef::interned(0)) });
+                }
+            }
+            assert_eq!(encode(&blocks[0]), encode(&blocks[1]), "{uses}");
+        }
     }
 
     #[test]

@@ -15,11 +15,11 @@
 
 use prost::encoding::encoded_len_varint;
 
-use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Role, Strings, Text};
+use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
 use super::wire::{
-    MAX_VARINT_LEN, ShortField, bytes_field_len, mostly_short_varint, put_bytes, put_fixed64, put_length, put_varint, varint,
-    varint28,
+    MAX_VARINT_LEN, ShortField, VARINT49_END, bytes_field_len, mostly_short_varint, put_bytes, put_fixed64, put_length,
+    put_varint, varint, varint28, varint49,
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::model::Tag;
@@ -95,6 +95,8 @@ pub(super) struct EventScratch {
     annotation: Vec<u8>,
     /// The field of each source location's number; of 0, none.
     sources: Vec<ShortField>,
+    /// The annotations of each grade's log messages, and their length; of 0, none. `None` if some text is to be written in place.
+    grades: Vec<Option<(u128, usize)>>,
 }
 
 /// Writes the events of one block. [`EventWriter::flush`] must be called at the end and before others append to the output.
@@ -105,6 +107,9 @@ pub(super) struct EventWriter<'a> {
     /// See [`Strings::event_name_fields`].
     names: &'a [ShortField],
     texts: &'a [ShortField],
+    /// See [`Strings::arg_name_fields`] and [`Strings::category_fields`].
+    arg_names: &'a [ShortField],
+    categories: &'a [ShortField],
     scratch: &'a mut EventScratch,
     /// The time of the incremental clock.
     clock_ns: u64,
@@ -139,7 +144,29 @@ impl<'a> EventWriter<'a> {
         scratch.sources.clear();
         scratch.sources.push(ShortField::EMPTY);
         scratch.sources.extend(sources);
-        EventWriter { block, strings, tracks, names, texts, scratch, clock_ns: 0, host, staged: 0, stage }
+        scratch.grades.clear();
+        scratch.grades.extend(strings.grade_fields(block).enumerate().map(|(grade, fields)| {
+            let [name, severity, category] = fields?;
+            let mut room = [0; ANNOTATION_ROOM];
+            let len = if grade == 0 { 0 } else { store_annotation(&mut room, name, severity.short_len(), severity.bytes()) };
+            store(&mut room, len, category.bytes());
+            Some((room.first_chunk().map_or(0, |room| u128::from_le_bytes(*room)), len + category.short_len()))
+        }));
+        let (arg_names, categories) = (strings.arg_name_fields(), strings.category_fields());
+        EventWriter {
+            block,
+            strings,
+            tracks,
+            names,
+            texts,
+            arg_names,
+            categories,
+            scratch,
+            clock_ns: 0,
+            host,
+            staged: 0,
+            stage,
+        }
     }
 
     /// Writes an operation that is an event.
@@ -199,7 +226,8 @@ impl<'a> EventWriter<'a> {
     fn write_annotated(&mut self, op: &Op) -> Option<usize> {
         let EventWriter { block, strings, .. } = *self;
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
-        let name = strings.field(op.name, Role::EventName);
+        let (names, categories) = (self.arg_names, self.categories);
+        let name = self.name_field(op);
         let track = self.tracks.field(op.track);
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
         if (delta_ns >= 1 << 28) | track.is_too_long() {
@@ -240,14 +268,16 @@ impl<'a> EventWriter<'a> {
             }
         }
         let args_start = op.args_start as usize;
-        let (names, categories) = (strings.arg_name_fields(), strings.category_fields());
         for arg in block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
             let place: &mut [u8; ANNOTATION_ROOM] = room.get_mut(end..)?.first_chunk_mut()?;
             let (tag, bits) = (arg.tag(), arg.bits());
             if tag == Tag::Log {
-                let AnnotationValue::Log { body, source, priority } = arg.value() else { return None };
+                let AnnotationValue::Log { body, source, priority, grade } = arg.value() else { return None };
                 let source = if source as usize <= block.sources.len() { source } else { 0 };
                 end += store_log(place, strings.log_body_field(body), source, priority)?;
+                let (annotations, len) = (*self.scratch.grades.get(usize::from(grade))?)?;
+                *room.get_mut(end..)?.first_chunk_mut()? = annotations.to_le_bytes();
+                end += len;
                 continue;
             }
             if tag == Tag::Category {
@@ -276,6 +306,12 @@ impl<'a> EventWriter<'a> {
                 room.get_mut(text_at..end)?.copy_from_slice(text);
                 continue;
             }
+            if bits < VARINT49_END && tag != Tag::Float {
+                // As a rule the key and all bytes of the value are stored at once.
+                let (bytes, len) = varint49(bits);
+                end += store_annotation(place, name, 1 + (len & 7) as usize, u64::from(value_key(tag)) | bytes << 8);
+                continue;
+            }
             let (bits, rest, len) = if tag == Tag::Float { (bits, 0, 8) } else { varint(bits) };
             let len = len as usize & 15;
             let head_len = store_annotation(place, name, 1 + len, value_key(tag).into()) - len;
@@ -289,6 +325,13 @@ impl<'a> EventWriter<'a> {
         self.staged += end;
         self.clock_ns = op.time_ns;
         Some(event_at)
+    }
+
+    /// The name field of an event. Empty without a name, too long if the name is to be written in place.
+    #[inline(always)]
+    fn name_field(&self, op: &Op) -> ShortField {
+        let names = if op.name.is_text() { self.texts } else { self.names };
+        names.get(op.name.number() as usize).copied().unwrap_or(ShortField::TOO_LONG)
     }
 
     /// Appends the staged packets to the output.
@@ -307,8 +350,7 @@ impl<'a> EventWriter<'a> {
     fn write_short(&mut self, op: &Op) -> Option<usize> {
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
         let value = op.value.cast_unsigned();
-        let names = if op.name.is_text() { self.texts } else { self.names };
-        let name = names.get(op.name.number() as usize).copied().unwrap_or(ShortField::TOO_LONG);
+        let name = self.name_field(op);
         let track = self.tracks.field(op.track);
         let source = (value & shape.counter_mask) as usize;
         let source = self.scratch.sources.get(source).copied().unwrap_or(ShortField::TOO_LONG);
@@ -421,7 +463,7 @@ impl<'a> EventWriter<'a> {
         let args = self.block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)));
         for arg in args.unwrap_or_default() {
             match arg.value() {
-                AnnotationValue::Log { body, source, priority } => {
+                AnnotationValue::Log { body, source, priority, grade } => {
                     let Some(Text::Interned(iid)) = self.strings.log_body(self.block, body) else { continue };
                     annotation.clear();
                     if source > 0 && (source as usize) <= self.block.sources.len() {
@@ -432,19 +474,29 @@ impl<'a> EventWriter<'a> {
                         put_varint(annotation, log_message::PRIO, u64::from(priority));
                     }
                     put_bytes(bytes, track_event::LOG_MESSAGE, annotation);
-                }
-                AnnotationValue::Category(name) => {
-                    if let Some(iid) = self.strings.category(self.block, name) {
-                        put_varint(bytes, CATEGORY_IID, u64::from(iid));
+                    if let Some(grade) = usize::from(grade).checked_sub(1).and_then(|grade| self.block.grades.get(grade)) {
+                        grade
+                            .annotations()
+                            .iter()
+                            .for_each(|arg| put_annotation(bytes, annotation, self.block, self.strings, arg));
                     }
                 }
-                _ => {
-                    fill_annotation(annotation, self.block, self.strings, arg);
-                    put_bytes(bytes, track_event::DEBUG_ANNOTATIONS, annotation);
-                }
+                _ => put_annotation(bytes, annotation, self.block, self.strings, arg),
             }
         }
     }
+}
+
+/// Appends an annotation or a category to an event.
+fn put_annotation(bytes: &mut Vec<u8>, annotation: &mut Vec<u8>, block: &Block, strings: &Strings, arg: &Annotation) {
+    if let AnnotationValue::Category(name) = arg.value() {
+        if let Some(iid) = strings.category(block, name) {
+            put_varint(bytes, CATEGORY_IID, u64::from(iid));
+        }
+        return;
+    }
+    fill_annotation(annotation, block, strings, arg);
+    put_bytes(bytes, track_event::DEBUG_ANNOTATIONS, annotation);
 }
 
 /// `TrackEvent.Type` by [`OpKind`]: slice begin, slice end, instant, counter. Descriptions are no events.

@@ -208,11 +208,13 @@ impl Strings {
             }
             count(uses, start + index);
         };
+        let mut grades = [0u32; 1 << u8::BITS];
         for arg in &block.args {
             let index = arg.bits() as u32 as usize;
             match arg.tag() {
                 Tag::Log => {
                     count_text(bodies, index);
+                    grades[arg.grade() % grades.len()] += 1;
                     continue;
                 }
                 Tag::Category => {
@@ -224,6 +226,13 @@ impl Strings {
                 _ => {}
             }
             count(arg_names, 1 + arg.name as usize);
+        }
+        for (grade, &count) in block.grades.iter().zip(&grades[1..]) {
+            for (uses, name) in [(&mut *arg_names, grade.name), (values, grade.severity), (&mut *categories, grade.category)] {
+                if let Some(uses) = uses.get_mut(1 + name as usize) {
+                    *uses += count;
+                }
+            }
         }
     }
 
@@ -250,6 +259,16 @@ impl Strings {
     pub(super) fn event_name_fields(&self) -> (&[ShortField], &[ShortField]) {
         let fields = self.fields[Role::EventName as usize].as_slice();
         fields.split_at_checked(self.texts_start).unwrap_or((fields, &[]))
+    }
+
+    /// The annotations of each grade's log messages in the block; of grade 0, none. `None` if some text is to be written in place.
+    pub(super) fn grade_fields(&self, block: &Block) -> impl Iterator<Item = Option<[ShortField; 3]>> {
+        let all = block.grades.iter().map(|grade| {
+            let roles = [(Role::ArgName, grade.name), (Role::ArgValue, grade.severity), (Role::Category, grade.category)];
+            let fields = roles.map(|(role, name)| self.field(NameRef::interned(name), role));
+            (!ShortField::any_too_long(fields)).then_some(fields)
+        });
+        std::iter::once(Some([ShortField::EMPTY; 3])).chain(all)
     }
 
     /// The text field of an annotation's value; too long for all other values.
@@ -310,9 +329,11 @@ impl Strings {
             }
         }
         self.order.clear();
-        for (slot, &uses) in (0..).zip(&*uses).skip(1) {
-            if uses > 1 {
-                self.order.push(rank(uses, slot));
+        // Most texts of the capture are used once: many are skipped at once.
+        for (start, uses) in (0..).step_by(SKIPPED).zip(uses.chunks(SKIPPED)) {
+            if uses.iter().fold(false, |any, &uses| any | (uses > 1)) {
+                let often = (start..).zip(uses).filter(|&(slot, &uses)| uses > 1 && slot > 0);
+                self.order.extend(often.map(|(slot, &uses)| rank(uses, slot)));
             }
         }
         self.order.sort_unstable();
@@ -370,6 +391,9 @@ fn slot(name: NameRef, texts_start: usize) -> usize {
     if number < end { start + number } else { usize::MAX }
 }
 
+/// How many slots are skipped at once if none of them is used twice.
+const SKIPPED: usize = 16;
+
 /// A number that sorts slots: the most used first.
 #[inline]
 fn rank(uses: u32, slot: u32) -> u64 {
@@ -385,11 +409,23 @@ fn slot_of(rank: u64) -> usize {
 /// Writes an entry of a table: `{ 1: iid, 2: text }`.
 #[inline]
 fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
+    if put_short_entry(out, table, iid, text, ShortField::EMPTY) {
+        return;
+    }
+    put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
+    put_varint(out, 1, u64::from(iid));
+    put_bytes(out, 2, text);
+}
+
+/// Writes such an entry with another field at its end, if it is short, as nearly all are: all lengths take one byte, and the bytes before
+/// the text are stored at once. False if it is not.
+#[inline(always)]
+pub(super) fn put_short_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8], last: ShortField) -> bool {
     let number = ShortField::new(1, iid);
-    if text.len() < SHORT_TEXT_LEN && !number.is_too_long() {
-        // Nearly all entries are short: all lengths take one byte, and the bytes before the text are stored at once.
+    let is_short = text.len() < SHORT_TEXT_LEN && !ShortField::any_too_long([number, last, last]);
+    if is_short {
         let (key, key_len) = varint28(table << 3 | 2);
-        let len = number.len() as usize + 2 + text.len();
+        let len = number.len() as usize + 2 + text.len() + last.len() as usize;
         let head = u64::from(key) | (len as u64) << (8 * key_len) | number.bytes() << (8 * (key_len + 1));
         let text_head = u64::from(TEXT_KEY) | (text.len() as u64) << 8;
         let head_len = (key_len + 1 + number.len()) & 7;
@@ -398,15 +434,17 @@ fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
         out.extend_from_slice(&(head | text_head << (8 * head_len)).to_le_bytes());
         out.truncate(end);
         out.extend_from_slice(text);
-        return;
+        if last.len() > 0 {
+            let end = out.len() + last.len() as usize;
+            out.extend_from_slice(&last.bytes().to_le_bytes());
+            out.truncate(end);
+        }
     }
-    put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
-    put_varint(out, 1, u64::from(iid));
-    put_bytes(out, 2, text);
+    is_short
 }
 
 /// Texts shorter than this, and their entries, have lengths of one byte.
-const SHORT_TEXT_LEN: usize = 128 - 3 - 2;
+const SHORT_TEXT_LEN: usize = 128 - 3 - 2 - 4;
 
 /// The key of an entry's text.
 const TEXT_KEY: u8 = 2 << 3 | 2;

@@ -10,16 +10,32 @@ pub(super) const MAX_VARINT_LEN: usize = 10;
 /// Without branches: the lengths of timestamps and values are not predictable.
 #[inline]
 pub(super) fn varint(value: u64) -> (u64, u16, u32) {
-    // Spread the groups of 7 bits to bytes: 28+28 bits, then 4 times 14, then 8 times 7.
-    let halves = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
-    let quarters = (halves & 0x0000_3fff_0000_3fff) | ((halves & 0x0fff_c000_0fff_c000) << 2);
-    let bytes = (quarters & 0x007f_007f_007f_007f) | ((quarters & 0x3f80_3f80_3f80_3f80) << 1);
+    let bytes = spread(value);
     let len = VARINT_LENS[(value | 1).ilog2() as usize];
     // The last bit is a byte of its own. It also marks the preceding byte as followed by another, and is already in its place
     // there.
     let rest = (value >> 56) | (value >> 63) << 8;
     // Every byte except the last one has the continuation bit.
     (bytes | MORE_FLAGS[len as usize & 15], rest as u16, len)
+}
+
+/// Spreads the groups of 7 bits to bytes: 28+28 bits, then 4 times 14, then 8 times 7.
+#[inline]
+fn spread(value: u64) -> u64 {
+    let halves = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
+    let quarters = (halves & 0x0000_3fff_0000_3fff) | ((halves & 0x0fff_c000_0fff_c000) << 2);
+    (quarters & 0x007f_007f_007f_007f) | ((quarters & 0x3f80_3f80_3f80_3f80) << 1)
+}
+
+/// The end of values that [`varint49`] takes.
+pub(super) const VARINT49_END: u64 = 1 << 49;
+
+/// The same for a value below 2^49 (1 to 7 bytes): its bytes and their number.
+#[inline(always)]
+pub(super) fn varint49(value: u64) -> (u64, u32) {
+    debug_assert!(value < VARINT49_END);
+    let len = VARINT_LENS[(value | 1).ilog2() as usize];
+    (spread(value) | MORE_FLAGS[len as usize & 15], len)
 }
 
 /// The same, faster for values below 2^28, as most are.
@@ -234,9 +250,12 @@ mod tests {
             // The bits above the varint are merged with a shift, so they must be zero.
             expected.resize(MAX_VARINT_LEN, 0);
             prop_assert_eq!(varint_bytes(value), (<[u8; MAX_VARINT_LEN]>::try_from(&expected[..]).unwrap(), pushed.len()));
+            let (bytes, _, len) = varint(value);
             if value < 1 << 28 {
-                let (bytes, _, len) = varint(value);
                 prop_assert_eq!(varint28(value as u32), (bytes as u32, len));
+            }
+            if value < VARINT49_END {
+                prop_assert_eq!(varint49(value), (bytes, len));
             }
         }
     }

@@ -202,6 +202,16 @@ impl PendingText {
         self.start = self.end;
     }
 
+    /// Adds this number of digits of a number in upper-case hex, after `0x`. Pending bytes are lost.
+    pub fn push_hex_number(&mut self, value: u64, digits: u32) {
+        self.end = self.start;
+        self.extend(b"0x");
+        for place in (0..digits).rev() {
+            self.push(hex_of((value >> (4 * place)) as u8 & 15)[1]);
+        }
+        self.start = self.end;
+    }
+
     /// Adds bytes in upper-case hex. Pending bytes are lost.
     pub fn push_hex(&mut self, bytes: &[u8]) {
         self.end = self.start;

@@ -2,8 +2,8 @@
 
 use super::writer::{Name, SliceName};
 use super::{At, Timeline};
-use crate::model::{self, ArgValue, Args, EventBatch, LogSeverity, NameId, Tag};
-use crate::track::{Annotation, Flow};
+use crate::model::{self, Arg, ArgValue, Args, EventBatch, LogSeverity, NameId, Tag};
+use crate::track::{Annotation, Flow, Grade};
 
 /// The label and args of an event, and the batch that they point into.
 #[derive(Clone, Copy)]
@@ -33,6 +33,15 @@ pub struct KnownName {
     /// Its index there.
     local: u32,
 }
+
+/// Log messages of one kind: the numbers of the names of their severity and category in the model, and of the block; and their grade there.
+pub type KnownGrade = ([u64; 4], u8);
+
+/// How many kinds of log messages are known, each at the number of its category.
+pub const GRADES: usize = 32;
+
+/// The most annotations of a log message besides its text, severity and category.
+pub const LOG_ARGS: usize = u8::MAX as usize - 3;
 
 /// This bit separates flow numbers of formats from the timeline's own.
 const FORMATS_FLOW: u64 = ArgValue::FLOW_LIMIT;
@@ -86,10 +95,32 @@ impl Timeline {
         }
     }
 
+    /// The grade of a log message with these args, for the present block, if they begin with a severity and a category. 0: they do not.
+    #[inline]
+    pub(super) fn grade_of(&mut self, args: &[Arg], at: &At<'_>) -> u8 {
+        let Some([severity, category]) = args.first_chunk::<2>() else { return 0 };
+        if (severity.tag(), category.tag()) != (Tag::Name, Tag::Category) {
+            return 0;
+        }
+        let key = [u64::from(severity.name.0), severity.bits(), category.bits(), self.writer.block_number()];
+        let (known, grade) = self.grades[category.bits() as usize % GRADES];
+        // Not as a block of memory: the processor would wait until it is written.
+        let is_other = key.iter().zip(&known).fold(0, |differences, (one, other)| differences | (one ^ other));
+        if is_other == 0 && grade > 0 { grade } else { self.learn_grade(key, at) }
+    }
+
+    #[inline(never)]
+    fn learn_grade(&mut self, key: [u64; 4], at: &At<'_>) -> u8 {
+        let [name, severity, category] = [key[0], key[1], key[2]].map(|name| self.local_of(NameId(name as u32), at));
+        let grade = self.writer.grade(Grade { name, severity, category });
+        self.grades[key[2] as usize % GRADES] = (key, grade);
+        grade
+    }
+
     /// Adds the args of an event as annotations of the next event, and returns its flow, if it has one.
-    pub(super) fn write_args(&mut self, annotations: Annotations<'_>, at: &At<'_>) -> Option<(u64, Flow)> {
+    pub(super) fn write_args(&mut self, args: &[Arg], batch: &EventBatch, at: &At<'_>) -> Option<(u64, Flow)> {
         let mut flow = None;
-        for arg in annotations.batch.args_of(annotations.args) {
+        for arg in args {
             let (tag, bits) = (arg.tag(), arg.bits());
             match tag {
                 Tag::FlowOut => flow = Some((bits | FORMATS_FLOW, Flow::Out)),
@@ -104,7 +135,7 @@ impl Timeline {
                     let name = self.local_of(arg.name, at);
                     let bits = match tag {
                         Tag::Name => self.local_of(NameId(bits as u32), at).into(),
-                        Tag::Text => self.writer.add_text(annotations.batch.texts.get(arg.text().unwrap_or_default())).into(),
+                        Tag::Text => self.writer.add_text(batch.texts.get(arg.text().unwrap_or_default())).into(),
                         _ => bits,
                     };
                     self.writer.arg(Annotation::of_bits(name, tag, bits));

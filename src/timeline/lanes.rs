@@ -3,12 +3,12 @@
 //! The firmware's lanes have a track each. The spans of a task's lanes nest on the task's own thread track. A lane whose spans
 //! overlap another's there gets a track of its own from then on.
 
-use super::annotations::{Annotations, priority_number};
+use super::annotations::{Annotations, LOG_ARGS, priority_number};
 use super::layout::{Group, lane_name};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
 use crate::model::{EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
-use crate::track::{Annotation, OpKind, TrackId, TrackKind, Unit};
+use crate::track::{OpKind, TrackId, TrackKind, Unit};
 
 /// Limit of open spans on one track. The viewer drops slices nested deeper than 512; a thread track also holds waits.
 const NESTING_LIMIT: u32 = 500;
@@ -89,7 +89,7 @@ impl Timeline {
         at: &At<'_>,
     ) {
         let start = self.writer.notes_start();
-        let flow = self.write_args(annotations, at);
+        let flow = self.write_args(annotations.batch.args_of(annotations.args), annotations.batch, at);
         more.iter().for_each(|&note| self.writer.note(note));
         self.writer.event_since(start, kind, track, at.time_ns, label, flow);
     }
@@ -126,8 +126,13 @@ impl Timeline {
         let source = source.map_or(0, |(id, source)| self.writer.add_source(id, source).saturating_add(1));
         let start = self.writer.notes_start();
         // First, so that it is present whatever the number of args.
-        self.writer.arg(Annotation::log(body, source, priority_number(note.severity)));
-        let flow = self.write_args(annotations, at);
+        let mut args = batch.args_of(note.args);
+        let grade = self.grade_of(args, at);
+        if grade > 0 {
+            args = args.get(2..).map_or(&[], |rest| rest.get(..LOG_ARGS).unwrap_or(rest));
+        }
+        self.writer.log(body, source, priority_number(note.severity), grade);
+        let flow = self.write_args(args, batch, at);
         self.writer.event_since(start, OpKind::Instant, track, at.time_ns, Some(label), flow);
     }
 
@@ -248,10 +253,16 @@ impl Timeline {
         name
     }
 
+    #[inline]
     pub(super) fn lane_track(&mut self, lane: LaneId, at: &At<'_>) -> TrackId {
-        if let Some(track) = self.lanes[lane.index()].track {
-            return track;
+        match self.lanes[lane.index()].track {
+            Some(track) => track,
+            None => self.add_lane_track(lane, at),
         }
+    }
+
+    #[cold]
+    fn add_lane_track(&mut self, lane: LaneId, at: &At<'_>) -> TrackId {
         let entity = &at.entities.lanes[lane.index()];
         let (kind, group) = match entity.kind {
             LaneKind::Events | LaneKind::Log => (TrackKind::Slices, Group::Markers),

@@ -286,7 +286,7 @@ impl Timeline {
             self.writer.note(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
         }
         // An instant here is not the end of a flow.
-        self.write_args(annotations, at);
+        self.write_args(annotations.batch.args_of(annotations.args), annotations.batch, at);
         let track = self.raw_track(event.core);
         let label = writer::SliceName::Name(self.writer.name(word));
         self.writer.event_since(start, OpKind::Instant, track, event.time.0, Some(label), None);

@@ -8,7 +8,8 @@ use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
 use crate::model::{CodeId, Source, SourceId, TextArena, TextRef};
 use crate::track::{
-    Annotation, AnnotationValue, Block, Flow, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId, TrackKind,
+    Annotation, AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId,
+    TrackKind,
 };
 
 /// A block is sealed once it has this number of operations. It is part of the output's definition: another number gives other
@@ -72,6 +73,8 @@ pub struct Writer {
     spare_rows: Vec<SchedRows>,
     /// The block is to be sealed once it has this number of operations; 0: now, because of its texts, annotations or samples.
     limit: usize,
+    /// The number of log messages in the block with a grade. Each has two annotations more.
+    graded_logs: usize,
     names: Vec<NameEntry>,
     /// The texts of names, side by side: most blocks use most of them, so they should fit into the processor's caches.
     name_texts: TextArena,
@@ -93,6 +96,7 @@ impl Writer {
             spare: Vec::new(),
             spare_rows: Vec::new(),
             limit: BLOCK_OPS,
+            graded_logs: 0,
             names: Vec::new(),
             name_texts: TextArena::default(),
             by_text: FxHashMap::default(),
@@ -269,16 +273,23 @@ impl Writer {
     }
 
     /// The index of a place in the source code in the present block.
+    #[inline]
     pub fn add_source(&mut self, id: SourceId, source: &Source) -> u32 {
+        match self.sources.get(id.index()) {
+            Some(&(block, local)) if block == self.block.number + 1 => local,
+            _ => self.add_new_source(id, source),
+        }
+    }
+
+    /// A separate function, so that [`Writer::add_source`] is small.
+    #[inline(never)]
+    fn add_new_source(&mut self, id: SourceId, source: &Source) -> u32 {
         if id.index() >= self.sources.len() {
             self.sources.resize(id.index() + 1, (0, 0));
         }
-        let (block, local) = &mut self.sources[id.index()];
-        if *block != self.block.number + 1 {
-            *block = self.block.number + 1;
-            *local = self.block.sources.add(source);
-        }
-        *local
+        let local = self.block.sources.add(source);
+        self.sources[id.index()] = (self.block.number + 1, local);
+        local
     }
 
     fn notes(&mut self, notes: &[Note]) -> (u32, u8) {
@@ -307,6 +318,25 @@ impl Writer {
         self.block.args.push(Annotation::new(name, value));
     }
 
+    /// The number of a grade in the present block, one more than its index; 0 if there are too many.
+    pub fn grade(&mut self, grade: Grade) -> u8 {
+        let grades = &mut self.block.grades;
+        let index = grades.iter().position(|known| *known == grade).unwrap_or_else(|| {
+            if grades.len() < usize::from(u8::MAX) {
+                grades.push(grade);
+            }
+            grades.len() - 1
+        });
+        if grades[index] == grade { index as u8 + 1 } else { 0 }
+    }
+
+    /// Makes a log message of the next event: to be called before its annotations are added.
+    #[inline]
+    pub fn log(&mut self, body: u32, source: u32, priority: u8, grade: u8) {
+        self.graded_logs += usize::from(grade > 0);
+        self.block.args.push(Annotation::log(body, source, priority, grade));
+    }
+
     /// Adds an annotation of the next event, with names and texts of the present block.
     #[inline]
     pub fn arg(&mut self, arg: Annotation) {
@@ -316,7 +346,7 @@ impl Writer {
     /// The annotations added since `start`; those beyond the limit of an event are left out.
     fn notes_since(&mut self, start: u32) -> (u32, u8) {
         self.block.args.truncate(start as usize + usize::from(u8::MAX));
-        if self.block.args.len() >= 6 * BLOCK_OPS {
+        if self.block.args.len() + 2 * self.graded_logs >= 6 * BLOCK_OPS {
             self.limit = 0;
         }
         (start, (self.block.args.len() as u32 - start) as u8)
@@ -480,6 +510,7 @@ impl Writer {
         self.spare_rows.append(&mut next.sched);
         next.reset(self.block.number + 1);
         self.limit = BLOCK_OPS;
+        self.graded_logs = 0;
         // What is not limited varies a little from block to block.
         next.ops.reserve(BLOCK_ROOM);
         let usual = |len: usize| len + len / 16;

@@ -149,7 +149,7 @@ impl Annotation {
             AnnotationValue::Name(name) => (Tag::Name, name.into()),
             AnnotationValue::Text(text) => (Tag::Text, text.into()),
             AnnotationValue::Category(name) => (Tag::Category, name.into()),
-            AnnotationValue::Log { body, source, priority } => return Annotation::log(body, source, priority),
+            AnnotationValue::Log { body, source, priority, grade } => return Annotation::log(body, source, priority, grade),
         };
         Annotation::of_bits(name, tag, bits)
     }
@@ -157,8 +157,15 @@ impl Annotation {
     /// Makes an event a log message; see [`AnnotationValue::Log`].
     #[inline]
     #[must_use]
-    pub fn log(body: u32, source: u32, priority: u8) -> Annotation {
-        Annotation::of_bits(priority.into(), Tag::Log, u64::from(body) | u64::from(source) << 32)
+    pub fn log(body: u32, source: u32, priority: u8, grade: u8) -> Annotation {
+        let name = u32::from(priority) | u32::from(grade) << 8;
+        Annotation::of_bits(name, Tag::Log, u64::from(body) | u64::from(source) << 32)
+    }
+
+    /// The grade of a log message; see [`AnnotationValue::Log`].
+    #[inline]
+    pub(crate) fn grade(&self) -> usize {
+        (self.name >> 8 & 0xFF) as usize
     }
 
     /// Its value.
@@ -176,7 +183,12 @@ impl Annotation {
             Tag::Name => AnnotationValue::Name(bits as u32),
             Tag::Text => AnnotationValue::Text(bits as u32),
             Tag::Category => AnnotationValue::Category(bits as u32),
-            Tag::Log => AnnotationValue::Log { body: bits as u32, source: (bits >> 32) as u32, priority: self.name as u8 },
+            Tag::Log => AnnotationValue::Log {
+                body: bits as u32,
+                source: (bits >> 32) as u32,
+                priority: self.name as u8,
+                grade: self.grade() as u8,
+            },
         }
     }
 }
@@ -208,7 +220,30 @@ pub enum AnnotationValue {
         source: u32,
         /// From 2 (verbose) to 7 (fatal), 0 if not known.
         priority: u8,
+        /// Its severity and category, one more than an index into [`Block::grades`]; 0: they are annotations of their own.
+        grade: u8,
     },
+}
+
+/// The annotations that many log messages have in common: a severity, under a name of its own, and a category. All are of
+/// [`Block::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grade {
+    /// The name of the severity.
+    pub name: u32,
+    /// The severity.
+    pub severity: u32,
+    /// The category.
+    pub category: u32,
+}
+
+impl Grade {
+    /// The same as annotations, in their order.
+    #[must_use]
+    pub fn annotations(self) -> [Annotation; 2] {
+        let severity = Annotation::new(self.name, AnnotationValue::Name(self.severity));
+        [severity, Annotation::new(self.category, AnnotationValue::Category(self.category))]
+    }
 }
 
 /// A track's description for the viewer.
@@ -358,6 +393,8 @@ pub struct Block {
     pub ops: Vec<Op>,
     /// Annotations of the operations.
     pub args: Vec<Annotation>,
+    /// What log messages have in common, all different. At most 255.
+    pub grades: Vec<Grade>,
     /// The places in the source code used in this block. All different.
     pub names: Names,
     /// Tracks that come into being in this block.
@@ -479,6 +516,7 @@ impl Block {
         self.number = number;
         self.ops.clear();
         self.args.clear();
+        self.grades.clear();
         self.names.clear();
         self.tracks.clear();
         self.sources.clear();

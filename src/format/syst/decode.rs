@@ -124,6 +124,8 @@ pub struct Records {
     name_of: FxHashMap<Box<[u8]>, u32>,
     /// Id of a catalog message whose format is not known, to its name.
     unknown_of: FxHashMap<u64, u32>,
+    /// Number of a protocol and its entry in the collateral, to its name.
+    protocol_of: FxHashMap<(u8, Option<u32>), u32>,
     /// Text of a format, to its index in `formats`.
     format_of: FxHashMap<Box<[u8]>, u32>,
     /// Compiled formats and their names.
@@ -206,6 +208,7 @@ impl Records {
         self.recent_senders = [None; RECENT_SENDERS];
         self.name_of.clear();
         self.unknown_of.clear();
+        self.protocol_of.clear();
         self.format_of.clear();
         self.formats.clear();
         self.source_of.clear();
@@ -601,8 +604,9 @@ impl Records {
                 }
             }
             None => {
-                let width = if wide { 15 } else { 7 };
-                stored.body = self.append_text(&format!("0x{:0width$X}", stored.value));
+                let start = self.texts.text_len();
+                self.texts.push_hex_number(stored.value, if wide { 15 } else { 7 });
+                stored.body = self.since(start);
             }
         }
     }
@@ -652,18 +656,29 @@ impl Records {
     fn decode_raw(&mut self, decoder: &Decoder, stored: &mut Stored, payload: &[u8], client: Option<&Client>, protocol: u8) {
         stored.kind = RecordKind::Raw;
         stored.value = protocol.into();
-        let named = client.and_then(|client| decoder.collateral.entry(client.protocol(protocol)?));
+        let entry = client.and_then(|client| client.protocol(protocol));
+        let name = match self.protocol_of.get(&(protocol, entry)) {
+            Some(&name) => name,
+            None => self.name_protocol(decoder, protocol, entry),
+        };
+        stored.name = NameRef::Local(name);
+        self.add_data(payload);
+    }
+
+    /// The name of a protocol. `entry`: in the collateral.
+    fn name_protocol(&mut self, decoder: &Decoder, protocol: u8, entry: Option<u32>) -> u32 {
         let mut name = PendingText::default();
         name.extend(b"RAW ");
-        match named {
+        match entry.and_then(|entry| decoder.collateral.entry(entry)) {
             Some(entry) => {
                 let number = u64::from(protocol).to_le_bytes();
                 self.writer.write(&entry.format, Packing::Typed32, &number, &mut name, |_| {});
             }
             None => name.extend(protocol.to_string().as_bytes()),
         }
-        stored.name = NameRef::Local(self.local_name(name.bytes()));
-        self.add_data(payload);
+        let name = self.local_name(name.bytes());
+        self.protocol_of.insert((protocol, entry), name);
+        name
     }
 
     /// The name of catalog messages whose format is not known.

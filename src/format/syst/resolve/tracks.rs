@@ -183,15 +183,25 @@ impl Tracks {
         entities: &mut Entities,
     ) -> Option<&mut Track> {
         let number = stored.sender as usize;
-        let index = match self.part_tracks.get(number).copied().flatten() {
-            Some(index) => index,
-            None => {
-                let index = self.find_track(records.senders.get(number)?, session, collateral, entities)?;
-                *self.part_tracks.get_mut(number)? = Some(index);
-                index
-            }
+        let index = match self.part_tracks.get(number) {
+            Some(Some(index)) => *index,
+            _ => self.learn_track(records, number, session, collateral, entities)?,
         };
         self.tracks.get_mut(index)
+    }
+
+    #[cold]
+    fn learn_track(
+        &mut self,
+        records: &Records,
+        number: usize,
+        session: u32,
+        collateral: &Collateral,
+        entities: &mut Entities,
+    ) -> Option<usize> {
+        let index = self.find_track(records.senders.get(number)?, session, collateral, entities)?;
+        *self.part_tracks.get_mut(number)? = Some(index);
+        Some(index)
     }
 
     fn find_track(

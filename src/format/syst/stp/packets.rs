@@ -580,12 +580,15 @@ impl Packets {
         let order_of_nibbles = self.stated_order.unwrap_or(self.order);
         let Some(bytes) = visitor.open_bytes(self.place) else { return at };
         while at + PACKET_NIBBLES <= window.nibbles.end && bytes.len() + 8 <= MESSAGE_LIMIT_BYTES {
-            let op = window.nibbles.word(at) as usize & 0xF;
+            // All of the packet at once.
+            let Some(packet) = window.nibbles.bytes.get(at / 2..).and_then(|rest| rest.first_chunk()) else { break };
+            let packet = u128::from_le_bytes(*packet) >> (4 * (at % 2));
+            let op = packet as usize & 0xF;
             if !(0x4..=0x7).contains(&op) {
                 break;
             }
             let count = 2 << (op - 4);
-            append_bytes(bytes, order(window.nibbles.word(at + 1), count, order_of_nibbles), count / 2);
+            append_bytes(bytes, order((packet >> 4) as u64, count, order_of_nibbles), count / 2);
             at += 1 + count;
         }
         at
