@@ -1,7 +1,5 @@
 //! The events of each packet.
 
-use std::sync::Arc;
-
 use super::super::descriptions::{Kind, Role, Values};
 use super::super::packet::{Packet, Reading};
 use super::super::record::{Fields, extended, id};
@@ -178,11 +176,11 @@ impl<'b> Scene<'_, 'b, '_> {
     }
 
     fn core(&self) -> crate::model::CoreId {
-        self.input.cores.get(self.bit).map(|state| state.core).unwrap_or_default()
+        self.input.cores[self.bit & 1].core
     }
 
     fn state(&mut self) -> &mut super::CoreState {
-        &mut self.input.cores[self.bit]
+        &mut self.input.cores[self.bit & 1]
     }
 
     /// Whether the packets that concern all cores are in the streams of all of them.
@@ -403,11 +401,11 @@ impl<'b> Scene<'_, 'b, '_> {
 
     fn value(&mut self, kind: Kind, values: Option<&Values>, value: u32) -> ArgValue {
         let number = if kind == Kind::Int { i64::from(value.cast_signed()) } else { i64::from(value) };
-        let named: Option<Arc<str>> = match kind {
-            Kind::Task | Kind::Resource => self.context.shared.name_of(kind, value).cloned(),
-            _ => values.and_then(|values| values.get(&number)).cloned(),
+        let named = match kind {
+            Kind::Task | Kind::Resource => self.context.shared.name_of(kind, value, self.out.entities),
+            _ => values.and_then(|values| values.get(&number)).and_then(|name| self.out.entities.add_name(name)),
         };
-        if let Some(name) = named.and_then(|name| self.out.entities.add_name(&name)) {
+        if let Some(name) = named {
             return ArgValue::Name(name);
         }
         match kind {

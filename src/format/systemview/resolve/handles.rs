@@ -6,14 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::super::descriptions::{Description, Descriptions, Kernel, Kind, Role, Values};
 use super::super::packet::Reading;
 use super::super::scan::{HEAP_MODULE, Init, Named, Setup};
 use crate::model::{
-    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, Session, Task, TaskId,
-    TaskKind,
+    CoreId, Entities, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, NameId, Object, ObjectId, ObjectKind, RecentMap, Session,
+    Task, TaskId, TaskKind,
 };
 use crate::symbols::exception_name;
 
@@ -32,12 +30,12 @@ mod lane {
 /// The entities of one session.
 #[derive(Default)]
 pub struct Ids {
-    tasks: FxHashMap<u32, TaskId>,
-    idle: FxHashMap<CoreId, TaskId>,
-    isrs: FxHashMap<(CoreId, u32), IsrId>,
-    objects: FxHashMap<u32, ObjectId>,
-    lanes: FxHashMap<u32, LaneId>,
-    task_calls: FxHashMap<TaskId, LaneId>,
+    tasks: RecentMap<TaskId>,
+    idle: RecentMap<TaskId>,
+    isrs: RecentMap<IsrId>,
+    objects: RecentMap<ObjectId>,
+    lanes: RecentMap<LaneId>,
+    task_calls: RecentMap<LaneId>,
 }
 
 /// A described event, with its names as handles.
@@ -64,6 +62,8 @@ pub struct Shared {
     /// The first id of the heap module.
     pub heap_offset: Option<u16>,
     names: BTreeMap<(Named, u32), Arc<str>>,
+    /// Those of tasks and resources that were used, as handles.
+    name_ids: RecentMap<NameId>,
     ended: std::collections::BTreeSet<u16>,
     tasks: Vec<u32>,
     interrupts: Vec<(CoreId, u32)>,
@@ -161,6 +161,7 @@ impl Shared {
             modules,
             heap_offset,
             names,
+            name_ids: RecentMap::default(),
             ended,
             tasks,
             interrupts,
@@ -203,7 +204,7 @@ impl Shared {
                 let owner = LaneOwner::Firmware;
                 let lane = Lane { number: *number, name: Some(name.as_str().into()), owner, kind: *kind, session };
                 let (Some(lane), Some(ids)) = (entities.add_lane(lane), self.sessions.last_mut()) else { break };
-                ids.lanes.insert(*number, lane);
+                ids.lanes.insert(u64::from(*number), lane);
             }
             let resources: Vec<u32> = self.names.keys().filter(|key| key.0 == Named::Resource).map(|key| key.1).collect();
             for resource in resources {
@@ -234,7 +235,7 @@ impl Shared {
     }
 
     pub fn task(&mut self, id: u32, session: u32, entities: &mut Entities) -> Option<TaskId> {
-        if let Some(&task) = self.ids(session)?.tasks.get(&id) {
+        if let Some(task) = self.ids(session)?.tasks.get(u64::from(id)) {
             return Some(task);
         }
         let name = self.names.get(&(Named::Task, id)).cloned().filter(|name| !name.is_empty());
@@ -245,23 +246,24 @@ impl Shared {
         };
         let task =
             entities.add_task(Task { number: self.init.address(id), name, kind, session, readiness_is_unrecorded: false })?;
-        self.ids(session)?.tasks.insert(id, task);
+        self.ids(session)?.tasks.insert(u64::from(id), task);
         Some(task)
     }
 
     pub fn idle(&mut self, core: CoreId, session: u32, entities: &mut Entities) -> Option<TaskId> {
-        if let Some(&task) = self.ids(session)?.idle.get(&core) {
+        if let Some(task) = self.ids(session)?.idle.get(u64::from(core.0)) {
             return Some(task);
         }
         let (name, kind) = (Some("IDLE".into()), TaskKind::Idle);
         let idle = Task { number: u32::from(core.0), name, kind, session, readiness_is_unrecorded: false };
         let task = entities.add_task(idle)?;
-        self.ids(session)?.idle.insert(core, task);
+        self.ids(session)?.idle.insert(u64::from(core.0), task);
         Some(task)
     }
 
     pub fn isr(&mut self, core: CoreId, number: u32, session: u32, entities: &mut Entities) -> Option<IsrId> {
-        if let Some(&isr) = self.ids(session)?.isrs.get(&(core, number)) {
+        let key = u64::from(core.0) << 32 | u64::from(number);
+        if let Some(isr) = self.ids(session)?.isrs.get(key) {
             return Some(isr);
         }
         // SystemView numbers interrupts of ARM's microcontrollers as exceptions.
@@ -269,26 +271,32 @@ impl Shared {
         let exception = || exception_name(number).filter(|_| is_arm).map(Arc::from);
         let name = self.names.get(&(Named::Interrupt, number)).cloned().or_else(exception);
         let isr = entities.add_isr(Isr { number, name, core, session })?;
-        self.ids(session)?.isrs.insert((core, number), isr);
+        self.ids(session)?.isrs.insert(key, isr);
         Some(isr)
     }
 
     pub fn object(&mut self, id: u32, session: u32, entities: &mut Entities) -> Option<ObjectId> {
-        if let Some(&object) = self.ids(session)?.objects.get(&id) {
+        if let Some(object) = self.ids(session)?.objects.get(u64::from(id)) {
             return Some(object);
         }
         let name = self.names.get(&(Named::Resource, id)).cloned();
         let number = self.init.address(id);
         let object = Object { number, name, kind: ObjectKind::Unknown, session, giving_is_unrecorded: false };
         let object = entities.add_object(object)?;
-        self.ids(session)?.objects.insert(id, object);
+        self.ids(session)?.objects.insert(u64::from(id), object);
         Some(object)
     }
 
     /// The name of a resource or task, for arguments.
-    pub fn name_of(&self, kind: Kind, id: u32) -> Option<&Arc<str>> {
+    #[inline]
+    pub fn name_of(&mut self, kind: Kind, id: u32, entities: &mut Entities) -> Option<NameId> {
         let kind = if kind == Kind::Task { Named::Task } else { Named::Resource };
-        self.names.get(&(kind, id))
+        let key = u64::from(kind == Named::Task) << 32 | u64::from(id);
+        self.name_ids.get(key).or_else(|| {
+            let name = entities.add_name(self.names.get(&(kind, id))?)?;
+            self.name_ids.insert(key, name);
+            Some(name)
+        })
     }
 
     pub fn marker(&mut self, id: u32, session: u32) -> Option<LaneId> {
@@ -308,19 +316,20 @@ impl Shared {
     }
 
     fn lane(&mut self, base: u32, id: u32, session: u32) -> Option<LaneId> {
-        self.ids(session)?.lanes.get(&base.wrapping_add(id & 0x0FFF_FFFF)).copied()
+        self.ids(session)?.lanes.get(u64::from(base.wrapping_add(id & 0x0FFF_FFFF)))
     }
 
     /// The lane of the calls of a task, or of those outside of tasks.
     pub fn call_lane(&mut self, core: CoreId, task: Option<TaskId>, session: u32, entities: &mut Entities) -> Option<LaneId> {
         let Some(task) = task else { return self.lane(lane::CALLS, u32::from(core.0), session) };
-        if let Some(&lane) = self.ids(session)?.task_calls.get(&task) {
+        let key = task.index() as u64;
+        if let Some(lane) = self.ids(session)?.task_calls.get(key) {
             return Some(lane);
         }
         let owner = LaneOwner::Task(task);
         let lane = Lane { number: lane::CALLS, name: Some("calls".into()), owner, kind: LaneKind::Events, session };
         let lane = entities.add_lane(lane)?;
-        self.ids(session)?.task_calls.insert(task, lane);
+        self.ids(session)?.task_calls.insert(key, lane);
         Some(lane)
     }
 
