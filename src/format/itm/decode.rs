@@ -30,6 +30,8 @@ pub struct Records {
     pub range: (usize, usize),
     /// The packets, without the zeros of synchronisation packets. None yet of a framed stream.
     pub packets: Vec<Record>,
+    /// Which of them are local or global time stamps.
+    pub stamps: Vec<u32>,
     /// How many of them are not packets.
     pub bad: u64,
 }
@@ -46,6 +48,7 @@ impl Records {
     fn clear(&mut self, range: (usize, usize)) {
         self.range = range;
         self.packets.clear();
+        self.stamps.clear();
         self.bad = 0;
     }
 
@@ -53,6 +56,9 @@ impl Records {
     fn add(&mut self, offset: u64, found: Result<(Packet, usize), NoPacket>) {
         if !matches!(found, Ok((Packet::Zero, _))) {
             self.bad += u64::from(found.is_err());
+            if let Ok((Packet::LocalTime { .. } | Packet::GlobalLow { .. } | Packet::GlobalHigh { .. }, _)) = found {
+                self.stamps.push(u32::try_from(self.packets.len()).unwrap_or(u32::MAX));
+            }
             self.packets.push(Record { offset, packet: found.map(|(packet, _)| packet) });
         }
     }

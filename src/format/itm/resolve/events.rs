@@ -12,7 +12,7 @@ use crate::format::Resolved;
 use crate::frame::swo::{Delay, Packet};
 use crate::model::{
     Arg, ArgValue, Args, CodeId, CoreId, Entities, Event, EventKind, Function, FunctionId, Isr, IsrId, Label, Lane, LaneId,
-    LaneKind, LaneOwner, LogNote, LogSeverity, NameId, Nanos, Packed, SampledCode, Source, losses,
+    LaneKind, LaneOwner, LogNote, LogSeverity, NameId, Nanos, Packed, RecentMap, SampledCode, Source, losses,
 };
 use crate::symbols::{Frame, Symbols, exception_name};
 
@@ -100,8 +100,8 @@ pub(super) struct Meaning {
     active: Vec<u16>,
     /// By number.
     isrs: Vec<Option<IsrId>>,
-    lanes: FxHashMap<u32, LaneId>,
-    codes: FxHashMap<u64, CodeId>,
+    lanes: RecentMap<LaneId>,
+    codes: RecentMap<CodeId, 256>,
     functions: FxHashMap<String, FunctionId>,
     /// The address of each comparator's access was shown with its program counter.
     is_shown: [bool; 4],
@@ -140,8 +140,8 @@ impl Meaning {
             page: 0,
             active: Vec::new(),
             isrs: vec![None; EXCEPTIONS],
-            lanes: FxHashMap::default(),
-            codes: FxHashMap::default(),
+            lanes: RecentMap::default(),
+            codes: RecentMap::default(),
             functions: FxHashMap::default(),
             is_shown: [false; 4],
             data: Vec::new(),
@@ -215,14 +215,14 @@ impl Meaning {
         name: impl FnOnce(&Meaning) -> String,
         out: &mut Resolved<'_>,
     ) -> Option<LaneId> {
-        if let Some(&lane) = self.lanes.get(&number) {
+        if let Some(lane) = self.lanes.get(u64::from(number)) {
             return Some(lane);
         }
         let name = name(self);
         let name = if self.is_several { format!("{name} (core {})", self.core.0) } else { name };
         let lane = Lane { number, name: Some(name.into()), owner: LaneOwner::Firmware, kind, session: 0 };
         let lane = out.entities.add_lane(lane)?;
-        self.lanes.insert(number, lane);
+        self.lanes.insert(u64::from(number), lane);
         Some(lane)
     }
 
@@ -408,10 +408,7 @@ impl Meaning {
             (_, 0) => ASLEEP,
             _ => PROHIBITED,
         };
-        let code = match self.codes.get(&pc) {
-            Some(&code) => Some(code),
-            None => self.add_code(pc, out.entities),
-        };
+        let code = self.codes.get(pc).or_else(|| self.add_code(pc, out.entities));
         match code {
             Some(code) => self.emit(EventKind::Sample(code), at.time, out),
             None => out.ledger.enter(losses::ENTITY_LIMIT, at.offset, 1),

@@ -225,19 +225,20 @@ impl Resolve for Resolver {
         let mut unframed = std::mem::take(&mut input.unframed);
         let records = input.unframe(bytes, records, &mut unframed);
         input.account(bytes, records, out.ledger);
-        for record in &records.packets {
-            input.take(record, bytes, out);
+        let held = input.taken - input.released;
+        match input.base {
+            TimeBase::Local => input.take_stamps(records, bytes, out),
+            _ => records.packets.iter().for_each(|record| input.take(record, bytes, out)),
         }
-        input.held.extend_from_slice(&records.packets);
+        input.release_part(held, &records.packets, LOOKAHEAD, out);
         input.unframed = unframed;
-        input.release(LOOKAHEAD, out);
     }
 
     fn finish(&mut self, input: usize, bytes: &[u8], out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(input) else { return };
         input.judge(true, bytes, out);
         input.stamp(input.taken, input.ticks, Delay::default());
-        input.release(0, out);
+        input.release_part(input.taken - input.released, &[], 0, out);
         input.meaning.finish(Nanos(input.last_ns), out);
         input.emit_losses(Nanos(input.last_ns), out);
     }
@@ -320,6 +321,27 @@ impl InputResolver {
         }
     }
 
+    /// Takes the packets of a part where local time stamps are the time base: the others wait.
+    fn take_stamps(&mut self, records: &Records, bytes: &[u8], out: &mut Resolved<'_>) {
+        let before = self.taken;
+        for &index in &records.stamps {
+            self.wait_until(before + u64::from(index));
+            if let Some(record) = records.packets.get(index as usize) {
+                self.take(record, bytes, out);
+            }
+        }
+        self.wait_until(before + records.packets.len() as u64);
+    }
+
+    /// Takes packets that wait, up to this number of all.
+    fn wait_until(&mut self, taken: u64) {
+        while taken - self.stamped > HELD_LIMIT {
+            self.taken = self.stamped + HELD_LIMIT + 1;
+            self.stamp(self.taken, self.ticks, Delay::default());
+        }
+        self.taken = taken;
+    }
+
     /// Takes the next packet: it waits, or brings the time of those that wait.
     #[inline]
     fn take(&mut self, record: &Record, bytes: &[u8], out: &mut Resolved<'_>) {
@@ -390,10 +412,28 @@ impl InputResolver {
         self.stamped = end;
     }
 
-    /// Makes events of the packets that have a time, except the last ones.
-    fn release(&mut self, except: u64, out: &mut Resolved<'_>) {
+    /// Makes events of the packets that have a time, except the last ones: of those that are held, this number, and of those of a part.
+    fn release_part(&mut self, held: u64, packets: &[Record], except: u64, out: &mut Resolved<'_>) {
+        let mut waiting = std::mem::take(&mut self.held);
+        // The held ones, with all after them that their meaning depends on.
+        let (before, near) = (held as usize, packets.get(..LOOKAHEAD as usize).unwrap_or(packets));
+        waiting.extend_from_slice(near);
         let end = self.stamped.saturating_sub(except);
-        let mut held = std::mem::take(&mut self.held);
+        let done = self.release(&waiting, before, end, out);
+        if done < before {
+            waiting.extend_from_slice(packets.get(near.len()..).unwrap_or(&[]));
+            waiting.drain(..done);
+        } else {
+            let done = self.release(packets, packets.len(), end, out);
+            waiting.clear();
+            waiting.extend_from_slice(packets.get(done..).unwrap_or(&[]));
+        }
+        self.held = waiting;
+    }
+
+    /// Makes events of the first ones of these packets, up to the number `end` of all. Returns how many.
+    fn release(&mut self, packets: &[Record], most: usize, end: u64, out: &mut Resolved<'_>) -> usize {
+        let end = end.min(self.released + most as u64);
         let mut done = 0;
         while self.released < end
             && let Some(&Stamped { end: stamped, ticks, delay }) = self.stamps.front()
@@ -404,13 +444,13 @@ impl InputResolver {
             }
             let nanos = self.rate.to_nanos(Ticks(ticks));
             let time = nanos.unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
-            for _ in self.released..until {
-                let Some((record, next)) = held.get(done..).and_then(<[Record]>::split_first) else { break };
+            self.last_ns = time.0;
+            let count = usize::try_from(until - self.released).unwrap_or(usize::MAX);
+            for record in packets.get(done..).map_or(&[][..], |rest| rest.get(..count).unwrap_or(rest)) {
                 done += 1;
                 if nanos.is_none() {
                     out.ledger.enter(losses::TIME_OVERFLOW, record.offset, 0);
                 }
-                self.last_ns = time.0;
                 match record.packet {
                     Err(damage) => self.note_loss(kind_of(damage), record.offset, 1),
                     Ok(packet) => {
@@ -422,14 +462,19 @@ impl InputResolver {
                         if !self.pending.is_empty() {
                             self.emit_losses(time, out);
                         }
-                        self.meaning.packet(packet, delay, events::At { time, offset: record.offset }, next, out);
+                        self.meaning.packet(
+                            packet,
+                            delay,
+                            events::At { time, offset: record.offset },
+                            packets.get(done..).unwrap_or(&[]),
+                            out,
+                        );
                     }
                 }
             }
             self.released = until;
         }
-        held.drain(..done);
-        self.held = held;
+        done
     }
 
     /// Adds a loss to those before the next event.
