@@ -13,7 +13,7 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
-use super::layout::{Config, Fields, Layout, Length, RecordLayout, Sizes};
+use super::layout::{Config, Fields, Layout, Length, RecordLayout, Sizes, WINDOW_BYTES};
 use super::record::{Code, Field, Kind};
 use super::repair::{self, Neighbours, Piece};
 
@@ -132,7 +132,7 @@ pub struct Records {
 }
 
 /// The number of spare bytes at the end of [`Records::data`].
-const SPARE_BYTES: usize = 64;
+const SPARE_BYTES: usize = WINDOW_BYTES;
 
 impl Records {
     fn reset(&mut self, base: u64) {

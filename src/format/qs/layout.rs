@@ -305,15 +305,24 @@ impl<'a> Fields<'a> {
 /// By width; widths that do not occur have none.
 const MASKS: [u64; 16] = [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0, 0, 0, u64::MAX, 0, 0, 0, 0, 0, 0, 0];
 
+/// With this number of bytes, no field of fixed width needs a check of its own.
+pub const WINDOW_BYTES: usize = 72;
+
 /// A little-endian number of up to 8 bytes. Bytes after the end of the data count as 0.
 #[inline]
 #[must_use]
 pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
     let mask = MASKS[usize::from(width) % MASKS.len()];
-    let rest = data.get(offset..).unwrap_or(&[]);
-    let word = match rest.first_chunk::<8>() {
+    let window = data.first_chunk::<WINDOW_BYTES>().filter(|_| offset <= WINDOW_BYTES - 8);
+    let word = match window.and_then(|window| window.get(offset..offset + 8)?.first_chunk()) {
         Some(word) => u64::from_le_bytes(*word),
-        None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        None => {
+            let rest = data.get(offset..).unwrap_or(&[]);
+            match rest.first_chunk() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+            }
+        }
     };
     word & mask
 }

@@ -1,7 +1,8 @@
 //! The events of each record. The handler of the table's kinds is one state machine per session ([`RunState`]).
 
 use crate::model::{
-    Arg, ArgValue, Args, EventKind, LaneId, LaneKind, Level, LogNote, LogSeverity, NameId, Nanos, Origin, Packed, StepResult,
+    Arg, ArgValue, Args, EventKind, LaneId, LaneKind, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, Origin, Packed,
+    StepResult,
 };
 
 use super::super::decode::{Records, Stored};
@@ -75,6 +76,16 @@ pub struct RecordResolver<'a, 'b> {
 }
 
 impl RecordResolver<'_, '_> {
+    /// Emits a loss, and discards the state from before it.
+    #[cold]
+    pub fn lose(&mut self, note: LossNote) {
+        self.firmware.stretch += 1;
+        self.run_state.forget();
+        let number = u32::try_from(self.out.batch.losses.len()).unwrap_or(u32::MAX);
+        self.out.batch.losses.push(note);
+        self.emit(EventKind::Loss(number));
+    }
+
     #[inline]
     pub(super) fn emit(&mut self, kind: EventKind) -> Option<()> {
         push_event(self.out.batch, self.firmware.core, self.now, kind);

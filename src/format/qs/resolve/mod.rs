@@ -102,7 +102,7 @@ impl Resolve for Resolver {
             input.take_oldest(settings, &self.draw, bytes, out);
         }
         input.wire.end_run(None, out.ledger);
-        input.gap(out);
+        input.gap(settings, out);
     }
 
     fn dump(&mut self, input: usize, _bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
@@ -176,12 +176,15 @@ impl InputResolver {
             let start = start as usize;
             if start < end && segment as usize != self.wire.session {
                 let offset = records.frames.get(start).map_or(0, |stored| records.base + u64::from(stored.offset));
-                self.add_damage(records, &mut damage, start, out);
-                self.enter_session(segment as usize, offset, draw, out);
+                self.wire.add_damages(records, &mut damage, start, out.ledger);
+                self.enter_session(segment as usize, offset, settings, draw, out);
             }
-            self.resolve_records(records, later, start..end, &mut damage, settings, out);
+            let mut at = start;
+            while at < end {
+                at = self.resolve_records(records, later, at..end, &mut damage, settings, out);
+            }
         }
-        self.add_damage(records, &mut damage, usize::MAX, out);
+        self.wire.add_damages(records, &mut damage, usize::MAX, out.ledger);
     }
 
     /// Adds the descriptions of the sessions, before their events.
@@ -191,10 +194,10 @@ impl InputResolver {
         out.entities.sessions.extend(more.iter().map(|session| session_of(session)));
     }
 
-    fn enter_session(&mut self, session: usize, offset: u64, draw: &DrawOptions, out: &mut Resolved<'_>) {
+    fn enter_session(&mut self, session: usize, offset: u64, settings: DrawSettings, draw: &DrawOptions, out: &mut Resolved<'_>) {
         let core = self.firmware.core;
         self.wire.end_run(None, out.ledger);
-        self.gap(out);
+        self.gap(settings, out);
         if !self.wire.enter_session(session, offset, out.ledger) {
             return;
         }
@@ -205,13 +208,7 @@ impl InputResolver {
         push_event(out.batch, core, self.wire.clock.now(), EventKind::SessionStart(session as u32));
     }
 
-    fn add_damage(&mut self, records: &Records, damage: &mut &[super::decode::Damage], before: usize, out: &mut Resolved<'_>) {
-        while let Some((first, rest)) = damage.split_first().filter(|(first, _)| first.index as usize <= before) {
-            *damage = rest;
-            self.wire.add_damage(records, first, out.ledger);
-        }
-    }
-
+    /// Resolves records of the present session. Returns the number of the first one that is left, after a record that added a name.
     fn resolve_records(
         &mut self,
         records: &Records,
@@ -220,67 +217,61 @@ impl InputResolver {
         damage: &mut &[super::decode::Damage],
         settings: DrawSettings,
         out: &mut Resolved<'_>,
-    ) {
+    ) -> usize {
         // Names in repaired dictionary records are not known from the first pass.
         let learns = !records.repairs.is_empty();
-        let mut session = self.wire.present().clone();
+        let InputResolver { wire, firmware, run_state, asserts, .. } = self;
+        let from = &*wire.present().clone();
+        let mut resolver = RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() };
         let end = range.end;
         for (number, stored) in range.clone().zip(records.frames.get(range).unwrap_or(&[])) {
             if damage.first().is_some_and(|first| first.index as usize <= number) {
-                self.add_damage(records, damage, number, out);
+                wire.add_damages(records, damage, number, resolver.out.ledger);
             }
-            if !self.wire.is_next(stored.seq) {
-                let offset = records.base + u64::from(stored.offset);
-                if self.wire.is_repeated(stored.seq, offset, later.bytes, out.ledger) {
+            if !wire.is_next(stored.seq) {
+                let (offset, ledger) = (records.base + u64::from(stored.offset), &mut *resolver.out.ledger);
+                if wire.is_repeated(stored.seq, offset, later.bytes, ledger) {
                     continue;
                 }
-                let following = self.wire.following(records, number, end, later);
-                self.wire.check_sequence(stored.seq, Some(stored.kind), offset, &following, out.ledger);
+                let following = wire.following(records, number, end, later);
+                wire.check_sequence(stored.seq, Some(stored.kind), offset, &following, ledger);
             }
             if stored.is_timed {
-                let before = self.wire.clock.now();
-                self.wire.take_time(records, number, end, later, out.ledger);
-                out.batch.note_judged(records.base + u64::from(stored.offset), self.wire.clock.now());
-                if self.wire.gap.is_some() {
-                    self.gap(out);
-                } else {
-                    let now = self.wire.clock.now();
-                    debug_assert!(before <= now, "time goes back");
+                wire.take_time(records, number, end, later, resolver.out.ledger);
+                let now = wire.clock.now();
+                resolver.out.batch.note_judged(records.base + u64::from(stored.offset), now);
+                debug_assert!(resolver.now <= now, "time goes back");
+                resolver.now = now;
+                if let Some(note) = wire.gap.take() {
+                    resolver.lose(note);
                 }
-            } else if stored.kind == Kind::Tick {
-                self.wire.take_tick(records, stored);
+            } else {
+                if stored.kind == Kind::Tick {
+                    wire.take_tick(records, stored);
+                }
+                if wire.gap.is_some() || !wire.clock.has_begun() {
+                    // When it was is known with the next time stamp only, and what it belongs to is not known at all.
+                    continue;
+                }
             }
-            if !stored.is_timed && (self.wire.gap.is_some() || !self.wire.clock.has_begun()) {
-                // When it was is known with the next time stamp only, and what it belongs to is not known at all.
-                continue;
-            }
-            if learns && matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict | Kind::UsrDict | Kind::EnumDict) {
-                self.wire.learn(records, stored);
-                session = self.wire.present().clone();
-            }
-            self.asserts += u64::from(stored.kind == Kind::AssertFail);
-            let mut resolver = RecordResolver {
-                firmware: &mut self.firmware,
-                run_state: &mut self.run_state,
-                from: &session,
-                settings,
-                out,
-                now: self.wire.clock.now(),
-            };
+            *asserts += u64::from(stored.kind == Kind::AssertFail);
             // `None`: a limit of entities is reached; the record is not drawn.
             let _ = resolver.record(records, stored);
+            if learns && matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict | Kind::UsrDict | Kind::EnumDict) {
+                wire.learn(records, stored);
+                return number + 1;
+            }
         }
+        end
     }
 
-    /// Emits the pending loss, if there is one, and discards the state from before it.
-    #[cold]
-    fn gap(&mut self, out: &mut Resolved<'_>) {
-        let Some(note) = self.wire.gap.take() else { return };
-        self.firmware.stretch += 1;
-        self.run_state.forget();
-        let number = u32::try_from(out.batch.losses.len()).unwrap_or(u32::MAX);
-        out.batch.losses.push(note);
-        push_event(out.batch, self.firmware.core, self.wire.clock.now(), EventKind::Loss(number));
+    /// Emits the pending loss, if there is one.
+    fn gap(&mut self, settings: DrawSettings, out: &mut Resolved<'_>) {
+        let InputResolver { wire, firmware, run_state, .. } = self;
+        if let Some(note) = wire.gap.take() {
+            let from = &*wire.present().clone();
+            RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() }.lose(note);
+        }
     }
 }
 

@@ -1,55 +1,31 @@
 //! The target's addresses and signal numbers → dense handles, and the names that go with them.
 //!
-//! Every record contains some, so a look-up is an index into a small table of recent keys; only other keys are looked up by hash.
+//! Every record contains some.
 
 use rustc_hash::FxHashMap;
 
 use super::super::names::{FIRST_USER_SIGNAL, Names, address_text};
-use crate::model::{Entities, LaneId, MachineId, NameId};
+use crate::model::{Entities, LaneId, MachineId, NameId, RecentMap};
 
 /// The limit of addresses of one kind. A real target has some thousands.
 const LIMIT: usize = 1 << 16;
 
-/// The number of places for recent keys, by the low bits of a mixed address.
-const RECENT: usize = 256;
-
 /// Dense indexes of 64-bit keys.
-pub struct Indexes {
-    recent: Box<[(u64, u32); RECENT]>,
-    all: FxHashMap<u64, u32>,
-}
-
-impl Default for Indexes {
-    fn default() -> Indexes {
-        Indexes { recent: Box::new([(u64::MAX, 0); RECENT]), all: FxHashMap::default() }
-    }
-}
+#[derive(Default)]
+pub struct Indexes(RecentMap<u32, 256>);
 
 impl Indexes {
     /// The index of a key, a new one if the key is new. `None` at the limit.
     #[inline]
     pub fn of(&mut self, key: u64) -> Option<u32> {
-        let slot = (key ^ key >> 5 ^ key >> 11) as usize % RECENT;
-        // Empty places have the largest key.
-        match self.recent[slot] {
-            (known, index) if known == key && key != u64::MAX => Some(index),
-            _ => self.look_up(key, slot),
-        }
+        self.0.get(key).or_else(|| self.add(key))
     }
 
     #[cold]
-    fn look_up(&mut self, key: u64, slot: usize) -> Option<u32> {
-        let next = self.all.len();
-        let index = match self.all.get(&key) {
-            Some(&index) => index,
-            None if next >= LIMIT => return None,
-            None => {
-                self.all.insert(key, next as u32);
-                next as u32
-            }
-        };
-        self.recent[slot] = (key, index);
-        Some(index)
+    fn add(&mut self, key: u64) -> Option<u32> {
+        let next = u32::try_from(self.0.len()).ok().filter(|_| self.0.len() < LIMIT)?;
+        self.0.insert(key, next);
+        Some(next)
     }
 }
 
@@ -244,17 +220,5 @@ mod tests {
         let again = Armed { is_first: false, ..armed };
         assert_eq!((again.late_ticks(10_100, 1000), again.late_ticks(11_000, 1000)), (Some(0), Some(1)));
         assert_eq!(again.late_ticks(1, 0), None);
-    }
-
-    #[test]
-    fn keys_keep_their_indexes() {
-        let mut indexes = Indexes::default();
-        let keys: Vec<u64> = (0..2000u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
-        for round in 0..3 {
-            for (number, &key) in keys.iter().enumerate() {
-                assert_eq!(indexes.of(key), Some(number as u32), "round {round}");
-            }
-        }
-        assert_eq!((indexes.of(u64::MAX), indexes.of(u64::MAX)), (Some(2000), Some(2000)));
     }
 }

@@ -211,6 +211,14 @@ impl WireState {
         self.expected = Some(seq);
     }
 
+    /// Adds the first bytes that are not records: those before the record of this number.
+    pub fn add_damages(&mut self, records: &Records, damage: &mut &[Damage], number: usize, ledger: &mut Ledger) {
+        while let Some((first, rest)) = damage.split_first().filter(|(first, _)| first.index as usize <= number) {
+            *damage = rest;
+            self.add_damage(records, first, ledger);
+        }
+    }
+
     /// Adds bytes that are not a record.
     pub fn add_damage(&mut self, records: &Records, damage: &Damage, ledger: &mut Ledger) {
         let offset = records.base + u64::from(damage.offset);
