@@ -170,7 +170,7 @@ fn run(stream: &Stream<'_>, mut position: Position, end: usize, visitor: &mut im
 }
 
 /// Reads one message.
-#[inline]
+#[inline(always)]
 fn advance(stream: &Stream<'_>, at: usize, visitor: &mut impl MessageVisitor) -> Position {
     match stream.step(at) {
         Step::Message(len) => {
