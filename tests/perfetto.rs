@@ -10,7 +10,7 @@ use traceconv::model::Source;
 use traceconv::perfetto::{AttributeValue, Encoder, encode_block, epilogue, prelude};
 use traceconv::track as ops;
 use traceconv::track::{
-    AnnotationValue, Block, Flow, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
+    AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, PrevState, SchedRows, SwitchRow, Track, TrackId, Unit, WakingRow,
 };
 
 /// Tracks of slices: usual ones, one beyond the range of the writer's tables, and one of the largest uuid.
@@ -147,6 +147,21 @@ impl Scene {
         expected
     }
 
+    fn grade(&mut self, step: &Step, expected: &mut BTreeMap<String, Arg>) -> u8 {
+        let (name, name_text) = self.name(1000 + step.name % 3);
+        let (severity, severity_text) = self.name(step.name % 4);
+        let (category, category_text) = self.name(step.name % 5);
+        expected.extend([(name_text, Arg::Text(severity_text)), ("category".into(), Arg::Text(category_text))]);
+        let grade = Grade { name, severity, category };
+        let grades = &mut self.block().grades;
+        let known = grades.iter().position(|known| *known == grade);
+        let index = known.unwrap_or_else(|| {
+            grades.push(grade);
+            grades.len() - 1
+        });
+        index as u8 + 1
+    }
+
     fn step(&mut self, step: &Step) {
         if step.ends_block {
             let number = self.blocks.len() as u64;
@@ -213,7 +228,8 @@ impl Scene {
             let priority = (step.value.unsigned_abs() % 8) as u8;
             let row = LogRow { track: uuid, ts, body: text, prio: priority.into(), source: source.clone().map(|(_, text)| text) };
             self.expected.logs.push(row);
-            let value = AnnotationValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority };
+            let grade = if step.step_ns % 3 == 1 { self.grade(step, &mut args) } else { 0 };
+            let value = AnnotationValue::Log { body, source: source.map_or(0, |(index, _)| index + 1), priority, grade };
             self.block().args.push(ops::Annotation::new(0, value));
             op.args_len += 1;
         }

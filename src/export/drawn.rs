@@ -246,18 +246,13 @@ fn arguments(op: &Op, block: &Block) -> Map<String, Value> {
         };
         (key.to_owned(), value)
     };
-    let grade_of = |arg: &Annotation| match arg.value() {
-        AnnotationValue::Log { grade, .. } => {
-            block.grades.get(usize::from(grade).checked_sub(1)?).map(|grade| grade.annotations())
-        }
-        _ => None,
-    };
-    let grade = all.iter().find_map(grade_of);
     let log = all.iter().find_map(|arg| match arg.value() {
-        AnnotationValue::Log { source, .. } => Some(i64::from(source)),
+        AnnotationValue::Log { source, grade, .. } => Some((i64::from(source), usize::from(grade))),
         _ => None,
     });
-    let place = log.or((op.flow == Flow::Source).then_some(op.value)).and_then(|number| source(number, block));
+    let grade = log.and_then(|(_, number)| block.grades.get(number.checked_sub(1)?)).map(|grade| grade.annotations());
+    let source_number = log.map(|(number, _)| number).or((op.flow == Flow::Source).then_some(op.value));
+    let place = source_number.and_then(|number| source(number, block));
     grade.iter().flatten().chain(all).map(pair).chain(place.map(|place| ("source_location".to_owned(), place.into()))).collect()
 }
 

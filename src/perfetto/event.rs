@@ -153,20 +153,7 @@ impl<'a> EventWriter<'a> {
             Some((room.first_chunk().map_or(0, |room| u128::from_le_bytes(*room)), len + category.short_len()))
         }));
         let (arg_names, categories) = (strings.arg_name_fields(), strings.category_fields());
-        EventWriter {
-            block,
-            strings,
-            tracks,
-            names,
-            texts,
-            arg_names,
-            categories,
-            scratch,
-            clock_ns: 0,
-            host,
-            staged: 0,
-            stage,
-        }
+        EventWriter { block, strings, tracks, names, texts, arg_names, categories, scratch, clock_ns: 0, host, staged: 0, stage }
     }
 
     /// Writes an operation that is an event.

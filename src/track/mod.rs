@@ -395,7 +395,7 @@ pub struct Block {
     pub args: Vec<Annotation>,
     /// What log messages have in common, all different. At most 255.
     pub grades: Vec<Grade>,
-    /// The places in the source code used in this block. All different.
+    /// The names used in this block. All different.
     pub names: Names,
     /// Tracks that come into being in this block.
     pub tracks: Vec<Track>,
