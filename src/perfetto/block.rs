@@ -303,7 +303,7 @@ mod tests {
         for uses in 1..4 {
             let mut blocks = [(); 2].map(|()| Block {
                 number: 1,
-                names: ["n", "severity", "INFO", "syst"].into_iter().collect(),
+                names: ["n", "severity", "INFO", "category"].into_iter().collect(),
                 ..Block::default()
             });
             for (block, is_graded) in blocks.iter_mut().zip([true, false]) {
