@@ -11,7 +11,7 @@ use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 use traceconv::model::{EventKind, LossKind, losses};
 use traceconv::pipeline::{self, Source};
 
-use crate::captures::small;
+use crate::captures::{Stream, small};
 use crate::common::run::options;
 use crate::run::{Conversion, Cut, convert, generated_with, subject};
 
@@ -134,6 +134,31 @@ fn damage_costs_little() {
         assert!(bad * 200 < capture.len() as u64, "{damage:?}: {bad} of {} bytes skipped", capture.len());
         assert!(found * 100 > good * 98, "{damage:?}: {found} of {good} packets");
     }
+}
+
+/// Numbers of several bytes look like packets with times of their own where bytes before them are missing.
+#[test]
+fn missing_bytes_make_no_time() {
+    let mut stream = Stream { reading: Reading::CoreBit, ..Stream::default() };
+    stream.raw(encode::header(Reading::CoreBit)).start(900, "N=test,D=esp32,C=xtensa,O=FreeRTOS");
+    for round in 0..40 {
+        stream.core = round & 1;
+        stream.n(49, &[0xBB_D9F0, 0xC0C0_0000, u32::MAX, 0]).n(53, &[0xBB_D9F0, 0, 0, 0]).n(id::TASK_START_EXEC, &[0xBB_D994]);
+        stream.n(id::TASK_STOP_READY, &[0xBB_D994, 4]).n(34, &[20 + u32::from(round)]).n(id::IDLE, &[]);
+    }
+    let whole = &stream.bytes;
+    let mut noticed = 0;
+    for at in 200..whole.len() - 24 {
+        for len in [1, 2, 3, 5, 8, 13, 21] {
+            let summary = convert(&[&whole[..at], &whole[at + len..]].concat(), Cut::WHOLE).summary;
+            let span = summary.last.unwrap().0 - summary.first.unwrap().0;
+            if summary.ledger.skipped_bytes > 0 {
+                assert!(span < 1_000_000_000, "{span} ns where {len} bytes at {at} are missing");
+                noticed += 1;
+            }
+        }
+    }
+    assert!(noticed > 1000);
 }
 
 fn described(files: &[(&'static str, &str)]) -> FormatOptions {

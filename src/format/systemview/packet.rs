@@ -152,6 +152,11 @@ fn numbers_or_text(payload: &[u8]) -> bool {
     false
 }
 
+/// Whether the header of a block is at the start of `bytes`.
+fn has_block_header(bytes: &[u8]) -> bool {
+    matches!(*bytes, [first, second, ..] if first >= 0x80 && first == second)
+}
+
 /// Whether the first `len` bytes, from one to eight, are numbers of at most four bytes. If not, they may be others.
 #[inline]
 fn are_short_numbers(bytes: &[u8], len: usize) -> bool {
@@ -223,8 +228,8 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
                 (u32::from(first & 0x3F), first >> 6, 1)
             } else {
                 match *bytes.get(1)? {
-                    // The header of a block of the memory that the target shares with the debugger.
-                    second if second == first => return Some(pseudo(id::BLOCK, 2)),
+                    // The header of a block of the memory that the target shares with the debugger; no block is empty.
+                    second if second == first => return (!has_block_header(bytes.get(2..)?)).then(|| pseudo(id::BLOCK, 2)),
                     second if second >= 0x80 => return None,
                     second => (u32::from(first & 0x7F) | u32::from(second & 0x3F) << 7, second >> 6, 2),
                 }
@@ -340,13 +345,18 @@ impl Framing {
     /// Whether packets follow each other from a position.
     #[must_use]
     pub fn is_confirmed(&self, input: &[u8], mut at: usize) -> bool {
-        for count in 0..CONFIRMED_BY {
+        let mut count = 0;
+        while count < CONFIRMED_BY {
             if at >= input.len() {
                 return count >= CONFIRMED_AT_END_BY;
             }
             match self.read(input, at) {
                 Some(Packet { id: id::SYNC | id::HEADER, .. }) => return true,
-                Some(packet) => at += usize::from(packet.bytes),
+                Some(packet) => {
+                    at += usize::from(packet.bytes);
+                    // The header of a block proves nothing: any two equal bytes may be one.
+                    count += usize::from(packet.id != id::BLOCK);
+                }
                 None => return false,
             }
         }

@@ -106,6 +106,8 @@ pub struct ScanFacts {
     /// How many packets have a time stamp, in all and by the number of bits of its ticks.
     pub packets: u64,
     by_bits: [u64; 32],
+    /// How many stretches of bytes are not packets.
+    damaged: u64,
     /// The configuration.
     pub init: Option<Init>,
     /// The descriptions of the system, each once.
@@ -283,11 +285,25 @@ impl ScanFacts {
         Some(bits.and_then(|bits| bits.checked_sub(1)).map_or(1, |bits| 1 << bits))
     }
 
+    /// Only so few packets have more ticks than this that damage may have made up all of them.
+    pub fn unusual_ticks(&self) -> u64 {
+        let mut longer = 0;
+        let bits = self.by_bits.iter().rposition(|packets| {
+            longer += packets;
+            longer > self.damaged
+        });
+        match bits {
+            Some(31) => u64::MAX,
+            bits => bits.map_or(0, |bits| 1 << bits),
+        }
+    }
+
     fn append(&mut self, next: ScanFacts) {
         let base = self.ticks;
         let mut excess = self.excess + next.excess;
         self.ticks += next.ticks;
         self.packets += next.packets;
+        self.damaged += next.damaged;
         self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
         self.init = self.init.or(next.init);
         next.descriptions.into_iter().for_each(|text| insert(&mut self.descriptions, text, &mut excess));
@@ -411,10 +427,9 @@ impl Recording for Scanner {
     fn scan(&self, _input: usize, part: Part<'_>) -> Self::PartFacts {
         let reading = Reading::of(part.input);
         let mut facts = ScanFacts::default();
-        each_packet(reading, part.input, part.start..part.end, |at, packet| {
-            if let Ok(packet) = packet {
-                facts.packet(part.input, at, &packet);
-            }
+        each_packet(reading, part.input, part.start..part.end, |at, packet| match packet {
+            Ok(packet) => facts.packet(part.input, at, &packet),
+            Err(_) => facts.damaged += 1,
         });
         (reading, facts)
     }

@@ -34,7 +34,7 @@ const RESTART_GAP_NS: u64 = 1_000;
 /// Without a recorded rate, a tick is taken for this fraction of a second.
 const ASSUMED_HZ: u64 = 1_000_000;
 
-/// The difference of a packet soon before damage is not believed if it is longer than this many seconds.
+/// The difference of a packet beside damage is not believed if it is unusual and longer than this many seconds.
 const DOUBTFUL_SECONDS: u64 = 1;
 
 /// The state of a core.
@@ -82,6 +82,8 @@ struct InputResolver {
     since_damage: u64,
     /// The ticks between two packets that follow each other closely.
     close_ticks: Option<u64>,
+    /// A longer difference may be made up by damage beside it.
+    longest_ticks: u64,
     /// Whether the present packet may be made up by damage beside it, and how many packets there may have been since the one before.
     is_doubtful: bool,
     most_packets: u64,
@@ -170,6 +172,7 @@ impl Resolver {
                 is_stopped: false,
                 since_damage: u64::MAX,
                 close_ticks: setup.facts.close_ticks(),
+                longest_ticks: setup.facts.unusual_ticks().max(DOUBTFUL_SECONDS.saturating_mul(hz)),
                 is_doubtful: false,
                 most_packets: 0,
                 clock_ahead: None,
@@ -452,17 +455,17 @@ impl InputResolver {
         self.since_damage = self.since_damage.saturating_add(1);
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(usize::from(packet.bytes));
+        let is_near = self.since_damage <= CONFIRMED_BY as u64;
         if packet.id == id::OVERFLOW {
-            let is_near = self.since_damage <= CONFIRMED_BY as u64;
             self.is_doubtful =
                 is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, end as u64);
             self.most_packets = self.close_ticks.map_or(u64::MAX, |close| delta / close);
         }
-        if delta > DOUBTFUL_SECONDS.saturating_mul(context.hz)
-            && end < bytes.len()
-            && !Framing::new(self.reading).is_confirmed(bytes, end)
+        if delta > self.longest_ticks
+            && packet.id != id::TRACE_START
+            && (is_near || !Framing::new(self.reading).is_confirmed(bytes, end))
         {
-            // The end of this packet was found by chance.
+            // The begin or the end of this packet was found by chance.
             self.base -= i128::from(delta);
             out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
         }
