@@ -8,6 +8,7 @@ use crate::input::detect;
 use crate::input::memory::Part;
 use crate::model::{Certainty, Finding};
 use crate::pipeline::{ClockOffset, Drift};
+use crate::stats::text;
 
 /// The result of one input, as lines with a final line break. `verbose` adds the repairs and the bytes.
 #[must_use]
@@ -145,23 +146,14 @@ fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A duration with the unit that suits it, to four digits or so.
+/// A duration with the unit that suits it.
 pub(super) fn duration(ns: u64) -> String {
-    let ns_f = ns as f64;
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.3} µs", ns_f / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.3} ms", ns_f / 1e6),
-        1_000_000_000..600_000_000_000 => format!("{:.3} s", ns_f / 1e9),
-        _ => {
-            let seconds = ns / 1_000_000_000;
-            let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-            if hours == 0 {
-                format!("{minutes} min {seconds:02} s")
-            } else {
-                format!("{hours} h {minutes:02} min {seconds:02} s")
-            }
-        }
+    let seconds = ns / 1_000_000_000;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    match seconds {
+        0..600 => text::duration(ns),
+        600..3600 => format!("{minutes} min {:02} s", seconds % 60),
+        _ => format!("{hours} h {minutes:02} min {:02} s", seconds % 60),
     }
 }
 

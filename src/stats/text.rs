@@ -462,7 +462,7 @@ fn optional(ns: Option<u64>) -> String {
 pub(crate) fn duration(ns: u64) -> String {
     let (unit, divisor) = match ns {
         0..1_000 => return format!("{ns} ns"),
-        1_000..1_000_000 => ("us", 1),
+        1_000..1_000_000 => ("µs", 1),
         1_000_000..1_000_000_000 => ("ms", 1_000),
         _ => ("s", 1_000_000),
     };
@@ -477,7 +477,7 @@ mod tests {
     #[test]
     fn durations_and_tables() {
         let shown = [0, 999, 1_000, 1_234_567, 999_999_999, 61_000_000_001].map(duration);
-        assert_eq!(shown, ["0 ns", "999 ns", "1.000 us", "1.234 ms", "999.999 ms", "61.000 s"]);
+        assert_eq!(shown, ["0 ns", "999 ns", "1.000 µs", "1.234 ms", "999.999 ms", "61.000 s"]);
         let rows = vec![vec!["ä".to_owned(), "1".into()], vec!["long".into(), "22".into()], vec!["x".into(), "3".into()]];
         let table = Table { heading: vec!["NAME", "N"], left: &[], rows };
         assert_eq!(table.render(2, "--json has all").unwrap(), "NAME   N\nä      1\nlong  22\n... and 1 more (--json has all)\n");
