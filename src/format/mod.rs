@@ -86,6 +86,12 @@ pub trait Format: Sync {
         None
     }
 
+    /// The cores of a file that holds a recording of each: their numbers, and the pieces of each one's recording, as ranges of the file.
+    /// Empty: the file is one recording.
+    fn cores(&self, _bytes: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
+        Vec::new()
+    }
+
     /// How recordings of this format are found in an image of a target's memory. Empty: targets keep no recordings in memory.
     fn memory_marks(&self) -> &'static [MemoryMark] {
         &[]

@@ -1,11 +1,15 @@
-//! The kind of an input: one recording of a format, the cores of one in JSON, or an image of a target's memory with one or more recordings
-//! in it.
+//! The kind of an input: one recording of a format, the cores of one in one file, or an image of a target's memory with one or more
+//! recordings in it.
+
+use std::ops::Range;
 
 use super::cores_json::CoresJson;
 use super::detect::{DetectError, Detected, detect, named};
 use super::memory::{Reach, Search};
-use super::{Input, InputError, ReadOptions};
+use super::spool::Spool;
+use super::{Damage, Input, InputError, ReadOptions};
 use crate::format::{CORES_SEPARATE, FORMATS, Format, FormatOptions, OptionValue};
+use crate::model::losses;
 
 /// A recording with its format, ready for the pipeline.
 #[derive(Debug)]
@@ -67,8 +71,15 @@ impl Input {
         options: &FormatOptions,
         read_options: &ReadOptions,
     ) -> Result<Vec<Recognised>, RecogniseError> {
-        if let Some(json) = CoresJson::read(&self, read_options)? {
-            return cores(json, format, options);
+        if let Some(CoresJson { cores }) = CoresJson::read(&self, read_options)? {
+            return cores_of_one(cores, options, |input| match format {
+                Some(format) => Ok(named(format, input.bytes())),
+                None => detect(input.bytes(), input.layers()).map_err(|error| RecogniseError::Format {
+                    error,
+                    about_memory: String::new(),
+                    is_damaged_memory: false,
+                }),
+            });
         }
         let formats: Vec<&'static dyn Format> = format.map_or_else(|| FORMATS.to_vec(), |format| vec![format]);
         // A ring in the first bytes looks like a recording, but its oldest frames may be after the newest.
@@ -91,29 +102,49 @@ impl Input {
                 return Err(RecogniseError::Format { error, about_memory, is_damaged_memory });
             }
         };
+        let cores = detected.format.cores(self.bytes());
+        if cores.len() > 1 {
+            return cores_of_one(self.split(cores, read_options)?, options, |_| Ok(detected.clone()));
+        }
         Ok(vec![Recognised { input: self, detected, options: options.clone() }])
+    }
+
+    /// The cores of a file that holds a recording of each.
+    fn split(&self, cores: Vec<(u16, Vec<Range<usize>>)>, options: &ReadOptions) -> Result<Vec<(u16, Input)>, InputError> {
+        let last = cores.len() - 1;
+        let input = |(index, (core, pieces)): (usize, (u16, Vec<Range<usize>>))| {
+            let mut spool = Spool::new(options);
+            let is_missing = pieces.last().is_none_or(Range::is_empty);
+            for piece in pieces {
+                spool.push(self.bytes.get(piece).unwrap_or_default())?;
+            }
+            let bytes = spool.finish()?;
+            let offset = bytes.len() as u64;
+            let mut damages = if index == last { self.damages.clone() } else { Vec::new() };
+            damages.iter_mut().for_each(|damage| damage.offset = offset);
+            if is_missing {
+                let detail = format!("the file ends before the recording of core {core}");
+                damages.push(Damage { kind: losses::TRUNCATED_FRAME, offset, count: 1, at_least_lost: 1, detail });
+            }
+            Ok((core, Input { bytes, layers: self.layers.clone(), file_bytes: self.file_bytes, damages, part: None }))
+        };
+        let inputs = cores.into_iter().enumerate().map(input).collect();
+        if self.was_cut_short() { Err(InputError::CutShort) } else { inputs }
     }
 }
 
-/// The cores of a recording in JSON. One core is as a recording of its own.
-fn cores(
-    CoresJson { cores }: CoresJson,
-    format: Option<&'static dyn Format>,
+/// The cores of a recording, with their formats. One core is as a recording of its own.
+fn cores_of_one(
+    cores: Vec<(u16, Input)>,
     options: &FormatOptions,
+    format: impl Fn(&Input) -> Result<Detected, RecogniseError>,
 ) -> Result<Vec<Recognised>, RecogniseError> {
     let is_several = cores.len() > 1;
     if is_several && options.core.is_some() {
         return Err(RecogniseError::OneCoreForSeveral(cores.len()));
     }
     let recognised = cores.into_iter().map(|(core, input)| {
-        let detected = match format {
-            Some(format) => named(format, input.bytes()),
-            None => detect(input.bytes(), input.layers()).map_err(|error| RecogniseError::Format {
-                error,
-                about_memory: String::new(),
-                is_damaged_memory: false,
-            })?,
-        };
+        let detected = format(&input)?;
         let core = if is_several { Some(core) } else { options.core };
         Ok(Recognised { input, detected, options: FormatOptions { core, ..options.clone() } })
     });

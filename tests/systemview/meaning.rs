@@ -5,9 +5,10 @@ use std::sync::Arc;
 use traceconv::format::systemview::decode::Records;
 use traceconv::format::systemview::encode::{self, numbers};
 use traceconv::format::systemview::generate::{Damage, GenerateOptions, SYS_FREQ, generate_with_truth};
-use traceconv::format::systemview::packet::Reading;
+use traceconv::format::systemview::packet::{self, Reading};
 use traceconv::format::systemview::record::{id, system_record};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
+use traceconv::input::{Input, ReadOptions};
 use traceconv::model::{EventKind, LossKind, losses};
 use traceconv::pipeline::{self, Source};
 
@@ -218,6 +219,36 @@ fn two_files_of_two_cores_are_one_recording() {
     }
     let read = crate::reader::Trace::parse(&trace).expect("the reader takes it");
     assert_eq!(read.sched.values().filter(|switches| !switches.is_empty()).count(), 2);
+}
+
+/// Both cores in one file, as OpenOCD writes it: the header says where each begins.
+#[test]
+fn one_file_may_hold_each_core() {
+    let stream = |seed| generated_with(&GenerateOptions { bytes: 20_000, seed, ..GenerateOptions::default() });
+    let streams = [stream(2), stream(4)].map(|stream| stream[packet::starts(&stream).next().unwrap()..].to_vec());
+    let header = |second: usize| {
+        format!(";\n; Version     SEGGER SystemViewer V3.60\n; Offset Core0 0\n; Offset Core1 {second}\n;\n").into_bytes()
+    };
+    let recognise = |file: Vec<u8>, core| {
+        let options = ReadOptions::default();
+        let input = Input::from_vec(file, &options).unwrap();
+        input.recognise(None, &FormatOptions { core, ..FormatOptions::default() }, &options)
+    };
+    let right = header(streams[0].len());
+    let file = [&right[..], &streams[0], &streams[1]].concat();
+    let found = recognise(file.clone(), None).unwrap();
+    assert_eq!(found.len(), 2);
+    for (core, one) in found.iter().enumerate() {
+        assert_eq!(one.options.core, Some(core as u16));
+        assert_eq!(one.input.bytes(), [&right[..], &streams[core]].concat());
+        assert_eq!(one.input.damages(), []);
+    }
+    assert!(recognise(file, Some(0)).is_err(), "one core is named for two");
+    // The file was cut before the second core began, or the header is wrong.
+    let cut = recognise([&right[..], &streams[0][..9000]].concat(), None).unwrap();
+    assert_eq!(cut.iter().map(|one| one.input.damages().len()).collect::<Vec<_>>(), [0, 1]);
+    let wrong = recognise([&header(77)[..], &streams[0], &streams[1]].concat(), None).unwrap();
+    assert_eq!(wrong.len(), 1);
 }
 
 #[test]

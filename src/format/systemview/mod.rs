@@ -17,6 +17,7 @@ mod resolve;
 mod rtt;
 mod scan;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{
@@ -72,6 +73,10 @@ impl Format for SystemView {
 
     fn open(&self, inputs: &[FormatOptions]) -> Result<Box<dyn ErasedRecording>, OptionError> {
         Ok(erase(Scanner::new(inputs.iter().map(InputOptions::read).collect::<Result<_, _>>()?)))
+    }
+
+    fn cores(&self, bytes: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
+        packet::cores(bytes)
     }
 
     fn memory_marks(&self) -> &'static [MemoryMark] {

@@ -30,6 +30,9 @@ const CONFIRMED_AT_END_BY: usize = 4;
 /// The first lines of a recording in a file.
 const HEADER: &[u8] = b";\n; Version";
 
+/// Such a line of the header says of a core's number where the core's stream begins, in bytes from the end of the header.
+const OFFSET: &[u8] = b"; Offset Core";
+
 /// Such a line says that the ids have a bit for the core.
 const EXTENSION: &[u8] = b"; ESP_Extension";
 
@@ -203,6 +206,29 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
         at += 1;
     }
     Some(at)
+}
+
+/// The cores that the header names, and the pieces of each one's recording: the header and the core's stream. Empty unless there are
+/// several, one after the other, and each begins with a sync.
+pub fn cores(input: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
+    let Some(header) = header_bytes(input) else { return Vec::new() };
+    let offset = |line: &[u8]| -> Option<(u16, usize)> {
+        let line = std::str::from_utf8(line.strip_prefix(OFFSET)?).ok()?;
+        let (core, offset) = line.trim().split_once(' ')?;
+        Some((core.parse().ok()?, header.checked_add(offset.trim().parse().ok()?)?))
+    };
+    let lines = input.get(..header).unwrap_or(&[]).split(|&byte| byte == b'\n');
+    let starts: Vec<(u16, usize)> = lines.filter_map(offset).collect();
+    let is_start = |at: usize| at >= input.len() || input.get(at..).is_some_and(|stream| stream.starts_with(&SYNC));
+    if starts.len() < 2 || !starts.is_sorted_by(|one, next| one.1 < next.1) || !starts.iter().all(|start| is_start(start.1)) {
+        return Vec::new();
+    }
+    let ends = starts.iter().skip(1).map(|&(_, next)| next).chain([input.len()]);
+    let stream = |(&(core, start), end): (&(u16, usize), usize)| {
+        let end = end.min(input.len());
+        (core, vec![0..header, start.min(end)..end])
+    };
+    starts.iter().zip(ends).map(stream).collect()
 }
 
 /// The packet at `at`; `None` if there is no valid one.
