@@ -18,8 +18,6 @@
 
 use std::ops::Range;
 
-use memchr::memmem::Finder;
-
 use super::decode::{Context, Decoder, Records};
 use super::decoded::{Notice, RecordKind};
 use super::record::Malformed;
@@ -112,7 +110,8 @@ impl Decode for TextDecoder {
 
     fn decode(&self, input: usize, part: Part<'_>, decoded: &mut TextPart) {
         let Some(decoder) = self.0.get(input) else { return };
-        decoded.records.start(part.start as u64, part.bytes().len());
+        // Two digits are a byte.
+        decoded.records.start(part.start as u64, part.bytes().len() / 2);
         (decoded.end, decoded.is_last) = (part.end, part.end >= part.input.len());
         decode(decoder, part, &mut decoded.records);
     }
@@ -198,8 +197,8 @@ impl Lines {
 enum Piece<'a> {
     /// Text between messages, within one line.
     Console(&'a [u8]),
-    /// The digits after a marker. If no console text is wanted, the rest of the line follows them.
-    Digits { marker: usize, digits: &'a [u8] },
+    /// A message. After its marker: its digits, and the rest of the text within the line's limit.
+    Message(&'a [u8]),
     /// Bytes beyond the limit of a line.
     Beyond {
         rest: &'a [u8],
@@ -208,16 +207,38 @@ enum Piece<'a> {
     },
 }
 
-/// Cuts text into pieces. `each` gets them in order, with their starts.
-fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each: impl FnMut(usize, Piece<'a>)) {
+/// By how much a search for the marker moves on for the byte that it compares with the marker's last one. Digits move it by nearly the whole
+/// marker, so that it inspects few of them.
+static MARKER_SHIFTS: [u8; 256] = {
+    let mut shifts = [MARKER.len() as u8; 256];
+    let mut at = 0;
+    while at < MARKER.len() - 1 {
+        shifts[MARKER[at] as usize] = (MARKER.len() - 1 - at) as u8;
+        at += 1;
+    }
+    shifts
+};
+
+/// The place of the first marker.
+fn find_marker(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let last = *text.get(at + MARKER.len() - 1)?;
+        if last == b' ' && text.get(at..)?.starts_with(MARKER) {
+            return Some(at);
+        }
+        at += usize::from(MARKER_SHIFTS[usize::from(last)]);
+    }
+}
+
+/// Cuts text into pieces. `each` gets them in order, with their starts, and returns the number of a message's digits, which is not needed
+/// unless console text is wanted: digits contain no marker.
+fn pieces<'a>(text: &'a [u8], want_console: bool, mut each: impl FnMut(usize, Piece<'a>) -> usize) {
     let mut at = 0;
     let mut line_start = 0;
     while at < text.len() {
         let rest = text.get(at..).unwrap_or(&[]);
-        // As a rule the next line is the next message.
-        let next = rest.iter().take(2).take_while(|&&byte| is_line_end(byte)).count();
-        let is_next = want_console && rest.get(next..).is_some_and(|rest| rest.starts_with(MARKER));
-        let marker = if is_next { at + next } else { finder.find(rest).map_or(text.len(), |index| at + index) };
+        let marker = find_marker(rest).map_or(text.len(), |index| at + index);
         let between = text.get(at..marker).unwrap_or(&[]);
         if want_console && !matches!(between, [] | b"\n" | b"\r\n") {
             let mut piece_start = at;
@@ -261,37 +282,19 @@ fn pieces<'a>(text: &'a [u8], finder: &Finder<'_>, want_console: bool, mut each:
             continue;
         }
         let rest = text.get(start..line_end).unwrap_or(&[]);
-        // Digits contain no marker, so their number does not matter if only messages are wanted.
-        let digits = if want_console { rest.get(..hex_len(rest)).unwrap_or(&[]) } else { rest };
-        each(marker, Piece::Digits { marker, digits });
-        at = if want_console { start + digits.len() } else { start };
+        at = start + each(marker, Piece::Message(rest));
     }
-}
-
-/// The number of hex digits at the start. Sixteen at once without a branch, which compilers turn into vector instructions.
-fn hex_len(text: &[u8]) -> usize {
-    let (chunks, _) = text.as_chunks::<16>();
-    let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |all, byte| all & byte.is_ascii_hexdigit())).count();
-    let mut len = 16 * whole;
-    while let Some(eight) = text.get(len..).and_then(|rest| rest.first_chunk::<8>()) {
-        let count = eight_hex_len(u64::from_le_bytes(*eight));
-        len += count;
-        if count < 8 {
-            return len;
-        }
-    }
-    let rest = text.get(len..).unwrap_or(&[]);
-    len + rest.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(rest.len())
 }
 
 /// Eight bytes of the same value.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 const fn eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
 /// The number of hex digits at the start of eight bytes, the first one lowest. The highest bit of a byte of a sum tells whether the byte is
 /// at least, or above, some character.
-#[inline]
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 fn eight_hex_len(bytes: u64) -> usize {
     let low = bytes & eight(0x7F);
     let digits = (low + eight(0x80 - b'0')) & !(low + eight(0x7F - b'9'));
@@ -301,27 +304,83 @@ fn eight_hex_len(bytes: u64) -> usize {
     others.trailing_zeros() as usize / 8
 }
 
-/// The value of a hex digit. Letters have bit 6 set, and their low bits count from 1.
+/// The number of hex digits at the start of sixteen characters, and their bytes. What the other characters become means nothing.
 #[inline]
-fn value_of(digit: u8) -> u8 {
-    (digit & 15) + 9 * (digit >> 6)
+fn sixteen_unhexed(text: [u8; 16]) -> (usize, u64) {
+    let words = text.as_chunks::<8>().0;
+    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+    let words = [word(0), word(1)];
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    // SAFETY: it needs SSE2, for which this is compiled.
+    return unsafe { unhexed_by_sse2(words) };
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    return unhexed_by_words(words);
 }
 
-/// Decodes pairs of hex digits. An odd digit at the end is left out.
-fn unhex(digits: &[u8], bytes: &mut Vec<u8>) {
-    bytes.resize(digits.len() / 2, 0);
-    let (eights, rest) = digits.as_chunks::<8>();
-    let (fours, last) = bytes.as_chunks_mut::<4>();
-    for (four, digits) in fours.iter_mut().zip(eights) {
-        let digits = u64::from_le_bytes(*digits);
+/// Every x86-64 processor has SSE2. Half of the instructions that words take.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[target_feature(enable = "sse2")]
+#[inline]
+fn unhexed_by_sse2([low, high]: [u64; 2]) -> (usize, u64) {
+    use std::arch::x86_64::*;
+    let all = |byte: u8| _mm_set1_epi8(byte.cast_signed());
+    let text = _mm_set_epi64x(high.cast_signed(), low.cast_signed());
+    let at_most = |value, most| _mm_cmpeq_epi8(_mm_min_epu8(value, all(most)), value);
+    let digits = at_most(_mm_sub_epi8(text, all(b'0')), 9);
+    let letters = at_most(_mm_sub_epi8(_mm_or_si128(text, all(0x20)), all(b'a')), 5);
+    let values = _mm_add_epi8(_mm_and_si128(text, all(15)), _mm_and_si128(letters, all(9)));
+    let pairs = _mm_or_si128(_mm_slli_epi16(values, 4), _mm_srli_epi16(values, 8));
+    let bytes = _mm_packus_epi16(_mm_and_si128(pairs, _mm_set1_epi16(0xFF)), pairs);
+    let others = !_mm_movemask_epi8(_mm_or_si128(digits, letters));
+    (others.trailing_zeros() as usize, _mm_cvtsi128_si64(bytes).cast_unsigned())
+}
+
+/// The same with words of 8 bytes, for any processor.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+fn unhexed_by_words([low, high]: [u64; 2]) -> (usize, u64) {
+    let count = match eight_hex_len(low) {
+        8 => 8 + eight_hex_len(high),
+        count => count,
+    };
+    // Letters have bit 6 set, and their low bits count from 1.
+    let bytes = |digits: u64| {
         let values = (digits & eight(15)) + 9 * (digits >> 6 & eight(1));
         // Pairs, then the bytes side by side.
         let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
         let words = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF;
-        *four = ((words | words >> 16) as u32).to_le_bytes();
-    }
-    for (byte, &[high, low]) in last.iter_mut().zip(rest.as_chunks::<2>().0) {
-        *byte = value_of(high) << 4 | value_of(low);
+        (words | words >> 16) & 0xFFFF_FFFF
+    };
+    (count, bytes(low) | bytes(high) << 32)
+}
+
+/// The number of hex digits among the first sixteen characters, up to the first other one, and their bytes.
+#[inline]
+fn unhex_head(text: &[u8]) -> (usize, [u8; 8]) {
+    let chunk = text.first_chunk::<16>().copied().unwrap_or_else(|| padded(text));
+    let (count, bytes) = sixteen_unhexed(chunk);
+    (count, bytes.to_le_bytes())
+}
+
+/// A text of less than sixteen characters, and zeros.
+#[cold]
+fn padded(text: &[u8]) -> [u8; 16] {
+    let mut padded = [0; 16];
+    padded.iter_mut().zip(text).for_each(|(place, byte)| *place = *byte);
+    padded
+}
+
+/// Decodes the hex digits at the start. Returns their number. An odd digit at the end is left out.
+fn unhex(text: &[u8], bytes: &mut Vec<u8>) -> usize {
+    bytes.clear();
+    let mut len = 0;
+    loop {
+        let (count, decoded) = unhex_head(text.get(len..).unwrap_or(&[]));
+        bytes.extend_from_slice(&decoded);
+        len += count;
+        if count < 16 {
+            bytes.truncate(len / 2);
+            return len;
+        }
     }
 }
 
@@ -343,7 +402,6 @@ fn add(records: &mut Records, decoder: &Decoder, frame: &[u8], context: Context,
 /// Decodes a part.
 fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
     let lines = Lines::of(part);
-    let finder = Finder::new(MARKER);
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
     let mut frame = Vec::new();
     // The next part accounts for bytes beyond this one.
@@ -354,7 +412,7 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
         records.add_notice(Notice::OverlongLine, 0, context);
         not_ok += lines.head.1;
     }
-    pieces(text, &finder, true, |at, piece| {
+    pieces(text, true, |at, piece| {
         let offset = lines.start + at;
         match piece {
             Piece::Console(line) => {
@@ -363,7 +421,10 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                     Listed::Repeated => {}
                     Listed::Only(frame) => not_ok += add(records, decoder, &frame, context, part.end),
                     Listed::Unlisted => {
-                        let Some((marker, digits)) = damaged_marker(line) else { return records.add_console(line, context) };
+                        let Some((marker, digits)) = damaged_marker(line) else {
+                            records.add_console(line, context);
+                            return 0;
+                        };
                         let (before, message) = line.split_at(marker);
                         records.add_console(before, Context { len: before.len(), ..context });
                         unhex(digits, &mut frame);
@@ -381,16 +442,17 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 records.add_notice(Notice::OverlongLine, u64::from(!goes_on), context);
                 not_ok += len;
             }
-            Piece::Digits { marker, digits } => {
-                unhex(digits, &mut frame);
-                let context =
-                    Context { offset: (lines.start + marker) as u64, len: MARKER.len() + digits.len(), ..Context::default() };
-                if digits.len() % 2 == 1 {
+            Piece::Message(rest) => {
+                let digits = unhex(rest, &mut frame);
+                let context = Context { offset: offset as u64, len: MARKER.len() + digits, ..Context::default() };
+                if digits % 2 == 1 {
                     records.add_notice(Notice::OddDigits, 0, Context { len: 0, ..context });
                 }
                 not_ok += add(records, decoder, &frame, context, part.end);
+                return digits;
             }
         }
+        0
     });
     if lines.end < part.end {
         let len = part.end - lines.end;
@@ -426,26 +488,26 @@ fn scan(part: Part<'_>) -> MessageFacts {
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
     let mut facts = MessageFacts::default();
     let mut frame = Vec::new();
-    pieces(text, &Finder::new(MARKER), may_have_listings(text), |at, piece| {
-        let offset = lines.start + at;
-        let digits = match piece {
-            Piece::Digits { digits, .. } => digits,
+    let want_console = may_have_listings(text);
+    pieces(text, want_console, |at, piece| {
+        let offset = (lines.start + at) as u64;
+        match piece {
             Piece::Console(line) => {
-                if let Listed::Only(frame) = read_listed(part.input, offset, line) {
-                    facts.add_frame(&frame, offset as u64);
+                if let Listed::Only(frame) = read_listed(part.input, lines.start + at, line) {
+                    facts.add_frame(&frame, offset);
                 }
-                return;
+                0
             }
-            Piece::Beyond { .. } => return,
-        };
-        let Some(word) = digits.first_chunk::<8>().filter(|word| hex_len(*word) == 8) else { return };
-        let mut head = [0; 4];
-        for (byte, [high, low]) in head.iter_mut().zip(word.as_chunks::<2>().0) {
-            *byte = value_of(*high) << 4 | value_of(*low);
-        }
-        if facts.wants(u32::from_le_bytes(head)) {
-            unhex(digits.get(..hex_len(digits)).unwrap_or(&[]), &mut frame);
-            facts.add_frame(&frame, offset as u64);
+            Piece::Beyond { .. } => 0,
+            Piece::Message(rest) => {
+                let (count, [head @ .., _, _, _, _]) = unhex_head(rest);
+                let is_wanted = count >= 8 && facts.wants(u32::from_le_bytes(head));
+                let digits = if is_wanted || want_console { unhex(rest, &mut frame) } else { 0 };
+                if is_wanted {
+                    facts.add_frame(&frame, offset);
+                }
+                digits
+            }
         }
     });
     facts
@@ -553,7 +615,7 @@ impl Entry<'_> {
             let width = width.strip_suffix(b"TS").unwrap_or(width);
             matches!(width.strip_suffix(b"M").unwrap_or(width), b"4" | b"8" | b"16" | b"32" | b"64")
         };
-        (is_known && hex_len(value) == value.len()).then_some(Entry { number, name, value })
+        (is_known && value.iter().all(u8::is_ascii_hexdigit)).then_some(Entry { number, name, value })
     }
 }
 
@@ -576,14 +638,21 @@ mod tests {
 
     #[test]
     fn digits_and_their_values() {
-        let mut all = Vec::new();
-        unhex(b"00199aAbBcCdDeEfF90", &mut all);
-        assert_eq!(all, [0x00, 0x19, 0x9A, 0xAB, 0xBC, 0xCD, 0xDE, 0xEF, 0xF9]);
+        let mut bytes = Vec::new();
+        assert_eq!(unhex(b"00199aAbBcCdDeEfF90", &mut bytes), 19);
+        assert_eq!(bytes, [0x00, 0x19, 0x9A, 0xAB, 0xBC, 0xCD, 0xDE, 0xEF, 0xF9]);
+        let cycled = [0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0xAB, 0xCD, 0xEF];
         for len in 0..40 {
             for end in 0..=255u8 {
                 let text: Vec<u8> = b"0123456789abcdefABCDEF".iter().copied().cycle().take(len).chain([end, b'0']).collect();
                 let expected = if end.is_ascii_hexdigit() { len + 2 } else { len };
-                assert_eq!(hex_len(&text), expected, "{text:?}");
+                assert_eq!((unhex(&text, &mut bytes), bytes.len()), (expected, expected / 2), "{text:?}");
+                let chunk = text.first_chunk::<16>().copied().unwrap_or_else(|| padded(&text));
+                let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| chunk[at + index]));
+                let (of_words, of_all) = (unhexed_by_words([word(0), word(8)]), sixteen_unhexed(chunk));
+                assert_eq!(of_words.0, of_all.0, "{text:?}");
+                assert!(of_words.0 < 16 || of_words == of_all, "{text:?}");
+                assert!(bytes.iter().zip(cycled.iter().cycle()).take(len / 2).all(|(one, other)| one == other), "{text:?}");
             }
         }
     }
