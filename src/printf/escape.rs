@@ -112,7 +112,12 @@ impl PendingText {
     #[inline(never)]
     fn grow(&mut self, most: usize) {
         let len = (2 * self.bytes.len()).max(self.end + most).max(256);
-        self.bytes.resize(len, 0);
+        if self.end == 0 {
+            // The system has zeroed memory.
+            self.bytes = vec![0; len];
+        } else {
+            self.bytes.resize(len, 0);
+        }
     }
 
     /// Appends a byte.

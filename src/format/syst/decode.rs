@@ -182,13 +182,13 @@ pub struct Context {
 }
 
 impl Records {
-    /// Forgets the content and keeps the memory, for a part of this many bytes.
-    pub fn start(&mut self, base: u64, part_bytes: usize) {
+    /// Forgets the content and keeps the memory, for a part with about this many bytes of messages.
+    pub fn start(&mut self, base: u64, bytes: usize) {
         self.reset(base);
-        // The usual size of messages.
-        self.stored.reserve(part_bytes / 40);
-        self.args.reserve(part_bytes / 16);
-        self.texts.reserve(part_bytes / 2);
+        let messages = most_messages(bytes);
+        make_room(&mut self.stored, messages);
+        make_room(&mut self.args, 3 * messages);
+        self.texts.reserve(bytes);
     }
 
     /// Forgets the content and keeps the memory.
@@ -878,6 +878,19 @@ fn format_at(symbols: &Symbols, address: u64) -> Option<&[u8]> {
     // No format begins in the middle of another text.
     let before = address.checked_sub(1).and_then(|before| symbols.memory_from(before)?.first().copied());
     before.is_none_or(|byte| byte == 0 || !(byte.is_ascii_graphic() || byte == b' ' || byte >= 0x80)).then_some(text.as_bytes())
+}
+
+/// How many messages this many bytes usually are at most.
+pub fn most_messages(bytes: usize) -> usize {
+    bytes / 32
+}
+
+/// Empties a table and makes room for so many elements. [`Vec::reserve`] would move what is no longer there.
+pub fn make_room<T>(table: &mut Vec<T>, elements: usize) {
+    table.clear();
+    if table.capacity() < elements {
+        *table = Vec::with_capacity(elements);
+    }
 }
 
 /// An index as a number of 32 bits. The size of a part bounds all tables.

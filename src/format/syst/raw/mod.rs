@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use self::delimit::{NoLength, REACH_BYTES, Step, Stream};
 use super::collateral::Collateral;
-use super::decode::{Context, Decoder, Records};
+use super::decode::{Context, Decoder, Records, make_room, most_messages};
 use super::decoded::Notice;
 use super::record::{Marks, Message};
 use super::resolve::{Progress, Resolver, Sequence};
@@ -215,7 +215,7 @@ struct Boundaries {
 impl Boundaries {
     /// Starts with a part. Returns its view.
     fn begin<'a>(&mut self, part: Part<'a>) -> &'a [u8] {
-        self.all.clear();
+        make_room(&mut self.all, most_messages(part.bytes().len()));
         (self.start, self.end, self.input_len) = (part.start, part.end, part.input.len());
         view(part.input, part.start, part.end)
     }

@@ -16,7 +16,7 @@ use super::anchors::Bound;
 use super::assembly::{Assembly, Bytes, MESSAGE_LIMIT_BYTES, MessageSink, OPEN_LIMIT, PLACES_LIMIT, Slot};
 use super::packets::{Data, NibbleOrder, Nibbles, PacketSpan, PacketVisitor, Packets, Scheme, Window, from_gray, to_gray};
 use crate::format::Part;
-use crate::format::syst::decode::{Context, Decoder, Records};
+use crate::format::syst::decode::{Context, Decoder, Records, make_room, most_messages};
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Malformed, Marks};
 
@@ -127,6 +127,10 @@ impl Predecoded {
         self.forget();
         let len = part.bytes().len();
         self.records.start(part.start as u64, len);
+        let messages = most_messages(len);
+        make_room(&mut self.frames, messages);
+        make_room(&mut self.tokens, 2 * messages);
+        make_room(&mut self.bytes, len);
         let nibbles = Nibbles { bytes: part.input.get(part.start..).unwrap_or(&[]), end: 2 * len };
         let window = Window { nibbles, base: part.start as u64, origins: &[], bounds };
         let mut packets = Packets::new(order, 0);
