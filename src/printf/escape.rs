@@ -32,6 +32,9 @@ pub fn push(bytes: &[u8], out: &mut String) -> bool {
     is_utf8
 }
 
+/// Fewer equal bytes than these are written as a block.
+const SHORT_FILL: usize = 16;
+
 /// A text, followed by bytes that have not been escaped yet.
 ///
 /// Formatted messages are written in place, without a copy. Growing a `Vec` by a few bytes at a time costs more than writing them, so
@@ -140,6 +143,9 @@ impl PendingText {
     /// Appends `count` equal bytes.
     #[inline]
     pub fn fill(&mut self, count: usize, byte: u8) {
+        if count <= SHORT_FILL {
+            return self.extend_head(&[byte; SHORT_FILL], count);
+        }
         self.append(count, |room| {
             if let Some(place) = room.get_mut(..count) {
                 place.fill(byte);

@@ -89,7 +89,7 @@ pub struct Conversion {
     pub letter: u8,
     /// The length modifier.
     pub length: Length,
-    /// The bytes of its argument by type, 0 for a text: with 32-bit pointers in the low half, with 64-bit pointers in the high half.
+    /// The size of its argument in words of 4 bytes: two bits for each [`Packing`], in their order. 0 for a text.
     sizes: u8,
     /// The least number of columns.
     pub width: Size,
@@ -152,36 +152,27 @@ impl Conversion {
     #[inline]
     #[must_use]
     pub fn argument_bytes(&self, packing: Packing) -> Option<usize> {
-        let bytes = match packing {
-            Packing::Floats32 if self.class() == Class::Float => 4,
-            _ => self.integer_bytes(packing),
-        };
-        (self.sizes > 0).then_some(bytes)
+        (self.sizes > 0).then_some(self.fixed_bytes(packing))
     }
 
-    /// The same of an integer.
+    /// The same if it is not a text.
     #[inline]
-    fn integer_bytes(&self, packing: Packing) -> usize {
-        usize::from(match packing {
-            Packing::Typed32 | Packing::Floats32 => self.sizes & 0xF,
-            Packing::Typed64 => self.sizes >> 4,
-            Packing::Slots64 => 8,
-        })
+    fn fixed_bytes(&self, packing: Packing) -> usize {
+        4 * usize::from(self.sizes >> (2 * packing as u32) & 3)
     }
 
     /// See [`Conversion::sizes`].
     fn sizes(&self) -> u8 {
-        const WORD: u8 = 0x44;
-        const WORDS: u8 = 0x88;
-        const POINTER: u8 = 0x84;
-        match (self.class(), self.length) {
-            (Class::Text, _) => 0,
-            (Class::Float, _) => WORDS,
-            (Class::Pointer | Class::Count, _) => POINTER,
-            (Class::Signed | Class::Unsigned, Length::LongLong) => WORDS,
-            (Class::Signed | Class::Unsigned, Length::Long | Length::Pointer) => POINTER,
-            _ => WORD,
-        }
+        let [typed32, typed64, floats32] = match (self.class(), self.length) {
+            (Class::Text, _) => return 0,
+            (Class::Float, _) => [2, 2, 1],
+            (Class::Signed | Class::Unsigned, Length::LongLong) => [2, 2, 2],
+            (Class::Pointer | Class::Count, _) | (Class::Signed | Class::Unsigned, Length::Long | Length::Pointer) => [1, 2, 1],
+            _ => [1, 1, 1],
+        };
+        let words =
+            [(Packing::Typed32, typed32), (Packing::Typed64, typed64), (Packing::Slots64, 2), (Packing::Floats32, floats32)];
+        words.iter().map(|&(packing, words)| words << (2 * packing as u32)).sum()
     }
 
     /// How many arguments `*` takes before its own.

@@ -335,7 +335,7 @@ fn decimal_argument<'a>(
     out: &mut PendingText,
     each: &mut impl FnMut(Value<'a>),
 ) -> Option<()> {
-    let bytes = conversion.integer_bytes(packing);
+    let bytes = conversion.fixed_bytes(packing);
     let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
     let magnitude = if conversion.letter == b'u' {
         let value = truncated(raw, bytes, conversion.length);
@@ -562,22 +562,21 @@ impl Field<'_> {
 
     /// A number of several parts. `fills`: zeros, not spaces, fill the width.
     fn number(&self, out: &mut PendingText, sign: &str, prefix: &str, mut zeros: usize, digits: &[u8], fills: bool) {
-        let len = sign.len() + prefix.len() + zeros + digits.len();
-        if fills && !self.conversion.has(LEFT) {
-            zeros += self.width.saturating_sub(len);
+        let mut spaces = self.width.saturating_sub(sign.len() + prefix.len() + zeros + digits.len());
+        let is_left = self.conversion.has(LEFT);
+        if fills && !is_left {
+            zeros += std::mem::take(&mut spaces);
         }
-        let len = sign.len() + prefix.len() + zeros + digits.len();
-        self.pad(out, len, |out| {
-            for part in [sign, prefix] {
-                if !part.is_empty() {
-                    out.extend(part.as_bytes());
-                }
+        let before = if is_left { 0 } else { spaces };
+        out.fill(before, b' ');
+        for part in [sign, prefix] {
+            if !part.is_empty() {
+                out.extend(part.as_bytes());
             }
-            if zeros > 0 {
-                out.fill(zeros, b'0');
-            }
-            out.extend(digits);
-        });
+        }
+        out.fill(zeros, b'0');
+        out.extend(digits);
+        out.fill(spaces - before, b' ');
     }
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::collateral::{Client, ClientMatch, Collateral, Sender};
 use super::decoded::{Key, NameRef, Notice, RecordArg, RecordKind, SourceRef, Stored};
-use super::record::{Fields, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
+use super::record::{Fields, Guid, Header, Kind, Location, Malformed, Marks, Message, Pointers, Reader, Sbd};
 use super::scan::{Builds, last_build};
 use crate::model::{Tag, TextRef};
 use crate::printf::escape::{self, PendingText};
@@ -50,31 +50,30 @@ impl SenderKey {
         let unit = if fields.kind.is_short_form() { 0 } else { fields.header.unit() };
         SenderKey { sender: Sender::of(fields), unit, place }
     }
+}
 
-    /// Whether this is the sender of a message.
-    #[inline]
-    fn is_of(&self, fields: &Fields<'_>, place: Option<(u16, u16)>) -> bool {
-        let is_sender = match (&self.sender, fields.guid) {
-            (Sender::Guid(known), Some(guid)) => known == guid,
-            (Sender::Module(known), None) => *known == fields.header.module() && !fields.kind.is_short_form(),
-            (Sender::Unknown, _) => fields.kind.is_short_form(),
-            _ => false,
-        };
-        is_sender && self.place == place && (self.unit == fields.header.unit() || fields.kind.is_short_form())
-    }
+/// A sender that was looked up, as its messages tell it.
+#[derive(Clone, Copy, Debug)]
+struct RecentSender {
+    origin: u32,
+    guid: Option<Guid>,
+    place: Option<(u16, u16)>,
+    /// Its index in [`Records::senders`].
+    index: u32,
+}
+
+/// The bits of a header that tell unit and module, and whether a GUID follows. Those of short forms are the user's data.
+#[inline]
+fn origin(fields: &Fields<'_>) -> u32 {
+    if fields.kind.is_short_form() { 0 } else { fields.header.0 & Header::ORIGIN | 1 }
 }
 
 /// The slot of a message's sender among the recent ones. Senders of one client get slots side by side.
 #[inline]
-fn place_in_recent(fields: &Fields<'_>, place: Option<(u16, u16)>) -> usize {
-    let channel = place.map_or(0, |(master, channel)| usize::from(master ^ channel));
-    let who = match fields.guid {
-        Some(guid) => usize::from(guid[0] ^ guid[15]),
-        // The bits of the origin are the user's data.
-        None if fields.kind.is_short_form() => return channel % RECENT_SENDERS,
-        None => usize::from(fields.header.module()),
-    };
-    (4 * who).wrapping_add(usize::from(fields.header.unit())).wrapping_add(channel) % RECENT_SENDERS
+fn place_in_recent(origin: u32, guid: Option<&Guid>, place: Option<(u16, u16)>) -> usize {
+    let channel = place.map_or(0, |(master, channel)| u32::from(master ^ channel));
+    let who = guid.map_or(origin >> 16, |guid| u32::from(guid[0] ^ guid[15]));
+    (4 * who + (origin >> 12) + channel) as usize % RECENT_SENDERS
 }
 
 /// A sender of the part.
@@ -120,7 +119,7 @@ pub struct Records {
     chosen_for: Vec<Option<u64>>,
     sender_of: FxHashMap<SenderKey, u32>,
     /// Senders that were looked up, each at [`place_in_recent`].
-    recent_senders: [Option<(SenderKey, u32)>; RECENT_SENDERS],
+    recent_senders: [Option<RecentSender>; RECENT_SENDERS],
     name_of: FxHashMap<Box<[u8]>, u32>,
     /// Id of a catalog message whose format is not known, to its name.
     unknown_of: FxHashMap<u64, u32>,
@@ -405,19 +404,24 @@ impl Records {
 
     #[inline]
     fn sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
-        let slot = place_in_recent(fields, context.place);
+        let (origin, guid, place) = (origin(fields), fields.guid, context.place);
+        let slot = place_in_recent(origin, guid, place);
         match &self.recent_senders[slot] {
-            Some((recent, index)) if recent.is_of(fields, context.place) => *index,
+            Some(recent) if recent.origin == origin && recent.guid.as_ref() == guid && recent.place == place => recent.index,
             // By value, so that the fields stay in registers.
-            _ => self.look_up_sender(decoder, SenderKey::of(fields, context.place), context.offset, slot),
+            _ => {
+                let index = self.look_up_sender(decoder, SenderKey::of(fields, place), context.offset);
+                self.recent_senders[slot] = Some(RecentSender { origin, guid: guid.copied(), place, index });
+                index
+            }
         }
     }
 
     #[inline(never)]
-    fn look_up_sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64, slot: usize) -> u32 {
+    fn look_up_sender(&mut self, decoder: &Decoder, key: SenderKey, offset: u64) -> u32 {
         let build = self.build_of(decoder, key.sender, offset);
         let known = self.sender_of.get(&key).map(|&index| index as usize);
-        let index = match known {
+        match known {
             Some(index) if self.chosen_for.get(index) == Some(&build) => index as u32,
             _ => {
                 let found = decoder.collateral.client(key.sender, key.place, build);
@@ -430,11 +434,7 @@ impl Records {
                     _ => self.add_sender(PartSender { key, found }, build),
                 }
             }
-        };
-        if let Some(recent) = self.recent_senders.get_mut(slot) {
-            *recent = Some((key, index));
         }
-        index
     }
 
     fn sender_without_client(&mut self, key: SenderKey) -> u32 {

@@ -198,6 +198,8 @@ impl Header {
     pub const TIMESTAMP: u32 = 1 << 11;
     /// A GUID follows the header.
     pub const GUID: u32 = 1 << 23;
+    /// Unit and module, and whether a GUID follows.
+    pub const ORIGIN: u32 = 0xFFF << 12;
 
     /// The kind of the message.
     ///
@@ -207,13 +209,13 @@ impl Header {
     pub fn kind(self) -> Result<Kind, Malformed> {
         let found = KINDS[(self.0 & 0xF) as usize][(self.0 >> 24 & 0x3F) as usize];
         // The usual case.
-        if self.is_full() { found } else { self.other_kind(found) }
+        if self.0 & RESERVED == 0 { found } else { self.other_kind(found) }
     }
 
     #[inline(never)]
     fn other_kind(self, found: Result<Kind, Malformed>) -> Result<Kind, Malformed> {
         match found {
-            Ok(kind) if !kind.is_short_form() && self.0 & RESERVED != 0 => Err(Malformed::ReservedBits),
+            Ok(kind) if !kind.is_short_form() => Err(Malformed::ReservedBits),
             found => found,
         }
     }
