@@ -269,6 +269,18 @@ impl Assembly {
         self.fill_slot(number, Slot::Predecoded(record));
     }
 
+    /// A message of a place that began and ended, and was decoded ahead.
+    #[inline]
+    pub(super) fn pass_predecoded(&mut self, place: u32, record: u32, sink: &mut (impl MessageSink + ?Sized)) {
+        if self.slots.is_empty() {
+            self.open[place as usize].is_beginless = false;
+            self.first_slot += 1;
+            return sink.predecoded(record);
+        }
+        self.number(place);
+        self.end_predecoded(place, record, sink);
+    }
+
     fn fill_slot(&mut self, number: u64, done: Slot) {
         let index = usize::try_from(number - self.first_slot).unwrap_or(usize::MAX);
         if let Some(slot) = self.slots.get_mut(index) {

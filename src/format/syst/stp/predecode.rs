@@ -32,7 +32,7 @@ pub fn add_frame(records: &mut Records, decoder: &Decoder, frame: &[u8], context
 }
 
 /// A step of joining a part, in order. The first number is that of a place, in the part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Token {
     /// More digits of the time are known: these.
     Known(u64),
@@ -40,6 +40,8 @@ enum Token {
     Begin(u32),
     /// It ended; this is its record.
     End(u32, u32),
+    /// A message began and ended, with nothing between, as most do; this is its record.
+    Whole(u32, u32),
     /// It has no end; this is the record of the notice.
     Unfinished(u32, u32),
     /// A notice; this is its record.
@@ -199,6 +201,10 @@ impl Predecoded {
                 Token::End(place, record) => {
                     correction.correct(&mut self.records, record, self.corrections.get(place as usize).copied().unwrap_or(0));
                     assembly.end_predecoded(number(place), record, sink);
+                }
+                Token::Whole(place, record) => {
+                    correction.correct(&mut self.records, record, now);
+                    assembly.pass_predecoded(number(place), record, sink);
                 }
                 Token::Unfinished(place, record) => {
                     correction.correct(&mut self.records, record, self.corrections.get(place as usize).copied().unwrap_or(0));
@@ -362,7 +368,10 @@ impl Predecoder<'_> {
         let (start, len) = store(bytes, &open.bytes.whole);
         frames.push(Frame { start, len, is_whole });
         add_frame(records, self.decoder, &open.bytes.whole, context, is_whole);
-        tokens.push(Token::End(place, record));
+        match tokens.last_mut() {
+            Some(last) if *last == Token::Begin(place) => *last = Token::Whole(place, record),
+            _ => tokens.push(Token::End(place, record)),
+        }
         if let Some(ended) = usize::try_from(number - *first).ok().and_then(|index| ended.get_mut(index)) {
             *ended = true;
         }
