@@ -353,14 +353,6 @@ fn unhexed_by_words([low, high]: [u64; 2]) -> (usize, u64) {
     (count, bytes(low) | bytes(high) << 32)
 }
 
-/// The number of hex digits among the first sixteen characters, up to the first other one, and their bytes.
-#[inline]
-fn unhex_head(text: &[u8]) -> (usize, [u8; 8]) {
-    let chunk = text.first_chunk::<16>().copied().unwrap_or_else(|| padded(text));
-    let (count, bytes) = sixteen_unhexed(chunk);
-    (count, bytes.to_le_bytes())
-}
-
 /// A text of less than sixteen characters, and zeros.
 #[cold]
 fn padded(text: &[u8]) -> [u8; 16] {
@@ -373,15 +365,18 @@ fn padded(text: &[u8]) -> [u8; 16] {
 fn unhex(text: &[u8], bytes: &mut Vec<u8>) -> usize {
     bytes.clear();
     let mut len = 0;
-    loop {
-        let (count, decoded) = unhex_head(text.get(len..).unwrap_or(&[]));
-        bytes.extend_from_slice(&decoded);
+    let mut add = |chunk: [u8; 16]| {
+        let (count, decoded) = sixteen_unhexed(chunk);
+        bytes.extend_from_slice(&decoded.to_le_bytes());
         len += count;
-        if count < 16 {
-            bytes.truncate(len / 2);
-            return len;
-        }
+        count == 16
+    };
+    let (chunks, rest) = text.as_chunks();
+    if chunks.iter().all(|chunk| add(*chunk)) {
+        add(padded(rest));
     }
+    bytes.truncate(len / 2);
+    len
 }
 
 /// Decodes a frame. If it is malformed, returns the number of its bytes in the part, which do not count as decoded.
@@ -500,8 +495,8 @@ fn scan(part: Part<'_>) -> MessageFacts {
             }
             Piece::Beyond { .. } => 0,
             Piece::Message(rest) => {
-                let (count, [head @ .., _, _, _, _]) = unhex_head(rest);
-                let is_wanted = count >= 8 && facts.wants(u32::from_le_bytes(head));
+                let (count, bytes) = sixteen_unhexed(rest.first_chunk().copied().unwrap_or_else(|| padded(rest)));
+                let is_wanted = count >= 8 && facts.wants(bytes as u32);
                 let digits = if is_wanted || want_console { unhex(rest, &mut frame) } else { 0 };
                 if is_wanted {
                     facts.add_frame(&frame, offset);
