@@ -10,7 +10,7 @@ use super::sched::SchedEncoder;
 use super::schema::{Clock, ClockSnapshot, TracePacket, TracePacketDefaults, TrackEventDefaults};
 use super::strings::{NameUses, Strings, put_short_entry};
 use super::tracks::Tracks;
-use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint};
+use super::wire::{ShortField, bytes_field_len, put_bytes, put_length, put_varint, varint28};
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::track::{Block, Op, OpKind, TrackId};
 
@@ -22,6 +22,8 @@ const INTERNED_DATA: u32 = 12;
 /// The lengths of a packet and of an annotation, as a guess.
 const PACKET_BYTES: usize = 24;
 const ANNOTATION_BYTES: usize = 8;
+/// The length of an interned text's entry without the text.
+const ENTRY_BYTES: usize = 10;
 
 /// Encodes blocks. It holds only memory for reuse: the packets depend only on the block.
 #[derive(Default)]
@@ -49,6 +51,8 @@ impl Encoder {
         self.strings.start(block);
         self.tracks.start();
         self.count_uses(block);
+        // Most texts of the capture are written there.
+        self.interned_data.reserve(block.texts.len_bytes() + ENTRY_BYTES * block.text_refs.len());
         self.strings.number_all(block, &mut self.interned_data);
         put_sources(block, &mut self.interned_data);
         self.samples.intern(block, &mut self.interned_data);
@@ -117,11 +121,11 @@ const SOURCE_LOCATIONS: u32 = 4;
 
 /// Writes the table of the block's places in the source code.
 fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
+    let key = varint28(SOURCE_LOCATIONS << 3 | 2);
     for (index, source) in (0..).zip(block.sources.iter()) {
         let iid = source_iid(index);
         let line = if source.line > 0 { ShortField::new(4, source.line) } else { ShortField::EMPTY };
-        if source.function.is_none() && put_short_entry(interned_data, SOURCE_LOCATIONS, index + 1, source.file.as_bytes(), line)
-        {
+        if source.function.is_none() && put_short_entry(interned_data, key, index + 1, source.file.as_bytes(), line) {
             continue;
         }
         let function_len = source.function.map_or(0, |function| bytes_field_len(3, function.len()));

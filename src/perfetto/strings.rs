@@ -34,9 +34,6 @@ const TABLES: [(Role, u32, u32); 5] = [
     (Role::Category, 1, CATEGORY_IID),
 ];
 
-/// The number of uses from which a table entry saves bytes.
-const MIN_USES: u32 = 2;
-
 /// `TrackEvent.name_iid`.
 pub(super) const NAME_IID: u32 = 10;
 /// `DebugAnnotation.name_iid`.
@@ -73,12 +70,12 @@ pub(super) struct Strings {
     /// For each role but that of log messages and slot, the field that refers to its number, or too long if the text is to be written
     /// in place.
     fields: [Vec<ShortField>; 5],
-    /// For each slot, the first one with the same text.
-    first: Vec<u32>,
-    /// The slots whose text has an earlier slot, and that slot.
+    /// The slots whose text has an earlier slot, and the first such.
     doubles: Vec<(u32, u32)>,
     /// The first slot of the texts of the capture.
     texts_start: usize,
+    /// The number of slots.
+    slots: usize,
     /// A hash table of the texts' slots; 0 for an empty entry. At most half full.
     known: Vec<u32>,
     /// Part of the hash of each text.
@@ -108,27 +105,27 @@ impl Strings {
     /// Starts with a block: finds the texts of the capture that are equal.
     pub(super) fn start(&mut self, block: &Block) {
         self.texts_start = 1 + block.names.len();
-        self.first.clear();
-        self.first.extend((0u32..).take(self.texts_start));
+        self.slots = self.texts_start + block.text_refs.len();
+        let start = self.texts_start as u32;
         self.doubles.clear();
         self.known.clear();
         self.known.resize((2 * block.text_refs.len()).next_power_of_two(), 0);
         self.hashes.clear();
-        for (slot, &text) in (0u32..).skip(self.texts_start).zip(&block.text_refs) {
+        self.hashes.reserve(block.text_refs.len());
+        for (slot, &text) in (start..).zip(&block.text_refs) {
             let first = self.find_or_add(block, block.texts.bytes(text), slot);
-            self.first.push(first);
             if first != slot {
                 self.doubles.push((slot, first));
             }
         }
         self.uses.iter_mut().for_each(Vec::clear);
         // Only as far as these roles reach: texts of the capture are seldom values, and many blocks have no log.
-        self.uses[Role::EventName as usize].resize(self.first.len(), 0);
+        self.uses[Role::EventName as usize].resize(self.slots, 0);
         self.uses[Role::ArgName as usize].resize(self.texts_start, 0);
         self.uses[Role::ArgValue as usize].resize(self.texts_start, 0);
         self.uses[Role::Category as usize].resize(self.texts_start, 0);
         self.more_event_names.clear();
-        self.more_event_names.resize(self.first.len(), 0);
+        self.more_event_names.resize(self.slots, 0);
     }
 
     /// The first slot that has this text, which is `slot` if it is new.
@@ -169,34 +166,16 @@ impl Strings {
         uses.iter_mut().zip(&self.more_event_names).for_each(|(uses, more)| *uses += more);
         self.count_args(block);
         for (role, table, field) in TABLES {
-            self.number(block, role, table, interned_data);
-            if matches!(role, Role::LogBody) {
-                // Most are used once: a table costs more than it saves.
-                continue;
-            }
-            let fields = &mut self.fields[role as usize];
-            fields.clear();
-            fields.extend(self.uses[role as usize].iter().map(|&iid| match iid {
-                0 => ShortField::TOO_LONG,
-                iid => ShortField::new(field, iid),
-            }));
-            if let Some(none) = fields.first_mut() {
-                *none = ShortField::EMPTY;
-            }
-            if fields.len() > self.texts_start {
-                for &(slot, first) in &self.doubles {
-                    fields[slot as usize] = fields[first as usize];
-                }
-            }
+            self.number(block, role, (table, field), interned_data);
         }
     }
 
     /// Counts the uses of texts in annotations, which outnumber the events.
     fn count_args(&mut self, block: &Block) {
-        let Strings { uses: [_, arg_names, values, bodies, categories], first, texts_start, .. } = self;
+        let Strings { uses: [_, arg_names, values, bodies, categories], slots, texts_start, .. } = self;
         // As slices, whose places the processor keeps in registers.
         let (arg_names, categories) = (arg_names.as_mut_slice(), categories.as_mut_slice());
-        let (start, all) = (*texts_start, first.len());
+        let (start, all) = (*texts_start, *slots);
         let count = |uses: &mut [u32], slot: usize| {
             if let Some(uses) = uses.get_mut(slot) {
                 *uses += 1;
@@ -313,17 +292,16 @@ impl Strings {
     /// The field of a log message that refers to its text.
     #[inline]
     pub(super) fn log_body_field(&self, text: u32) -> ShortField {
-        let first = self.first.get(self.texts_start + text as usize);
-        match first.and_then(|&first| self.uses[Role::LogBody as usize].get(first as usize)) {
+        match self.uses[Role::LogBody as usize].get(self.texts_start + text as usize) {
             None | Some(0) => ShortField::TOO_LONG,
             Some(&iid) => ShortField::new(LOG_BODY_IID, iid),
         }
     }
 
-    fn number(&mut self, block: &Block, role: Role, table: u32, interned_data: &mut Vec<u8>) {
-        let min_uses = if matches!(role, Role::LogBody | Role::Category) { 1 } else { MIN_USES };
-        let uses = &mut self.uses[role as usize];
-        if uses.len() > self.texts_start {
+    fn number(&mut self, block: &Block, role: Role, (table, field): (u32, u32), interned_data: &mut Vec<u8>) {
+        let (uses, fields) = (&mut self.uses[role as usize], &mut self.fields[role as usize]);
+        let has_texts = uses.len() > self.texts_start;
+        if has_texts {
             for &(slot, first) in &self.doubles {
                 uses[first as usize] += std::mem::take(&mut uses[slot as usize]);
             }
@@ -337,16 +315,19 @@ impl Strings {
             }
         }
         self.order.sort_unstable();
-        let mut iid = 0;
+        let (key, mut iid) = (varint28(table << 3 | 2), 0);
         let mut put = |slot: usize| {
             iid += 1;
-            put_entry(interned_data, table, iid, text_of(block, slot).unwrap_or_default());
+            let text = text_of(block, slot).unwrap_or_default();
+            if !put_short_entry(interned_data, key, iid, text, ShortField::EMPTY) {
+                put_long_entry(interned_data, table, iid, text);
+            }
             iid
         };
         for &rank in &self.order {
             put(slot_of(rank));
         }
-        if min_uses == 1 {
+        if matches!(role, Role::LogBody | Role::Category) {
             // Most are used once and need not be sorted.
             for (slot, uses) in uses.iter_mut().enumerate().skip(1) {
                 *uses = if *uses == 1 { put(slot) } else { 0 };
@@ -357,12 +338,30 @@ impl Strings {
         for (iid, &rank) in (1..).zip(&self.order) {
             uses[slot_of(rank)] = iid;
         }
+        if has_texts {
+            for &(slot, first) in &self.doubles {
+                uses[slot as usize] = uses[first as usize];
+            }
+        }
+        fields.clear();
+        if matches!(role, Role::LogBody) {
+            // Most are used once: a table costs more than it saves.
+            return;
+        }
+        // Few texts of the capture have a number.
+        let end = uses.iter().rposition(|&iid| iid > 0).unwrap_or(0) + 1;
+        fields.resize(end, ShortField::TOO_LONG);
+        fields[0] = ShortField::EMPTY;
+        fields
+            .iter_mut()
+            .zip(uses.iter())
+            .filter(|(_, iid)| **iid > 0)
+            .for_each(|(place, &iid)| *place = ShortField::new(field, iid));
     }
 
     fn text<'a>(&self, block: &'a Block, slot: usize, role: Role) -> Option<Text<'a>> {
-        let first = *self.first.get(slot)? as usize;
-        match self.uses[role as usize].get(first)? {
-            0 => text_of(block, first).map(Text::InPlace),
+        match self.uses[role as usize].get(slot)? {
+            0 => text_of(block, slot).map(Text::InPlace),
             &iid => Some(Text::Interned(iid)),
         }
     }
@@ -407,24 +406,20 @@ fn slot_of(rank: u64) -> usize {
 }
 
 /// Writes an entry of a table: `{ 1: iid, 2: text }`.
-#[inline]
-fn put_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
-    if put_short_entry(out, table, iid, text, ShortField::EMPTY) {
-        return;
-    }
+#[cold]
+fn put_long_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
     put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));
     put_varint(out, 1, u64::from(iid));
     put_bytes(out, 2, text);
 }
 
 /// Writes such an entry with another field at its end, if it is short, as nearly all are: all lengths take one byte, and the bytes before
-/// the text are stored at once. False if it is not.
+/// the text are stored at once. `key` is that of the table, as a varint. False if it is not short.
 #[inline(always)]
-pub(super) fn put_short_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8], last: ShortField) -> bool {
+pub(super) fn put_short_entry(out: &mut Vec<u8>, (key, key_len): (u32, u32), iid: u32, text: &[u8], last: ShortField) -> bool {
     let number = ShortField::new(1, iid);
     let is_short = text.len() < SHORT_TEXT_LEN && !ShortField::any_too_long([number, last, last]);
     if is_short {
-        let (key, key_len) = varint28(table << 3 | 2);
         let len = number.len() as usize + 2 + text.len() + last.len() as usize;
         let head = u64::from(key) | (len as u64) << (8 * key_len) | number.bytes() << (8 * (key_len + 1));
         let text_head = u64::from(TEXT_KEY) | (text.len() as u64) << 8;
