@@ -103,6 +103,7 @@ impl NameUses<'_> {
 
 impl Strings {
     /// Starts with a block: finds the texts of the capture that are equal.
+    #[inline(never)]
     pub(super) fn start(&mut self, block: &Block) {
         self.texts_start = 1 + block.names.len();
         self.slots = self.texts_start + block.text_refs.len();
@@ -171,6 +172,7 @@ impl Strings {
     }
 
     /// Counts the uses of texts in annotations, which outnumber the events.
+    #[inline(never)]
     fn count_args(&mut self, block: &Block) {
         let Strings { uses: [_, arg_names, values, bodies, categories], slots, texts_start, .. } = self;
         // As slices, whose places the processor keeps in registers.
@@ -298,6 +300,7 @@ impl Strings {
         }
     }
 
+    #[inline(never)]
     fn number(&mut self, block: &Block, role: Role, (table, field): (u32, u32), interned_data: &mut Vec<u8>) {
         let (uses, fields) = (&mut self.uses[role as usize], &mut self.fields[role as usize]);
         let has_texts = uses.len() > self.texts_start;

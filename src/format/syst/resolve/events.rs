@@ -86,11 +86,31 @@ impl EventWriter {
     }
 
     /// Makes the events of a record that is not a notice.
+    #[inline(never)]
     pub fn message(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
-        let lane = match stored.kind {
+        self.message_of(stored.kind, stored.marks, at, records, stored, out);
+    }
+
+    /// The same for a log message without oddities, as most are. All kinds of these are treated alike, so nothing asks for the kind.
+    #[inline]
+    pub fn plain_log(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) {
+        self.message_of(RecordKind::Printf, Marks::default(), at, records, stored, out);
+    }
+
+    #[inline(always)]
+    fn message_of(
+        &mut self,
+        kind: RecordKind,
+        marks: Marks,
+        at: EventContext,
+        records: &Records,
+        stored: &Stored,
+        out: &mut Resolved<'_>,
+    ) {
+        let lane = match kind {
             RecordKind::Console => self.tracks.special(Special::Console, at.session, out.entities),
             RecordKind::Malformed(_) => self.tracks.special(Special::Errors, at.session, out.entities),
-            _ if stored.marks.has(Marks::CRC_BAD) => self.tracks.special(Special::Errors, at.session, out.entities),
+            _ if marks.has(Marks::CRC_BAD) => self.tracks.special(Special::Errors, at.session, out.entities),
             RecordKind::Clock => self.tracks.special(Special::Clock, at.session, out.entities),
             _ => self.tracks.track(records, stored, at.session, &self.collateral, out.entities).map(|track| track.lane),
         };
@@ -99,9 +119,9 @@ impl EventWriter {
             return;
         };
         let name = self.tracks.name(records, stored.name, &self.collateral, out.entities);
-        let args = self.args(at, records, stored, out);
+        let args = self.args(kind, marks, at, records, stored, out);
         let label = self.label_of_empty(name.map_or(Label::NONE, Label::name), stored.body, out);
-        match stored.kind {
+        match kind {
             RecordKind::Text
             | RecordKind::InvalidParam
             | RecordKind::Assert
@@ -111,9 +131,9 @@ impl EventWriter {
             | RecordKind::Raw
             | RecordKind::Console
             | RecordKind::Malformed(_) => {
-                self.log(at, lane, label, args, records, stored, out);
+                self.log(kind, marks, at, (lane, label, args), records, stored, out);
             }
-            RecordKind::Enter | RecordKind::Exit if !stored.marks.has(Marks::CRC_BAD) => {
+            RecordKind::Enter | RecordKind::Exit if !marks.has(Marks::CRC_BAD) => {
                 self.function(at, lane, label, args, records, stored, out);
             }
             RecordKind::Short { .. } => self.short(at, lane, label, args, records, stored, out),
@@ -150,20 +170,20 @@ impl EventWriter {
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parts of one log message")]
+    #[inline(always)]
     fn log(
         &mut self,
+        kind: RecordKind,
+        marks: Marks,
         at: EventContext,
-        lane: LaneId,
-        label: Label,
-        args: Args,
+        (lane, mut label, args): (LaneId, Label, Args),
         records: &Records,
         stored: &Stored,
         out: &mut Resolved<'_>,
     ) {
         let source = self.tracks.source(records, stored.source, &self.collateral, out.entities);
         let mut severity = LOG_SEVERITIES[usize::from(stored.severity & 7)];
-        let mut label = label;
-        match stored.kind {
+        match kind {
             RecordKind::Short { .. } | RecordKind::Build => severity = LogSeverity::Unspecified,
             RecordKind::Assert | RecordKind::InvalidParam => severity = severity.max(LogSeverity::Warning),
             RecordKind::Malformed(reason) => {
@@ -172,7 +192,7 @@ impl EventWriter {
             }
             _ => {}
         }
-        if stored.marks.has(Marks::CRC_BAD) {
+        if marks.has(Marks::CRC_BAD) {
             severity = severity.max(LogSeverity::Error);
         }
         let body = match stored.name {
@@ -257,35 +277,41 @@ impl EventWriter {
         {
             push(at, EventKind::Value { lane, value: Packed(i64::try_from(value).unwrap_or(i64::MAX)) }, out);
         }
-        self.log(at, lane, label, args, records, stored, out);
+        self.log(stored.kind, stored.marks, at, (lane, label, args), records, stored, out);
     }
 
     /// The args of a record.
-    #[inline]
-    fn args(&mut self, at: EventContext, records: &Records, stored: &Stored, out: &mut Resolved<'_>) -> Args {
+    #[inline(always)]
+    fn args(
+        &mut self,
+        kind: RecordKind,
+        marks: Marks,
+        at: EventContext,
+        records: &Records,
+        stored: &Stored,
+        out: &mut Resolved<'_>,
+    ) -> Args {
         let texts_start = self.texts_start;
         let start = out.batch.args.len();
         let all = &mut out.batch.args;
         let moved = |text: TextRef| TextRef { start: text.start.saturating_add(texts_start), len: text.len };
         let tracks = &mut self.tracks;
         let has_severity = !matches!(
-            stored.kind,
+            kind,
             RecordKind::Short { .. } | RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Clock | RecordKind::Build
         );
         // The usual case.
-        let graded = if has_severity && stored.kind != RecordKind::Exit {
-            tracks.graded(stored.kind, stored.severity, out.entities)
-        } else {
-            None
-        };
+        let graded =
+            if has_severity && kind != RecordKind::Exit { tracks.graded(kind, stored.severity, out.entities) } else { None };
+        let is_graded = graded.is_some();
         if let Some(graded) = graded {
-            all.extend_from_slice(&graded);
+            all.extend_from_slice(graded);
         } else if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
             all.push(Arg::new(name, ArgValue::Name(severity)));
         }
         // The end of a function has the category of its begin.
-        if graded.is_none() && !matches!(stored.kind, RecordKind::Console | RecordKind::Exit) {
-            let category = tracks.category(stored.kind, has_severity.then_some(stored.severity), out.entities);
+        if !is_graded && !matches!(kind, RecordKind::Console | RecordKind::Exit) {
+            let category = tracks.category(kind, has_severity.then_some(stored.severity), out.entities);
             all.extend(category.map(|category| Arg::new(category, ArgValue::Category(category))));
         }
         for arg in records.args_of(stored) {
@@ -296,7 +322,7 @@ impl EventWriter {
             });
         }
         let mut add = |name: Option<NameId>, value: ArgValue| all.extend(name.map(|name| Arg::new(name, value)));
-        match stored.kind {
+        match kind {
             RecordKind::Clock => {
                 add(tracks.word("clock_value", out.entities), ArgValue::Uint(stored.value));
                 add(tracks.word("clock_hz", out.entities), ArgValue::Uint(stored.extra));
@@ -313,9 +339,9 @@ impl EventWriter {
                 add(tracks.word("message_time_ns", out.entities), ArgValue::Uint(made_at));
             }
         }
-        if stored.marks != Marks::default() {
+        if marks != Marks::default() {
             for (mark, word) in Marks::NAMES.iter().filter(|(mark, _)| *mark != Marks::SLOTS) {
-                if stored.marks.has(*mark) {
+                if marks.has(*mark) {
                     add(tracks.word(word, out.entities), ArgValue::Bool(true));
                 }
             }

@@ -194,6 +194,14 @@ impl InputState {
         !self.is_damaged && self.errors.is_empty()
     }
 
+    /// The context of a record's events.
+    #[inline]
+    fn context(&mut self, collateral: &Collateral, records: &Records, stored: &Stored, time: Nanos) -> EventContext {
+        let offset = records.base + u64::from(stored.offset);
+        let made_at = self.times.made_at(stored, offset).filter(|_| !is_field(collateral, records, stored));
+        EventContext { time, core: self.core, session: self.session, has_transport_time: stored.transport.is_some(), made_at }
+    }
+
     /// How many messages are missing at least where packets make no message. All that is found between two valid messages may be the remains of
     /// one; where a copy of a piece of the file begins, nothing is missing.
     #[cold]
@@ -332,15 +340,16 @@ impl RecordResolver {
         if !self.writer.begin_table(records, out) {
             return some.len();
         }
-        for (number, stored) in some.iter().enumerate() {
+        let mut rest = some;
+        while let Some((stored, held)) = rest.split_first() {
             let Some(input) = self.inputs.get_mut(index) else { return some.len() };
-            let following = Following { held: some.get(number + 1..).unwrap_or(&[]), fresh: next, is_all };
-            let judged = input.times.judge(stored, following);
+            let judged = input.times.judge(stored, Following { held, fresh: next, is_all });
             if judged == JudgedTime::Wait {
-                return number;
+                return some.len() - rest.len();
             }
+            rest = held;
             // The usual case.
-            let time = if let JudgedTime::At(time) = judged
+            if let JudgedTime::At(time) = judged
                 && stored.is_plain_message()
                 && input.is_sound()
             {
@@ -352,16 +361,22 @@ impl RecordResolver {
                 }
                 let has_stamp = stored.transport.or(stored.timestamp).is_some();
                 out.batch.note_judged(offset, has_stamp.then_some(time));
-                time
-            } else {
-                self.enter(index, bytes, records, stored, out.ledger);
-                if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
-                    self.show_errors(index, out);
+                let context = input.context(&self.collateral, records, stored, time);
+                match stored.kind {
+                    RecordKind::Text | RecordKind::Printf | RecordKind::Catalog | RecordKind::Raw => {
+                        self.writer.plain_log(context, records, stored, out);
+                    }
+                    _ => self.writer.message(context, records, stored, out),
                 }
-                let Some(time) = self.time_of(index, records, stored, judged, out) else { continue };
-                time
-            };
-            self.make_events(index, records, stored, time, out);
+                continue;
+            }
+            self.enter(index, bytes, records, stored, out.ledger);
+            if self.inputs.get(index).is_some_and(|input| input.errors.are_believed()) {
+                self.show_errors(index, out);
+            }
+            if let Some(time) = self.time_of(index, records, stored, judged, out) {
+                self.make_events(index, records, stored, time, out);
+            }
         }
         some.len()
     }
@@ -428,20 +443,15 @@ impl RecordResolver {
         Some(time)
     }
 
-    #[inline]
     fn make_events(&mut self, index: usize, records: &Records, stored: &Stored, time: Nanos, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
-        let offset = records.base + u64::from(stored.offset);
-        let made_at = input.times.made_at(stored, offset).filter(|_| !is_field(&self.collateral, records, stored));
-        let has_transport_time = stored.transport.is_some();
-        let context = EventContext { time, core: input.core, session: input.session, has_transport_time, made_at };
+        let context = input.context(&self.collateral, records, stored, time);
         match stored.kind {
-            RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => {
-                if let Some(input) = self.inputs.get_mut(index) {
-                    input.errors.set_context(context);
-                }
+            RecordKind::Notice(Notice::MasterError | Notice::GlobalError) => input.errors.set_context(context),
+            RecordKind::Notice(notice) => {
+                let offset = records.base + u64::from(stored.offset);
+                self.writer.notice(context, notice, (offset, stored.extra), stored.value, out);
             }
-            RecordKind::Notice(notice) => self.writer.notice(context, notice, (offset, stored.extra), stored.value, out),
             _ => self.writer.message(context, records, stored, out),
         }
     }

@@ -412,18 +412,20 @@ impl Tracks {
 
     /// The args of a message's severity and category.
     #[inline]
-    pub fn graded(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<[Arg; 2]> {
-        let graded = self.graded[class(kind)][usize::from(severity & 7)];
-        if graded.is_some() { graded } else { self.grade(kind, severity, entities) }
+    pub fn graded(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<&[Arg; 2]> {
+        if self.graded[class(kind)][usize::from(severity & 7)].is_none() {
+            self.grade(kind, severity, entities);
+        }
+        self.graded[class(kind)][usize::from(severity & 7)].as_ref()
     }
 
     #[cold]
-    fn grade(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<[Arg; 2]> {
+    fn grade(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<()> {
         let (name, value) = self.severity(severity, entities)?;
         let category = self.category(kind, Some(severity), entities)?;
         let args = [Arg::new(name, ArgValue::Name(value)), Arg::new(category, ArgValue::Category(category))];
         self.graded[class(kind)][usize::from(severity & 7)] = Some(args);
-        Some(args)
+        Some(())
     }
 
     /// The category of a message. `severity`: if it has one.
