@@ -95,6 +95,8 @@ pub(super) struct EventScratch {
     annotation: Vec<u8>,
     /// The field of each source location's number; of 0, none.
     sources: Vec<ShortField>,
+    /// The same for log messages.
+    log_sources: Vec<ShortField>,
     /// The annotations of each grade's log messages, and their length; of 0, none. `None` if some text is to be written in place.
     grades: Vec<Option<(u128, usize)>>,
 }
@@ -140,10 +142,12 @@ impl<'a> EventWriter<'a> {
         let stage = [0; STAGE_BYTES + 2 * PACKET_ROOM];
         let host = Host { packet_at: 0, event_at: 0, room: 0 };
         let (names, texts) = strings.event_name_fields();
-        let sources = (1..).take(block.sources.len()).map(|number| ShortField::new(track_event::SOURCE_LOCATION_IID, number));
-        scratch.sources.clear();
-        scratch.sources.push(ShortField::EMPTY);
-        scratch.sources.extend(sources);
+        let fields = [track_event::SOURCE_LOCATION_IID, log_message::SOURCE_LOCATION_IID];
+        for (sources, field) in [&mut scratch.sources, &mut scratch.log_sources].into_iter().zip(fields) {
+            sources.clear();
+            sources.push(ShortField::EMPTY);
+            sources.extend((1..).take(block.sources.len()).map(|number| ShortField::new(field, number)));
+        }
         scratch.grades.clear();
         scratch.grades.extend(strings.grade_fields(block).enumerate().map(|(grade, fields)| {
             let [name, severity, category] = fields?;
@@ -225,7 +229,7 @@ impl<'a> EventWriter<'a> {
         let event_at = HEAD_LEN + (delta_len & 7) as usize;
         store(room, 0, HEAD);
         store(room, HEAD_LEN, u64::from(delta) | u64::from(shape.event_head) << (8 * delta_len));
-        store(room, event_at + 4, track.bytes());
+        store(room, event_at + 4, track.with_len());
         let mut end = event_at + 4 + track.short_len();
         if name.is_too_long() {
             let Some(Text::InPlace(text)) = strings.event_name(block, op.name) else { return None };
@@ -237,7 +241,7 @@ impl<'a> EventWriter<'a> {
             room.get_mut(end..end + text.len())?.copy_from_slice(text);
             end += text.len();
         } else {
-            store(room, end, name.bytes());
+            store(room, end, name.with_len());
             end += name.short_len();
         }
         if shape.key_len > 0 {
@@ -255,16 +259,29 @@ impl<'a> EventWriter<'a> {
             }
         }
         let args_start = op.args_start as usize;
-        for arg in block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))? {
+        let mut args = block.args.get(args_start..args_start.saturating_add(usize::from(op.args_len)))?;
+        if let Some((&log, rest)) = args.split_first()
+            && let AnnotationValue::Log { body, source, priority, grade } = log.value()
+        {
+            let source = self.scratch.log_sources.get(source as usize).copied().unwrap_or(ShortField::EMPTY);
+            end += store_log(room.get_mut(end..)?.first_chunk_mut()?, strings.log_body_field(body), source, priority)?;
+            let (annotations, len) = (*self.scratch.grades.get(usize::from(grade))?)?;
+            *room.get_mut(end..)?.first_chunk_mut()? = annotations.to_le_bytes();
+            end += len;
+            args = rest;
+        }
+        let name_of = |arg: &Annotation| names.get(arg.name as usize).copied().filter(|name| !name.is_too_long());
+        for arg in args {
+            if end > PACKET_ROOM - ANNOTATION_ROOM {
+                return None;
+            }
             let place: &mut [u8; ANNOTATION_ROOM] = room.get_mut(end..)?.first_chunk_mut()?;
             let (tag, bits) = (arg.tag(), arg.bits());
-            if tag == Tag::Log {
-                let AnnotationValue::Log { body, source, priority, grade } = arg.value() else { return None };
-                let source = if source as usize <= block.sources.len() { source } else { 0 };
-                end += store_log(place, strings.log_body_field(body), source, priority)?;
-                let (annotations, len) = (*self.scratch.grades.get(usize::from(grade))?)?;
-                *room.get_mut(end..)?.first_chunk_mut()? = annotations.to_le_bytes();
-                end += len;
+            let key = NUMBER_KEYS[tag as usize];
+            if key > 0 && bits < VARINT49_END {
+                // As a rule the key and all bytes of the value are stored at once.
+                let (bytes, len) = varint49(bits);
+                end += store_annotation(place, name_of(arg)?, 1 + (len & 7) as usize, u64::from(key) | bytes << 8);
                 continue;
             }
             if tag == Tag::Category {
@@ -276,10 +293,7 @@ impl<'a> EventWriter<'a> {
                 end += category.short_len();
                 continue;
             }
-            let name = *names.get(arg.name as usize)?;
-            if name.is_too_long() {
-                return None;
-            }
+            let name = name_of(arg)?;
             if matches!(tag, Tag::Name | Tag::Text) {
                 let text = strings.arg_value_field(arg);
                 if !text.is_too_long() {
@@ -293,15 +307,17 @@ impl<'a> EventWriter<'a> {
                 room.get_mut(text_at..end)?.copy_from_slice(text);
                 continue;
             }
-            if bits < VARINT49_END && tag != Tag::Float {
-                // As a rule the key and all bytes of the value are stored at once.
-                let (bytes, len) = varint49(bits);
-                end += store_annotation(place, name, 1 + (len & 7) as usize, u64::from(value_key(tag)) | bytes << 8);
-                continue;
-            }
-            let (bits, rest, len) = if tag == Tag::Float { (bits, 0, 8) } else { varint(bits) };
+            let (key, bits, rest, len) = match tag {
+                // Not where they belong.
+                Tag::Log | Tag::FlowOut | Tag::FlowIn => return None,
+                Tag::Float => (annotation::DOUBLE_VALUE << 3 | 1, bits, 0, 8),
+                _ => {
+                    let (bits, rest, len) = varint(bits);
+                    (key.into(), bits, rest, len)
+                }
+            };
             let len = len as usize & 15;
-            let head_len = store_annotation(place, name, 1 + len, value_key(tag).into()) - len;
+            let head_len = store_annotation(place, name, 1 + len, key.into()) - len;
             store(place, head_len, bits);
             store(place, head_len + 8, u64::from(rest));
             end += head_len + len;
@@ -596,25 +612,21 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], name: ShortField, len: usi
 /// The key of an annotation's value that is a text in place.
 const STRING_KEY: u8 = (annotation::STRING_VALUE << 3 | 2) as u8;
 
-/// The key of an annotation's value that is a number.
-#[inline]
-fn value_key(tag: Tag) -> u8 {
-    let key = match tag {
-        Tag::Int => annotation::INT_VALUE << 3,
-        Tag::Hex => annotation::POINTER_VALUE << 3,
-        Tag::Bool => annotation::BOOL_VALUE << 3,
-        Tag::Float => annotation::DOUBLE_VALUE << 3 | 1,
-        _ => annotation::UINT_VALUE << 3,
-    };
-    key as u8
-}
+/// The keys of annotations' values that are varints, by their tags; 0 for all others.
+const NUMBER_KEYS: [u8; Tag::Log as usize + 1] = {
+    let mut keys = [0; Tag::Log as usize + 1];
+    keys[Tag::Uint as usize] = (annotation::UINT_VALUE << 3) as u8;
+    keys[Tag::Int as usize] = (annotation::INT_VALUE << 3) as u8;
+    keys[Tag::Hex as usize] = (annotation::POINTER_VALUE << 3) as u8;
+    keys[Tag::Bool as usize] = (annotation::BOOL_VALUE << 3) as u8;
+    keys
+};
 
 /// Stores the log message of an event. `None`: one of its numbers is too long.
-#[inline]
-fn store_log(room: &mut [u8; ANNOTATION_ROOM], body: ShortField, source: u32, priority: u8) -> Option<usize> {
+#[inline(always)]
+fn store_log(room: &mut [u8; ANNOTATION_ROOM], body: ShortField, source: ShortField, priority: u8) -> Option<usize> {
     const KEY: u64 = key_of_two_bytes(track_event::LOG_MESSAGE, 2) as u64;
     const PRIO: u64 = (log_message::PRIO << 3) as u64;
-    let source = if source == 0 { ShortField::EMPTY } else { ShortField::new(log_message::SOURCE_LOCATION_IID, source) };
     if body.is_too_long() | source.is_too_long() | (priority >= 0x80) {
         return None;
     }

@@ -34,6 +34,9 @@ const TABLES: [(Role, u32, u32); 5] = [
     (Role::Category, 1, CATEGORY_IID),
 ];
 
+/// The number of uses from which a table entry saves bytes.
+const MIN_USES: u32 = 2;
+
 /// `TrackEvent.name_iid`.
 pub(super) const NAME_IID: u32 = 10;
 /// `DebugAnnotation.name_iid`.
@@ -68,7 +71,7 @@ pub(super) struct Strings {
     /// Uses as an event name, counted in a second place.
     more_event_names: Vec<u32>,
     /// For each role but that of log messages and slot, the field that refers to its number, or too long if the text is to be written
-    /// in place.
+    /// in place. Texts of the capture are left out if none has a number.
     fields: [Vec<ShortField>; 5],
     /// The slots whose text has an earlier slot, and the first such.
     doubles: Vec<(u32, u32)>,
@@ -193,6 +196,7 @@ impl Strings {
         for arg in &block.args {
             let index = arg.bits() as u32 as usize;
             match arg.tag() {
+                tag if tag.is_plain() => {}
                 Tag::Log => {
                     count_text(bodies, index);
                     grades[arg.grade() % grades.len()] += 1;
@@ -302,6 +306,7 @@ impl Strings {
 
     #[inline(never)]
     fn number(&mut self, block: &Block, role: Role, (table, field): (u32, u32), interned_data: &mut Vec<u8>) {
+        let min_uses = if matches!(role, Role::Category) { 1 } else { MIN_USES };
         let (uses, fields) = (&mut self.uses[role as usize], &mut self.fields[role as usize]);
         let has_texts = uses.len() > self.texts_start;
         if has_texts {
@@ -312,54 +317,50 @@ impl Strings {
         self.order.clear();
         // Most texts of the capture are used once: many are skipped at once.
         for (start, uses) in (0..).step_by(SKIPPED).zip(uses.chunks(SKIPPED)) {
-            if uses.iter().fold(false, |any, &uses| any | (uses > 1)) {
-                let often = (start..).zip(uses).filter(|&(slot, &uses)| uses > 1 && slot > 0);
+            if uses.iter().fold(false, |any, &uses| any | (uses >= min_uses)) {
+                let often = (start..).zip(uses).filter(|&(slot, &uses)| uses >= min_uses && slot > 0);
                 self.order.extend(often.map(|(slot, &uses)| rank(uses, slot)));
             }
         }
         self.order.sort_unstable();
-        let (key, mut iid) = (varint28(table << 3 | 2), 0);
-        let mut put = |slot: usize| {
-            iid += 1;
-            let text = text_of(block, slot).unwrap_or_default();
-            if !put_short_entry(interned_data, key, iid, text, ShortField::EMPTY) {
-                put_long_entry(interned_data, table, iid, text);
-            }
-            iid
-        };
+        let key = varint28(table << 3 | 2);
+        let mut iid = 0;
         for &rank in &self.order {
-            put(slot_of(rank));
+            iid += 1;
+            put_entry(interned_data, (table, key), iid, text_of(block, slot_of(rank)).unwrap_or_default());
         }
-        if matches!(role, Role::LogBody | Role::Category) {
-            // Most are used once and need not be sorted.
-            for (slot, uses) in uses.iter_mut().enumerate().skip(1) {
-                *uses = if *uses == 1 { put(slot) } else { 0 };
+        if matches!(role, Role::LogBody) {
+            // Most are used once and need not be sorted. For the same reason a table of fields costs more than it saves.
+            for (uses, &text) in uses.iter_mut().skip(self.texts_start).zip(&block.text_refs) {
+                if *uses == 1 {
+                    iid += 1;
+                    put_entry(interned_data, (table, key), iid, block.texts.bytes(text));
+                    *uses = iid;
+                } else {
+                    *uses = 0;
+                }
             }
         } else {
             uses.fill(0);
+            let has_often_texts = self.order.iter().any(|&rank| slot_of(rank) >= self.texts_start);
+            fields.clear();
+            fields.resize(if has_often_texts { uses.len() } else { self.texts_start }, ShortField::TOO_LONG);
+            fields[0] = ShortField::EMPTY;
         }
         for (iid, &rank) in (1..).zip(&self.order) {
             uses[slot_of(rank)] = iid;
+            if let Some(place) = fields.get_mut(slot_of(rank)) {
+                *place = ShortField::new(field, iid);
+            }
         }
         if has_texts {
             for &(slot, first) in &self.doubles {
                 uses[slot as usize] = uses[first as usize];
+                if fields.len() > self.texts_start {
+                    fields[slot as usize] = fields[first as usize];
+                }
             }
         }
-        fields.clear();
-        if matches!(role, Role::LogBody) {
-            // Most are used once: a table costs more than it saves.
-            return;
-        }
-        // Few texts of the capture have a number.
-        let end = uses.iter().rposition(|&iid| iid > 0).unwrap_or(0) + 1;
-        fields.resize(end, ShortField::TOO_LONG);
-        fields[0] = ShortField::EMPTY;
-        fields
-            .iter_mut()
-            .zip(uses.iter())
-            .filter(|(_, iid)| **iid > 0)
-            .for_each(|(place, &iid)| *place = ShortField::new(field, iid));
     }
 
     fn text<'a>(&self, block: &'a Block, slot: usize, role: Role) -> Option<Text<'a>> {
@@ -409,6 +410,13 @@ fn slot_of(rank: u64) -> usize {
 }
 
 /// Writes an entry of a table: `{ 1: iid, 2: text }`.
+#[inline(always)]
+fn put_entry(out: &mut Vec<u8>, (table, key): (u32, (u32, u32)), iid: u32, text: &[u8]) {
+    if !put_short_entry(out, key, iid, text, ShortField::EMPTY) {
+        put_long_entry(out, table, iid, text);
+    }
+}
+
 #[cold]
 fn put_long_entry(out: &mut Vec<u8>, table: u32, iid: u32, text: &[u8]) {
     put_length(out, table, 1 + encoded_len_varint(u64::from(iid)) + bytes_field_len(2, text.len()));

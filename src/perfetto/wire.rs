@@ -102,7 +102,7 @@ impl ShortField {
     pub(super) const END: u32 = 1 << 14;
 
     /// The field with the value: at most 3 bytes for fields up to 15, at most 4 for fields up to 2047.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(field: u32, value: u32) -> ShortField {
         if value >= Self::END {
             return Self::TOO_LONG;

@@ -123,6 +123,10 @@ impl Timeline {
         for arg in args {
             let (tag, bits) = (arg.tag(), arg.bits());
             match tag {
+                tag if tag.is_plain() => {
+                    let name = self.local_of(arg.name, at);
+                    self.writer.arg(Annotation::of_bits(name, tag, bits));
+                }
                 Tag::FlowOut => flow = Some((bits | FORMATS_FLOW, Flow::Out)),
                 Tag::FlowIn => flow = Some((bits | FORMATS_FLOW, Flow::In)),
                 // No arg of an event is a log.

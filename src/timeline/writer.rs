@@ -353,7 +353,7 @@ impl Writer {
     }
 
     /// A slice begins or ends, or an instant, with the annotations added since `start`. Ends have no label.
-    #[inline]
+    #[inline(always)]
     pub fn event_since(
         &mut self,
         start: u32,
