@@ -195,7 +195,7 @@ impl InputState {
     }
 
     /// The context of a record's events.
-    #[inline]
+    #[inline(always)]
     fn context(&mut self, collateral: &Collateral, records: &Records, stored: &Stored, time: Nanos) -> EventContext {
         let offset = records.base + u64::from(stored.offset);
         let made_at = self.times.made_at(stored, offset).filter(|_| !is_field(collateral, records, stored));

@@ -353,7 +353,7 @@ impl Tracks {
     }
 
     /// The place in the source code that a record was sent from.
-    #[inline]
+    #[inline(always)]
     pub fn source(
         &mut self,
         records: &Records,
