@@ -118,6 +118,7 @@ impl Timeline {
     }
 
     /// Adds the args of an event as annotations of the next event, and returns its flow, if it has one.
+    #[inline(always)]
     pub(super) fn write_args(&mut self, args: &[Arg], batch: &EventBatch, at: &At<'_>) -> Option<(u64, Flow)> {
         let mut flow = None;
         for arg in args {

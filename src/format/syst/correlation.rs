@@ -158,9 +158,13 @@ impl Pairs {
             // Stamped after the next clock message but sent before it: an odd time stamp.
             return next.extrapolate(ticks);
         }
-        let (since, all) = (u128::from(ticks - pair.ticks), u128::from(next.ticks - pair.ticks));
-        let ns = since * u128::from(next.ns - pair.ns) / all;
-        u64::try_from(ns).ok()?.checked_add(pair.ns)
+        let (since, all, all_ns) = (ticks - pair.ticks, next.ticks - pair.ticks, next.ns - pair.ns);
+        // As a rule the product is short.
+        let ns = match since.checked_mul(all_ns) {
+            Some(product) => product / all,
+            None => u64::try_from(u128::from(since) * u128::from(all_ns) / u128::from(all)).ok()?,
+        };
+        ns.checked_add(pair.ns)
     }
 
     /// The rate of the transport's clock, from that of the message clock.

@@ -49,7 +49,7 @@ fn kind_of(kind: RecordKind) -> Option<usize> {
 
 impl MessageCounts {
     /// Counts a record.
-    #[inline]
+    #[inline(always)]
     pub fn count(&mut self, stored: &Stored) {
         if let Some(count) = kind_of(stored.kind).and_then(|kind| self.by_kind.get_mut(kind)) {
             *count += 1;

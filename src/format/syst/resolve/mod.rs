@@ -343,7 +343,7 @@ impl RecordResolver {
         let mut rest = some;
         while let Some((stored, held)) = rest.split_first() {
             let Some(input) = self.inputs.get_mut(index) else { return some.len() };
-            let judged = input.times.judge(stored, Following { held, fresh: next, is_all });
+            let judged = input.times.judge(stored, || Following { held, fresh: next, is_all });
             if judged == JudgedTime::Wait {
                 return some.len() - rest.len();
             }
@@ -361,12 +361,11 @@ impl RecordResolver {
                 }
                 let has_stamp = stored.transport.or(stored.timestamp).is_some();
                 out.batch.note_judged(offset, has_stamp.then_some(time));
-                let context = input.context(&self.collateral, records, stored, time);
-                match stored.kind {
-                    RecordKind::Text | RecordKind::Printf | RecordKind::Catalog | RecordKind::Raw => {
-                        self.writer.plain_log(context, records, stored, out);
-                    }
-                    _ => self.writer.message(context, records, stored, out),
+                if matches!(stored.kind, RecordKind::Text | RecordKind::Printf | RecordKind::Catalog | RecordKind::Raw) {
+                    let context = input.context(&self.collateral, records, stored, time);
+                    self.writer.plain_log(context, records, stored, out);
+                } else {
+                    self.make_events(index, records, stored, time, out);
                 }
                 continue;
             }
@@ -443,6 +442,7 @@ impl RecordResolver {
         Some(time)
     }
 
+    #[inline(never)]
     fn make_events(&mut self, index: usize, records: &Records, stored: &Stored, time: Nanos, out: &mut Resolved<'_>) {
         let Some(input) = self.inputs.get_mut(index) else { return };
         let context = input.context(&self.collateral, records, stored, time);

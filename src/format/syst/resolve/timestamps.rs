@@ -168,13 +168,13 @@ impl MessageTimes {
         read.map(|(kind, readings)| SideClock { kind, readings: readings.clone() }).collect()
     }
 
-    /// Judges the time of a record.
+    /// Judges the time of a record, if need be by the following ones.
     #[inline]
-    pub fn judge(&mut self, stored: &Stored, following: Following<'_>) -> JudgedTime {
+    pub fn judge<'a>(&mut self, stored: &Stored, following: impl FnOnce() -> Following<'a>) -> JudgedTime {
         let is_message = is_message(stored);
         let own = self.own(stored);
         if self.judge.begin().is_none() && !self.by_order && (own.is_none() || !is_timed(stored)) {
-            return self.judge_early(own.flatten(), following);
+            return self.judge_early(own.flatten(), following());
         }
         let Some(own) = own else {
             if self.by_order && is_message {
@@ -190,7 +190,7 @@ impl MessageTimes {
         if let Some(ticks) = self.judge.step(raw, raw) {
             return self.accept(ticks);
         }
-        self.judge_odd(raw, following)
+        self.judge_odd(raw, following())
     }
 
     /// See [`Judge::take_doubt`].
@@ -301,6 +301,7 @@ impl MessageTimes {
 
     /// The time of a message's own time stamp on the trace's axis, in nanoseconds, if the transport has a time for it, too. `offset` is
     /// where the message starts in the input.
+    #[inline]
     pub fn made_at(&mut self, stored: &Stored, offset: u64) -> Option<u64> {
         stored.transport?;
         let ns = self.pairs.nanos(offset, stored.timestamp?)?;
