@@ -29,7 +29,6 @@ const ENTRY_BYTES: usize = 10;
 #[derive(Default)]
 pub struct Encoder {
     strings: Strings,
-    interned_data: Vec<u8>,
     tracks: Tracks,
     events: EventScratch,
     sched: SchedEncoder,
@@ -47,21 +46,25 @@ impl Encoder {
     ///
     /// References of the block to missing names, texts, tracks or annotations are left out.
     pub fn encode_block(&mut self, block: &Block, out: &mut Vec<u8>) {
-        self.interned_data.clear();
         self.strings.start(block);
         self.tracks.start();
         self.count_uses(block);
-        // Most texts of the capture are written there.
-        self.interned_data.reserve(block.texts.len_bytes() + ENTRY_BYTES * block.text_refs.len());
-        self.strings.number_all(block, &mut self.interned_data);
-        put_sources(block, &mut self.interned_data);
-        self.samples.intern(block, &mut self.interned_data);
         self.tracks.choose_default();
-        // Most events and annotations take less. Growing step by step copies all that is there.
+        // Most events, annotations and entries take less. Growing step by step copies all that is there.
         let grades = if block.grades.is_empty() { 0 } else { 2 * block.ops.len() };
         let annotations = ANNOTATION_BYTES * (block.args.len() + grades);
-        out.reserve(self.interned_data.len() + PACKET_BYTES * block.ops.len() + annotations);
-        append_opening(block.number, self.tracks.default_track(), &self.interned_data, out);
+        let tables_len = block.texts.len_bytes() + ENTRY_BYTES * block.text_refs.len();
+        out.reserve(tables_len + PACKET_BYTES * block.ops.len() + annotations);
+        // The tables follow at once: their length, which comes before them, is a guess until they are written.
+        let opening = opening(block.number, self.tracks.default_track());
+        let (start, guess) = (out.len(), opening_head(&opening, tables_len));
+        out.extend_from_slice(&guess);
+        let tables_at = out.len();
+        self.strings.number_all(block, out);
+        put_sources(block, out);
+        self.samples.intern(block, out);
+        let tables_len = out.len() - tables_at;
+        out.splice(start..tables_at, opening_head(&opening, tables_len));
         self.append_operations(block, out);
         for rows in &block.sched {
             self.sched.append(block, rows, out);
@@ -143,8 +146,8 @@ fn put_sources(block: &Block, interned_data: &mut Vec<u8>) {
     }
 }
 
-/// The first packet of a block: clears the state of earlier blocks and states everything that its events need.
-fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[u8], out: &mut Vec<u8>) {
+/// The first packet of a block without its tables: clears the state of earlier blocks and states everything that its events need.
+fn opening(number: u64, default_track: Option<TrackId>) -> Vec<u8> {
     // The incremental clock starts at 0 in every block. It could as well start at the block's first event, but snapshots of
     // the trace's clock must not go backwards from block to block, and a block may begin with an event that is known late.
     let clocks = vec![
@@ -162,14 +165,20 @@ fn append_opening(number: u64, default_track: Option<TrackId>, interned_data: &[
         first_packet_on_sequence: (number == 0).then_some(true),
         ..TracePacket::default()
     };
-    // Messages written one after the other are one message. This avoids the copy of each text that a `prost` message owns.
-    let packet = packet.encode_to_vec();
-    let interned_len = if interned_data.is_empty() { 0 } else { bytes_field_len(INTERNED_DATA, interned_data.len()) };
-    put_length(out, TRACE_PACKET, packet.len() + interned_len);
-    out.extend_from_slice(&packet);
-    if interned_len > 0 {
-        put_bytes(out, INTERNED_DATA, interned_data);
+    packet.encode_to_vec()
+}
+
+/// The bytes before the tables. Messages written one after the other are one message. This avoids the copy of each text that a `prost`
+/// message owns.
+fn opening_head(packet: &[u8], tables_len: usize) -> Vec<u8> {
+    let mut head = Vec::new();
+    let field_len = if tables_len > 0 { bytes_field_len(INTERNED_DATA, tables_len) } else { 0 };
+    put_length(&mut head, TRACE_PACKET, packet.len() + field_len);
+    head.extend_from_slice(packet);
+    if tables_len > 0 {
+        put_length(&mut head, INTERNED_DATA, tables_len);
     }
+    head
 }
 
 #[cfg(test)]

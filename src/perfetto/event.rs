@@ -270,18 +270,21 @@ impl<'a> EventWriter<'a> {
             end += len;
             args = rest;
         }
-        let name_of = |arg: &Annotation| names.get(arg.name as usize).copied().filter(|name| !name.is_too_long());
         for arg in args {
             if end > PACKET_ROOM - ANNOTATION_ROOM {
                 return None;
             }
             let place: &mut [u8; ANNOTATION_ROOM] = room.get_mut(end..)?.first_chunk_mut()?;
             let (tag, bits) = (arg.tag(), arg.bits());
-            let key = NUMBER_KEYS[tag as usize];
-            if key > 0 && bits < VARINT49_END {
+            let name = names.get(arg.name as usize).copied().unwrap_or(ShortField::TOO_LONG);
+            let (key, short_end) = NUMBER_KEYS[tag as usize];
+            if bits < short_end {
+                if name.is_too_long() {
+                    return None;
+                }
                 // As a rule the key and all bytes of the value are stored at once.
                 let (bytes, len) = varint49(bits);
-                end += store_annotation(place, name_of(arg)?, 1 + (len & 7) as usize, u64::from(key) | bytes << 8);
+                end += store_annotation(place, name, 1 + (len & 7) as usize, key | bytes << 8);
                 continue;
             }
             if tag == Tag::Category {
@@ -293,7 +296,9 @@ impl<'a> EventWriter<'a> {
                 end += category.short_len();
                 continue;
             }
-            let name = name_of(arg)?;
+            if name.is_too_long() {
+                return None;
+            }
             if matches!(tag, Tag::Name | Tag::Text) {
                 let text = strings.arg_value_field(arg);
                 if !text.is_too_long() {
@@ -310,14 +315,14 @@ impl<'a> EventWriter<'a> {
             let (key, bits, rest, len) = match tag {
                 // Not where they belong.
                 Tag::Log | Tag::FlowOut | Tag::FlowIn => return None,
-                Tag::Float => (annotation::DOUBLE_VALUE << 3 | 1, bits, 0, 8),
+                Tag::Float => (DOUBLE_KEY, bits, 0, 8),
                 _ => {
                     let (bits, rest, len) = varint(bits);
-                    (key.into(), bits, rest, len)
+                    (key, bits, rest, len)
                 }
             };
             let len = len as usize & 15;
-            let head_len = store_annotation(place, name, 1 + len, key.into()) - len;
+            let head_len = store_annotation(place, name, 1 + len, key) - len;
             store(place, head_len, bits);
             store(place, head_len + 8, u64::from(rest));
             end += head_len + len;
@@ -612,13 +617,16 @@ fn store_annotation(room: &mut [u8; ANNOTATION_ROOM], name: ShortField, len: usi
 /// The key of an annotation's value that is a text in place.
 const STRING_KEY: u8 = (annotation::STRING_VALUE << 3 | 2) as u8;
 
-/// The keys of annotations' values that are varints, by their tags; 0 for all others.
-const NUMBER_KEYS: [u8; Tag::Log as usize + 1] = {
-    let mut keys = [0; Tag::Log as usize + 1];
-    keys[Tag::Uint as usize] = (annotation::UINT_VALUE << 3) as u8;
-    keys[Tag::Int as usize] = (annotation::INT_VALUE << 3) as u8;
-    keys[Tag::Hex as usize] = (annotation::POINTER_VALUE << 3) as u8;
-    keys[Tag::Bool as usize] = (annotation::BOOL_VALUE << 3) as u8;
+/// The key of an annotation's value that is a number with a fraction.
+const DOUBLE_KEY: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
+
+/// The keys of annotations' values that are varints, and the end of the values that [`varint49`] takes, by their tags; 0 for all others.
+const NUMBER_KEYS: [(u64, u64); Tag::Log as usize + 1] = {
+    let mut keys = [(0, 0); Tag::Log as usize + 1];
+    keys[Tag::Uint as usize] = ((annotation::UINT_VALUE << 3) as u64, VARINT49_END);
+    keys[Tag::Int as usize] = ((annotation::INT_VALUE << 3) as u64, VARINT49_END);
+    keys[Tag::Hex as usize] = ((annotation::POINTER_VALUE << 3) as u64, VARINT49_END);
+    keys[Tag::Bool as usize] = ((annotation::BOOL_VALUE << 3) as u64, VARINT49_END);
     keys
 };
 
