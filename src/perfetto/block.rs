@@ -20,7 +20,7 @@ const INCREMENTAL_STATE_CLEARED: u32 = 1;
 const INTERNED_DATA: u32 = 12;
 
 /// The lengths of a packet and of an annotation, as a guess.
-const PACKET_BYTES: usize = 24;
+const PACKET_BYTES: usize = 32;
 const ANNOTATION_BYTES: usize = 8;
 /// The length of an interned text's entry without the text.
 const ENTRY_BYTES: usize = 10;

@@ -217,7 +217,6 @@ impl<'a> EventWriter<'a> {
     fn write_annotated(&mut self, op: &Op) -> Option<usize> {
         let EventWriter { block, strings, .. } = *self;
         let shape = &SHAPES[op.kind as usize][op.flow as usize];
-        let (names, categories) = (self.arg_names, self.categories);
         let name = self.name_field(op);
         let track = self.tracks.field(op.track);
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
@@ -264,19 +263,16 @@ impl<'a> EventWriter<'a> {
             && let AnnotationValue::Log { body, source, priority, grade } = log.value()
         {
             let source = self.scratch.log_sources.get(source as usize).copied().unwrap_or(ShortField::EMPTY);
-            end += store_log(room.get_mut(end..)?.first_chunk_mut()?, strings.log_body_field(body), source, priority)?;
+            end += store_log(place_at(room, end)?, strings.log_body_field(body), source, priority)?;
             let (annotations, len) = (*self.scratch.grades.get(usize::from(grade))?)?;
-            *room.get_mut(end..)?.first_chunk_mut()? = annotations.to_le_bytes();
+            *place_at(room, end)? = annotations.to_le_bytes();
             end += len;
             args = rest;
         }
         for arg in args {
-            if end > PACKET_ROOM - ANNOTATION_ROOM {
-                return None;
-            }
-            let place: &mut [u8; ANNOTATION_ROOM] = room.get_mut(end..)?.first_chunk_mut()?;
+            let place: &mut [u8; ANNOTATION_ROOM] = place_at(room, end)?;
             let (tag, bits) = (arg.tag(), arg.bits());
-            let name = names.get(arg.name as usize).copied().unwrap_or(ShortField::TOO_LONG);
+            let name = self.arg_names.get(arg.name as usize).copied().unwrap_or(ShortField::TOO_LONG);
             let (key, short_end) = NUMBER_KEYS[tag as usize];
             if bits < short_end {
                 if name.is_too_long() {
@@ -288,7 +284,7 @@ impl<'a> EventWriter<'a> {
                 continue;
             }
             if tag == Tag::Category {
-                let category = *categories.get(bits as u32 as usize)?;
+                let category = *self.categories.get(bits as u32 as usize)?;
                 if category.is_too_long() {
                     return None;
                 }
@@ -601,6 +597,12 @@ fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     if let Some(place) = room.get_mut(at..at + 8) {
         place.copy_from_slice(&bytes.to_le_bytes());
     }
+}
+
+/// The place for an annotation in a packet, if it has as much room.
+#[inline(always)]
+fn place_at<const ROOM: usize>(room: &mut [u8; PACKET_ROOM], at: usize) -> Option<&mut [u8; ROOM]> {
+    if at > PACKET_ROOM - ROOM { None } else { room.get_mut(at..)?.first_chunk_mut() }
 }
 
 /// Stores an annotation: its name, and the first bytes of its value, which has `len` bytes with its key. Returns the length of all.
