@@ -88,6 +88,30 @@ fn a_drop_count_needs_time() {
     }
 }
 
+/// Nothing tells a packet that damage made up from a real one after a long silence.
+#[test]
+fn a_long_silence_in_a_damaged_recording_is_ambiguous() {
+    let mut stream = small("N=x,O=FreeRTOS");
+    let busy = |stream: &mut Stream| {
+        for _ in 0..40 {
+            stream.n(id::ISR_ENTER, &[15]).n(id::ISR_EXIT, &[]);
+        }
+    };
+    busy(&mut stream);
+    stream.after(50_000_000, id::ISR_ENTER, &numbers(&[15]));
+    busy(&mut stream);
+    let silent = convert(&stream.bytes, Cut::WHOLE);
+    assert_eq!(lost(&silent, losses::TIME_AMBIGUOUS), (0, 0));
+    let mut damaged = stream.clone();
+    damaged.raw(&[30, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    busy(&mut damaged);
+    let damaged = convert(&damaged.bytes, Cut::WHOLE);
+    assert_eq!(lost(&damaged, losses::TIME_AMBIGUOUS), (1, 0));
+    for conversion in [silent, damaged] {
+        assert!(conversion.summary.last.unwrap().0 > 5_000_000_000);
+    }
+}
+
 #[test]
 fn a_piece_that_is_there_twice_loses_nothing() {
     let capture = generated_with(&GenerateOptions { bytes: 40_000, seed: 3, ..GenerateOptions::default() });

@@ -82,7 +82,7 @@ struct InputResolver {
     since_damage: u64,
     /// The ticks between two packets that follow each other closely.
     close_ticks: Option<u64>,
-    /// A longer difference may be made up by damage beside it.
+    /// A longer difference may be made up by damage.
     longest_ticks: u64,
     /// Whether the present packet may be made up by damage beside it, and how many packets there may have been since the one before.
     is_doubtful: bool,
@@ -461,13 +461,15 @@ impl InputResolver {
                 is_near || Framing::new(self.reading).is_before_damage(bytes, end) || self.copies.is_within(bytes, end as u64);
             self.most_packets = self.close_ticks.map_or(u64::MAX, |close| delta / close);
         }
-        if delta > self.longest_ticks
-            && packet.id != id::TRACE_START
-            && (is_near || !Framing::new(self.reading).is_confirmed(bytes, end))
-        {
-            // The begin or the end of this packet was found by chance.
-            self.base -= i128::from(delta);
-            out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
+        if delta > self.longest_ticks && packet.id != id::TRACE_START {
+            if is_near || !Framing::new(self.reading).is_confirmed(bytes, end) {
+                // The begin or the end of this packet was found by chance.
+                self.base -= i128::from(delta);
+                out.ledger.enter(losses::TIME_OUTLIER, offset, 0);
+            } else {
+                let step = context.rate.to_nanos(Ticks(delta)).unwrap_or_default();
+                out.ledger.enter_doubt(offset, format!("a step of {step}, which is taken, or damage that looks like packets"));
+            }
         }
         let payload = start.saturating_add(usize::from(packet.payload_at));
         let payload = bytes.get(payload..payload.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
