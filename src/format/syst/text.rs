@@ -638,7 +638,7 @@ mod tests {
         assert_eq!(bytes, [0x00, 0x19, 0x9A, 0xAB, 0xBC, 0xCD, 0xDE, 0xEF, 0xF9]);
         let cycled = [0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0xAB, 0xCD, 0xEF];
         for len in 0..40 {
-            for end in 0..=255u8 {
+            for end in (0..=255u8).step_by(if cfg!(miri) { 15 } else { 1 }) {
                 let text: Vec<u8> = b"0123456789abcdefABCDEF".iter().copied().cycle().take(len).chain([end, b'0']).collect();
                 let expected = if end.is_ascii_hexdigit() { len + 2 } else { len };
                 assert_eq!((unhex(&text, &mut bytes), bytes.len()), (expected, expected / 2), "{text:?}");
