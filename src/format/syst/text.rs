@@ -304,7 +304,7 @@ fn eight_hex_len(bytes: u64) -> usize {
     others.trailing_zeros() as usize / 8
 }
 
-/// The number of hex digits at the start of sixteen characters, and their bytes. What the other characters become means nothing.
+/// The number of hex digits at the start of sixteen characters, and their bytes. Those of other characters mean nothing.
 #[inline]
 fn sixteen_unhexed(text: [u8; 16]) -> (usize, u64) {
     let words = text.as_chunks::<8>().0;
