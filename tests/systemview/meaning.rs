@@ -20,7 +20,7 @@ use crate::run::{Conversion, Cut, convert, generated_with, subject};
 fn listed(capture: &[u8]) -> Vec<(String, Option<u64>, Option<u16>)> {
     let mut all = Vec::new();
     subject().each_record(capture, Cut::WHOLE, |record| {
-        if !matches!(record.record, "SYNC" | "HEADER" | "BLOCK" | "invalid") {
+        if !matches!(record.record, "SYNC" | "HEADER" | "BLOCK" | "HELLO" | "invalid") {
             all.push((record.record.to_owned(), record.nanos, record.core));
         }
     });
@@ -132,6 +132,20 @@ fn a_restart_may_cut_any_packet() {
     for at in 9_000..9_300 {
         let capture = [&first[..at], &second].concat();
         assert_eq!(convert(&capture, Cut::WHOLE).summary.facts.sessions, 2, "cut at byte {at}");
+    }
+}
+
+/// A target greets its host on a serial line and on a socket, whenever a host comes.
+#[test]
+fn greetings_are_no_damage() {
+    let made = |seed| generated_with(&GenerateOptions { bytes: 20_000, seed, ..GenerateOptions::default() });
+    let (first, second) = (made(3), made(5));
+    let stream = |capture: &[u8]| capture[packet::starts(capture).next().unwrap()..].to_vec();
+    for hello in [&b"SV\x03\x03"[..], b"SEGGER SystemView V3.52.00\0\0\0\0\0\0"] {
+        let capture = [hello, &stream(&first), hello, &stream(&second)].concat();
+        let summary = convert(&capture, Cut::WHOLE).summary;
+        assert_eq!((summary.ledger.skipped_bytes, summary.ledger.at_least_lost()), (0, 0), "{:?}", summary.ledger.entries());
+        assert_eq!(listed(&capture).len(), listed(&first).len() + listed(&second).len());
     }
 }
 

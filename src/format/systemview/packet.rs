@@ -30,6 +30,11 @@ const CONFIRMED_AT_END_BY: usize = 4;
 /// The first lines of a recording in a file.
 const HEADER: &[u8] = b";\n; Version";
 
+/// The target's greeting on a socket: a text of 32 bytes. On a serial line it has only four: `SV` and the major and minor version.
+const HELLO: &[u8] = b"SEGGER SystemView V";
+const HELLO_BYTES: usize = 32;
+const SHORT_HELLO_BYTES: usize = 4;
+
 /// Such a line of the header says of a core's number where the core's stream begins, in bytes from the end of the header.
 const OFFSET: &[u8] = b"; Offset Core";
 
@@ -79,6 +84,15 @@ pub struct Packet {
     pub bytes: u16,
     /// The ticks since the packet before.
     pub delta: u32,
+}
+
+impl Packet {
+    /// Whether it is one of the library's, which have a time each.
+    #[inline]
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        !matches!(self.id, id::SYNC | id::HEADER | id::BLOCK | id::HELLO)
+    }
 }
 
 /// A number, and its length in bytes.
@@ -208,6 +222,17 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
     Some(at)
 }
 
+/// The length of the target's greeting at the start of `bytes`. A short one is known by the sync after it.
+#[cold]
+fn hello_bytes(bytes: &[u8]) -> Option<usize> {
+    if bytes.starts_with(HELLO) {
+        return (bytes.len() >= HELLO_BYTES).then_some(HELLO_BYTES);
+    }
+    let is_short = matches!(*bytes, [b'S', b'V', ..10, ..10, ..]);
+    let is_hello = is_short && bytes.get(SHORT_HELLO_BYTES..)?.starts_with(&SYNC);
+    is_hello.then_some(SHORT_HELLO_BYTES)
+}
+
 /// The cores that the header names, and the pieces of each one's recording: the header and the core's stream. Empty unless there are
 /// several, one after the other, and each begins with a sync.
 pub fn cores(input: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
@@ -243,6 +268,11 @@ pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     }
     if first == b';' && bytes.starts_with(HEADER) {
         return header_bytes(bytes).map(|len| pseudo(id::HEADER, len));
+    }
+    if first == b'S'
+        && let Some(len) = hello_bytes(bytes)
+    {
+        return Some(pseudo(id::HELLO, len));
     }
     let (id, core, mut payload_at) = match reading {
         Reading::Plain => {
@@ -377,7 +407,7 @@ impl Framing {
                 return count >= CONFIRMED_AT_END_BY;
             }
             match self.read(input, at) {
-                Some(Packet { id: id::SYNC | id::HEADER, .. }) => return true,
+                Some(Packet { id: id::SYNC | id::HEADER | id::HELLO, .. }) => return true,
                 Some(packet) => {
                     at += usize::from(packet.bytes);
                     // The header of a block proves nothing: any two equal bytes may be one.
@@ -395,7 +425,7 @@ impl Framing {
         for _ in 0..CONFIRMED_BY {
             match self.read(input, at) {
                 _ if at >= input.len() => return false,
-                Some(Packet { id: id::SYNC | id::HEADER, .. }) => return false,
+                Some(Packet { id: id::SYNC | id::HEADER | id::HELLO, .. }) => return false,
                 Some(packet) => at += usize::from(packet.bytes),
                 None => return true,
             }

@@ -7,7 +7,7 @@
 use crate::format::Probe;
 
 use super::decode::each_packet;
-use super::packet::{Packet, Reading, read, starts};
+use super::packet::{Reading, read, starts};
 use super::record::id;
 
 /// The number of bytes of an input that are inspected.
@@ -38,7 +38,7 @@ pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
     let (mut packets, mut bad_bytes, mut edge_bytes, mut typical, mut enters, mut exits) =
         (0u64, 0usize, 0usize, 0u64, 0u64, 0u64);
     each_packet(reading, sample, 0..sample.len(), |at, found| match found {
-        Ok(Packet { id: id::SYNC | id::HEADER | id::BLOCK, .. }) => {}
+        Ok(packet) if !packet.has_time() => {}
         Ok(packet) => {
             packets += 1;
             match packet.id {

@@ -32,6 +32,8 @@ macro_rules! packets {
             pub const HEADER: u16 = 0xFFFF;
             /// The header of a block.
             pub const BLOCK: u16 = 0xFFFE;
+            /// The target's greeting on a serial line or a socket.
+            pub const HELLO: u16 = 0xFFFD;
         }
 
         /// The payloads of the ids below 24.
@@ -52,6 +54,7 @@ macro_rules! packets {
                 id::SYNC => ("SYNC", &[]),
                 id::HEADER => ("HEADER", &[]),
                 id::BLOCK => ("BLOCK", &[]),
+                id::HELLO => ("HELLO", &[]),
                 _ => return None,
             })
         }

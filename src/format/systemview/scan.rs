@@ -167,7 +167,7 @@ impl ScanFacts {
     }
 
     fn packet(&mut self, input: &[u8], at: usize, packet: &Packet) {
-        if matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK) {
+        if !packet.has_time() {
             return;
         }
         self.ticks += u64::from(packet.delta);

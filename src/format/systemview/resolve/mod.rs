@@ -443,7 +443,7 @@ impl InputResolver {
     /// Advances the time, and appends the packet's events.
     #[inline]
     fn packet(&mut self, packet: &Packet, offset: u64, bytes: &[u8], context: &mut Context, out: &mut Resolved<'_>) {
-        if matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK) {
+        if !packet.has_time() {
             return;
         }
         let delta = u64::from(packet.delta);

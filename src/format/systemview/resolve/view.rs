@@ -24,7 +24,7 @@ pub(super) fn dump_part(input: &InputResolver, shared: &Shared, records: &Record
         let offset = records.base + u64::from(record.offset);
         let start = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(usize::from(packet.payload_at));
         let payload = bytes.get(start..start.saturating_add(usize::from(packet.payload_bytes))).unwrap_or(&[]);
-        let has_time = !matches!(packet.id, id::SYNC | id::HEADER | id::BLOCK);
+        let has_time = packet.has_time();
         let core = input.cores.get(usize::from(packet.core)).filter(|_| has_time).map(|core| core.core.0);
         let ticks = has_time.then_some(u64::from(packet.delta));
         let (record, fields) = fields(packet.id, payload, shared);
