@@ -24,6 +24,8 @@ pub enum Layer {
     HexDump,
     /// RFC 4648 section 4.
     Base64,
+    /// The lines that a J-Link's server of RTT (port 19021) sends first.
+    JLink,
 }
 
 impl Layer {
@@ -36,6 +38,7 @@ impl Layer {
             Layer::Hex => "hex text",
             Layer::HexDump => "hex dump",
             Layer::Base64 => "base64 text",
+            Layer::JLink => "J-Link RTT stream",
         }
     }
 }
@@ -76,6 +79,7 @@ impl Layer {
             [0x1f, 0x8b, 0x08, ..] => Some(Layer::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Layer::Zstd),
             _ if !text::begins_as_text(bytes) => None,
+            _ if text::greeting_bytes(bytes).is_some() => Some(Layer::JLink),
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
             _ if text::looks_like_dump(bytes) => Some(Layer::HexDump),
             _ if text::looks_like_base64(bytes) => Some(Layer::Base64),
@@ -92,6 +96,7 @@ impl Layer {
             Layer::Hex => text::decode_hex(source, &mut spool)?,
             Layer::HexDump => text::decode_dump(source, &mut spool)?,
             Layer::Base64 => text::decode_base64(source, &mut spool)?,
+            Layer::JLink => text::leave_greeting(source, &mut spool)?,
         };
         let bytes = spool.finish()?;
         match damage {
@@ -285,6 +290,16 @@ mod tests {
         Input::from_vec(file, &ReadOptions::default())
     }
 
+    const GREETING: &[u8] =
+        b"SEGGER J-Link V6.44 - Real time terminal output\r\nSEGGER J-Link ARM V10.1, SN=600111924\r\nProcess: JLinkExe\r\n";
+
+    #[test]
+    fn lines_that_are_no_greeting_stay() {
+        for wrong in [&GREETING[7..], &GREETING[..80], b"SEGGER J-Link V6 - Real time terminal output\nSN\nProcess: x\n"] {
+            assert_eq!(open([wrong, &content(300)].concat()).unwrap().layers(), []);
+        }
+    }
+
     #[test]
     fn each_layer_is_taken_off() {
         let data = content(300_000);
@@ -293,6 +308,7 @@ mod tests {
             (zstd(&data), Layer::Zstd),
             (data_encoding::HEXLOWER.encode(&data).into_bytes(), Layer::Hex),
             (data_encoding::BASE64.encode(&data).into_bytes(), Layer::Base64),
+            ([GREETING, &data].concat(), Layer::JLink),
         ] {
             let len = file.len() as u64;
             let input = open(file).unwrap();

@@ -85,8 +85,8 @@ pub fn is_sidecar(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(format!(".{SIDECAR_EXTENSION}").as_bytes())
 }
 
-/// Reads the notes beside a file that was opened, if there are any. If the file is hex or base64 text and the notes are about the text,
-/// their places are those of the bytes that it encodes.
+/// Reads the notes beside a file that was opened, if there are any. If the notes are about a file around the recording (hex or base64 text, or
+/// the stream of a J-Link's server), their places become those in the recording.
 #[must_use]
 pub fn read_of(recording: &Path, input: &Input) -> Option<RecorderNotes> {
     if matches!(input.layers(), [Layer::Hex | Layer::HexDump | Layer::Base64])
@@ -95,6 +95,12 @@ pub fn read_of(recording: &Path, input: &Input) -> Option<RecorderNotes> {
     {
         let placed = File::open(recording).and_then(|file| decode_places(&mut notes.notes, file, input.bytes().len() as u64));
         return Some(placed.map_or_else(|error| unread(&cannot_be_read(&error)), |()| notes));
+    }
+    if let [Layer::JLink] = input.layers() {
+        let left_out = input.file_bytes() - input.bytes().len() as u64;
+        let mut notes = read(recording, input.file_bytes())?;
+        notes.notes.iter_mut().for_each(|note| note.offset = note.offset.saturating_sub(left_out));
+        return Some(notes);
     }
     read(recording, input.bytes().len() as u64)
 }
@@ -246,13 +252,17 @@ mod tests {
         let bytes: Vec<u8> = (0..192).collect();
         let hex: String = bytes.chunks(16).map(|line| data_encoding::HEXLOWER.encode(line) + "\n").collect();
         let in_hex: String = (0..12).map(|line| note(line * 33 + 10)).collect();
+        let greeting = b"SEGGER J-Link V6.44 - Real time terminal output\r\nJ-Link OB V1.0, SN=1\r\nProcess: JLinkExe\r\n";
+        let base64 = data_encoding::BASE64.encode(&bytes).into_bytes();
+        let hex = hex.into_bytes();
         let cases = [
             // The notes are about the text, also without its length; about the bytes; about something else.
             (hex.clone(), in_hex.clone() + &end(hex.len()), (0..12).map(|line| line * 16 + 5).collect()),
             (hex.clone(), in_hex, (0..12).map(|line| line * 16 + 5).collect()),
             (hex.clone(), note(10) + &note(100) + &end(192), vec![10, 100]),
             (hex, note(10) + &end(191), vec![]),
-            (data_encoding::BASE64.encode(&bytes), note(0) + &note(128) + &note(999) + &end(256), vec![0, 96, 192]),
+            (base64, note(0) + &note(128) + &note(999) + &end(256), vec![0, 96, 192]),
+            ([greeting, &bytes[..]].concat(), note(9) + &note(90 + 100) + &end(90 + 192), vec![0, 100]),
         ];
         for (text, notes, expected) in cases {
             fs::write(&path, &text).unwrap();
@@ -260,7 +270,7 @@ mod tests {
             let input = Input::open(&path, &super::super::ReadOptions::default()).unwrap();
             assert_eq!(input.bytes(), bytes);
             let read = read_of(&path, &input).unwrap();
-            assert_eq!(read.notes.iter().map(|note| note.offset).collect::<Vec<_>>(), expected, "{text}");
+            assert_eq!(read.notes.iter().map(|note| note.offset).collect::<Vec<_>>(), expected, "{}", text.escape_ascii());
             assert_eq!(read.hints.is_empty(), !expected.is_empty());
         }
     }

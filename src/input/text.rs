@@ -155,6 +155,30 @@ fn steps(source: &Bytes) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
+/// The length of the lines with which a J-Link's server of RTT begins: its version, the probe, and the process that serves.
+pub(super) fn greeting_bytes(bytes: &[u8]) -> Option<usize> {
+    const GREETING_BYTES: usize = 512;
+    let mut lines = bytes.get(..GREETING_BYTES).unwrap_or(bytes).split_inclusive(|&byte| byte == b'\n');
+    let mut line = || lines.next().filter(|line| line.ends_with(b"\n"));
+    let [version, probe, process] = [line()?, line()?, line()?];
+    let is_greeting = version.starts_with(b"SEGGER J-Link V")
+        && version.trim_ascii_end().ends_with(b"Real time terminal output")
+        && memchr::memmem::find(probe, b"SN=").is_some()
+        && process.starts_with(b"Process: ");
+    is_greeting.then_some(version.len() + probe.len() + process.len())
+}
+
+/// Leaves these lines out.
+pub(super) fn leave_greeting(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
+    let mut left_out = greeting_bytes(source).unwrap_or(0);
+    for (_, step) in steps(source) {
+        let rest = step.get(left_out..).unwrap_or_default();
+        left_out -= step.len() - rest.len();
+        spool.push(rest)?;
+    }
+    Ok(None)
+}
+
 /// Decodes hex text.
 pub(super) fn decode_hex(source: &Bytes, spool: &mut Spool<'_>) -> Result<Option<Damage>, InputError> {
     let mut hex = HexDecoder::default();
