@@ -626,3 +626,36 @@ fn dumps_in_hex_are_read() {
     desk.run("a.bin -o y").ends(0);
     assert!(desk.get("x") == desk.get("y"));
 }
+
+#[test]
+fn recordings_that_were_taken_for_text_are_restored_or_named() {
+    let mut bytes = Vec::new();
+    let format = traceconv::input::detect::by_name("qs").unwrap();
+    drop(format.generate(100_000, 1, &mut bytes).unwrap());
+    let desk = Desk::with("a.bin", &bytes);
+    let as_characters: String = bytes.iter().map(|&byte| char::from(byte)).collect();
+    let line_feeds = bytes.iter().filter(|&&byte| byte == b'\n').count();
+    let had =
+        format!("hint: About the file: a text mode had put a carriage return before each of {line_feeds} line feeds. Record");
+    for (content, said) in [
+        (as_characters.replace('\n', "\r\n").chars().map(|c| c as u8).collect(), ["in CR LF text mode, because", &had]),
+        (
+            as_characters.clone().into_bytes(),
+            ["in UTF-8 text, because", "bytes had been written in UTF-8, as characters. Record"],
+        ),
+    ] {
+        desk.put("b.bin", &content);
+        desk.run("b.bin --strict --report report").ends(0).says(&said).says(&["nothing lost"]);
+        assert_eq!(desk.run("dump b.bin").ends(0).lines(), desk.run("dump a.bin").ends(0).lines());
+        assert_eq!(desk.json("report")["inputs"][0]["repairs"][0]["kind"], "text_mode");
+    }
+    let cooked: Vec<u8> =
+        bytes.iter().filter(|byte| !matches!(byte, 0x11 | 0x13)).map(|&byte| if byte == b'\r' { b'\n' } else { byte }).collect();
+    desk.put("c.bin", &cooked);
+    let said = format!("hint: The input is data in which none of {} bytes is 0D or 11 or 13,", cooked.len());
+    desk.run("c.bin").ends(0).says(&[&said, "`stty raw`"]);
+    desk.put("d.bin", String::from_utf8_lossy(&bytes).as_bytes());
+    desk.run("d.bin").ends(1).says(&["d.bin is binary data that a program has read as UTF-8:", "record again, as binary data"]);
+    desk.put("e.bin", &bytes.iter().map(|byte| byte & 0x7f).collect::<Vec<u8>>());
+    desk.run("e.bin").ends(1).says(&["e.bin is binary data without bit 7 (none of"]);
+}

@@ -294,11 +294,11 @@ impl Identified {
                     for recognised in recognised {
                         let mut report = InputReport::named(name.clone(), recognised.options.core);
                         let is_misplaced = notes.is_some() && is_one && settings.swo_port.is_some();
+                        report.enter_input(&recognised.input);
                         if is_misplaced {
                             let hint = "The recorder's notes are not shown: they are about the whole stream, not about one port.";
                             report.hints.push(hint.into());
                         }
-                        report.enter_input(&recognised.input);
                         report.format = Some(recognised.detected.format.name());
                         report.detected_because = Some(recognised.detected.because.clone());
                         reports.push(report);

@@ -48,12 +48,12 @@ impl Opened {
                         let recorder = notes.filter(|_| !is_misplaced);
                         let opened = Opened { recorder, ..Opened::from(recognised) };
                         let mut report = InputReport { core: opened.options.core, ..Opened::unopened(name) };
+                        opened.enter(&mut report);
                         if is_misplaced {
                             report.hints.push(
                                 "The recorder's notes are not shown: they are about the whole stream, not about one port.".into(),
                             );
                         }
-                        opened.enter(&mut report);
                         (report, Some(opened))
                     })
                     .collect()

@@ -14,5 +14,6 @@ pub mod split;
 pub mod swo;
 pub mod sync;
 pub mod tpiu;
+pub mod transfer;
 
 pub use split::MAX_FRAME_BYTES;

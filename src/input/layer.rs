@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use super::spool::Spool;
-use super::{Bytes, InputError, ReadOptions, text};
+use super::{Bytes, InputError, ReadOptions, text, text_mode};
 use crate::model::LossKind;
 #[cfg(feature = "compress")]
 use crate::model::losses;
@@ -26,6 +26,12 @@ pub enum Layer {
     Base64,
     /// The lines that a J-Link's server of RTT (port 19021) sends first.
     JLink,
+    /// Text in UTF-16 with a byte order mark, as `>` in PowerShell writes it.
+    Utf16,
+    /// Binary data that were read as Latin-1 (or Windows-1252) and written as UTF-8.
+    Latin1,
+    /// Binary data in which a text mode has put a carriage return before each line feed.
+    CrLf,
 }
 
 impl Layer {
@@ -39,6 +45,9 @@ impl Layer {
             Layer::HexDump => "hex dump",
             Layer::Base64 => "base64 text",
             Layer::JLink => "J-Link RTT stream",
+            Layer::Utf16 => "UTF-16 text",
+            Layer::Latin1 => "UTF-8 text",
+            Layer::CrLf => "CR LF text mode",
         }
     }
 }
@@ -78,6 +87,7 @@ impl Layer {
             // Magic, and deflate: the only method there is.
             [0x1f, 0x8b, 0x08, ..] => Some(Layer::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Layer::Zstd),
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] if text_mode::looks_like_utf16(bytes) => Some(Layer::Utf16),
             _ if !text::begins_as_text(bytes) => None,
             _ if text::greeting_bytes(bytes).is_some() => Some(Layer::JLink),
             _ if text::looks_like_hex(bytes) => Some(Layer::Hex),
@@ -97,6 +107,9 @@ impl Layer {
             Layer::HexDump => text::decode_dump(source, &mut spool)?,
             Layer::Base64 => text::decode_base64(source, &mut spool)?,
             Layer::JLink => text::leave_greeting(source, &mut spool)?,
+            Layer::Utf16 => text_mode::decode_utf16(source, &mut spool)?,
+            Layer::Latin1 => text_mode::decode_latin1(source, &mut spool)?,
+            Layer::CrLf => text_mode::decode_cr_lf(source, &mut spool)?,
         };
         let bytes = spool.finish()?;
         match damage {

@@ -1,7 +1,7 @@
 //! Where bytes come from: files, pipes and memory, compressed or written as text, and which format they are in.
 //!
 //! An [`Input`] is the bytes that a format's decoder is given. Layers around them on disk are recognised by content, never by
-//! a file's name, and removed here: **layers** are gzip, zstd, hex text and base64 text, also one inside the other. A layer
+//! a file's name, and removed here: **layers** are gzip, zstd, hex text, base64 text and text modes, also one inside the other. A layer
 //! that is damaged gives the part that could be read; the rest is reported as [`Damage`], and conversion goes on.
 //!
 //! Memory stays bounded: regular files are mapped, and data that cannot be mapped (a pipe, the content of a layer) are spooled to
@@ -24,6 +24,7 @@ pub mod sidecar;
 mod signature;
 mod spool;
 mod text;
+mod text_mode;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -167,7 +168,7 @@ impl Input {
         let mut layers = Vec::new();
         let mut damages: Vec<Damage> = Vec::new();
         while layers.len() < LAYERS_MAX
-            && let Some(layer) = Layer::sniff(&bytes)
+            && let Some(layer) = Layer::sniff(&bytes).or_else(|| text_mode::undoable(&bytes))
         {
             let unwrapped = layer.content(&bytes, options);
             if bytes.was_cut_short() {

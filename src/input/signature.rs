@@ -1,5 +1,7 @@
 //! Things that are given by mistake instead of a recording, recognised by their first bytes, each with advice.
 
+use crate::frame::transfer::{self, Changed};
+
 /// Something that is no recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -67,6 +69,9 @@ impl Signature {
             let what = format!("0x{first:02X} in every byte, as erased or never written memory has it");
             let advice = "check the address and the time the memory was read at";
             return Some(Signature { what, advice, certain: false, holds_memory: true });
+        }
+        if let Some(Changed { what, is_hopeless: certain, advice }) = transfer::changed(sample) {
+            return Some(Signature { what, advice, certain, holds_memory: false });
         }
         text(sample)
     }
@@ -138,10 +143,6 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 fn text(sample: &[u8]) -> Option<Signature> {
     const ENOUGH_BYTES: usize = 4096;
     let doubtful = |what: String, advice| Some(Signature { what, advice, certain: false, holds_memory: false });
-    if sample.starts_with(b"\xff\xfe") || sample.starts_with(b"\xfe\xff") {
-        let advice = "if it is a hex or base64 text, save it as UTF-8 or ASCII (PowerShell: `Out-File -Encoding ascii`)";
-        return doubtful("text in UTF-16".into(), advice);
-    }
     let start = sample.get(..ENOUGH_BYTES).unwrap_or(sample);
     if start.iter().any(|&byte| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)) {
         return None;
@@ -216,7 +217,6 @@ mod tests {
         assert_eq!(what(b"\r\n \t\n\x1b\n  third line\n"), "a text file (it starts with \"third line\")");
         assert_eq!(what(b"\n \r\n\n"), "a text file (it starts with blank lines)");
         assert_eq!(what("Zeit in µs\n".as_bytes()), "a text file (it starts with \"Zeit in µs\")");
-        assert_eq!(what(b"\xff\xfe0\0" as &[u8]), "text in UTF-16");
         assert_eq!(what(b"{\"traceEvents\":[]}"), "a JSON trace");
         assert_eq!(what(b":10010000214601360121470136007EFE09D2190140\n"), "an Intel HEX file");
         assert_eq!(what(b"S00F000068656C6C6F202020202000003C\n"), "a Motorola S-record file");

@@ -16,7 +16,7 @@ const SNIFF_BYTES: usize = 64 << 10;
 const SYMBOLS_MIN: usize = 4;
 
 /// Text is decoded in steps of this many bytes.
-const STEP_BYTES: usize = 1 << 20;
+pub(super) const STEP_BYTES: usize = 1 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
@@ -145,7 +145,7 @@ impl Strays {
 }
 
 /// The text in steps, each with its offset in the file; the memory of earlier steps is given back.
-fn steps(source: &Bytes) -> impl Iterator<Item = (usize, &[u8])> {
+pub(super) fn steps(source: &Bytes) -> impl Iterator<Item = (usize, &[u8])> {
     let mark = source.len() - without_mark(source).len();
     let starts = (mark..source.len()).step_by(STEP_BYTES);
     starts.map(|start| {

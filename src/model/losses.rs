@@ -236,6 +236,7 @@ losses! {
     "The input around the recording" {
         Loss COMPRESSED_STREAM_DAMAGED "compressed_stream_damaged": "the compressed stream is damaged; what follows is missing", "Transfer the file again.";
         Loss TEXT_ENCODING_DAMAGED "text_encoding_damaged": "characters that are not part of the hex or base64 text were skipped", "Remove log lines and prompts from the text.";
+        Repair TEXT_MODE "text_mode": "a program had taken the recording for text and changed its bytes; that was undone", "Record and transfer it as binary data.";
         Loss MEMORY_DAMAGED "memory_recording_damaged": "the recording in memory is damaged, some of it is missing", "Stop the tracer before the memory is read.";
     }
     "Limits" {

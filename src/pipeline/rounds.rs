@@ -12,7 +12,8 @@ use super::resolving::Resolving;
 use super::scan::{Scanned, collect, releasable, scan, store};
 use super::threads::{Job, Threads};
 use super::{ConvertError, InputSummary, Options, Progress, Source};
-use crate::format::{ErasedDecode, Facts, Parcel, Part, Stages};
+use crate::format::{ErasedDecode, Facts, Parcel, Part, SAMPLE_BYTES, Stages};
+use crate::frame::transfer;
 use crate::model::{Entities, EventBatch, Nanos};
 
 /// Limit of windows of an input that are decoded ahead.
@@ -190,7 +191,16 @@ pub fn run(
             return Err(ConvertError::Stopped);
         }
     }
-    Ok((resolving.finish(), entities))
+    let mut summaries = resolving.finish();
+    for (summary, source) in summaries.iter_mut().zip(sources) {
+        let sample = source.bytes.get(..SAMPLE_BYTES).unwrap_or(source.bytes);
+        if summary.ledger.has_losses()
+            && let Some(changed) = transfer::changed(sample)
+        {
+            summary.facts.hints.push(changed.to_string());
+        }
+    }
+    Ok((summaries, entities))
 }
 
 /// A consumer that is one function.

@@ -17,9 +17,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::format::Detail;
-use crate::input::Input;
 use crate::input::memory::Part;
-use crate::model::{Certainty, Finding, LedgerEntry};
+use crate::input::{Damage, Input};
+use crate::model::{Certainty, Finding, LedgerEntry, Severity};
 use crate::pipeline::{ClockOffset, InputSummary};
 use crate::stats::report::StatisticsReport;
 
@@ -309,17 +309,18 @@ impl InputReport {
         self.layers = input.layers().iter().map(|layer| layer.name()).collect();
         self.file_bytes = input.file_bytes();
         self.memory = input.part().cloned();
-        self.losses = input
-            .damages()
-            .iter()
-            .map(|damage| LossReport {
-                kind: damage.kind.code.into(),
-                text: damage.kind.text.into(),
-                count: damage.count,
-                first_offset: Some(damage.offset),
-                at_least_lost: damage.at_least_lost,
-            })
-            .collect();
+        let report = |damage: &Damage| LossReport {
+            kind: damage.kind.code.into(),
+            text: damage.kind.text.into(),
+            count: damage.count,
+            first_offset: Some(damage.offset),
+            at_least_lost: damage.at_least_lost,
+        };
+        let (losses, repairs): (Vec<_>, Vec<_>) =
+            input.damages().iter().partition(|damage| damage.kind.severity == Severity::Loss);
+        self.losses = losses.into_iter().map(report).collect();
+        self.hints = repairs.iter().map(|damage| format!("About the file: {}. {}", damage.detail, damage.kind.advice)).collect();
+        self.repairs = repairs.into_iter().map(report).collect();
     }
 
     /// Enters the results of the conversion.
