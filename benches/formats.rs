@@ -107,8 +107,8 @@ fn stages(criterion: &mut Criterion) {
             let events: usize = batches.iter().map(|batch| batch.events.len()).sum();
             println!("{events} events: 1 ns per event is {:.0} MB/s", 1e3 * bytes.len() as f64 / events.max(1) as f64);
             group.throughput(Throughput::Bytes(bytes.len() as u64));
-            group.bench_function(format!("cut each 128 KiB{name}"), |bencher| {
-                bencher.iter(|| (0..bytes.len()).step_by(128 << 10).map(|at| input.scan.cut(&bytes, at)).sum::<usize>());
+            group.bench_function(format!("cut each 64 KiB{name}"), |bencher| {
+                bencher.iter(|| (0..bytes.len()).step_by(64 << 10).map(|at| input.scan.cut(&bytes, at)).sum::<usize>());
             });
             group.bench_function(format!("scan{name}"), |bencher| {
                 bencher.iter(|| input.parts.iter().for_each(|&part| _ = black_box(input.scan.scan(0, part))));

@@ -69,8 +69,9 @@ impl ExistingTrace {
             let mut end = 0;
             for piece in source.bytes.chunks(STEP_BYTES) {
                 hash.update(piece);
+                let start = end;
                 end += piece.len();
-                (source.release)(releasable(end));
+                releasable(start..end).into_iter().for_each(|range| (source.release)(range));
             }
             if let Some(recorder) = source.recorder {
                 hash.update(&recorder.text);

@@ -89,9 +89,8 @@ impl Default for Options {
             events: EventDetail::Default,
             from: None,
             to: None,
-            // The data of a round should stay in the processor's caches: with four times this size, everything takes half as long
-            // again.
-            window_bytes: 128 << 10,
+            // The data of a round should stay in the processor's caches.
+            window_bytes: 64 << 10,
             threads: 0,
             statistics: false,
             team: None,

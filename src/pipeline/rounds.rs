@@ -16,8 +16,11 @@ use crate::format::{ErasedDecode, Facts, Parcel, Part, SAMPLE_BYTES, Stages};
 use crate::frame::transfer;
 use crate::model::{Entities, EventBatch, Nanos};
 
-/// Limit of windows of an input that are decoded ahead.
-const WINDOWS_AHEAD: usize = 8;
+/// Limit of windows of an input that are decoded ahead, for each thread. More are slower: the data of a round then leave the processor's
+/// caches.
+const WINDOWS_AHEAD: usize = 4;
+/// The same for any number of threads: the ordered stages take no more in a round.
+const WINDOWS_AHEAD_MAX: usize = 32;
 
 /// An input on its way through the windows.
 pub struct WindowQueue<'a> {
@@ -45,11 +48,11 @@ impl<'a> WindowQueue<'a> {
         }
     }
 
-    /// The windows to decode next; empty while enough are waiting.
-    fn plan(&mut self) -> Vec<Range<usize>> {
+    /// The windows to decode next, `ahead` at most; none while more are waiting.
+    fn plan(&mut self, ahead: usize) -> Vec<Range<usize>> {
         let mut windows = Vec::new();
         // The waiting windows are resolved while these are decoded.
-        while windows.len() < WINDOWS_AHEAD && self.decoded.len() <= WINDOWS_AHEAD {
+        while windows.len() < ahead && self.decoded.len() <= ahead {
             let Some(end) = self.cuts.next() else { break };
             windows.push(std::mem::replace(&mut self.planned, end)..end);
         }
@@ -83,7 +86,8 @@ impl<'a> Windows<'a> {
     /// which removes decoded windows of earlier rounds on the caller's thread.
     pub fn round(&mut self, threads: &Threads, jobs: Vec<Job<'_>>, ordered: impl FnOnce(&mut [WindowQueue<'a>])) {
         let Windows { sources, queues, decode, spare_parcels } = self;
-        let planned = queues.iter_mut().map(WindowQueue::plan).enumerate();
+        let ahead = (WINDOWS_AHEAD * threads.count()).min(WINDOWS_AHEAD_MAX);
+        let planned = queues.iter_mut().map(|queue| queue.plan(ahead)).enumerate();
         let windows: Vec<(usize, Range<usize>)> =
             planned.flat_map(|(index, windows)| windows.into_iter().map(move |window| (index, window))).collect();
         let decoded: Vec<Mutex<Option<Parcel>>> = windows.iter().map(|_| Mutex::new(None)).collect();
@@ -98,7 +102,7 @@ impl<'a> Windows<'a> {
             let queue = &mut queues[index];
             queue.in_work = queue.in_work.saturating_sub(1);
             queue.decoded.extend(collect(parcel));
-            (sources[index].release)(releasable(window.end));
+            releasable(window).into_iter().for_each(|range| (sources[index].release)(range));
         }
     }
 

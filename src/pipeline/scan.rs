@@ -75,7 +75,7 @@ pub fn scan(
             for part in results.into_iter().filter_map(collect) {
                 of_input = Some(scan.join(source.bytes, of_input, part));
             }
-            (source.release)(releasable(start));
+            releasable(round_start..start).into_iter().for_each(|range| (source.release)(range));
             done_bytes += (start - round_start) as u64;
             if !progress(done_bytes) {
                 return Err(ConvertError::Stopped);
@@ -91,12 +91,13 @@ pub fn scan(
     Ok(Scanned { cuts, stages, ledgers, hash: hash.digest128() })
 }
 
-/// The range to release once everything before `end` has been read. A page fault maps neighbouring pages too, also of windows
-/// that were released before, so the range goes back further than the window. It does not go back to the start, because releasing
-/// pages that are released already takes time too.
-pub fn releasable(end: usize) -> Range<usize> {
+/// The range to release once everything before the end of `read` has been read, if it is time to: releasing takes time. A page fault maps
+/// neighbouring pages too, also of windows that were released before, so the range goes back further than to the last time. It does not
+/// go back to the start, because releasing pages that are released already takes time too.
+pub fn releasable(read: Range<usize>) -> Option<Range<usize>> {
+    const STEP_BYTES: usize = 4 << 20;
     const REACH_BYTES: usize = 16 << 20;
-    end.saturating_sub(REACH_BYTES)..end
+    (read.start / STEP_BYTES != read.end / STEP_BYTES).then(|| read.end.saturating_sub(REACH_BYTES)..read.end)
 }
 
 /// Stores a job's result.

@@ -25,7 +25,6 @@ pub struct Team {
 
 #[derive(Debug)]
 struct Shared {
-    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
     size: usize,
     /// The number of idle threads.
     idle: AtomicUsize,
@@ -125,7 +124,6 @@ impl Team {
 
 /// One conversion's view of its team.
 pub struct Threads {
-    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
     team: Team,
     /// The number of the team's threads that the caller occupies: 0 within [`Team::each`].
     #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody but the caller works"))]
@@ -139,6 +137,11 @@ impl Threads {
             Some(team) => Threads { team: team.clone(), callers: 0 },
             None => Threads { team: Team::new(options.threads), callers: 1 },
         }
+    }
+
+    /// The number of threads, if nobody else occupies them.
+    pub fn count(&self) -> usize {
+        self.team.shared.size
     }
 
     /// Runs `ordered` on the caller's thread and all `jobs`, in parallel if there are threads for it. Jobs begin in their order,

@@ -7,8 +7,9 @@
 pub struct Costs {
     /// The first pass.
     pub scan: f64,
-    /// Divided into [`JOBS`].
+    /// Divided into [`JOBS`] for each thread, [`JOBS_MAX`] at most.
     pub decode: f64,
+    /// The same; a block is made of about two windows.
     pub encode: f64,
     /// One job each.
     pub resolve: f64,
@@ -17,8 +18,9 @@ pub struct Costs {
     pub rest: f64,
 }
 
-/// The windows that a round decodes; it has about as many blocks to encode.
-const JOBS: usize = 8;
+/// The windows that a round decodes, for each thread and in all.
+const JOBS: usize = 4;
+const JOBS_MAX: usize = 32;
 
 impl Costs {
     /// How many times faster it is with this number of threads than with one.
@@ -27,16 +29,19 @@ impl Costs {
     }
 
     fn time(&self, threads: usize) -> f64 {
-        let mut busy_until = vec![0.0f64; threads.max(1)];
-        let pieces = |cost: f64| std::iter::repeat_n(cost / JOBS as f64, JOBS);
-        let jobs = [self.resolve, self.draw].into_iter().chain(pieces(self.encode)).chain(pieces(self.decode));
+        let threads = threads.max(1);
+        let mut busy_until = vec![0.0f64; threads];
+        let pieces = |cost: f64, count: usize| std::iter::repeat_n(cost / count as f64, count);
+        let windows = JOBS_MAX.min(JOBS * threads);
+        let jobs =
+            [self.resolve, self.draw].into_iter().chain(pieces(self.encode, windows / 2)).chain(pieces(self.decode, windows));
         for cost in jobs {
             if let Some(first) = busy_until.iter_mut().min_by(|one, other| one.total_cmp(other)) {
                 *first += cost;
             }
         }
         let round = busy_until.into_iter().fold(0.0, f64::max);
-        self.scan / threads.max(1) as f64 + round + self.rest
+        self.scan / threads as f64 + round + self.rest
     }
 }
 
