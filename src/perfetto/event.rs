@@ -592,8 +592,9 @@ const fn key_of_two_bytes(field: u32, wire_type: u32) -> u16 {
 /// The key of a name in place.
 const NAME_IN_PLACE: u64 = key_of_two_bytes(track_event::NAME, 2) as u64;
 
+/// Stores bytes, the first one lowest; nothing where the room ends before.
 #[inline]
-fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
+pub(super) fn store<const ROOM: usize>(room: &mut [u8; ROOM], at: usize, bytes: u64) {
     if let Some(place) = room.get_mut(at..at + 8) {
         place.copy_from_slice(&bytes.to_le_bytes());
     }

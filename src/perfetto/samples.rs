@@ -1,9 +1,9 @@
 //! Samples of code: `PerfSample` packets, and the interned functions, frames and call stacks that they need.
 
-use super::event::CLOCK_ABSOLUTE;
-use super::wire::{put_bytes, put_length, put_varint};
+use super::event::{CLOCK_ABSOLUTE, store};
+use super::wire::{put_bytes, put_varint, varint, varint49};
 use super::{SEQUENCE_ID, TRACE_PACKET};
-use crate::track::{Block, SampledStack};
+use crate::track::{Block, SampleRow, SampledStack};
 
 /// Fields of `InternedData`.
 const FUNCTION_NAMES: u32 = 5;
@@ -24,7 +24,6 @@ const NEEDS_INCREMENTAL_STATE: u64 = 2;
 #[derive(Default)]
 pub(super) struct SampleEncoder {
     message: Vec<u8>,
-    packet: Vec<u8>,
     /// By name of the block: whether it is interned as a function.
     is_interned: Vec<bool>,
 }
@@ -69,29 +68,82 @@ impl SampleEncoder {
 
     /// Appends a packet for each sample.
     pub(super) fn append(&mut self, block: &Block, out: &mut Vec<u8>) {
+        // Most samples are of the same thread as the one before.
+        let mut known = None;
+        let mut thread = Thread::default();
         for row in &block.samples {
-            let number = |value: i32| i64::from(value).cast_unsigned();
-            self.message.clear();
-            put_varint(&mut self.message, 1, u64::from(row.cpu));
-            put_varint(&mut self.message, 2, number(row.pid));
-            put_varint(&mut self.message, 3, number(row.tid));
-            put_varint(&mut self.message, 4, u64::from(row.stack) + 1);
-            self.packet.clear();
-            put_varint(&mut self.packet, TIMESTAMP, row.time_ns);
-            put_varint(&mut self.packet, TRUSTED_PACKET_SEQUENCE_ID, u64::from(SEQUENCE_ID));
-            put_varint(&mut self.packet, SEQUENCE_FLAGS, NEEDS_INCREMENTAL_STATE);
-            put_varint(&mut self.packet, TIMESTAMP_CLOCK_ID, u64::from(CLOCK_ABSOLUTE));
-            put_bytes(&mut self.packet, PERF_SAMPLE, &self.message);
-            put_length(out, TRACE_PACKET, self.packet.len());
-            out.extend_from_slice(&self.packet);
+            let key = Some((row.cpu, row.pid, row.tid));
+            if known != key {
+                (known, thread) = (key, self.thread(row));
+            }
+            thread.append(row, out);
         }
+    }
+
+    /// The fields that the samples of a row's thread share.
+    fn thread(&mut self, row: &SampleRow) -> Thread {
+        let number = |value: i32| i64::from(value).cast_unsigned();
+        self.message.clear();
+        put_varint(&mut self.message, 1, u64::from(row.cpu));
+        put_varint(&mut self.message, 2, number(row.pid));
+        put_varint(&mut self.message, 3, number(row.tid));
+        let mut thread = Thread::default();
+        for (place, byte) in thread.fields.as_flattened_mut().iter_mut().zip(&self.message) {
+            (*place, thread.len) = (*byte, thread.len + 1);
+        }
+        thread
+    }
+}
+
+/// The fields of `PerfSample` before the call stack: at most 26 bytes.
+#[derive(Default)]
+struct Thread {
+    fields: [[u8; 8]; 4],
+    len: usize,
+}
+
+/// The bytes between the time of a packet and the length of its sample.
+const MIDDLE: [u8; 9] = [
+    (TRUSTED_PACKET_SEQUENCE_ID << 3) as u8,
+    SEQUENCE_ID as u8,
+    (SEQUENCE_FLAGS << 3) as u8,
+    NEEDS_INCREMENTAL_STATE as u8,
+    (TIMESTAMP_CLOCK_ID << 3) as u8 | 0x80,
+    (TIMESTAMP_CLOCK_ID >> 4) as u8,
+    CLOCK_ABSOLUTE as u8,
+    (PERF_SAMPLE << 3) as u8 | 2 | 0x80,
+    (PERF_SAMPLE >> 4) as u8,
+];
+
+impl Thread {
+    /// Appends the packet of a sample. It has less than 128 bytes.
+    fn append(&self, row: &SampleRow, out: &mut Vec<u8>) {
+        let (time, time_rest, time_len) = varint(row.time_ns);
+        let (stack, stack_len) = varint49(u64::from(row.stack) + 1);
+        let middle_at = 3 + time_len as usize;
+        let thread_at = middle_at + MIDDLE.len() + 1;
+        let stack_at = thread_at + self.len;
+        let end = stack_at + 1 + stack_len as usize;
+        let mut room = [0; 80];
+        let [packet_len, sample_len] = [end - 2, end - thread_at].map(|len| len as u64);
+        // Each store may write beyond its bytes; the next store overwrites that.
+        store(&mut room, 0, u64::from(TRACE_PACKET << 3 | 2) | packet_len << 8 | u64::from(TIMESTAMP << 3) << 16);
+        store(&mut room, 3, time);
+        store(&mut room, 11, u64::from(time_rest));
+        let [middle @ .., last] = MIDDLE;
+        store(&mut room, middle_at, u64::from_le_bytes(middle));
+        store(&mut room, middle_at + 8, u64::from(last) | sample_len << 8);
+        for (index, fields) in self.fields.iter().enumerate() {
+            store(&mut room, thread_at + 8 * index, u64::from_le_bytes(*fields));
+        }
+        store(&mut room, stack_at, 4 << 3 | stack << 8);
+        out.extend_from_slice(room.get(..end).unwrap_or(&[]));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::track::SampleRow;
 
     #[test]
     fn a_function_is_interned_once() {

@@ -7,8 +7,6 @@ use crate::track::{SampleRow, TrackKind};
 impl Timeline {
     pub(super) fn sample(&mut self, code: CodeId, at: &At<'_>) {
         let Some(entity) = at.entities.codes.get(code.index()) else { return };
-        let functions = entity.stack.iter().filter_map(|function| at.entities.functions.get(function.index()));
-        let names: Vec<_> = functions.map(|function| self.writer.name(&function.name)).collect();
         let (pid, tid) = match self.core(at.core).current {
             Some(task) => {
                 let drawn = self.drawn(task, at);
@@ -18,7 +16,7 @@ impl Timeline {
         };
         let cpu = self.layout.numbers.first_cpu().saturating_add(at.core.0);
         let row = SampleRow { time_ns: at.time_ns, cpu, pid, tid, stack: 0 };
-        self.writer.sample(row, code, entity.address, &names);
+        self.writer.sample(row, code, entity, &at.entities.functions);
     }
 
     /// The thread for samples of a core without tasks.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, Decision};
 use super::numbers::Numbers;
-use crate::model::{CodeId, Source, SourceId, TextArena, TextRef};
+use crate::model::{CodeId, Function, SampledCode, Source, SourceId, TextArena, TextRef};
 use crate::track::{
     Annotation, AnnotationValue, Block, Flow, Grade, NameRef, Op, OpKind, SampleRow, SampledStack, SchedRows, Track, TrackId,
     TrackKind,
@@ -472,24 +472,35 @@ impl Writer {
         self.block.sched.push(rows);
     }
 
-    /// Adds a sample of code to the present block, unless the time range drops it. `names`: of its functions.
-    pub fn sample(&mut self, row: SampleRow, code: CodeId, address: u64, names: &[Name]) {
+    /// Adds a sample of code to the present block, unless the time range drops it.
+    #[inline]
+    pub fn sample(&mut self, row: SampleRow, id: CodeId, code: &SampledCode, functions: &[Function]) {
         if self.clip.as_ref().is_some_and(|clip| row.time_ns < clip.start_ns() || row.time_ns > clip.end_ns()) {
             return;
         }
-        if code.index() >= self.codes.len() {
-            self.codes.resize(code.index() + 1, (0, 0));
-        }
-        if self.codes[code.index()].0 != self.block.number + 1 {
-            let names = names.iter().map(|&name| self.local(name)).collect();
-            self.codes[code.index()] = (self.block.number + 1, self.block.stacks.len() as u32);
-            self.block.stacks.push(SampledStack { address, names });
-        }
-        let (_, stack) = self.codes[code.index()];
+        let stack = match self.codes.get(id.index()) {
+            Some(&(block, stack)) if block == self.block.number + 1 => stack,
+            _ => self.add_stack(id, code, functions),
+        };
         self.block.samples.push(SampleRow { stack, ..row });
         if self.block.samples.len() >= BLOCK_OPS {
             self.limit = 0;
         }
+    }
+
+    /// A separate function, so that [`Writer::sample`] is small.
+    #[inline(never)]
+    fn add_stack(&mut self, id: CodeId, code: &SampledCode, functions: &[Function]) -> u32 {
+        if id.index() >= self.codes.len() {
+            self.codes.resize(id.index() + 1, (0, 0));
+        }
+        let functions = code.stack.iter().filter_map(|function| functions.get(function.index()));
+        let names: Vec<Name> = functions.map(|function| self.name(&function.name)).collect();
+        let names = names.into_iter().map(|name| self.local(name)).collect();
+        let stack = self.block.stacks.len() as u32;
+        self.codes[id.index()] = (self.block.number + 1, stack);
+        self.block.stacks.push(SampledStack { address: code.address, names });
+        stack
     }
 
     /// The time range to write, if not all.
