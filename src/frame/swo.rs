@@ -68,9 +68,20 @@ fn zeros_around(input: &[u8], at: usize) -> (usize, usize) {
 
 /// The seven-bit groups from `at` on, the lowest first, up to the byte without the continuation bit: their bits (of the byte at
 /// `limit`, all eight), and the number of bytes.
+#[inline]
 fn groups(input: &[u8], at: usize, limit: usize) -> Result<(u64, usize), NoPacket> {
     if let Some(&byte @ ..0x80) = input.get(at) {
         return Ok((u64::from(byte), 1));
+    }
+    if let Some(&word) = input.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u32::from_le_bytes(word);
+        let last = !word & 0x8080_8080;
+        if last != 0 && limit >= 4 {
+            // The bytes up to the first without the continuation bit, without these bits.
+            let bits = word & (last ^ (last - 1)) & 0x7F7F_7F7F;
+            let value = bits & 0x7F | bits >> 1 & 0x3F80 | bits >> 2 & 0x001F_C000 | bits >> 3 & 0x0FE0_0000;
+            return Ok((u64::from(value), last.trailing_zeros() as usize / 8 + 1));
+        }
     }
     let mut value = 0;
     for (index, &byte) in input.get(at..).unwrap_or(&[]).iter().take(limit).enumerate() {
@@ -86,10 +97,15 @@ fn groups(input: &[u8], at: usize, limit: usize) -> Result<(u64, usize), NoPacke
 ///
 /// # Errors
 /// When there is none.
-#[inline]
+#[inline(always)]
 pub fn read(input: &[u8], at: usize) -> Result<(Packet, usize), NoPacket> {
     let header = *input.get(at).ok_or(NoPacket::Truncated)?;
     let len = match header & 3 {
+        // Most packets with a protocol header.
+        0 if header & 0xCF == 0xC0 => {
+            let (ticks, len) = groups(input, at + 1, 4)?;
+            return Ok((Packet::LocalTime { ticks: ticks as u32, delay: delay_of(header) }, 1 + len));
+        }
         0 => return protocol(header, input, at),
         3 => 4,
         len => usize::from(len),
@@ -126,8 +142,13 @@ fn is_sent(id: u8, bytes: u8, value: u32) -> bool {
     }
 }
 
+/// The delay that the header of a local time stamp states.
+#[inline]
+fn delay_of(header: u8) -> Delay {
+    Delay { of_stamp: header & 0x10 != 0, of_packets: header & 0x20 != 0 }
+}
+
 fn protocol(header: u8, input: &[u8], at: usize) -> Result<(Packet, usize), NoPacket> {
-    let delay = || Delay { of_stamp: header & 0x10 != 0, of_packets: header & 0x20 != 0 };
     match header {
         0 => match zeros_around(input, at) {
             (before, after) if before + after >= SYNC_ZEROS => Ok((Packet::Zero, 1)),
@@ -138,10 +159,6 @@ fn protocol(header: u8, input: &[u8], at: usize) -> Result<(Packet, usize), NoPa
         0x70 => Ok((Packet::Overflow, 1)),
         0x10 | 0x20 | 0x30 | 0x40 | 0x50 | 0x60 => {
             Ok((Packet::LocalTime { ticks: u32::from(header >> 4), delay: Delay::default() }, 1))
-        }
-        0xC0 | 0xD0 | 0xE0 | 0xF0 => {
-            let (ticks, len) = groups(input, at + 1, 4)?;
-            Ok((Packet::LocalTime { ticks: ticks as u32, delay: delay() }, 1 + len))
         }
         0x94 => {
             let (value, len) = groups(input, at + 1, 4)?;

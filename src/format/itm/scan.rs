@@ -76,7 +76,7 @@ impl ScanFacts {
         writes + self.samples + self.exceptions + self.hardware
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, packet: Packet) {
         match packet {
             Packet::Sync => self.syncs += 1,

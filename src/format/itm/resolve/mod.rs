@@ -7,8 +7,6 @@ mod events;
 mod global;
 mod view;
 
-use std::collections::VecDeque;
-
 use super::InputOptions;
 use super::decode::{FramedReader, Record, Records, Wrapping};
 use super::scan::{LOCAL_COUNTER, ScanFacts};
@@ -96,7 +94,9 @@ struct InputResolver {
     released: u64,
     stamped: u64,
     taken: u64,
-    stamps: VecDeque<Stamped>,
+    /// The times of the packets up to `stamped`; those before `first_stamp` are of packets that were released.
+    stamps: Vec<Stamped>,
+    first_stamp: usize,
     /// The record before was not a packet.
     is_damaged: bool,
     pending: Vec<LossNote>,
@@ -144,7 +144,8 @@ impl Resolver {
                 released: 0,
                 stamped: 0,
                 taken: 0,
-                stamps: VecDeque::new(),
+                stamps: Vec::new(),
+                first_stamp: 0,
                 is_damaged: false,
                 pending: Vec::new(),
                 meaning: Meaning::new(core, is_several, options, &scan),
@@ -324,10 +325,20 @@ impl InputResolver {
     /// Takes the packets of a part where local time stamps are the time base: the others wait.
     fn take_stamps(&mut self, records: &Records, bytes: &[u8], out: &mut Resolved<'_>) {
         let before = self.taken;
+        self.stamps.reserve(records.stamps.len());
         for &index in &records.stamps {
             self.wait_until(before + u64::from(index));
-            if let Some(record) = records.packets.get(index as usize) {
-                self.take(record, bytes, out);
+            match records.packets.get(index as usize) {
+                Some(&Record { packet: Ok(Packet::LocalTime { ticks, delay }), .. })
+                    if ticks <= LOCAL_COUNTER && delay == Delay::default() =>
+                {
+                    self.taken += 1;
+                    self.ticks = self.ticks.saturating_add(u64::from(ticks));
+                    self.delays[0] += 1;
+                    self.stamp(self.taken, self.ticks, delay);
+                }
+                Some(record) => self.take(record, bytes, out),
+                None => {}
             }
         }
         self.wait_until(before + records.packets.len() as u64);
@@ -408,7 +419,7 @@ impl InputResolver {
     /// The packets up to this number have a time.
     #[inline]
     fn stamp(&mut self, end: u64, ticks: u64, delay: Delay) {
-        self.stamps.push_back(Stamped { end, ticks, delay });
+        self.stamps.push(Stamped { end, ticks, delay });
         self.stamped = end;
     }
 
@@ -429,6 +440,8 @@ impl InputResolver {
             waiting.extend_from_slice(packets.get(done..).unwrap_or(&[]));
         }
         self.held = waiting;
+        self.stamps.drain(..self.first_stamp);
+        self.first_stamp = 0;
     }
 
     /// Makes events of the first ones of these packets, up to the number `end` of all. Returns how many.
@@ -436,12 +449,10 @@ impl InputResolver {
         let end = end.min(self.released + most as u64);
         let mut done = 0;
         while self.released < end
-            && let Some(&Stamped { end: stamped, ticks, delay }) = self.stamps.front()
+            && let Some(&Stamped { end: stamped, ticks, delay }) = self.stamps.get(self.first_stamp)
         {
             let until = stamped.min(end);
-            if until == stamped {
-                self.stamps.pop_front();
-            }
+            self.first_stamp += usize::from(until == stamped);
             let nanos = self.rate.to_nanos(Ticks(ticks));
             let time = nanos.unwrap_or(Nanos::MAX).max(Nanos(self.last_ns));
             self.last_ns = time.0;
@@ -451,30 +462,37 @@ impl InputResolver {
                 if nanos.is_none() {
                     out.ledger.enter(losses::TIME_OVERFLOW, record.offset, 0);
                 }
-                match record.packet {
-                    Err(damage) => self.note_loss(kind_of(damage), record.offset, 1),
-                    Ok(packet) => {
-                        out.batch.note_judged(record.offset, time);
-                        if packet == Packet::Overflow {
-                            out.ledger.enter(losses::DROPPED_BY_TARGET, record.offset, 1);
-                            self.note_loss(losses::DROPPED_BY_TARGET, record.offset, 0);
-                        }
-                        if !self.pending.is_empty() {
-                            self.emit_losses(time, out);
-                        }
-                        self.meaning.packet(
-                            packet,
-                            delay,
-                            events::At { time, offset: record.offset },
-                            packets.get(done..).unwrap_or(&[]),
-                            out,
-                        );
+                let packet = match record.packet {
+                    Ok(packet) => packet,
+                    Err(damage) => {
+                        self.note_loss(kind_of(damage), record.offset, 1);
+                        continue;
                     }
+                };
+                out.batch.note_judged(record.offset, time);
+                if !self.pending.is_empty() || packet == Packet::Overflow {
+                    self.lose(packet, record.offset, time, out);
                 }
+                // Most packets are time stamps, which are no events.
+                if matches!(packet, Packet::LocalTime { delay, .. } if delay == Delay::default()) {
+                    continue;
+                }
+                let at = events::At { time, offset: record.offset };
+                self.meaning.packet(packet, delay, at, packets.get(done..).unwrap_or(&[]), out);
             }
             self.released = until;
         }
         done
+    }
+
+    /// Notes that packets are missing before this one, and passes on the losses before it.
+    #[cold]
+    fn lose(&mut self, packet: Packet, offset: u64, time: Nanos, out: &mut Resolved<'_>) {
+        if packet == Packet::Overflow {
+            out.ledger.enter(losses::DROPPED_BY_TARGET, offset, 1);
+            self.note_loss(losses::DROPPED_BY_TARGET, offset, 0);
+        }
+        self.emit_losses(time, out);
     }
 
     /// Adds a loss to those before the next event.
