@@ -256,10 +256,69 @@ pub fn cores(input: &[u8]) -> Vec<(u16, Vec<Range<usize>>)> {
     starts.iter().zip(ends).map(stream).collect()
 }
 
+/// The highest bit of each byte: another one of the same number follows.
+const GOES_ON: u64 = 0x8080_8080_8080_8080;
+
+/// The packets that [`short`] reads: the longest payload, and the bytes that must follow their start.
+const SHORT_PAYLOAD: usize = 8;
+const SHORT_WINDOW: usize = 16;
+
+/// The packet that a window begins with, if it is one of most: its id has one byte, its payload is a few numbers of at most four bytes each. Any
+/// other, valid or not, is read by [`read_any`].
+#[inline(always)]
+fn short(reading: Reading, window: &[u8; SHORT_WINDOW]) -> Option<Packet> {
+    let first = window[0];
+    let (id, core) = match reading {
+        Reading::Plain => (first, 0),
+        Reading::CoreBit => (first & 0x3F, first >> 6),
+    };
+    if first >= 0x80 || matches!(first, b';' | b'S') {
+        return None;
+    }
+    let word_at = |at: usize| window.get(at..).and_then(<[u8]>::first_chunk).map(|word| u64::from_le_bytes(*word));
+    let (payload_at, payload_bytes) = match SHAPES.get(usize::from(id)) {
+        Some(shape) => {
+            let Shape { numbers, has_text: false } = (*shape)? else { return None };
+            let mut ends = !word_at(1)? & GOES_ON;
+            for _ in 1..numbers {
+                ends &= ends.wrapping_sub(1);
+            }
+            let bytes = if numbers == 0 { 0 } else { ends.trailing_zeros() as usize / 8 + 1 };
+            if bytes > SHORT_PAYLOAD {
+                return None;
+            }
+            (1, bytes)
+        }
+        None if u16::from(id) >= id::FIRST_OF_KERNEL => (2, usize::from(window[1])),
+        None => return None,
+    };
+    if payload_bytes > 0 && !are_short_numbers(window.get(payload_at..)?, payload_bytes) {
+        return None;
+    }
+    let delta_at = payload_at + payload_bytes;
+    let delta = window.get(delta_at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_le_bytes(*word))?;
+    let end = !delta & GOES_ON as u32;
+    // The bytes up to the first without the continuation bit, without these bits.
+    let bits = delta & (end ^ end.wrapping_sub(1)) & 0x7F7F_7F7F;
+    let delta = bits & 0x7F | bits >> 1 & 0x3F80 | bits >> 2 & 0x001F_C000 | bits >> 3 & 0x0FE0_0000;
+    let bytes = delta_at + end.trailing_zeros() as usize / 8 + 1;
+    if end == 0 || bytes >= SYNC.len() && window[SYNC.len() - 1] == 0 {
+        return None;
+    }
+    let [payload_at, payload_bytes, bytes] = [payload_at, payload_bytes, bytes].map(|number| number as u16);
+    Some(Packet { id: id.into(), core, payload_at, payload_bytes, bytes, delta })
+}
+
 /// The packet at `at`; `None` if there is no valid one.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn read(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
+    let window = input.get(at..).and_then(<[u8]>::first_chunk);
+    window.and_then(|window| short(reading, window)).or_else(|| read_any(reading, input, at))
+}
+
+/// The same for any packet.
+fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     let bytes = input.get(at..at.saturating_add(MAX_PACKET_BYTES).min(input.len()))?;
     let pseudo = |id, len: usize| Packet { id, core: 0, payload_at: 0, payload_bytes: 0, bytes: len as u16, delta: 0 };
     let first = *bytes.first()?;
@@ -446,6 +505,30 @@ impl Grammar for Framing {
         match self.read(input, at) {
             Some(packet) => each(at + usize::from(packet.bytes)),
             None => each(self.after_damage(input, at).max(at + 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn short_packets_are_read_as_any(
+            bytes in prop::collection::vec(prop_oneof![
+                3 => 0u8..8, 3 => any::<u8>(), 2 => 1u8..0x40, 2 => 0x80u8.., 1 => Just(0u8)
+            ], SHORT_WINDOW..40),
+        ) {
+            for reading in [Reading::Plain, Reading::CoreBit] {
+                if let Some(packet) = bytes.first_chunk().and_then(|window| short(reading, window)) {
+                    prop_assert_eq!(read_any(reading, &bytes, 0), Some(packet));
+                }
+            }
         }
     }
 }

@@ -134,19 +134,78 @@ pub struct ScanFacts {
     pub allocations: Vec<(u32, u64, u32)>,
     /// How much more there was than the limits allow.
     excess: u64,
+    noted: Noted,
     /// Of it, possible allocations: events of the first module, whatever that is.
     excess_allocations: u64,
 }
 
-fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T, excess: &mut u64) {
-    if set.len() < METADATA_LIMIT {
-        set.insert(item);
-    } else if !set.contains(&item) {
-        *excess += 1;
+/// The numbers that were noted last, by kind of thing: nearly all numbers that come were noted shortly before.
+#[derive(Clone, Debug)]
+struct Noted([u64; Noted::PLACES]);
+
+impl Default for Noted {
+    fn default() -> Self {
+        Noted([u64::MAX; Noted::PLACES])
     }
 }
 
+impl Noted {
+    const PLACES: usize = 64;
+}
+
+/// What a number is of.
+#[derive(Clone, Copy)]
+enum Kind {
+    Tasks,
+    Markers,
+    Timers,
+    Data,
+    Interrupts(u8),
+    Ended,
+}
+
+/// Adds an item, if there is room. True if it is among the others.
+fn insert<T: Ord>(set: &mut BTreeSet<T>, item: T, excess: &mut u64) -> bool {
+    if set.len() < METADATA_LIMIT {
+        set.insert(item);
+        return true;
+    }
+    let is_there = set.contains(&item);
+    *excess += u64::from(!is_there);
+    is_there
+}
+
 impl ScanFacts {
+    /// Notes that a thing is used.
+    #[inline]
+    fn note(&mut self, kind: Kind, number: u32) {
+        let key = match kind {
+            Kind::Tasks => 0,
+            Kind::Markers => 1,
+            Kind::Timers => 2,
+            Kind::Data => 3,
+            Kind::Ended => 4,
+            Kind::Interrupts(core) => 5 + u64::from(core),
+        };
+        let key = key << 32 | u64::from(number);
+        let place = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize % Noted::PLACES;
+        if self.noted.0[place] == key {
+            return;
+        }
+        let excess = &mut self.excess;
+        let is_there = match kind {
+            Kind::Tasks => insert(&mut self.tasks, number, excess),
+            Kind::Markers => insert(&mut self.markers, number, excess),
+            Kind::Timers => insert(&mut self.timers, number, excess),
+            Kind::Data => insert(&mut self.data, number, excess),
+            Kind::Ended => u16::try_from(number).is_ok_and(|event| insert(&mut self.ended, event, excess)),
+            Kind::Interrupts(core) => insert(&mut self.interrupts, (core, number), excess),
+        };
+        if is_there {
+            self.noted.0[place] = key;
+        }
+    }
+
     fn name(&mut self, key: (Named, u32), name: &[u8]) {
         if self.names.len() < METADATA_LIMIT || self.names.contains_key(&key) {
             self.names.insert(key, name.to_vec());
@@ -181,16 +240,16 @@ impl ScanFacts {
         let placed = |what| Placed { offset: at as u64, ticks: self.ticks, what };
         match packet.id {
             id::TASK_START_EXEC | id::TASK_START_READY | id::TASK_STOP_READY | id::TASK_CREATE | id::TASK_TERMINATE => {
-                insert(&mut self.tasks, fields.number(), &mut self.excess);
+                self.note(Kind::Tasks, fields.number());
             }
-            id::STACK_INFO => insert(&mut self.tasks, fields.number(), &mut self.excess),
+            id::STACK_INFO => self.note(Kind::Tasks, fields.number()),
             id::TASK_INFO => {
                 let task = fields.number();
-                insert(&mut self.tasks, task, &mut self.excess);
+                self.note(Kind::Tasks, task);
                 fields.number();
                 self.name((Named::Task, task), fields.text());
             }
-            id::ISR_ENTER => insert(&mut self.interrupts, (packet.core, fields.number()), &mut self.excess),
+            id::ISR_ENTER => self.note(Kind::Interrupts(packet.core), fields.number()),
             id::TRACE_START if self.starts.len() < STARTS_LIMIT => self.starts.push(Placed { what: packet.delta, ..placed(0) }),
             id::TRACE_START => self.excess += 1,
             id::SYSTIME_CYCLES if self.times.len() < STARTS_LIMIT => {
@@ -209,17 +268,17 @@ impl ScanFacts {
                     }
                 }
                 if !text.starts_with(b"I#") {
-                    insert(&mut self.descriptions, text.to_vec(), &mut self.excess);
+                    _ = insert(&mut self.descriptions, text.to_vec(), &mut self.excess);
                 }
             }
-            id::MARK_START | id::MARK_STOP => insert(&mut self.markers, fields.number(), &mut self.excess),
-            id::TIMER_ENTER => insert(&mut self.timers, fields.number(), &mut self.excess),
+            id::MARK_START | id::MARK_STOP => self.note(Kind::Markers, fields.number()),
+            id::TIMER_ENTER => self.note(Kind::Timers, fields.number()),
             id::MODULEDESC => {
                 fields.number();
                 let offset = fields.number();
                 self.describe_module(offset, fields.text());
             }
-            id::DATA_SAMPLE => insert(&mut self.data, fields.number(), &mut self.excess),
+            id::DATA_SAMPLE => self.note(Kind::Data, fields.number()),
             id::INIT => {
                 let mut next = || fields.number();
                 let init = Init { sys_freq: next(), cpu_freq: next(), ram_base: next(), id_shift: next() };
@@ -229,21 +288,17 @@ impl ScanFacts {
                 let resource = fields.number();
                 self.name((Named::Resource, resource), fields.text());
             }
-            id::END_CALL => {
-                if let Ok(event) = u16::try_from(fields.number()) {
-                    self.ended.insert(event);
-                }
-            }
+            id::END_CALL => self.note(Kind::Ended, fields.number()),
             id::EX => match fields.number() {
-                extended::MARK => insert(&mut self.markers, fields.number(), &mut self.excess),
+                extended::MARK => self.note(Kind::Markers, fields.number()),
                 extended::NAME_MARKER => {
                     let marker = fields.number();
-                    insert(&mut self.markers, marker, &mut self.excess);
+                    self.note(Kind::Markers, marker);
                     self.name((Named::Marker, marker), fields.text());
                 }
                 extended::REGISTER_DATA => {
                     let data = fields.number();
-                    insert(&mut self.data, data, &mut self.excess);
+                    self.note(Kind::Data, data);
                     self.name((Named::Data, data), fields.text());
                     if let (Some(kind), true) = (fields.next_number(), self.data_types.len() < METADATA_LIMIT) {
                         self.data_types.insert(data, kind);
@@ -306,12 +361,12 @@ impl ScanFacts {
         self.damaged += next.damaged;
         self.by_bits.iter_mut().zip(next.by_bits).for_each(|(all, next)| *all += next);
         self.init = self.init.or(next.init);
-        next.descriptions.into_iter().for_each(|text| insert(&mut self.descriptions, text, &mut excess));
-        next.tasks.into_iter().for_each(|item| insert(&mut self.tasks, item, &mut excess));
-        next.interrupts.into_iter().for_each(|item| insert(&mut self.interrupts, item, &mut excess));
-        next.markers.into_iter().for_each(|item| insert(&mut self.markers, item, &mut excess));
-        next.timers.into_iter().for_each(|item| insert(&mut self.timers, item, &mut excess));
-        next.data.into_iter().for_each(|item| insert(&mut self.data, item, &mut excess));
+        next.descriptions.into_iter().for_each(|text| _ = insert(&mut self.descriptions, text, &mut excess));
+        next.tasks.into_iter().for_each(|item| _ = insert(&mut self.tasks, item, &mut excess));
+        next.interrupts.into_iter().for_each(|item| _ = insert(&mut self.interrupts, item, &mut excess));
+        next.markers.into_iter().for_each(|item| _ = insert(&mut self.markers, item, &mut excess));
+        next.timers.into_iter().for_each(|item| _ = insert(&mut self.timers, item, &mut excess));
+        next.data.into_iter().for_each(|item| _ = insert(&mut self.data, item, &mut excess));
         self.ended.extend(next.ended);
         self.data_types.extend(next.data_types.into_iter().take(METADATA_LIMIT.saturating_sub(self.data_types.len())));
         self.cores = [self.cores[0] | next.cores[0], self.cores[1] | next.cores[1]];
