@@ -161,7 +161,7 @@ impl Default for ScanFacts {
 }
 
 impl Sink for ScanFacts {
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, packet: Packet) {
         self.counts[usize::from(packet.id)] += 1;
         match packet.id {

@@ -28,7 +28,8 @@ pub struct TimerOptions {
 /// The counts of the first pass over a part or an input.
 #[derive(Clone, Debug, Default)]
 pub struct TimerCounts {
-    /// By value: how often it was the first of two neighbours of the same tick, minus how often it was the second.
+    /// By value: how often it was the first of two neighbours of the same tick, minus how often it was the second. Of each stretch of
+    /// packets of the same tick the first and the last remain; the very first and last packet are left out until all are known.
     crossings: Vec<i32>,
     /// By value: how often it was in the packet of a tick hook.
     at_tick: Vec<u32>,
@@ -113,13 +114,13 @@ impl TimerCounts {
     #[inline(always)]
     fn neighbours(&mut self, last: (u16, u16), now: (u16, u16)) {
         if last.0 == now.0 {
-            if last.1 != now.1 {
-                *place(&mut self.crossings, last.1) += 1;
-                *place(&mut self.crossings, now.1) -= 1;
-                self.ups += u64::from(now.1 > last.1);
-                self.downs += u64::from(now.1 < last.1);
-            }
-        } else if last.0.checked_sub(now.0).is_some_and(|fall| fall > FALL_TICKS) {
+            self.ups += u64::from(now.1 > last.1);
+            self.downs += u64::from(now.1 < last.1);
+            return;
+        }
+        *place(&mut self.crossings, last.1) -= 1;
+        *place(&mut self.crossings, now.1) += 1;
+        if last.0.checked_sub(now.0).is_some_and(|fall| fall > FALL_TICKS) {
             self.damage += 1;
             if self.falls.len() < FALLS {
                 self.falls.push((last.0, now.0));
@@ -163,6 +164,10 @@ impl TimerCounts {
         let mut all = self.clone();
         let ends = [self.first[0], self.last[1].filter(|_| self.first[1].is_some())];
         ends.into_iter().flatten().for_each(|end| all.count(end));
+        if let (Some(first), Some(last)) = (self.first[0], self.last[1]) {
+            *place(&mut all.crossings, first.timer) += 1;
+            *place(&mut all.crossings, last.timer) -= 1;
+        }
         all.infer_from_all(options)
     }
 
