@@ -190,11 +190,12 @@ impl Judge {
         Some(self.ticks)
     }
 
-    /// The same for a stamp that equals the one before and the one after it, and is to have this time. False: nothing is moved.
+    /// The same for this number of stamps that equal the one before and the one after them, and are to have this time. False: nothing is
+    /// moved.
     #[inline]
-    pub fn stays(&mut self, raw: u64, ticks: u64) -> bool {
+    pub fn stays(&mut self, raw: u64, ticks: u64, stamps: u64) -> bool {
         let stays = self.limit > 0 && (self.raw, self.ticks) == (raw, ticks);
-        self.count += u64::from(stays);
+        self.count += if stays { stamps } else { 0 };
         stays
     }
 

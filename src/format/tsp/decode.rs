@@ -387,8 +387,27 @@ impl Decoder {
         // Packets are 10 bytes on average.
         records.slots.reserve(range.len() / 10);
         self.each(input, range.clone(), records);
+        self.link(records.slots.get_mut(HEADROOM..).unwrap_or_default());
         let bad: u64 = records.bad.iter().map(|bad| u64::from(bad.len)).sum();
         records.ok_bytes = (range.end.min(input.len()).saturating_sub(range.start) as u64).saturating_sub(bad);
+    }
+
+    /// Finds the packets that are continued by the next one without anything odd.
+    fn link(&self, packets: &mut [Packet]) {
+        let Some(period) = self.timer.as_ref().map(|timer| timer.period) else { return };
+        let mut packets = packets.iter_mut();
+        let Some(mut packet) = packets.next() else { return };
+        let mut is_hook = packet.is_hook();
+        for next in packets {
+            let next_is_hook = next.is_hook();
+            packet.goes_on = (packet.tick == next.tick)
+                & (packet.since_tick <= next.since_tick)
+                & (packet.packet_id.wrapping_add(1) == next.packet_id)
+                & (u32::from(packet.timer) < period)
+                & is_hook
+                & next_is_hook;
+            (packet, is_hook) = (next, next_is_hook);
+        }
     }
 
     /// Passes the packets of the part `range` of `input`, and the bytes that are not packets, to `sink`, in file order.
@@ -425,6 +444,7 @@ impl Decoder {
                 tick: u16::from_be_bytes([t1, t0]),
                 timer,
                 since_tick: self.since_tick(timer),
+                goes_on: false,
                 data_len: len,
                 data: [x, y, z, 0, 0, 0, 0, 0],
             });

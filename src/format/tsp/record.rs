@@ -224,6 +224,9 @@ pub struct Packet {
     pub since_tick: u16,
     /// The number of bytes in `data`.
     pub data_len: u8,
+    /// Whether the packet after it in the part continues it without anything odd: both were sent by hooks and have the same tick count, the
+    /// numbers follow each other, and the timer does not go back.
+    pub goes_on: bool,
     /// The data. For an object list: its type, its number of objects, and the number of the list in its part (big-endian).
     pub data: [u8; MAX_DATA_BYTES],
 }

@@ -187,8 +187,29 @@ impl Clock {
             && counts <= next.since_tick
             && u32::from(packet.timer) < self.timer.period
             && time >= self.last_ns
-            && self.judge.stays(u64::from(packet.tick), self.ticks.wrapping_sub(self.shift_ticks));
-        if !is_plain {
+            && self.stays(packet, 1);
+        if is_plain { self.next_in_run(packet, number) } else { None }
+    }
+
+    /// Whether the judge has nothing to do for this number of hooks with the tick count of one of them.
+    #[inline]
+    fn stays(&mut self, packet: &Packet, hooks: u64) -> bool {
+        self.judge.stays(u64::from(packet.tick), self.ticks.wrapping_sub(self.shift_ticks), hooks)
+    }
+
+    /// Whether a hook and those after it, as far as each [goes on](Packet::goes_on) to the next, continue a run of equal tick counts, so that
+    /// [`Clock::next_in_run`] gives their times.
+    #[inline]
+    pub fn begins_in_run(&mut self, packet: &Packet) -> bool {
+        self.tick == Some(packet.tick) && self.last_since <= packet.since_tick && self.stays(packet, 0)
+    }
+
+    /// The time of such a hook. `None`, and nothing is changed, where it takes more than that to know it.
+    #[inline]
+    pub fn next_in_run(&mut self, packet: &Packet, number: u64) -> Option<u64> {
+        let counts = packet.since_tick;
+        let time = self.tick_ns[usize::from(self.late.contains(&number))] + u64::from(*self.nanos.get(usize::from(counts))?);
+        if number >= self.scanned || time < self.last_ns {
             return None;
         }
         (self.last_since, self.last_ns) = (counts, time);
@@ -197,6 +218,12 @@ impl Clock {
             self.hook_since = Some(counts);
         }
         Some(time)
+    }
+
+    /// This number of hooks had their times from [`Clock::next_in_run`]; one of them.
+    #[inline]
+    pub fn end_run(&mut self, packet: &Packet, hooks: u64) {
+        self.stays(packet, hooks);
     }
 
     /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.

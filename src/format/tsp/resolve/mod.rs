@@ -228,8 +228,10 @@ impl InputResolver {
         let packets = records.slots.get(start..).unwrap_or(&[]);
         let ready = if is_last { packets.len() } else { packets.len().saturating_sub(HEADROOM) };
         out.batch.events.reserve(ready);
-        for index in 0..ready {
+        let mut index = 0;
+        while index < ready {
             self.resolve_packet(packets, index, bytes, out);
+            index = self.resolve_run(packets, index + 1, ready, out);
         }
         self.resolved += ready as u64;
         self.previous = ready.checked_sub(1).and_then(|last| packets.get(last)).copied().or(self.previous);
@@ -314,19 +316,71 @@ impl InputResolver {
         out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
-        let hint = match packet.id {
+        let hint = self.hint(packets, index);
+        self.pass(packet, Timed { time, hint, number, offset, is_restart }, out);
+    }
+
+    /// Resolves packets from an index on that continue a run of equal tick counts without anything odd, as the decoder has found, if no losses
+    /// are to be placed among them. Returns the index of the next packet.
+    #[inline]
+    fn resolve_run(&mut self, packets: &[Packet], start: usize, end: usize, out: &mut Resolved<'_>) -> usize {
+        let run = packets.get(start..end).unwrap_or(&[]);
+        let Some(first) = run.first().filter(|first| first.goes_on) else { return start };
+        let base = self.base;
+        let offset_of = |packet: &Packet| base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
+        let is_quiet = self.expected == Some(first.packet_id)
+            && !(self.after_error || self.has_errors)
+            && offset_of(first) >= self.copied_until
+            && !self.has_notes()
+            && self.clock.begins_in_run(first);
+        if !is_quiet {
+            return start;
+        }
+        let mut last = None;
+        let numbers = self.resolved + start as u64..;
+        for ((packet, number), index) in run.iter().zip(numbers).zip(start..).take_while(|((packet, _), _)| packet.goes_on) {
+            let Some(time) = self.clock.next_in_run(packet, number) else { break };
+            let offset = offset_of(packet);
+            last = Some((packet, index));
+            out.batch.note_judged(offset, Nanos(time));
+            #[cfg(test)]
+            self.times.push((offset, time));
+            if is_internal(packet.id) {
+                self.last_ns = self.last_ns.max(time);
+                continue;
+            }
+            let time = Nanos(time).min(Nanos::MAX);
+            self.last_ns = self.last_ns.max(time.0);
+            let hint = self.hint(packets, index);
+            self.event(TimedPacket { packet, time, hint, offset }, out);
+        }
+        let Some((packet, index)) = last else { return start };
+        self.clock.end_run(packet, (index + 1 - start) as u64);
+        self.expected = Some(packet.packet_id.wrapping_add(1));
+        self.ends_in_error = None;
+        index + 1
+    }
+
+    /// Whether losses wait for the next event.
+    #[inline]
+    fn has_notes(&self) -> bool {
+        !(self.damage.is_empty() && self.gaps.is_empty() && self.pending.is_empty())
+    }
+
+    /// What is known about a packet from its neighbours.
+    #[inline]
+    fn hint(&self, packets: &[Packet], index: usize) -> Hint {
+        match packets[index].id {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,
-        };
-        self.pass(packet, Timed { time, hint, number, offset, is_restart }, out);
+        }
     }
 
     /// Emits a packet, or holds it back if earlier losses may still be reported.
     #[inline]
     fn pass(&mut self, packet: &Packet, timed: Timed, out: &mut Resolved<'_>) {
         if !self.has_errors {
-            let has_notes = !(self.damage.is_empty() && self.gaps.is_empty() && self.pending.is_empty());
-            if is_internal(packet.id) && !has_notes && !timed.is_restart {
+            if is_internal(packet.id) && !self.has_notes() && !timed.is_restart {
                 self.last_ns = self.last_ns.max(timed.time);
                 return;
             }
