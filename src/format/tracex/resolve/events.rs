@@ -74,18 +74,29 @@ struct Thread {
 }
 
 /// Threads by address.
-#[derive(Default)]
 struct Threads {
     all: Vec<Thread>,
     by_pointer: FxHashMap<u32, usize>,
-    /// The address looked up last, and its thread's place.
-    recent: (u32, usize),
+    /// Addresses looked up lately, and their threads' places.
+    recent: [(u32, usize); RECENT],
 }
 
+/// How many threads are found without hashing, at most.
+const RECENT: usize = 32;
+
 impl Threads {
+    fn new() -> Threads {
+        Threads { all: Vec::new(), by_pointer: FxHashMap::default(), recent: [(0, usize::MAX); RECENT] }
+    }
+
+    #[inline]
+    fn recent_of(pointer: u32) -> usize {
+        (pointer >> 3 ^ pointer >> 8) as usize % RECENT
+    }
+
     #[inline]
     fn place(&self, pointer: u32) -> Option<usize> {
-        let (recent, place) = self.recent;
+        let (recent, place) = self.recent[Self::recent_of(pointer)];
         if recent == pointer && place < self.all.len() { Some(place) } else { self.by_pointer.get(&pointer).copied() }
     }
 
@@ -97,12 +108,12 @@ impl Threads {
     #[inline]
     fn get_mut(&mut self, pointer: u32) -> Option<&mut Thread> {
         let place = self.place(pointer)?;
-        self.recent = (pointer, place);
+        self.recent[Self::recent_of(pointer)] = (pointer, place);
         self.all.get_mut(place)
     }
 
     fn insert(&mut self, pointer: u32, thread: Thread) {
-        self.recent = (pointer, self.all.len());
+        self.recent[Self::recent_of(pointer)] = (pointer, self.all.len());
         self.by_pointer.insert(pointer, self.all.len());
         self.all.push(thread);
     }
@@ -110,7 +121,7 @@ impl Threads {
     /// The thread's life ends.
     fn remove(&mut self, pointer: u32) {
         self.by_pointer.remove(&pointer);
-        self.recent = (0, usize::MAX);
+        self.recent[Self::recent_of(pointer)] = (0, usize::MAX);
     }
 }
 
@@ -170,7 +181,7 @@ impl Kernel {
             handles: Handles::new(registry),
             records_interrupted: false,
             cores: Vec::new(),
-            threads: Threads::default(),
+            threads: Threads::new(),
             flags: FxHashMap::default(),
             owners: FxHashMap::default(),
             blocks: FxHashMap::default(),

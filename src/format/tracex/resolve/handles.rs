@@ -10,7 +10,7 @@ use super::super::names::Names;
 use super::super::scan::Registered;
 use crate::model::{
     Arg, ArgValue, Args, CoreId, Entities, EventBatch, Isr, IsrId, Label, Lane, LaneId, LaneKind, LaneOwner, NameId, Object,
-    ObjectId, ObjectKind, Task, TaskId, TaskKind,
+    ObjectId, ObjectKind, RecentMap, Task, TaskId, TaskKind,
 };
 
 /// An option to wait without limit.
@@ -91,43 +91,98 @@ struct Known {
     labelled: Option<Labelled>,
 }
 
-/// The name of a registered object, as a handle from its first use on.
-#[derive(Clone, Copy)]
-enum Handle {
-    Unused,
-    Used(Option<NameId>),
+/// The names of registered objects, as handles from their first use on.
+struct ObjectNames {
+    /// Numbers that were looked up lately, and the names of the objects at these addresses, which do not change. There is no object at 0.
+    recent: Box<[(u32, Option<NameId>); 256]>,
+    all: FxHashMap<u32, Option<NameId>>,
+    /// From the lowest to the highest one.
+    addresses: RangeInclusive<u32>,
+}
+
+impl ObjectNames {
+    fn new(registry: &FxHashMap<u32, Registered>) -> ObjectNames {
+        let (lowest, highest) = (registry.keys().min(), registry.keys().max());
+        ObjectNames {
+            recent: Box::new([(0, None); 256]),
+            all: FxHashMap::default(),
+            addresses: lowest.copied().unwrap_or(u32::MAX)..=highest.copied().unwrap_or(0),
+        }
+    }
+
+    /// The name of the object at an address.
+    #[inline]
+    fn get(&mut self, pointer: u32, registry: &FxHashMap<u32, Registered>, entities: &mut Entities) -> Option<NameId> {
+        if !self.addresses.contains(&pointer) {
+            return None;
+        }
+        // Objects and stacks are at multiples of 4.
+        let place = (pointer >> 2 ^ pointer >> 10) as usize % self.recent.len();
+        let (known, name) = self.recent[place];
+        if known == pointer {
+            return name;
+        }
+        let name = self.find(pointer, registry, entities);
+        self.recent[place] = (pointer, name);
+        name
+    }
+
+    #[inline(never)]
+    fn find(&mut self, pointer: u32, registry: &FxHashMap<u32, Registered>, entities: &mut Entities) -> Option<NameId> {
+        if let Some(name) = self.all.get(&pointer) {
+            return *name;
+        }
+        let object = registry.get(&pointer)?;
+        let name = entities.add_name(&object.name).filter(|_| !object.name.is_empty());
+        self.all.insert(pointer, name);
+        name
+    }
 }
 
 /// All handles of one input.
 pub struct Handles {
     pub registry: FxHashMap<u32, Registered>,
-    objects: FxHashMap<(u32, ObjectKind), ObjectId>,
+    /// By address and kind.
+    objects: RecentMap<ObjectId>,
     isrs: FxHashMap<(CoreId, u32), IsrId>,
     idle: FxHashMap<CoreId, TaskId>,
     lanes: FxHashMap<(CoreId, bool), LaneId>,
     /// By event.
     known: Vec<Option<Known>>,
-    /// By address, and the addresses from the lowest to the highest one.
-    names: FxHashMap<u32, Handle>,
-    addresses: RangeInclusive<u32>,
+    names: ObjectNames,
     unnamed: Option<[Option<NameId>; 4]>,
     forever: Option<Option<NameId>>,
+    /// Memory for a text.
+    text: String,
+}
+
+/// Appends an address of the Internet protocol, version 4. There are so many that formatting them takes a share of all time.
+fn push_ip(address: u32, text: &mut String) {
+    for (place, byte) in address.to_be_bytes().into_iter().enumerate() {
+        if place > 0 {
+            text.push('.');
+        }
+        for (unit, least) in [(100, 100), (10, 10), (1, 0)] {
+            if byte >= least {
+                text.push(char::from(b'0' + byte / unit % 10));
+            }
+        }
+    }
 }
 
 impl Handles {
     pub fn new(registry: FxHashMap<u32, Registered>) -> Handles {
-        let lowest = registry.keys().copied().min().unwrap_or(u32::MAX);
         Handles {
-            names: registry.keys().map(|&pointer| (pointer, Handle::Unused)).collect(),
-            addresses: lowest..=registry.keys().copied().max().unwrap_or(0),
+            names: ObjectNames::new(&registry),
             registry,
-            objects: FxHashMap::default(),
+            objects: RecentMap::default(),
             isrs: FxHashMap::default(),
             idle: FxHashMap::default(),
             lanes: FxHashMap::default(),
             known: Vec::new(),
             unnamed: None,
             forever: None,
+            text: String::new(),
         }
     }
 
@@ -164,12 +219,13 @@ impl Handles {
 
     /// The object at an address. `kind` is that of the operation, which is always right.
     pub fn object(&mut self, pointer: u32, kind: ObjectKind, entities: &mut Entities) -> Option<ObjectId> {
-        if let Some(&object) = self.objects.get(&(pointer, kind)) {
+        let key = u64::from(pointer) | (kind as u64) << 32;
+        if let Some(object) = self.objects.get(key) {
             return Some(object);
         }
         let name = self.name(pointer);
         let object = entities.add_object(Object { number: pointer, name, kind, session: 0, giving_is_unrecorded: false })?;
-        self.objects.insert((pointer, kind), object);
+        self.objects.insert(key, object);
         Some(object)
     }
 
@@ -194,32 +250,16 @@ impl Handles {
     }
 
     /// The name of the object at an address, as a handle.
-    #[inline]
     pub fn name_id(&mut self, pointer: u32, entities: &mut Entities) -> Option<NameId> {
-        if !self.addresses.contains(&pointer) {
-            return None;
-        }
-        let handle = self.names.get_mut(&pointer)?;
-        if let Handle::Used(name) = *handle {
-            return name;
-        }
-        let name =
-            self.registry.get(&pointer).and_then(|object| entities.add_name(&object.name).filter(|_| !object.name.is_empty()));
-        *handle = Handle::Used(name);
-        name
+        self.names.get(pointer, &self.registry, entities)
     }
 
     /// The field of an event that is a stack pointer.
     #[inline]
     pub fn stack_field(&mut self, id: u32, names: &Names) -> Option<usize> {
-        self.known(id, names).stack
-    }
-
-    #[inline]
-    fn known(&mut self, id: u32, names: &Names) -> Known {
         match self.known.get(id as usize) {
-            Some(Some(known)) => *known,
-            _ => self.learn(id, names),
+            Some(Some(known)) => known.stack,
+            _ => self.learn(id, names).stack,
         }
     }
 
@@ -236,7 +276,8 @@ impl Handles {
     }
 
     #[cold]
-    fn labelled(&mut self, id: u32, names: &Names, entities: &mut Entities) -> Labelled {
+    fn learn_label(&mut self, id: u32, names: &Names, entities: &mut Entities) {
+        self.learn(id, names);
         let unnamed =
             *self.unnamed.get_or_insert_with(|| [1, 2, 3, 4].map(|number| entities.add_name(&format!("info {number}"))));
         self.forever.get_or_insert_with(|| entities.add_name("forever"));
@@ -254,26 +295,30 @@ impl Handles {
         if let Some(known) = self.known.get_mut(id as usize) {
             *known = known.map(|known| Known { labelled: Some(labelled), ..known });
         }
-        labelled
     }
 
     /// The label of an event, and its fields as args.
     pub fn label(&mut self, entry: &Entry, names: &Names, entities: &mut Entities, batch: &mut EventBatch) -> (Label, Args) {
-        let Labelled { label, category, fields } = match self.known(entry.id, names).labelled {
-            Some(labelled) => labelled,
-            None => self.labelled(entry.id, names, entities),
-        };
+        let id = entry.id as usize;
+        let is_known = matches!(self.known.get(id), Some(Some(Known { labelled: Some(_), .. })));
+        if !is_known {
+            self.learn_label(entry.id, names, entities);
+        }
+        let Some(Some(Known { labelled: Some(labelled), .. })) = self.known.get(id) else { return (Label::NONE, Args::NONE) };
+        let &Labelled { label, category, ref fields } = labelled;
         let forever = self.forever.flatten();
         let start = batch.args.len();
-        for (&value, field) in entry.info.iter().zip(&fields) {
+        for (&value, field) in entry.info.iter().zip(fields) {
             let Some(Field { name, form, .. }) = field.filter(|field| value != 0 || !field.is_unnamed) else { continue };
             let is_forever = form == Form::Wait && value == FOREVER;
-            let value = match (form, self.name_id(value, entities).or(forever.filter(|_| is_forever))) {
+            let object = self.names.get(value, &self.registry, entities);
+            let value = match (form, object.or(forever.filter(|_| is_forever))) {
                 (_, Some(name)) => ArgValue::Name(name),
                 (Form::Pattern, _) => ArgValue::Hex(u64::from(value)),
                 (Form::Ip, _) => {
-                    let [a, b, c, d] = value.to_be_bytes();
-                    ArgValue::Text(batch.texts.add(&format!("{a}.{b}.{c}.{d}")))
+                    self.text.clear();
+                    push_ip(value, &mut self.text);
+                    ArgValue::Text(batch.texts.add(&self.text))
                 }
                 (Form::Other, _) if value >= FIRST_ADDRESS => ArgValue::Hex(u64::from(value)),
                 _ => ArgValue::Uint(u64::from(value)),
@@ -284,5 +329,20 @@ impl Handles {
             batch.args.push(Arg::new(category, ArgValue::Category(category)));
         }
         (label, batch.args_since(start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_written_as_usual() {
+        for expected in ["0.0.0.0", "192.168.1.10", "255.100.99.9", "1.200.101.110"] {
+            let bytes: Vec<u8> = expected.split('.').map(|number| number.parse().unwrap()).collect();
+            let mut text = String::new();
+            push_ip(u32::from_be_bytes(bytes.try_into().unwrap()), &mut text);
+            assert_eq!(text, expected);
+        }
     }
 }
