@@ -220,7 +220,7 @@ impl<'b> Scene<'_, 'b, '_> {
         let state = self.state();
         (state.running, state.is_idle, state.has_reason) = (Some(task), is_idle, false);
         // The scheduler runs after all interrupts, even if the end of one is not recorded.
-        for isr in std::mem::take(&mut self.state().isrs).into_iter().rev() {
+        while let Some(isr) = self.state().isrs.pop() {
             self.push(EventKind::IsrExit(isr));
         }
         self.push(EventKind::SwitchedIn(task));
@@ -275,12 +275,17 @@ impl<'b> Scene<'_, 'b, '_> {
     fn message(&mut self) {
         let text = self.payload.text().trim_ascii_end();
         let (options, count) = (self.payload.number(), self.payload.number());
-        if std::str::from_utf8(text).is_err() {
+        let utf8 = std::str::from_utf8(text).ok();
+        if utf8.is_none() {
             self.out.ledger.enter(losses::NOT_UTF8, self.at.offset, 0);
         }
-        let format = std::str::from_utf8(text).ok().filter(|_| count > 0);
+        let format = utf8.filter(|_| count > 0);
         let label = format.and_then(|text| self.out.entities.add_name(text)).map_or(Label::NONE, Label::name);
-        let body = if count == 0 { self.out.batch.texts.add_lossy(text).0 } else { self.formatted(text) };
+        let body = match utf8 {
+            _ if count > 0 => self.formatted(text),
+            Some(text) => self.out.batch.texts.add(text),
+            None => self.out.batch.texts.add_lossy(text).0,
+        };
         self.log(options, label, body);
     }
 

@@ -296,6 +296,7 @@ impl Resolve for Resolver {
         let Some(input) = self.inputs.get_mut(input) else { return };
         let notes = account(records, bytes, &mut input.copies, out.ledger);
         out.batch.events.reserve(records.packets.len());
+        out.batch.args.reserve(records.packets.len());
         let mut start = 0;
         for (bad, note) in records.bad.iter().zip(notes) {
             input.packets(records, start..bad.index, bytes, &mut self.context, out);
