@@ -187,6 +187,20 @@ impl PendingText {
         true
     }
 
+    /// The same for bytes that are known to be printable ASCII.
+    ///
+    /// # Panics
+    /// In debug builds, if they are not.
+    #[inline]
+    pub(super) fn commit_plain(&mut self) -> bool {
+        debug_assert!(is_plain(self.bytes()));
+        if self.len() > TEXT_LIMIT_BYTES {
+            return self.commit_escaped();
+        }
+        self.start = self.end;
+        true
+    }
+
     #[inline(never)]
     fn commit_escaped(&mut self) -> bool {
         let mut escaped = std::mem::take(&mut self.escaped);
@@ -244,7 +258,7 @@ fn len_without_line_ends(bytes: &[u8]) -> usize {
 
 /// Whether all bytes are printable ASCII. Checked in blocks; the last two may overlap.
 #[inline]
-fn is_plain(bytes: &[u8]) -> bool {
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
     fn all<const N: usize>(block: &[u8; N]) -> bool {
         block.iter().fold(true, |plain, byte| plain & (0x20..0x7F).contains(byte))
     }

@@ -175,6 +175,13 @@ impl Conversion {
         words.iter().map(|&(packing, words)| words << (2 * packing as u32)).sum()
     }
 
+    /// Whether it is a decimal or hexadecimal integer of fixed width, at most [`PAD_BYTES`], and without sign, prefix and precision.
+    fn is_padded_integer(&self) -> bool {
+        let is_narrow = self.width == Size::NONE || self.width.0 as usize <= PAD_BYTES;
+        let is_bare = self.flags & !(LEFT | ZERO) == 0 && self.precision == Size::NONE;
+        is_narrow && is_bare && matches!(self.letter, b'd' | b'i' | b'u' | b'x' | b'X')
+    }
+
     /// How many arguments `*` takes before its own.
     fn stars(&self) -> usize {
         usize::from(self.width == Size::ARGUMENT) + usize::from(self.precision == Size::ARGUMENT)
@@ -188,6 +195,8 @@ enum Step {
     None,
     /// A decimal integer without flags, width and precision, as most are.
     Decimal(Conversion),
+    /// Another integer that needs no more than digits and a small width filled up. See [`Conversion::is_padded_integer`].
+    Padded(Conversion),
     /// Another conversion.
     Other(Conversion),
     /// To the end of the format: an invalid conversion, after which arguments cannot be assigned. They are listed as words.
@@ -216,6 +225,8 @@ pub struct Format {
     pieces: Box<[Piece]>,
     counts: Counts,
     is_bad: bool,
+    /// Whether it prints nothing but printable ASCII, whatever its arguments are.
+    prints_plain: bool,
 }
 
 /// Sizes of a format's arguments. They saturate at values that no message can reach.
@@ -241,6 +252,8 @@ impl Format {
         let mut counts = Counts::default();
         let mut pieces = Vec::new();
         let mut is_bad = false;
+        // A text or character of the target's.
+        let mut copies_argument = false;
         let at = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let mut from = 0;
         let mut push =
@@ -260,8 +273,13 @@ impl Format {
             } else {
                 counts.add(&conversion);
                 let is_bare = conversion.flags == 0 && (conversion.width, conversion.precision) == (Size::NONE, Size::NONE);
-                let is_decimal = is_bare && matches!(conversion.letter, b'd' | b'i' | b'u');
-                push(from, percent, end, if is_decimal { Step::Decimal(conversion) } else { Step::Other(conversion) });
+                let step = match conversion.letter {
+                    b'd' | b'i' | b'u' if is_bare => Step::Decimal(conversion),
+                    _ if conversion.is_padded_integer() => Step::Padded(conversion),
+                    _ => Step::Other(conversion),
+                };
+                copies_argument |= matches!(conversion.class(), Class::Text | Class::Char);
+                push(from, percent, end, step);
             }
             from = end;
         }
@@ -269,7 +287,8 @@ impl Format {
             push(from, text.len(), text.len(), Step::None);
         }
         let padded = text.iter().copied().chain([0; PAD_BYTES]).collect();
-        Format { padded, pieces: pieces.into(), counts, is_bad }
+        let prints_plain = !copies_argument && escape::is_plain(text);
+        Format { padded, pieces: pieces.into(), counts, is_bad, prints_plain }
     }
 
     /// The format itself.
@@ -299,7 +318,7 @@ impl Format {
     /// Its conversions.
     pub fn conversions(&self) -> impl Iterator<Item = &Conversion> {
         self.pieces.iter().filter_map(|piece| match &piece.step {
-            Step::Decimal(conversion) | Step::Other(conversion) => Some(conversion),
+            Step::Decimal(conversion) | Step::Padded(conversion) | Step::Other(conversion) => Some(conversion),
             Step::None | Step::Bad => None,
         })
     }
