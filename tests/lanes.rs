@@ -129,7 +129,7 @@ fn a_log_message_is_an_instant_and_a_row() {
     for (time_ns, value) in [(5, 1), (6, 2)] {
         let body = scene.batch.texts.add(&format!("x={value}"));
         let args = scene.args(&[("arg0", ArgValue::Int(value))]);
-        let log = LogNote { lane, severity: LogSeverity::Warning, name: format.into(), body, source, args };
+        let log = LogNote { lane, severity: LogSeverity::Warning, name: format.into(), body, source, grade: None, args };
         scene.batch.logs.push(log);
         scene.at(time_ns, EventKind::Log(value as u32 - 1));
     }

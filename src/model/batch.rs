@@ -1,6 +1,6 @@
 //! Events on their way from a resolver to the timeline, with the texts and loss notes they point into.
 
-use super::{Arg, Event, LaneId, LossNote, NameId, Nanos, SourceId};
+use super::{Arg, Event, GradeId, LaneId, LossNote, NameId, Nanos, SourceId};
 
 /// A piece of text in an [`EventBatch`]. An empty one means no text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,6 +153,8 @@ pub struct LogNote {
     pub body: TextRef,
     /// Its place in the source code.
     pub source: Option<SourceId>,
+    /// Its severity in the terms of the format, and its category, if they are not among its args.
+    pub grade: Option<GradeId>,
     /// More facts about it.
     pub args: Args,
 }
@@ -284,6 +286,13 @@ impl EventBatch {
         let Ok(start) = u32::try_from(self.args.len()) else { return Args::NONE };
         self.args.extend_from_slice(args);
         Args { start, count: args.len() as u16 }
+    }
+
+    /// The args of one event: these many from `start` on; more than 65535 are cut off there.
+    #[inline]
+    #[must_use]
+    pub fn args_at(start: u32, count: u32) -> Args {
+        Args { start, count: u16::try_from(count).unwrap_or(u16::MAX) }
     }
 
     /// The args of one event that were pushed since there were `start` of them; more than 65535 are cut off there.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::{Arg, ArgValue};
+
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -56,6 +58,10 @@ handle!(
 handle!(
     /// A place in the firmware's source code.
     SourceId
+);
+handle!(
+    /// The common properties of log messages.
+    GradeId
 );
 
 /// A processor core of the target, counted from 0.
@@ -284,6 +290,26 @@ pub struct Lane {
     pub session: u32,
 }
 
+/// Properties that many log messages share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogGrade {
+    /// The name of the severity.
+    pub name: NameId,
+    /// The severity in the terms of the format.
+    pub severity: NameId,
+    /// The category.
+    pub category: NameId,
+}
+
+impl LogGrade {
+    /// The same as args, in their order.
+    #[must_use]
+    pub fn args(self) -> [Arg; 2] {
+        let severity = Arg::new(self.name, ArgValue::Name(self.severity));
+        [severity, Arg::new(self.category, ArgValue::Category(self.category))]
+    }
+}
+
 /// Every entity found so far. Grows with the firmware, not with the length of the capture.
 #[derive(Debug, Default)]
 pub struct Entities {
@@ -303,6 +329,8 @@ pub struct Entities {
     pub sources: Vec<Source>,
     /// By [`NameId`]. All different.
     pub names: Vec<Arc<str>>,
+    /// By [`GradeId`].
+    pub grades: Vec<LogGrade>,
     /// By session number. A missing one has no known facts.
     pub sessions: Vec<Session>,
     /// The index of each name in `names`.
@@ -350,6 +378,11 @@ impl Entities {
         add(&mut self.groups, group).map(GroupId)
     }
 
+    /// Adds common properties of log messages; `None` at the limit.
+    pub fn add_grade(&mut self, grade: LogGrade) -> Option<GradeId> {
+        add(&mut self.grades, grade).map(GradeId)
+    }
+
     /// The handle of a name, which is added if it is new; `None` at the limit. For names whose number does not grow with the
     /// length of a healthy capture; resolvers keep the handles, as this is a look-up by text.
     pub fn add_name(&mut self, name: &str) -> Option<NameId> {
@@ -385,6 +418,7 @@ impl Entities {
         extend(&mut self.machines, &newer.machines);
         extend(&mut self.sources, &newer.sources);
         extend(&mut self.names, &newer.names);
+        extend(&mut self.grades, &newer.grades);
         extend(&mut self.sessions, &newer.sessions);
         extend(&mut self.functions, &newer.functions);
         extend(&mut self.codes, &newer.codes);

@@ -49,7 +49,11 @@ impl DetachedEvent {
 
     /// The weight of the event among those that are held.
     pub fn weight(&self) -> usize {
-        self.extra.as_ref().map_or(1, |extra| 1 + extra.args.len() + extra.texts.len() / TEXT_BYTES_PER_EVENT)
+        self.extra.as_ref().map_or(1, |extra| {
+            // A grade is two args.
+            let grade = if extra.log.is_some_and(|log| log.grade.is_some()) { 2 } else { 0 };
+            1 + grade + extra.args.len() + extra.texts.len() / TEXT_BYTES_PER_EVENT
+        })
     }
 
     /// Adds it to another batch.
@@ -137,7 +141,15 @@ mod tests {
         let args = batch.add_args(&args);
         let body = batch.texts.add("body");
         let lane = LaneId(1);
-        batch.logs.push(LogNote { lane, severity: LogSeverity::Info, name: NameId(3).into(), body, source: None, args });
+        batch.logs.push(LogNote {
+            lane,
+            severity: LogSeverity::Info,
+            name: NameId(3).into(),
+            body,
+            source: None,
+            grade: None,
+            args,
+        });
         let kinds =
             [EventKind::Instant { lane, label: label.into(), args }, EventKind::Log(0), EventKind::SpanEnd { lane, args }];
         let events = kinds.map(|kind| Event { time: Nanos(1), core: CoreId(0), kind });

@@ -2,7 +2,7 @@
 
 use super::writer::{Name, SliceName};
 use super::{At, Timeline};
-use crate::model::{self, Arg, ArgValue, Args, EventBatch, LogSeverity, NameId, Tag};
+use crate::model::{self, Arg, ArgValue, Args, EventBatch, GradeId, LogGrade, LogSeverity, NameId, Tag};
 use crate::track::{Annotation, Flow, Grade};
 
 /// The label and args of an event, and the batch that they point into.
@@ -34,11 +34,8 @@ pub struct KnownName {
     local: u32,
 }
 
-/// Log messages of one kind: the numbers of the names of their severity and category in the model, and of the block; and their grade there.
-pub type KnownGrade = ([u64; 4], u8);
-
-/// How many kinds of log messages are known, each at the number of its category.
-pub const GRADES: usize = 32;
+/// A grade of the model: the number of the block that used it last, plus one, and its grade there.
+pub type KnownGrade = (u64, u8);
 
 /// The most annotations of a log message besides its text, severity and category.
 pub const LOG_ARGS: usize = u8::MAX as usize - 3;
@@ -69,7 +66,7 @@ impl Timeline {
 
     /// The index of a name of the model in the present block.
     #[inline]
-    fn local_of(&mut self, name: NameId, at: &At<'_>) -> u32 {
+    pub(super) fn local_of(&mut self, name: NameId, at: &At<'_>) -> u32 {
         let block = self.writer.block_number() + 1;
         match self.names.get(name.index()) {
             Some(known) if known.block == block => known.local,
@@ -95,26 +92,25 @@ impl Timeline {
         }
     }
 
-    /// The grade of a log message with these args, for the present block, if they begin with a severity and a category. 0: they do not.
+    /// A grade of the model in the present block; 0 if the block has too many.
     #[inline]
-    pub(super) fn grade_of(&mut self, args: &[Arg], at: &At<'_>) -> u8 {
-        let Some([severity, category]) = args.first_chunk::<2>() else { return 0 };
-        if (severity.tag(), category.tag()) != (Tag::Name, Tag::Category) {
-            return 0;
+    pub(super) fn grade_of(&mut self, grade: GradeId, at: &At<'_>) -> u8 {
+        match self.grades.get(grade.index()) {
+            Some(&(block, local)) if block == self.writer.block_number() + 1 => local,
+            _ => self.learn_grade(grade, at),
         }
-        let key = [u64::from(severity.name.0), severity.bits(), category.bits(), self.writer.block_number()];
-        let (known, grade) = self.grades[category.bits() as usize % GRADES];
-        // Not as a block of memory: the processor would wait until it is written.
-        let is_other = key.iter().zip(&known).fold(0, |differences, (one, other)| differences | (one ^ other));
-        if is_other == 0 && grade > 0 { grade } else { self.learn_grade(key, at) }
     }
 
     #[inline(never)]
-    fn learn_grade(&mut self, key: [u64; 4], at: &At<'_>) -> u8 {
-        let [name, severity, category] = [key[0], key[1], key[2]].map(|name| self.local_of(NameId(name as u32), at));
-        let grade = self.writer.grade(Grade { name, severity, category });
-        self.grades[key[2] as usize % GRADES] = (key, grade);
-        grade
+    fn learn_grade(&mut self, id: GradeId, at: &At<'_>) -> u8 {
+        let Some(&LogGrade { name, severity, category }) = at.entities.grades.get(id.index()) else { return 0 };
+        let [name, severity, category] = [name, severity, category].map(|name| self.local_of(name, at));
+        let local = self.writer.grade(Grade { name, severity, category });
+        if id.index() >= self.grades.len() {
+            self.grades.resize(id.index() + 1, (0, 0));
+        }
+        self.grades[id.index()] = (self.writer.block_number() + 1, local);
+        local
     }
 
     /// Adds the args of an event as annotations of the next event, and returns its flow, if it has one.

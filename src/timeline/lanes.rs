@@ -8,7 +8,7 @@ use super::layout::{Group, lane_name};
 use super::writer::{Name, Note, NoteValue, SliceName};
 use super::{At, Timeline};
 use crate::model::{EventBatch, Lane, LaneId, LaneKind, LaneOwner, LogNote, TaskId};
-use crate::track::{OpKind, TrackId, TrackKind, Unit};
+use crate::track::{NameRef, OpKind, TrackId, TrackKind, Unit};
 
 /// Limit of open spans on one track. The viewer drops slices nested deeper than 512; a thread track also holds waits.
 const NESTING_LIMIT: u32 = 500;
@@ -116,24 +116,32 @@ impl Timeline {
     pub(super) fn log(&mut self, note: &LogNote, batch: &EventBatch, at: &At<'_>) {
         let Some(entity) = at.entities.lanes.get(note.lane.index()) else { return };
         let track = self.lane_track(note.lane, at);
-        let annotations = Annotations { label: note.name, args: note.args, batch };
-        let label = match self.label_of(annotations, at) {
-            Some(label) => label,
-            None => SliceName::Name(self.lane_label(note.lane, entity)),
-        };
+        // As a rule it is that of many messages.
+        let name = note.name.as_name().map(|name| self.local_of(name, at));
         let body = self.writer.add_text(batch.texts.get(note.body));
         let source = note.source.and_then(|id| Some((id, at.entities.sources.get(id.index())?)));
         let source = source.map_or(0, |(id, source)| self.writer.add_source(id, source).saturating_add(1));
         let start = self.writer.notes_start();
         // First, so that it is present whatever the number of args.
-        let mut args = batch.args_of(note.args);
-        let grade = self.grade_of(args, at);
-        if grade > 0 {
-            args = args.get(2..).map_or(&[], |rest| rest.get(..LOG_ARGS).unwrap_or(rest));
-        }
+        let grade = note.grade.map_or(0, |grade| self.grade_of(grade, at));
         self.writer.log(body, source, priority_number(note.severity), grade);
+        let mut args = batch.args_of(note.args);
+        if grade > 0 {
+            args = args.get(..LOG_ARGS).unwrap_or(args);
+        } else if let Some(grade) = note.grade.and_then(|grade| at.entities.grades.get(grade.index())) {
+            // The block has too many.
+            self.write_args(&grade.args(), batch, at);
+        }
         let flow = self.write_args(args, batch, at);
-        self.writer.event_since(start, OpKind::Instant, track, at.time_ns, Some(label), flow);
+        let name = match (name, note.name.as_text().filter(|text| text.len > 0)) {
+            (Some(name), _) => NameRef::interned(name),
+            (None, Some(text)) => NameRef::text(self.writer.add_text(batch.texts.get(text))),
+            (None, None) => {
+                let name = self.lane_label(note.lane, entity);
+                NameRef::interned(self.writer.local(name))
+            }
+        };
+        self.writer.named_event_since(start, OpKind::Instant, track, at.time_ns, name, flow);
     }
 
     pub(super) fn span_end(&mut self, lane: LaneId, annotations: Annotations<'_>, at: &At<'_>) {

@@ -115,7 +115,7 @@ pub struct Timeline {
     groups: Vec<Option<(TrackId, Option<i32>)>>,
     /// The names of the model that were used.
     names: Vec<annotations::KnownName>,
-    grades: [annotations::KnownGrade; annotations::GRADES],
+    grades: Vec<annotations::KnownGrade>,
     machines: Vec<MachineState>,
     machine_names: Vec<Option<Name>>,
     /// The machines that were drawn, and their parent track.
@@ -299,7 +299,7 @@ impl Timeline {
             lanes: Vec::new(),
             groups: Vec::new(),
             names: Vec::new(),
-            grades: [([0; 4], 0); annotations::GRADES],
+            grades: Vec::new(),
             sessions: Vec::new(),
             machines: Vec::new(),
             machine_names: Vec::new(),

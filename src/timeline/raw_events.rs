@@ -285,6 +285,11 @@ impl Timeline {
         if let EventKind::Float { value, .. } = event.kind {
             self.writer.note(Note { name: self.words.value, value: NoteValue::Float(value.get()) });
         }
+        if let EventKind::Log(index) = event.kind
+            && let Some(grade) = batch.logs.get(index as usize).and_then(|log| at.entities.grades.get(log.grade?.index()))
+        {
+            self.write_args(&grade.args(), batch, at);
+        }
         // An instant here is not the end of a flow.
         self.write_args(annotations.batch.args_of(annotations.args), annotations.batch, at);
         let track = self.raw_track(event.core);

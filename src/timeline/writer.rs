@@ -363,8 +363,22 @@ impl Writer {
         label: Option<SliceName<'_>>,
         flow: Option<(u64, Flow)>,
     ) {
-        let (args_start, args_len) = self.notes_since(start);
         let name = label.map_or(NameRef::NONE, |label| self.label(label));
+        self.named_event_since(start, kind, track, time_ns, name, flow);
+    }
+
+    /// The same with a name that is in the block already.
+    #[inline(always)]
+    pub fn named_event_since(
+        &mut self,
+        start: u32,
+        kind: OpKind,
+        track: TrackId,
+        time_ns: u64,
+        name: NameRef,
+        flow: Option<(u64, Flow)>,
+    ) {
+        let (args_start, args_len) = self.notes_since(start);
         let (value, flow) = flow.unwrap_or((0, Flow::None));
         let value = value.cast_signed();
         self.push(Op { time_ns, value, track, name, args_start, args_len, kind, flow });

@@ -44,18 +44,16 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
         ArgValue::FlowIn(number) => format!("in {number}"),
         ArgValue::Category(name) => entities.names[name.index()].to_string(),
     };
-    let arg_list = |args: Args| {
-        let args = batch.args_of(args).iter();
-        let shown = |arg: &Arg| match arg.value() {
-            ArgValue::Category(name) => format!(" [{}]", entities.names[name.index()]),
-            other => format!(" {}={}", entities.names[arg.name.index()], value(other)),
-        };
-        args.map(shown).collect::<String>()
+    let shown = |arg: &Arg| match arg.value() {
+        ArgValue::Category(name) => format!(" [{}]", entities.names[name.index()]),
+        other => format!(" {}={}", entities.names[arg.name.index()], value(other)),
     };
-    let what = |label: Label, args: Args| match (label.as_name(), label.as_text()) {
-        (Some(name), _) => format!("{}{}", entities.names[name.index()], arg_list(args)),
-        (None, text) => format!("{:?}{}", batch.texts.get(text.unwrap_or_default()), arg_list(args)),
+    let arg_list = |args: Args| batch.args_of(args).iter().map(shown).collect::<String>();
+    let title = |label: Label| match (label.as_name(), label.as_text()) {
+        (Some(name), _) => entities.names[name.index()].to_string(),
+        (None, text) => format!("{:?}", batch.texts.get(text.unwrap_or_default())),
     };
+    let what = |label: Label, args: Args| title(label) + &arg_list(args);
     let level_text = |level: Level| level.get().map_or("unknown".to_owned(), |level| level.to_string());
     let what = match event.kind {
         EventKind::SessionStart(number) => format!("session {number} starts"),
@@ -153,7 +151,10 @@ fn line(event: &Event, batch: &EventBatch, entities: &Entities) -> String {
                 format!(" from {}:{}", source.file, source.line)
             });
             let body = batch.texts.get(note.body);
-            format!("log {} {:?} {} {body:?}{source}", lane(note.lane), note.severity, what(note.name, note.args))
+            let grade =
+                note.grade.map_or(String::new(), |grade| entities.grades[grade.index()].args().iter().map(shown).collect());
+            let (name, args) = (title(note.name), arg_list(note.args));
+            format!("log {} {:?} {name}{grade}{args} {body:?}{source}", lane(note.lane), note.severity)
         }
         EventKind::Value { lane: id, value } => format!("value {} {}", lane(id), value.get()),
         EventKind::Sample(code) => {

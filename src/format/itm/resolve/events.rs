@@ -311,7 +311,8 @@ impl Meaning {
             let start = out.batch.args.len();
             add_delay(delay, out);
             let args = out.batch.args_since(start);
-            let note = LogNote { lane, severity: LogSeverity::Unspecified, name: Label::NONE, body, source: None, args };
+            let note =
+                LogNote { lane, severity: LogSeverity::Unspecified, name: Label::NONE, body, source: None, grade: None, args };
             let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
             out.batch.logs.push(note);
             self.emit(EventKind::Log(index), time, out);

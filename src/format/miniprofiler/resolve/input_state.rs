@@ -246,7 +246,7 @@ impl InputState {
         let Some(lane) = lane(&mut self.lanes.log, number, self.session, out.entities) else { return };
         let body = out.batch.texts.add(line);
         let severity = LogSeverity::Unspecified;
-        let note = LogNote { lane, severity, name: Label::text(body), body, source: None, args: Default::default() };
+        let note = LogNote { lane, severity, name: Label::text(body), body, source: None, grade: None, args: Default::default() };
         let index = u32::try_from(out.batch.logs.len()).unwrap_or(u32::MAX);
         out.batch.logs.push(note);
         self.push(EventKind::Log(index), out);

@@ -535,7 +535,7 @@ impl RecordResolver<'_, '_> {
         let args = self.out.batch.add_args(&[module, location]);
         let number = u32::try_from(self.out.batch.logs.len()).ok()?;
         let severity = LogSeverity::Fatal;
-        self.out.batch.logs.push(LogNote { lane, severity, name: name.into(), body, source: None, args });
+        self.out.batch.logs.push(LogNote { lane, severity, name: name.into(), body, source: None, grade: None, args });
         self.emit(EventKind::Log(number))
     }
 

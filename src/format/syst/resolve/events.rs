@@ -11,7 +11,8 @@ use crate::format::syst::decoded::{Key, NameRef, Notice, RecordKind, Stored};
 use crate::format::syst::record::Marks;
 use crate::format::syst::settings::Settings;
 use crate::model::{
-    Arg, ArgValue, Args, CoreId, Event, EventKind, Label, LaneId, LogNote, LogSeverity, LossNote, NameId, Nanos, Packed, TextRef,
+    Arg, ArgValue, Args, CoreId, Event, EventBatch, EventKind, GradeId, Label, LaneId, LogNote, LogSeverity, LossNote, NameId,
+    Nanos, Packed, TextRef,
 };
 
 /// The severities of the viewer's log.
@@ -48,13 +49,15 @@ pub struct EventWriter {
     tracks: Tracks,
     /// The start of the present table's texts in those of the batch.
     texts_start: u32,
+    /// The start of its args in those of the batch; `None` if some of them have no name there.
+    args_start: Option<u32>,
 }
 
 impl EventWriter {
     pub fn new(settings: &Settings) -> EventWriter {
         let collateral = settings.collateral.clone();
         let tracks = Tracks::new(collateral.entries.len(), settings.symbols.as_ref().map(|(_, symbols)| symbols.clone()));
-        EventWriter { collateral, short_as_counter: settings.short_as_counter, tracks, texts_start: 0 }
+        EventWriter { collateral, short_as_counter: settings.short_as_counter, tracks, texts_start: 0, args_start: None }
     }
 
     /// Whether senders were assigned to a client only because there is no other.
@@ -74,9 +77,30 @@ impl EventWriter {
         self.texts_start = start;
         out.batch.events.reserve(usual(count));
         out.batch.logs.reserve(usual(count));
-        // Each has a severity and a category.
-        out.batch.args.reserve(usual(records.args.len() + 2 * count));
+        out.batch.args.reserve(usual(records.args.len()));
+        self.args_start = self.add_args(records, out);
         true
+    }
+
+    /// Adds all args of a table to the batch, as most records have no others. Returns the place of the first one; `None` if one has no
+    /// name, and none was added.
+    fn add_args(&mut self, records: &Records, out: &mut Resolved<'_>) -> Option<u32> {
+        let start = out.batch.args.len();
+        let (tracks, texts_start, entities) = (&mut self.tracks, self.texts_start, &mut *out.entities);
+        let mut all_named = true;
+        out.batch.args.extend(records.args.iter().map(|arg| {
+            let name = tracks.key(arg.name, entities);
+            all_named &= name.is_some();
+            let name = name.unwrap_or(NameId(0));
+            match arg.text() {
+                Some(text) => Arg::of_text(name, moved(text, texts_start)),
+                None => arg.renamed(name),
+            }
+        }));
+        if !all_named {
+            out.batch.args.truncate(start);
+        }
+        u32::try_from(start).ok().filter(|_| all_named)
     }
 
     /// The target restarted.
@@ -119,7 +143,17 @@ impl EventWriter {
             return;
         };
         let name = self.tracks.name(records, stored.name, &self.collateral, out.entities);
-        let args = self.args(kind, marks, at, records, stored, out);
+        let is_graded = matches!(
+            kind,
+            RecordKind::Text
+                | RecordKind::InvalidParam
+                | RecordKind::Assert
+                | RecordKind::Printf
+                | RecordKind::Catalog
+                | RecordKind::Raw
+        );
+        let grade = if is_graded { self.tracks.grade(kind, stored.severity, out.entities) } else { None };
+        let args = self.args(kind, marks, at, records, stored, grade.is_some(), out);
         let label = self.label_of_empty(name.map_or(Label::NONE, Label::name), stored.body, out);
         match kind {
             RecordKind::Text
@@ -131,7 +165,7 @@ impl EventWriter {
             | RecordKind::Raw
             | RecordKind::Console
             | RecordKind::Malformed(_) => {
-                self.log(kind, marks, at, (lane, label, args), records, stored, out);
+                self.log(kind, marks, at, (lane, label, grade, args), records, stored, out);
             }
             RecordKind::Enter | RecordKind::Exit if !marks.has(Marks::CRC_BAD) => {
                 self.function(at, lane, label, args, records, stored, out);
@@ -151,7 +185,7 @@ impl EventWriter {
     /// The text of a record, in the batch.
     #[inline]
     fn text(&self, text: TextRef) -> TextRef {
-        TextRef { start: text.start.saturating_add(self.texts_start), len: text.len }
+        moved(text, self.texts_start)
     }
 
     /// A label; the text if it is empty.
@@ -176,7 +210,7 @@ impl EventWriter {
         kind: RecordKind,
         marks: Marks,
         at: EventContext,
-        (lane, mut label, args): (LaneId, Label, Args),
+        (lane, mut label, grade, args): (LaneId, Label, Option<GradeId>, Args),
         records: &Records,
         stored: &Stored,
         out: &mut Resolved<'_>,
@@ -204,7 +238,7 @@ impl EventWriter {
         };
         let name = if label.is_none() { Label::text(body) } else { label };
         let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
-        out.batch.logs.push(LogNote { lane, severity, name, body, source, args });
+        out.batch.logs.push(LogNote { lane, severity, name, body, source, grade, args });
         push(at, EventKind::Log(index), out);
     }
 
@@ -277,10 +311,11 @@ impl EventWriter {
         {
             push(at, EventKind::Value { lane, value: Packed(i64::try_from(value).unwrap_or(i64::MAX)) }, out);
         }
-        self.log(stored.kind, stored.marks, at, (lane, label, args), records, stored, out);
+        self.log(stored.kind, stored.marks, at, (lane, label, None, args), records, stored, out);
     }
 
-    /// The args of a record.
+    /// The args of a record. `is_graded`: its severity and category are known without them.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one record")]
     #[inline(always)]
     fn args(
         &mut self,
@@ -289,24 +324,32 @@ impl EventWriter {
         at: EventContext,
         records: &Records,
         stored: &Stored,
+        is_graded: bool,
         out: &mut Resolved<'_>,
     ) -> Args {
         let texts_start = self.texts_start;
+        let message_time = stored.timestamp.filter(|_| at.has_transport_time);
+        let has_others = matches!(kind, RecordKind::Clock | RecordKind::Build | RecordKind::Short { .. });
+        // The usual case.
+        if is_graded
+            && !has_others
+            && marks == Marks::default()
+            && message_time.is_none()
+            && let Some(start) = self.args_start
+        {
+            return EventBatch::args_at(start.saturating_add(stored.args.0), stored.args.1);
+        }
         let start = out.batch.args.len();
         let all = &mut out.batch.args;
-        let moved = |text: TextRef| TextRef { start: text.start.saturating_add(texts_start), len: text.len };
         let tracks = &mut self.tracks;
         let has_severity = !matches!(
             kind,
             RecordKind::Short { .. } | RecordKind::Console | RecordKind::Malformed(_) | RecordKind::Clock | RecordKind::Build
         );
-        // The usual case.
-        let graded =
-            if has_severity && kind != RecordKind::Exit { tracks.graded(kind, stored.severity, out.entities) } else { None };
-        let is_graded = graded.is_some();
-        if let Some(graded) = graded {
-            all.extend_from_slice(graded);
-        } else if has_severity && let Some((name, severity)) = tracks.severity(stored.severity, out.entities) {
+        if has_severity
+            && !is_graded
+            && let Some((name, severity)) = tracks.severity(stored.severity, out.entities)
+        {
             all.push(Arg::new(name, ArgValue::Name(severity)));
         }
         // The end of a function has the category of its begin.
@@ -317,7 +360,7 @@ impl EventWriter {
         for arg in records.args_of(stored) {
             let Some(name) = tracks.key(arg.name, out.entities) else { continue };
             all.push(match arg.text() {
-                Some(text) => Arg::of_text(name, moved(text)),
+                Some(text) => Arg::of_text(name, moved(text, texts_start)),
                 None => arg.renamed(name),
             });
         }
@@ -328,12 +371,12 @@ impl EventWriter {
                 add(tracks.word("clock_hz", out.entities), ArgValue::Uint(stored.extra));
             }
             RecordKind::Build if !stored.body.is_empty() => {
-                add(tracks.key(Key::TEXT, out.entities), ArgValue::Text(moved(stored.body)));
+                add(tracks.key(Key::TEXT, out.entities), ArgValue::Text(moved(stored.body, texts_start)));
             }
             RecordKind::Short { .. } => add(tracks.word("value", out.entities), ArgValue::Hex(stored.value)),
             _ => {}
         }
-        if let Some(timestamp) = stored.timestamp.filter(|_| at.has_transport_time) {
+        if let Some(timestamp) = message_time {
             add(tracks.word("message_time", out.entities), ArgValue::Uint(timestamp));
             if let Some(made_at) = at.made_at {
                 add(tracks.word("message_time_ns", out.entities), ArgValue::Uint(made_at));
@@ -371,6 +414,12 @@ impl EventWriter {
         let args = name.map_or(Args::NONE, |name| out.batch.add_args(&[Arg::new(name, ArgValue::Uint(value))]));
         push(at, EventKind::Instant { lane, label, args }, out);
     }
+}
+
+/// A text of a table, in the batch.
+#[inline]
+fn moved(text: TextRef, texts_start: u32) -> TextRef {
+    TextRef { start: text.start.saturating_add(texts_start), len: text.len }
 }
 
 #[inline]

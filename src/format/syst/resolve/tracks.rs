@@ -9,7 +9,7 @@ use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::{PartSender, Records, SenderKey};
 use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
 use crate::format::syst::record::{Guid, SEVERITIES};
-use crate::model::{Arg, ArgValue, Entities, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, NameId, Source, SourceId};
+use crate::model::{Entities, GradeId, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, NameId, Source, SourceId};
 use crate::printf::escape;
 use crate::symbols::Symbols;
 
@@ -114,8 +114,8 @@ pub struct Tracks {
     severities: [Option<(NameId, NameId)>; 8],
     /// Of messages, failed assertions, and wrong use of the library; for each severity, and without one.
     categories: [[Option<NameId>; SEVERITIES.len() + 1]; 3],
-    /// The args of both, by class and severity.
-    graded: [[Option<[Arg; 2]>; SEVERITIES.len()]; 3],
+    /// Both together, by class and severity.
+    grades: [[Option<GradeId>; SEVERITIES.len()]; 3],
     // Index: number in the part.
     part_tracks: Vec<Option<usize>>,
     part_names: Vec<Option<NameId>>,
@@ -140,7 +140,7 @@ impl Tracks {
             keys: Vec::new(),
             severities: [None; 8],
             categories: [[None; SEVERITIES.len() + 1]; 3],
-            graded: [[None; SEVERITIES.len()]; 3],
+            grades: [[None; SEVERITIES.len()]; 3],
             part_tracks: Vec::new(),
             part_names: Vec::new(),
             part_sources: Vec::new(),
@@ -410,22 +410,22 @@ impl Tracks {
         self.severities[index]
     }
 
-    /// The args of a message's severity and category.
+    /// A message's severity and category.
     #[inline]
-    pub fn graded(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<&[Arg; 2]> {
-        if self.graded[class(kind)][usize::from(severity & 7)].is_none() {
-            self.grade(kind, severity, entities);
+    pub fn grade(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<GradeId> {
+        match self.grades[class(kind)][usize::from(severity & 7)] {
+            Some(grade) => Some(grade),
+            None => self.learn_grade(kind, severity, entities),
         }
-        self.graded[class(kind)][usize::from(severity & 7)].as_ref()
     }
 
     #[cold]
-    fn grade(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<()> {
+    fn learn_grade(&mut self, kind: RecordKind, severity: u8, entities: &mut Entities) -> Option<GradeId> {
         let (name, value) = self.severity(severity, entities)?;
         let category = self.category(kind, Some(severity), entities)?;
-        let args = [Arg::new(name, ArgValue::Name(value)), Arg::new(category, ArgValue::Category(category))];
-        self.graded[class(kind)][usize::from(severity & 7)] = Some(args);
-        Some(())
+        let grade = entities.add_grade(LogGrade { name, severity: value, category });
+        self.grades[class(kind)][usize::from(severity & 7)] = grade;
+        grade
     }
 
     /// The category of a message. `severity`: if it has one.

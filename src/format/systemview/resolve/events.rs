@@ -312,7 +312,7 @@ impl<'b> Scene<'_, 'b, '_> {
         let lane = self.context.shared.log(self.input.session);
         let Some(lane) = self.known(lane) else { return };
         let number = u32::try_from(self.out.batch.logs.len()).unwrap_or(u32::MAX);
-        self.out.batch.logs.push(LogNote { lane, severity, name, body, source: None, args: Args::NONE });
+        self.out.batch.logs.push(LogNote { lane, severity, name, body, source: None, grade: None, args: Args::NONE });
         self.push(EventKind::Log(number));
     }
 

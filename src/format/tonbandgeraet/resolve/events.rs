@@ -163,7 +163,7 @@ impl Scene<'_> {
                 let Ok(index) = u32::try_from(out.batch.logs.len()) else { return };
                 let Message { severity, name, source, .. } = message;
                 let body = out.batch.texts.add(&message.text);
-                out.batch.logs.push(LogNote { lane, severity, name, body, source, args: Args::NONE });
+                out.batch.logs.push(LogNote { lane, severity, name, body, source, grade: None, args: Args::NONE });
                 event!(EventKind::Log(index))
             }
             Record::TaskEvtmarker { evtmarker_id, msg, .. } => {
