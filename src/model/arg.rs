@@ -34,7 +34,8 @@ impl Tag {
     #[inline]
     #[must_use]
     pub fn is_plain(self) -> bool {
-        matches!(self, Tag::Uint | Tag::Int | Tag::Hex | Tag::Float | Tag::Bool)
+        // They come first.
+        (self as u8) <= Tag::Bool as u8
     }
 }
 

@@ -80,13 +80,13 @@ impl Encoder {
         // Consecutive events are often alike, and a processor stalls when it adds to a value that it has just stored. So odd and
         // even events use separate counters.
         let tracks = &mut self.tracks;
-        let [mut even_names, mut odd_names] = self.strings.event_name_uses();
+        let mut names = self.strings.event_name_uses();
         let (pairs, last) = block.ops.as_chunks::<2>();
         for [even, odd] in pairs {
-            count_use::<0>(even, tracks, &mut even_names);
-            count_use::<1>(odd, tracks, &mut odd_names);
+            count_use::<0>(even, tracks, &mut names);
+            count_use::<1>(odd, tracks, &mut names);
         }
-        last.iter().for_each(|op| count_use::<0>(op, tracks, &mut even_names));
+        last.iter().for_each(|op| count_use::<0>(op, tracks, &mut names));
     }
 
     #[inline(never)]
@@ -110,7 +110,7 @@ impl Encoder {
 fn count_use<const PLACE: usize>(op: &Op, tracks: &mut Tracks, names: &mut NameUses<'_>) {
     if op.kind != OpKind::Describe {
         tracks.count::<PLACE>(op.track);
-        names.count(op.name);
+        names.count::<PLACE>(op.name);
     }
 }
 

@@ -15,11 +15,11 @@
 
 use prost::encoding::encoded_len_varint;
 
-use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Strings, Text};
+use super::strings::{ARG_NAME_IID, ARG_STRING_VALUE_IID, CATEGORY_IID, NAME_IID, Role, Strings, Text};
 use super::tracks::{TRACK_UUID, Tracks};
 use super::wire::{
-    MAX_VARINT_LEN, ShortField, VARINT49_END, bytes_field_len, mostly_short_varint, put_bytes, put_fixed64, put_length,
-    put_varint, varint, varint28, varint49,
+    MAX_VARINT_LEN, ShortField, VARINT49_END, bytes_field_len, mostly_short_varint, mostly_tiny_varint49, put_bytes, put_fixed64,
+    put_length, put_varint, varint, varint28,
 };
 use super::{SEQUENCE_ID, TRACE_PACKET};
 use crate::model::Tag;
@@ -108,7 +108,6 @@ pub(super) struct EventWriter<'a> {
     tracks: &'a Tracks,
     /// See [`Strings::event_name_fields`].
     names: &'a [ShortField],
-    texts: &'a [ShortField],
     /// See [`Strings::arg_name_fields`] and [`Strings::category_fields`].
     arg_names: &'a [ShortField],
     categories: &'a [ShortField],
@@ -141,7 +140,7 @@ impl<'a> EventWriter<'a> {
     ) -> EventWriter<'a> {
         let stage = [0; STAGE_BYTES + 2 * PACKET_ROOM];
         let host = Host { packet_at: 0, event_at: 0, room: 0 };
-        let (names, texts) = strings.event_name_fields();
+        let names = strings.event_name_fields();
         let fields = [track_event::SOURCE_LOCATION_IID, log_message::SOURCE_LOCATION_IID];
         for (sources, field) in [&mut scratch.sources, &mut scratch.log_sources].into_iter().zip(fields) {
             sources.clear();
@@ -157,7 +156,7 @@ impl<'a> EventWriter<'a> {
             Some((room.first_chunk().map_or(0, |room| u128::from_le_bytes(*room)), len + category.short_len()))
         }));
         let (arg_names, categories) = (strings.arg_name_fields(), strings.category_fields());
-        EventWriter { block, strings, tracks, names, texts, arg_names, categories, scratch, clock_ns: 0, host, staged: 0, stage }
+        EventWriter { block, strings, tracks, names, arg_names, categories, scratch, clock_ns: 0, host, staged: 0, stage }
     }
 
     /// Writes an operation that is an event.
@@ -263,7 +262,7 @@ impl<'a> EventWriter<'a> {
             && let AnnotationValue::Log { body, source, priority, grade } = log.value()
         {
             let source = self.scratch.log_sources.get(source as usize).copied().unwrap_or(ShortField::EMPTY);
-            end += store_log(place_at(room, end)?, strings.log_body_field(body), source, priority)?;
+            end += store_log(place_at(room, end)?, strings.text_field(body, Role::LogBody), source, priority)?;
             let (annotations, len) = (*self.scratch.grades.get(usize::from(grade))?)?;
             *place_at(room, end)? = annotations.to_le_bytes();
             end += len;
@@ -279,7 +278,7 @@ impl<'a> EventWriter<'a> {
                     return None;
                 }
                 // As a rule the key and all bytes of the value are stored at once.
-                let (bytes, len) = varint49(bits);
+                let (bytes, len) = mostly_tiny_varint49(bits);
                 end += store_annotation(place, name, 1 + (len & 7) as usize, key | bytes << 8);
                 continue;
             }
@@ -334,8 +333,10 @@ impl<'a> EventWriter<'a> {
     /// The name field of an event. Empty without a name, too long if the name is to be written in place.
     #[inline(always)]
     fn name_field(&self, op: &Op) -> ShortField {
-        let names = if op.name.is_text() { self.texts } else { self.names };
-        names.get(op.name.number() as usize).copied().unwrap_or(ShortField::TOO_LONG)
+        if op.name.is_text() {
+            return self.strings.text_field(op.name.number(), Role::EventName);
+        }
+        self.names.get(op.name.number() as usize).copied().unwrap_or(ShortField::TOO_LONG)
     }
 
     /// Appends the staged packets to the output.

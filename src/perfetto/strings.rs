@@ -68,10 +68,10 @@ pub(super) struct Strings {
     /// For each role and slot, the number of uses; once numbered, its number there (0: none). If a role uses no text of the
     /// capture, their slots are left out.
     uses: [Vec<u32>; 5],
-    /// Uses as an event name, counted in a second place.
+    /// Uses of names as an event name, counted in a second place.
     more_event_names: Vec<u32>,
-    /// For each role but that of log messages and slot, the field that refers to its number, or too long if the text is to be written
-    /// in place. Texts of the capture are left out if none has a number.
+    /// For each role but that of log messages and each slot of a name, the field that refers to its number, or too long if the name is
+    /// to be written in place. Texts of the capture are many, and few of them have a number.
     fields: [Vec<ShortField>; 5],
     /// The slots whose text has an earlier slot, and the first such.
     doubles: Vec<(u32, u32)>,
@@ -89,15 +89,16 @@ pub(super) struct Strings {
 
 /// The number of uses of each name and text as an event name. Equal texts are merged later, because counting runs for each operation.
 pub(super) struct NameUses<'a> {
-    names: &'a mut [u32],
+    /// In two places.
+    names: [&'a mut [u32]; 2],
     texts: &'a mut [u32],
 }
 
 impl NameUses<'_> {
     /// Counts a use.
     #[inline]
-    pub(super) fn count(&mut self, name: NameRef) {
-        let uses = if name.is_text() { &mut *self.texts } else { &mut *self.names };
+    pub(super) fn count<const PLACE: usize>(&mut self, name: NameRef) {
+        let uses = if name.is_text() { &mut *self.texts } else { &mut *self.names[PLACE] };
         if let Some(uses) = uses.get_mut(name.number() as usize) {
             *uses += 1;
         }
@@ -116,10 +117,11 @@ impl Strings {
         self.known.resize((2 * block.text_refs.len()).next_power_of_two(), 0);
         self.hashes.clear();
         self.hashes.reserve(block.text_refs.len());
+        let Strings { known, hashes, doubles, texts_start, .. } = self;
         for (slot, &text) in (start..).zip(&block.text_refs) {
-            let first = self.find_or_add(block, block.texts.bytes(text), slot);
+            let first = find_or_add(known, hashes, *texts_start, block, block.texts.bytes(text), slot);
             if first != slot {
-                self.doubles.push((slot, first));
+                doubles.push((slot, first));
             }
         }
         self.uses.iter_mut().for_each(Vec::clear);
@@ -129,39 +131,13 @@ impl Strings {
         self.uses[Role::ArgValue as usize].resize(self.texts_start, 0);
         self.uses[Role::Category as usize].resize(self.texts_start, 0);
         self.more_event_names.clear();
-        self.more_event_names.resize(self.slots, 0);
+        self.more_event_names.resize(self.texts_start, 0);
     }
 
-    /// The first slot that has this text, which is `slot` if it is new.
-    #[inline]
-    fn find_or_add(&mut self, block: &Block, text: &[u8], slot: u32) -> u32 {
-        let mut hasher = FxHasher::default();
-        hasher.write(text);
-        let hash = hasher.finish();
-        let mask = self.known.len() - 1;
-        let mut place = hash as usize & mask;
-        let part = (hash >> 32) as u32;
-        self.hashes.push(part);
-        loop {
-            let first = self.known[place];
-            if first == 0 {
-                self.known[place] = slot;
-                return slot;
-            }
-            let is_same = self.hashes.get(first as usize - self.texts_start) == Some(&part);
-            if is_same && text_of(block, first as usize) == Some(text) {
-                return first;
-            }
-            place = (place + 1) & mask;
-        }
-    }
-
-    /// Two places to count the uses of event names.
-    pub(super) fn event_name_uses(&mut self) -> [NameUses<'_>; 2] {
-        [&mut self.uses[Role::EventName as usize], &mut self.more_event_names].map(|uses| {
-            let (names, texts) = uses.split_at_mut(self.texts_start);
-            NameUses { names, texts }
-        })
+    /// The places to count the uses of event names.
+    pub(super) fn event_name_uses(&mut self) -> NameUses<'_> {
+        let (names, texts) = self.uses[Role::EventName as usize].split_at_mut(self.texts_start);
+        NameUses { names: [names, &mut self.more_event_names], texts }
     }
 
     /// Numbers all texts by their uses (event names must have been counted), and writes the tables.
@@ -181,6 +157,10 @@ impl Strings {
         // As slices, whose places the processor keeps in registers.
         let (arg_names, categories) = (arg_names.as_mut_slice(), categories.as_mut_slice());
         let (start, all) = (*texts_start, *slots);
+        if block.args.iter().any(|arg| arg.tag() == Tag::Log) {
+            bodies.resize(all, 0);
+        }
+        let bodies = bodies.as_mut_slice();
         let count = |uses: &mut [u32], slot: usize| {
             if let Some(uses) = uses.get_mut(slot) {
                 *uses += 1;
@@ -198,7 +178,7 @@ impl Strings {
             match arg.tag() {
                 tag if tag.is_plain() => {}
                 Tag::Log => {
-                    count_text(bodies, index);
+                    count(bodies, start + index);
                     grades[arg.grade() % grades.len()] += 1;
                     continue;
                 }
@@ -237,13 +217,25 @@ impl Strings {
     /// place.
     #[inline]
     pub(super) fn field(&self, name: NameRef, role: Role) -> ShortField {
-        self.fields[role as usize].get(self.slot(name)).copied().unwrap_or(ShortField::TOO_LONG)
+        if name.is_text() {
+            return self.text_field(name.number(), role);
+        }
+        self.fields[role as usize].get(name.number() as usize).copied().unwrap_or(ShortField::TOO_LONG)
     }
 
-    /// The name fields of events: by the number of a name, and by the index of a text.
-    pub(super) fn event_name_fields(&self) -> (&[ShortField], &[ShortField]) {
-        let fields = self.fields[Role::EventName as usize].as_slice();
-        fields.split_at_checked(self.texts_start).unwrap_or((fields, &[]))
+    /// The field that refers to a text of the capture; too long if the text is to be written in place.
+    #[inline(always)]
+    pub(super) fn text_field(&self, text: u32, role: Role) -> ShortField {
+        let (_, _, field) = TABLES[role as usize];
+        match self.uses[role as usize].get(self.texts_start + text as usize) {
+            None | Some(0) => ShortField::TOO_LONG,
+            Some(&iid) => ShortField::new(field, iid),
+        }
+    }
+
+    /// The name fields of events by the number of a name.
+    pub(super) fn event_name_fields(&self) -> &[ShortField] {
+        &self.fields[Role::EventName as usize]
     }
 
     /// The annotations of each grade's log messages in the block; of grade 0, none. `None` if some text is to be written in place.
@@ -295,15 +287,6 @@ impl Strings {
         }
     }
 
-    /// The field of a log message that refers to its text.
-    #[inline]
-    pub(super) fn log_body_field(&self, text: u32) -> ShortField {
-        match self.uses[Role::LogBody as usize].get(self.texts_start + text as usize) {
-            None | Some(0) => ShortField::TOO_LONG,
-            Some(&iid) => ShortField::new(LOG_BODY_IID, iid),
-        }
-    }
-
     #[inline(never)]
     fn number(&mut self, block: &Block, role: Role, (table, field): (u32, u32), interned_data: &mut Vec<u8>) {
         let min_uses = if matches!(role, Role::Category) { 1 } else { MIN_USES };
@@ -330,7 +313,7 @@ impl Strings {
             put_entry(interned_data, (table, key), iid, text_of(block, slot_of(rank)).unwrap_or_default());
         }
         if matches!(role, Role::LogBody) {
-            // Most are used once and need not be sorted. For the same reason a table of fields costs more than it saves.
+            // Most are used once and need not be sorted.
             for (uses, &text) in uses.iter_mut().skip(self.texts_start).zip(&block.text_refs) {
                 if *uses == 1 {
                     iid += 1;
@@ -342,9 +325,8 @@ impl Strings {
             }
         } else {
             uses.fill(0);
-            let has_often_texts = self.order.iter().any(|&rank| slot_of(rank) >= self.texts_start);
             fields.clear();
-            fields.resize(if has_often_texts { uses.len() } else { self.texts_start }, ShortField::TOO_LONG);
+            fields.resize(self.texts_start, ShortField::TOO_LONG);
             fields[0] = ShortField::EMPTY;
         }
         for (iid, &rank) in (1..).zip(&self.order) {
@@ -356,9 +338,6 @@ impl Strings {
         if has_texts {
             for &(slot, first) in &self.doubles {
                 uses[slot as usize] = uses[first as usize];
-                if fields.len() > self.texts_start {
-                    fields[slot as usize] = fields[first as usize];
-                }
             }
         }
     }
@@ -383,6 +362,30 @@ impl Strings {
             AnnotationValue::Text(index) => Some(self.slot(NameRef::text(index))),
             _ => None,
         }
+    }
+}
+
+/// The first slot that has this text, which is `slot` if it is new. For `known` and `hashes`, see [`Strings`].
+#[inline(always)]
+fn find_or_add(known: &mut [u32], hashes: &mut Vec<u32>, texts_start: usize, block: &Block, text: &[u8], slot: u32) -> u32 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text);
+    let hash = hasher.finish();
+    let mask = known.len() - 1;
+    let mut place = hash as usize & mask;
+    let part = (hash >> 32) as u32;
+    hashes.push(part);
+    loop {
+        let first = known[place];
+        if first == 0 {
+            known[place] = slot;
+            return slot;
+        }
+        let is_same = hashes.get(first as usize - texts_start) == Some(&part);
+        if is_same && text_of(block, first as usize) == Some(text) {
+            return first;
+        }
+        place = (place + 1) & mask;
     }
 }
 

@@ -38,6 +38,16 @@ pub(super) fn varint49(value: u64) -> (u64, u32) {
     (spread(value) | MORE_FLAGS[len as usize & 15], len)
 }
 
+/// The same, faster for values below 2^14, as most are.
+#[inline(always)]
+pub(super) fn mostly_tiny_varint49(value: u64) -> (u64, u32) {
+    if value < 1 << 14 {
+        let has_second = u64::from(value >= 0x80);
+        return ((value & 0x7F) | has_second << 7 | (value >> 7) << 8, 1 + has_second as u32);
+    }
+    varint49(value)
+}
+
 /// The same, faster for values below 2^28, as most are.
 #[inline]
 pub(super) fn mostly_short_varint(value: u64) -> (u64, u16, u32) {
@@ -256,6 +266,7 @@ mod tests {
             }
             if value < VARINT49_END {
                 prop_assert_eq!(varint49(value), (bytes, len));
+                prop_assert_eq!(mostly_tiny_varint49(value), (bytes, len));
             }
         }
     }
