@@ -97,10 +97,17 @@ impl Rate {
         } else if let Some(product) = ticks.0.checked_mul(self.numerator) {
             product / self.denominator
         } else {
-            let wide = u128::from(ticks.0) * u128::from(self.numerator) / u128::from(self.denominator);
-            u64::try_from(wide).ok()?
+            self.wide_nanos(ticks)?
         };
         (ns <= Nanos::MAX.0).then_some(Nanos(ns))
+    }
+
+    /// A separate function, so that [`Rate::to_nanos`] is small.
+    #[cold]
+    #[inline(never)]
+    fn wide_nanos(self, ticks: Ticks) -> Option<u64> {
+        let wide = u128::from(ticks.0) * u128::from(self.numerator) / u128::from(self.denominator);
+        u64::try_from(wide).ok()
     }
 }
 

@@ -47,7 +47,7 @@ const RECENT_SENDERS: usize = 16;
 impl SenderKey {
     /// Who sent a message.
     fn of(fields: &Fields<'_>, place: Option<(u16, u16)>) -> SenderKey {
-        let unit = if fields.kind.is_short_form() { 0 } else { fields.header.unit() };
+        let unit = if fields.is_short_form { 0 } else { fields.header.unit() };
         SenderKey { sender: Sender::of(fields), unit, place }
     }
 }
@@ -62,10 +62,10 @@ struct RecentSender {
     index: u32,
 }
 
-/// The bits of a header that tell unit and module, and whether a GUID follows. Those of short forms are the user's data.
+/// The bits of a header that tell unit and module, and whether a GUID follows, and a 1. 0 for short forms, whose bits are the user's data.
 #[inline]
 fn origin(fields: &Fields<'_>) -> u32 {
-    if fields.kind.is_short_form() { 0 } else { fields.header.0 & Header::ORIGIN | 1 }
+    if fields.is_short_form { 0 } else { fields.header.0 & Header::ORIGIN | 1 }
 }
 
 /// The slot of a message's sender among the recent ones. Senders of one client get slots side by side.
@@ -235,7 +235,7 @@ impl Records {
             self.reset(from.base);
         } else if from.base < self.base && !records.is_empty() {
             // The notice that a message has no end has the offset of the message's start, which may be long before.
-            let earlier = number(usize::try_from(self.base - from.base).unwrap_or(usize::MAX));
+            let earlier = u32::try_from(self.base - from.base).unwrap_or(u32::MAX);
             self.stored.iter_mut().for_each(|stored| stored.offset = stored.offset.saturating_add(earlier));
             self.base = from.base;
         }
@@ -307,8 +307,10 @@ impl Records {
         {
             self.note_build(decoder, Sender::of(&message.fields), build, context.offset);
         }
-        let sender = self.sender(decoder, &message.fields, context);
-        let severity = if message.fields.kind.is_short_form() { 0 } else { header.severity() };
+        let origin = origin(&message.fields);
+        let sender = self.sender(decoder, &message.fields, origin, context);
+        // Short forms have none.
+        let severity = header.severity() * (origin & 1) as u8;
         let found = self.senders.get(sender as usize).and_then(|sender| sender.found);
         // The record is filled in place: filling it elsewhere and copying it stalls the processor (store forwarding).
         let mut all = std::mem::take(&mut self.stored);
@@ -403,8 +405,8 @@ impl Records {
     }
 
     #[inline]
-    fn sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, context: Context) -> u32 {
-        let (origin, guid, place) = (origin(fields), fields.guid, context.place);
+    fn sender(&mut self, decoder: &Decoder, fields: &Fields<'_>, origin: u32, context: Context) -> u32 {
+        let (guid, place) = (fields.guid, context.place);
         let slot = place_in_recent(origin, guid, place);
         match &self.recent_senders[slot] {
             Some(recent) if recent.origin == origin && recent.guid.as_ref() == guid && recent.place == place => recent.index,
@@ -488,6 +490,7 @@ impl Records {
         index
     }
 
+    #[inline(never)]
     fn add_location(&mut self, decoder: &Decoder, stored: &mut Stored, found: Option<ClientMatch>, location: Location) {
         let client = found.map(|found| found.client);
         if let Some(address) = location.address() {
@@ -513,6 +516,7 @@ impl Records {
 }
 
 impl Records {
+    /// Decodes a payload. Most are of a catalog, so all other kinds have functions of their own, and leave the registers to these.
     #[inline(always)]
     fn decode_payload(
         &mut self,
@@ -555,6 +559,7 @@ impl Records {
         }
     }
 
+    #[inline(never)]
     fn decode_text(&mut self, stored: &mut Stored, kind: RecordKind, payload: &[u8]) {
         stored.kind = kind;
         let (text, _) = Reader(payload).text();
@@ -569,6 +574,7 @@ impl Records {
         stored.body = self.since(start);
     }
 
+    #[inline(never)]
     fn decode_function(&mut self, stored: &mut Stored, kind: RecordKind, payload: &[u8]) {
         stored.kind = kind;
         let (text, _) = Reader(payload).text();
@@ -577,6 +583,7 @@ impl Records {
     }
 
     /// `text`: of a long build.
+    #[inline(never)]
     fn decode_build(&mut self, stored: &mut Stored, build: Option<u64>, text: Option<&[u8]>) {
         stored.kind = RecordKind::Build;
         let Some(build) = build else {
@@ -590,6 +597,7 @@ impl Records {
         }
     }
 
+    #[inline(never)]
     fn decode_short(&mut self, decoder: &Decoder, stored: &mut Stored, client: Option<&Client>, wide: bool) {
         let number = client.and_then(|client| client.short(wide, stored.value));
         match number.and_then(|number| Some((number, decoder.collateral.entry(number)?))) {
@@ -653,6 +661,7 @@ impl Records {
         }
     }
 
+    #[inline(never)]
     fn decode_raw(&mut self, decoder: &Decoder, stored: &mut Stored, payload: &[u8], client: Option<&Client>, protocol: u8) {
         stored.kind = RecordKind::Raw;
         stored.value = protocol.into();
@@ -731,6 +740,7 @@ impl Records {
         (self.stored, self.queued, self.queued_bytes) = (all, queued, bytes);
     }
 
+    #[inline(never)]
     fn decode_printf(&mut self, stored: &mut Stored, payload: &[u8], pointers: Pointers) {
         stored.kind = RecordKind::Printf;
         let mut reader = Reader(payload);
@@ -763,6 +773,7 @@ impl Records {
     }
 
     /// Writes the text of a message, and lists the arguments if `lists_args`.
+    #[inline(always)]
     fn format(&mut self, stored: &mut Stored, format: &Format, packing: Packing, arguments: &[u8], lists_args: bool) {
         let Records { arg_texts, args, texts, writer, .. } = self;
         let (start, args_start) = (texts.text_len(), args.len());
@@ -807,6 +818,7 @@ impl Records {
         }
     }
 
+    #[inline(never)]
     fn decode_sbd(&mut self, stored: &mut Stored, subtype: u8, payload: &[u8], has_client: bool) {
         stored.kind = RecordKind::Sbd;
         let Some(sbd) = Sbd::read(subtype, payload) else {
@@ -859,10 +871,7 @@ fn push_value(texts: &mut String, value: Value<'_>) -> u64 {
 /// The text between two places.
 #[inline]
 fn text_ref(from: usize, to: usize) -> TextRef {
-    match (u32::try_from(from), u32::try_from(to - from)) {
-        (Ok(start), Ok(len)) => TextRef { start, len },
-        _ => TextRef::NONE,
-    }
+    TextRef { start: number(from), len: number(to - from) }
 }
 
 /// The format at an address of the program's constant memory: a text, from its first byte on.
@@ -894,8 +903,10 @@ pub fn make_room<T>(table: &mut Vec<T>, elements: usize) {
 }
 
 /// An index as a number of 32 bits. The size of a part bounds all tables.
+#[inline]
 fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
+    debug_assert!(u32::try_from(index).is_ok());
+    index as u32
 }
 
 #[cfg(test)]

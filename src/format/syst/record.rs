@@ -342,6 +342,8 @@ pub struct Fields<'a> {
     pub header: Header,
     /// Its kind.
     pub kind: Kind,
+    /// See [`Kind::is_short_form`].
+    pub is_short_form: bool,
     /// The GUID of the sender.
     pub guid: Option<&'a Guid>,
     /// The place in the program that sent it.
@@ -365,8 +367,9 @@ impl<'a> Fields<'a> {
             None => return Err(Malformed::TooShort),
         };
         let kind = header.kind()?;
-        let mut fields = Fields { header, kind, guid: None, location: None, length: None, timestamp: None };
-        if kind.is_short_form() {
+        let is_short_form = kind.is_short_form();
+        let mut fields = Fields { header, kind, is_short_form, guid: None, location: None, length: None, timestamp: None };
+        if is_short_form {
             return Ok(fields);
         }
         if header.has(Header::GUID) {
@@ -498,7 +501,8 @@ impl<'a> Message<'a> {
         let mut reader = Reader(frame);
         let fields = Fields::read(&mut reader)?;
         let mut message = Message { fields, payload: reader.0, crc: None, marks: Marks::default() };
-        if let Some(len) = fields.kind.short_form_bytes() {
+        if fields.is_short_form {
+            let len = fields.kind.short_form_bytes().unwrap_or(4);
             message.payload = frame.get(..len).ok_or(Malformed::TooShort)?;
             if frame.len() > len {
                 message.marks.add(Marks::SURPLUS);

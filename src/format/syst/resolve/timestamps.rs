@@ -303,8 +303,15 @@ impl MessageTimes {
     /// where the message starts in the input.
     #[inline]
     pub fn made_at(&mut self, stored: &Stored, offset: u64) -> Option<u64> {
-        stored.transport?;
-        let ns = self.pairs.nanos(offset, stored.timestamp?)?;
+        match (stored.transport, stored.timestamp) {
+            (Some(_), Some(ticks)) => self.on_transport(ticks, offset),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn on_transport(&mut self, ticks: u64, offset: u64) -> Option<u64> {
+        let ns = self.pairs.nanos(offset, ticks)?;
         ns.checked_add_signed(self.shift_ns).filter(|&ns| ns <= Nanos::MAX.0)
     }
 
