@@ -361,22 +361,45 @@ fn padded(text: &[u8]) -> [u8; 16] {
     padded
 }
 
-/// Decodes the hex digits at the start. Returns their number. An odd digit at the end is left out.
-fn unhex(text: &[u8], bytes: &mut Vec<u8>) -> usize {
-    bytes.clear();
-    let mut len = 0;
-    let mut add = |chunk: [u8; 16]| {
-        let (count, decoded) = sixteen_unhexed(chunk);
-        bytes.extend_from_slice(&decoded.to_le_bytes());
-        len += count;
-        count == 16
-    };
-    let (chunks, rest) = text.as_chunks();
-    if chunks.iter().all(|chunk| add(*chunk)) {
-        add(padded(rest));
+/// Decodes the hex digits at the start of some chunks, each into its place. Returns their number.
+#[inline(always)]
+fn unhex_chunks(chunks: &[[u8; 16]], places: &mut [[u8; 8]]) -> usize {
+    let both = chunks.len().min(places.len());
+    for (whole, (chunk, place)) in chunks.iter().zip(places).enumerate() {
+        let (count, bytes) = sixteen_unhexed(*chunk);
+        *place = bytes.to_le_bytes();
+        if count < 16 {
+            return 16 * whole + count;
+        }
     }
-    bytes.truncate(len / 2);
-    len
+    16 * both
+}
+
+/// Decodes the hex digits at the start. Returns their number and the bytes, which are in `room`. An odd digit at the end is left out.
+#[inline]
+fn unhex<'r>(text: &[u8], room: &'r mut Vec<u8>) -> (usize, &'r [u8]) {
+    let (chunks, rest) = text.as_chunks();
+    let mut len = 0;
+    loop {
+        let done = len / 16;
+        let places = room.as_chunks_mut().0.get_mut(done..).unwrap_or_default();
+        let most = 16 * places.len();
+        let count = unhex_chunks(chunks.get(done..).unwrap_or(&[]), places);
+        len += count;
+        if count < most {
+            break;
+        }
+        // There is no room left.
+        room.resize(2 * room.len() + 64, 0);
+    }
+    if len == 16 * chunks.len()
+        && let Some(place) = room.as_chunks_mut().0.get_mut(chunks.len())
+    {
+        let (count, bytes) = sixteen_unhexed(padded(rest));
+        *place = bytes.to_le_bytes();
+        len += count;
+    }
+    (len, room.get(..len / 2).unwrap_or(&[]))
 }
 
 /// Decodes a frame. If it is malformed, returns the number of its bytes in the part, which do not count as decoded.
@@ -398,7 +421,7 @@ fn add(records: &mut Records, decoder: &Decoder, frame: &[u8], context: Context,
 fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
     let lines = Lines::of(part);
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
-    let mut frame = Vec::new();
+    let mut room = Vec::new();
     // The next part accounts for bytes beyond this one.
     let own = |from: usize, len: usize| len.min(part.end.saturating_sub(from));
     let mut not_ok = 0;
@@ -422,10 +445,10 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                         };
                         let (before, message) = line.split_at(marker);
                         records.add_console(before, Context { len: before.len(), ..context });
-                        unhex(digits, &mut frame);
+                        let (_, frame) = unhex(digits, &mut room);
                         let len = own(offset + marker, message.len());
                         let context = Context { offset: (offset + marker) as u64, len, ..Context::default() };
-                        records.add_malformed(Malformed::DamagedMarker, &frame, context);
+                        records.add_malformed(Malformed::DamagedMarker, frame, context);
                         not_ok += len;
                     }
                 }
@@ -438,12 +461,12 @@ fn decode(decoder: &Decoder, part: Part<'_>, records: &mut Records) {
                 not_ok += len;
             }
             Piece::Message(rest) => {
-                let digits = unhex(rest, &mut frame);
+                let (digits, frame) = unhex(rest, &mut room);
                 let context = Context { offset: offset as u64, len: MARKER.len() + digits, ..Context::default() };
                 if digits % 2 == 1 {
                     records.add_notice(Notice::OddDigits, 0, Context { len: 0, ..context });
                 }
-                not_ok += add(records, decoder, &frame, context, part.end);
+                not_ok += add(records, decoder, frame, context, part.end);
                 return digits;
             }
         }
@@ -482,7 +505,7 @@ fn scan(part: Part<'_>) -> MessageFacts {
     let lines = Lines::of(part);
     let text = part.input.get(lines.start..lines.end).unwrap_or(&[]);
     let mut facts = MessageFacts::default();
-    let mut frame = Vec::new();
+    let mut room = Vec::new();
     let want_console = may_have_listings(text);
     pieces(text, want_console, |at, piece| {
         let offset = (lines.start + at) as u64;
@@ -497,9 +520,12 @@ fn scan(part: Part<'_>) -> MessageFacts {
             Piece::Message(rest) => {
                 let (count, bytes) = sixteen_unhexed(rest.first_chunk().copied().unwrap_or_else(|| padded(rest)));
                 let is_wanted = count >= 8 && facts.wants(bytes as u32);
-                let digits = if is_wanted || want_console { unhex(rest, &mut frame) } else { 0 };
+                if !is_wanted && !want_console {
+                    return 0;
+                }
+                let (digits, frame) = unhex(rest, &mut room);
                 if is_wanted {
-                    facts.add_frame(&frame, offset);
+                    facts.add_frame(frame, offset);
                 }
                 digits
             }
@@ -575,10 +601,10 @@ fn listed_message(input: &[u8], offset: usize, last: Entry<'_>) -> Option<Vec<u8
         number = entry.number;
         before = before.get(..before.len() - (window.len() - start))?;
     }
-    let (mut frame, mut bytes) = (Vec::new(), Vec::new());
+    let (mut frame, mut room) = (Vec::new(), Vec::new());
     for value in values.iter().rev() {
         // Numbers are written with the highest byte first.
-        unhex(value, &mut bytes);
+        let (_, bytes) = unhex(value, &mut room);
         frame.extend(bytes.iter().rev());
     }
     Some(frame)
@@ -633,15 +659,16 @@ mod tests {
 
     #[test]
     fn digits_and_their_values() {
-        let mut bytes = Vec::new();
-        assert_eq!(unhex(b"00199aAbBcCdDeEfF90", &mut bytes), 19);
-        assert_eq!(bytes, [0x00, 0x19, 0x9A, 0xAB, 0xBC, 0xCD, 0xDE, 0xEF, 0xF9]);
+        let mut room = Vec::new();
+        let expected: &[u8] = &[0x00, 0x19, 0x9A, 0xAB, 0xBC, 0xCD, 0xDE, 0xEF, 0xF9];
+        assert_eq!(unhex(b"00199aAbBcCdDeEfF90", &mut room), (19, expected));
         let cycled = [0x01, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF, 0xAB, 0xCD, 0xEF];
         for len in 0..40 {
             for end in (0..=255u8).step_by(if cfg!(miri) { 15 } else { 1 }) {
                 let text: Vec<u8> = b"0123456789abcdefABCDEF".iter().copied().cycle().take(len).chain([end, b'0']).collect();
                 let expected = if end.is_ascii_hexdigit() { len + 2 } else { len };
-                assert_eq!((unhex(&text, &mut bytes), bytes.len()), (expected, expected / 2), "{text:?}");
+                let (count, bytes) = unhex(&text, &mut room);
+                assert_eq!((count, bytes.len()), (expected, expected / 2), "{text:?}");
                 let chunk = text.first_chunk::<16>().copied().unwrap_or_else(|| padded(&text));
                 let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| chunk[at + index]));
                 let (of_words, of_all) = (unhexed_by_words([word(0), word(8)]), sixteen_unhexed(chunk));
