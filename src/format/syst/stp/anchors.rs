@@ -165,9 +165,19 @@ fn believed(times: &[u64]) -> Vec<(usize, bool)> {
             };
             best[before].0 + way + WRONG * (number - before - 1) as u32
         };
-        let others = (number.saturating_sub(WRONG_MAX + 1)..number).map(|before| (cost(before), Some(before)));
         let first = (WRONG * number as u32, None);
-        best.push(others.chain([first]).min_by_key(|way| way.0).unwrap_or(first));
+        let mut least = first;
+        // From the nearest one on, as those further away cost more. Of equal ones, the furthest counts.
+        for before in (number.saturating_sub(WRONG_MAX + 1)..number).rev() {
+            if WRONG * (number - before - 1) as u32 > least.0 {
+                break;
+            }
+            let cost = cost(before);
+            if cost <= least.0 {
+                least = (cost, Some(before));
+            }
+        }
+        best.push(least);
     }
     let wrong_after = |number: usize| WRONG * (times.len() - 1 - number) as u32;
     let mut at = (0..times.len()).min_by_key(|&number| best[number].0 + wrong_after(number));

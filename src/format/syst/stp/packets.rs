@@ -277,14 +277,14 @@ impl Packets {
         if at + PACKET_NIBBLES > window.nibbles.end && !is_last && !self.fits(window, at) {
             return None;
         }
-        let word = window.nibbles.word(at);
-        if (0x4..=0x7).contains(&(word & 0xF)) {
+        let op = window.nibbles.get(at);
+        if (0x4..=0x7).contains(&op) {
             let next = self.plain_data(window, at, visitor);
             if next > at {
-                return Some(next);
+                return Some(self.message_end(window, next, visitor));
             }
         }
-        let packet = match word & 0xF {
+        let packet = match op {
             0x0 => return Some(at + 1),
             0x4 => data(2, false, false),
             0x5 => data(4, false, false),
@@ -298,7 +298,7 @@ impl Packets {
             0xD => data(1, true, true),
             0x1 | 0x3 => {
                 let value = self.value(window.nibbles, at + 1, 2)? as u16;
-                if word & 0xF == 1 {
+                if op == 1 {
                     self.select(self.master & 0xFF00 | value, 0, visitor);
                 } else {
                     self.select(self.master, self.channel & 0xFF00 | value, visitor);
@@ -507,7 +507,8 @@ impl Packets {
         if at >= nibbles.end {
             return None;
         }
-        let count = match nibbles.get(at) {
+        let (size, word) = nibbles.op_and_word(at).unwrap_or_else(|| (nibbles.get(at), nibbles.last_word(at + 1)));
+        let count = match size {
             size @ 0..=0xC => usize::from(size),
             0xD => 14,
             0xE => 16,
@@ -516,7 +517,10 @@ impl Packets {
                 return Some(at);
             }
         };
-        let value = self.value(nibbles, at + 1, count)?;
+        if at + 1 + count > nibbles.end {
+            return None;
+        }
+        let value = order(word, count, self.stated_order.unwrap_or(self.order));
         let low = if count == 16 { u64::MAX } else { (1 << (4 * count)) - 1 };
         let segment = self.segment(window, at);
         if !segment.admits(self.scheme, count, value, low) {
@@ -567,10 +571,42 @@ impl Packets {
         if packet.has_time {
             visitor.begin(self.place, self.context(window, at), window.end_of(at));
         }
-        let data = Data { value, nibbles: packet.nibbles };
+        let is_plain = packet.has_time && !packet.is_marked && packet.nibbles.is_multiple_of(2);
+        match visitor.open_bytes(self.place).filter(|_| is_plain) {
+            // The first bytes of a message.
+            Some(bytes) => append_bytes(bytes, value, packet.nibbles / 2),
+            None => {
+                let data = Data { value, nibbles: packet.nibbles };
+                let span = PacketSpan { window, at, next, channel: self.present(), time: self.time };
+                visitor.data(self.place, data, packet.is_marked, span);
+                if packet.is_marked {
+                    return Some(next);
+                }
+            }
+        }
+        // As a rule the rest of the message follows.
+        let next = self.plain_data(window, next, visitor);
+        Some(self.message_end(window, next, visitor))
+    }
+
+    /// Reads the packet that ends a message, if it comes next and its bytes are there: a flag, or marked data. Returns the start of the
+    /// next packet.
+    #[inline]
+    fn message_end(&mut self, window: Window<'_>, at: usize, visitor: &mut impl PacketVisitor) -> usize {
+        let nibbles = window.nibbles;
+        if at + PACKET_NIBBLES > nibbles.end || nibbles.get(at) != 0xF {
+            return at;
+        }
+        let count = match nibbles.get(at + 1) {
+            0xE => return self.flag(window, at, at + 2, visitor),
+            op @ 0x8..=0xB => 2 << (op - 8),
+            _ => return at,
+        };
+        let value = order(nibbles.word(at + 2), count, self.stated_order.unwrap_or(self.order));
+        let next = at + 2 + count;
         let span = PacketSpan { window, at, next, channel: self.present(), time: self.time };
-        visitor.data(self.place, data, packet.is_marked, span);
-        Some(next)
+        visitor.data(self.place, Data { value, nibbles: count }, true, span);
+        next
     }
 
     /// Reads data packets of whole bytes, without a time stamp or a mark, as long as they only continue the open message. Returns the
@@ -579,16 +615,19 @@ impl Packets {
     fn plain_data(&mut self, window: Window<'_>, mut at: usize, visitor: &mut impl PacketVisitor) -> usize {
         let order_of_nibbles = self.stated_order.unwrap_or(self.order);
         let Some(bytes) = visitor.open_bytes(self.place) else { return at };
-        while at + PACKET_NIBBLES <= window.nibbles.end && bytes.len() + 8 <= MESSAGE_LIMIT_BYTES {
-            // All of the packet at once.
-            let Some(packet) = window.nibbles.bytes.get(at / 2..).and_then(|rest| rest.first_chunk()) else { break };
-            let packet = u128::from_le_bytes(*packet) >> (4 * (at % 2));
-            let op = packet as usize & 0xF;
-            if !(0x4..=0x7).contains(&op) {
+        // How many packets of the largest size the message has room for.
+        for _ in 0..MESSAGE_LIMIT_BYTES.saturating_sub(bytes.len()) / 8 {
+            if at + PACKET_NIBBLES > window.nibbles.end {
                 break;
             }
-            let count = 2 << (op - 4);
-            append_bytes(bytes, order((packet >> 4) as u64, count, order_of_nibbles), count / 2);
+            // All of the packet at once.
+            let Some((op, word)) = window.nibbles.op_and_word(at) else { break };
+            let size = op.wrapping_sub(4);
+            if size > 3 {
+                break;
+            }
+            let count = 2 << size;
+            append_bytes(bytes, order(word, count, order_of_nibbles), count / 2);
             at += 1 + count;
         }
         at
@@ -620,7 +659,17 @@ impl Nibbles<'_> {
     #[inline]
     fn get(self, at: usize) -> u8 {
         let byte = self.bytes.get(at / 2).copied().unwrap_or(0);
-        if at.is_multiple_of(2) { byte & 0xF } else { byte >> 4 }
+        byte >> (4 * (at & 1)) & 0xF
+    }
+
+    /// A nibble, and the sixteen after it as a word; `None` near the end.
+    #[inline]
+    fn op_and_word(self, at: usize) -> Option<(u8, u64)> {
+        let bytes = self.bytes.get(at / 2..)?.first_chunk::<16>()?;
+        let ([low, high], _) = bytes.as_chunks::<8>() else { return None };
+        let (low, high) = (u64::from_le_bytes(*low), u64::from_le_bytes(*high));
+        let shift = 4 * (at as u32 & 1);
+        Some(((low >> shift) as u8 & 0xF, low >> (shift + 4) | high << (60 - shift)))
     }
 
     /// Sixteen nibbles, the first one lowest.

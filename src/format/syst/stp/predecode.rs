@@ -372,6 +372,12 @@ impl Predecoder<'_> {
             Some(last) if *last == Token::Begin(place) => *last = Token::Whole(place, record),
             _ => tokens.push(Token::End(place, record)),
         }
+        if ended.len() == 1 {
+            // The usual case: no other message is open or waits.
+            ended.clear();
+            *first += 1;
+            return;
+        }
         if let Some(ended) = usize::try_from(number - *first).ok().and_then(|index| ended.get_mut(index)) {
             *ended = true;
         }
