@@ -16,11 +16,13 @@ const WITHIN_BYTES: u64 = 192;
 const SEARCHES: u64 = 1 << 11;
 const PIECE: u64 = 1 << 12;
 
-/// How many bytes from `start` on are a copy of bytes shortly before; 0 if too few are.
+/// How many bytes from `start` on are a copy of bytes shortly before, but not before `since`; 0 if too few are.
 #[must_use]
-fn copied_bytes(bytes: &[u8], start: u64) -> u64 {
-    let Ok(start) = usize::try_from(start) else { return 0 };
-    let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(REACH)..start), bytes.get(start..)) else { return 0 };
+fn copied_bytes(bytes: &[u8], since: u64, start: u64) -> u64 {
+    let (Ok(start), Ok(since)) = (usize::try_from(start), usize::try_from(since)) else { return 0 };
+    let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(REACH).max(since)..start), bytes.get(start..)) else {
+        return 0;
+    };
     let Some(piece) = copy.get(..LEAST_BYTES) else { return 0 };
     // Forwards is faster, although the last one is wanted; so is the search for its beginning, which needs no preparation.
     let begins = memchr::memmem::find_iter(before, piece.get(..SEARCHED_BYTES).unwrap_or(piece));
@@ -34,9 +36,16 @@ fn copied_bytes(bytes: &[u8], start: u64) -> u64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copies {
     searches: u64,
+    /// Where the session begins, in bytes.
+    since: u64,
 }
 
 impl Copies {
+    /// A session begins at this offset. After a reset a program may record the same once more: that is no copy.
+    pub fn begin_session(&mut self, offset: u64) {
+        self.since = offset;
+    }
+
     /// Whether a copy of bytes shortly before begins at `start`, right after a bad record, or soon after it. At such a place the pieces of
     /// two records meet, of which nothing is missing: both are there as a whole, one before and one after.
     #[cold]
@@ -64,7 +73,7 @@ impl Copies {
             return 0;
         }
         self.searches += 1;
-        copied_bytes(bytes, start)
+        copied_bytes(bytes, self.since, start)
     }
 }
 
@@ -75,13 +84,15 @@ mod tests {
     #[test]
     fn a_copy_is_found_where_it_begins() {
         let mut bytes: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
-        assert_eq!(copied_bytes(&bytes, 900), 0);
+        assert_eq!(copied_bytes(&bytes, 0, 900), 0);
         let piece = bytes[500..900].to_vec();
         bytes.splice(900..900, piece);
-        assert!((400..404).contains(&copied_bytes(&bytes, 900)));
+        assert!((400..404).contains(&copied_bytes(&bytes, 0, 900)));
+        // Not of bytes before the session.
+        assert!(copied_bytes(&bytes, 500, 900) > 0 && copied_bytes(&bytes, 600, 900) == 0);
         // Not within the last bytes of it.
-        assert_eq!(copied_bytes(&bytes, 1299 - LEAST_BYTES as u64 / 2), 0);
-        assert_eq!(copied_bytes(&bytes, 1 << 40), 0);
+        assert_eq!(copied_bytes(&bytes, 0, 1299 - LEAST_BYTES as u64 / 2), 0);
+        assert_eq!(copied_bytes(&bytes, 0, 1 << 40), 0);
         assert!(Copies::default().begins_at(&bytes, 900) && Copies::default().begins_at(&bytes, 880));
         assert!(!Copies::default().begins_at(&bytes, 700));
         assert!(Copies::default().is_within(&bytes, 1000) && !Copies::default().is_within(&bytes, 1200));

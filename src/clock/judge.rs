@@ -14,6 +14,8 @@ const FEW_STEPS: usize = 8;
 const FEW_STEPS_SHARE: u64 = 1 << 12;
 /// Usual steps are below this, at least.
 const LEAST_NEAR: u64 = 16;
+/// Time that is held for as many stamps is in doubt.
+const HELD_LONG: usize = 64;
 /// If longer steps than usual come sooner than this one after the other, in stamps, they are usual.
 const OFTEN: u64 = 512;
 /// If they are as rare as this, less is usual.
@@ -146,6 +148,12 @@ impl Judge {
         self.count
     }
 
+    /// The value of the last stamp of the line.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.raw
+    }
+
     /// Steps below this are usual.
     #[must_use]
     pub fn usual_step(&self) -> u64 {
@@ -276,7 +284,7 @@ impl Judge {
             session_count: self.count,
         };
         let setting = self.setting(bytes);
-        let runs = setting.runs(Some(self.raw), std::iter::once(stamp).chain(ahead.take(LOOKAHEAD)), &mut self.copies);
+        let runs = setting.runs(Some(self.raw), std::iter::once(stamp).chain(ahead.clone().take(LOOKAHEAD)), &mut self.copies);
         let Some(explained) = setting.explain(Some(&anchor), runs) else {
             return self.believe(&stamp, self.ticks, Cause::Regular, u32::MAX);
         };
@@ -300,6 +308,11 @@ impl Judge {
                 self.believe(&stamp, self.ticks.saturating_add(ticks), cause, margin)
             }
             Choice::Line(Way::Back(back)) => {
+                if is_held_for_long(back, self.domain.modulus, &stamp, ahead.take(LOOKAHEAD)) {
+                    let rival = explained.rival.unwrap_or(Choice::Line(Way::Restart));
+                    *readings = Some(Doubt::new(explained.choice, Rival::Choice(rival)));
+                    margin = 0;
+                }
                 self.note_break(stamp.raw);
                 self.believe(&stamp, self.ticks.saturating_sub(back), Cause::Disorder, margin)
             }
@@ -388,6 +401,7 @@ impl Judge {
         let ticks = self.base.saturating_add(stamp.raw);
         (self.raw, self.ticks, self.last, self.begin) = (stamp.raw, ticks, *stamp, Some(ticks));
         (self.floor, self.count, self.limit) = (ticks, 1, self.near);
+        self.copies.begin_session(stamp.offset);
         Judged { ticks, own: ticks, verdict: Verdict::Believed, cause: Cause::Regular, margin: u32::MAX }
     }
 
@@ -484,4 +498,9 @@ impl Judge {
     fn held(&self, ticks: u64, cause: Cause, margin: u32) -> Judged {
         Judged { ticks, own: ticks, verdict: Verdict::Held, cause, margin }
     }
+}
+
+/// Whether the time from which a stamp goes back is not reached again soon: a late stamp is late for a shorter time.
+fn is_held_for_long(back: u64, modulus: Option<u64>, stamp: &Stamp, ahead: impl Iterator<Item = Stamp>) -> bool {
+    ahead.take_while(|next| forward(modulus, stamp.raw, next.raw) < back).count() >= HELD_LONG
 }

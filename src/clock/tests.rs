@@ -381,3 +381,16 @@ fn swapped_pieces_with_an_odd_stamp_between_them_stay_beside_the_line() {
     let wrong = judged.iter().zip(&stamps).filter(|((judged, _), raw)| judged.ticks != **raw).count();
     assert_eq!(wrong, 81, "the odd one, and the piece that comes late");
 }
+
+#[test]
+fn time_that_is_held_for_long_is_in_doubt() {
+    let domain = Domain { disorder_bits: 6, restart_bits: None, ..domain(Some(1 << 32)) };
+    let made = |truth: u64| Made { raw: truth, session: 0, truth, restart_bits: 0, is_damaged: false, number: truth as u32 };
+    let doubts = |back: u64| {
+        let first = (1..1000).map(|number| made(number * 10_000));
+        let second = (1..1000).map(|number| made(10_000_000 - back + number * 9_970));
+        let judged = judge_all(domain, &first.chain(second).collect::<Vec<_>>());
+        judged.iter().filter(|(judged, _)| judged.is_ambiguous()).count()
+    };
+    assert_eq!((doubts(5_000_000), doubts(60_000)), (1, 0));
+}

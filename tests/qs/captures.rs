@@ -60,7 +60,7 @@ pub fn small_config() -> Config {
     Config::new(sizes, 721)
 }
 
-fn encoder(config: Config) -> Encoder {
+pub fn encoder(config: Config) -> Encoder {
     Encoder::new(Layout::new(config))
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use traceconv::format::qs::encode::Value;
 use traceconv::format::qs::generate::Damage;
+use traceconv::format::qs::layout::{Config, Sizes};
+use traceconv::format::qs::record::Kind;
 use traceconv::format::{FieldValue, FormatOptions, OptionValue, RecordView};
 
 use crate::captures::{self, generated, without_frames};
@@ -297,4 +300,67 @@ fn a_session_has_its_own_process_and_names() {
     let first_end = slices(&trace, "/state").iter().filter(|(path, _)| path.contains("Table_inst")).map(|(_, s)| s.end()).max();
     let blinky = slices(&trace, "/steps").into_iter().find(|(path, _)| path.contains("Blinky")).unwrap().1.ts;
     assert!(first_end.flatten().unwrap() <= blinky);
+}
+
+/// The records of a capture that have a time, and the number of sessions. Nothing may be held or replaced, or, if it is `certain`, ambiguous.
+fn times(capture: &[u8], certain: bool) -> (Vec<u64>, u32) {
+    let ledger = Subject::new("qs").convert(capture, Cut::WHOLE).summary.ledger;
+    let kinds = ["time_held", "time_outlier", if certain { "time_ambiguous" } else { "" }];
+    assert!(!ledger.entries().iter().any(|entry| kinds.contains(&entry.kind.code)), "{ledger:?}");
+    let sessions = Subject::new("qs").convert(capture, Cut::WHOLE).summary.facts.sessions;
+    (records(capture).iter().filter_map(|seen| seen.nanos).collect(), sessions)
+}
+
+#[test]
+fn a_reset_is_seen_where_the_target_information_is_lost() {
+    let before = without_frames(&generated(60_000, 25, Damage::None), 2_500..usize::MAX);
+    let after = generated(60_000, 26, Damage::None);
+    let length = |times: &[u64]| times[times.len() - 1] - times[0];
+    let first = length(&times(&before, true).0);
+    // Up to within TARGET_INFO, up to within the names, and up to records long after the start.
+    for gone in [9, 60, after.len() / 3] {
+        let rest = &after[gone..];
+        let capture = [&before, rest].concat();
+        // Long after the start nothing but a break of the sequence speaks for a reset.
+        let (all, sessions) = times(&capture, gone < 100);
+        assert_eq!(sessions, 2, "without {gone} bytes");
+        let second = without_frames(rest, 0..1);
+        let expected = first + length(&times(&second, true).0);
+        assert!(length(&all).abs_diff(expected) < 2_000_000, "without {gone} bytes: {} ns, not {expected}", length(&all));
+        let ledger = Subject::new("qs").convert(&capture, Cut::WHOLE).summary.ledger;
+        let lost: u64 = ledger.entries().iter().map(|entry| entry.at_least_lost).sum();
+        assert!(lost <= 2, "without {gone} bytes, at least {lost} lost");
+    }
+}
+
+#[test]
+fn a_program_that_records_the_same_after_each_reset_is_no_copy() {
+    let boot = generated(30_000, 27, Damage::None);
+    let (one, _) = times(&boot, true);
+    let (both, sessions) = times(&[&boot[..], &boot].concat(), true);
+    assert_eq!(sessions, 2);
+    let (first, second) = both.split_at(one.len());
+    assert_eq!(first, one);
+    assert!(second.iter().map(|time| time - second[0]).eq(one.iter().map(|time| time - one[0])));
+}
+
+#[test]
+fn ticks_measure_a_silence_of_several_wraps() {
+    const UNITS: u64 = 100_000;
+    let mut capture = Vec::new();
+    let config = Config::new(Sizes::default(), 812);
+    let mut target = captures::encoder(config);
+    target.numbers(Kind::Empty, &[], &mut capture);
+    let info = captures::info(true, config);
+    target.record(Kind::TargetInfo, &[Value::Bytes(&info)], &mut capture);
+    // The target's filter is closed for 100 000 ticks.
+    for tick in (1..=300).chain(100_301..=100_600) {
+        target.numbers(Kind::Tick, &[tick, 0], &mut capture);
+        let time = (tick * UNITS + tick % 7 * 13) % (1 << 32);
+        target.numbers(Kind::Dispatch, &[time, 5, 0x200, 0x1000], &mut capture);
+        target.numbers(Kind::InternTran, &[time + 50, 5, 0x200, 0x1000], &mut capture);
+    }
+    let (all, sessions) = times(&capture, true);
+    let ticks = (all[all.len() - 1] - all[0]) as f64 / 1000.0 / UNITS as f64;
+    assert!(sessions == 1 && (ticks - 100_599.0).abs() < 0.01, "{ticks} ticks");
 }

@@ -7,6 +7,9 @@ use crate::model::{Nanos, Rate, Ticks};
 /// A small step back, in bits: some targets read a counter whose base is updated late.
 const DISORDER_BITS: u32 = 6;
 
+/// The time drawn between the last record before a reset and the first one after it. The real duration is unknown.
+const RESET_GAP_NS: u64 = 1_000;
+
 /// How often the rate against the target's clock tick is looked for.
 const RATE_ATTEMPTS: u32 = 64;
 
@@ -21,6 +24,8 @@ pub enum Verdict {
     Replaced,
     /// Beyond what the viewer can show: held.
     Overflow,
+    /// The target was reset, although no target information says so: time goes on a little later.
+    Restarted,
 }
 
 /// The clock of one input.
@@ -46,8 +51,8 @@ fn domain(session: &Session) -> Domain {
         2 => 1 << 16,
         _ => 1 << 32,
     };
-    // Target information says when a session begins.
-    Domain { modulus: Some(modulus), disorder_bits: DISORDER_BITS, restart_bits: None, is_protected: true, ..Domain::plain() }
+    // Target information says when a session begins, but it may be lost.
+    Domain { modulus: Some(modulus), disorder_bits: DISORDER_BITS, is_protected: true, ..Domain::plain() }
 }
 
 impl Clock {
@@ -70,13 +75,13 @@ impl Clock {
         self.judge.begin().is_some() || self.now_ns > 0
     }
 
-    /// Another session begins, `gap_ns` after what was before. Its counter starts anywhere.
-    pub fn restart(&mut self, session: &Session, gap_ns: u64) -> Nanos {
+    /// Another session begins, a little after what was before. Its counter starts anywhere.
+    pub fn restart(&mut self, session: &Session) -> Nanos {
         let has_begun = self.has_begun();
         self.judge.begin_session(domain(session));
         self.coarse = 0;
         if has_begun {
-            self.now_ns = Nanos(self.now_ns).saturating_add(gap_ns).0;
+            self.now_ns = Nanos(self.now_ns).saturating_add(RESET_GAP_NS).0;
             self.start_ns = self.now_ns;
         }
         Nanos(self.now_ns)
@@ -88,6 +93,13 @@ impl Clock {
         self.judge.take_doubt().map(|doubt| doubt.text(self.rate))
     }
 
+    /// Whether a stamp is before the last one by more than a usual step.
+    pub fn goes_far_back(&self, stamp: u32) -> bool {
+        let Some(modulus) = self.judge.domain().modulus.filter(|_| self.judge.begin().is_some()) else { return false };
+        let back = self.judge.last().wrapping_sub(u64::from(stamp)) & (modulus - 1);
+        (self.judge.usual_step()..modulus / 2).contains(&back)
+    }
+
     /// Bytes are damaged: stamps may be, too.
     pub fn note_damage(&mut self) {
         self.judge.note_damage();
@@ -96,11 +108,11 @@ impl Clock {
     /// The target's clock has ticked: its count, of `width` bytes. `count` is the last one, and is moved on.
     #[inline]
     pub fn tick(count: &mut Option<u64>, coarse: &mut u64, now: u64, width: u8) {
-        /// More at once are not ticks: the count was damaged, or set.
-        const AT_ONCE: u64 = 1 << 14;
+        /// More at once are not ticks: the count was damaged, or began again. While the target's filter is closed there may be many.
+        const AT_ONCE: [u64; 2] = [1 << 14, 1 << 24];
         let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
         let ticks = count.replace(now).map_or(now, |last| now.wrapping_sub(last) & mask);
-        *coarse += if ticks <= AT_ONCE { ticks } else { 1 };
+        *coarse += if ticks <= AT_ONCE[usize::from(width > 2)] { ticks } else { 1 };
     }
 
     /// The ticks have gone on.
@@ -127,12 +139,16 @@ impl Clock {
         let is_first = self.judge.begin().is_none();
         let judged = self.judge.judge(stamp, ahead, bytes);
         if is_first && self.judge.begin().is_some() && self.start_ns > 0 {
-            // How long a reset takes is unknown: the first stamp after it is at the start of the session.
-            let first_ns = self.rate.to_nanos(Ticks(judged.ticks)).unwrap_or_default().0;
-            self.shift_ns = self.start_ns.cast_signed().saturating_sub(first_ns.cast_signed());
+            self.shift_to_start(judged.ticks);
         }
         if self.judge.begin().is_none() && self.start_ns > 0 {
             return Verdict::Replaced;
+        }
+        if judged.verdict == Judged::Restarted {
+            self.start_ns = Nanos(self.now_ns).saturating_add(RESET_GAP_NS).0;
+            self.shift_to_start(judged.ticks);
+            self.set(judged.ticks);
+            return Verdict::Restarted;
         }
         match (judged.verdict, self.set(judged.ticks)) {
             (_, Verdict::Overflow) => Verdict::Overflow,
@@ -140,6 +156,12 @@ impl Clock {
             (Judged::Replaced, _) => Verdict::Replaced,
             _ => Verdict::Taken,
         }
+    }
+
+    /// How long a reset takes is unknown: the first stamp after it is at the start of the session.
+    fn shift_to_start(&mut self, first: u64) {
+        let first_ns = self.rate.to_nanos(Ticks(first)).unwrap_or_default().0;
+        self.shift_ns = self.start_ns.cast_signed().saturating_sub(first_ns.cast_signed());
     }
 
     /// How fast the counter runs against the clock tick, from the first stamp after each tick.

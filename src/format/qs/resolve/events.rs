@@ -86,6 +86,15 @@ impl RecordResolver<'_, '_> {
         self.emit(EventKind::Loss(number));
     }
 
+    /// The target was reset, and runs the same program.
+    pub fn begin_session(&mut self, number: u32) {
+        let mut begun = Firmware::new(number, self.firmware.core, self.firmware.stretch + 1);
+        begun.counters = self.firmware.counters.iter().map(|&(id, index, _)| (id, index, None)).collect();
+        *self.firmware = begun;
+        *self.run_state = RunState::new();
+        self.emit(EventKind::SessionStart(number));
+    }
+
     #[inline]
     pub(super) fn emit(&mut self, kind: EventKind) -> Option<()> {
         push_event(self.out.batch, self.firmware.core, self.now, kind);

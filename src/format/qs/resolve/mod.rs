@@ -168,7 +168,7 @@ impl InputResolver {
         out: &mut Resolved<'_>,
     ) {
         self.wire.enter_part(records, out.ledger);
-        self.add_sessions(out);
+        add_session(&self.wire, out);
         out.batch.events.reserve(records.frames.len());
         let mut damage = records.damage.as_slice();
         for (number, &(start, segment)) in records.segments.iter().enumerate() {
@@ -187,13 +187,6 @@ impl InputResolver {
         self.wire.add_damages(records, &mut damage, usize::MAX, out.ledger);
     }
 
-    /// Adds the descriptions of the sessions, before their events.
-    fn add_sessions(&mut self, out: &mut Resolved<'_>) {
-        let known = out.entities.sessions.len();
-        let more = self.wire.sessions.all.get(known..).unwrap_or(&[]);
-        out.entities.sessions.extend(more.iter().map(|session| session_of(session)));
-    }
-
     fn enter_session(&mut self, session: usize, offset: u64, settings: DrawSettings, draw: &DrawOptions, out: &mut Resolved<'_>) {
         let core = self.firmware.core;
         self.wire.end_run(None, out.ledger);
@@ -201,11 +194,11 @@ impl InputResolver {
         if !self.wire.enter_session(session, offset, out.ledger) {
             return;
         }
-        let stretch = self.firmware.stretch + 1;
-        self.firmware = Firmware::new(session as u32, core, stretch);
+        let (number, stretch) = (add_session(&self.wire, out), self.firmware.stretch + 1);
+        self.firmware = Firmware::new(number, core, stretch);
         self.firmware.counters = counters(draw, &self.wire);
         self.run_state = RunState::new();
-        push_event(out.batch, core, self.wire.clock.now(), EventKind::SessionStart(session as u32));
+        push_event(out.batch, core, self.wire.clock.now(), EventKind::SessionStart(number));
     }
 
     /// Resolves records of the present session. Returns the number of the first one that is left, after a record that added a name.
@@ -230,14 +223,22 @@ impl InputResolver {
             }
             if !wire.is_next(stored.seq) {
                 let (offset, ledger) = (records.base + u64::from(stored.offset), &mut *resolver.out.ledger);
-                if wire.is_repeated(stored.seq, offset, later.bytes, ledger) {
+                // Names are the same after a reset.
+                if !is_name(stored.kind) && wire.is_repeated(stored.seq, offset, later.bytes, ledger) {
                     continue;
                 }
                 let following = wire.following(records, number, end, later);
                 wire.check_sequence(stored.seq, Some(stored.kind), offset, &following, ledger);
             }
             if stored.is_timed {
-                wire.take_time(records, number, end, later, resolver.out.ledger);
+                if wire.take_time(records, number, end, later, resolver.out.ledger) {
+                    if let Some(note) = wire.gap.take() {
+                        resolver.lose(note);
+                    }
+                    resolver.now = wire.clock.now();
+                    let number = add_session(wire, resolver.out);
+                    resolver.begin_session(number);
+                }
                 let now = wire.clock.now();
                 resolver.out.batch.note_judged(records.base + u64::from(stored.offset), now);
                 debug_assert!(resolver.now <= now, "time goes back");
@@ -246,9 +247,7 @@ impl InputResolver {
                     resolver.lose(note);
                 }
             } else {
-                if stored.kind == Kind::Tick {
-                    wire.take_tick(records, stored);
-                }
+                wire.take_untimed(records, stored);
                 if wire.gap.is_some() || !wire.clock.has_begun() {
                     // When it was is known with the next time stamp only, and what it belongs to is not known at all.
                     continue;
@@ -257,7 +256,7 @@ impl InputResolver {
             *asserts += u64::from(stored.kind == Kind::AssertFail);
             // `None`: a limit of entities is reached; the record is not drawn.
             let _ = resolver.record(records, stored);
-            if learns && matches!(stored.kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict | Kind::UsrDict | Kind::EnumDict) {
+            if learns && is_name(stored.kind) {
                 wire.learn(records, stored);
                 return number + 1;
             }
@@ -273,6 +272,19 @@ impl InputResolver {
             RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() }.lose(note);
         }
     }
+}
+
+fn is_name(kind: Kind) -> bool {
+    matches!(kind, Kind::ObjDict | Kind::FunDict | Kind::SigDict | Kind::UsrDict | Kind::EnumDict)
+}
+
+/// The number of the current session. Its description is added before its events.
+fn add_session(wire: &WireState, out: &mut Resolved<'_>) -> u32 {
+    let number = wire.sessions_begun.saturating_sub(1);
+    if out.entities.sessions.len() <= number as usize {
+        out.entities.sessions.push(session_of(wire.present()));
+    }
+    number
 }
 
 /// Lists the records of a part. False: the listing was stopped.

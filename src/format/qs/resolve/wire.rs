@@ -13,8 +13,38 @@ use super::super::record::{Field, Kind};
 use super::super::sessions::{Session, Sessions};
 use super::clock::{Clock, Verdict};
 
-/// The time drawn between the last record before a reset and the first one after it. The real duration is unknown.
-const RESET_GAP_NS: u64 = 1_000;
+/// The evidence for a reset whose target information was lost, in bits: a break of the sequence numbers; names, or the end of the start-up
+/// (QF_RUN), which targets send after a reset; a count of clock ticks that begins again.
+const SEQUENCE_BITS: u8 = 56;
+const START_UP_BITS: u8 = 24;
+const TICKS_BITS: u8 = 24;
+
+/// The evidence for a reset since the last record with a time stamp.
+#[derive(Clone, Copy, Debug, Default)]
+struct ResetEvidence {
+    sequence_breaks: bool,
+    starts_up: bool,
+    ticks_go_back: bool,
+}
+
+impl ResetEvidence {
+    #[inline]
+    fn note_kind(&mut self, kind: Kind) {
+        self.starts_up |= super::is_name(kind) || kind == Kind::Run;
+    }
+
+    #[inline]
+    fn note_tick(&mut self, last: Option<u64>, now: u64, width: u8) {
+        let mask = u64::MAX >> (64 - 8 * u32::from(width.clamp(1, 8)));
+        // A count of one byte wraps too soon.
+        self.ticks_go_back |= width > 1 && last.is_some_and(|last| (1..=mask / 2).contains(&(last.wrapping_sub(now) & mask)));
+    }
+
+    fn bits(self) -> u8 {
+        let bits = |is_so: bool, bits: u8| if is_so { bits } else { 0 };
+        bits(self.sequence_breaks, SEQUENCE_BITS) + bits(self.starts_up, START_UP_BITS) + bits(self.ticks_go_back, TICKS_BITS)
+    }
+}
 
 /// A run of damage that has not ended yet.
 #[derive(Clone, Debug)]
@@ -40,6 +70,7 @@ pub struct WireState {
     /// Its clock, and the last count of the target's clock tick.
     pub clock: Clock,
     tick_count: Option<u64>,
+    evidence: ResetEvidence,
     /// The sequence number that the next frame should have.
     expected: Option<u8>,
     /// What the sequence numbers skipped without a loss.
@@ -65,6 +96,7 @@ impl WireState {
             session: 0,
             clock,
             tick_count: None,
+            evidence: ResetEvidence::default(),
             expected: None,
             excess: Excess::default(),
             frames: (0, 0),
@@ -114,8 +146,10 @@ impl WireState {
         self.gap = None;
         self.sessions_begun += 1;
         self.tick_count = None;
+        self.evidence = ResetEvidence::default();
+        self.copies.begin_session(offset);
         let session = Arc::clone(self.present());
-        self.clock.restart(&session, RESET_GAP_NS);
+        self.clock.restart(&session);
         ledger.enter(losses::SESSION_RESTART, offset, 0);
         true
     }
@@ -164,9 +198,15 @@ impl WireState {
         let place = self.frames.0 + following.number;
         let jumps = following.jumps.iter().copied();
         let jump = seq.wrapping_sub(expected);
+        self.evidence.sequence_breaks |= jump != 0;
         let weighed = self.excess.weigh(jump, place, jumps, following.goes_back);
         self.excess.pass(weighed, place);
-        let missing = u64::from(weighed.missing);
+        let mut missing = u64::from(weighed.missing);
+        if following.may_be_reset {
+            // The numbers begin again.
+            self.excess = Excess::default();
+            missing = 0;
+        }
         if self.run.is_some() {
             self.end_run(Some(missing), ledger);
             if missing == 0 && jump != 0 {
@@ -178,7 +218,9 @@ impl WireState {
         let kind = match (jump, missing) {
             (0, _) => return,
             (255, 0) => losses::SEQUENCE_REPEATED,
-            (_, 0) if weighed.is_damaged() => return ledger.enter(losses::FRAME_NUMBER_OUTLIER, offset, 0),
+            (_, 0) if weighed.is_damaged() && !following.may_be_reset => {
+                return ledger.enter(losses::FRAME_NUMBER_OUTLIER, offset, 0);
+            }
             _ => losses::FRAMES_LOST,
         };
         ledger.enter(kind, offset, missing);
@@ -192,7 +234,11 @@ impl WireState {
         let mut following = Following { number: number as u64, ..Following::default() };
         let Some(first) = records.frames.get(number) else { return following };
         let (mut seq, mut time) = (first.seq, first.is_timed.then_some(first.time));
-        for (_, stored) in frames_ahead(self.session, records, number, end, later).take(sequence::LOOKAHEAD) {
+        let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
+        let ahead = || frames_ahead(self.session, records, number, end, later);
+        let next = time.or_else(|| ahead().find(is_timed).map(|(_, stored)| stored.time));
+        following.may_be_reset = next.is_some_and(|next| self.clock.goes_far_back(next));
+        for (_, stored) in ahead().take(sequence::LOOKAHEAD) {
             following.jumps.push(stored.seq.wrapping_sub(seq).wrapping_sub(1));
             seq = stored.seq;
             if stored.is_timed {
@@ -278,51 +324,66 @@ impl WireState {
     }
 
     /// Sets the present to the time of a record. `later` are the records of the parts that follow; `end` is where those of this session
-    /// end in `records`.
+    /// end in `records`. True: the target was reset before it.
     #[inline]
-    pub fn take_time(&mut self, records: &Records, number: usize, end: usize, later: &Later<'_>, ledger: &mut Ledger) {
-        let Some(stored) = records.frames.get(number) else { return };
+    pub fn take_time(&mut self, records: &Records, number: usize, end: usize, later: &Later<'_>, ledger: &mut Ledger) -> bool {
+        let Some(stored) = records.frames.get(number) else { return false };
+        let evidence = std::mem::take(&mut self.evidence);
         let following = records.frames.get(number + 1..end).unwrap_or(&[]);
         let next = following.iter().find(|next| next.is_timed);
         let taken = next.and_then(|next| self.clock.step(stored.time, next.time));
-        if taken != Some(Verdict::Taken) {
-            self.judge_time(taken, records, number, end, later, ledger);
-        }
+        taken != Some(Verdict::Taken) && self.judge_time((taken, evidence), records, number, end, later, ledger)
     }
 
     #[cold]
     fn judge_time(
         &mut self,
-        taken: Option<Verdict>,
+        (taken, evidence): (Option<Verdict>, ResetEvidence),
         records: &Records,
         number: usize,
         end: usize,
         later: &Later<'_>,
         ledger: &mut Ledger,
-    ) {
-        let Some(stored) = records.frames.get(number) else { return };
-        let stamp_of = |base: u64, stored: &Stored, coarse: u64| Stamp {
+    ) -> bool {
+        let Some(stored) = records.frames.get(number) else { return false };
+        let stamp_of = |base: u64, stored: &Stored, coarse: u64, evidence: ResetEvidence| Stamp {
             raw: u64::from(stored.time),
             offset: base + u64::from(stored.offset),
             coarse,
+            restart_bits: evidence.bits(),
             ..Stamp::default()
         };
         let layout = Arc::clone(self.present());
         let width = layout.layout.config.sizes.time_event;
-        let ahead = frames_ahead(self.session, records, number, end, later).scan(
-            (self.tick_count, self.clock.coarse),
-            |(count, coarse), (records, stored)| {
+        let mut evidence = evidence;
+        if evidence.sequence_breaks {
+            // The records after it may be evidence for a reset here, too.
+            for (records, stored) in frames_ahead(self.session, records, number, end, later).take(LOOKAHEAD) {
+                evidence.note_kind(stored.kind);
                 if let Some(now) = tick_of(records, stored, &layout) {
+                    evidence.note_tick(self.tick_count, now, width);
+                    break;
+                }
+            }
+        }
+        let ahead = frames_ahead(self.session, records, number, end, later).scan(
+            (self.tick_count, self.clock.coarse, stored.seq, ResetEvidence::default()),
+            |(count, coarse, seq, evidence), (records, stored)| {
+                evidence.sequence_breaks |= stored.seq != seq.wrapping_add(1);
+                *seq = stored.seq;
+                evidence.note_kind(stored.kind);
+                if let Some(now) = tick_of(records, stored, &layout) {
+                    evidence.note_tick(*count, now, width);
                     Clock::tick(count, coarse, now, width);
                 }
-                Some(stored.is_timed.then(|| stamp_of(records.base, stored, *coarse)))
+                Some(stored.is_timed.then(|| stamp_of(records.base, stored, *coarse, std::mem::take(evidence))))
             },
         );
         let ahead = ahead.flatten().take(LOOKAHEAD);
         let verdict = match taken {
             Some(verdict) => verdict,
             None => {
-                let stamp = stamp_of(records.base, stored, self.clock.coarse);
+                let stamp = stamp_of(records.base, stored, self.clock.coarse, evidence);
                 let ahead: Vec<Stamp> = ahead.collect();
                 self.clock.judge(stamp, ahead.iter().copied(), later.bytes)
             }
@@ -331,20 +392,33 @@ impl WireState {
             ledger.enter_doubt(records.base + u64::from(stored.offset), readings);
         }
         let kind = match verdict {
-            Verdict::Taken => return,
+            Verdict::Taken => return false,
+            Verdict::Restarted => losses::SESSION_RESTART,
             Verdict::Overflow => losses::TIME_OVERFLOW,
             Verdict::Held => losses::TIME_HELD,
             Verdict::Replaced => losses::TIME_OUTLIER,
         };
         ledger.enter(kind, records.base + u64::from(stored.offset), 0);
+        if verdict != Verdict::Restarted {
+            return false;
+        }
+        self.sessions_begun += 1;
+        self.copies.begin_session(records.base + u64::from(stored.offset));
+        true
     }
 
-    /// The target's clock may have ticked.
+    /// A record without a time stamp: the target's clock may have ticked, or the target starts up.
     #[inline]
-    pub fn take_tick(&mut self, records: &Records, stored: &Stored) {
+    pub fn take_untimed(&mut self, records: &Records, stored: &Stored) {
+        self.evidence.note_kind(stored.kind);
+        if stored.kind != Kind::Tick {
+            return;
+        }
         let session = Arc::clone(self.present());
+        let width = session.layout.config.sizes.time_event;
         if let Some(now) = tick_of(records, stored, &session) {
-            Clock::tick(&mut self.tick_count, &mut self.clock.coarse, now, session.layout.config.sizes.time_event);
+            self.evidence.note_tick(self.tick_count, now, width);
+            Clock::tick(&mut self.tick_count, &mut self.clock.coarse, now, width);
             self.clock.note_tick();
         }
     }
@@ -394,6 +468,8 @@ pub struct Following {
     jumps: Vec<u8>,
     /// Whether a time stamp among them is earlier than the one before it.
     goes_back: bool,
+    /// Whether the next time stamp is much earlier than the last one.
+    may_be_reset: bool,
 }
 
 /// How many records at the start of a part belong to a session.
