@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use traceconv::format::OptionValue;
+use traceconv::format::miniprofiler::encode;
 use traceconv::format::miniprofiler::generate::{Damage, GenerateOptions};
-use traceconv::format::miniprofiler::record::Reading;
+use traceconv::format::miniprofiler::record::{Reading, Status};
 use traceconv::model::Ledger;
 
 use crate::common::run::Subject;
@@ -91,6 +92,26 @@ fn the_trace_begins_where_the_calls_do() {
     let conversion = compare(&subject(), &generated.bytes, &truth);
     let first = conversion.summary.first.map_or(0, |first| first.0);
     assert!(first >= start_us * 1000, "{first} ns");
+}
+
+#[test]
+fn text_and_counters_that_begin_again_show_a_restart() {
+    let calls = |first: u32| {
+        let calls: Vec<_> = (0..300).map(|number| (0x0800_0100, first + number * 1_000 + number % 7, 100, 0)).collect();
+        crate::run::capture(&calls, 20)
+    };
+    let status = |records_captured| {
+        let mut bytes = Vec::new();
+        let status = Status { is_profiling: 1, buffer_overflows: 0, records_captured, usage_percent: 0 };
+        encode::status(Reading::HOST, &status, &mut bytes);
+        bytes
+    };
+    for (before, between) in [(status(0), b"Boot 1.2\r\n".to_vec()), (status(1_300), status(0))] {
+        let capture = [before, calls(5_000_000), between, calls(4_999_000 - 150_000)].concat();
+        let conversion = subject().convert(&capture, Cut::WHOLE);
+        let summary = &conversion.summary;
+        assert_eq!((summary.facts.sessions, count(&summary.ledger, "overlapping_call")), (2, 0));
+    }
 }
 
 /// Checks a damaged capture: no false calls, and nearly all that arrived.

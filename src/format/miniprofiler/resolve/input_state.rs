@@ -225,6 +225,8 @@ impl InputState {
         let (text_bytes, damage) = stray.end(&mut |_, line| self.log(line, out));
         self.stray = stray;
         out.ledger.decoded_bytes += text_bytes;
+        // A boot loader may have written it.
+        self.may_restart |= text_bytes > 0;
         if damage.bytes > 0 {
             let kind = damage.kind(self.reading, next.is_none());
             let at_least_lost = self.at_least_lost(kind, next, bytes);

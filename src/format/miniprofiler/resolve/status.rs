@@ -53,6 +53,8 @@ impl InputState {
             status.records_captured.wrapping_sub(last.records_captured).cast_signed() < 0
                 || status.buffer_overflows.wrapping_sub(last.buffer_overflows).cast_signed() < 0
         });
+        self.may_restart |= is_reset;
+        let counters = &mut self.counters;
         let last = last.filter(|_| !is_reset);
         if last.is_none() {
             (counters.overflows, counters.captured, counters.base) = (0, 0, None);
