@@ -7,7 +7,8 @@
 //! Memory stays bounded: regular files are mapped, and data that cannot be mapped (a pipe, the content of a layer) are spooled to
 //! memory and, when it grows, to a temporary file that is then mapped.
 //!
-//! The rest may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out.
+//! The rest may be an image of a target's memory with a recording somewhere in it: [`memory`] finds that and takes it out. Text and
+//! erased memory around a recording are left out by [`margins`].
 
 #[cfg(feature = "archives")]
 pub mod archive;
@@ -18,6 +19,7 @@ mod error;
 mod layer;
 #[cfg(feature = "mmap")]
 pub mod mapped;
+mod margins;
 pub mod memory;
 mod recognise;
 pub mod sidecar;

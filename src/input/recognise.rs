@@ -93,8 +93,15 @@ impl Input {
             // Those in the first bytes are not necessarily all.
             return take_out(&self, &self.find_recordings(&formats, Reach::Whole), options, read_options);
         }
+        let (input, detected) = match self.without_margins(format, format.is_some() || detected.is_ok(), read_options)? {
+            Some(input) => {
+                let detected = detect(input.bytes(), input.layers());
+                (input, detected)
+            }
+            None => (self, detected),
+        };
         let detected = match (format, detected) {
-            (Some(format), _) => named(format, self.bytes()),
+            (Some(format), _) => named(format, input.bytes()),
             (None, Ok(detected)) => Detected { because: detected.because + &about_memory(&found, &formats, false), ..detected },
             (None, Err(error)) => {
                 let about_memory = about_memory(&found, &formats, error.may_be_memory());
@@ -102,11 +109,11 @@ impl Input {
                 return Err(RecogniseError::Format { error, about_memory, is_damaged_memory });
             }
         };
-        let cores = detected.format.cores(self.bytes());
+        let cores = detected.format.cores(input.bytes());
         if cores.len() > 1 {
-            return cores_of_one(self.split(cores, read_options)?, options, |_| Ok(detected.clone()));
+            return cores_of_one(input.split(cores, read_options)?, options, |_| Ok(detected.clone()));
         }
-        Ok(vec![Recognised { input: self, detected, options: options.clone() }])
+        Ok(vec![Recognised { input, detected, options: options.clone() }])
     }
 
     /// The cores of a file that holds a recording of each.

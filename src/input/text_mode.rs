@@ -8,7 +8,7 @@ use super::layer::{Damage, Layer};
 use super::spool::Spool;
 use super::text::{STEP_BYTES, steps};
 use super::{Bytes, InputError, LAYERS_MAX};
-use crate::format::{FormatOptions, Part, Resolved, SAMPLE_BYTES};
+use crate::format::{Format, FormatOptions, Part, Resolved, SAMPLE_BYTES};
 use crate::frame::transfer::{CASES_MIN, as_utf8, is_binary};
 use crate::model::{Entities, EventBatch, Ledger, Severity, losses};
 
@@ -17,7 +17,7 @@ pub(super) fn undoable(bytes: &[u8]) -> Option<Layer> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let layer = candidate(sample)?;
     let undone = lost_within(&undo(layer, sample), LAYERS_MAX)?;
-    lost(sample).is_none_or(|lost| undone < lost).then_some(layer)
+    lost(None, sample).is_none_or(|lost| undone < lost).then_some(layer)
 }
 
 /// The change that a sample may have gone through.
@@ -37,9 +37,12 @@ fn candidate(sample: &[u8]) -> Option<Layer> {
     (are_bytes && is_changed() && is_binary(sample)).then_some(Layer::Latin1)
 }
 
-/// The number of losses in a recording, without a change. `None`: no format recognises it.
-fn lost(sample: &[u8]) -> Option<u64> {
-    let format = detect(sample, &[]).ok()?.format;
+/// The number of losses in a recording, without a change. `None`: no format recognises it. `format` is the one that the user named.
+pub(super) fn lost(format: Option<&'static dyn Format>, sample: &[u8]) -> Option<u64> {
+    let format = match format {
+        Some(format) => format,
+        None => detect(sample, &[]).ok()?.format,
+    };
     let recording = format.open(&[FormatOptions::default()]).ok()?;
     let part = Part::new(sample, 0..sample.len());
     let facts = recording.join(sample, None, recording.scan(0, part));
@@ -55,7 +58,7 @@ fn lost(sample: &[u8]) -> Option<u64> {
 
 /// The same after up to so many further changes are undone.
 fn lost_within(sample: &[u8], changes: usize) -> Option<u64> {
-    lost(sample).or_else(|| lost_within(&undo(candidate(sample)?, sample), changes.checked_sub(1)?))
+    lost(None, sample).or_else(|| lost_within(&undo(candidate(sample)?, sample), changes.checked_sub(1)?))
 }
 
 /// Undoes a change of [`candidate`] in a sample.

@@ -87,6 +87,7 @@ const VERSION: &str =
     "Check that the tracer on the target and `--format` with its options fit each other; otherwise it is damage.";
 const HOST: &str = "Give the host less to do while it records, or use a slower line or one with flow control.";
 const NOTHING: &str = "Nothing: the rest of the recording is not affected.";
+const MARGIN: &str = "Nothing is missing. Offsets count from the first byte of the recording.";
 const LATE_START: &str = "Expected where a recording starts or continues after a gap; elsewhere the target's tracer has a fault.";
 const TIMES: &str = "Expected on targets that read the clock and write the record in two steps. If it is frequent, check the \
                      tracer's clock and its locking.";
@@ -236,6 +237,8 @@ losses! {
     "The input around the recording" {
         Loss COMPRESSED_STREAM_DAMAGED "compressed_stream_damaged": "the compressed stream is damaged; what follows is missing", "Transfer the file again.";
         Loss TEXT_ENCODING_DAMAGED "text_encoding_damaged": "characters that are not part of the hex or base64 text were skipped", "Remove log lines and prompts from the text.";
+        Repair ERASED_MEMORY "erased_memory": "erased memory (bytes 00 or FF) around the recording was left out", MARGIN;
+        Repair CONSOLE_TEXT "console_text": "text before the recording, as of a boot loader, was left out", MARGIN;
         Repair TEXT_MODE "text_mode": "a program had taken the recording for text and changed its bytes; that was undone", "Record and transfer it as binary data.";
         Loss MEMORY_DAMAGED "memory_recording_damaged": "the recording in memory is damaged, some of it is missing", "Stop the tracer before the memory is read.";
     }
