@@ -108,6 +108,19 @@ fn flipped_bits_do_not_move_the_tick() {
     assert_eq!((timer.period, timer.phase), (1000, 412));
 }
 
+#[test]
+fn a_timer_that_is_seen_at_a_few_places_of_the_tick_may_count_further() {
+    let (capture, _) = generate_with_truth(&GenerateOptions { bytes: 60_000, ..GenerateOptions::default() });
+    assert!(timer_of(&capture).is_spread);
+    let mut counts = super::timer::TimerCounts::default();
+    for tick in 0..500 {
+        for timer in [0, 10, 12, 20, 30, 100, 150, 310, 330] {
+            counts.add(&Packet { id: id::TASK_SWITCHED_IN, tick, timer, ..Packet::default() });
+        }
+    }
+    assert!(!counts.infer(&TimerOptions::default()).is_spread);
+}
+
 /// A piece that is there twice begins and ends within packets, but all packets are there.
 #[test]
 fn a_piece_that_is_there_twice_loses_nothing() {

@@ -187,6 +187,8 @@ impl TimerCounts {
             is_down,
             period,
             period_source,
+            // A round period is right as it is, and no value is larger than 16 bits.
+            is_spread: period.is_multiple_of(250) || top.value == u16::MAX || is_spread(&self.values, top.value),
             phase: 0,
             phase_source: PhaseSource::Assumed,
             tick_modulus: options
@@ -298,6 +300,18 @@ fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]
     all.iter_mut().zip(next).for_each(|(all, &next)| *all += next);
 }
 
+/// Whether most parts of the range up to the largest value occur about as often as the others.
+fn is_spread(values: &[u32], largest: u16) -> bool {
+    const PARTS: usize = 16;
+    const PARTS_MIN: usize = 10;
+    const RARE: u64 = 8;
+    let values = values.get(..=usize::from(largest)).unwrap_or(values);
+    let counts = values.chunks(values.len().div_ceil(PARTS).max(1)).map(|part| part.iter().map(|&count| u64::from(count)).sum());
+    let counts: Vec<u64> = counts.collect();
+    let all: u64 = counts.iter().sum();
+    counts.iter().filter(|&&count| count > 0 && count * RARE * counts.len() as u64 >= all).count() >= PARTS_MIN
+}
+
 /// The source of the period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeriodSource {
@@ -329,6 +343,9 @@ pub struct Timer {
     pub period: u32,
     /// The source of `period`.
     pub period_source: PeriodSource,
+    /// Whether values occur all over the range below the largest one. Otherwise the timer may count further: the system may be idle for most
+    /// of each tick.
+    pub is_spread: bool,
     /// The counts from the timer's start to the tick.
     pub phase: u32,
     /// The source of `phase`.
@@ -388,6 +405,7 @@ impl Timer {
         let direction = if self.is_down { "down" } else { "up" };
         let from = match self.period_source {
             PeriodSource::Given => "given by an option".to_owned(),
+            PeriodSource::Largest if !self.is_spread => format!("the largest value is {}, but few others occur", self.largest),
             PeriodSource::Largest => format!("the largest value is {}", self.largest),
             PeriodSource::Rounded => format!("the largest value is {}, assumed to be rounded", self.largest),
         };

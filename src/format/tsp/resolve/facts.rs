@@ -167,6 +167,13 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
         facts.details.push(detail("timer", "always 0: times are whole ticks".to_owned(), "inferred"));
         return;
     }
+    if timer.period_source == PeriodSource::Largest && !timer.is_spread && timer.timer_hz.is_none() {
+        facts.hints.push(
+            "The timer's values lie in few places of each tick, so it may count further than the largest of them. Then times within a \
+             tick are too long: give --timer-max or --timer-hz."
+                .to_owned(),
+        );
+    }
     let direction = if timer.is_down { "down" } else { "up" };
     let source = match options.is_down {
         Some(_) => "given by an option".to_owned(),
@@ -175,6 +182,9 @@ fn timer_details(setup: &Setup, timer: &Timer, facts: &mut Facts) {
     facts.details.push(detail("timer direction", direction.to_owned(), &source));
     let source = match timer.period_source {
         PeriodSource::Given => "given by an option".to_owned(),
+        PeriodSource::Largest if !timer.is_spread => {
+            format!("assumed: the largest value is {}, but few others occur", timer.largest)
+        }
         PeriodSource::Largest => format!("inferred: the largest value is {}", timer.largest),
         PeriodSource::Rounded => format!("inferred: the largest value is {}, assumed to be rounded", timer.largest),
     };
