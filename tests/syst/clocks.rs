@@ -216,6 +216,29 @@ fn leaps_of_single_messages_are_damage() {
     assert_eq!(outliers.map(|entry| entry.count), Some(2));
 }
 
+/// The capture began within a message, 7 minutes after the clock: what comes before the first time stamp is not at 0.
+#[test]
+fn a_stream_from_its_middle_begins_with_its_first_time_stamp() {
+    let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+    writer.sync();
+    writer.message(&text(None, "cut"), 399_000_000, Ending::Flag);
+    let begun = writer.take_bytes();
+    writer.sync();
+    writer.send_whole_time();
+    writer.frequency(1_000_000);
+    for time in 0..20 {
+        writer.message(&text(None, "whole"), 400_000_000 + time, Ending::Flag);
+    }
+    let capture = [begun.get(begun.len() / 2..).unwrap_or_default(), &writer.finish()].concat();
+    let conversion = subject("syst-stp").convert(&capture, Cut::WHOLE);
+    assert_eq!(conversion.summary.ledger.entries().len(), 1);
+    let instants = conversion.read().instants;
+    assert_eq!(
+        (instants.first().map(|first| first.ts), instants.last().map(|last| last.ts)),
+        (Some(400_000 * MS), Some(400_000_019_000))
+    );
+}
+
 #[test]
 fn clock_captures_are_goldens() {
     let names: Vec<String> = captures::stp().into_iter().chain(captures::text()).map(|capture| capture.name).collect();

@@ -210,7 +210,8 @@ impl MessageTimes {
             judged.ticks.saturating_add_signed(self.shift_ns)
         });
         let time = match (own, first) {
-            (Some(own), Some(first)) => Some(own.min(first)),
+            // A transport's time is 0 before its first time stamp.
+            (Some(own @ 1..), Some(first)) => Some(own.min(first)),
             (own, first) => first.or(self.last).or(own),
         };
         let time = time.max(self.placed);
