@@ -4,7 +4,7 @@ use traceconv::format::itm::generate::{Damage, GenerateOptions, Times};
 use traceconv::format::{FORMATS, Format};
 
 use crate::captures;
-use crate::run::{Cut, generated_with, subject};
+use crate::run::{Conversion, Cut, Random, convert, generated_with, subject};
 
 fn score(format: &dyn Format, sample: &[u8]) -> u8 {
     format.probe(sample, true).map_or(0, |probe| probe.score)
@@ -36,6 +36,34 @@ fn recordings_are_recognised_also_from_their_middle() {
     for capture in captures::all() {
         for other in FORMATS.iter().filter(|other| other.name() != "itm") {
             assert!(score(*other, &capture.bytes) < 50, "{} takes {}", other.name(), capture.name);
+        }
+    }
+}
+
+/// A line at another rate, or a boot loader, before the stream.
+#[test]
+fn bytes_before_the_stream_are_no_packets() {
+    let clean = generated_with(&GenerateOptions { bytes: 60_000, ..GenerateOptions::default() });
+    let noise = |seed| {
+        let mut random = Random(seed);
+        (0..200 + 800 * seed).map(|_| random.below(256) as u8).collect::<Vec<_>>()
+    };
+    let text = b"I (27) boot: second stage, segment 3: paddr=00012000 size=01f4h\r\n".repeat(40);
+    let tables = |conversion: &Conversion| {
+        let trace = conversion.read();
+        // A loss is an instant.
+        let losses = conversion.summary.ledger.entries().len();
+        (trace.slices.len(), trace.instants.len() - losses, trace.logs.len(), conversion.summary.events)
+    };
+    let expected = tables(&convert(&clean, Cut::WHOLE));
+    for before in (0..8).map(noise).chain([text]) {
+        let capture = [&before[..], &clean].concat();
+        assert!(score(subject().format, &capture) >= 80);
+        for cut in [Cut::WHOLE, Cut { threads: 2, window_bytes: 1000 }] {
+            let conversion = convert(&capture, cut);
+            assert_eq!(tables(&conversion), expected);
+            let ledger = &conversion.summary.ledger;
+            assert_eq!((ledger.skipped_bytes, ledger.entries().len()), (before.len() as u64, 1), "{:?}", ledger.entries());
         }
     }
 }

@@ -130,7 +130,7 @@ proptest! {
     fn what_is_encoded_is_decoded(packets in prop::collection::vec(one_packet(), 0..60)) {
         let bytes = encoded(&packets);
         let mut records = Records::default();
-        records.read(Part::new(&bytes, 0..bytes.len()));
+        records.read(Part::new(&bytes, 0..bytes.len()), 0);
         let found: Vec<_> = records.packets.iter().map(|record| record.packet).collect();
         prop_assert_eq!(found, packets.into_iter().map(Ok).collect::<Vec<_>>());
     }

@@ -37,12 +37,14 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads the packets of a part of a bare stream. The memory is reused.
-    pub fn read(&mut self, part: Part<'_>) {
+    /// Reads the packets of a part of a bare stream, which begins after the first `noise_bytes` of the input. The memory is reused.
+    pub fn read(&mut self, part: Part<'_>, noise_bytes: usize) {
         self.clear((part.start, part.end));
+        let start = noise_bytes.clamp(part.start, part.end);
+        (part.start..start).for_each(|at| self.add(at as u64, Err(NoPacket::Damaged)));
         // Packets are 3 bytes on average.
         self.packets.reserve((part.end - part.start) / 3);
-        each_packet(part.input, part.start..part.end, |at, found| self.add(at as u64, found));
+        each_packet(part.input, start..part.end, |at, found| self.add(at as u64, found));
     }
 
     fn clear(&mut self, range: (usize, usize)) {
@@ -108,16 +110,17 @@ impl FramedReader {
     }
 }
 
-/// The wrapping of each input.
-pub(super) struct Decoder(pub(super) Vec<Wrapping>);
+/// The wrapping of each input, and the number of bytes before its stream.
+pub(super) struct Decoder(pub(super) Vec<(Wrapping, usize)>);
 
 impl Decode for Decoder {
     type Records = Records;
 
     fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
         match self.0.get(input) {
-            Some(Wrapping::Framed(_)) => records.clear((part.start, part.end)),
-            _ => records.read(part),
+            Some((Wrapping::Framed(_), _)) => records.clear((part.start, part.end)),
+            Some((Wrapping::Bare, noise_bytes)) => records.read(part, *noise_bytes),
+            None => records.read(part, 0),
         }
     }
 }

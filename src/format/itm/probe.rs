@@ -17,6 +17,17 @@ const COVERED_LEAST: f64 = 0.97;
 /// Fewer packets may occur by chance.
 const LEAST_PACKETS: u64 = 16;
 
+/// Before a stream, at least this number of bytes are not part of a packet, and at most this share are: of random bytes it is 82 %, of
+/// texts 90 %.
+const NOISE_BAD_LEAST: u64 = 16;
+const NOISE_COVERED_MOST: f64 = 0.93;
+
+/// A stream is looked for at this number of synchronisation packets: other bytes may contain one.
+const NOISE_SYNCS: usize = 16;
+
+/// The end of a synchronisation packet, which may begin with more zeros.
+const SYNC: &[u8] = &[0, 0, 0, 0, 0, 0x80];
+
 /// In frames, no more sources than these occur: an ITM and an ETM for each of two cores, and bytes of no source.
 const SOURCES_MAX: usize = 4;
 
@@ -64,8 +75,12 @@ impl Evidence {
         all
     }
 
+    fn covered(&self) -> f64 {
+        1.0 - self.bad as f64 / self.bytes.max(1) as f64
+    }
+
     fn probe(&self, place: &str) -> Option<Probe> {
-        let covered = 1.0 - self.bad as f64 / self.bytes.max(1) as f64;
+        let covered = self.covered();
         let mut ports = self.ports;
         ports.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
         let (software, few): (u64, u64) = (ports.iter().sum(), ports.iter().take(4).sum());
@@ -96,6 +111,23 @@ impl Evidence {
     }
 }
 
+/// The number of bytes before a stream, as a line at another rate or a boot loader gives them: up to a synchronisation packet, if hardly
+/// any stream is damaged as much, and the packets after it are not.
+pub(super) fn noise_bytes(stream: &[u8]) -> usize {
+    let sample = stream.get(..SAMPLE_BYTES).unwrap_or(stream);
+    let mut splits = memchr::memmem::find_iter(sample, SYNC).take(NOISE_SYNCS).filter_map(|at| sample.split_at_checked(at));
+    let is_split = |(noise, stream): &(&[u8], &[u8])| {
+        let before = Evidence::of(noise);
+        let is_noise = before.bad >= NOISE_BAD_LEAST && before.covered() < NOISE_COVERED_MOST && noise.len() <= stream.len();
+        if !is_noise {
+            return false;
+        }
+        let after = Evidence::of(stream.get(..stream.len() / 4).unwrap_or_default());
+        after.packets >= LEAST_PACKETS && after.covered() >= COVERED_LEAST
+    };
+    splits.find(is_split).map_or(0, |(noise, _)| noise.len())
+}
+
 /// The wrapping of an input, and the evidence for the format.
 pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
     let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
@@ -110,7 +142,12 @@ pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
         Some((Wrapping::Framed(*source), probe))
     });
     let is_hopeless = Evidence::of(first(4)).bad as f64 > (1.0 - COVERED_LEAST) * sample.len() as f64;
-    let bare = (!is_hopeless).then(|| Evidence::of(sample).probe("")).flatten().map(|probe| (Wrapping::Bare, probe));
+    let as_it_is = (!is_hopeless).then(|| Evidence::of(sample).probe("")).flatten();
+    let after_noise = || match noise_bytes(sample) {
+        0 => None,
+        noise => Evidence::of(sample.get(noise..)?).probe(&format!(" after {noise} other bytes")),
+    };
+    let bare = as_it_is.or_else(after_noise).map(|probe| (Wrapping::Bare, probe));
     // A stream in frames may also be read without them, the other way round hardly.
     let best = framed
         .max_by_key(|(_, probe)| probe.score)
@@ -118,5 +155,24 @@ pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
     match best.or(bare) {
         Some((wrapping, probe)) => (wrapping, Some(probe)),
         None => (Wrapping::Bare, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::generate::{Damage, GenerateOptions, generate_with_truth};
+    use super::*;
+
+    #[test]
+    fn a_stream_from_its_middle_is_no_noise() {
+        for damage in [Damage::None, Damage::Flips, Damage::Bytes] {
+            for seed in 0..4 {
+                let (stream, _) =
+                    generate_with_truth(&GenerateOptions { bytes: 40_000, seed, damage, ..GenerateOptions::default() });
+                for start in (0..8000).step_by(101) {
+                    assert_eq!(noise_bytes(&stream[start..]), 0, "{damage:?} {seed} {start}");
+                }
+            }
+        }
     }
 }

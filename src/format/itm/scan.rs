@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::InputOptions;
 use super::decode::{Decoder, FramedReader, Records, Wrapping};
-use super::probe::{is_text, judge};
+use super::probe::{is_text, judge, noise_bytes};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
 use crate::frame::swo::{Packet, Packets, each_packet};
@@ -22,12 +22,18 @@ const EARLIER_PAGE: u16 = 1 << 15;
 pub(super) struct Scanner {
     options: Vec<InputOptions>,
     wrappings: Vec<OnceLock<Wrapping>>,
+    /// The number of bytes before each stream.
+    noise_bytes: Vec<OnceLock<usize>>,
 }
 
 impl Scanner {
     pub(super) fn new(options: Vec<InputOptions>) -> Scanner {
         let wrappings = options.iter().map(|options| options.wrapping.map_or_else(OnceLock::new, OnceLock::from)).collect();
-        Scanner { options, wrappings }
+        Scanner { noise_bytes: vec![OnceLock::new(); options.len()], options, wrappings }
+    }
+
+    fn noise_bytes(&self, input: usize, bytes: &[u8]) -> usize {
+        self.noise_bytes.get(input).map_or(0, |noise| *noise.get_or_init(|| noise_bytes(bytes)))
     }
 
     fn wrapping(&self, input: usize, bytes: &[u8]) -> Wrapping {
@@ -145,7 +151,8 @@ impl Recording for Scanner {
             return PartFacts::Framed { range: (part.start, part.end), source };
         }
         let mut facts = Box::<ScanFacts>::default();
-        each_packet(part.input, part.start..part.end, |_, found| {
+        let noise = self.noise_bytes(input, part.input).clamp(part.start, part.end);
+        each_packet(part.input, noise..part.end, |_, found| {
             if let Ok((packet, _)) = found {
                 facts.add(packet);
             }
@@ -168,7 +175,8 @@ impl Recording for Scanner {
     }
 
     fn finish(self, facts: Vec<ScanFacts>, _ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
-        let decode = Decoder(facts.iter().map(|facts| facts.wrapping).collect());
+        let noise = self.noise_bytes.iter().map(|noise| noise.get().copied().unwrap_or(0));
+        let decode = Decoder(facts.iter().map(|facts| facts.wrapping).zip(noise).collect());
         let resolve = Resolver::new(&self.options, facts);
         Stages { cores: resolve.cores(), decode, resolve }
     }
