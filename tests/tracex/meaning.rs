@@ -160,3 +160,28 @@ fn interrupts_of_old_kernels_do_not_make_them_idle() {
     let switches = kinds(&events).into_iter().filter(|kind| matches!(kind, EventKind::SwitchedIn(_))).count();
     assert_eq!(switches, 1);
 }
+
+/// The entries that a cut dump of a ring lacks are older than those at its begin: the loss is between these and those at its end.
+#[test]
+fn a_cut_ring_lacks_entries_in_its_middle() {
+    let mut events = Events::default();
+    for number in 0..30 {
+        events.by(captures::MAIN, 4096, [number, 0, 0, 0]);
+    }
+    let capture = traceconv::format::tracex::encode::Buffer { slots: 20, ..events.buffer() }.bytes();
+    // The ring's places have the events 20 to 29, then 10 to 19. Those of 15 to 19 are missing, and some bytes of 14 if it is not whole.
+    for (missing, expected) in [(5 * 32, 10..15), (4 * 32 + 7, 10..15), (32, 10..19)] {
+        let cut = &capture[..capture.len() - missing];
+        for window_bytes in [1 << 20, 100] {
+            let mut kinds = Vec::new();
+            subject().resolve(cut, window_bytes, |batch, _| kinds.extend(batch.events.iter().map(|event| event.kind)));
+            let is_call = |kind: &&EventKind| matches!(kind, EventKind::Instant { .. });
+            let at = kinds.iter().position(|kind| matches!(kind, EventKind::Loss(_))).expect("a loss is drawn");
+            let calls = |kinds: &[EventKind]| kinds.iter().filter(is_call).count();
+            assert_eq!((calls(&kinds[..at]), calls(&kinds[at..])), (expected.len(), 10), "{missing} bytes are missing");
+        }
+        let ledger = convert(cut, Cut::WHOLE).summary.ledger;
+        assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, cut.len() as u64);
+        assert_eq!(ledger.skipped_bytes, (32 - missing as u64 % 32) % 32);
+    }
+}

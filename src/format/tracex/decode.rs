@@ -122,16 +122,27 @@ impl Records {
         };
         self.ok_bytes = part.len() as u64;
         self.records.reserve(part.len() / ENTRY_BYTES);
+        let ring = layout.ring_in(input.len());
+        let is_cut = layout.bytes() > input.len();
+        // The entries that a cut ring lacks are older than its first place, unless the oldest of all is one of them.
+        let has_gap = is_cut && layout.oldest > 0 && layout.oldest < ring.len() / ENTRY_BYTES;
+        let rest_bytes = input.len().saturating_sub(ring.end) as u64;
         for at in places(&layout, input, part.clone()) {
+            if has_gap && at == ring.start {
+                let gap = Bad { offset: ring.end as u64, bytes: rest_bytes, kind: losses::TRUNCATED_FRAME };
+                self.records.push(Record::Bad(gap));
+            }
             match Slot::read(&layout, input, at) {
                 Slot::Unused => {}
                 Slot::Event(entry) => self.records.push(Record::Event(entry)),
                 Slot::Bad => self.bad(at, ENTRY_BYTES, losses::UNKNOWN_EVENT),
             }
         }
-        let rest = part.start.max(layout.ring_in(input.len()).end)..part.end;
-        if !rest.is_empty() {
-            let kind = if layout.bytes() > input.len() { losses::TRUNCATED_FRAME } else { losses::SURPLUS_BYTES };
+        let rest = part.start.max(ring.end)..part.end;
+        if has_gap {
+            self.ok_bytes -= rest.len() as u64;
+        } else if !rest.is_empty() {
+            let kind = if is_cut { losses::TRUNCATED_FRAME } else { losses::SURPLUS_BYTES };
             self.bad(rest.start, rest.len(), kind);
         }
     }

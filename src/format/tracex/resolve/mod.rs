@@ -194,7 +194,10 @@ impl Resolve for Resolver {
         input.kernel.finish(out);
         if let Some(step) = input.step.filter(|_| input.is_regular && self.events >= LEAST_COUNTED) {
             let value = format!("the time stamps count the events, {step} for each: the kernel was built without a clock");
-            self.facts.details.push(Detail { name: "time", value, source: "inferred".to_owned() });
+            let detail = Detail { name: "time", value, source: "inferred".to_owned() };
+            if !self.facts.details.contains(&detail) {
+                self.facts.details.push(detail);
+            }
         }
     }
 
