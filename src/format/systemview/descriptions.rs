@@ -248,6 +248,7 @@ mod tests {
         assert_eq!(name(Kernel::FreeRtos, 35).as_deref(), Some("vTaskDelay"));
         assert_eq!(name(Kernel::FreeRtos, 90).as_deref(), Some("xQueueGenericSend"));
         assert_eq!(name(Kernel::FreeRtos, 197).as_deref(), Some("vTaskDelay"));
+        assert_eq!(name(Kernel::FreeRtos, 311).as_deref(), Some("xStreamBufferSend"));
         assert_eq!(name(Kernel::Zephyr, 42).as_deref(), Some("k_sem_take"));
         assert_eq!(name(Kernel::Zephyr, 500), None);
     }
