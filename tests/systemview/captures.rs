@@ -74,7 +74,7 @@ fn every_packet() -> Vec<u8> {
     stream.n(id::MARK_START, &[7]).n(id::EX, &[extended::MARK, 7]).n(id::MARK_STOP, &[7]).n(id::MARK_START, &[8]);
     // A call with a result, one without, and one of a module.
     stream.n(512, &[64, 0x1234]).n(id::END_CALL, &[512, 1]).n(513, &[]).n(90, &[0x40, 0x90, 0, 0]).n(92, &[0x40, 0x90, 10, 1]);
-    stream.n(40, &[0x1FFF_FFFF]).n(41, &[2, 4]).n(43, &[1]).n(300, &[9, 8, 7]);
+    stream.n(40, &[0x1FFF_FFFF]).n(41, &[2, 4]).n(43, &[1]).n(400, &[9, 8, 7]);
     for (options, text, arguments) in [
         (0, "level %d of %u, %s and 100 %%", &[(-3i32).cast_unsigned(), 8, 0x0800_0000][..]),
         (1, "plain", &[]),
