@@ -7,15 +7,21 @@
 /// The length of a frame.
 pub const FRAME_BYTES: usize = 16;
 
+/// A full sync word.
+pub const FULL_SYNC: [u8; 4] = [0xFF, 0xFF, 0xFF, SYNC_END];
+
 /// The bytes of ones in a full sync word, which ends with [`SYNC_END`]. A half sync word has one.
 const SYNC_ONES: usize = 3;
 const SYNC_END: u8 = 0x7F;
 
 /// Sources from here on are reserved or triggers.
-const SOURCES: usize = 0x70;
+pub const SOURCES: usize = 0x70;
+
+/// The source of the bytes before the first one that is named: no source has this number.
+const UNKNOWN: u8 = 0x7F;
 
 /// Unpacks frames.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Deframer {
     /// The source of the next bytes; 0: none.
     source: u8,
@@ -25,6 +31,12 @@ pub struct Deframer {
     ones: usize,
     /// The bytes of frames that a sync word cut off.
     broken_bytes: u64,
+}
+
+impl Default for Deframer {
+    fn default() -> Deframer {
+        Deframer { source: UNKNOWN, frame: [0; FRAME_BYTES], have: 0, ones: 0, broken_bytes: 0 }
+    }
 }
 
 impl Deframer {

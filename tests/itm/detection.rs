@@ -2,9 +2,10 @@
 
 use traceconv::format::itm::generate::{Damage, GenerateOptions, Times};
 use traceconv::format::{FORMATS, Format};
+use traceconv::frame::tpiu;
 
 use crate::captures;
-use crate::run::{Conversion, Cut, Random, convert, generated_with, subject};
+use crate::run::{Conversion, Cut, Random, convert, generated_with, subject, with_options};
 
 fn score(format: &dyn Format, sample: &[u8]) -> u8 {
     format.probe(sample, true).map_or(0, |probe| probe.score)
@@ -65,6 +66,33 @@ fn bytes_before_the_stream_are_no_packets() {
             let ledger = &conversion.summary.ledger;
             assert_eq!((ledger.skipped_bytes, ledger.entries().len()), (before.len() as u64, 1), "{:?}", ledger.entries());
         }
+    }
+}
+
+/// A recording from the middle of a stream begins anywhere in a frame; a full sync word follows later, or never.
+#[test]
+fn frames_may_begin_anywhere() {
+    for seed in 1..4 {
+        let capture = generated_with(&GenerateOptions { bytes: 40_000, seed, is_framed: true, ..GenerateOptions::default() });
+        let whole = convert(&capture, Cut::WHOLE).summary;
+        let check = |capture: &[u8], skipped: u64, fewer: i64| {
+            assert!(score(subject().format, capture) >= 80, "{skipped}");
+            for (subject, cut) in
+                [(subject(), Cut { threads: 2, window_bytes: 1000 }), (with_options(&[("tpiu-source", "1")]), Cut::WHOLE)]
+            {
+                let summary = subject.convert(capture, cut).summary;
+                let (ledger, expected) = (&summary.ledger, &whole.ledger);
+                assert!(ledger.skipped_bytes <= expected.skipped_bytes + skipped, "{:?}", ledger.entries());
+                let missing = expected.frames_ok as i64 - ledger.frames_ok as i64;
+                assert!((-2..=fewer).contains(&missing), "{missing} packets are missing");
+            }
+        };
+        for start in 1..=2 * tpiu::FRAME_BYTES {
+            // The source is not named again before the next piece of another one: what comes before that is of no known source.
+            check(&capture[start..], 900, 400);
+        }
+        let noise: Vec<u8> = (0..999).map(|index: u32| ((index * index * 37) >> 5) as u8).collect();
+        check(&[&noise, &tpiu::FULL_SYNC[..], &capture].concat(), 1003, 0);
     }
 }
 

@@ -4,14 +4,19 @@ use crate::format::{Decode, Part};
 use crate::frame::swo::{LOOKAHEAD_BYTES, MAX_PACKET_BYTES, NoPacket, Packet, each_packet, read};
 use crate::frame::tpiu::{Deframer, FRAME_BYTES};
 
-/// How a stream is wrapped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How a stream is wrapped, and where in the input it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapping {
     /// The stream alone.
-    #[default]
-    Bare,
+    Bare(usize),
     /// In CoreSight frames, as this source.
-    Framed(u8),
+    Framed(u8, usize),
+}
+
+impl Default for Wrapping {
+    fn default() -> Wrapping {
+        Wrapping::Bare(0)
+    }
 }
 
 /// A packet, or a byte that is not part of one.
@@ -37,10 +42,10 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads the packets of a part of a bare stream, which begins after the first `noise_bytes` of the input. The memory is reused.
-    pub fn read(&mut self, part: Part<'_>, noise_bytes: usize) {
+    /// Reads the packets of a part of a bare stream, which begins at `start` in the input. The memory is reused.
+    pub fn read(&mut self, part: Part<'_>, start: usize) {
         self.clear((part.start, part.end));
-        let start = noise_bytes.clamp(part.start, part.end);
+        let start = start.clamp(part.start, part.end);
         (part.start..start).for_each(|at| self.add(at as u64, Err(NoPacket::Damaged)));
         // Packets are 3 bytes on average.
         self.packets.reserve((part.end - part.start) / 3);
@@ -74,14 +79,20 @@ pub struct FramedReader {
     bytes: Vec<u8>,
     origins: Vec<u64>,
     next: usize,
+    /// The bytes before the first frame.
+    skipped: u64,
     /// The number of bytes of each other source so far.
     pub others: Vec<u64>,
 }
 
 impl FramedReader {
-    /// Reads the next part, `bytes` at `offset`, and puts its packets into `records`. The last part ends the input.
-    pub fn read(&mut self, source: u8, bytes: &[u8], offset: usize, is_last: bool, records: &mut Records) {
+    /// Reads the next part, `bytes` at `offset`, and puts its packets into `records`. The first frame begins at `start` in the input; the last
+    /// part ends it.
+    pub fn read(&mut self, source: u8, start: usize, (bytes, offset): (&[u8], usize), is_last: bool, records: &mut Records) {
         records.clear((offset, offset + bytes.len()));
+        let skipped = start.saturating_sub(offset).min(bytes.len());
+        let (bytes, offset) = (bytes.get(skipped..).unwrap_or(&[]), offset + skipped);
+        self.skipped += skipped as u64;
         self.others.resize(128, 0);
         let FramedReader { deframer, bytes: stream, origins, others, .. } = self;
         deframer.each(bytes, |from, byte, index, at| {
@@ -106,21 +117,20 @@ impl FramedReader {
 
     /// The bytes so far that are not part of a whole frame.
     pub fn broken_bytes(&self, is_last: bool) -> u64 {
-        self.deframer.broken_bytes(is_last)
+        self.skipped + self.deframer.broken_bytes(is_last)
     }
 }
 
-/// The wrapping of each input, and the number of bytes before its stream.
-pub(super) struct Decoder(pub(super) Vec<(Wrapping, usize)>);
+/// The wrapping of each input.
+pub(super) struct Decoder(pub(super) Vec<Wrapping>);
 
 impl Decode for Decoder {
     type Records = Records;
 
     fn decode(&self, input: usize, part: Part<'_>, records: &mut Records) {
-        match self.0.get(input) {
-            Some((Wrapping::Framed(_), _)) => records.clear((part.start, part.end)),
-            Some((Wrapping::Bare, noise_bytes)) => records.read(part, *noise_bytes),
-            None => records.read(part, 0),
+        match self.0.get(input).copied().unwrap_or_default() {
+            Wrapping::Framed(..) => records.clear((part.start, part.end)),
+            Wrapping::Bare(start) => records.read(part, start),
         }
     }
 }

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use super::{ErasedRecording, Format, FormatOptions, OptionError, OptionKind, OptionSpec, Probe, erase};
 use crate::model::{Rate, whole_number};
 use crate::symbols::Symbols;
-use decode::Wrapping;
 use ports::PortOption;
 use scan::Scanner;
 
@@ -101,7 +100,8 @@ struct InputOptions {
     symbols: Option<Arc<Symbols>>,
     ports: Vec<PortOption>,
     sample_period: Option<u64>,
-    wrapping: Option<Wrapping>,
+    /// The source in CoreSight frames, or that there are none.
+    source: Option<Option<u8>>,
 }
 
 impl InputOptions {
@@ -127,9 +127,9 @@ impl InputOptions {
             let period = whole_number(text).ok().filter(|period| (1..=1 << 32).contains(period));
             period.ok_or_else(|| refused("itm-sample-period", text, "expected a number of ticks, as in 1024"))
         });
-        let wrapping = options.text("tpiu-source").map(|text| match (text, text.parse::<u8>()) {
-            ("none", _) => Ok(Wrapping::Bare),
-            (_, Ok(source @ 1..=0x6F)) => Ok(Wrapping::Framed(source)),
+        let source = options.text("tpiu-source").map(|text| match (text, text.parse::<u8>()) {
+            ("none", _) => Ok(None),
+            (_, Ok(source @ 1..=0x6F)) => Ok(Some(source)),
             _ => Err(refused("tpiu-source", text, "expected a number from 1 to 111, or none")),
         });
         Ok(InputOptions {
@@ -138,7 +138,7 @@ impl InputOptions {
             symbols,
             ports: ports.collect::<Result<_, _>>()?,
             sample_period: sample_period.transpose()?,
-            wrapping: wrapping.transpose()?,
+            source: source.transpose()?,
         })
     }
 }

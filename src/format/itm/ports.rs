@@ -1,7 +1,7 @@
 //! The content of stimulus ports: as the user says, or as it looks; and the bytes of one, which may be a recording of another format.
 
 use super::decode::{FramedReader, Record, Records, Wrapping};
-use super::probe::{judge, noise_bytes};
+use super::probe::judge;
 use super::scan::PortFacts;
 use crate::format::Part;
 use crate::frame::swo::{Packet, Packets};
@@ -97,18 +97,19 @@ pub fn bytes_of(stream: &[u8], wanted: u16, out: &mut dyn FnMut(&[u8])) -> u64 {
         }
         out(&piece);
     };
-    let (wrapping, noise_bytes) = (judge(stream).0, noise_bytes(stream));
+    let wrapping = judge(stream).0;
     let (mut framed, mut records) = (FramedReader::default(), Records::default());
     let mut start = 0;
     while start < stream.len() {
         let end = match wrapping {
-            Wrapping::Bare => cut(&Packets, stream, start + PIECE_BYTES),
-            Wrapping::Framed(_) => stream.len().min(start + PIECE_BYTES),
+            Wrapping::Bare(_) => cut(&Packets, stream, start + PIECE_BYTES),
+            Wrapping::Framed(..) => stream.len().min(start + PIECE_BYTES),
         };
         match wrapping {
-            Wrapping::Bare => records.read(Part::new(stream, start..end), noise_bytes),
-            Wrapping::Framed(source) => {
-                framed.read(source, stream.get(start..end).unwrap_or(&[]), start, end >= stream.len(), &mut records);
+            Wrapping::Bare(first) => records.read(Part::new(stream, start..end), first),
+            Wrapping::Framed(source, first) => {
+                let part = (stream.get(start..end).unwrap_or(&[]), start);
+                framed.read(source, first, part, end >= stream.len(), &mut records);
             }
         }
         each(&records);

@@ -111,10 +111,9 @@ impl Evidence {
     }
 }
 
-/// The number of bytes before a stream, as a line at another rate or a boot loader gives them: up to a synchronisation packet, if hardly
-/// any stream is damaged as much, and the packets after it are not.
-pub(super) fn noise_bytes(stream: &[u8]) -> usize {
-    let sample = stream.get(..SAMPLE_BYTES).unwrap_or(stream);
+/// Where a bare stream begins: after the bytes of a line at another rate or of a boot loader, at a synchronisation packet, if hardly any
+/// stream is damaged as much as they are, and the packets after them are not.
+fn start_of_stream(sample: &[u8]) -> usize {
     let mut splits = memchr::memmem::find_iter(sample, SYNC).take(NOISE_SYNCS).filter_map(|at| sample.split_at_checked(at));
     let is_split = |(noise, stream): &(&[u8], &[u8])| {
         let before = Evidence::of(noise);
@@ -128,33 +127,98 @@ pub(super) fn noise_bytes(stream: &[u8]) -> usize {
     splits.find(is_split).map_or(0, |(noise, _)| noise.len())
 }
 
-/// The wrapping of an input, and the evidence for the format.
-pub(super) fn judge(sample: &[u8]) -> (Wrapping, Option<Probe>) {
-    let sample = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
-    // Of most other formats, a sixteenth shows that there are too many sources, and a quarter that too much is no packet.
-    let first = |share: usize| sample.get(..sample.len() / share).unwrap_or_default();
-    let mut sources = tpiu::sources(first(16));
-    if sources.len() <= SOURCES_MAX {
-        sources = tpiu::sources(sample);
+/// A stream in CoreSight frames.
+struct Framed {
+    source: u8,
+    /// Where the first frame begins.
+    start: usize,
+    evidence: Evidence,
+}
+
+impl Framed {
+    /// Packets speak for the place of frames, damage against it.
+    fn fit(&self) -> i64 {
+        self.evidence.packets as i64 - 8 * self.evidence.bad as i64
     }
-    let framed = sources.iter().filter(|_| sources.len() <= SOURCES_MAX).filter_map(|(source, stream)| {
-        let probe = Evidence::of(stream).probe(&format!(" of source {source} in CoreSight frames"))?;
-        Some((Wrapping::Framed(*source), probe))
-    });
-    let is_hopeless = Evidence::of(first(4)).bad as f64 > (1.0 - COVERED_LEAST) * sample.len() as f64;
+
+    /// Other places have other packets up to the first full sync word only; a few may occur by chance, so the begin of the input is preferred.
+    fn is_better_than(&self, best: &Framed) -> bool {
+        let is_at_begin = best.start == 0 && self.start > 0;
+        self.fit() > best.fit() + if is_at_begin { LEAST_PACKETS as i64 } else { 0 }
+    }
+
+    fn probe(&self) -> Option<Probe> {
+        let Framed { source, start, .. } = self;
+        let place = if *start > 0 { format!(", the first at byte {start}") } else { String::new() };
+        self.evidence.probe(&format!(" of source {source} in CoreSight frames{place}"))
+    }
+}
+
+/// The most likely stream in CoreSight frames: of this source, or of any. A recording may begin within a frame, or with other bytes before
+/// the first full sync word; only the packets show where frames begin, because the bits of a frame's last byte belong to the others.
+fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
+    let after_sync = memchr::memmem::find(sample, &tpiu::FULL_SYNC).map(|at| at + tpiu::FULL_SYNC.len());
+    let mut best: Option<Framed> = None;
+    for start in (0..tpiu::FRAME_BYTES).chain(after_sync) {
+        let frames = sample.get(start..).unwrap_or_default();
+        let has_few = may_be_frames(frames.get(..frames.len() / 16).unwrap_or_default());
+        if wanted.is_none() && !has_few {
+            continue;
+        }
+        let sources = tpiu::sources(frames);
+        let has_few = has_few && sources.len() <= SOURCES_MAX;
+        if wanted.is_none() && !has_few {
+            continue;
+        }
+        for (source, stream) in sources.iter().filter(|(source, _)| wanted.is_none_or(|wanted| wanted == *source)) {
+            let found = Framed { source: *source, start, evidence: Evidence::of(stream) };
+            let is_possible = wanted.is_some() || found.probe().is_some();
+            if is_possible && best.as_ref().is_none_or(|best| found.is_better_than(best)) {
+                best = Some(found);
+            }
+        }
+        if has_few && start == 0 && best.as_ref().is_some_and(|best| best.evidence.bad == 0) {
+            break;
+        }
+    }
+    best
+}
+
+/// Whether there are few sources. Other bytes soon name more.
+fn may_be_frames(frames: &[u8]) -> bool {
+    let (mut deframer, mut seen) = (tpiu::Deframer::new(), 0u128);
+    frames.chunks(4 * tpiu::FRAME_BYTES).all(|piece| {
+        deframer.each(piece, |source, _, _, _| seen |= 1 << (source & 0x7F));
+        let sources = seen & ((1 << tpiu::SOURCES) - 2);
+        sources.count_ones() as usize <= SOURCES_MAX
+    })
+}
+
+/// The wrapping of an input in frames with this source, or without frames.
+pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
+    let sample = input.get(..SAMPLE_BYTES).unwrap_or(input);
+    match source {
+        Some(source) => Wrapping::Framed(source, framed(sample, Some(source)).map_or(0, |framed| framed.start)),
+        None => Wrapping::Bare(start_of_stream(sample)),
+    }
+}
+
+/// The wrapping of an input, and the evidence for the format.
+pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
+    let sample = input.get(..SAMPLE_BYTES).unwrap_or(input);
+    let framed = framed(sample, None);
+    let framed = framed.and_then(|framed| Some((Wrapping::Framed(framed.source, framed.start), framed.probe()?)));
+    // Of most other formats, a quarter shows that too much is no packet.
+    let first = sample.get(..sample.len() / 4).unwrap_or_default();
+    let is_hopeless = Evidence::of(first).bad as f64 > (1.0 - COVERED_LEAST) * sample.len() as f64;
     let as_it_is = (!is_hopeless).then(|| Evidence::of(sample).probe("")).flatten();
-    let after_noise = || match noise_bytes(sample) {
-        0 => None,
-        noise => Evidence::of(sample.get(noise..)?).probe(&format!(" after {noise} other bytes")),
-    };
-    let bare = as_it_is.or_else(after_noise).map(|probe| (Wrapping::Bare, probe));
+    let start = start_of_stream(sample);
+    let after_noise = || Evidence::of(sample.get(start..)?).probe(&format!(" after {start} other bytes")).filter(|_| start > 0);
+    let bare = as_it_is.or_else(after_noise);
     // A stream in frames may also be read without them, the other way round hardly.
-    let best = framed
-        .max_by_key(|(_, probe)| probe.score)
-        .filter(|(_, framed)| bare.as_ref().is_none_or(|(_, bare)| framed.score >= bare.score));
-    match best.or(bare) {
+    match framed.filter(|(_, framed)| bare.as_ref().is_none_or(|bare| framed.score >= bare.score)) {
         Some((wrapping, probe)) => (wrapping, Some(probe)),
-        None => (Wrapping::Bare, None),
+        None => (Wrapping::Bare(start), bare),
     }
 }
 
@@ -170,7 +234,7 @@ mod tests {
                 let (stream, _) =
                     generate_with_truth(&GenerateOptions { bytes: 40_000, seed, damage, ..GenerateOptions::default() });
                 for start in (0..8000).step_by(101) {
-                    assert_eq!(noise_bytes(&stream[start..]), 0, "{damage:?} {seed} {start}");
+                    assert_eq!(start_of_stream(&stream[start..]), 0, "{damage:?} {seed} {start}");
                 }
             }
         }

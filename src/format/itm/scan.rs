@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::InputOptions;
 use super::decode::{Decoder, FramedReader, Records, Wrapping};
-use super::probe::{is_text, judge, noise_bytes};
+use super::probe::{is_text, judge, wrapping_of};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
 use crate::frame::swo::{Packet, Packets, each_packet};
@@ -22,23 +22,20 @@ const EARLIER_PAGE: u16 = 1 << 15;
 pub(super) struct Scanner {
     options: Vec<InputOptions>,
     wrappings: Vec<OnceLock<Wrapping>>,
-    /// The number of bytes before each stream.
-    noise_bytes: Vec<OnceLock<usize>>,
 }
 
 impl Scanner {
     pub(super) fn new(options: Vec<InputOptions>) -> Scanner {
-        let wrappings = options.iter().map(|options| options.wrapping.map_or_else(OnceLock::new, OnceLock::from)).collect();
-        Scanner { noise_bytes: vec![OnceLock::new(); options.len()], options, wrappings }
-    }
-
-    fn noise_bytes(&self, input: usize, bytes: &[u8]) -> usize {
-        self.noise_bytes.get(input).map_or(0, |noise| *noise.get_or_init(|| noise_bytes(bytes)))
+        Scanner { wrappings: vec![OnceLock::new(); options.len()], options }
     }
 
     fn wrapping(&self, input: usize, bytes: &[u8]) -> Wrapping {
-        let head = || judge(bytes.get(..SAMPLE_BYTES).unwrap_or(bytes)).0;
-        self.wrappings.get(input).map_or(Wrapping::Bare, |wrapping| *wrapping.get_or_init(head))
+        let head = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+        let found = || match self.options.get(input).and_then(|options| options.source) {
+            Some(source) => wrapping_of(head, source),
+            None => judge(head).0,
+        };
+        self.wrappings.get(input).map_or(Wrapping::default(), |wrapping| *wrapping.get_or_init(found))
     }
 }
 
@@ -126,13 +123,14 @@ impl ScanFacts {
             facts.has_lines |= more.has_lines;
         }
         self.page = next.page.or(self.page);
+        self.wrapping = next.wrapping;
     }
 }
 
 /// The facts about a part, or the part itself if it can only be read in file order.
 pub(super) enum PartFacts {
     Read(Box<ScanFacts>),
-    Framed { range: (usize, usize), source: u8 },
+    Framed { range: (usize, usize), wrapping: Wrapping },
 }
 
 impl Recording for Scanner {
@@ -147,12 +145,12 @@ impl Recording for Scanner {
     }
 
     fn scan(&self, input: usize, part: Part<'_>) -> PartFacts {
-        if let Wrapping::Framed(source) = self.wrapping(input, part.input) {
-            return PartFacts::Framed { range: (part.start, part.end), source };
-        }
-        let mut facts = Box::<ScanFacts>::default();
-        let noise = self.noise_bytes(input, part.input).clamp(part.start, part.end);
-        each_packet(part.input, noise..part.end, |_, found| {
+        let wrapping = self.wrapping(input, part.input);
+        let Wrapping::Bare(start) = wrapping else {
+            return PartFacts::Framed { range: (part.start, part.end), wrapping };
+        };
+        let mut facts = Box::new(ScanFacts { wrapping, ..ScanFacts::default() });
+        each_packet(part.input, start.clamp(part.start, part.end)..part.end, |_, found| {
             if let Ok((packet, _)) = found {
                 facts.add(packet);
             }
@@ -163,20 +161,20 @@ impl Recording for Scanner {
     fn join(&self, bytes: &[u8], facts: &mut ScanFacts, next: PartFacts) {
         match next {
             PartFacts::Read(next) => facts.merge(*next),
-            PartFacts::Framed { range: (start, end), source } => {
-                facts.wrapping = Wrapping::Framed(source);
+            PartFacts::Framed { range: (start, end), wrapping } => {
+                facts.wrapping = wrapping;
+                let Wrapping::Framed(source, first) = wrapping else { return };
                 facts.page.get_or_insert(0);
                 let mut records = Records::default();
                 let part = bytes.get(start..end).unwrap_or(&[]);
-                facts.framed.read(source, part, start, end >= bytes.len(), &mut records);
+                facts.framed.read(source, first, (part, start), end >= bytes.len(), &mut records);
                 records.packets.iter().filter_map(|record| record.packet.ok()).for_each(|packet| facts.add(packet));
             }
         }
     }
 
     fn finish(self, facts: Vec<ScanFacts>, _ledgers: &mut [Ledger]) -> Stages<Decoder, Resolver> {
-        let noise = self.noise_bytes.iter().map(|noise| noise.get().copied().unwrap_or(0));
-        let decode = Decoder(facts.iter().map(|facts| facts.wrapping).zip(noise).collect());
+        let decode = Decoder(facts.iter().map(|facts| facts.wrapping).collect());
         let resolve = Resolver::new(&self.options, facts);
         Stages { cores: resolve.cores(), decode, resolve }
     }

@@ -189,10 +189,10 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
     facts.findings.push(finding);
     let mut detail = |name, value: String, source: &str| facts.details.push(Detail { name, value, source: source.to_owned() });
     detail("time base", value, "inferred from the packets");
-    let source = if options.wrapping.is_some() { "given by an option" } else { "inferred from the packets" };
+    let source = if options.source.is_some() { "given by an option" } else { "inferred from the packets" };
     match scan.wrapping {
-        Wrapping::Bare => detail("stream", "without frames".to_owned(), source),
-        Wrapping::Framed(id) => {
+        Wrapping::Bare(_) => detail("stream", "without frames".to_owned(), source),
+        Wrapping::Framed(id, _) => {
             detail("stream", format!("source {id} in CoreSight frames"), source);
             let others: Vec<String> = scan.others().map(|(id, bytes)| format!("{id}: {bytes} bytes")).collect();
             if !others.is_empty() {
@@ -288,9 +288,9 @@ fn kind_of(damage: NoPacket) -> LossKind {
 impl InputResolver {
     /// The packets of a part: those that were decoded in parallel, or else those read here.
     fn unframe<'a>(&mut self, bytes: &[u8], records: &'a Records, unframed: &'a mut Records) -> &'a Records {
-        let Wrapping::Framed(source) = self.wrapping else { return records };
+        let Wrapping::Framed(source, first) = self.wrapping else { return records };
         let (start, end) = records.range;
-        self.framed.read(source, bytes.get(start..end).unwrap_or(&[]), start, end >= bytes.len(), unframed);
+        self.framed.read(source, first, (bytes.get(start..end).unwrap_or(&[]), start), end >= bytes.len(), unframed);
         unframed
     }
 
@@ -310,7 +310,7 @@ impl InputResolver {
         self.is_damaged = records.packets.last().map_or(self.is_damaged, |last| last.packet.is_err());
         ledger.frames_ok += records.packets.len() as u64 - records.bad;
         let (start, end) = records.range;
-        if self.wrapping == Wrapping::Bare {
+        if matches!(self.wrapping, Wrapping::Bare(_)) {
             ledger.decoded_bytes += ((end - start) as u64).saturating_sub(records.bad);
         } else if end >= bytes.len() {
             let broken = self.framed.broken_bytes(true);
