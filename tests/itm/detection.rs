@@ -96,6 +96,18 @@ fn frames_may_begin_anywhere() {
     }
 }
 
+/// A recording in flash ends with erased memory.
+#[test]
+fn erased_memory_after_a_stream_is_no_other_format() {
+    let clean = generated_with(&GenerateOptions { bytes: 20_000, ..GenerateOptions::default() });
+    for before in [0, 5000] {
+        let capture = [vec![0xFF; before], clean.clone(), vec![0xFF; 50_000]].concat();
+        let scores: Vec<(u8, &str)> = FORMATS.iter().map(|format| (score(*format, &capture), format.name())).collect();
+        assert_eq!(scores.iter().max().map(|best| best.1), Some("itm"), "{scores:?}");
+        assert_eq!(convert(&capture, Cut::WHOLE).summary.ledger.decoded_bytes, clean.len() as u64);
+    }
+}
+
 #[test]
 fn text_on_a_port_is_recognised() {
     let text: Vec<u8> = "a line of text\n".bytes().cycle().take(300).flat_map(|byte| [1, byte]).collect();

@@ -14,6 +14,9 @@ const SAMPLE_BYTES: usize = 64 << 10;
 /// Less than this share of the bytes being packets is another format.
 const COVERED_LEAST: f64 = 0.97;
 
+/// Fewer bytes 0xFF at the end may be part of a packet.
+const PADDING_LEAST: usize = 16;
+
 /// Fewer packets may occur by chance.
 const LEAST_PACKETS: u64 = 16;
 
@@ -50,6 +53,13 @@ struct Evidence {
 /// Whether a byte is part of a text.
 pub(super) fn is_text(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | 0x1B | 0x20..=0x7E | 0x80..)
+}
+
+/// The inspected bytes of an input, without the erased memory after a stream.
+fn sample_of(input: &[u8]) -> &[u8] {
+    let sample = input.get(..SAMPLE_BYTES).unwrap_or(input);
+    let used = sample.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
+    if sample.len() - used >= PADDING_LEAST { sample.get(..used).unwrap_or(sample) } else { sample }
 }
 
 impl Evidence {
@@ -196,7 +206,7 @@ fn may_be_frames(frames: &[u8]) -> bool {
 
 /// The wrapping of an input in frames with this source, or without frames.
 pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
-    let sample = input.get(..SAMPLE_BYTES).unwrap_or(input);
+    let sample = sample_of(input);
     match source {
         Some(source) => Wrapping::Framed(source, framed(sample, Some(source)).map_or(0, |framed| framed.start)),
         None => Wrapping::Bare(start_of_stream(sample)),
@@ -205,7 +215,7 @@ pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
 
 /// The wrapping of an input, and the evidence for the format.
 pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
-    let sample = input.get(..SAMPLE_BYTES).unwrap_or(input);
+    let sample = sample_of(input);
     let framed = framed(sample, None);
     let framed = framed.and_then(|framed| Some((Wrapping::Framed(framed.source, framed.start), framed.probe()?)));
     // Of most other formats, a quarter shows that too much is no packet.
