@@ -308,3 +308,18 @@ fn waits_have_the_reason_that_is_recorded() {
     use traceconv::model::WaitReason::{Delay, NotRecorded};
     assert_eq!(reasons, [(Delay, 10), (NotRecorded, u32::MAX)]);
 }
+
+/// The name of the device says how ids are read, also if the recording begins late in the file.
+#[test]
+fn both_cores_are_found_after_other_bytes() {
+    let options = GenerateOptions { bytes: 20_000, has_two_cores: true, ..GenerateOptions::default() };
+    let (capture, _) = generate_with_truth(&options);
+    let stream = &capture[packet::starts(&capture).next().expect("it has a start")..];
+    for before in [100, 6_000, 50_000] {
+        let found = listed(&[vec![0xFF; before].as_slice(), stream].concat());
+        assert!(found.iter().any(|record| record.2 == Some(1)), "{before}");
+        let names =
+            |records: &[(String, Option<u64>, Option<u16>)]| records.iter().map(|record| record.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&found), names(&listed(stream)), "{before}");
+    }
+}

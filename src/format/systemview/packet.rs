@@ -24,6 +24,9 @@ pub const ID_LIMIT: u32 = 4096;
 /// After damage, a position is believed if this number of packets follows from it.
 pub const CONFIRMED_BY: usize = 8;
 
+/// More bytes before the first start are not searched for it.
+const BEFORE_START_BYTES: usize = 64 << 10;
+
 /// If the input ends before, this number is enough.
 const CONFIRMED_AT_END_BY: usize = 4;
 
@@ -56,10 +59,13 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// The reading of an input, from its header and its first description of the device.
+    /// The reading of an input, from its header and its first description of the device, which may come after other bytes.
     #[must_use]
     pub fn of(input: &[u8]) -> Reading {
-        let start = input.get(..4 * MAX_PACKET_BYTES).unwrap_or(input);
+        let first = input.get(..BEFORE_START_BYTES).unwrap_or(input);
+        let at = if header_bytes(first).is_some() { 0 } else { starts(first).next().unwrap_or(0) };
+        let start = input.get(at..).unwrap_or(&[]);
+        let start = start.get(..4 * MAX_PACKET_BYTES).unwrap_or(start);
         let header = header_bytes(start).and_then(|len| start.get(..len)).unwrap_or(&[]);
         let has = |text: &[u8], words: &[u8]| memchr::memmem::find(text, words).is_some();
         match has(header, EXTENSION) || has(start, b"D=ESP") || has(start, b"D=esp") {
