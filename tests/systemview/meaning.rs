@@ -6,7 +6,7 @@ use traceconv::format::systemview::decode::Records;
 use traceconv::format::systemview::encode::{self, numbers};
 use traceconv::format::systemview::generate::{Damage, GenerateOptions, SYS_FREQ, generate_with_truth};
 use traceconv::format::systemview::packet::{self, Reading};
-use traceconv::format::systemview::record::{id, system_record};
+use traceconv::format::systemview::record::{extended, id, system_record};
 use traceconv::format::{FORMATS, FormatOptions, OptionValue};
 use traceconv::input::{Input, ReadOptions};
 use traceconv::model::{EventKind, LossKind, losses};
@@ -322,4 +322,26 @@ fn both_cores_are_found_after_other_bytes() {
             |records: &[(String, Option<u64>, Option<u16>)]| records.iter().map(|record| record.0.clone()).collect::<Vec<_>>();
         assert_eq!(names(&found), names(&listed(stream)), "{before}");
     }
+}
+
+/// The texts of such a message are copies, after its numbers; or addresses of the program's texts.
+#[test]
+fn messages_of_the_program_have_texts() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/symbols/pump.elf");
+    let mut program = std::fs::read(path).expect("it is in the repository");
+    let at = memchr::memmem::find(&program, b"pump: flow").expect("the program has the text");
+    program[at..at + 26].copy_from_slice(b"%s is at %d, not %s\0valve\0");
+    let text = 0xE8 + (at as u32 - 0x10E8);
+    let mut stream = small("N=x,O=embOS");
+    let mut copies = numbers(&[extended::PRINT_ELF, text, 1, (-21i32).cast_unsigned()]);
+    encode::text(b"flow", &mut copies);
+    encode::text(b"22", &mut copies);
+    stream.put(id::EX, &copies);
+    stream.n(id::EX, &[extended::PRINT_ELF, text, 0, text + 20, 0, text + 20]);
+    stream.n(id::EX, &[extended::PRINT_ELF, text, 0, 0x0800_0000, 5]);
+    let mut subject = subject();
+    subject.options.own.push(("elf", OptionValue::File { path: "pump.elf".into(), bytes: program.into() }));
+    let trace = subject.convert(&stream.bytes, Cut::WHOLE).read();
+    let messages: Vec<&str> = trace.logs.iter().map(|log| log.body.as_str()).collect();
+    assert_eq!(messages, ["flow is at -21, not 22", "valve is at 0, not valve", "0x08000000 is at 5, not %s"]);
 }

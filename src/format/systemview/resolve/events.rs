@@ -11,8 +11,8 @@ use crate::model::{
     Arg, ArgValue, Args, Event, EventKind, HeapOp, Label, LaneId, Level, LogNote, LogSeverity, LossNote, NameId, Nanos, ObjectOp,
     Packed, PriorityChange, TaskId, TextRef, Wait, WaitReason,
 };
-use crate::printf::Packing;
 use crate::printf::write::Writer;
+use crate::printf::{Conversion, Format, Packing};
 use crate::symbols::Symbols;
 
 /// The bits of a message's options that are its level.
@@ -282,7 +282,7 @@ impl<'b> Scene<'_, 'b, '_> {
         let format = utf8.filter(|_| count > 0);
         let label = format.and_then(|text| self.out.entities.add_name(text)).map_or(Label::NONE, Label::name);
         let body = match utf8 {
-            _ if count > 0 => self.formatted(text),
+            _ if count > 0 => self.formatted(text, false),
             Some(text) => self.out.batch.texts.add(text),
             None => self.out.batch.texts.add_lossy(text).0,
         };
@@ -294,7 +294,7 @@ impl<'b> Scene<'_, 'b, '_> {
         let (address, options) = (self.payload.number(), self.payload.number());
         let symbols = self.context.symbols.clone();
         let body = match symbols.as_ref().and_then(|symbols| symbols.text_at(u64::from(address))) {
-            Some(text) => self.formatted(text.as_bytes()),
+            Some(text) => self.formatted(text.as_bytes(), true),
             None => {
                 self.out.ledger.enter(losses::UNKNOWN_FORMAT, self.at.offset, 0);
                 self.out.batch.texts.add(&format!("text at 0x{address:08X}"))
@@ -316,11 +316,42 @@ impl<'b> Scene<'_, 'b, '_> {
         self.push(EventKind::Log(number));
     }
 
-    fn formatted(&mut self, text: &[u8]) -> TextRef {
+    /// The texts that come after the numbers of a message, in the order of their conversions; none if the conversions have addresses.
+    fn texts_after_numbers(&self, format: &Format) -> Vec<&'b [u8]> {
+        let is_text = |conversion: &Conversion| conversion.argument_bytes(Packing::Typed32).is_none();
+        let conversions = || format.conversions();
+        let symbols = self.context.symbols.as_deref();
+        let is_address = |value: u32| symbols.is_some_and(|symbols| symbols.text_at(u64::from(value)).is_some());
+        let mut rest = self.payload;
+        let fits = conversions().all(|one| rest.next_number().is_some_and(|value| !is_text(one) || is_address(value)));
+        if fits && rest.0.is_empty() {
+            return Vec::new();
+        }
+        let mut rest = self.payload;
+        conversions().filter(|one| !is_text(one)).for_each(|_| _ = rest.next_number());
+        let mut texts = Vec::new();
+        while let Some((text, len)) = super::super::packet::text(rest.0) {
+            texts.push(text);
+            rest.0 = rest.0.get(len..).unwrap_or(&[]);
+        }
+        let is_all = rest.0.is_empty() && texts.len() <= conversions().filter(|one| is_text(one)).count();
+        if is_all { texts } else { Vec::new() }
+    }
+
+    /// The text of a message, whose texts may come after its numbers.
+    fn formatted(&mut self, text: &[u8], may_have_texts: bool) -> TextRef {
         let format = self.context.format(text);
         let mut arguments = std::mem::take(&mut self.context.arguments);
         arguments.clear();
+        let texts = if may_have_texts { self.texts_after_numbers(&format) } else { Vec::new() };
+        let (has_texts, mut texts) = (!texts.is_empty(), texts.into_iter());
         for conversion in format.conversions() {
+            if has_texts && conversion.argument_bytes(Packing::Typed32).is_none() {
+                let Some(text) = texts.next() else { break };
+                arguments.extend(text.iter().take_while(|&&byte| byte != 0));
+                arguments.push(0);
+                continue;
+            }
             let Some(value) = self.payload.next_number() else { break };
             match conversion.argument_bytes(Packing::Typed32) {
                 Some(bytes) => arguments.extend(u64::from(value).to_le_bytes().iter().take(bytes)),
