@@ -95,7 +95,7 @@ impl SampleEncoder {
     }
 }
 
-/// The fields of `PerfSample` before the call stack: at most 26 bytes.
+/// The fields of `PerfSample` before the call stack: at most 28 bytes.
 #[derive(Default)]
 struct Thread {
     fields: [[u8; 8]; 4],

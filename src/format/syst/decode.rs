@@ -905,8 +905,7 @@ pub fn make_room<T>(table: &mut Vec<T>, elements: usize) {
 /// An index as a number of 32 bits. The size of a part bounds all tables.
 #[inline]
 fn number(index: usize) -> u32 {
-    debug_assert!(u32::try_from(index).is_ok());
-    index as u32
+    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
