@@ -237,7 +237,7 @@ impl TimerCounts {
             }
             let last = usual.get((end + usual.len() - 1) % usual.len())?.0;
             shortest = shortest.min(((last + timer.period - value) % timer.period, value));
-            inside -= count;
+            inside = inside.saturating_sub(count);
         }
         let mut phase = shortest.1;
         // The earliest may be rare too. Where bits were flipped, a single one may be damaged.
