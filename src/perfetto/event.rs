@@ -624,7 +624,8 @@ const STRING_KEY: u8 = (annotation::STRING_VALUE << 3 | 2) as u8;
 /// The key of an annotation's value that is a number with a fraction.
 const DOUBLE_KEY: u64 = (annotation::DOUBLE_VALUE << 3 | 1) as u64;
 
-/// The keys of annotations' values that are varints, and the end of the values that [`varint49`] takes, by their tags; 0 for all others.
+/// The keys of annotations' values that are varints, and the end of the values that [`mostly_tiny_varint49`] takes, by their tags; 0 for all
+/// others.
 const NUMBER_KEYS: [(u64, u64); Tag::Log as usize + 1] = {
     let mut keys = [(0, 0); Tag::Log as usize + 1];
     keys[Tag::Uint as usize] = ((annotation::UINT_VALUE << 3) as u64, VARINT49_END);
