@@ -5,7 +5,7 @@
 
 use super::detect::{DetectError, detect};
 use super::spool::Spool;
-use super::text_mode::lost;
+use super::trial::lost;
 use super::{Damage, Input, InputError, ReadOptions};
 use crate::format::Format;
 use crate::model::{LossKind, losses};

@@ -27,6 +27,7 @@ mod signature;
 mod spool;
 mod text;
 mod text_mode;
+mod trial;
 
 use std::fs::{self, File};
 use std::io::{self, Read};

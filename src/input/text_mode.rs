@@ -3,14 +3,14 @@
 //!
 //! Recordings may look like that by chance or because of the texts in them. So a change is undone only if less is lost then.
 
-use super::detect::detect;
 use super::layer::{Damage, Layer};
 use super::spool::Spool;
 use super::text::{STEP_BYTES, steps};
+use super::trial::lost;
 use super::{Bytes, InputError, LAYERS_MAX};
-use crate::format::{Format, FormatOptions, Part, Resolved, SAMPLE_BYTES};
+use crate::format::SAMPLE_BYTES;
 use crate::frame::transfer::{CASES_MIN, as_utf8, is_binary};
-use crate::model::{Entities, EventBatch, Ledger, Severity, losses};
+use crate::model::losses;
 
 /// The change to a recording that can be undone, if there is one.
 pub(super) fn undoable(bytes: &[u8]) -> Option<Layer> {
@@ -37,26 +37,7 @@ fn candidate(sample: &[u8]) -> Option<Layer> {
     (are_bytes && is_changed() && is_binary(sample)).then_some(Layer::Latin1)
 }
 
-/// The number of losses in a recording, without a change. `None`: no format recognises it. `format` is the one that the user named.
-pub(super) fn lost(format: Option<&'static dyn Format>, sample: &[u8]) -> Option<u64> {
-    let format = match format {
-        Some(format) => format,
-        None => detect(sample, &[]).ok()?.format,
-    };
-    let recording = format.open(&[FormatOptions::default()]).ok()?;
-    let part = Part::new(sample, 0..sample.len());
-    let facts = recording.join(sample, None, recording.scan(0, part));
-    let mut ledger = Ledger::default();
-    let mut stages = recording.finish(vec![Some(facts)], std::slice::from_mut(&mut ledger));
-    let (mut entities, mut batch) = (Entities::default(), EventBatch::default());
-    let records = stages.decode.decode(0, part, None);
-    let mut out = Resolved { entities: &mut entities, batch: &mut batch, ledger: &mut ledger };
-    drop(stages.resolve.resolve(0, sample, records, &mut out));
-    stages.resolve.finish(0, sample, &mut out);
-    Some(ledger.entries().iter().filter(|entry| entry.kind.severity == Severity::Loss).map(|entry| entry.count).sum())
-}
-
-/// The same after up to so many further changes are undone.
+/// What is lost in a sample after up to so many further changes are undone.
 fn lost_within(sample: &[u8], changes: usize) -> Option<u64> {
     lost(None, sample).or_else(|| lost_within(&undo(candidate(sample)?, sample), changes.checked_sub(1)?))
 }

@@ -339,20 +339,10 @@ fn decimal_argument<'a>(
     out: &mut PendingText,
     each: &mut impl FnMut(Value<'a>),
 ) -> Option<()> {
-    let bytes = conversion.fixed_bytes(packing);
-    let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
-    let magnitude = if conversion.letter == b'u' {
-        let value = truncated(raw, bytes, conversion.length);
-        each(Value::Uint(value));
-        value
-    } else {
-        let value = signed(raw, bytes, conversion.length);
-        if value < 0 {
-            out.push(b'-');
-        }
-        each(Value::Int(value));
-        value.unsigned_abs()
-    };
+    let (is_negative, magnitude) = integer_argument(conversion, packing, reader, each)?;
+    if is_negative {
+        out.push(b'-');
+    }
     if magnitude < EIGHT_DIGITS_END {
         let (digits, len) = short_decimal(magnitude);
         out.extend_head(&digits, len);
@@ -361,6 +351,26 @@ fn decimal_argument<'a>(
         out.extend_head(&digits, len);
     }
     Some(())
+}
+
+/// An integer of `%d`, `%i`, `%u`, `%x` or `%X`: whether it is below 0, and its magnitude.
+#[inline(always)]
+fn integer_argument<'a>(
+    conversion: &Conversion,
+    packing: Packing,
+    reader: &mut Reader<'a>,
+    each: &mut impl FnMut(Value<'a>),
+) -> Option<(bool, u64)> {
+    let bytes = conversion.fixed_bytes(packing);
+    let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
+    if let b'd' | b'i' = conversion.letter {
+        let value = signed(raw, bytes, conversion.length);
+        each(Value::Int(value));
+        return Some((value < 0, value.unsigned_abs()));
+    }
+    let value = truncated(raw, bytes, conversion.length);
+    each(if conversion.letter == b'u' { Value::Uint(value) } else { Value::Hex(value) });
+    Some((false, value))
 }
 
 /// [`Step::Padded`].
@@ -372,26 +382,10 @@ fn padded_argument<'a>(
     out: &mut PendingText,
     each: &mut impl FnMut(Value<'a>),
 ) -> Option<()> {
-    let bytes = conversion.fixed_bytes(packing);
-    let raw = if bytes == 4 { u64::from(reader.u32()?) } else { reader.u64()? };
-    let mut is_negative = false;
+    let (is_negative, magnitude) = integer_argument(conversion, packing, reader, each)?;
     let (digits, len) = match conversion.letter {
-        b'x' | b'X' => {
-            let value = truncated(raw, bytes, conversion.length);
-            each(Value::Hex(value));
-            hexadecimal_integer(value, conversion.letter == b'X')
-        }
-        b'u' => {
-            let value = truncated(raw, bytes, conversion.length);
-            each(Value::Uint(value));
-            decimal(value)
-        }
-        _ => {
-            let value = signed(raw, bytes, conversion.length);
-            each(Value::Int(value));
-            is_negative = value < 0;
-            decimal(value.unsigned_abs())
-        }
+        b'x' | b'X' => hexadecimal_integer(magnitude, conversion.letter == b'X'),
+        _ => decimal(magnitude),
     };
     let width = if conversion.width == Size::NONE { 0 } else { conversion.width.0 as usize };
     let missing = width.saturating_sub(len + usize::from(is_negative));
