@@ -187,8 +187,8 @@ fn detect_among(formats: &[&'static dyn Format], bytes: &[u8], layers: &[Layer])
         })
     };
 
-    let signature = Signature::of(sample, whole);
-    if let Some(signature) = signature.filter(|signature| best < SCORE_MIN || (signature.certain && best < SCORE_CERTAIN)) {
+    let signature = if best < SCORE_CERTAIN { Signature::of(sample, whole) } else { None };
+    if let Some(signature) = signature.filter(|signature| best < SCORE_MIN || signature.certain) {
         return Err(DetectError::Known { signature, layers: layers.to_vec() });
     }
     if best < SCORE_MIN {

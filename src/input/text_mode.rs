@@ -32,9 +32,9 @@ fn candidate(sample: &[u8]) -> Option<Layer> {
         return Some(Layer::CrLf);
     }
     let text = as_utf8(sample).filter(|text| !text.is_ascii())?;
-    let are_bytes = text.chars().all(|c| byte_of(c).is_some());
+    let are_bytes = || text.chars().all(|c| byte_of(c).is_some());
     let is_changed = || text.chars().filter(|c| !c.is_ascii()).count() >= CASES_MIN;
-    (are_bytes && is_changed() && is_binary(sample)).then_some(Layer::Latin1)
+    (is_binary(sample) && are_bytes() && is_changed()).then_some(Layer::Latin1)
 }
 
 /// What is lost in a sample after up to so many further changes are undone.
