@@ -29,7 +29,7 @@ pub fn is_binary(bytes: &[u8]) -> bool {
     const ONE_OF: usize = 32;
     // Without branches, and counted in bytes: so the compiler takes many at a time.
     let is_control = |byte: u8| {
-        let is_text = (byte >= b'\t') & (byte <= b'\r') & (byte != 0x0b) | (byte == 0x1b);
+        let is_text = (b'\t'..=b'\r').contains(&byte) & (byte != 0x0b) | (byte == 0x1b);
         u8::from((byte < 0x20) & !is_text | (byte == 0x7f))
     };
     let count = |chunk: &[u8]| usize::from(chunk.iter().map(|&byte| is_control(byte)).sum::<u8>());

@@ -121,8 +121,6 @@ pub struct Records {
     /// Senders that were looked up, each at [`place_in_recent`].
     recent_senders: [Option<RecentSender>; RECENT_SENDERS],
     name_of: FxHashMap<Box<[u8]>, u32>,
-    /// Id of a catalog message whose format is not known, to its name.
-    unknown_of: FxHashMap<u64, u32>,
     /// Number of a protocol and its entry in the collateral, to its name.
     protocol_of: FxHashMap<(u8, Option<u32>), u32>,
     /// Text of a format, to its index in `formats`.
@@ -206,7 +204,6 @@ impl Records {
         self.sender_of.clear();
         self.recent_senders = [None; RECENT_SENDERS];
         self.name_of.clear();
-        self.unknown_of.clear();
         self.protocol_of.clear();
         self.format_of.clear();
         self.formats.clear();
@@ -651,7 +648,7 @@ impl Records {
             let packing = |format: &Format| format.catalog_packing(pointers, arguments);
             return self.decode_with_format(stored, text, packing, arguments);
         }
-        stored.name = NameRef::Local(self.name_of_unknown(id));
+        stored.name = NameRef::CatalogId;
         for (place, word) in (0u16..).zip(arguments.chunks(4).take(RAW_WORDS)) {
             let value = word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
             self.args.push(RecordArg::of_bits(Key::place(place), Tag::Hex, value));
@@ -688,18 +685,6 @@ impl Records {
         let name = self.local_name(name.bytes());
         self.protocol_of.insert((protocol, entry), name);
         name
-    }
-
-    /// The name of catalog messages whose format is not known.
-    fn name_of_unknown(&mut self, id: u64) -> u32 {
-        match self.unknown_of.get(&id) {
-            Some(&name) => name,
-            None => {
-                let name = self.local_name(format!("catalog {id:#x}").as_bytes());
-                self.unknown_of.insert(id, name);
-                name
-            }
-        }
     }
 
     /// Writes the texts of the last messages. To be called after the last one.

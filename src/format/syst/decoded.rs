@@ -112,6 +112,14 @@ pub enum NameRef {
     Entry(u32),
     /// A name of the part.
     Local(u32),
+    /// [`name_of_unknown`]: that of a catalog message whose format is not known.
+    CatalogId,
+}
+
+/// The name of catalog messages with an id whose format is not known.
+#[must_use]
+pub fn name_of_unknown(id: u64) -> String {
+    format!("catalog {id:#x}")
 }
 
 /// Where a record was sent from.

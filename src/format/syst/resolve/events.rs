@@ -7,7 +7,7 @@ use super::tracks::{Exit, Special, Tracks};
 use crate::format::Resolved;
 use crate::format::syst::collateral::Collateral;
 use crate::format::syst::decode::Records;
-use crate::format::syst::decoded::{Key, NameRef, Notice, RecordKind, Stored};
+use crate::format::syst::decoded::{Key, NameRef, Notice, RecordKind, Stored, name_of_unknown};
 use crate::format::syst::record::Marks;
 use crate::format::syst::settings::Settings;
 use crate::model::{
@@ -142,7 +142,7 @@ impl EventWriter {
             out.ledger.enter(losses::ENTITY_LIMIT, records.base + u64::from(stored.offset), 1);
             return;
         };
-        let name = self.tracks.name(records, stored.name, &self.collateral, out.entities);
+        let name = self.tracks.name(records, stored, &self.collateral, out.entities);
         let is_graded = matches!(
             kind,
             RecordKind::Text
@@ -230,9 +230,16 @@ impl EventWriter {
             severity = severity.max(LogSeverity::Error);
         }
         let body = match stored.name {
-            // A catalog message whose format is not known has no text.
             NameRef::Local(name) if stored.body.is_empty() => {
                 out.batch.texts.add(records.names.get(name as usize).map_or("", String::as_str))
+            }
+            // Without its format, such a message has no text.
+            NameRef::CatalogId => {
+                let name = self.tracks.name(records, stored, &self.collateral, out.entities);
+                match name.and_then(|name| out.entities.names.get(name.0 as usize)) {
+                    Some(name) => out.batch.texts.add(name),
+                    None => out.batch.texts.add(&name_of_unknown(stored.value)),
+                }
             }
             _ => self.text(stored.body),
         };

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::format::syst::collateral::{Collateral, Sender};
 use crate::format::syst::decode::{PartSender, Records, SenderKey};
-use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored};
+use crate::format::syst::decoded::{Key, NameRef, RecordKind, SourceRef, Stored, name_of_unknown};
 use crate::format::syst::record::{Guid, SEVERITIES};
 use crate::model::{Entities, GradeId, Group, GroupId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, NameId, Source, SourceId};
 use crate::printf::escape;
@@ -108,6 +108,8 @@ pub struct Tracks {
     counters: FxHashMap<(GroupId, u32), LaneId>,
     /// Of each format of the collateral. Side by side, because a message needs both.
     entries: Vec<(Option<NameId>, Option<SourceId>)>,
+    /// Of catalog ids whose format is not known.
+    unknown_ids: FxHashMap<u64, NameId>,
     words: FxHashMap<&'static str, NameId>,
     /// By [`Key::index`].
     keys: Vec<Option<NameId>>,
@@ -136,6 +138,7 @@ impl Tracks {
             specials: FxHashMap::default(),
             counters: FxHashMap::default(),
             entries: vec![(None, None); entries],
+            unknown_ids: FxHashMap::default(),
             words: FxHashMap::default(),
             keys: Vec::new(),
             severities: [None; 8],
@@ -332,8 +335,14 @@ impl Tracks {
 
     /// The name of a record, if it has one.
     #[inline]
-    pub fn name(&mut self, records: &Records, name: NameRef, collateral: &Collateral, entities: &mut Entities) -> Option<NameId> {
-        match name {
+    pub fn name(
+        &mut self,
+        records: &Records,
+        stored: &Stored,
+        collateral: &Collateral,
+        entities: &mut Entities,
+    ) -> Option<NameId> {
+        match stored.name {
             NameRef::Body => None,
             NameRef::Entry(entry) => {
                 let (known, _) = self.entries.get_mut(entry as usize)?;
@@ -349,6 +358,14 @@ impl Tracks {
                 }
                 *known
             }
+            NameRef::CatalogId => match self.unknown_ids.get(&stored.value) {
+                Some(known) => Some(*known),
+                None => {
+                    let name = entities.add_name(&name_of_unknown(stored.value))?;
+                    self.unknown_ids.insert(stored.value, name);
+                    Some(name)
+                }
+            },
         }
     }
 
