@@ -18,6 +18,12 @@ const WIRE_SAMPLE_BYTES: usize = 64 << 10;
 
 /// Judges a sample from the start of an input; see [`Format::probe`](crate::format::Format::probe).
 pub(super) fn probe(sample: &[u8], whole: bool) -> Option<Probe> {
+    // Most other data is damage in each of these parts, and need not be decoded as a whole.
+    let starts = [0, sample.len() / 2, sample.len().saturating_sub(WIRE_SAMPLE_BYTES)];
+    let mut parts = starts.into_iter().filter_map(|start| sample.get(start..start + WIRE_SAMPLE_BYTES));
+    if sample.len() > starts.len() * WIRE_SAMPLE_BYTES && parts.all(|part| Counts::of(part).are_of_other_data(part.len())) {
+        return None;
+    }
     let counts = Counts::of(sample);
     let score = counts.score()?;
     let place = match sample.len() {
@@ -72,6 +78,11 @@ impl Counts {
         let first = records.frames.first().filter(|stored| stored.offset == 0).map(|stored| stored.record);
         counts.start = first.filter(|record| matches!(record, Record::CoreId { .. }) || record.ts().is_none()).map(|r| r.name());
         counts
+    }
+
+    /// Whether this is damage, and not just padding, in so many bytes.
+    fn are_of_other_data(&self, bytes: usize) -> bool {
+        self.score().is_none() && self.bad_bytes > bytes as u64 / 2
     }
 
     fn score(&self) -> Option<u8> {
@@ -142,6 +153,11 @@ mod tests {
         assert!((60..99).contains(&score(&damaged_start)));
         let padded = [&good[..], &[0; 200_000]].concat();
         assert!((60..99).contains(&score(&padded)));
+        // Neither what is before it nor what is after it is looked at alone.
+        let between = [&[0; 200_000], &good[..], &[0; 500_000]].concat();
+        assert!((60..99).contains(&score(&between)));
+        let after_noise = [&noise.repeat(13)[..], &capture(200_000, Damage::None)].concat();
+        assert!((60..99).contains(&score(&after_noise)));
     }
 
     fn noise() -> impl Iterator<Item = u8> {
