@@ -175,3 +175,27 @@ fn windows_and_threads_change_nothing() {
         whole.read();
     }
 }
+
+/// So much damage that not every bad packet is searched for among the bytes before it.
+#[test]
+fn windows_change_nothing_in_heavy_damage() {
+    let mut random = Random(5);
+    let mut capture = generated(400_000, 3, Damage::None);
+    for _ in 0..3_000 {
+        let at = random.below(capture.len() - 300);
+        match random.below(3) {
+            0 => drop(capture.drain(at..at + 1 + random.below(10))),
+            1 => {
+                let piece = capture[at..at + 1 + random.below(300)].to_vec();
+                capture.splice(at..at, piece);
+            }
+            _ => capture[at] = random.below(256) as u8,
+        }
+    }
+    let whole = convert(&capture, Cut::WHOLE);
+    for window_bytes in [1_000, 64_000, 100_000] {
+        let parts = convert(&capture, Cut { threads: 1, window_bytes });
+        assert_eq!(parts.summary.ledger.at_least_lost(), whole.summary.ledger.at_least_lost(), "windows of {window_bytes}");
+        assert!(parts.trace == whole.trace, "another trace with windows of {window_bytes}");
+    }
+}

@@ -294,12 +294,13 @@ impl Resolve for Resolver {
     fn resolve(&mut self, input: usize, bytes: &[u8], records: &mut Records, out: &mut Resolved<'_>) {
         self.context.prepare(0, out);
         let Some(input) = self.inputs.get_mut(input) else { return };
-        let notes = account(records, bytes, &mut input.copies, out.ledger);
+        account(records, out.ledger);
         out.batch.events.reserve(records.packets.len());
         out.batch.args.reserve(records.packets.len());
         let mut start = 0;
-        for (bad, note) in records.bad.iter().zip(notes) {
+        for bad in &records.bad {
             input.packets(records, start..bad.index, bytes, &mut self.context, out);
+            let note = account_bad(bad, bytes, &mut input.copies, out.ledger);
             input.note_bad(note);
             start = bad.index;
         }
@@ -315,7 +316,10 @@ impl Resolve for Resolver {
 
     fn dump(&mut self, input: usize, bytes: &[u8], records: &mut Records, ledger: &mut Ledger, out: &mut ListRecord<'_>) {
         if let Some(input) = self.inputs.get_mut(input) {
-            account(records, bytes, &mut input.copies, ledger);
+            account(records, ledger);
+            for bad in &records.bad {
+                account_bad(bad, bytes, &mut input.copies, ledger);
+            }
             view::dump_part(input, &self.context.shared, records, bytes, out);
         }
     }
@@ -329,18 +333,20 @@ fn loss_of(bad: &Bad) -> LossKind {
     if bad.is_truncated { losses::TRUNCATED_FRAME } else { losses::DAMAGED_PACKET }
 }
 
-/// Enters the bytes of a part in the ledger. Gives the losses of its bad bytes.
-fn account(records: &Records, bytes: &[u8], copies: &mut Copies, ledger: &mut Ledger) -> Vec<LossNote> {
+/// Enters the packets of a part in the ledger.
+fn account(records: &Records, ledger: &mut Ledger) {
     ledger.decoded_bytes += records.ok_bytes;
     ledger.frames_ok += records.packets.len() as u64;
-    let note = |bad: &Bad| {
-        let (offset, len) = (bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64);
-        let kind = loss_of(bad);
-        let at_least_lost = u64::from(bad.is_truncated || !copies.begins_at(bytes, offset + len));
-        ledger.bad_frame(kind, offset, len, at_least_lost);
-        LossNote { kind, offset, bytes: len, at_least_lost }
-    };
-    records.bad.iter().map(note).collect()
+}
+
+/// Enters bad bytes in the ledger, and gives their loss. The packets before them must be resolved: the number of searches for copies is
+/// limited, so their order has an influence.
+fn account_bad(bad: &Bad, bytes: &[u8], copies: &mut Copies, ledger: &mut Ledger) -> LossNote {
+    let (offset, len) = (bad.range.0 as u64, (bad.range.1 - bad.range.0) as u64);
+    let kind = loss_of(bad);
+    let at_least_lost = u64::from(bad.is_truncated || !copies.begins_at(bytes, offset + len));
+    ledger.bad_frame(kind, offset, len, at_least_lost);
+    LossNote { kind, offset, bytes: len, at_least_lost }
 }
 
 impl Context {
