@@ -1,5 +1,8 @@
 //! Pieces of a file that are there twice, byte for byte.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 /// How far a copy may be from its original, in bytes.
 const REACH: usize = 1 << 17;
 /// Shorter copies are not recognised.
@@ -16,23 +19,37 @@ const WITHIN_BYTES: u64 = 192;
 const SEARCHES: u64 = 1 << 11;
 const PIECE: u64 = 1 << 12;
 
-/// How many bytes from `start` on are a copy of bytes shortly before, but not before `since`; 0 if too few are.
-#[must_use]
-fn copied_bytes(bytes: &[u8], since: u64, start: u64) -> u64 {
-    let (Ok(start), Ok(since)) = (usize::try_from(start), usize::try_from(since)) else { return 0 };
-    let (Some(before), Some(copy)) = (bytes.get(start.saturating_sub(REACH).max(since)..start), bytes.get(start..)) else {
-        return 0;
-    };
-    let Some(piece) = copy.get(..LEAST_BYTES) else { return 0 };
-    // Forwards is faster, although the last one is wanted; so is the search for its beginning, which needs no preparation.
-    let begins = memchr::memmem::find_iter(before, piece.get(..SEARCHED_BYTES).unwrap_or(piece));
-    let is_copy = |at: &usize| before.get(*at..).is_some_and(|rest| rest.starts_with(piece));
-    let Some(at) = begins.filter(is_copy).last() else { return 0 };
-    let original = bytes.get(start - before.len() + at..start).unwrap_or(&[]);
-    original.iter().zip(copy).take_while(|(one, other)| one == other).count() as u64
+/// An input in the order of recording: two pieces, one after the other. They are those of a ring whose oldest byte is anywhere in it; any other
+/// input is one piece.
+pub type Pieces<'a> = [&'a [u8]; 2];
+
+/// Some bytes of an input. They are copied only where its pieces meet.
+fn bytes_of([first, second]: Pieces<'_>, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
+    let Some(end) = range.end.checked_sub(first.len()) else { return first.get(range).map(Cow::Borrowed) };
+    match range.start.checked_sub(first.len()) {
+        Some(start) => second.get(start..end).map(Cow::Borrowed),
+        None if end == 0 => first.get(range).map(Cow::Borrowed),
+        None => Some(Cow::Owned([first.get(range.start..)?, second.get(..end)?].concat())),
+    }
 }
 
-/// Searches for copies in an input, in file order.
+/// How many bytes from `start` on are a copy of bytes shortly before, but not before `since`; 0 if too few are.
+#[must_use]
+fn copied_bytes(pieces: Pieces<'_>, since: u64, start: u64) -> u64 {
+    let (Ok(start), Ok(since)) = (usize::try_from(start), usize::try_from(since)) else { return 0 };
+    let end = start.saturating_add(REACH).min(pieces[0].len() + pieces[1].len());
+    let before = bytes_of(pieces, start.saturating_sub(REACH).max(since)..start);
+    let (Some(before), Some(copy)) = (before, bytes_of(pieces, start..end)) else { return 0 };
+    let Some(piece) = copy.get(..LEAST_BYTES) else { return 0 };
+    // Forwards is faster, although the last one is wanted; so is the search for its beginning, which needs no preparation.
+    let begins = memchr::memmem::find_iter(&before, piece.get(..SEARCHED_BYTES).unwrap_or(piece));
+    let is_copy = |at: &usize| before.get(*at..).is_some_and(|rest| rest.starts_with(piece));
+    let Some(at) = begins.filter(is_copy).last() else { return 0 };
+    let original = before.get(at..).unwrap_or(&[]);
+    original.iter().zip(&*copy).take_while(|(one, other)| one == other).count() as u64
+}
+
+/// Searches for copies in an input, in the order of recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copies {
     searches: u64,
@@ -62,18 +79,22 @@ impl Copies {
 
     /// Where the copy ends to which a record from `start` to `end` belongs, if it does. Its first record may be made of the pieces of two.
     #[cold]
-    pub fn end(&mut self, bytes: &[u8], start: u64, end: u64) -> Option<u64> {
-        let found = [start, end].into_iter().map(|place| (place, self.copied(bytes, place))).find(|found| found.1 > 0);
+    pub fn end(&mut self, pieces: Pieces<'_>, start: u64, end: u64) -> Option<u64> {
+        let found = [start, end].into_iter().map(|place| (place, self.copied_in(pieces, place))).find(|found| found.1 > 0);
         found.map(|(place, copied)| place + copied)
     }
 
     /// How many bytes from `start` on are a copy of bytes shortly before; 0 if too few are.
     pub fn copied(&mut self, bytes: &[u8], start: u64) -> u64 {
+        self.copied_in([bytes, &[]], start)
+    }
+
+    fn copied_in(&mut self, pieces: Pieces<'_>, start: u64) -> u64 {
         if self.searches >= SEARCHES + start / PIECE {
             return 0;
         }
         self.searches += 1;
-        copied_bytes(bytes, self.since, start)
+        copied_bytes(pieces, self.since, start)
     }
 }
 
@@ -84,6 +105,7 @@ mod tests {
     #[test]
     fn a_copy_is_found_where_it_begins() {
         let mut bytes: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
+        let copied_bytes = |bytes: &[u8], since, start| copied_bytes([bytes, &[]], since, start);
         assert_eq!(copied_bytes(&bytes, 0, 900), 0);
         let piece = bytes[500..900].to_vec();
         bytes.splice(900..900, piece);
@@ -96,6 +118,18 @@ mod tests {
         assert!(Copies::default().begins_at(&bytes, 900) && Copies::default().begins_at(&bytes, 880));
         assert!(!Copies::default().begins_at(&bytes, 700));
         assert!(Copies::default().is_within(&bytes, 1000) && !Copies::default().is_within(&bytes, 1200));
+    }
+
+    #[test]
+    fn a_copy_is_found_wherever_pieces_meet() {
+        let mut bytes: Vec<u8> = (0..2000u32).map(|number| (number.wrapping_mul(number) >> 3) as u8).collect();
+        let piece = bytes[500..900].to_vec();
+        bytes.splice(900..900, piece);
+        let whole = copied_bytes([&bytes, &[]], 0, 900);
+        assert!(whole >= 400);
+        for at in [0, 499, 500, 700, 899, 900, 901, 940, 1100, 1300, bytes.len()] {
+            assert_eq!(copied_bytes(bytes.split_at(at).into(), 0, 900), whole, "pieces that meet at {at}");
+        }
     }
 
     #[test]

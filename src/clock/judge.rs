@@ -2,7 +2,7 @@
 
 use super::doubt::{Doubt, Rival};
 use super::runs::{Anchor, Choice, Setting, Way, forward};
-use super::{Cause, Copies, Domain, Judged, LOOKAHEAD, Stamp, Verdict};
+use super::{Cause, Copies, Domain, Judged, LOOKAHEAD, Pieces, Stamp, Verdict};
 use crate::model::{Ledger, Rate, losses};
 
 /// Usual steps are below this many times the step that most steps at the start do not exceed.
@@ -227,9 +227,15 @@ impl Judge {
     /// input, to recognise repeated pieces.
     #[cold]
     pub fn judge(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, bytes: &[u8]) -> Judged {
+        self.judge_in(stamp, ahead, [bytes, &[]])
+    }
+
+    /// The same in an input of two pieces.
+    #[cold]
+    pub fn judge_in(&mut self, stamp: Stamp, ahead: impl Iterator<Item = Stamp> + Clone, pieces: Pieces<'_>) -> Judged {
         self.doubt = None;
         let mut readings = None;
-        let judged = self.judge_slowly(stamp, ahead, bytes, &mut readings);
+        let judged = self.judge_slowly(stamp, ahead, pieces, &mut readings);
         self.doubt = readings.filter(|_| judged.is_ambiguous());
         self.judged = stamp.raw;
         judged
@@ -258,7 +264,7 @@ impl Judge {
         &mut self,
         stamp: Stamp,
         ahead: impl Iterator<Item = Stamp> + Clone,
-        bytes: &[u8],
+        pieces: Pieces<'_>,
         readings: &mut Option<Doubt>,
     ) -> Judged {
         // The fast way keeps no more than value and time of the last stamp.
@@ -266,7 +272,7 @@ impl Judge {
         if let Some(judged) = self.go_on_with_plan(&stamp) {
             return judged;
         }
-        let Some(begin) = self.begin else { return self.judge_first(stamp, ahead, bytes, readings) };
+        let Some(begin) = self.begin else { return self.judge_first(stamp, ahead, pieces, readings) };
         self.floor = self.floor.max(self.ticks);
         let step = forward(self.domain.modulus, self.raw, stamp.raw);
         let is_near = step < self.near && stamp.restart_bits == 0 && !self.may_have_wrapped(&stamp);
@@ -283,7 +289,7 @@ impl Judge {
             after: self.raw_after_break,
             session_count: self.count,
         };
-        let setting = self.setting(bytes);
+        let setting = self.setting(pieces);
         let runs = setting.runs(Some(self.raw), std::iter::once(stamp).chain(ahead.clone().take(LOOKAHEAD)), &mut self.copies);
         let Some(explained) = setting.explain(Some(&anchor), runs) else {
             return self.believe(&stamp, self.ticks, Cause::Regular, u32::MAX);
@@ -363,9 +369,9 @@ impl Judge {
         self.believe(&stamp, self.ticks.saturating_add(step), Cause::Regular, u32::MAX)
     }
 
-    fn setting<'a>(&self, bytes: &'a [u8]) -> Setting<'a> {
+    fn setting<'a>(&self, pieces: Pieces<'a>) -> Setting<'a> {
         let &Judge { domain, near, damage_seen, coarse_rate, .. } = self;
-        Setting { domain, near, damage_seen, coarse_rate, bytes }
+        Setting { domain, near, damage_seen, coarse_rate, pieces }
     }
 
     fn may_have_wrapped(&self, stamp: &Stamp) -> bool {
@@ -378,12 +384,12 @@ impl Judge {
         &mut self,
         stamp: Stamp,
         ahead: impl Iterator<Item = Stamp> + Clone,
-        bytes: &[u8],
+        pieces: Pieces<'_>,
         readings: &mut Option<Doubt>,
     ) -> Judged {
         let stamps = std::iter::once(stamp).chain(ahead.take(LOOKAHEAD));
         self.learn_usual(stamps.clone());
-        let setting = self.setting(bytes);
+        let setting = self.setting(pieces);
         let explained = setting.explain(None, setting.runs(None, stamps, &mut self.copies));
         match explained {
             Some(explained) if matches!(explained.choice, Choice::Beside(_, Some(_))) => {

@@ -17,7 +17,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-pub use copies::Copies;
+pub use copies::{Copies, Pieces};
 pub use doubt::Doubt;
 pub use judge::Judge;
 
@@ -62,7 +62,7 @@ impl Domain {
 pub struct Stamp {
     /// The value on the wire.
     pub raw: u64,
-    /// Where its record starts in the input, in bytes.
+    /// Where its record starts in the input, in bytes. In a ring: after its oldest byte, in the order of recording.
     pub offset: u64,
     /// How far a coarser clock had come (ticks of the kernel, for example), unwrapped. Only differences count.
     pub coarse: u64,

@@ -2,7 +2,7 @@
 //!
 //! Costs are bits of surprise: how much less likely than a usual step something is, as a power of two.
 
-use super::{Cause, Copies, Domain, LOOKAHEAD, Stamp};
+use super::{Cause, Copies, Domain, LOOKAHEAD, Pieces, Stamp};
 
 /// The most runs that are weighed: more pieces than that within the look-ahead are noise.
 const RUNS: usize = 40;
@@ -153,7 +153,7 @@ pub struct Setting<'a> {
     /// Ticks of the counter in a tick of the coarse clock.
     pub coarse_rate: Option<f64>,
     /// The whole input, to recognise copies.
-    pub bytes: &'a [u8],
+    pub pieces: Pieces<'a>,
 }
 
 impl Setting<'_> {
@@ -197,7 +197,7 @@ impl Setting<'_> {
             let may_be_copied = !is_near && step.is_some() && end > copied_until;
             if may_be_copied
                 && *may_repeat.get_or_insert_with(|| self.may_repeat(last, std::iter::once(stamp).chain(stamps.clone())))
-                && let Some(until) = copies.end(self.bytes, stamp.offset, end)
+                && let Some(until) = copies.end(self.pieces, stamp.offset, end)
             {
                 copied_until = until;
             }

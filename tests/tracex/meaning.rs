@@ -1,6 +1,7 @@
 //! Times, order, waits and names.
 
 use traceconv::format::tracex::generate::{GenerateOptions, generate_with_truth};
+use traceconv::format::tracex::layout::{ENTRY_BYTES, Layout};
 use traceconv::format::{FormatOptions, OptionValue};
 use traceconv::model::{EventKind, PriorityChange, Rate, WaitReason, losses};
 
@@ -183,5 +184,30 @@ fn a_cut_ring_lacks_entries_in_its_middle() {
         let ledger = convert(cut, Cut::WHOLE).summary.ledger;
         assert_eq!(ledger.decoded_bytes + ledger.skipped_bytes, cut.len() as u64);
         assert_eq!(ledger.skipped_bytes, (32 - missing as u64 % 32) % 32);
+    }
+}
+
+/// In the order of recording, which goes on at the start of the ring.
+#[test]
+fn a_piece_that_is_there_twice_adds_no_time() {
+    // As long as the clock takes to wrap, nearly.
+    for (time_bits, bytes, len) in [(16, 30_000, 60), (20, 60_000, 600)] {
+        let capture = generated_with(&GenerateOptions { bytes, time_bits, ..GenerateOptions::default() });
+        let layout = Layout::read(&capture).expect("it has a header");
+        let place = |number: usize| layout.ring + (layout.oldest + number) % layout.entries * ENTRY_BYTES;
+        let ends = |capture: &[u8]| {
+            let summary = convert(capture, Cut::WHOLE).summary;
+            (summary.first, summary.last)
+        };
+        assert!(layout.oldest > 100, "the oldest entry is in the middle");
+        let expected = ends(&capture);
+        for at in (2..layout.entries - 2 * len).step_by(layout.entries / 20) {
+            let mut twice = capture.clone();
+            for number in at..at + len {
+                let original = place(number);
+                twice.copy_within(original..original + ENTRY_BYTES, place(number + len));
+            }
+            assert_eq!(ends(&twice), expected, "{len} entries from number {at} on");
+        }
     }
 }

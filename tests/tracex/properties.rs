@@ -131,3 +131,30 @@ fn windows_and_threads_change_nothing() {
         whole.read();
     }
 }
+
+/// Windows of fewer entries than the clock looks at ahead.
+#[test]
+fn small_windows_change_nothing_in_damaged_rings() {
+    let mut random = Random(11);
+    for seed in 0..30 {
+        let mut capture = generated(30_000, seed);
+        for _ in 0..1 + random.below(8) {
+            let (at, to) = (random.below(capture.len() - 4_000), random.below(capture.len() - 4_000));
+            let len = 32 * random.below(100) + random.below(2) * random.below(32);
+            match random.below(4) {
+                0 => drop(capture.drain(at..at + len)),
+                1 => capture.copy_within(at..at + len, to),
+                2 => {
+                    let piece = capture[at..at + len].to_vec();
+                    capture.splice(to..to, piece);
+                }
+                _ => capture[at] = random.below(256) as u8,
+            }
+        }
+        let whole = convert(&capture, Cut::WHOLE);
+        for window_bytes in [100, 1_000, 4_000, 15_000] {
+            let cut = Cut { threads: 1 + random.below(3), window_bytes };
+            assert!(convert(&capture, cut).trace == whole.trace, "seed {seed}: another trace with {cut:?}");
+        }
+    }
+}

@@ -72,13 +72,12 @@ impl Slot {
 
 /// The places of a part's entries in the input, in the order of recording.
 pub fn places(layout: &Layout, input: &[u8], part: Range<usize>) -> impl Iterator<Item = usize> {
-    let ring = layout.ring_in(input.len());
-    let count = ring.len() / ENTRY_BYTES;
-    let oldest = if layout.oldest < count { layout.oldest } else { 0 };
-    let number = |at: usize| (at.clamp(ring.start, ring.end) - ring.start).div_ceil(ENTRY_BYTES);
+    let [first, second] = layout.pieces_in(input.len());
+    let (start, end) = (second.start, first.end);
+    let number = |at: usize| (at.clamp(start, end) - start).div_ceil(ENTRY_BYTES);
     (number(part.start)..number(part.end)).map(move |number| {
-        let place = oldest + number;
-        ring.start + ENTRY_BYTES * if place < count { place } else { place - count }
+        let at = first.start + ENTRY_BYTES * number;
+        if at < end { at } else { at - (end - start) }
     })
 }
 

@@ -89,6 +89,15 @@ impl Layout {
         start..start + entries * ENTRY_BYTES
     }
 
+    /// These bytes in the order of recording: those from the oldest entry to the end of the ring, and those after them.
+    #[must_use]
+    pub fn pieces_in(&self, input_bytes: usize) -> [Range<usize>; 2] {
+        let ring = self.ring_in(input_bytes);
+        let oldest = ring.start + self.oldest * ENTRY_BYTES;
+        let oldest = if oldest < ring.end { oldest } else { ring.start };
+        [oldest..ring.end, ring.start..oldest]
+    }
+
     /// The word at an offset; 0 beyond the end.
     #[inline]
     #[must_use]

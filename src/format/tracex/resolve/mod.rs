@@ -8,6 +8,7 @@ mod handles;
 mod view;
 
 use super::decode::{Bad, Entry, Record, Records};
+use super::layout::Layout;
 use super::names::Names;
 use super::scan::{ScanFacts, Setup};
 use crate::clock::{Domain, Judge, LOOKAHEAD, Stamp};
@@ -27,6 +28,7 @@ const LEAST_COUNTED: u64 = 16;
 /// The resolver of one input.
 struct InputResolver {
     judge: Judge,
+    layout: Option<Layout>,
     rate: Rate,
     /// Entries and damage that are not judged yet.
     held: Vec<Record>,
@@ -103,6 +105,7 @@ impl InputResolver {
         let domain = Domain { modulus: Some(modulus), disorder_bits: DISORDER_BITS, restart_bits: None, ..Domain::plain() };
         InputResolver {
             judge: Judge::new(domain),
+            layout: setup.facts.layout,
             rate,
             held: Vec::new(),
             held_entries: 0,
@@ -163,8 +166,15 @@ impl InputResolver {
         let ticks = match next.and_then(|next| self.judge.step(raw(entry), next)) {
             Some(ticks) => ticks,
             None => {
-                let stamp = |entry: &Entry| Stamp { raw: raw(entry), offset: entry.offset, ..Stamp::default() };
-                let judged = self.judge.judge(stamp(entry), ahead.take(LOOKAHEAD).map(stamp), bytes);
+                let [first, second] = self.layout.map_or([0..0, 0..0], |layout| layout.pieces_in(bytes.len()));
+                // The order of recording counts, also for copies of pieces.
+                let place = |entry: &Entry| match entry.offset.checked_sub(first.start as u64) {
+                    Some(place) => place,
+                    None => entry.offset.saturating_sub(second.start as u64) + first.len() as u64,
+                };
+                let stamp = |entry: &Entry| Stamp { raw: raw(entry), offset: place(entry), ..Stamp::default() };
+                let pieces = [&first, &second].map(|piece| bytes.get(piece.clone()).unwrap_or(&[]));
+                let judged = self.judge.judge_in(stamp(entry), ahead.take(LOOKAHEAD).map(stamp), pieces);
                 self.judge.enter(&judged, entry.offset, self.rate, ledger);
                 judged.ticks
             }

@@ -407,7 +407,7 @@ impl InputResolver {
         let is_next = self.expected.is_none_or(|expected| expected == packet.packet_id);
         let end = offset + HEAD_BYTES as u64 + u64::from(packet.data_len);
         if end > self.copied_until && !is_next && !is_error_of_fifo(packet) && !at.restarts(index) {
-            self.copied_until = self.copies.end(bytes, offset, end).unwrap_or(offset);
+            self.copied_until = self.copies.end([bytes, &[]], offset, end).unwrap_or(offset);
         }
         // A packet that goes on after the copy is the original.
         end <= self.copied_until
