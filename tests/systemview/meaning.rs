@@ -259,14 +259,17 @@ fn two_files_of_two_cores_are_one_recording() {
     assert_eq!(read.sched.values().filter(|switches| !switches.is_empty()).count(), 2);
 }
 
-/// Both cores in one file, as OpenOCD writes it: the header says where each begins.
+/// Both cores in one file: the header says where each begins. OpenOCD writes a version before, pyOCD does not.
 #[test]
 fn one_file_may_hold_each_core() {
+    one_file_holds_each_core("; Version     SEGGER SystemViewer V3.60\n");
+    one_file_holds_each_core("; RecordTime   01 Jan 2026 12:00:00\n; Author       x\n");
+}
+
+fn one_file_holds_each_core(first_lines: &str) {
     let stream = |seed| generated_with(&GenerateOptions { bytes: 20_000, seed, ..GenerateOptions::default() });
     let streams = [stream(2), stream(4)].map(|stream| stream[packet::starts(&stream).next().unwrap()..].to_vec());
-    let header = |second: usize| {
-        format!(";\n; Version     SEGGER SystemViewer V3.60\n; Offset Core0 0\n; Offset Core1 {second}\n;\n").into_bytes()
-    };
+    let header = |second: usize| format!(";\n{first_lines}; Offset Core0 0\n; Offset Core1 {second}\n;\n").into_bytes();
     let recognise = |file: Vec<u8>, core| {
         let options = ReadOptions::default();
         let input = Input::from_vec(file, &options).unwrap();
@@ -287,6 +290,11 @@ fn one_file_may_hold_each_core() {
     assert_eq!(cut.iter().map(|one| one.input.damages().len()).collect::<Vec<_>>(), [0, 1]);
     let wrong = recognise([&header(77)[..], &streams[0], &streams[1]].concat(), None).unwrap();
     assert_eq!(wrong.len(), 1);
+    // The same header with one core is part of its recording, not text before it.
+    let single = format!(";\n{first_lines}; Offset Core0 0\n;\n").into_bytes();
+    let found = recognise([&single[..], &streams[0]].concat(), None).unwrap();
+    assert_eq!((found.len(), found[0].input.bytes().len()), (1, single.len() + streams[0].len()));
+    assert_eq!(found[0].input.damages(), []);
 }
 
 #[test]

@@ -30,8 +30,10 @@ const BEFORE_START_BYTES: usize = 64 << 10;
 /// If the input ends before, this number is enough.
 const CONFIRMED_AT_END_BY: usize = 4;
 
-/// The first lines of a recording in a file.
-const HEADER: &[u8] = b";\n; Version";
+/// How the first lines of a recording in a file begin. One of them is its [`VERSION`] or an [`OFFSET`]: pyOCD writes no version (its
+/// `utility/systemview.py`).
+const HEADER: &[u8] = b";\n; ";
+const VERSION: &[u8] = b"; Version";
 
 /// The target's greeting on a socket: a text of 32 bytes. On a serial line it has only four: `SV` and the major and minor version.
 const HELLO: &[u8] = b"SEGGER SystemView V";
@@ -217,10 +219,13 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
     if !bytes.starts_with(HEADER) {
         return None;
     }
-    let mut at = 0;
+    let (mut at, mut is_known) = (0, false);
     while bytes.get(at) == Some(&b';') {
-        at += memchr::memchr(b'\n', bytes.get(at..MAX_PACKET_BYTES.min(bytes.len()))?)? + 1;
+        let rest = bytes.get(at..MAX_PACKET_BYTES.min(bytes.len()))?;
+        is_known |= rest.starts_with(VERSION) || rest.starts_with(OFFSET);
+        at += memchr::memchr(b'\n', rest)? + 1;
     }
+    is_known.then_some(())?;
     // A blank line may follow; without the sync after it, it would be the id of the first packet.
     if bytes.get(at) == Some(&b'\n') && bytes.get(at + 1..).is_some_and(|rest| rest.starts_with(&SYNC)) {
         at += 1;
@@ -331,8 +336,10 @@ fn read_any(reading: Reading, input: &[u8], at: usize) -> Option<Packet> {
     if first == 0 {
         return bytes.starts_with(&SYNC).then(|| pseudo(id::SYNC, SYNC.len()));
     }
-    if first == b';' && bytes.starts_with(HEADER) {
-        return header_bytes(bytes).map(|len| pseudo(id::HEADER, len));
+    if first == b';'
+        && let Some(len) = header_bytes(bytes)
+    {
+        return Some(pseudo(id::HEADER, len));
     }
     if first == b'S'
         && let Some(len) = hello_bytes(bytes)
