@@ -20,6 +20,15 @@ pub const SOURCES: usize = 0x70;
 /// The source of the bytes before the first one that is named: no source has this number.
 const UNKNOWN: u8 = 0x7F;
 
+/// A source in frames that may begin before the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framed {
+    /// The source.
+    pub source: u8,
+    /// The place in a frame of the input's first byte.
+    pub place: usize,
+}
+
 /// Unpacks frames.
 #[derive(Clone, Debug)]
 pub struct Deframer {
@@ -44,6 +53,12 @@ impl Deframer {
     #[must_use]
     pub fn new() -> Deframer {
         Deframer::default()
+    }
+
+    /// Begins at this place in a frame, from 0 on. The source of its first bytes is not known.
+    #[must_use]
+    pub fn within_frame(place: usize) -> Deframer {
+        Deframer { have: place % FRAME_BYTES, ..Deframer::default() }
     }
 
     /// The number of bytes so far that belong to no whole frame. At the end of the input: `is_last`.
@@ -117,12 +132,13 @@ impl Deframer {
     }
 }
 
-/// The bytes of each source in a sample of frames, except source 0 (no source), in the order of their first bytes.
+/// The bytes of each source in a sample of frames, except source 0 (no source), in the order of their first bytes. The sample begins at
+/// this place in a frame.
 #[must_use]
-pub fn sources(sample: &[u8]) -> Vec<(u8, Vec<u8>)> {
+pub fn sources(sample: &[u8], place: usize) -> Vec<(u8, Vec<u8>)> {
     let mut bytes_of: [Vec<u8>; SOURCES] = [const { Vec::new() }; SOURCES];
     let mut order = Vec::new();
-    Deframer::new().each(sample, |source, byte, _, _| {
+    Deframer::within_frame(place).each(sample, |source, byte, _, _| {
         if source == 0 {
             return;
         }
@@ -186,7 +202,7 @@ mod tests {
     fn a_frame_of_two_sources() {
         // Source 1 from byte 1 on; source 2 is named at byte 4 but begins after byte 5.
         let frame = [0x03, 0xAA, 0xBA, 0xCC, 0x05, 0xDD, 0xE0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0b0000_0110];
-        let all = sources(&frame);
+        let all = sources(&frame, 0);
         assert_eq!(all[0], (1, vec![0xAA, 0xBB, 0xCC, 0xDD]));
         assert_eq!(all[1].0, 2);
         assert_eq!(all[1].1, [0xE0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);

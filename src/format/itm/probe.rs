@@ -175,7 +175,7 @@ fn framed(sample: &[u8], wanted: Option<u8>) -> Option<Framed> {
         if wanted.is_none() && !has_few {
             continue;
         }
-        let sources = tpiu::sources(frames);
+        let sources = tpiu::sources(frames, 0);
         let has_few = has_few && sources.len() <= SOURCES_MAX;
         if wanted.is_none() && !has_few {
             continue;

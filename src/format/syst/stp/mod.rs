@@ -36,7 +36,7 @@ use super::settings::{Settings, option, parse_rate};
 use crate::format::{
     Decode, Detail, ErasedRecording, FormatOptions, OptionError, OptionKind, OptionSpec, Part, Probe, Recording, Stages, erase,
 };
-use crate::frame::tpiu::Deframer;
+use crate::frame::tpiu::{Deframer, Framed};
 use crate::model::{Ledger, Rate};
 
 /// `--stp-freq`.
@@ -61,8 +61,9 @@ pub(super) fn probe(sample: &[u8]) -> Option<Probe> {
             return Some(probe);
         }
     }
-    let (source, evidence) = source_in_frames(sample)?;
-    judge(&evidence, &format!("ASYNC in source {source} of CoreSight frames"))
+    let (Framed { source, place }, evidence) = source_in_frames(sample)?;
+    let before = if place > 0 { ", which begin before the first byte" } else { "" };
+    judge(&evidence, &format!("ASYNC in source {source} of CoreSight frames{before}"))
 }
 
 fn judge(evidence: &Evidence, place: &str) -> Option<Probe> {
@@ -238,12 +239,12 @@ pub(super) struct StpSequence {
 }
 
 impl StpSequence {
-    fn new(decoder: Decoder, order: (NibbleOrder, &'static str), source: Option<u8>, bounds: Arc<[Bound]>) -> StpSequence {
+    fn new(decoder: Decoder, order: (NibbleOrder, &'static str), source: Option<Framed>, bounds: Arc<[Bound]>) -> StpSequence {
         StpSequence {
             decoder,
             stream: Stream::new(order.0).with_bounds(bounds),
             order,
-            deframer: source.map(|source| (Deframer::new(), source)),
+            deframer: source.map(|Framed { source, place }| (Deframer::within_frame(place), source)),
             bytes: Vec::new(),
             origins: Vec::new(),
             records: Records::default(),
@@ -283,10 +284,9 @@ impl Sequence for StpSequence {
     fn details(&self) -> Vec<Detail> {
         let detail = |name, value: String, source: &str| Detail { name, value, source: source.to_owned() };
         let (transport, transport_source) = match &self.deframer {
-            Some((_, source)) => (
-                format!("STPv2 of source {source} in CoreSight frames"),
-                "inferred: the frames contain an STP stream with messages",
-            ),
+            Some((_, source)) => {
+                (format!("STPv2 of source {source} in CoreSight frames"), "inferred: the frames contain an STP stream")
+            }
             None => ("STPv2".to_owned(), "the input's format"),
         };
         let (order, source) = self.order;

@@ -7,6 +7,7 @@
 //! it between them, so the first pass reads the whole stream for them ([`Correlator`]). That costs as much as the second pass, so it
 //! is done only if the head of the stream has clock messages and something that needs them.
 
+use super::ASYNC_BYTES;
 use super::anchors::{Anchor, anchors, is_tail_damaged};
 use super::assembly::MessageSink;
 use super::packets::NibbleOrder;
@@ -16,7 +17,7 @@ use crate::format::syst::correlation::{Line, Pair};
 use crate::format::syst::decode::Context;
 use crate::format::syst::decoded::Notice;
 use crate::format::syst::record::{Header, Marks, Message};
-use crate::frame::tpiu::{self, Deframer};
+use crate::frame::tpiu::{self, Deframer, Framed};
 use crate::model::{Rate, Thinned};
 
 /// How many bytes of a piece are read as evidence.
@@ -24,6 +25,9 @@ const SAMPLE_BYTES: usize = 16 << 10;
 
 /// How many bytes of the head are searched for CoreSight frames.
 const FRAMES_BYTES: usize = 64 << 10;
+
+/// Three bytes of an ASYNC in such frames, wherever these begin: even bytes are without their bit 0.
+const ASYNC_IN_FRAMES: [u8; 3] = [0xFE, 0xFF, 0xFE];
 
 /// The length of the head of a stream, in bytes. The same for all windows.
 const HEAD_BYTES: usize = 256 << 10;
@@ -105,13 +109,26 @@ impl Evidence {
     }
 }
 
-/// The source in CoreSight frames whose stream has messages, if there is one.
-pub fn source_in_frames(sample: &[u8]) -> Option<(u8, Evidence)> {
+/// The source in CoreSight frames whose stream has an ASYNC and the most messages, if there is one. The input may begin within a frame, and
+/// only the messages show where: the bits of a frame's last byte belong to the others.
+pub fn source_in_frames(sample: &[u8]) -> Option<(Framed, Evidence)> {
     let sample = sample.get(..FRAMES_BYTES).unwrap_or(sample);
-    tpiu::sources(sample).into_iter().find_map(|(source, bytes)| {
-        let evidence = memchr::memmem::find(&bytes, &[0xFF; 10]).map(|_| Evidence::of(&bytes))?;
-        (evidence.reading(evidence.order()).legal > 0).then_some((source, evidence))
-    })
+    memchr::memmem::find(sample, &ASYNC_IN_FRAMES)?;
+    let mut best: Option<(Framed, Evidence, u64)> = None;
+    for place in 0..tpiu::FRAME_BYTES {
+        for (source, bytes) in tpiu::sources(sample, place) {
+            let Some(at) = memchr::memmem::find(&bytes, &ASYNC_BYTES) else { continue };
+            let evidence = Evidence::of(bytes.get(at.saturating_sub(1)..).unwrap_or(&[]));
+            let legal = evidence.reading(evidence.order()).legal;
+            if best.as_ref().is_none_or(|(.., most)| legal > *most) {
+                best = Some((Framed { source, place }, evidence, legal));
+            }
+        }
+        if place == 0 && best.as_ref().is_some_and(|(.., legal)| *legal > 0) {
+            break;
+        }
+    }
+    best.map(|(framed, evidence, _)| (framed, evidence))
 }
 
 /// What the first pass found out about a stream.
@@ -120,7 +137,7 @@ pub struct StreamFacts {
     /// The evidence for the order of nibbles.
     pub evidence: Evidence,
     /// The source of the stream in CoreSight frames, if the input consists of such.
-    pub source: Option<u8>,
+    pub source: Option<Framed>,
     /// The clock messages of the head.
     pairs: Vec<Pair>,
     /// Reads the whole stream for its clock messages, if they are needed.
@@ -153,7 +170,7 @@ pub struct PartFacts {
 #[derive(Debug)]
 pub struct Head {
     evidence: Evidence,
-    source: Option<u8>,
+    source: Option<Framed>,
     order: NibbleOrder,
     /// The clock's rate, and whether an option gives it.
     rate: (Option<Rate>, bool),
@@ -286,10 +303,10 @@ impl ClockMessages {
 
 impl Correlator {
     /// A reader of a stream whose clock has this rate at first, and always if `rate_is_given`.
-    fn new(order: NibbleOrder, source: Option<u8>, rate: Rate, rate_is_given: bool) -> Correlator {
+    fn new(order: NibbleOrder, source: Option<Framed>, rate: Rate, rate_is_given: bool) -> Correlator {
         Correlator {
             stream: Stream::new(order),
-            deframer: source.map(|source| (Deframer::new(), source)),
+            deframer: source.map(|Framed { source, place }| (Deframer::within_frame(place), source)),
             read_bytes: 0,
             bytes: Vec::new(),
             origins: Vec::new(),

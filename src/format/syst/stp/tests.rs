@@ -9,12 +9,14 @@ use super::assembly::MessageSink;
 use super::encode::{Ending, TimeScheme, Writer, pieces};
 use super::packets::NibbleOrder;
 use super::predecode::{Predecoded, add_frame};
+use super::probe;
 use super::stream::Stream;
+use super::survey::source_in_frames;
 use crate::format::Part;
 use crate::format::syst::decode::{Context, Decoder, Records};
 use crate::format::syst::decoded::{Notice, RecordKind};
 use crate::format::syst::record::Marks;
-use crate::frame::tpiu;
+use crate::frame::tpiu::{self, Framed};
 use crate::model::Thinned;
 
 /// A message, its place, its time, and whether it is whole.
@@ -310,6 +312,42 @@ proptest! {
         let parts = read(&stream, NibbleOrder::Msb, part_bytes);
         prop_assert_eq!(whole, parts);
     }
+}
+
+/// A recording from the middle of frames has no full sync word before it either.
+#[test]
+fn frames_may_begin_anywhere() {
+    // The source is named in each piece.
+    let wrap = |stream: Vec<u8>| {
+        let mut file = Vec::new();
+        stream.chunks(100).for_each(|piece| tpiu::wrap(piece, 0x10, &mut file));
+        file
+    };
+    let file = |message: &[u8]| {
+        let mut writer = Writer::new(NibbleOrder::Msb, TimeScheme::Natural, false);
+        for number in 0..20 {
+            writer.sync();
+            writer.frequency(60_000_000);
+            writer.go_to(128, 1);
+            writer.message(message, 100 * number, Ending::Flag);
+        }
+        wrap(writer.finish())
+    };
+    let short = file(&[0x17, 0x10, 0, 0, 9, 9, 9, 9]);
+    for place in 0..tpiu::FRAME_BYTES {
+        let sample = &short[place..];
+        let (framed, evidence) = source_in_frames(sample).expect("it has an ASYNC");
+        assert_eq!(framed, Framed { source: 0x10, place });
+        let reading = evidence.reading(evidence.order());
+        assert!(reading.messages >= 15 && reading.legal == reading.messages, "{place}: {reading:?}");
+        assert!(probe(sample).is_some_and(|probe| probe.score > 90));
+    }
+    // Streams that do not carry SyS-T are found, too, so that the report is about them; but that is no reason to take them for it.
+    let other = file(&[0x0F, 0x10, 0, 0, 9, 9, 9, 9]);
+    let (framed, evidence) = source_in_frames(&other).expect("it has an ASYNC");
+    assert_eq!((framed.source, evidence.reading(evidence.order()).legal), (0x10, 0));
+    assert!(probe(&other).is_none());
+    assert!(source_in_frames(&wrap(vec![0x55; 3000])).is_none());
 }
 
 proptest! {
