@@ -93,6 +93,9 @@ impl Archive {
             Kind::Zip => zip_members(&bytes),
         };
         let members = members.map_err(|error| InputError::Archive(error.to_string()))?;
+        if is_logic_session(&members) {
+            return Err(InputError::Archive(LOGIC_SESSION.to_owned()));
+        }
         Ok(Some(Archive { bytes, kind, members }))
     }
 
@@ -133,6 +136,17 @@ impl Archive {
             }
         }
     }
+}
+
+/// The levels of pins: a recording has to be decoded from them first.
+const LOGIC_SESSION: &str = "it is a session of a logic analyser (sigrok), with the levels of pins, not the bytes that were sent on them. Decode \
+     them first, and save the bytes: for a UART as `sigrok-cli -i FILE -P uart:rx=PIN:baudrate=RATE -B uart=rx > recording.bin`";
+
+/// Whether these are the files of a session of sigrok: `version`, `metadata`, and samples in `logic-1-1` and so on (its documentation, "File
+/// format: sigrok/v2").
+fn is_logic_session(members: &[Member]) -> bool {
+    let has = |wanted: &str| members.iter().any(|member| member.name == wanted);
+    has("version") && has("metadata") && members.iter().any(|member| member.name.starts_with("logic-1"))
 }
 
 impl Kind {
@@ -397,6 +411,15 @@ mod tests {
             let _ = open(&zip[..zip.len().min(len) - 5], &options);
             let _ = (streamed(&tar[..len]), streamed(&zip[..zip.len().min(len) - 5]));
         }
+    }
+
+    #[test]
+    fn samples_of_pins_are_refused_as_a_whole() {
+        let files: [(&str, &[u8]); 4] =
+            [("version", b"2"), ("metadata", b"[global]\n"), ("logic-1-1", &[1; 9]), ("logic-1-2", &[0; 9])];
+        let error = open(&zip_of(&files), &ReadOptions::default()).expect_err("they are no recordings").to_string();
+        assert!(error.contains("sigrok-cli"), "{error}");
+        assert!(open(&zip_of(&files[..2]), &ReadOptions::default()).unwrap().is_some());
     }
 
     #[test]
