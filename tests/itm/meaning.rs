@@ -7,6 +7,7 @@ use traceconv::format::OptionValue;
 use traceconv::format::itm::encode::{exception, sample, text, ticks};
 use traceconv::format::itm::generate::{CLOCK_HZ, GenerateOptions, SAMPLE_PERIOD, SYSTICK, Times, UART, generate_with_truth};
 use traceconv::frame::swo::{Delay, Packet};
+use traceconv::frame::tpiu;
 use traceconv::model::{EventKind, LossKind, losses};
 use traceconv::pipeline::Source;
 
@@ -165,6 +166,22 @@ fn the_other_source_is_counted() {
     let others = detail(&conversion, "other sources").expect("there is one");
     assert_eq!(others, format!("2: {} bytes; not read", conversion.summary.ledger.skipped_bytes));
     assert_eq!(detail(&conversion, "stream"), Some("source 1 in CoreSight frames"));
+}
+
+/// Each core of a processor may have an ITM: what is not read is named.
+#[test]
+fn a_second_stream_in_frames_is_named() {
+    let streams =
+        [6, 7].map(|seed| generate_with_truth(&GenerateOptions { bytes: 20_000, seed, ..GenerateOptions::default() }).0);
+    let mut capture = Vec::new();
+    for (first, second) in streams[0].chunks(100).zip(streams[1].chunks(60)) {
+        tpiu::wrap(first, 3, &mut capture);
+        tpiu::wrap(second, 4, &mut capture);
+    }
+    let conversion = convert(&capture, Cut::WHOLE);
+    assert_eq!(detail(&conversion, "stream"), Some("source 3 in CoreSight frames"));
+    let others = detail(&conversion, "other sources").expect("there is one");
+    assert!(others.starts_with("4: ") && others.ends_with(" bytes of an ITM stream; not read"), "{others}");
 }
 
 fn with_program() -> Subject {

@@ -213,6 +213,13 @@ pub(super) fn wrapping_of(input: &[u8], source: Option<u8>) -> Wrapping {
     }
 }
 
+/// The sources in CoreSight frames, except one, that are ITM streams as well: a processor with several cores has an ITM for each.
+pub(super) fn other_streams(input: &[u8], source: u8, start: usize) -> Vec<u8> {
+    let sources = tpiu::sources(sample_of(input).get(start..).unwrap_or_default(), 0);
+    let is_stream = |(other, stream): &(u8, Vec<u8>)| *other != source && Evidence::of(stream).probe("").is_some();
+    sources.iter().filter(|found| is_stream(found)).map(|(other, _)| *other).collect()
+}
+
 /// The wrapping of an input, and the evidence for the format.
 pub(super) fn judge(input: &[u8]) -> (Wrapping, Option<Probe>) {
     let sample = sample_of(input);

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::InputOptions;
 use super::decode::{Decoder, FramedReader, Records, Wrapping};
-use super::probe::{is_text, judge, wrapping_of};
+use super::probe::{is_text, judge, other_streams, wrapping_of};
 use super::resolve::Resolver;
 use crate::format::{Part, Recording, SAMPLE_BYTES, Stages};
 use crate::frame::swo::{Packet, Packets, each_packet};
@@ -70,6 +70,8 @@ pub struct ScanFacts {
     /// The wrapping, and the reader of a framed stream.
     pub wrapping: Wrapping,
     framed: Box<FramedReader>,
+    /// The sources that are not read although they are ITM streams.
+    pub other_streams: Vec<u8>,
 }
 
 impl ScanFacts {
@@ -164,6 +166,9 @@ impl Recording for Scanner {
             PartFacts::Framed { range: (start, end), wrapping } => {
                 facts.wrapping = wrapping;
                 let Wrapping::Framed(source, first) = wrapping else { return };
+                if start == 0 {
+                    facts.other_streams = other_streams(bytes, source, first);
+                }
                 facts.page.get_or_insert(0);
                 let mut records = Records::default();
                 let part = bytes.get(start..end).unwrap_or(&[]);

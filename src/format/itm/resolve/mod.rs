@@ -194,7 +194,9 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
         Wrapping::Bare(_) => detail("stream", "without frames".to_owned(), source),
         Wrapping::Framed(id, _) => {
             detail("stream", format!("source {id} in CoreSight frames"), source);
-            let others: Vec<String> = scan.others().map(|(id, bytes)| format!("{id}: {bytes} bytes")).collect();
+            let is_stream = |id| scan.other_streams.iter().any(|&other| usize::from(other) == id);
+            let kind = |id| if is_stream(id) { " of an ITM stream" } else { "" };
+            let others: Vec<String> = scan.others().map(|(id, bytes)| format!("{id}: {bytes} bytes{}", kind(id))).collect();
             if !others.is_empty() {
                 let value = format!("{}; not read", others.join(", "));
                 detail("other sources", value, "recorded in the capture: ETM or another trace source");
@@ -207,6 +209,9 @@ fn describe(facts: &mut Facts, options: &InputOptions, scan: &ScanFacts, base: T
     }
     if let Some(symbols) = &options.symbols {
         detail("program", format!("{} functions, {} vectors", symbols.functions().len(), symbols.vectors().len()), "--elf");
+    }
+    if let Some(id) = scan.other_streams.first() {
+        facts.hints.push(format!("Source {id} is an ITM stream, too, as of another core: --tpiu-source {id} reads it instead."));
     }
     if base == TimeBase::Position && scan.samples > 0 {
         facts.hints.push(
