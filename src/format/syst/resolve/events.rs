@@ -235,7 +235,7 @@ impl EventWriter {
             }
             // Without its format, such a message has no text.
             NameRef::CatalogId => {
-                let name = self.tracks.name(records, stored, &self.collateral, out.entities);
+                let name = self.tracks.name_of_unknown(stored.value, out.entities);
                 match name.and_then(|name| out.entities.names.get(name.0 as usize)) {
                     Some(name) => out.batch.texts.add(name),
                     None => out.batch.texts.add(&name_of_unknown(stored.value)),

@@ -358,15 +358,19 @@ impl Tracks {
                 }
                 *known
             }
-            NameRef::CatalogId => match self.unknown_ids.get(&stored.value) {
-                Some(known) => Some(*known),
-                None => {
-                    let name = entities.add_name(&name_of_unknown(stored.value))?;
-                    self.unknown_ids.insert(stored.value, name);
-                    Some(name)
-                }
-            },
+            NameRef::CatalogId => self.name_of_unknown(stored.value, entities),
         }
+    }
+
+    /// The name of catalog messages with an id whose format is not known.
+    #[inline(never)]
+    pub fn name_of_unknown(&mut self, id: u64, entities: &mut Entities) -> Option<NameId> {
+        if let Some(known) = self.unknown_ids.get(&id) {
+            return Some(*known);
+        }
+        let name = entities.add_name(&name_of_unknown(id))?;
+        self.unknown_ids.insert(id, name);
+        Some(name)
     }
 
     /// The place in the source code that a record was sent from.
