@@ -25,10 +25,12 @@ pub type Pieces<'a> = [&'a [u8]; 2];
 
 /// Some bytes of an input. They are copied only where its pieces meet.
 fn bytes_of([first, second]: Pieces<'_>, range: Range<usize>) -> Option<Cow<'_, [u8]>> {
-    let Some(end) = range.end.checked_sub(first.len()) else { return first.get(range).map(Cow::Borrowed) };
+    if range.end <= first.len() {
+        return first.get(range).map(Cow::Borrowed);
+    }
+    let end = range.end - first.len();
     match range.start.checked_sub(first.len()) {
         Some(start) => second.get(start..end).map(Cow::Borrowed),
-        None if end == 0 => first.get(range).map(Cow::Borrowed),
         None => Some(Cow::Owned([first.get(range.start..)?, second.get(..end)?].concat())),
     }
 }
