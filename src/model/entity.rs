@@ -407,26 +407,48 @@ impl Entities {
 }
 
 impl Entities {
-    /// Adds those entities of `newer` that are not here yet. Entities never change once added, so afterwards both have the same.
-    /// Only names and places cannot be looked up here.
-    pub fn extend_from(&mut self, newer: &Entities) {
-        extend(&mut self.tasks, &newer.tasks);
-        extend(&mut self.isrs, &newer.isrs);
-        extend(&mut self.objects, &newer.objects);
-        extend(&mut self.lanes, &newer.lanes);
-        extend(&mut self.groups, &newer.groups);
-        extend(&mut self.machines, &newer.machines);
-        extend(&mut self.sources, &newer.sources);
-        extend(&mut self.names, &newer.names);
-        extend(&mut self.grades, &newer.grades);
-        extend(&mut self.sessions, &newer.sessions);
-        extend(&mut self.functions, &newer.functions);
-        extend(&mut self.codes, &newer.codes);
+    /// The number of entities of each kind.
+    pub fn counts(&self) -> EntityCounts {
+        [
+            self.tasks.len(),
+            self.isrs.len(),
+            self.objects.len(),
+            self.lanes.len(),
+            self.groups.len(),
+            self.machines.len(),
+            self.sources.len(),
+            self.names.len(),
+            self.grades.len(),
+            self.sessions.len(),
+            self.functions.len(),
+            self.codes.len(),
+        ]
+    }
+
+    /// Adds the first entities of `newer`, up to `counts`, as far as they are not here yet. Entities never change once added, so afterwards
+    /// both have the same. Only names and places cannot be looked up here.
+    pub fn extend_from(&mut self, newer: &Entities, counts: &EntityCounts) {
+        let [tasks, isrs, objects, lanes, groups, machines, sources, names, grades, sessions, functions, codes] = *counts;
+        extend(&mut self.tasks, &newer.tasks, tasks);
+        extend(&mut self.isrs, &newer.isrs, isrs);
+        extend(&mut self.objects, &newer.objects, objects);
+        extend(&mut self.lanes, &newer.lanes, lanes);
+        extend(&mut self.groups, &newer.groups, groups);
+        extend(&mut self.machines, &newer.machines, machines);
+        extend(&mut self.sources, &newer.sources, sources);
+        extend(&mut self.names, &newer.names, names);
+        extend(&mut self.grades, &newer.grades, grades);
+        extend(&mut self.sessions, &newer.sessions, sessions);
+        extend(&mut self.functions, &newer.functions, functions);
+        extend(&mut self.codes, &newer.codes, codes);
     }
 }
 
-fn extend<T: Clone>(list: &mut Vec<T>, newer: &[T]) {
-    list.extend_from_slice(newer.get(list.len()..).unwrap_or(&[]));
+/// The number of entities of each kind, see [`Entities::counts`].
+pub type EntityCounts = [usize; 12];
+
+fn extend<T: Clone>(list: &mut Vec<T>, newer: &[T], count: usize) {
+    list.extend_from_slice(newer.get(list.len()..count).unwrap_or(&[]));
 }
 
 fn add<T>(list: &mut Vec<T>, item: T) -> Option<u32> {

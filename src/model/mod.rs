@@ -27,8 +27,8 @@ pub use arg::{Arg, ArgValue, Tag, Tagged};
 pub use batch::{Args, EventBatch, Judged, Label, LogNote, LogSeverity, TextArena, TextRef};
 pub use clock::{ClockKind, ClockReading, ClockReadings, SideClock, Thinned};
 pub use entity::{
-    CoreId, Entities, GradeId, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, MachineId, NameId,
-    Object, ObjectId, ObjectKind, Session, Source, SourceId, Task, TaskId, TaskKind,
+    CoreId, Entities, EntityCounts, GradeId, Group, GroupId, Isr, IsrId, Lane, LaneId, LaneKind, LaneOwner, LogGrade, MachineId,
+    NameId, Object, ObjectId, ObjectKind, Session, Source, SourceId, Task, TaskId, TaskKind,
 };
 pub use event::{
     BitsOp, Event, EventKind, FromIsr, HeapOp, Level, ObjectOp, Packed, PriorityChange, ReportedState, StreamOp, TimerCommand,

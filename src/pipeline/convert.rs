@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::align::{Placed, Wanted, align};
 use super::attributes::{Drawn, attributes};
+use super::flow::Ready;
 use super::markers::{self, Occurrences};
-use super::rounds::Ready;
 use super::sizes::Sizes;
 use super::threads::Threads;
 use super::trace::{Trace, draw};

@@ -1,5 +1,6 @@
 //! The second ordered stage: events → blocks of track operations.
 
+use super::flow::Consumer;
 use super::{EventDetail, Options, range};
 use crate::format::Facts;
 use crate::model::{Entities, EventBatch, Ledger, losses};
@@ -13,7 +14,35 @@ pub struct Drawing {
     numbers: Numbers,
     settings: Settings,
     options: Options,
-    is_done: bool,
+}
+
+impl Consumer for Drawing {
+    fn consume(&mut self, batch: &EventBatch, entities: &Entities) {
+        let Some(first) = batch.first_time() else { return };
+        let (settings, options) = (&self.settings, &self.options);
+        let range_ns = || range::absolute(options, first).map(|(from, to)| (from.0, to.0));
+        let numbers = &mut self.numbers;
+        let timeline = self.timeline.get_or_insert_with(|| {
+            Timeline::continuing(Settings { range_ns: range_ns(), ..settings.clone() }, std::mem::take(numbers))
+        });
+        timeline.consume(batch, entities);
+    }
+
+    fn finish(&mut self, _entities: &Entities) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.finish();
+        }
+    }
+
+    fn take_blocks(&mut self) -> Vec<Block> {
+        self.timeline.as_mut().map(Timeline::take_blocks).unwrap_or_default()
+    }
+
+    fn recycle(&mut self, block: Block) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.recycle(block);
+        }
+    }
 }
 
 impl Drawing {
@@ -26,44 +55,7 @@ impl Drawing {
             begins_midway: facts.begins_midway,
             range_ns: None,
         };
-        Drawing { timeline: None, numbers, settings, options: options.clone(), is_done: false }
-    }
-
-    /// Draws batches. `entities` are those of these events; `is_last`: no more batches follow.
-    pub fn advance(&mut self, batches: &[EventBatch], entities: &Entities, is_last: bool) {
-        for batch in batches {
-            let Some(first) = batch.first_time() else { continue };
-            let (settings, options) = (&self.settings, &self.options);
-            let range_ns = || range::absolute(options, first).map(|(from, to)| (from.0, to.0));
-            let numbers = &mut self.numbers;
-            let timeline = self.timeline.get_or_insert_with(|| {
-                Timeline::continuing(Settings { range_ns: range_ns(), ..settings.clone() }, std::mem::take(numbers))
-            });
-            timeline.consume(batch, entities);
-        }
-        if is_last && !self.is_done {
-            self.is_done = true;
-            if let Some(timeline) = &mut self.timeline {
-                timeline.finish();
-            }
-        }
-    }
-
-    /// Whether everything is drawn.
-    pub fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// The blocks that are complete.
-    pub fn take_blocks(&mut self) -> Vec<Block> {
-        self.timeline.as_mut().map(Timeline::take_blocks).unwrap_or_default()
-    }
-
-    /// Returns a block for reuse of its memory.
-    pub fn recycle(&mut self, block: Block) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.recycle(block);
-        }
+        Drawing { timeline: None, numbers, settings, options: options.clone() }
     }
 
     /// The tracks of tasks and machines as known so far.
@@ -73,7 +65,7 @@ impl Drawing {
 
     /// The tracks that can be described only at the end, and the numbers that are free. Counts of unmatched records go to the
     /// ledger.
-    pub fn finish(mut self, entities: &Entities, ledger: Option<&mut Ledger>) -> (Vec<Track>, Numbers) {
+    pub fn end(mut self, entities: &Entities, ledger: Option<&mut Ledger>) -> (Vec<Track>, Numbers) {
         let Some(mut timeline) = self.timeline.take() else {
             self.numbers.end_recording(self.settings.cores, 1);
             return (Vec::new(), self.numbers);

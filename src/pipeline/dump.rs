@@ -4,9 +4,9 @@
 
 use std::collections::VecDeque;
 
-use super::rounds::Windows;
 use super::scan::{Scanned, scan};
 use super::threads::Threads;
+use super::windows::Windows;
 use super::{ConvertError, InputSummary, Options, Source};
 use crate::format::{ErasedResolve, RecordView, Resolved, Stages};
 use crate::model::{Entities, EventBatch, Ledger, Nanos};
@@ -27,23 +27,23 @@ pub fn dump(
     let Scanned { cuts, stages, mut ledgers, .. } = scan(sources, options, &threads, &mut |_| true)?;
     let Stages { decode, mut resolve, .. } = stages;
     let mut ledger = ledgers.pop().unwrap_or_default();
-    let mut windows = Windows::new(sources, cuts, decode);
-    let mut judged = JudgedTimes::new(sources, options, &threads)?;
+    let mut windows = Windows::new(sources, cuts, &*decode, &threads);
+    let Scanned { cuts, stages: judging, ledgers, .. } = scan(sources, options, &threads, &mut |_| true)?;
+    let mut judged = JudgedTimes {
+        windows: Windows::new(sources, cuts, &*judging.decode, &threads),
+        resolve: judging.resolve,
+        entities: Entities::default(),
+        batch: EventBatch { judged: Some(Vec::new()), ..EventBatch::default() },
+        ledger: ledgers.into_iter().next().unwrap_or_default(),
+        nanos: VecDeque::new(),
+        has_ended: false,
+    };
     let mut goes_on = true;
-    let mut parcels = Vec::new();
-    while goes_on && !windows.is_drained() {
-        windows.round(&threads, Vec::new(), |queues| {
-            parcels.extend(queues.iter_mut().flat_map(|queue| queue.decoded.drain(..)));
+    while goes_on && let Some(parcel) = windows.decode_next(0, &threads) {
+        resolve.dump(0, source.bytes, parcel, &mut ledger, &mut |view| {
+            goes_on = record(&RecordView { nanos: judged.take(view.offset, source.bytes, &threads), ..view.clone() });
+            goes_on
         });
-        for parcel in parcels.drain(..) {
-            if !goes_on {
-                break;
-            }
-            resolve.dump(0, source.bytes, parcel, &mut ledger, &mut |view| {
-                goes_on = record(&RecordView { nanos: judged.take(view.offset, &threads), ..view.clone() });
-                goes_on
-            });
-        }
     }
     if !goes_on {
         return Err(ConvertError::Stopped);
@@ -64,51 +64,27 @@ struct JudgedTimes<'a> {
     has_ended: bool,
 }
 
-impl<'a> JudgedTimes<'a> {
-    fn new(sources: &'a [Source<'a>], options: &Options, threads: &Threads) -> Result<JudgedTimes<'a>, ConvertError> {
-        let Scanned { cuts, stages, mut ledgers, .. } = scan(sources, options, threads, &mut |_| true)?;
-        Ok(JudgedTimes {
-            windows: Windows::new(sources, cuts, stages.decode),
-            resolve: stages.resolve,
-            entities: Entities::default(),
-            batch: EventBatch { judged: Some(Vec::new()), ..EventBatch::default() },
-            ledger: ledgers.pop().unwrap_or_default(),
-            nanos: VecDeque::new(),
-            has_ended: false,
-        })
-    }
-
+impl JudgedTimes<'_> {
     /// Judges records until the time of one is known, or all are.
-    fn advance(&mut self, threads: &Threads) {
+    fn advance(&mut self, bytes: &[u8], threads: &Threads) {
         while !self.has_ended && self.nanos.is_empty() {
             let JudgedTimes { windows, resolve, entities, batch, ledger, nanos, has_ended } = self;
-            let mut take = |batch: &mut EventBatch| {
-                nanos.extend(batch.judged.iter().flatten().map(|judged| (judged.offset, judged.time)));
-                batch.clear();
-            };
-            let mut spare = Vec::new();
-            windows.round(threads, Vec::new(), |queues| {
-                for queue in queues {
-                    while let Some(parcel) = queue.decoded.pop_front() {
-                        let mut out = Resolved { entities: &mut *entities, batch: &mut *batch, ledger: &mut *ledger };
-                        spare.push(resolve.resolve(0, queue.bytes, parcel, &mut out));
-                        take(batch);
-                    }
-                    if queue.is_drained() {
-                        let mut out = Resolved { entities: &mut *entities, batch: &mut *batch, ledger: &mut *ledger };
-                        resolve.finish(0, queue.bytes, &mut out);
-                        take(batch);
-                        *has_ended = true;
-                    }
+            let mut out = Resolved { entities, batch, ledger };
+            match windows.decode_next(0, threads) {
+                Some(parcel) => windows.recycle(resolve.resolve(0, bytes, parcel, &mut out)),
+                None => {
+                    resolve.finish(0, bytes, &mut out);
+                    *has_ended = true;
                 }
-            });
-            windows.spare_parcels.append(&mut spare);
+            }
+            nanos.extend(batch.judged.iter().flatten().map(|judged| (judged.offset, judged.time)));
+            batch.clear();
         }
     }
 
-    /// The time of the record at an offset, which is listed now.
-    fn take(&mut self, offset: u64, threads: &Threads) -> Option<u64> {
-        self.advance(threads);
+    /// The time of the record at an offset of the input, which is `bytes`. It is listed now.
+    fn take(&mut self, offset: u64, bytes: &[u8], threads: &Threads) -> Option<u64> {
+        self.advance(bytes, threads);
         let is_next = |(next, _): &mut (u64, Option<Nanos>)| *next == offset;
         self.nanos.pop_front_if(is_next).and_then(|(_, time)| time).map(|time| time.0)
     }

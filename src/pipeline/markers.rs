@@ -1,6 +1,6 @@
 //! Facts needed before a recording can share a time axis with others: its begin, and the occurrences of its sync marker.
 
-use super::rounds::read;
+use super::flow::read;
 use super::{ConvertError, Options, Progress, Source};
 use crate::model::{Entities, Event, EventBatch, EventKind, Label, LaneId, Nanos};
 
@@ -29,19 +29,17 @@ pub fn find(
 ) -> Result<Occurrences, ConvertError> {
     let mut found = Occurrences::default();
     let mut matcher = marker.map(Matcher::new);
-    let consume = |batches: &[EventBatch], entities: &Entities| {
-        for batch in batches {
-            found.first = found.first.or(batch.first_time());
-            for event in &batch.events {
-                let earlier = earlier_time(event);
-                found.earliest = Some(found.earliest.map_or(earlier, |earliest| earliest.min(earlier)));
-                if let Some(matcher) = &mut matcher
-                    && matcher.matches(event, batch, entities)
-                {
-                    found.count += 1;
-                    if found.times.len() < OCCURRENCES {
-                        found.times.push(event.time);
-                    }
+    let consume = |batch: &EventBatch, entities: &Entities| {
+        found.first = found.first.or(batch.first_time());
+        for event in &batch.events {
+            let earlier = earlier_time(event);
+            found.earliest = Some(found.earliest.map_or(earlier, |earliest| earliest.min(earlier)));
+            if let Some(matcher) = &mut matcher
+                && matcher.matches(event, batch, entities)
+            {
+                found.count += 1;
+                if found.times.len() < OCCURRENCES {
+                    found.times.push(event.time);
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The windows: split ∥ scan, then split ∥ decode ∥ → resolve → timeline → encode ∥ → write.
 //!
-//! Two passes over the input. The first collects facts about the whole recording. The second works in rounds: while the records
-//! of one window are resolved and drawn (in file order, on one thread), the next windows are decoded, the blocks of the preceding
-//! round are encoded, and those of the round before that are written. Only the data of a round is in memory.
+//! Two passes over the input. The first collects facts about the whole recording. The second is a flow: while the records of one window
+//! are resolved and those of the window before it are drawn (in file order), the next windows are decoded, and blocks that are complete are
+//! encoded and written. Only what is on its way is in memory.
 
 use std::io;
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl Default for Options {
             events: EventDetail::Default,
             from: None,
             to: None,
-            // The data of a round should stay in the processor's caches.
+            // What is on its way should stay in the processor's caches.
             window_bytes: 64 << 10,
             threads: 0,
             statistics: false,
@@ -257,19 +257,20 @@ mod detached;
 mod drawing;
 mod dump;
 mod existing_trace;
+mod flow;
 mod markers;
 mod merge;
 mod operations;
 mod range;
 mod recorder;
 mod resolving;
-mod rounds;
 mod scan;
 mod sizes;
 mod statistics;
 mod survey;
 mod threads;
 mod trace;
+mod windows;
 
 pub use align::{ClockOffset, Drift};
 pub use bound::TimeBoundError;

@@ -1,9 +1,9 @@
 //! Events → track operations, for a consumer of the caller: what a trace would hold, without its packets.
 
 use super::drawing::Drawing;
-use super::rounds::{self, Consumer, Ready};
+use super::flow::{self, Consumer, Ready};
 use super::statistics::{Gathered, Gathering};
-use super::threads::{Job, Threads};
+use super::threads::Threads;
 use super::{ConvertError, Options, Progress, Source, clock::ClockMap, range};
 use crate::model::{Entities, EventBatch};
 use crate::timeline::Numbers;
@@ -17,31 +17,29 @@ pub trait Operations: Send {
 
 struct Drawer<'c> {
     drawing: Drawing,
-    gathering: Gathering,
     consumer: &'c mut dyn Operations,
 }
 
+impl Drawer<'_> {
+    fn pass_on(&mut self, entities: &Entities) {
+        let blocks = self.drawing.take_blocks();
+        let late = if blocks.is_empty() { Vec::new() } else { self.drawing.late_tracks(entities) };
+        for block in blocks {
+            self.consumer.consume(&late, &block);
+            self.drawing.recycle(block);
+        }
+    }
+}
+
 impl Consumer for Drawer<'_> {
-    fn jobs<'j>(&'j mut self, batches: &'j [EventBatch], entities: &'j Entities, is_last: bool) -> Vec<Job<'j>> {
-        let Drawer { drawing, gathering, consumer } = self;
-        let draw = move || {
-            drawing.advance(batches, entities, is_last);
-            let blocks = drawing.take_blocks();
-            let late = if blocks.is_empty() { Vec::new() } else { drawing.late_tracks(entities) };
-            for block in blocks {
-                consumer.consume(&late, &block);
-                drawing.recycle(block);
-            }
-        };
-        vec![Box::new(draw), Box::new(move || gathering.advance(batches, entities))]
+    fn consume(&mut self, batch: &EventBatch, entities: &Entities) {
+        self.drawing.consume(batch, entities);
+        self.pass_on(entities);
     }
 
-    fn end_round(&mut self) -> Result<(), ConvertError> {
-        Ok(())
-    }
-
-    fn is_done(&self) -> bool {
-        self.drawing.is_done()
+    fn finish(&mut self, entities: &Entities) {
+        self.drawing.finish(entities);
+        self.pass_on(entities);
     }
 }
 
@@ -62,13 +60,13 @@ pub fn operations(
     let mut report = |done_bytes| progress(Progress { done_bytes, total_bytes: 2 * input_bytes });
     let ready = Ready::new(sources, ClockMap::default(), options, &threads, &mut report)?;
     let drawing = Drawing::new(options, &ready.facts, Numbers::default());
-    let mut drawer = Drawer { drawing, gathering: Gathering::new(options, false), consumer };
-    let (mut inputs, entities) =
-        rounds::run(ready, sources, options, &threads, &mut drawer, &mut |planned| report(input_bytes + planned))?;
-    let Drawer { drawing, gathering, .. } = drawer;
-    drawing.finish(&entities, inputs.first_mut().map(|summary| &mut summary.ledger));
+    let mut drawer = Drawer { drawing, consumer };
+    let mut gathering = Gathering::new(options, false);
+    let progress = &mut |planned_bytes| report(input_bytes + planned_bytes);
+    let (mut inputs, entities) = flow::run(ready, sources, options, &threads, vec![&mut drawer, &mut gathering], None, progress)?;
+    drawer.drawing.end(&entities, inputs.first_mut().map(|summary| &mut summary.ledger));
     inputs.iter_mut().for_each(|summary| summary.ledger.sort());
-    let (statistics, folded) = gathering.finish(&entities);
+    let (statistics, folded) = gathering.end(&entities);
     let warnings = range::nothing_within(options, &inputs).into_iter().collect();
     Ok(Gathered { inputs, statistics, folded, warnings })
 }

@@ -3,15 +3,9 @@
 use super::clock::ClockMap;
 use super::merge::Merger;
 use super::recorder::{self, Placement};
-use super::rounds::WindowQueue;
 use super::{InputSummary, Source};
 use crate::format::{Detail, ErasedResolve, Facts, Parcel, Resolved};
 use crate::model::{CoreId, Entities, Event, EventBatch, EventKind, Ledger, losses};
-
-/// Limit of the work of one round; the rest waits for the next one. The unit is an event. A loss counts as several, because each
-/// closes open slices and is drawn itself. Sound windows of one round stay below the limit.
-const ROUND_WEIGHT: usize = 1 << 18;
-const LOSS_WEIGHT: usize = 8;
 
 /// Resolves and merges.
 pub struct Resolving {
@@ -23,12 +17,10 @@ pub struct Resolving {
     pub entities: Entities,
     ledgers: Vec<Ledger>,
     summaries: Vec<InputSummary>,
-    /// Events in order of time, for the next stage.
-    batches: Vec<EventBatch>,
-    spare_batches: Vec<EventBatch>,
-    /// Used parcels, for reuse of their memory.
-    pub spare_parcels: Vec<Parcel>,
-    is_done: bool,
+    /// By input: its last event has been resolved.
+    ended: Vec<bool>,
+    /// For reuse of its memory.
+    spare_batch: EventBatch,
     /// By input: events beyond the end of the trace's time axis.
     beyond: Vec<u64>,
     /// An input has only events beyond that end.
@@ -58,10 +50,8 @@ impl Resolving {
             entities: Entities::default(),
             summaries: vec![InputSummary::default(); ledgers.len()],
             ledgers,
-            batches: Vec::new(),
-            spare_batches: Vec::new(),
-            spare_parcels: Vec::new(),
-            is_done: false,
+            ended: vec![false; cores.len()],
+            spare_batch: EventBatch::default(),
             beyond: vec![0; cores.len()],
             is_beyond_time: false,
             notes: sources.iter().zip(cores).map(placement).collect(),
@@ -76,70 +66,50 @@ impl Resolving {
         facts
     }
 
-    /// Whether all inputs have ended.
-    pub fn is_done(&self) -> bool {
-        self.is_done
+    /// The input to continue with; `None` when all have ended. With cores to merge it is the one that the others wait for.
+    pub fn wanted(&self) -> Option<usize> {
+        let has_ended = |input: usize| self.ended.get(input).is_none_or(|&ended| ended);
+        let held_up = self.merger.as_ref().and_then(Merger::wants).filter(|&input| !has_ended(input));
+        held_up.or_else(|| self.ended.iter().position(|&ended| !ended))
     }
 
-    /// Resolves the decoded windows, as far as the order of time allows.
-    pub fn advance(&mut self, queues: &mut [WindowQueue<'_>]) {
-        let mut weight = 0;
-        while let Some(index) = self.wanted(queues) {
-            if weight > ROUND_WEIGHT {
-                return;
+    /// Resolves the next window of an input, which is `bytes`, or its end. Afterwards `batch` has the events that are ready, in order of
+    /// time. Returns the parcel, for reuse of its memory.
+    pub fn advance(&mut self, input: usize, bytes: &[u8], window: Option<Parcel>, batch: &mut EventBatch) -> Option<Parcel> {
+        batch.clear();
+        let notes = self.notes.get_mut(input).and_then(Option::as_mut);
+        batch.judged = notes.is_some().then(Vec::new);
+        let has_ended = window.is_none();
+        self.ended[input] = has_ended;
+        let mut out = Resolved { entities: &mut self.entities, batch: &mut *batch, ledger: &mut self.ledgers[input] };
+        let spare = match window {
+            Some(parcel) => Some(self.resolve.resolve(input, bytes, parcel, &mut out)),
+            None => {
+                self.resolve.finish(input, bytes, &mut out);
+                None
             }
-            let Some(queue) = queues.get_mut(index) else { return };
-            let mut batch = self.spare_batches.pop().unwrap_or_default();
-            batch.clear();
-            let notes = self.notes.get_mut(index).and_then(Option::as_mut);
-            batch.judged = notes.is_some().then(Vec::new);
-            let mut out = Resolved { entities: &mut self.entities, batch: &mut batch, ledger: &mut self.ledgers[index] };
-            if let Some(parcel) = queue.decoded.pop_front() {
-                self.spare_parcels.push(self.resolve.resolve(index, queue.bytes, parcel, &mut out));
-            } else if queue.is_drained() {
-                self.resolve.finish(index, queue.bytes, &mut out);
-                queue.ended = true;
-            } else {
-                // The next windows of this input are being decoded.
-                self.spare_batches.push(batch);
-                return;
-            }
-            if let Some(notes) = notes {
-                notes.place(&mut batch, &mut self.ledgers[index], queue.ended);
-            }
-            let beyond = self.clock.apply(&mut batch);
-            self.is_beyond_time |= beyond > 0 && beyond == batch.events.len() && self.summaries[index].first.is_none();
-            if let Some(all) = self.beyond.get_mut(index) {
-                *all += beyond as u64;
-            }
-            weight += batch.events.len() + LOSS_WEIGHT * batch.losses.len();
-            self.count(index, &batch);
-            if queues.len() > 1 && queues.get(index).is_some_and(|queue| queue.ended) {
-                self.end_cores(index, &mut batch);
-            }
-            let batch = match &mut self.merger {
-                None => batch,
-                Some(merger) => {
-                    let mut merged = self.spare_batches.pop().unwrap_or_default();
-                    merged.clear();
-                    merger.push(index, &batch, &mut merged);
-                    if queues.get(index).is_some_and(|queue| queue.ended) {
-                        merger.end(index, &mut merged);
-                    }
-                    self.spare_batches.push(batch);
-                    merged
-                }
-            };
-            self.batches.push(batch);
+        };
+        if let Some(notes) = notes {
+            notes.place(batch, &mut self.ledgers[input], has_ended);
         }
-        self.is_done = queues.iter().all(|queue| queue.ended);
-    }
-
-    /// The input to continue with. With cores to merge it is the one that the others wait for.
-    fn wanted(&self, queues: &[WindowQueue<'_>]) -> Option<usize> {
-        let held_up =
-            self.merger.as_ref().and_then(Merger::wants).filter(|&input| queues.get(input).is_some_and(|queue| !queue.ended));
-        held_up.or_else(|| queues.iter().position(|queue| !queue.ended))
+        let beyond = self.clock.apply(batch);
+        self.is_beyond_time |= beyond > 0 && beyond == batch.events.len() && self.summaries[input].first.is_none();
+        if let Some(all) = self.beyond.get_mut(input) {
+            *all += beyond as u64;
+        }
+        self.count(input, batch);
+        if self.ended.len() > 1 && has_ended {
+            self.end_cores(input, batch);
+        }
+        if let Some(merger) = &mut self.merger {
+            std::mem::swap(batch, &mut self.spare_batch);
+            batch.clear();
+            merger.push(input, &self.spare_batch, batch);
+            if has_ended {
+                merger.end(input, batch);
+            }
+        }
+        spare
     }
 
     /// Ends the cores of an input at the input's last event, though others continue.
@@ -161,16 +131,6 @@ impl Resolving {
         };
         summary.first = summary.first.into_iter().chain(first).min();
         summary.last = summary.last.max(last);
-    }
-
-    /// The events that are ready, in order of time.
-    pub fn take_batches(&mut self) -> Vec<EventBatch> {
-        std::mem::take(&mut self.batches)
-    }
-
-    /// Returns a batch for reuse of its memory.
-    pub fn recycle(&mut self, batch: EventBatch) {
-        self.spare_batches.push(batch);
     }
 
     /// The result for each source.

@@ -1,6 +1,6 @@
 //! Events → statistics: in parallel with drawing, or without a trace.
 
-use super::rounds::read;
+use super::flow::{Consumer, read};
 use super::{ConvertError, InputSummary, Options, Progress, Source, range};
 use crate::model::{Entities, EventBatch};
 use crate::stats::Statistics;
@@ -33,8 +33,8 @@ pub fn statistics(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Gathered, ConvertError> {
     let mut gathering = Gathering::new(options, with_stacks);
-    let (inputs, entities) = read(sources, options, progress, |batches, known| gathering.advance(batches, known))?;
-    let (statistics, folded) = gathering.finish(&entities);
+    let (inputs, entities) = read(sources, options, progress, |batch, known| gathering.consume(batch, known))?;
+    let (statistics, folded) = gathering.end(&entities);
     let warnings = range::nothing_within(options, &inputs).into_iter().collect();
     Ok(Gathered { inputs, statistics, folded, warnings })
 }
@@ -51,23 +51,22 @@ impl Gathering {
         Gathering { statistics: Statistics::new(with_stacks), options: options.clone(), has_begun: false }
     }
 
-    /// Consumes batches; `entities` are those of these events.
-    pub fn advance(&mut self, batches: &[EventBatch], entities: &Entities) {
-        for batch in batches {
-            let Some(first) = batch.first_time() else { continue };
-            if !self.has_begun {
-                self.has_begun = true;
-                if let Some((from, to)) = range::absolute(&self.options, first) {
-                    self.statistics.limit_to(from.0, to.0);
-                }
-            }
-            self.statistics.consume(batch, entities);
-        }
-    }
-
     /// The result, and the folded stacks if they were requested.
-    pub fn finish(mut self, entities: &Entities) -> (StatisticsReport, Option<String>) {
+    pub fn end(mut self, entities: &Entities) -> (StatisticsReport, Option<String>) {
         self.statistics.finish();
         (self.statistics.report(entities), self.statistics.folded(entities))
+    }
+}
+
+impl Consumer for Gathering {
+    fn consume(&mut self, batch: &EventBatch, entities: &Entities) {
+        let Some(first) = batch.first_time() else { return };
+        if !self.has_begun {
+            self.has_begun = true;
+            if let Some((from, to)) = range::absolute(&self.options, first) {
+                self.statistics.limit_to(from.0, to.0);
+            }
+        }
+        self.statistics.consume(batch, entities);
     }
 }

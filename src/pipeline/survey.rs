@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::rounds::read;
+use super::flow::read;
 use super::{ConvertError, InputSummary, Options, Progress, Source};
 use crate::model::{Entities, EventBatch, EventKind, LaneKind, LaneOwner, Nanos, TaskKind};
 
@@ -161,8 +161,7 @@ pub fn survey(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Surveyed, ConvertError> {
     let mut counts = Counts::default();
-    let (inputs, entities) =
-        read(sources, options, progress, |batches, _| batches.iter().for_each(|batch| counts.consume(batch)))?;
+    let (inputs, entities) = read(sources, options, progress, |batch, _| counts.consume(batch))?;
     Ok(Surveyed { inputs, contents: counts.contents(&entities) })
 }
 

@@ -1,26 +1,21 @@
-//! A model of the second pass on more processors than there are: what the stages' costs allow.
+//! A model of a conversion on more processors than there are: what the stages' costs allow.
 //!
-//! In a round (`src/pipeline/rounds.rs`) resolving and drawing are one job each, and encoding and decoding are many. Threads take the jobs
-//! in this order. What is outside the stages follows when all are done, and then the next round. The first pass is divided evenly.
+//! A thread that has finished a task begins the next one (`src/pipeline/flow.rs`). Resolving, drawing and the rest (writing above all) are one
+//! task at a time each; scanning, decoding and encoding can be divided. So the second pass takes as long as the work of all threads divided by
+//! their number, or as long as the longest ordered stage.
 
 /// The costs of the stages, in any unit.
 pub struct Costs {
     /// The first pass.
     pub scan: f64,
-    /// Divided into [`JOBS`] for each thread, [`JOBS_MAX`] at most.
     pub decode: f64,
-    /// The same; a block is made of about two windows.
     pub encode: f64,
-    /// One job each.
+    /// One task at a time each.
     pub resolve: f64,
     pub draw: f64,
     /// Outside the stages: writing, and handing over.
     pub rest: f64,
 }
-
-/// The windows that a round decodes, for each thread and in all.
-const JOBS: usize = 4;
-const JOBS_MAX: usize = 32;
 
 impl Costs {
     /// How many times faster it is with this number of threads than with one.
@@ -29,19 +24,10 @@ impl Costs {
     }
 
     fn time(&self, threads: usize) -> f64 {
-        let threads = threads.max(1);
-        let mut busy_until = vec![0.0f64; threads];
-        let pieces = |cost: f64, count: usize| std::iter::repeat_n(cost / count as f64, count);
-        let windows = JOBS_MAX.min(JOBS * threads);
-        let jobs =
-            [self.resolve, self.draw].into_iter().chain(pieces(self.encode, windows / 2)).chain(pieces(self.decode, windows));
-        for cost in jobs {
-            if let Some(first) = busy_until.iter_mut().min_by(|one, other| one.total_cmp(other)) {
-                *first += cost;
-            }
-        }
-        let round = busy_until.into_iter().fold(0.0, f64::max);
-        self.scan / threads as f64 + round + self.rest
+        let threads = threads.max(1) as f64;
+        let all = self.decode + self.resolve + self.draw + self.encode + self.rest;
+        let ordered = self.resolve.max(self.draw).max(self.rest);
+        self.scan / threads + ordered.max(all / threads)
     }
 }
 
@@ -57,7 +43,7 @@ mod tests {
         assert!((costs.speedup(64) - 10.0).abs() < 1e-9);
         let scan = Costs { scan: 100.0, decode: 0.0, encode: 0.0, resolve: 0.0, draw: 0.0, rest: 0.0 };
         assert!((scan.speedup(16) - 16.0).abs() < 1e-9);
-        let rest = Costs { rest: 10.0, ..costs };
-        assert!((rest.speedup(64) - 5.5).abs() < 1e-9);
+        let rest = Costs { rest: 25.0, ..costs };
+        assert!((rest.speedup(64) - 5.0).abs() < 1e-9);
     }
 }
