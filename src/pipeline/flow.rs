@@ -159,15 +159,14 @@ impl<'f, 't> Flow<'f, 't> {
     fn consume_next(&mut self) -> Option<Task<'f, 't>> {
         let has_room = self.output.to_encode.len() + self.output.encoded.len() < self.blocks_waiting;
         for index in (0..self.stages.len()).rev() {
-            let next_has_room =
-                self.stages.get(index + 1).map_or(has_room, |next| next.waiting.len() < BATCHES_WAITING && has_room);
+            let next_has_room = self.stages.get(index + 1).is_none_or(|next| next.waiting.len() < BATCHES_WAITING);
             let all_come = match index.checked_sub(1) {
                 Some(before) => self.stages[before].has_finished,
                 None => self.resolving.as_ref().is_some_and(|resolving| resolving.wanted().is_none()),
             };
             let stage = &mut self.stages[index];
             let is_last = all_come && stage.waiting.is_empty() && !stage.has_finished;
-            if !next_has_room || (stage.waiting.is_empty() && !is_last) {
+            if !(has_room && next_has_room) || (stage.waiting.is_empty() && !is_last) {
                 continue;
             }
             let Some(mut idle) = stage.idle.take() else { continue };
@@ -175,7 +174,9 @@ impl<'f, 't> Flow<'f, 't> {
             if let Some(next) = &next {
                 idle.entities.extend_from(&self.entities, &next.counts);
             }
-            return Some(Task::Consume(index, idle, next, std::mem::take(&mut self.output.spare_blocks)));
+            // The first one makes the blocks.
+            let spare_blocks = if index == 0 { std::mem::take(&mut self.output.spare_blocks) } else { Vec::new() };
+            return Some(Task::Consume(index, idle, next, spare_blocks));
         }
         None
     }

@@ -28,6 +28,8 @@ const FRAMES_BYTES: usize = 64 << 10;
 
 /// Three bytes of an ASYNC in such frames, wherever these begin: even bytes are without their bit 0.
 const ASYNC_IN_FRAMES: [u8; 3] = [0xFE, 0xFF, 0xFE];
+/// All bytes of the ASYNC are at most this far before and after them, unless other sources come between.
+const ASYNC_REACH: usize = 12;
 
 /// The length of the head of a stream, in bytes. The same for all windows.
 const HEAD_BYTES: usize = 256 << 10;
@@ -113,7 +115,13 @@ impl Evidence {
 /// only the messages show where: the bits of a frame's last byte belong to the others.
 pub fn source_in_frames(sample: &[u8]) -> Option<(Framed, Evidence)> {
     let sample = sample.get(..FRAMES_BYTES).unwrap_or(sample);
-    memchr::memmem::find(sample, &ASYNC_IN_FRAMES)?;
+    // Unpacking takes time, and other formats have the three bytes too.
+    let is_async = |at: usize| {
+        let near =
+            sample.get(at.saturating_sub(ASYNC_REACH)..).unwrap_or(&[]).iter().take(2 * ASYNC_REACH + ASYNC_IN_FRAMES.len());
+        near.filter(|&&byte| byte | 1 == 0xFF).count() >= ASYNC_BYTES.len()
+    };
+    memchr::memmem::find_iter(sample, &ASYNC_IN_FRAMES).find(|&at| is_async(at))?;
     let mut best: Option<(Framed, Evidence, u64)> = None;
     for place in 0..tpiu::FRAME_BYTES {
         for (source, bytes) in tpiu::sources(sample, place) {
