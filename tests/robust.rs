@@ -154,7 +154,8 @@ fn a_directory_that_cannot_be_written_to_is_told() {
     fs::set_permissions(desk.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // Who may do everything does not notice permissions: then it runs as somebody else, who may not be allowed where it was built.
     let program = desk.path("program");
-    fs::copy(env!("CARGO_BIN_EXE_traceconv"), &program).unwrap();
+    // Copied by another process: a file that this one writes may be open for a moment in children of other tests, and is then not executed.
+    assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_traceconv")).arg(&program).status().unwrap().success());
     let mut command = Command::new(&program);
     command.current_dir(desk.dir.path()).args(["a.bin", "-o", "closed"]);
     // SAFETY: `geteuid` has no preconditions.
