@@ -214,6 +214,14 @@ impl Judge {
         (forward(self.domain.modulus, self.raw, first) | most) < self.limit
     }
 
+    /// Takes stamps of a counter that does not wrap, all at once, of which [`Judge::would_step`] is true. `last` is the last one.
+    #[inline]
+    pub fn step_all(&mut self, last: u64, stamps: u64) {
+        self.ticks = self.ticks.saturating_add(forward(self.domain.modulus, self.raw, last));
+        self.raw = last;
+        self.count += stamps;
+    }
+
     /// Whether a stamp, or the next one, is anything but a usual step. The same wherever an input is cut.
     #[must_use]
     pub fn is_break(&self, stamp: &Stamp, next: Option<u64>) -> bool {

@@ -264,6 +264,21 @@ fn a_first_stamp_may_be_damaged() {
 }
 
 #[test]
+fn usual_steps_can_be_taken_all_at_once() {
+    let stamps: Vec<Stamp> = (0..100).map(|index| Stamp { raw: 1000 + index * 10, ..Stamp::default() }).collect();
+    let mut one_by_one = Judge::new(Domain::plain());
+    one_by_one.judge(stamps[0], stamps[1..].iter().copied(), &[]);
+    let mut at_once = one_by_one.clone();
+    for stamp in &stamps[1..] {
+        assert!(one_by_one.step(stamp.raw, stamp.raw).is_some());
+    }
+    assert!(at_once.would_step(stamps[1].raw, 10) && !at_once.would_step(stamps[1].raw, 1 << 20));
+    at_once.step_all(stamps[99].raw, 99);
+    let state = |judge: &Judge| (judge.last(), judge.reached(), judge.count());
+    assert_eq!(state(&at_once), state(&one_by_one));
+}
+
+#[test]
 fn noise_ends() {
     for seed in 1..20 {
         let mut random = Random(seed);

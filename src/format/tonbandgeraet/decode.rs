@@ -118,6 +118,17 @@ pub struct Bad {
     pub raw: TextRef,
 }
 
+/// Times that never decrease, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// The first one.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// The differences of neighbours, all together by a bitwise OR: none of them is larger.
+    pub steps: u64,
+}
+
 /// The records of one part.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
@@ -131,8 +142,8 @@ pub struct Records {
     pub text: Vec<u8>,
     /// The number of bytes that became records, delimiters included.
     pub ok_bytes: u64,
-    /// The lowest and highest time, if the part has no `core_id` and its times never decrease: they then need no checks.
-    pub ordered: Option<(u64, u64)>,
+    /// Its times, if they never decrease and the part has no `core_id`: they then need few checks.
+    pub ordered: Option<Ordered>,
     /// The parts of oversize frames that extend over several parts. See [`FragmentJoiner`].
     pub edges: Edges,
     /// The first bytes of the head fragment.
@@ -236,12 +247,12 @@ impl Decoder {
         let beyond = input.get(range.start..).unwrap_or(&[]);
         let mut payload = Vec::new();
         let mut at = frames_start;
-        let mut order = Order::default();
+        let first = self.first_time(frames, at, &mut payload);
+        let mut order = Order::starting_at(first.unwrap_or(0));
         let mut scratch = [0; cobs::SHORT_WINDOW_BYTES];
         for delimiter in Delimiters::<DELIMITER>::new(frames, at) {
             let len = delimiter + 1 - at;
             if self.short_frame(beyond, at, len, records, &mut order, &mut scratch) {
-                records.ok_bytes += len as u64;
             } else if len == 1 {
                 // Erased memory and sparse files are runs of these.
                 add_bad(records, part, at, len, BadFrame::Empty, 0);
@@ -249,7 +260,6 @@ impl Decoder {
                 match self.frame_in_full(part.get(at..at + len).unwrap_or(&[]), &mut payload, &mut records.text) {
                     Ok((record, stamp)) => {
                         order.note(&record);
-                        records.ok_bytes += len as u64;
                         records.frames.push(Stored { record, offset: saturate(at), core: 0, stamp });
                     }
                     Err(reason) => {
@@ -261,13 +271,23 @@ impl Decoder {
             at += len;
         }
 
+        let bad: u64 = records.bad.iter().map(|bad| u64::from(bad.len)).sum();
+        records.ok_bytes = ((at - frames_start) as u64).saturating_sub(bad);
         // In the superset this is known only once times are absolute.
-        records.ordered = order.range().filter(|_| self.wire == Wire::Plain);
+        records.ordered = order.ordered().filter(|_| self.wire == Wire::Plain && first.is_some());
         if edges.unfinished > 0 {
             let reason = if edges.unfinished < MAX_FRAME_BYTES { BadFrame::Truncated } else { BadFrame::Oversize };
             add_bad(records, part, frames_end, edges.unfinished, reason, 0);
         }
         records.tail_raw = keep_raw(part.get(tail_at..), &mut records.text);
+    }
+
+    /// The time of the first record from `at` on that has one.
+    fn first_time(&self, frames: &[u8], mut at: usize, payload: &mut Vec<u8>) -> Option<u64> {
+        Delimiters::<DELIMITER>::new(frames, at).find_map(|delimiter| {
+            let frame = frames.get(std::mem::replace(&mut at, delimiter + 1)..=delimiter)?;
+            self.record(frame, payload).ok()?.0.ts()
+        })
     }
 
     /// Stores the record of a short and valid frame. False for any other frame.
@@ -412,24 +432,41 @@ impl<'t> RecordSink<WindowReader<'_, '_, Vec<u8>>> for Store<'t> {
 }
 
 /// Whether the times of a part never decrease.
-#[derive(Default)]
-struct Order {
-    first: Option<u64>,
+pub(super) struct Order {
+    first: u64,
     last: u64,
-    is_broken: bool,
+    /// Has the highest bit if they do.
+    steps: u64,
 }
 
 impl Order {
+    const BROKEN: u64 = 1 << 63;
+
+    /// No times yet; the first one will be `first`.
+    pub(super) fn starting_at(first: u64) -> Order {
+        Order { first, last: first, steps: 0 }
+    }
+
+    /// Adds the next record.
     #[inline(always)]
-    fn note(&mut self, record: &Record<TextRef>) {
+    pub(super) fn note(&mut self, record: &Record<TextRef>) {
         let Some(ticks) = record.ts() else { return };
-        self.is_broken |= ticks < self.last || matches!(record, Record::CoreId { .. });
-        self.first.get_or_insert(ticks);
+        if let Record::CoreId { .. } = record {
+            self.end();
+        }
+        // If the highest bit is never set, a difference below 0 sets it.
+        self.steps |= ticks.wrapping_sub(self.last) | ticks & Order::BROKEN;
         self.last = ticks;
     }
 
-    fn range(&self) -> Option<(u64, u64)> {
-        self.first.filter(|_| !self.is_broken).map(|first| (first, self.last))
+    /// The times are not comparable.
+    pub(super) fn end(&mut self) {
+        self.steps |= Order::BROKEN;
+    }
+
+    pub(super) fn ordered(&self) -> Option<Ordered> {
+        let &Order { first, last, steps } = self;
+        (steps < Order::BROKEN).then_some(Ordered { first, last, steps })
     }
 }
 

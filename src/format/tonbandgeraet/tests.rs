@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::decode::{BadFrame, DELIMITER, Decoder, FragmentJoiner, Records, Stamp, Wire};
+use super::decode::{BadFrame, DELIMITER, Decoder, FragmentJoiner, Ordered, Records, Stamp, Wire};
 use super::encode::encode;
 use super::field::Reader;
 use super::generate::{GenerateOptions, generate};
@@ -276,6 +276,27 @@ fn an_oversize_run_is_one_bad_frame_wherever_it_is_cut() {
                 assert_eq!(Item::list(&decode_cut(&input, wanted)), whole, "{run_len} {wanted:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_part_says_whether_its_times_never_decrease() {
+    let ordered = |times: &[u64], is_marked: bool| {
+        let mut input = Vec::new();
+        encode(&Record::TsResolutionNs { ns_per_ts: 1 }, &mut input);
+        for &ts in times {
+            encode(&Record::TaskSwitchedIn { ts, task_id: 1 }, &mut input);
+        }
+        if is_marked {
+            encode(&Record::CoreId { ts: times[times.len() - 1], core_id: 0 }, &mut input);
+        }
+        decode_whole(&input).ordered
+    };
+    assert_eq!(ordered(&[5, 5, 9, 17], false), Some(Ordered { first: 5, last: 17, steps: 4 | 8 }));
+    assert_eq!(ordered(&[1 << 62], false), Some(Ordered { first: 1 << 62, last: 1 << 62, steps: 0 }));
+    assert_eq!(ordered(&[5, 9], true), None);
+    for back in [[1, 0], [1 << 40, 1], [u64::MAX, 0], [u64::MAX, u64::MAX - 1], [1 << 63, 0], [1, u64::MAX]] {
+        assert_eq!(ordered(&back, false), None, "{back:?}");
     }
 }
 

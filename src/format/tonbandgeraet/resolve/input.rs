@@ -4,7 +4,7 @@ use crate::clock::{Copies, Domain, Judge, Judged, Stamp};
 use crate::format::FormatOptions;
 use crate::model::{CoreId, Event, EventBatch, EventKind, LossNote, Nanos, Rate, TaskId, Ticks};
 
-use super::super::decode::{FragmentJoiner, Wire};
+use super::super::decode::{FragmentJoiner, Ordered, Wire};
 use super::super::scan::ScanFacts;
 use super::held::{Carry, RecordPlace, SameCore};
 use super::names::Names;
@@ -233,14 +233,14 @@ impl InputState {
         self.states[index].clock.judge(stamp, ahead.iter().copied(), at.chunk.bytes)
     }
 
-    /// Whether times from `first` to `last`, all of the current core, need no correction.
-    pub fn accepts_all(&self, first: u64, last: u64) -> bool {
+    /// Whether times of the current core need no correction.
+    pub fn accepts_all(&self, times: Ordered) -> bool {
         let state = self.states.get(self.core.index());
         let follows = |state: &CoreState| {
-            state.clock.would_step(first, 0)
-                && self.axis.nanos(first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
+            state.clock.would_step(times.first, 0)
+                && self.axis.nanos(times.first).is_some_and(|time| time >= self.start_ns.max(state.converted.1).max(self.last_ns))
         };
-        state.is_some_and(follows) && self.axis.nanos(last).is_some()
+        state.is_some_and(follows) && self.axis.nanos(times.last).is_some()
     }
 
     /// The bytes among which copies of pieces are found. In the superset, equal bytes may be equal differences of times.

@@ -28,7 +28,7 @@ use crate::model::{
     Certainty, CoreId, Event, EventKind, Finding, Ledger, LossNote, Matter, Nanos, ObjectId, Rate, TextRef, Ticks,
 };
 
-use super::decode::{Records, Stamp, Stored};
+use super::decode::{Ordered, Records, Stamp, Stored};
 use super::record::Record;
 use super::scan::{ScanFacts, Unrecorded};
 use functions::Functions;
@@ -222,13 +222,13 @@ impl Resolver {
         let ready = if is_last { total } else { total.saturating_sub(LOOKAHEAD_RECORDS) };
         let ready_held = ready.min(pending.held.len());
         let ready_fresh = ready - ready_held;
-        self.run(index, &held, 0..ready_held, false, out);
+        self.run(index, &held, 0..ready_held, None, out);
         if ready_held == pending.held.len() {
             self.note_gaps(index, &held, ready_held, usize::MAX);
             let input = &self.inputs[index];
             let is_sound = gaps.is_empty() || input.cores.len() < 2;
-            let is_ordered = is_sound && records.ordered.is_some_and(|(first, last)| input.accepts_all(first, last));
-            self.run(index, &fresh, 0..ready_fresh, is_ordered, out);
+            let ordered = records.ordered.filter(|&times| is_sound && input.accepts_all(times));
+            self.run(index, &fresh, 0..ready_fresh, ordered, out);
         }
         if is_last {
             self.note_gaps(index, &fresh, ready_fresh, usize::MAX);
@@ -243,14 +243,14 @@ impl Resolver {
         self.inputs[index].carry = kept;
     }
 
-    /// Resolves some records of a chunk. `is_ordered`: their times need no checks: they never decrease, neither in it nor from the time
-    /// before, and none overflows.
-    fn run(&mut self, index: usize, chunk: &Chunk<'_>, range: Range<usize>, is_ordered: bool, out: &mut Resolved<'_>) {
+    /// Resolves some records of a chunk. `ordered`: their times, if they never decrease, neither in it nor from the time before, and none
+    /// overflows: they need few checks.
+    fn run(&mut self, index: usize, chunk: &Chunk<'_>, range: Range<usize>, ordered: Option<Ordered>, out: &mut Resolved<'_>) {
         let mut number = range.start;
         while let Some(stored) = chunk.records.frames.get(number).filter(|_| number < range.end) {
-            let reached = self.run_scene(index, chunk, number..range.end, is_ordered, out);
+            let reached = self.run_scene(index, chunk, number..range.end, ordered, out);
             if reached == number {
-                self.run_one(index, chunk, (number, stored), is_ordered, out);
+                self.run_one(index, chunk, (number, stored), ordered, out);
                 number += 1;
             } else {
                 number = reached;
@@ -264,7 +264,7 @@ impl Resolver {
         index: usize,
         chunk: &Chunk<'_>,
         range: Range<usize>,
-        is_ordered: bool,
+        ordered: Option<Ordered>,
         out: &mut Resolved<'_>,
     ) -> usize {
         let input = &mut self.inputs[index];
@@ -273,34 +273,40 @@ impl Resolver {
         if input.restorer.is_some() && first.stamp == Stamp::Absolute {
             input.core = input.core_of_stored(first.core);
         }
-        if input.gap.is_some() || (input.is_core_in_doubt && !is_ordered) {
+        if input.gap.is_some() || (input.is_core_in_doubt && ordered.is_none()) {
             return range.start;
         }
         let gap = chunk.gaps.get(chunk.gaps.partition_point(|gap| gap.0 < range.start));
         let end = gap.map_or(range.end, |gap| gap.0.min(range.end));
-        let (axis, mut last_ns) = (input.axis, input.last_ns);
+        let axis = input.axis;
         let mut scene = self.scene(index);
+        let needs_no_checks = first.record.ts().zip(ordered).is_some_and(|(first, times)| {
+            scene.state.clock.would_step(first, times.steps)
+                && axis.nanos(first).is_some_and(|time| time >= scene.state.converted.1)
+        });
         let notes_judged = out.batch.judged.is_some();
         let mut number = range.start;
+        let mut reached = scene.state.converted;
         for stored in frames.get(range.start..end).unwrap_or(&[]) {
             let needs_more = matches!(stored.record, Record::CoreId { .. } | Record::DroppedEvtCnt { .. });
             let Some(ticks) = stored.record.ts().filter(|_| !needs_more) else { break };
-            let next = if is_ordered {
-                ticks
-            } else {
-                if (stored.core, stored.stamp) != (first.core, Stamp::Absolute) {
+            let Some(mut time) = axis.nanos(ticks) else { break };
+            if !needs_no_checks {
+                let next = if ordered.is_some() {
+                    ticks
+                } else {
+                    if (stored.core, stored.stamp) != (first.core, Stamp::Absolute) {
+                        break;
+                    }
+                    let Some(next) = next_ticks(frames, number) else { break };
+                    next
+                };
+                if scene.state.clock.step(ticks, next).is_none() {
                     break;
                 }
-                let Some(next) = next_ticks(frames, number) else { break };
-                next
-            };
-            let Some(time) = axis.nanos(ticks) else { break };
-            if scene.state.clock.step(ticks, next).is_none() {
-                break;
+                time = time.max(reached.1);
             }
-            let time = time.max(scene.state.converted.1);
-            scene.state.converted = (ticks, time);
-            last_ns = last_ns.max(time);
+            reached = (ticks, time);
             let at = chunk.at(index, number, stored);
             if notes_judged {
                 out.batch.note_judged(at.offset(), time);
@@ -310,9 +316,14 @@ impl Resolver {
         }
         let counted = number - range.start;
         if counted > 0 {
+            let state = &mut *scene.state;
+            if needs_no_checks {
+                state.clock.step_all(reached.0, counted as u64);
+            }
+            state.converted = reached;
             let input = &mut self.inputs[index];
             input.note_timed(counted);
-            input.last_ns = last_ns;
+            input.last_ns = input.last_ns.max(reached.1);
         }
         number
     }
@@ -324,7 +335,7 @@ impl Resolver {
         index: usize,
         chunk: &Chunk<'_>,
         (number, stored): (usize, &Stored),
-        is_ordered: bool,
+        ordered: Option<Ordered>,
         out: &mut Resolved<'_>,
     ) {
         self.note_gaps(index, chunk, number, number + 1);
@@ -340,10 +351,10 @@ impl Resolver {
             Some(ticks) if !matches!(stored.record, Record::CoreId { .. }) => ticks,
             _ => return self.untimed(index, at.offset(), chunk.records, &stored.record, out),
         };
-        if input.is_core_in_doubt && !is_ordered {
+        if input.is_core_in_doubt && ordered.is_none() {
             input.judge_core(at, ticks, out.ledger);
         }
-        let next = if is_ordered { Some(ticks) } else { next_ticks(&chunk.records.frames, number) };
+        let next = if ordered.is_some() { Some(ticks) } else { next_ticks(&chunk.records.frames, number) };
         let time = self.time(at, &stored.record, ticks, next, out);
         out.batch.note_judged(at.offset(), time);
         self.event(at, &stored.record, time, out);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::model::{Ledger, LossNote};
 
-use super::super::decode::{Bad, BadFrame, Records, Stamp, Stored};
+use super::super::decode::{Bad, BadFrame, Order, Records, Stamp, Stored};
 use super::super::record::{Record, SyncFields};
 use super::super::sync_frame::{Delta, DeltaLayout, flags};
 use super::losses;
@@ -95,7 +95,7 @@ impl Restorer {
             sequence.unread += 1;
         }
         let mut bad = records.bad.iter().peekable();
-        let mut order = Order::default();
+        let mut order = None;
         for (index, stored) in records.frames.iter_mut().enumerate() {
             while let Some(frame) = bad.next_if(|bad| bad.index as usize <= index) {
                 self.skip(frame, index, &mut findings);
@@ -105,12 +105,12 @@ impl Restorer {
                 records.text.get(start..start.saturating_add(text.len as usize))
             });
             self.record(index, stored, text.unwrap_or(&[]), &mut findings);
-            order.note(stored);
+            note_order(&mut order, stored);
         }
         for frame in bad {
             self.skip(frame, records.frames.len(), &mut findings);
         }
-        records.ordered = order.range();
+        records.ordered = order.as_ref().and_then(Order::ordered);
         findings.gaps
     }
 
@@ -322,30 +322,17 @@ impl Findings<'_> {
     }
 }
 
-/// Whether the times of a part, all of one core, never decrease.
-#[derive(Default)]
-struct Order {
-    first: Option<(u64, u16)>,
-    last: u64,
-    is_broken: bool,
-}
-
-impl Order {
-    fn note(&mut self, stored: &Stored) {
-        self.is_broken |= stored.stamp == Stamp::Unknown;
-        if let Record::Sync { .. } = stored.record {
-            // It may start another recording.
-            return;
-        }
-        let Some(ticks) = stored.record.ts() else { return };
-        let (_, core) = *self.first.get_or_insert((ticks, stored.core));
-        self.is_broken |= ticks < self.last || stored.core != core || core != 0;
-        self.is_broken |= matches!(stored.record, Record::CoreId { .. });
-        self.last = ticks;
+/// Adds a record to the times of a part, which must all be of core 0.
+fn note_order(order: &mut Option<Order>, stored: &Stored) {
+    let ticks = stored.record.ts();
+    let is_known = stored.stamp != Stamp::Unknown && (stored.core == 0 || ticks.is_none());
+    if is_known && ticks.is_none() {
+        return;
     }
-
-    fn range(&self) -> Option<(u64, u64)> {
-        self.first.filter(|_| !self.is_broken).map(|(first, _)| (first, self.last))
+    let order = order.get_or_insert_with(|| Order::starting_at(ticks.unwrap_or(0)));
+    order.note(&stored.record);
+    if !is_known {
+        order.end();
     }
 }
 
