@@ -171,15 +171,16 @@ impl<'a> EventWriter<'a> {
         }
         let packet_at = self.staged;
         let event_at = match op.args_len {
-            0 if !is_counter => self.write_short(op),
-            0 if op.name == NameRef::NONE => self.write_counter(op),
-            _ if is_counter => None,
+            0 if is_counter && op.name == NameRef::NONE => {
+                self.host.room = 0;
+                return self.write_counter(op).unwrap_or_else(|| self.write_general(op, out));
+            }
+            _ if is_counter => return self.write_general(op, out),
+            0 => self.write_short(op),
             _ => self.write_annotated(op),
         };
-        match event_at {
-            Some(event_at) => self.host = Host { packet_at, event_at, room: if is_counter { 0 } else { MAX_EXTRA_COUNTERS } },
-            None => self.write_general(op, out),
-        }
+        let Some(event_at) = event_at else { return self.write_general(op, out) };
+        self.host = Host { packet_at, event_at, room: MAX_EXTRA_COUNTERS };
     }
 
     /// Adds a counter to the event before it, if that has the same time. `None`: it has not, or too little room.
@@ -357,11 +358,9 @@ impl<'a> EventWriter<'a> {
         let value = op.value.cast_unsigned();
         let name = self.name_field(op);
         let track = self.tracks.field(op.track);
-        let source = (value & shape.counter_mask) as usize;
-        let source = self.scratch.sources.get(source).copied().unwrap_or(ShortField::TOO_LONG);
         // Wraps to a large number if the event is late.
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
-        if (delta_ns >= 1 << 28) | ShortField::any_too_long([name, track, source]) {
+        if (delta_ns >= 1 << 28) | ShortField::any_too_long([name, track]) {
             return None;
         }
         let (delta, delta_len) = varint28(delta_ns as u32);
@@ -369,24 +368,33 @@ impl<'a> EventWriter<'a> {
         // Each store may write beyond its bytes; the next store overwrites that.
         store(room, 0, HEAD);
         store(room, HEAD_LEN, u64::from(delta));
-        let event_at = HEAD_LEN + delta_len as usize;
+        let event_at = HEAD_LEN + (delta_len & 7) as usize;
         store(room, event_at, u64::from(shape.event_head));
         let mut end = event_at + 4;
-        for field in [track, name, source] {
+        for field in [track, name] {
             store(room, end, field.with_len());
-            end += field.len() as usize;
+            end += field.short_len();
         }
-        store(room, end, u64::from(shape.value_key));
-        store(room, end + 2, value);
-        end += shape.fixed_len;
-        self.end_short(event_at, end);
+        if op.flow == Flow::Source {
+            let source = self.scratch.sources.get(value as usize).copied().filter(|source| !source.is_too_long())?;
+            store(room, end, source.with_len());
+            end += source.short_len();
+        } else {
+            store(room, end, u64::from(shape.value_key));
+            store(room, end + 2, value);
+            end += shape.fixed_len as usize & 15;
+        }
+        // Both are less than the room, so less than 128.
+        room[1] = (end - 2) as u8;
+        room[event_at + 1] = (end - event_at - 2) as u8;
+        self.staged += end;
         self.clock_ns = op.time_ns;
         Some(event_at)
     }
 
     /// The same for a counter.
     #[inline(always)]
-    fn write_counter(&mut self, op: &Op) -> Option<usize> {
+    fn write_counter(&mut self, op: &Op) -> Option<()> {
         let shape = &SHAPES[OpKind::Counter as usize][0];
         let track = self.tracks.field(op.track);
         let delta_ns = op.time_ns.wrapping_sub(self.clock_ns);
@@ -398,28 +406,19 @@ impl<'a> EventWriter<'a> {
         let room: &mut [u8; PACKET_ROOM] = self.stage.get_mut(self.staged..)?.first_chunk_mut()?;
         store(room, 0, HEAD);
         store(room, HEAD_LEN, u64::from(delta));
-        let event_at = HEAD_LEN + delta_len as usize;
+        let event_at = HEAD_LEN + (delta_len & 7) as usize;
         store(room, event_at, u64::from(shape.event_head));
-        let key_at = event_at + 4 + track.len() as usize;
         store(room, event_at + 4, track.with_len());
+        let key_at = event_at + 4 + track.short_len();
         store(room, key_at, u64::from(shape.value_key));
         store(room, key_at + 2, value);
         store(room, key_at + 10, u64::from(rest));
-        self.end_short(event_at, key_at + 2 + value_len as usize);
-        self.clock_ns = op.time_ns;
-        Some(event_at)
-    }
-
-    /// Enters the lengths of a staged packet and of its event.
-    #[inline(always)]
-    fn end_short(&mut self, event_at: usize, end: usize) {
-        // Both are less than the room, so less than 128.
-        for (at, len) in [(self.staged + 1, end - 2), (self.staged + event_at + 1, end - event_at - 2)] {
-            if let Some(place) = self.stage.get_mut(at) {
-                *place = len as u8;
-            }
-        }
+        let end = key_at + 2 + (value_len & 15) as usize;
+        room[1] = (end - 2) as u8;
+        room[event_at + 1] = (end - event_at - 2) as u8;
         self.staged += end;
+        self.clock_ns = op.time_ns;
+        Some(())
     }
 
     /// Writes any event.
@@ -539,9 +538,7 @@ struct Shape {
     /// The length of the value, if it is a flow.
     flow_len: u32,
     /// The length of that key and the value, if it is a flow.
-    fixed_len: usize,
-    /// All ones if the value is a varint: of a counter, or a source location's number; otherwise 0.
-    counter_mask: u64,
+    fixed_len: u32,
 }
 
 /// By [`OpKind`] and [`Flow`].
@@ -550,9 +547,8 @@ static SHAPES: [[Shape; 4]; 6] = {
         let head = [(packet::TRACK_EVENT << 3 | 2) as u8, 0, (track_event::TYPE << 3) as u8, EVENT_TYPES[kind]];
         let key_len = if value_key == 0 { 0 } else { 2 };
         let flow_len = if value_key == 0 || is_counter { 0 } else { 8 };
-        let counter_mask = if is_counter { u64::MAX } else { 0 };
         let fixed_len = if flow_len == 0 { 0 } else { 10 };
-        Shape { event_head: u32::from_le_bytes(head), value_key, key_len, flow_len, fixed_len, counter_mask }
+        Shape { event_head: u32::from_le_bytes(head), value_key, key_len, flow_len, fixed_len }
     }
     const fn shapes(kind: usize) -> [Shape; 4] {
         const {

@@ -71,9 +71,21 @@ pub(super) fn varint28(value: u32) -> (u32, u32) {
     debug_assert!(value < 1 << 28);
     let halves = (value & 0x3fff) | ((value & 0x0fff_c000) << 2);
     let bytes = (halves & 0x007f_007f) | ((halves & 0x3f80_3f80) << 1);
-    let len = VARINT_LENS[(value | 1).ilog2() as usize];
-    (bytes | MORE_FLAGS[len as usize & 15] as u32, len)
+    let end = VARINT28_ENDS[(value | 1).ilog2() as usize];
+    (bytes | end as u32, (end >> 32) as u32)
 }
+
+/// The continuation bits of a varint of up to 28 bits and, in the upper half, its length: by the number of its value's highest bit.
+const VARINT28_ENDS: [u64; 32] = {
+    let mut ends = [0; 32];
+    let mut bit = 0;
+    while bit < 28 {
+        let len = VARINT_LENS[bit];
+        ends[bit] = MORE_FLAGS[len as usize] | (len as u64) << 32;
+        bit += 1;
+    }
+    ends
+};
 
 /// The length of a varint by the number of its value's highest bit.
 const VARINT_LENS: [u32; 64] = {
@@ -142,12 +154,11 @@ impl ShortField {
         self.0
     }
 
-    /// Whether one of three is longer than this type can hold.
+    /// Whether one of them is longer than this type can hold.
     #[inline]
-    pub(super) fn any_too_long(fields: [ShortField; 3]) -> bool {
+    pub(super) fn any_too_long<const FIELDS: usize>(fields: [ShortField; FIELDS]) -> bool {
         // The number of bytes is small otherwise.
-        let [one, two, three] = fields;
-        (one.0 | two.0 | three.0).cast_signed() < 0
+        fields.iter().fold(0, |all, field| all | field.0).cast_signed() < 0
     }
 
     /// The number of bytes.
