@@ -129,6 +129,8 @@ const CORES_LIMIT: usize = 1 << 10;
 pub struct Metadata {
     /// Where its frame starts in the input, in bytes.
     pub offset: u64,
+    /// The same of its last repetition before its subject got another fact.
+    pub last_offset: u64,
     /// The core that the last `core_id` record before it named; `None` before the first one.
     pub core: Option<u32>,
     /// The record; its text is in [`ScanFacts::text`].
@@ -174,8 +176,8 @@ pub struct SyncPoint {
 /// The facts about a part, or about the whole input.
 #[derive(Clone, Debug, Default)]
 pub struct ScanFacts {
-    /// Metadata in file order. A record is left out if it repeats the last one of its subject (its ids, and the core). Of syncs,
-    /// only those with another clock than the one before are kept.
+    /// Metadata in file order. If a record repeats the last one of its subject (its ids, and the core), only its place is noted there. Of
+    /// syncs, the clock is the fact.
     pub metadata: Vec<Metadata>,
     /// The texts of the metadata, not necessarily UTF-8.
     pub text: Vec<u8>,
@@ -294,8 +296,8 @@ pub struct Collector {
     facts: ScanFacts,
     /// The last record of each subject, as an index into [`ScanFacts::metadata`].
     last: FxHashMap<Subject, usize>,
-    /// The clock of the last sync.
-    clock: Option<(u32, u32)>,
+    /// The clock of the last sync, and the index of the first one with it.
+    clock: Option<((u32, u32), usize)>,
 }
 
 const PLAIN: Decoder = Decoder::plain();
@@ -307,7 +309,7 @@ impl Collector {
         let core_before = self.facts.last_core;
         for entry in &part.metadata {
             let record = entry.record.map_text(|text| part.bytes(text));
-            self.add_metadata(entry.offset, entry.core.or(core_before), record, entry.is_superset);
+            self.add_metadata((entry.offset, entry.last_offset), entry.core.or(core_before), record, entry.is_superset);
         }
         let facts = &mut self.facts;
         facts.metadata_cut |= part.metadata_cut;
@@ -368,7 +370,7 @@ impl Collector {
                 facts.sync_cores = facts.sync_cores.max(sync.cores);
                 facts.sync_freertos |= sync.flags & super::sync_frame::flags::FREERTOS != 0;
                 facts.last_core = Some(sync.core);
-                self.add_metadata(offset, Some(sync.core), record, is_superset);
+                self.add_metadata((offset, offset), Some(sync.core), record, is_superset);
             }
             // With fields after those of the plain format: in the superset the cores are known from the syncs.
             Record::CoreId { .. } if is_superset => {}
@@ -377,21 +379,27 @@ impl Collector {
                 let at_time_zero = u64::from(ts == 0);
                 self.facts.add_core(CoreFacts { core: core_id, records: 1, first_offset: offset, at_time_zero });
             }
-            _ => self.add_metadata(offset, self.facts.last_core, record, is_superset),
+            _ => self.add_metadata((offset, offset), self.facts.last_core, record, is_superset),
         }
     }
 
-    fn add_metadata(&mut self, offset: u64, core: Option<u32>, record: Record<&[u8]>, is_superset: bool) {
-        if let Record::Sync { fields } = record {
-            let clock = SyncFields::read(fields).ok().map(|sync| (sync.clock_num, sync.clock_den));
-            if std::mem::replace(&mut self.clock, clock) == clock {
-                return;
-            }
-        }
+    /// Adds a record that was first at one offset, and last at another.
+    fn add_metadata(&mut self, offsets: (u64, u64), core: Option<u32>, record: Record<&[u8]>, is_superset: bool) {
         let Some(subject) = subject_of(&record, core, is_superset) else { return };
         let facts = &mut self.facts;
-        let last = self.last.get(&subject).and_then(|&index| facts.metadata.get(index));
-        if last.is_some_and(|last| last.record.map_text(|text| facts.bytes(text)) == record) {
+        let clock = match record {
+            Record::Sync { fields } => SyncFields::read(fields).ok().map(|sync| (sync.clock_num, sync.clock_den)),
+            _ => None,
+        };
+        let repeated = match (clock, self.clock) {
+            (Some(clock), Some((last, index))) => (clock == last).then_some(index),
+            (Some(_), None) => None,
+            (None, _) => self.last.get(&subject).copied().filter(|&index| {
+                facts.metadata.get(index).is_some_and(|last| last.record.map_text(|text| facts.bytes(text)) == record)
+            }),
+        };
+        if let Some(last) = repeated.and_then(|index| facts.metadata.get_mut(index)) {
+            last.last_offset = offsets.1;
             return;
         }
         if facts.metadata.len() >= METADATA_LIMIT || facts.text.len() >= METADATA_TEXT_BYTES {
@@ -399,8 +407,10 @@ impl Collector {
             return;
         }
         self.last.insert(subject, facts.metadata.len());
+        self.clock = clock.map(|clock| (clock, facts.metadata.len())).or(self.clock);
         let record = record.map_text(|text| facts.text.keep(text));
-        facts.metadata.push(Metadata { offset, core, record, is_superset });
+        let (offset, last_offset) = offsets;
+        facts.metadata.push(Metadata { offset, last_offset, core, record, is_superset });
     }
 }
 

@@ -399,7 +399,8 @@ fn any_input() -> impl Strategy<Value = Vec<u8>> {
 /// The facts of the scan, without the places of its texts.
 fn comparable(facts: &ScanFacts) -> impl PartialEq + std::fmt::Debug + use<> {
     let text = |text: TextRef| facts.bytes(text).to_vec();
-    let metadata: Vec<_> = facts.metadata.iter().map(|entry| (entry.offset, entry.core, entry.record.map_text(text))).collect();
+    let metadata: Vec<_> =
+        facts.metadata.iter().map(|entry| ((entry.offset, entry.last_offset), entry.core, entry.record.map_text(text))).collect();
     (metadata, facts.metadata_cut, facts.cores.clone(), facts.last_core, facts.frames, facts.freertos_frames)
 }
 

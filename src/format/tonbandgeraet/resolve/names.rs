@@ -49,11 +49,21 @@ impl Fact {
     }
 }
 
+/// A fact and its place.
+#[derive(Debug)]
+struct Known {
+    /// Where it was recorded first.
+    offset: u64,
+    /// Where it, or one before it, was recorded last.
+    last_offset: u64,
+    fact: Fact,
+}
+
 /// All metadata of a recording.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// By input and subject: the facts and their offsets, in file order.
-    inputs: Vec<FxHashMap<Subject, Vec<(u64, Fact)>>>,
+    /// By input and subject: the facts in file order.
+    inputs: Vec<FxHashMap<Subject, Vec<Known>>>,
     are_separate: bool,
     /// The events that are not recorded.
     pub unrecorded: Unrecorded,
@@ -67,7 +77,7 @@ impl Names {
 
     /// Adds the metadata of the next input. `core` is the core of everything before the first `core_id`.
     pub fn add_input(&mut self, facts: &ScanFacts, core: u32, ledger: &mut Ledger) {
-        let mut known: FxHashMap<Subject, Vec<(u64, Fact)>> = FxHashMap::default();
+        let mut known: FxHashMap<Subject, Vec<Known>> = FxHashMap::default();
         // A clock that the syncs around it contradict would scale all times.
         let odd_clocks: Vec<u64> =
             sync_check::check(&facts.sync_points).iter().filter(|one| one.odd_clock).map(|one| one.offset).collect();
@@ -117,12 +127,14 @@ impl Names {
                 }
                 _ => continue,
             };
-            known.entry(subject).or_default().push((entry.offset, fact));
+            let facts = known.entry(subject).or_default();
+            let last_offset = facts.last().map_or(0, |last| last.last_offset).max(entry.last_offset);
+            facts.push(Known { offset: entry.offset, last_offset, fact });
         }
         let resolutions = known.get(&Subject::Resolution).map_or(&[][..], Vec::as_slice);
         // Each core records it: only a different value is a contradiction.
-        if let Some([_, (offset, _)]) = resolutions.windows(2).find(|pair| !pair[0].1.is_same_rate(&pair[1].1)) {
-            ledger.enter(losses::CONFLICTING_RESOLUTION, *offset, 0);
+        if let Some([_, other]) = resolutions.windows(2).find(|pair| !pair[0].fact.is_same_rate(&pair[1].fact)) {
+            ledger.enter(losses::CONFLICTING_RESOLUTION, other.offset, 0);
         }
         self.inputs.push(known);
     }
@@ -132,11 +144,11 @@ impl Names {
         let others =
             (0..self.inputs.len()).filter(|&input| input != own && (!self.are_separate || subject == Subject::Resolution));
         std::iter::once(own).chain(others).find_map(|input| {
-            let facts = self.inputs.get(input)?.get(&subject)?;
+            let facts: &[Known] = self.inputs.get(input)?.get(&subject)?;
             let start = starts.get(input).copied().unwrap_or(0);
             // In file order: the first fact after the start, else the last one before it.
-            let first = facts.partition_point(|(offset, _)| *offset < start);
-            facts.get(first).or(facts.last()).map(|(_, fact)| fact)
+            let first = facts.partition_point(|known| known.last_offset < start);
+            facts.get(first).or(facts.last()).map(|known| &known.fact)
         })
     }
 
@@ -166,5 +178,29 @@ fn kind_of(kind: QueueKind) -> ObjectKind {
         QueueKind::Mutex => ObjectKind::Mutex,
         QueueKind::RecursiveMutex => ObjectKind::RecursiveMutex,
         QueueKind::QueueSet => ObjectKind::QueueSet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::encode::encode;
+    use super::*;
+
+    #[test]
+    fn a_repeated_fact_is_valid_in_the_sessions_that_repeat_it() {
+        let mut input = Vec::new();
+        let mut starts = Vec::new();
+        for name in [&b"pump"[..], b"pump", b"valve"] {
+            starts.push(input.len() as u64);
+            encode(&Record::TaskName { task_id: 1, name }, &mut input);
+        }
+        starts.push(input.len() as u64);
+        for &cut in &starts {
+            let parts = [0..cut as usize, cut as usize..input.len()].map(|part| ScanFacts::scan(&input, part));
+            let mut names = Names::new(false, Unrecorded::default());
+            names.add_input(&ScanFacts::merge(parts), 0, &mut Ledger::default());
+            let named: Vec<_> = starts.iter().filter_map(|&start| names.name(Subject::Task(1), 0, &[start])).collect();
+            assert_eq!(named, ["pump", "pump", "valve", "valve"].map(Arc::from), "cut at {cut}");
+        }
     }
 }
