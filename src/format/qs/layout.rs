@@ -179,7 +179,7 @@ pub struct RecordLayout {
 pub struct Layout {
     /// The configuration that it was made from.
     pub config: Config,
-    by_id: Vec<Option<RecordLayout>>,
+    by_id: Box<[Option<RecordLayout>; 256]>,
     /// The records of other versions, by id.
     of_others: Vec<(u8, RecordLayout)>,
     by_kind: Vec<Slots>,
@@ -190,7 +190,7 @@ impl Layout {
     #[must_use]
     pub fn new(config: Config) -> Layout {
         let by_kind = vec![[MISSING; Field::COUNT]; Kind::COUNT];
-        let mut layout = Layout { config, by_id: vec![None; 256], of_others: Vec::new(), by_kind };
+        let mut layout = Layout { config, by_id: Box::new([None; 256]), of_others: Vec::new(), by_kind };
         for spec in SPECS {
             // A record that this version does not have is laid out as in the nearest one that has it.
             let version = spec.nearest(config.version);
@@ -234,16 +234,14 @@ impl Layout {
     }
 
     fn set(&mut self, id: u8, record: RecordLayout) {
-        if let Some(place) = self.by_id.get_mut(usize::from(id)) {
-            *place = Some(record);
-        }
+        self.by_id[usize::from(id)] = Some(record);
     }
 
     /// The layout of the record of an id; `None` for an id that this version does not have.
     #[inline]
     #[must_use]
     pub fn of_id(&self, id: u8) -> Option<&RecordLayout> {
-        self.by_id.get(usize::from(id))?.as_ref()
+        self.by_id[usize::from(id)].as_ref()
     }
 
     /// The layouts that the record of an id has in other versions only.
@@ -312,7 +310,6 @@ pub const WINDOW_BYTES: usize = 72;
 #[inline]
 #[must_use]
 pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
-    let mask = MASKS[usize::from(width) % MASKS.len()];
     let window = data.first_chunk::<WINDOW_BYTES>().filter(|_| offset <= WINDOW_BYTES - 8);
     let word = match window.and_then(|window| window.get(offset..offset + 8)?.first_chunk()) {
         Some(word) => u64::from_le_bytes(*word),
@@ -324,7 +321,14 @@ pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
             }
         }
     };
-    word & mask
+    low_bytes(word, width)
+}
+
+/// The lowest `width` bytes of a word.
+#[inline]
+#[must_use]
+pub fn low_bytes(word: u64, width: u8) -> u64 {
+    word & MASKS[usize::from(width) % MASKS.len()]
 }
 
 #[cfg(test)]
