@@ -13,7 +13,7 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
-use super::layout::{self, Config, Fields, Layout, Length, RecordLayout, Sizes, WINDOW_BYTES};
+use super::layout::{self, Config, FixedFields, Layout, Length, RecordLayout, Sizes, WINDOW_BYTES};
 use super::record::{Code, Field, Kind};
 use super::repair::{self, Neighbours, Piece};
 
@@ -155,11 +155,11 @@ impl Records {
         self.data.get(start..start + usize::from(stored.len)).unwrap_or(&[])
     }
 
-    /// The fixed fields of a record, fast to read. Not for texts.
+    /// The fields of fixed width of a record.
     #[inline]
     #[must_use]
-    pub fn fields<'a>(&'a self, layout: &'a Layout, stored: &Stored) -> Fields<'a> {
-        layout.fields(stored.kind, self.data.get(stored.start as usize..).unwrap_or(&[]))
+    pub fn fields<'a>(&'a self, layout: &'a Layout, stored: &Stored) -> Option<FixedFields<'a>> {
+        Some(layout.fixed_fields(stored.kind, self.data.get(stored.start as usize..)?.first_chunk()?))
     }
 
     /// The bytes that a reference into [`Records::data`] refers to; empty if it is out of range.
