@@ -350,6 +350,8 @@ impl<'a> PartDecoder<'a> {
             self.records.continues_before = false;
         }
         self.records.data.resize(self.records.data.len() + SPARE_BYTES, 0);
+        let damaged: u64 = self.records.damage.iter().map(|damage| u64::from(damage.len)).sum();
+        self.records.ok_bytes = (part.len() as u64).saturating_sub(damaged);
     }
 
     #[cold]
@@ -399,19 +401,19 @@ impl<'a> PartDecoder<'a> {
         }
         let word = u64::from_le_bytes([window[2], window[3], window[4], window[5], 0, 0, 0, 0]);
         // The part is at the start of the data.
-        self.push(record, at, seq, id, at + 2..at + len - 1, layout::low_bytes(word, record.time_width));
+        let time = layout::low_bytes(word, record.time_width);
+        self.push(record, at, (seq, id), (at + 2, len - OVERHEAD_BYTES), time);
         self.last_seq = Some(seq);
-        self.records.ok_bytes += len as u64 + 1;
         true
     }
 
     #[inline]
-    fn push(&mut self, record: &RecordLayout, at: usize, seq: u8, id: u8, data: Range<usize>, time: u64) {
+    fn push(&mut self, record: &RecordLayout, at: usize, (seq, id): (u8, u8), (start, len): (usize, usize), time: u64) {
         self.records.frames.push(Stored {
             offset: at as u32,
-            start: data.start as u32,
+            start: start as u32,
             time: time as u32,
-            len: data.len() as u16,
+            len: len as u16,
             kind: record.kind,
             seq,
             id,
@@ -436,10 +438,7 @@ impl<'a> PartDecoder<'a> {
                     other.ok_or(reason)
                 });
                 match verified {
-                    Ok(record) => {
-                        self.store_body(&record, &body, at);
-                        self.records.ok_bytes += (flag + 1 - at) as u64;
-                    }
+                    Ok(record) => self.store_body(&record, &body, at),
                     Err(reason) => {
                         self.push_damage(at, flag + 1, (1, 1), reason, Some(seq));
                         self.last_seq = Some(seq);
@@ -466,7 +465,7 @@ impl<'a> PartDecoder<'a> {
         let data = body.get(2..body.len() - 1).unwrap_or(&[]);
         let start = self.records.data.len();
         self.records.data.extend_from_slice(data);
-        self.push(record, at, seq, id, start..start + data.len(), layout::load(data, 0, record.time_width));
+        self.push(record, at, (seq, id), (start, data.len()), layout::load(data, 0, record.time_width));
         self.last_seq = Some(seq);
     }
 
@@ -490,7 +489,6 @@ impl<'a> PartDecoder<'a> {
             let Ok(layout) = verify(self.layout, &record.body) else { continue };
             self.push_run(&run, at..record.start);
             self.store_body(&layout, &record.body, record.start);
-            self.records.ok_bytes += (record.end - record.start) as u64;
             let offset = (self.base + record.start) as u64;
             self.records.repairs.push(Repair { offset, kind: record.kind });
             at = record.end;
@@ -572,7 +570,7 @@ fn of_other_version(layout: &Layout, body: &[u8]) -> Option<RecordLayout> {
 
 /// Whether the data of a record has the right length, and its fields of variable length end with the data.
 #[inline]
-fn is_valid(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
+pub fn is_valid(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
     match record.length {
         Length::Exact(exact) => data.len() == usize::from(exact),
         Length::Text(fixed) => {
