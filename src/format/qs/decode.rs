@@ -400,8 +400,8 @@ impl<'a> PartDecoder<'a> {
             return false;
         }
         let word = u64::from_le_bytes([window[2], window[3], window[4], window[5], 0, 0, 0, 0]);
-        // The part is at the start of the data.
         let time = layout::low_bytes(word, record.time_width);
+        // The part is at the start of the data.
         self.push(record, at, (seq, id), (at + 2, len - OVERHEAD_BYTES), time);
         self.last_seq = Some(seq);
         true

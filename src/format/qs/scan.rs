@@ -243,30 +243,33 @@ impl Collector {
         let evidence_end = EVIDENCE_BYTES.saturating_sub(range.start as u64) as usize;
         let mut evidence = (evidence_end > 0).then(Box::<Evidence>::default);
         let is_torn = range.start.checked_sub(1).and_then(|before| input.get(before)).is_some_and(|&byte| byte != FLAG);
-        let (mut at, mut is_first) = (0, true);
+        let whole_from = usize::from(is_torn);
+        // From here on, only frames with facts are looked at.
+        let mut skips_from = usize::MAX;
+        let mut at = 0;
         // The frames of each id, valid or not.
         let mut counts = [0u32; 256];
         for flag in Delimiters::<FLAG>::new(part, 0) {
             let (start, Some(frame)) = (at, part.get(at..flag)) else { continue };
             at = flag + 1;
-            let is_evidence = start < evidence_end;
             let id = id_of(frame);
             counts[usize::from(id)] += 1;
-            let class = CLASSES[usize::from(id)] & if is_evidence { u8::MAX } else { IS_METADATA };
-            if class == 0 && !is_first && !is_evidence {
-                continue;
-            }
-            if is_torn && start == 0 {
+            let class = CLASSES[usize::from(id)] & if start < evidence_end { u8::MAX } else { IS_METADATA };
+            if class == 0 && start >= skips_from || start < whole_from {
                 continue;
             }
             let window = beyond.get(start..).and_then(|rest| rest.first_chunk());
             let Ok(body) = frame::body(frame, window, &mut buffer) else { continue };
-            if is_evidence && let Some(evidence) = &mut evidence {
+            if start < evidence_end
+                && let Some(evidence) = &mut evidence
+            {
                 evidence.add(body);
             }
-            if class != 0 || is_first {
+            if class != 0 || skips_from == usize::MAX {
                 collector.add_frame(input, (range.start + start) as u64, body, class);
-                is_first = collector.facts.first_frame.is_none();
+                if collector.facts.first_frame.is_some() {
+                    skips_from = evidence_end;
+                }
             }
         }
         let count = |ids: [usize; 2]| ids.iter().map(|&id| u64::from(counts[id])).sum();

@@ -658,7 +658,13 @@ impl RecordResolver<'_, '_> {
     }
 
     /// A failed attempt to do something with an event.
-    fn failure(&mut self, attempt: &str, fields: FixedFields<'_>, object: Option<Field>, args_of: &[(ArgName, Field)]) -> Option<()> {
+    fn failure(
+        &mut self,
+        attempt: &str,
+        fields: FixedFields<'_>,
+        object: Option<Field>,
+        args_of: &[(ArgName, Field)],
+    ) -> Option<()> {
         let address = object.map(|object| fields.uint(object));
         let index = address.and_then(|address| self.firmware.tables.object(address));
         let signal = self.signal(fields.uint(Field::Sig), index)?;

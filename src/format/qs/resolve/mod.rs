@@ -218,7 +218,8 @@ impl InputResolver {
         let mut resolver = RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() };
         let end = range.end;
         let mut frames = records.frames.get(range).unwrap_or(&[]);
-        let damage_left = |damage: &[super::decode::Damage]| damage.first().map_or(0, |first| end.saturating_sub(first.index as usize));
+        let damage_left =
+            |damage: &[super::decode::Damage]| damage.first().map_or(0, |first| end.saturating_sub(first.index as usize));
         // How many records are left where the next damage is.
         let mut next_damage = damage_left(damage);
         while let Some((stored, following)) = frames.split_first() {

@@ -323,7 +323,7 @@ impl WireState {
         }
     }
 
-    /// Sets the present to the time of a record. `following` are the records of its session after it in the part. False: it is not just a
+    /// Sets the present to the time of a record. `following` are the records of its session after it in the part. `Err`: it is not just a
     /// usual step, and [`WireState::judge_time`] is to be asked with the result.
     #[inline]
     pub fn take_time(&mut self, stored: &Stored, following: &[Stored]) -> Result<(), Option<Verdict>> {
