@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::Rate;
 
-use super::decode::verify;
+use super::decode::is_valid;
 use super::record::{Field, Kind};
 use super::scan::ScanFacts;
 use super::sessions::Sessions;
@@ -43,7 +43,6 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
     let mut gaps: Vec<u64> = Vec::new();
     let mut last_post = None;
     let mut index = 0;
-    let mut body = Vec::new();
     for entry in &facts.time_events {
         while sessions.all.get(index + 1).is_some_and(|next| next.start <= entry.offset) {
             index += 1;
@@ -53,11 +52,7 @@ pub fn measure(facts: &ScanFacts, sessions: &Sessions) -> Result<Measured, Strin
         let Some(session) = sessions.all.get(index) else { break };
         let layout = &session.layout;
         let data = facts.bytes(entry.data);
-        body.clear();
-        body.extend([0, entry.id]);
-        body.extend_from_slice(data);
-        body.push(0);
-        let Ok(record) = verify(layout, &body) else { continue };
+        let Some(record) = layout.of_id(entry.id).filter(|record| is_valid(layout, record, data)) else { continue };
         let fields = layout.fields(record.kind, data);
         let width = u32::from(layout.config.sizes.time) * 8;
         let mask = u32::MAX >> (32 - width.min(32));

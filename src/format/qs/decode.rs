@@ -13,7 +13,7 @@ use crate::model::{LossKind, TextRef, losses};
 
 use super::element::Elements;
 use super::frame::{self, BadBody, FLAG, OVERHEAD_BYTES};
-use super::layout::{Config, Fields, Layout, Length, RecordLayout, Sizes, WINDOW_BYTES};
+use super::layout::{self, Config, FixedFields, Layout, Length, RecordLayout, Sizes, WINDOW_BYTES};
 use super::record::{Code, Field, Kind};
 use super::repair::{self, Neighbours, Piece};
 
@@ -119,7 +119,8 @@ pub struct Records {
     pub damage: Vec<Damage>,
     /// The repaired records, in file order.
     pub repairs: Vec<Repair>,
-    /// The data of the above, with spare bytes at the end so that fields can be loaded as whole words.
+    /// The bytes of the part, in which most data is, then the data of records that are not in it as they are. At the end are spare bytes,
+    /// so that fields can be loaded as whole words.
     pub data: Vec<u8>,
     /// The number of bytes that became records, flags included.
     pub ok_bytes: u64,
@@ -154,11 +155,11 @@ impl Records {
         self.data.get(start..start + usize::from(stored.len)).unwrap_or(&[])
     }
 
-    /// The fixed fields of a record, fast to read. Not for texts.
+    /// The fields of fixed width of a record.
     #[inline]
     #[must_use]
-    pub fn fields<'a>(&'a self, layout: &'a Layout, stored: &Stored) -> Fields<'a> {
-        layout.fields(stored.kind, self.data.get(stored.start as usize..).unwrap_or(&[]))
+    pub fn fields<'a>(&'a self, layout: &'a Layout, stored: &Stored) -> Option<FixedFields<'a>> {
+        Some(layout.fixed_fields(stored.kind, self.data.get(stored.start as usize..)?.first_chunk()?))
     }
 
     /// The bytes that a reference into [`Records::data`] refers to; empty if it is out of range.
@@ -316,9 +317,10 @@ impl<'a> PartDecoder<'a> {
 
     fn decode_part(&mut self) {
         let part = self.part;
-        // Frames are 11 bytes or more on average.
+        // Frames are 11 bytes or more on average. A few of them have escapes.
         self.records.frames.reserve(part.len() / 10);
-        self.records.data.reserve(part.len() + SPARE_BYTES);
+        self.records.data.reserve(part.len() + part.len() / 16 + SPARE_BYTES);
+        self.records.data.extend_from_slice(part);
         let beyond = self.input.get(self.base..).unwrap_or(&[]);
         let mut at = 0;
         let is_torn = self.base > 0 && self.input.get(self.base - 1) != Some(&FLAG);
@@ -348,6 +350,8 @@ impl<'a> PartDecoder<'a> {
             self.records.continues_before = false;
         }
         self.records.data.resize(self.records.data.len() + SPARE_BYTES, 0);
+        let damaged: u64 = self.records.damage.iter().map(|damage| u64::from(damage.len)).sum();
+        self.records.ok_bytes = (part.len() as u64).saturating_sub(damaged);
     }
 
     #[cold]
@@ -368,17 +372,16 @@ impl<'a> PartDecoder<'a> {
     /// Stores the record of a short and valid frame without escapes. False for any other frame.
     #[inline]
     fn short_frame(&mut self, bytes: &[u8], at: usize, len: usize) -> bool {
-        let rest = bytes.get(at..).unwrap_or(&[]);
         if len < OVERHEAD_BYTES {
             return false;
         }
         if len <= 32
-            && let Some(window) = rest.first_chunk::<32>()
+            && let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>())
         {
             return frame::is_plain(window, len) && self.store_window(window, at, len);
         }
         if len <= 64
-            && let Some(window) = rest.first_chunk::<64>()
+            && let Some(window) = bytes.get(at..).and_then(|rest| rest.first_chunk::<64>())
         {
             return frame::is_plain(window, len) && self.store_window(window, at, len);
         }
@@ -389,33 +392,27 @@ impl<'a> PartDecoder<'a> {
     fn store_window<const N: usize>(&mut self, window: &[u8; N], at: usize, len: usize) -> bool {
         let (seq, id) = (window[0], window[1]);
         let Some(record) = self.layout.of_id(id) else { return false };
-        let data_len = len - OVERHEAD_BYTES;
-        let data = window.get(2..).unwrap_or(&[]);
         let is_valid = match record.length {
-            Length::Exact(exact) => usize::from(exact) == data_len,
-            _ => data.get(..data_len).is_some_and(|data| is_valid(self.layout, record, data)),
+            Length::Exact(exact) => usize::from(exact) + OVERHEAD_BYTES == len,
+            _ => self.part.get(at + 2..at + len - 1).is_some_and(|data| is_valid(self.layout, record, data)),
         };
         if !is_valid {
             return false;
         }
-        let start = self.records.data.len();
-        // A copy of fixed length is fast; the excess is truncated.
-        self.records.data.extend_from_slice(data);
-        self.records.data.truncate(start + data_len);
-        self.push(record, at, seq, id, start, data_len);
+        let word = u64::from_le_bytes([window[2], window[3], window[4], window[5], 0, 0, 0, 0]);
+        let time = layout::low_bytes(word, record.time_width);
+        // The part is at the start of the data.
+        self.push(record, at, (seq, id), (at + 2, len - OVERHEAD_BYTES), time);
         self.last_seq = Some(seq);
-        self.records.ok_bytes += len as u64 + 1;
         true
     }
 
     #[inline]
-    fn push(&mut self, record: &RecordLayout, at: usize, seq: u8, id: u8, start: usize, len: usize) {
-        let data = self.records.data.get(start..).unwrap_or(&[]);
-        let time = super::layout::load(data, 0, record.time_width) as u32;
+    fn push(&mut self, record: &RecordLayout, at: usize, (seq, id): (u8, u8), (start, len): (usize, usize), time: u64) {
         self.records.frames.push(Stored {
             offset: at as u32,
             start: start as u32,
-            time,
+            time: time as u32,
             len: len as u16,
             kind: record.kind,
             seq,
@@ -441,10 +438,7 @@ impl<'a> PartDecoder<'a> {
                     other.ok_or(reason)
                 });
                 match verified {
-                    Ok(record) => {
-                        self.store_body(&record, &body, at);
-                        self.records.ok_bytes += (flag + 1 - at) as u64;
-                    }
+                    Ok(record) => self.store_body(&record, &body, at),
                     Err(reason) => {
                         self.push_damage(at, flag + 1, (1, 1), reason, Some(seq));
                         self.last_seq = Some(seq);
@@ -471,7 +465,7 @@ impl<'a> PartDecoder<'a> {
         let data = body.get(2..body.len() - 1).unwrap_or(&[]);
         let start = self.records.data.len();
         self.records.data.extend_from_slice(data);
-        self.push(record, at, seq, id, start, data.len());
+        self.push(record, at, (seq, id), (start, data.len()), layout::load(data, 0, record.time_width));
         self.last_seq = Some(seq);
     }
 
@@ -495,7 +489,6 @@ impl<'a> PartDecoder<'a> {
             let Ok(layout) = verify(self.layout, &record.body) else { continue };
             self.push_run(&run, at..record.start);
             self.store_body(&layout, &record.body, record.start);
-            self.records.ok_bytes += (record.end - record.start) as u64;
             let offset = (self.base + record.start) as u64;
             self.records.repairs.push(Repair { offset, kind: record.kind });
             at = record.end;
@@ -523,9 +516,6 @@ impl<'a> PartDecoder<'a> {
     }
 
     fn push_damage(&mut self, at: usize, end: usize, (frames, filled): (usize, usize), reason: Bad, seq: Option<u8>) {
-        let raw = self.part.get(at..end.min(at + KEPT_RAW_BYTES)).unwrap_or(&[]);
-        let start = self.records.data.len();
-        self.records.data.extend_from_slice(raw);
         self.records.damage.push(Damage {
             index: saturate(self.records.frames.len()),
             offset: saturate(at),
@@ -534,7 +524,7 @@ impl<'a> PartDecoder<'a> {
             filled: saturate(filled),
             reason,
             seq,
-            raw: TextRef { start: saturate(start), len: saturate(raw.len()) },
+            raw: TextRef { start: saturate(at), len: saturate((end - at).min(KEPT_RAW_BYTES)) },
         });
     }
 }
@@ -580,7 +570,7 @@ fn of_other_version(layout: &Layout, body: &[u8]) -> Option<RecordLayout> {
 
 /// Whether the data of a record has the right length, and its fields of variable length end with the data.
 #[inline]
-fn is_valid(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
+pub fn is_valid(layout: &Layout, record: &RecordLayout, data: &[u8]) -> bool {
     match record.length {
         Length::Exact(exact) => data.len() == usize::from(exact),
         Length::Text(fixed) => {

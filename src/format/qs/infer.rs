@@ -19,17 +19,24 @@ pub const SAMPLE_BYTES_MAX: usize = 256;
 /// The lengths of records, by id.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    counts: Vec<[u32; LENGTHS]>,
-    /// Whole bodies: sequence number, id, data, checksum.
-    samples: Vec<Vec<Box<[u8]>>>,
+    ids: Vec<OfId>,
     /// The number of valid frames inspected.
     pub frames: u64,
 }
 
+/// The records of one id.
+#[derive(Clone, Debug)]
+struct OfId {
+    /// By length of the data.
+    counts: [u32; LENGTHS],
+    /// Whole bodies: sequence number, id, data, checksum.
+    samples: Vec<Box<[u8]>>,
+}
+
 impl Default for Evidence {
     fn default() -> Evidence {
-        let ids = usize::from(IDS_END);
-        Evidence { counts: vec![[0; LENGTHS]; ids], samples: vec![Vec::new(); ids], frames: 0 }
+        let none = OfId { counts: [0; LENGTHS], samples: Vec::new() };
+        Evidence { ids: vec![none; usize::from(IDS_END)], frames: 0 }
     }
 }
 
@@ -46,38 +53,44 @@ pub struct Inferred {
     pub all: u64,
 }
 
+impl OfId {
+    #[cold]
+    fn add_sample(&mut self, body: &[u8]) {
+        if body.len() <= SAMPLE_BYTES_MAX {
+            self.samples.push(body.into());
+        }
+    }
+}
+
 impl Evidence {
     /// Adds the body of a valid frame.
+    #[inline]
     pub fn add(&mut self, body: &[u8]) {
-        let Some(&id) = body.get(1) else { return };
-        let (Some(counts), Some(samples)) = (self.counts.get_mut(usize::from(id)), self.samples.get_mut(usize::from(id))) else {
-            return;
-        };
+        let Some(of_id) = body.get(1).and_then(|&id| self.ids.get_mut(usize::from(id))) else { return };
         self.frames += 1;
-        if let Some(count) = counts.get_mut(body.len().saturating_sub(3)) {
+        if let Some(count) = of_id.counts.get_mut(body.len().saturating_sub(3)) {
             *count = count.saturating_add(1);
         }
-        if samples.len() < SAMPLES && body.len() <= SAMPLE_BYTES_MAX {
-            samples.push(body.into());
+        if of_id.samples.len() < SAMPLES {
+            of_id.add_sample(body);
         }
     }
 
     /// Adds the evidence of a later part of the input.
     pub fn merge(&mut self, other: &Evidence) {
         self.frames += other.frames;
-        for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
-            counts.iter_mut().zip(more).for_each(|(count, &more)| *count = count.saturating_add(more));
-        }
-        for (samples, more) in self.samples.iter_mut().zip(&other.samples) {
-            samples.extend(more.iter().take(SAMPLES - samples.len().min(SAMPLES)).cloned());
+        // What is counted is short enough for a sample.
+        for (of_id, more) in self.ids.iter_mut().zip(&other.ids).filter(|(_, more)| !more.samples.is_empty()) {
+            of_id.counts.iter_mut().zip(&more.counts).for_each(|(count, &more)| *count = count.saturating_add(more));
+            of_id.samples.extend(more.samples.iter().take(SAMPLES - of_id.samples.len().min(SAMPLES)).cloned());
         }
     }
 
     /// Whether all records have ids of the host, and most do not fit the target's records with these ids.
     #[must_use]
     pub fn is_from_host(&self) -> bool {
-        let ids: Vec<usize> = (0..self.counts.len()).filter(|&id| self.samples.get(id).is_some_and(|s| !s.is_empty())).collect();
-        let is_host = !ids.is_empty() && ids.iter().all(|&id| id <= 16);
+        let mut ids = self.ids.iter().enumerate().filter(|(_, of_id)| !of_id.samples.is_empty()).map(|(id, _)| id).peekable();
+        let is_host = ids.peek().is_some() && ids.all(|id| id <= 16);
         is_host && self.infer(None, None).is_none_or(|inferred| inferred.fitting * 2 < inferred.all)
     }
 
@@ -101,7 +114,7 @@ impl Evidence {
         let base = Config::new(Sizes::default(), version).user_base;
         let specs = SPECS.iter().filter(|spec| (spec.from..spec.until).contains(&version) && spec.id < base);
         let fixed: Vec<Shape> =
-            specs.filter_map(|spec| Shape::of(spec, version, self.counts.get(usize::from(spec.id))?)).collect();
+            specs.filter_map(|spec| Shape::of(spec, version, &self.ids.get(usize::from(spec.id))?.counts)).collect();
         let sizes = match sizes {
             Some(sizes) => sizes,
             None => {
@@ -116,7 +129,7 @@ impl Evidence {
         let layout = Layout::new(config);
         let mut fitting: u64 = fixed.iter().map(|shape| shape.fitting(&sizes)).sum();
         // Records of variable length: the share of the samples that is valid.
-        for (id, (samples, counts)) in self.samples.iter().zip(&self.counts).enumerate() {
+        for (id, OfId { samples, counts }) in self.ids.iter().enumerate() {
             let is_fixed = layout.of_id(id as u8).is_some_and(|record| matches!(record.length, Length::Exact(_)));
             if !is_fixed && !samples.is_empty() {
                 let count: u64 = counts.iter().map(|&count| u64::from(count)).sum::<u64>().max(1);

@@ -179,18 +179,18 @@ pub struct RecordLayout {
 pub struct Layout {
     /// The configuration that it was made from.
     pub config: Config,
-    by_id: Vec<Option<RecordLayout>>,
+    by_id: Box<[Option<RecordLayout>; 256]>,
     /// The records of other versions, by id.
     of_others: Vec<(u8, RecordLayout)>,
-    by_kind: Vec<Slots>,
+    by_kind: Box<[Slots; Kind::COUNT]>,
 }
 
 impl Layout {
     /// The layout of a configuration.
     #[must_use]
     pub fn new(config: Config) -> Layout {
-        let by_kind = vec![[MISSING; Field::COUNT]; Kind::COUNT];
-        let mut layout = Layout { config, by_id: vec![None; 256], of_others: Vec::new(), by_kind };
+        let by_kind = Box::new([[MISSING; Field::COUNT]; Kind::COUNT]);
+        let mut layout = Layout { config, by_id: Box::new([None; 256]), of_others: Vec::new(), by_kind };
         for spec in SPECS {
             // A record that this version does not have is laid out as in the nearest one that has it.
             let version = spec.nearest(config.version);
@@ -213,9 +213,7 @@ impl Layout {
             }
             let time_width = if spec.is_timed(version) { config.sizes.time } else { 0 };
             let record = RecordLayout { kind: spec.kind, length: length.unwrap_or(Length::Exact(offset)), time_width };
-            if let Some(place) = layout.by_kind.get_mut(spec.kind as usize) {
-                *place = slots;
-            }
+            layout.by_kind[spec.kind as usize] = slots;
             if version != config.version {
                 if spec.id < config.user_base {
                     layout.of_others.push((spec.id, record));
@@ -234,16 +232,14 @@ impl Layout {
     }
 
     fn set(&mut self, id: u8, record: RecordLayout) {
-        if let Some(place) = self.by_id.get_mut(usize::from(id)) {
-            *place = Some(record);
-        }
+        self.by_id[usize::from(id)] = Some(record);
     }
 
     /// The layout of the record of an id; `None` for an id that this version does not have.
     #[inline]
     #[must_use]
     pub fn of_id(&self, id: u8) -> Option<&RecordLayout> {
-        self.by_id.get(usize::from(id))?.as_ref()
+        self.by_id[usize::from(id)].as_ref()
     }
 
     /// The layouts that the record of an id has in other versions only.
@@ -257,6 +253,13 @@ impl Layout {
     pub fn fields<'a>(&'a self, kind: Kind, data: &'a [u8]) -> Fields<'a> {
         Fields { slots: &self.by_kind[kind as usize], data }
     }
+
+    /// The fields of fixed width of a record, which begins a window of bytes: fast to read.
+    #[inline]
+    #[must_use]
+    pub fn fixed_fields<'a>(&'a self, kind: Kind, window: &'a [u8; WINDOW_BYTES]) -> FixedFields<'a> {
+        FixedFields { slots: &self.by_kind[kind as usize], window }
+    }
 }
 
 /// The fields of one record.
@@ -266,12 +269,36 @@ pub struct Fields<'a> {
     data: &'a [u8],
 }
 
+#[inline]
+fn slot_of(slots: &Slots, field: Field) -> Slot {
+    let slot = slots[field as usize];
+    debug_assert!(slot != MISSING, "the record has no field {field:?}");
+    slot
+}
+
+/// The fields of fixed width of one record. The bytes after the record are others.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedFields<'a> {
+    slots: &'a Slots,
+    window: &'a [u8; WINDOW_BYTES],
+}
+
+impl FixedFields<'_> {
+    /// The number in a field; 0 if this version does not send the field.
+    #[inline]
+    #[must_use]
+    pub fn uint(self, field: Field) -> u64 {
+        let Slot { offset, width } = slot_of(self.slots, field);
+        let offset = usize::from(offset) % (WINDOW_BYTES - 8);
+        let word = self.window.get(offset..).and_then(|rest| rest.first_chunk());
+        low_bytes(word.map_or(0, |word| u64::from_le_bytes(*word)), width)
+    }
+}
+
 impl<'a> Fields<'a> {
     #[inline]
     fn slot(&self, field: Field) -> Slot {
-        let slot = self.slots[field as usize];
-        debug_assert!(slot != MISSING, "the record has no field {field:?}");
-        slot
+        slot_of(self.slots, field)
     }
 
     /// The number in a field; 0 if this version does not send the field.
@@ -305,26 +332,27 @@ impl<'a> Fields<'a> {
 /// By width; widths that do not occur have none.
 const MASKS: [u64; 16] = [0, 0xFF, 0xFFFF, 0xFF_FFFF, 0xFFFF_FFFF, 0, 0, 0, u64::MAX, 0, 0, 0, 0, 0, 0, 0];
 
-/// With this number of bytes, no field of fixed width needs a check of its own.
+/// With this number of bytes, no field of fixed width needs a check of its own: it starts within the first 64.
 pub const WINDOW_BYTES: usize = 72;
+const _: () = assert!(FIXED_MAX <= WINDOW_BYTES - 8);
 
 /// A little-endian number of up to 8 bytes. Bytes after the end of the data count as 0.
 #[inline]
 #[must_use]
 pub fn load(data: &[u8], offset: usize, width: u8) -> u64 {
-    let mask = MASKS[usize::from(width) % MASKS.len()];
-    let window = data.first_chunk::<WINDOW_BYTES>().filter(|_| offset <= WINDOW_BYTES - 8);
-    let word = match window.and_then(|window| window.get(offset..offset + 8)?.first_chunk()) {
+    let rest = data.get(offset..).unwrap_or(&[]);
+    let word = match rest.first_chunk() {
         Some(word) => u64::from_le_bytes(*word),
-        None => {
-            let rest = data.get(offset..).unwrap_or(&[]);
-            match rest.first_chunk() {
-                Some(word) => u64::from_le_bytes(*word),
-                None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
-            }
-        }
+        None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     };
-    word & mask
+    low_bytes(word, width)
+}
+
+/// The lowest `width` bytes of a word.
+#[inline]
+#[must_use]
+pub fn low_bytes(word: u64, width: u8) -> u64 {
+    word & MASKS[usize::from(width) % MASKS.len()]
 }
 
 #[cfg(test)]

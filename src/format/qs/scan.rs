@@ -199,10 +199,9 @@ const FIRST_GETS_LIMIT: usize = 1 << 9;
 
 const IS_METADATA: u8 = 1;
 const IS_TIME_EVENT: u8 = 2;
-const IS_POST: u8 = 4;
-const IS_GET: u8 = 8;
+const IS_OF_SCHEDULER: u8 = 4;
 
-/// The class of a record, by id.
+/// The facts in a record, by id.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let ids = [0, 54, 60, 61, 62, 63, 64];
@@ -216,8 +215,12 @@ static CLASSES: [u8; 256] = {
         classes[id] = IS_TIME_EVENT;
         id += 1;
     }
-    (classes[14], classes[15]) = (IS_POST, IS_POST);
-    (classes[16], classes[17]) = (IS_GET, IS_GET);
+    let ids = [16, 17, 52, 53, 64];
+    let mut index = 0;
+    while index < ids.len() {
+        classes[ids[index]] |= IS_OF_SCHEDULER;
+        index += 1;
+    }
     classes
 };
 
@@ -240,38 +243,49 @@ impl Collector {
         let evidence_end = EVIDENCE_BYTES.saturating_sub(range.start as u64) as usize;
         let mut evidence = (evidence_end > 0).then(Box::<Evidence>::default);
         let is_torn = range.start.checked_sub(1).and_then(|before| input.get(before)).is_some_and(|&byte| byte != FLAG);
+        let whole_from = usize::from(is_torn);
+        // From here on, only frames with facts are looked at.
+        let mut skips_from = usize::MAX;
         let mut at = 0;
+        // The frames of each id, valid or not.
+        let mut counts = [0u32; 256];
         for flag in Delimiters::<FLAG>::new(part, 0) {
-            let (start, frame) = (at, part.get(at..flag).unwrap_or(&[]));
+            let (start, Some(frame)) = (at, part.get(at..flag)) else { continue };
             at = flag + 1;
-            let is_evidence = start < evidence_end;
-            let class = class_of(frame);
-            collector.facts.posts += u64::from(class & IS_POST != 0);
-            collector.facts.gets += u64::from(class & IS_GET != 0);
-            let class = class & if is_evidence { IS_METADATA | IS_TIME_EVENT } else { IS_METADATA };
-            let is_first = collector.facts.first_frame.is_none();
-            if class == 0 && !is_first && !is_evidence {
+            let id = id_of(frame);
+            counts[usize::from(id)] += 1;
+            let class = CLASSES[usize::from(id)] & if start < evidence_end { u8::MAX } else { IS_METADATA };
+            if class == 0 && start >= skips_from || start < whole_from {
                 continue;
             }
-            if is_torn && start == 0 {
-                continue;
-            }
-            let Ok(body) = frame::body(beyond.get(start..).unwrap_or(&[]), frame.len(), &mut buffer) else { continue };
-            let offset = (range.start + start) as u64;
-            if is_evidence && let Some(evidence) = &mut evidence {
+            let window = beyond.get(start..).and_then(|rest| rest.first_chunk());
+            let Ok(body) = frame::body(frame, window, &mut buffer) else { continue };
+            if start < evidence_end
+                && let Some(evidence) = &mut evidence
+            {
                 evidence.add(body);
-                collector.facts.note_scheduler(offset, body);
             }
-            collector.add_frame(input, offset, body, class);
+            if class != 0 || skips_from == usize::MAX {
+                collector.add_frame(input, (range.start + start) as u64, body, class);
+                if collector.facts.first_frame.is_some() {
+                    skips_from = evidence_end;
+                }
+            }
         }
+        let count = |ids: [usize; 2]| ids.iter().map(|&id| u64::from(counts[id])).sum();
+        (collector.facts.posts, collector.facts.gets) = (count([14, 15]), count([16, 17]));
         collector.facts.evidence = evidence;
         collector.facts
     }
 
+    #[inline(never)]
     fn add_frame(&mut self, input: &[u8], offset: u64, body: &[u8], class: u8) {
         let (Some(&id), Some(data)) = (body.get(1), body.get(2..body.len().saturating_sub(1))) else { return };
         if id != 0 && self.facts.first_frame.is_none() {
             self.facts.first_frame = Some(offset);
+        }
+        if class & IS_OF_SCHEDULER != 0 {
+            self.facts.note_scheduler(offset, body);
         }
         if class & IS_TIME_EVENT != 0 && self.facts.time_events.len() < TIME_EVENTS_LIMIT {
             let data = self.facts.keep(data);
@@ -352,12 +366,11 @@ impl Collector {
     }
 }
 
-/// The class of a frame by its id, the second unescaped byte. Ids are never escaped; sequence numbers may be.
+/// The id of a frame, the second unescaped byte. Ids are never escaped; sequence numbers may be.
 #[inline]
-fn class_of(frame: &[u8]) -> u8 {
-    let id = match frame {
+fn id_of(frame: &[u8]) -> u8 {
+    match frame {
         [ESCAPE, _, id, ..] | [_, id, ..] => *id,
         _ => IDS_END,
-    };
-    CLASSES[usize::from(id)]
+    }
 }

@@ -6,7 +6,7 @@ use crate::model::{
 };
 
 use super::super::decode::{Records, Stored};
-use super::super::layout::Fields;
+use super::super::layout::FixedFields;
 use super::super::record::{Field, Kind, command_name};
 use super::super::sessions::Session;
 use super::Resolved;
@@ -109,7 +109,7 @@ impl RecordResolver<'_, '_> {
     #[inline]
     fn state(&mut self, address: u64) -> Option<NameId> {
         let width = self.from.layout.config.sizes.function;
-        self.firmware.tables.function(address, width, &self.from.names, self.out.entities).map(|function| function.name)
+        self.firmware.tables.function(address, width, &self.from.names, self.out.entities)
     }
 
     #[inline]
@@ -119,7 +119,7 @@ impl RecordResolver<'_, '_> {
 
     /// The sender of an event.
     #[inline]
-    fn sender(&mut self, fields: &Fields<'_>) -> Origin {
+    fn sender(&mut self, fields: FixedFields<'_>) -> Origin {
         let address = fields.uint(Field::Sender);
         if address == 0 {
             return Origin::UNKNOWN;
@@ -135,37 +135,37 @@ impl RecordResolver<'_, '_> {
     /// Emits the events of a record. `None`: a field or entity that is required is missing, or a limit is reached.
     #[inline]
     pub fn record(&mut self, records: &Records, stored: &Stored) -> Option<()> {
-        let fields = records.fields(&self.from.layout, stored);
+        let fields = records.fields(&self.from.layout, stored)?;
         if let Some((_, published)) = self.run_state.publishing {
-            self.check_publishing(stored.kind, &fields, published);
+            self.check_publishing(stored.kind, fields, published);
         }
         match stored.kind {
-            Kind::Dispatch => self.dispatch(&fields),
-            Kind::InternTran => self.step_end(StepResult::Internal, &fields),
-            Kind::Tran => self.step_end(StepResult::Transition, &fields),
-            Kind::Ignored => self.step_end(StepResult::Ignored, &fields),
-            Kind::Post => self.post(&fields, false),
-            Kind::PostLifo => self.post(&fields, true),
-            Kind::Get => self.get(&fields, Some(Field::Free)),
-            Kind::GetLast => self.get(&fields, None),
-            Kind::StateEntry => self.note(Verb::Entry, &fields, Field::State),
-            Kind::StateExit => self.note(Verb::Exit, &fields, Field::State),
-            Kind::StateInit => self.note(Verb::Init, &fields, Field::Target),
-            Kind::TranHist => self.note(Verb::History, &fields, Field::Target),
-            Kind::TranEp => self.note(Verb::EntryPoint, &fields, Field::Target),
-            Kind::TranXp => self.note(Verb::ExitPoint, &fields, Field::Target),
-            Kind::Unhandled => self.note(Verb::Unhandled, &fields, Field::State),
-            Kind::PoolGet | Kind::PoolPut => self.pool(&fields),
+            Kind::Dispatch => self.dispatch(fields),
+            Kind::InternTran => self.step_end(StepResult::Internal, fields),
+            Kind::Tran => self.step_end(StepResult::Transition, fields),
+            Kind::Ignored => self.step_end(StepResult::Ignored, fields),
+            Kind::Post => self.post(fields, false),
+            Kind::PostLifo => self.post(fields, true),
+            Kind::Get => self.get(fields, Some(Field::Free)),
+            Kind::GetLast => self.get(fields, None),
+            Kind::StateEntry => self.note(Verb::Entry, fields, Field::State),
+            Kind::StateExit => self.note(Verb::Exit, fields, Field::State),
+            Kind::StateInit => self.note(Verb::Init, fields, Field::Target),
+            Kind::TranHist => self.note(Verb::History, fields, Field::Target),
+            Kind::TranEp => self.note(Verb::EntryPoint, fields, Field::Target),
+            Kind::TranXp => self.note(Verb::ExitPoint, fields, Field::Target),
+            Kind::Unhandled => self.note(Verb::Unhandled, fields, Field::State),
+            Kind::PoolGet | Kind::PoolPut => self.pool(fields),
             Kind::SchedNext | Kind::SchedPreempt | Kind::SchedRestore | Kind::SchedResume => {
                 self.switch(fields.uint(Field::Next) as u8, fields.uint(Field::Previous) as u8)
             }
             Kind::SchedIdle => self.switch(0, fields.uint(Field::Previous) as u8),
-            Kind::SchedLock => self.lock(&fields),
+            Kind::SchedLock => self.lock(fields),
             Kind::SchedUnlock => self.unlock(),
-            Kind::TimeArm | Kind::TimeRearm => self.arm(&fields, stored.time),
-            Kind::TimePost => self.time_post(&fields, stored.time),
-            Kind::TimeDisarm => self.disarm(&fields),
-            Kind::Publish => self.publish(&fields),
+            Kind::TimeArm | Kind::TimeRearm => self.arm(fields, stored.time),
+            Kind::TimePost => self.time_post(fields, stored.time),
+            Kind::TimeDisarm => self.disarm(fields),
+            Kind::Publish => self.publish(fields),
             Kind::User => self.user(records, stored),
             // Drawn on request only.
             Kind::New
@@ -181,12 +181,12 @@ impl RecordResolver<'_, '_> {
             {
                 None
             }
-            _ => self.rare(records, stored, &fields),
+            _ => self.rare(records, stored, fields),
         }
     }
 
     #[inline]
-    fn dispatch(&mut self, fields: &Fields<'_>) -> Option<()> {
+    fn dispatch(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let object = self.object(fields.uint(Field::Obj))?;
         let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let state = self.state(fields.uint(Field::State));
@@ -201,7 +201,7 @@ impl RecordResolver<'_, '_> {
     }
 
     #[inline]
-    fn step_end(&mut self, result: StepResult, fields: &Fields<'_>) -> Option<()> {
+    fn step_end(&mut self, result: StepResult, fields: FixedFields<'_>) -> Option<()> {
         let object = self.object(fields.uint(Field::Obj))?;
         let from = self.state(fields.uint(if result == StepResult::Ignored { Field::State } else { Field::Source }));
         let to = if result == StepResult::Transition { self.state(fields.uint(Field::Target)) } else { None };
@@ -212,7 +212,7 @@ impl RecordResolver<'_, '_> {
 
     /// A note of what a machine does, from a record without a time.
     #[inline]
-    fn note(&mut self, verb: Verb, fields: &Fields<'_>, state: Field) -> Option<()> {
+    fn note(&mut self, verb: Verb, fields: FixedFields<'_>, state: Field) -> Option<()> {
         let object = self.object(fields.uint(Field::Obj))?;
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
         let width = self.from.layout.config.sizes.function;
@@ -263,7 +263,7 @@ impl RecordResolver<'_, '_> {
     }
 
     #[inline]
-    fn post(&mut self, fields: &Fields<'_>, urgent: bool) -> Option<()> {
+    fn post(&mut self, fields: FixedFields<'_>, urgent: bool) -> Option<()> {
         let object = self.object(fields.uint(Field::Ao))?;
         let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let to = self.firmware.machine(object, self.from, self.out.entities)?;
@@ -274,7 +274,7 @@ impl RecordResolver<'_, '_> {
     }
 
     #[inline]
-    fn get(&mut self, fields: &Fields<'_>, free: Option<Field>) -> Option<()> {
+    fn get(&mut self, fields: FixedFields<'_>, free: Option<Field>) -> Option<()> {
         let object = self.object(fields.uint(Field::Ao))?;
         let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
@@ -356,7 +356,7 @@ impl RecordResolver<'_, '_> {
         self.show_running(next)
     }
 
-    fn lock(&mut self, fields: &Fields<'_>) -> Option<()> {
+    fn lock(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let lane = self.firmware.single(SingleTrack::Lock, self.out.entities)?;
         let ceiling = fields.uint(Field::Ceiling) as u8;
         let label = match self.run_state.lock_labels.get(usize::from(ceiling)).copied().flatten() {
@@ -378,13 +378,13 @@ impl RecordResolver<'_, '_> {
     }
 
     #[inline]
-    fn pool(&mut self, fields: &Fields<'_>) -> Option<()> {
+    fn pool(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let object = self.object(fields.uint(Field::Obj))?;
         let lane = self.firmware.lane_of(object, (LaneKind::Values, TrackGroup::Pools), self.from, self.out.entities)?;
         self.emit(EventKind::Value { lane, value: Packed(fields.uint(Field::Free).cast_signed()) })
     }
 
-    fn publish(&mut self, fields: &Fields<'_>) -> Option<()> {
+    fn publish(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let signal = self.signal(fields.uint(Field::Sig), None)?;
         let by = self.sender(fields);
         self.run_state.publishing = Some((by, signal));
@@ -392,7 +392,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// Ends the publishing of an event if a record no longer belongs to it.
-    fn check_publishing(&mut self, kind: Kind, fields: &Fields<'_>, published: NameId) {
+    fn check_publishing(&mut self, kind: Kind, fields: FixedFields<'_>, published: NameId) {
         let belongs = match kind {
             Kind::SchedLock | Kind::NewRef | Kind::PoolGet => true,
             Kind::Post => {
@@ -406,13 +406,13 @@ impl RecordResolver<'_, '_> {
         }
     }
 
-    fn time_event(&mut self, fields: &Fields<'_>) -> Option<(usize, LaneId)> {
+    fn time_event(&mut self, fields: FixedFields<'_>) -> Option<(usize, LaneId)> {
         let object = self.object(fields.uint(Field::Te))?;
         let lane = self.firmware.lane_of(object, (LaneKind::Events, TrackGroup::TimeEvents), self.from, self.out.entities)?;
         Some((object, lane))
     }
 
-    fn arm(&mut self, fields: &Fields<'_>, stamp: u32) -> Option<()> {
+    fn arm(&mut self, fields: FixedFields<'_>, stamp: u32) -> Option<()> {
         let (object, lane) = self.time_event(fields)?;
         let (ticks, interval) = (fields.uint(Field::Ticks), fields.uint(Field::Interval));
         let stretch = self.firmware.stretch;
@@ -439,7 +439,7 @@ impl RecordResolver<'_, '_> {
         self.emit(EventKind::SpanBegin { lane, label: label.into(), args })
     }
 
-    fn time_post(&mut self, fields: &Fields<'_>, stamp: u32) -> Option<()> {
+    fn time_post(&mut self, fields: FixedFields<'_>, stamp: u32) -> Option<()> {
         let (object, lane) = self.time_event(fields)?;
         let stretch = self.firmware.stretch;
         let mask = u32::MAX >> (32 - 8 * u32::from(self.from.layout.config.sizes.time).min(4));
@@ -463,7 +463,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// A time event was disarmed before its time.
-    fn disarm(&mut self, fields: &Fields<'_>) -> Option<()> {
+    fn disarm(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let (object, lane) = self.time_event(fields)?;
         let stretch = self.firmware.stretch;
         if self.firmware.tables.objects.get_mut(object)?.armed_in.take() == Some(stretch) {
@@ -477,7 +477,7 @@ impl RecordResolver<'_, '_> {
 
     /// Less frequent records, out of the hot path.
     #[inline(never)]
-    fn rare(&mut self, records: &Records, stored: &Stored, fields: &Fields<'_>) -> Option<()> {
+    fn rare(&mut self, records: &Records, stored: &Stored, fields: FixedFields<'_>) -> Option<()> {
         match stored.kind {
             Kind::InitTran => {
                 let object = self.object(fields.uint(Field::Obj))?;
@@ -512,7 +512,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// A note of what an active object did with a signal.
-    fn signal_note(&mut self, word: &'static str, fields: &Fields<'_>) -> Option<()> {
+    fn signal_note(&mut self, word: &'static str, fields: FixedFields<'_>) -> Option<()> {
         let object = self.object(fields.uint(Field::Ao))?;
         let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let machine = self.firmware.machine(object, self.from, self.out.entities)?;
@@ -521,7 +521,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// An operation on a queue that belongs to no active object.
-    fn queue(&mut self, kind: Kind, fields: &Fields<'_>) -> Option<()> {
+    fn queue(&mut self, kind: Kind, fields: FixedFields<'_>) -> Option<()> {
         let object = self.object(fields.uint(Field::Queue))?;
         let lane = self.firmware.lane_of(object, (LaneKind::Values, TrackGroup::Queues), self.from, self.out.entities)?;
         let fill = match kind {
@@ -574,7 +574,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// Rare records: failed attempts, threads that block, the link to the host.
-    fn rarest(&mut self, stored: &Stored, fields: &Fields<'_>) -> Option<()> {
+    fn rarest(&mut self, stored: &Stored, fields: FixedFields<'_>) -> Option<()> {
         match stored.kind {
             Kind::PostAttempt => {
                 self.failure("post", fields, Some(Field::Ao), &[(ArgName::Free, Field::Free), (ArgName::Margin, Field::Margin)]);
@@ -649,7 +649,7 @@ impl RecordResolver<'_, '_> {
     }
 
     /// An event could not be posted to an active object.
-    fn not_posted(&mut self, fields: &Fields<'_>) -> Option<()> {
+    fn not_posted(&mut self, fields: FixedFields<'_>) -> Option<()> {
         let object = self.object(fields.uint(Field::Ao))?;
         let signal = self.signal(fields.uint(Field::Sig), Some(object))?;
         let to = self.firmware.machine(object, self.from, self.out.entities)?;
@@ -658,7 +658,13 @@ impl RecordResolver<'_, '_> {
     }
 
     /// A failed attempt to do something with an event.
-    fn failure(&mut self, attempt: &str, fields: &Fields<'_>, object: Option<Field>, args_of: &[(ArgName, Field)]) -> Option<()> {
+    fn failure(
+        &mut self,
+        attempt: &str,
+        fields: FixedFields<'_>,
+        object: Option<Field>,
+        args_of: &[(ArgName, Field)],
+    ) -> Option<()> {
         let address = object.map(|object| fields.uint(object));
         let index = address.and_then(|address| self.firmware.tables.object(address));
         let signal = self.signal(fields.uint(Field::Sig), index)?;
@@ -673,14 +679,14 @@ impl RecordResolver<'_, '_> {
         self.instant(SingleTrack::Failures, &text, &args)
     }
 
-    fn sync_failure(&mut self, attempt: &str, fields: &Fields<'_>, thread: Field) -> Option<()> {
+    fn sync_failure(&mut self, attempt: &str, fields: FixedFields<'_>, thread: Field) -> Option<()> {
         let object = self.named_arg(fields.uint(Field::Obj));
         let thread = self.uint_arg(ArgName::Thread, fields.uint(thread));
         self.instant(SingleTrack::Failures, &format!("{attempt} failed"), &[object, thread])
     }
 
     /// The allocation, use or release of an event, which is drawn on request only.
-    fn memory(&mut self, operation: &str, fields: &Fields<'_>, arg: Option<(ArgName, Field)>) -> Option<()> {
+    fn memory(&mut self, operation: &str, fields: FixedFields<'_>, arg: Option<(ArgName, Field)>) -> Option<()> {
         let signal = self.signal(fields.uint(Field::Sig), None)?;
         let text = format!("{operation} {}", self.out.entities.names.get(signal.index())?);
         let arg = arg.and_then(|(word, field)| self.uint_arg(word, fields.uint(field)));
@@ -697,7 +703,7 @@ impl RecordResolver<'_, '_> {
         self.firmware.arg(ArgName::Object, object, self.out.entities)
     }
 
-    fn semaphore(&mut self, kind: Kind, fields: &Fields<'_>) -> Option<()> {
+    fn semaphore(&mut self, kind: Kind, fields: FixedFields<'_>) -> Option<()> {
         let object = self.firmware.tables.object(fields.uint(Field::Obj))?;
         let lane = self.firmware.lane_of(object, (LaneKind::Events, TrackGroup::Sync), self.from, self.out.entities)?;
         let (thread, count) = (fields.uint(Field::Thread) as u8, fields.uint(Field::Count));
@@ -720,7 +726,7 @@ impl RecordResolver<'_, '_> {
         }
     }
 
-    fn mutex(&mut self, kind: Kind, fields: &Fields<'_>) -> Option<()> {
+    fn mutex(&mut self, kind: Kind, fields: FixedFields<'_>) -> Option<()> {
         let object = self.firmware.tables.object(fields.uint(Field::Obj))?;
         let lane = self.firmware.lane_of(object, (LaneKind::Events, TrackGroup::Sync), self.from, self.out.entities)?;
         let holder = fields.uint(Field::Holder) as u8;

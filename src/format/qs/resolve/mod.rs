@@ -217,9 +217,17 @@ impl InputResolver {
         let from = &*wire.present().clone();
         let mut resolver = RecordResolver { firmware, run_state, from, settings, out, now: wire.clock.now() };
         let end = range.end;
-        for (number, stored) in range.clone().zip(records.frames.get(range).unwrap_or(&[])) {
-            if damage.first().is_some_and(|first| first.index as usize <= number) {
-                wire.add_damages(records, damage, number, resolver.out.ledger);
+        let mut frames = records.frames.get(range).unwrap_or(&[]);
+        let damage_left =
+            |damage: &[super::decode::Damage]| damage.first().map_or(0, |first| end.saturating_sub(first.index as usize));
+        // How many records are left where the next damage is.
+        let mut next_damage = damage_left(damage);
+        while let Some((stored, following)) = frames.split_first() {
+            let left = frames.len();
+            frames = following;
+            if left <= next_damage {
+                wire.add_damages(records, damage, end - left, resolver.out.ledger);
+                next_damage = damage_left(damage);
             }
             if !wire.is_next(stored.seq) {
                 let (offset, ledger) = (records.base + u64::from(stored.offset), &mut *resolver.out.ledger);
@@ -227,11 +235,13 @@ impl InputResolver {
                 if !is_name(stored.kind) && wire.is_repeated(stored.seq, offset, later.bytes, ledger) {
                     continue;
                 }
-                let following = wire.following(records, number, end, later);
+                let following = wire.following(records, end - left, end, later);
                 wire.check_sequence(stored.seq, Some(stored.kind), offset, &following, ledger);
             }
             if stored.is_timed {
-                if wire.take_time(records, number, end, later, resolver.out.ledger) {
+                if let Err(taken) = wire.take_time(stored, following)
+                    && wire.judge_time(taken, records, end - left, end, later, resolver.out.ledger)
+                {
                     if let Some(note) = wire.gap.take() {
                         resolver.lose(note);
                     }
@@ -253,12 +263,14 @@ impl InputResolver {
                     continue;
                 }
             }
-            *asserts += u64::from(stored.kind == Kind::AssertFail);
+            if stored.kind == Kind::AssertFail {
+                *asserts += 1;
+            }
             // `None`: a limit of entities is reached; the record is not drawn.
             let _ = resolver.record(records, stored);
             if learns && is_name(stored.kind) {
                 wire.learn(records, stored);
-                return number + 1;
+                return end - left + 1;
             }
         }
         end

@@ -2,30 +2,51 @@
 //!
 //! Every record contains some.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::super::names::{FIRST_USER_SIGNAL, Names, address_text};
-use crate::model::{Entities, LaneId, MachineId, NameId, RecentMap};
+use crate::model::{Entities, LaneId, MachineId, NameId};
 
 /// The limit of addresses of one kind. A real target has some thousands.
 const LIMIT: usize = 1 << 16;
 
 /// Dense indexes of 64-bit keys.
-#[derive(Default)]
-pub struct Indexes(RecentMap<u32, 256>);
+struct Indexes {
+    /// Keys that were looked up lately, and their indexes; `usize::MAX`: there is none.
+    recent: Box<[(u64, usize); 256]>,
+    all: FxHashMap<u64, usize>,
+}
+
+impl Default for Indexes {
+    fn default() -> Indexes {
+        Indexes { recent: Box::new([(0, usize::MAX); 256]), all: FxHashMap::default() }
+    }
+}
 
 impl Indexes {
-    /// The index of a key, a new one if the key is new. `None` at the limit.
-    #[inline]
-    pub fn of(&mut self, key: u64) -> Option<u32> {
-        self.0.get(key).or_else(|| self.add(key))
+    fn place_of(key: u64) -> usize {
+        // The product's upper bits depend on all bits of the key.
+        (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize
     }
 
-    #[cold]
-    fn add(&mut self, key: u64) -> Option<u32> {
-        let next = u32::try_from(self.0.len()).ok().filter(|_| self.0.len() < LIMIT)?;
-        self.0.insert(key, next);
-        Some(next)
+    /// The item of a key, if that was looked up lately.
+    #[inline]
+    fn recent<'a, T>(&self, key: u64, items: &'a [T]) -> Option<(usize, &'a T)> {
+        let (known, index) = self.recent[Self::place_of(key)];
+        items.get(index).filter(|_| known == key).map(|item| (index, item))
+    }
+
+    /// The index of a key, a new one if the key is new. `None` at the limit.
+    fn of(&mut self, key: u64) -> Option<usize> {
+        let next = self.all.len();
+        let index = match self.all.entry(key) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(Some(next).filter(|&next| next < LIMIT)?),
+        };
+        self.recent[Self::place_of(key)] = (key, index);
+        Some(index)
     }
 }
 
@@ -137,17 +158,36 @@ impl Tables {
     /// The index of an object.
     #[inline]
     pub fn object(&mut self, address: u64) -> Option<usize> {
-        let index = self.objects_by_address.of(address)? as usize;
+        match self.objects_by_address.recent(address, &self.objects) {
+            Some((index, _)) => Some(index),
+            None => self.find_object(address),
+        }
+    }
+
+    #[cold]
+    fn find_object(&mut self, address: u64) -> Option<usize> {
+        let index = self.objects_by_address.of(address)?;
         if index >= self.objects.len() {
             self.objects.push(Object { address, ..Object::default() });
         }
         Some(index)
     }
 
-    /// A function.
+    /// The name of a function.
     #[inline]
-    pub fn function(&mut self, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<&mut Function> {
-        let index = self.functions_by_address.of(address)? as usize;
+    pub fn function(&mut self, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<NameId> {
+        match self.functions_by_address.recent(address, &self.functions) {
+            Some((_, function)) => Some(function.name),
+            None => {
+                let index = self.find_function(address, width, names, entities)?;
+                self.functions.get(index).map(|function| function.name)
+            }
+        }
+    }
+
+    #[cold]
+    fn find_function(&mut self, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<usize> {
+        let index = self.functions_by_address.of(address)?;
         if index >= self.functions.len() {
             let name = match names.function(address) {
                 Some(name) => entities.add_name(name),
@@ -155,13 +195,23 @@ impl Tables {
             };
             self.functions.push(Function { name: name?, notes: [None; Verb::COUNT] });
         }
-        self.functions.get_mut(index)
+        Some(index)
     }
 
     /// The name of a note about a state.
     #[inline]
     pub fn note(&mut self, verb: Verb, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<NameId> {
-        let function = self.function(address, width, names, entities)?;
+        let known = self.functions_by_address.recent(address, &self.functions);
+        match known.and_then(|(_, function)| function.notes[verb as usize]) {
+            Some(note) => Some(note),
+            None => self.find_note(verb, address, width, names, entities),
+        }
+    }
+
+    #[cold]
+    fn find_note(&mut self, verb: Verb, address: u64, width: u8, names: &Names, entities: &mut Entities) -> Option<NameId> {
+        let index = self.find_function(address, width, names, entities)?;
+        let function = self.functions.get_mut(index)?;
         let place = function.notes.get_mut(verb as usize)?;
         if place.is_none() {
             let phrase = format!("{} {}", verb.text(), entities.names.get(function.name.index())?);
@@ -179,7 +229,22 @@ impl Tables {
             Some(object) => object as u64 + 2,
         };
         let key = number << 32 | u64::from(signal);
-        let index = self.signals_by_key.of(key)? as usize;
+        match self.signals_by_key.recent(key, &self.signals) {
+            Some((_, &name)) => Some(name),
+            None => self.find_signal(key, signal, object, names, entities),
+        }
+    }
+
+    #[cold]
+    fn find_signal(
+        &mut self,
+        key: u64,
+        signal: u32,
+        object: Option<usize>,
+        names: &Names,
+        entities: &mut Entities,
+    ) -> Option<NameId> {
+        let index = self.signals_by_key.of(key)?;
         if index >= self.signals.len() {
             let address = object.and_then(|object| self.objects.get(object)).map(|object| object.address);
             let name = match address {

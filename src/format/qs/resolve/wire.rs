@@ -323,22 +323,26 @@ impl WireState {
         }
     }
 
-    /// Sets the present to the time of a record. `later` are the records of the parts that follow; `end` is where those of this session
-    /// end in `records`. True: the target was reset before it.
+    /// Sets the present to the time of a record. `following` are the records of its session after it in the part. `Err`: it is not just a
+    /// usual step, and [`WireState::judge_time`] is to be asked with the result.
     #[inline]
-    pub fn take_time(&mut self, records: &Records, number: usize, end: usize, later: &Later<'_>, ledger: &mut Ledger) -> bool {
-        let Some(stored) = records.frames.get(number) else { return false };
-        let evidence = std::mem::take(&mut self.evidence);
-        let following = records.frames.get(number + 1..end).unwrap_or(&[]);
+    pub fn take_time(&mut self, stored: &Stored, following: &[Stored]) -> Result<(), Option<Verdict>> {
         let next = following.iter().find(|next| next.is_timed);
-        let taken = next.and_then(|next| self.clock.step(stored.time, next.time));
-        taken != Some(Verdict::Taken) && self.judge_time((taken, evidence), records, number, end, later, ledger)
+        match next.and_then(|next| self.clock.step(stored.time, next.time)) {
+            Some(Verdict::Taken) => {
+                self.evidence = ResetEvidence::default();
+                Ok(())
+            }
+            taken => Err(taken),
+        }
     }
 
+    /// Sets the present to the time of a record that [`WireState::take_time`] left. `later` are the records of the parts that follow; `end`
+    /// is where those of this session end in `records`. True: the target was reset before it.
     #[cold]
-    fn judge_time(
+    pub fn judge_time(
         &mut self,
-        (taken, evidence): (Option<Verdict>, ResetEvidence),
+        taken: Option<Verdict>,
         records: &Records,
         number: usize,
         end: usize,
@@ -346,6 +350,14 @@ impl WireState {
         ledger: &mut Ledger,
     ) -> bool {
         let Some(stored) = records.frames.get(number) else { return false };
+        let evidence = std::mem::take(&mut self.evidence);
+        let is_timed = |(_, stored): &(&Records, &Stored)| stored.is_timed;
+        // The next stamp may be in a later part.
+        let taken = taken.or_else(|| {
+            let mut ahead = frames_ahead(self.session, records, number, end, later);
+            let (_, next) = ahead.find(is_timed).filter(|_| evidence.bits() == 0)?;
+            self.clock.step(stored.time, next.time)
+        });
         let stamp_of = |base: u64, stored: &Stored, coarse: u64, evidence: ResetEvidence| Stamp {
             raw: u64::from(stored.time),
             offset: base + u64::from(stored.offset),
