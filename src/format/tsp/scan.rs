@@ -119,7 +119,7 @@ impl Used {
 #[derive(Clone, Debug)]
 pub struct ScanFacts {
     /// The number of packets, by id.
-    pub counts: Vec<u64>,
+    pub counts: Box<[u64; 256]>,
     /// How often N bytes of data precede the next preamble, by id and N.
     distances: Vec<[u32; MAX_DATA_BYTES + 1]>,
     /// The last name of each object, by type and number.
@@ -129,7 +129,7 @@ pub struct ScanFacts {
     /// The objects that an operation or a list names.
     pub used: Used,
     /// How often each task was switched in, by number.
-    pub switches: Vec<u64>,
+    pub switches: Box<[u64; 256]>,
     /// The tasks that were created.
     pub created: Used,
     /// The counts from which the meaning of the time fields is inferred.
@@ -145,12 +145,12 @@ pub struct ScanFacts {
 impl Default for ScanFacts {
     fn default() -> Self {
         ScanFacts {
-            counts: vec![0; 256],
+            counts: Box::new([0; 256]),
             distances: vec![[0; MAX_DATA_BYTES + 1]; OPEN_IDS],
             names: BTreeMap::new(),
             lost_numbers: 0,
             used: Used::default(),
-            switches: vec![0; 256],
+            switches: Box::new([0; 256]),
             created: Used::default(),
             timer_counts: TimerCounts::default(),
             is_saved: false,
@@ -223,7 +223,7 @@ impl ScanFacts {
 
     /// Adds the facts of the next part.
     pub fn append(&mut self, mut next: ScanFacts) {
-        self.counts.iter_mut().zip(&next.counts).for_each(|(all, next)| *all += next);
+        self.counts.iter_mut().zip(&*next.counts).for_each(|(all, next)| *all += next);
         for (all, next) in self.distances.iter_mut().flatten().zip(next.distances.iter().flatten()) {
             *all = all.saturating_add(*next);
         }
@@ -232,7 +232,7 @@ impl ScanFacts {
         }
         self.lost_numbers += next.lost_numbers;
         self.used.append(&next.used);
-        self.switches.iter_mut().zip(&next.switches).for_each(|(all, next)| *all += next);
+        self.switches.iter_mut().zip(&*next.switches).for_each(|(all, next)| *all += next);
         self.created.append(&next.created);
         self.timer_counts.append(&next.timer_counts);
         self.is_saved |= next.is_saved;

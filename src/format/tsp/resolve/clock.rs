@@ -197,8 +197,8 @@ impl Clock {
         self.judge.stays(u64::from(packet.tick), self.ticks.wrapping_sub(self.shift_ticks), hooks)
     }
 
-    /// Whether a hook and those after it, as far as each [goes on](Packet::goes_on) to the next, continue a run of equal tick counts, so that
-    /// [`Clock::next_in_run`] gives their times.
+    /// Whether a hook and those after it, as far as the next of each [continues](Packet::continues) it, continue a run of equal tick counts,
+    /// so that [`Clock::next_in_run`] gives their times.
     #[inline]
     pub fn begins_in_run(&mut self, packet: &Packet) -> bool {
         self.tick == Some(packet.tick) && self.last_since <= packet.since_tick && self.stays(packet, 0)

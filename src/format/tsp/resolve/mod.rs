@@ -176,7 +176,7 @@ impl Resolve for Resolver {
 
 impl InputResolver {
     fn new(setup: Setup) -> InputResolver {
-        let filtered = Filtered::new(&setup.facts.counts);
+        let filtered = Filtered::new(&*setup.facts.counts);
         InputResolver {
             core: CoreId(setup.core),
             clock: Clock::new(setup.timer),
@@ -325,7 +325,8 @@ impl InputResolver {
     #[inline]
     fn resolve_run(&mut self, packets: &[Packet], start: usize, end: usize, out: &mut Resolved<'_>) -> usize {
         let run = packets.get(start..end).unwrap_or(&[]);
-        let Some(first) = run.first().filter(|first| first.goes_on) else { return start };
+        let following = packets.get(start + 1..).unwrap_or(&[]);
+        let (Some(first), Some(true)) = (run.first(), following.first().map(|next| next.continues)) else { return start };
         let base = self.base;
         let offset_of = |packet: &Packet| base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
         let is_quiet = self.expected == Some(first.packet_id)
@@ -338,7 +339,8 @@ impl InputResolver {
         }
         let mut last = None;
         let numbers = self.resolved + start as u64..;
-        for ((packet, number), index) in run.iter().zip(numbers).zip(start..).take_while(|((packet, _), _)| packet.goes_on) {
+        let packets_and_next = run.iter().zip(following).take_while(|(_, next)| next.continues);
+        for (((packet, _), number), index) in packets_and_next.zip(numbers).zip(start..) {
             let Some(time) = self.clock.next_in_run(packet, number) else { break };
             let offset = offset_of(packet);
             last = Some((packet, index));
