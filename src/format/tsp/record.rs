@@ -266,7 +266,7 @@ impl Packet {
 /// Whether packets of an id are sent by hooks.
 #[inline]
 #[must_use]
-pub fn is_hook(id: u8) -> bool {
+pub const fn is_hook(id: u8) -> bool {
     !matches!(id, id::ERROR_STREAM_FIFO_FULL..=id::ERROR_RECEIVE_FIFO_FULL | id::PACKETID_ERROR..=id::SNIFF_FILTER)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::InputOptions;
 use super::decode::{BadPacket, Decoder, Decoders, InputDecoder, Lengths, Packets, Sink, is_open};
-use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TASK_TYPE, TYPES, entries, id};
+use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TASK_TYPE, TYPES, entries, id, is_hook};
 use super::resolve::{Resolver, Setup};
 use super::sniff::{self, Saved};
 use super::timer::TimerCounts;
@@ -160,22 +160,51 @@ impl Default for ScanFacts {
     }
 }
 
+/// What packets of an id say about the whole recording, besides their time.
+#[derive(Clone, Copy)]
+enum Says {
+    Nothing,
+    UsesObject,
+    SwitchesIn,
+    /// See [`ScanFacts::add_rare`].
+    Rare,
+}
+
+const fn says(id: u8) -> Says {
+    match id {
+        id::BLOCKING_ON_QUEUE_RECEIVE..=id::BLOCKING_ON_QUEUE_SEND
+        | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
+        | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => Says::UsesObject,
+        id::TASK_SWITCHED_IN => Says::SwitchesIn,
+        id::TASK_CREATE => Says::Rare,
+        _ if is_hook(id) => Says::Nothing,
+        _ => Says::Rare,
+    }
+}
+
+const SAYS: [Says; 256] = {
+    let mut table = [Says::Nothing; 256];
+    let mut id = 0;
+    while id < table.len() {
+        table[id] = says(id as u8);
+        id += 1;
+    }
+    table
+};
+
 impl Sink for ScanFacts {
     #[inline(always)]
     fn packet(&mut self, packet: Packet) {
         self.counts[usize::from(packet.id)] += 1;
-        match packet.id {
-            id::BLOCKING_ON_QUEUE_RECEIVE..=id::BLOCKING_ON_QUEUE_SEND
-            | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
-            | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => self.used.note(packet.data[0], packet.data[1]),
-            id::TASK_SWITCHED_IN => self.switches[usize::from(packet.data[0])] += 1,
-            id::TASK_CREATE => self.created.note(TASK_TYPE as u8, packet.data[0]),
-            id::OBJECT_LIST => self.add_list(packet.data[0], packet.data[1]),
-            _ => {}
+        match SAYS[usize::from(packet.id)] {
+            Says::Nothing => {}
+            Says::UsesObject => self.used.note(packet.data[0], packet.data[1]),
+            Says::SwitchesIn => self.switches[usize::from(packet.data[0])] += 1,
+            // Not the packet itself, so that it stays in registers.
+            Says::Rare if self.add_rare(packet.id, packet.data[0], packet.data[1]) => {}
+            Says::Rare => return,
         }
-        if packet.is_hook() {
-            self.timer_counts.add(&packet);
-        }
+        self.timer_counts.add(&packet);
     }
 
     fn bad(&mut self, _offset: usize, bytes: &[u8], reason: BadPacket) {
@@ -200,6 +229,17 @@ impl Sink for ScanFacts {
 }
 
 impl ScanFacts {
+    /// Adds what a rare packet says. Returns whether its time counts.
+    #[cold]
+    fn add_rare(&mut self, id: u8, first: u8, second: u8) -> bool {
+        match id {
+            id::TASK_CREATE => self.created.note(TASK_TYPE as u8, first),
+            id::OBJECT_LIST => self.add_list(first, second),
+            _ => {}
+        }
+        is_hook(id)
+    }
+
     fn add_list(&mut self, type_number: u8, count: u8) {
         let list = std::mem::take(&mut self.list);
         for (position, entry) in (1u8..=255).zip(entries(count, &list)) {

@@ -127,9 +127,9 @@ impl TimerCounts {
     fn count(&mut self, seen: Seen) {
         if seen.is_tick {
             self.ticks += 1;
-            *place(&mut self.at_tick, seen.timer) += 1;
+            add_at(&mut self.at_tick, seen.timer, 1);
         }
-        *place(&mut self.values, seen.timer) += 1;
+        add_at(&mut self.values, seen.timer, 1);
     }
 
     /// Notes bytes that are no packet.
@@ -149,8 +149,8 @@ impl TimerCounts {
         if last.tick == now.tick {
             return self.same_tick(last.timer, now.timer);
         }
-        *place(&mut self.crossings, last.timer) -= 1;
-        *place(&mut self.crossings, now.timer) += 1;
+        add_at(&mut self.crossings, last.timer, -1);
+        add_at(&mut self.crossings, now.timer, 1);
         if last.tick.checked_sub(now.tick).is_some_and(|fall| fall > FALL_TICKS) {
             self.damage += 1;
             if self.falls.len() < FALLS {
@@ -200,8 +200,8 @@ impl TimerCounts {
         let ends = [self.first[0], self.last.seen().filter(|_| self.first[1].is_some())];
         ends.into_iter().flatten().for_each(|end| all.count(end));
         if let (Some(first), Some(last)) = (self.first[0], self.last.seen()) {
-            *place(&mut all.crossings, first.timer) += 1;
-            *place(&mut all.crossings, last.timer) -= 1;
+            add_at(&mut all.crossings, first.timer, 1);
+            add_at(&mut all.crossings, last.timer, -1);
         }
         all.infer_from_all(options)
     }
@@ -312,20 +312,20 @@ impl TimerCounts {
     }
 }
 
-/// The count of a value. `counts` grows to the largest value only: most timers have few values.
+/// Adds to the count of a value. `counts` grows to the largest value only: most timers have few values.
 #[inline(always)]
-fn place<T: Copy + Default>(counts: &mut Vec<T>, value: u16) -> &mut T {
-    let index = usize::from(value);
-    if index >= counts.len() {
-        grow(counts, index);
+fn add_at<T: Copy + Default + std::ops::AddAssign>(counts: &mut Vec<T>, value: u16, number: T) {
+    match counts.get_mut(usize::from(value)) {
+        Some(count) => *count += number,
+        None => grow(counts, usize::from(value), number),
     }
-    &mut counts[index]
 }
 
 #[cold]
 #[inline(never)]
-fn grow<T: Copy + Default>(counts: &mut Vec<T>, index: usize) {
+fn grow<T: Copy + Default + std::ops::AddAssign>(counts: &mut Vec<T>, index: usize, number: T) {
     counts.resize((index + 1).next_power_of_two(), T::default());
+    counts[index] += number;
 }
 
 fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]) {
