@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::memmem::Finder;
+use memchr::{memchr, memmem::Finder};
 
 use crate::format::{Decode, Part};
 use crate::frame::sync::{self, Grammar};
@@ -268,9 +268,16 @@ impl Grammar for Packets {
         self.finder.find(near).map_or(stop, |index| at + index)
     }
 
-    #[inline]
-    fn may_reach_beyond(&self, input: &[u8], at: usize, end: usize) -> bool {
-        at + HEAD_BYTES + MAX_DATA_BYTES > end || input.get(at + 4) == Some(&id::OBJECT_LIST)
+    /// Only lists are longer than a few bytes.
+    fn sync_reaching(&self, input: &[u8], mut from: usize, end: usize) -> usize {
+        let near = end.saturating_sub(HEAD_BYTES + MAX_DATA_BYTES);
+        while let Some(found) = input.get(from + 4..near + 4).and_then(|ids| memchr(id::OBJECT_LIST, ids)) {
+            if input.get(from + found..).is_some_and(|list| list.starts_with(&PREAMBLE)) {
+                return from + found;
+            }
+            from += found + 1;
+        }
+        self.sync(input, from.max(near))
     }
 
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
@@ -357,7 +364,7 @@ pub struct Decoder {
     /// The grammar by which the input is cut: without inferred lengths.
     cutter: Packets,
     lengths: Lengths,
-    /// The lengths of the ids whose packets [`Decoder::plain_packets`] reads.
+    /// The lengths of the packets that [`Decoder::plain_packets`] reads, by id.
     plain: [u8; 256],
     /// The meaning of the timer.
     since: Since,
@@ -367,11 +374,11 @@ impl Decoder {
     /// A decoder of an input that is cut by `cutter`. `lengths` includes the inferred lengths.
     #[must_use]
     pub fn new(cutter: Packets, lengths: Lengths) -> Decoder {
-        let mut plain = lengths.by_id;
+        let mut plain = [OPEN; 256];
         for (id, len) in (0..=255).zip(&mut plain) {
             // After a preamble, the middle byte of another one is at the place of the id.
-            if id == PREAMBLE[1] || !is_hook(id) {
-                *len = OPEN;
+            if id != PREAMBLE[1] && is_hook(id) {
+                *len = lengths.of(id).saturating_add(HEAD_BYTES as u8);
             }
         }
         Decoder { cutter, lengths, plain, since: Since::default() }
@@ -419,32 +426,32 @@ impl Decoder {
     fn plain_packets(&self, input: &[u8], at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
         /// A packet with three bytes of data, and four bytes after it.
         const NEAR_BYTES: usize = HEAD_BYTES + 3 + 4;
-        /// By the number of data bytes.
-        const MASKS: [u32; 4] = [0, 0xFF, 0xFFFF, 0xFF_FFFF];
+        /// Those of the data, by the length of the packet.
+        const MASKS: [u32; HEAD_BYTES + 4] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFFFF, 0xFF_FFFF];
         let mut rest = input.get(at..end).unwrap_or(&[]);
         if !rest.starts_with(&PREAMBLE) {
             return at;
         }
         let (mut before, mut is_usual) = (Packet::default(), false);
+        let mut offset = (at - base) as u32;
         while let Some(bytes) = rest.first_chunk::<NEAR_BYTES>() {
             let number = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
             let both = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-            let data_len = self.plain[usize::from(bytes[4])];
-            let Some(mask) = MASKS.get(usize::from(data_len)) else { break };
-            let len = HEAD_BYTES + usize::from(data_len);
+            let len = usize::from(self.plain[usize::from(bytes[4])]);
+            let Some(mask) = MASKS.get(len) else { break };
             let [a, b, c] = PREAMBLE;
             if number(len) << 8 != u32::from_le_bytes([0, a, b, c]) {
                 break;
             }
             let mut packet = Packet {
-                offset: (end - rest.len() - base) as u32,
+                offset,
                 packet_id: bytes[3],
                 id: bytes[4],
                 tick: both(5),
                 timer: both(7),
                 since_tick: self.since.of(both(7)),
                 continues: false,
-                data_len,
+                data_len: (len - HEAD_BYTES) as u8,
                 data: u64::from(number(HEAD_BYTES) & mask).to_le_bytes(),
             };
             packet.continues = is_usual
@@ -454,6 +461,7 @@ impl Decoder {
             (before, is_usual) = (packet, self.since.has(packet.timer));
             sink.packet(packet);
             rest = rest.get(len..).unwrap_or(&[]);
+            offset += len as u32;
         }
         end - rest.len()
     }
