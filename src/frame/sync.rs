@@ -52,6 +52,15 @@ pub trait Grammar {
     fn may_reach_beyond(&self, _input: &[u8], _at: usize, _end: usize) -> bool {
         true
     }
+
+    /// The first sync word from `from` on that [may reach](Grammar::may_reach_beyond) beyond `end`; a position from `end` on without one.
+    fn sync_reaching(&self, input: &[u8], from: usize, end: usize) -> usize {
+        let mut start = self.sync(input, from);
+        while start < end && !self.may_reach_beyond(input, start, end) {
+            start = self.sync(input, start + 1);
+        }
+        start
+    }
 }
 
 /// The first position from `at` on, before `end`, that every chain visits which started before it.
@@ -72,18 +81,16 @@ fn meeting<G: Grammar>(grammar: &G, input: &[u8], at: usize, end: usize) -> Opti
     } else {
         positions.insert(grammar.sync(input, at));
         loop {
-            let start = grammar.sync(input, from);
+            let start = grammar.sync_reaching(input, from, at);
             if start >= at {
                 break;
             }
             // Every position before `at` is also a start itself.
-            if grammar.may_reach_beyond(input, start, at) {
-                grammar.next(input, start, |next| {
-                    if next > at {
-                        positions.insert(grammar.sync(input, next));
-                    }
-                });
-            }
+            grammar.next(input, start, |next| {
+                if next > at {
+                    positions.insert(grammar.sync(input, next));
+                }
+            });
             from = start + 1;
         }
     }

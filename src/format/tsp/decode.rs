@@ -7,15 +7,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::memmem::Finder;
+use memchr::{memchr, memmem::Finder};
 
 use crate::format::{Decode, Part};
 use crate::frame::sync::{self, Grammar};
 use crate::model::{LossKind, TextRef, losses};
 
-use super::record::{HEAD_BYTES, MAX_DATA_BYTES, MAX_LIST_BYTES, OPEN, PREAMBLE, Packet, data_bytes_of, entries, id};
+use super::record::{HEAD_BYTES, MAX_DATA_BYTES, MAX_LIST_BYTES, OPEN, PREAMBLE, Packet, data_bytes_of, entries, id, is_hook};
 use super::sniff;
-use super::timer::Timer;
+use super::timer::{Since, Timer};
 
 /// How many bytes of a damaged piece are kept for `dump`.
 pub const KEPT_RAW_BYTES: usize = 64;
@@ -268,6 +268,18 @@ impl Grammar for Packets {
         self.finder.find(near).map_or(stop, |index| at + index)
     }
 
+    /// Only lists are longer than a few bytes.
+    fn sync_reaching(&self, input: &[u8], mut from: usize, end: usize) -> usize {
+        let near = end.saturating_sub(HEAD_BYTES + MAX_DATA_BYTES);
+        while let Some(found) = input.get(from + 4..near + 4).and_then(|ids| memchr(id::OBJECT_LIST, ids)) {
+            if input.get(from + found..).is_some_and(|list| list.starts_with(&PREAMBLE)) {
+                return from + found;
+            }
+            from += found + 1;
+        }
+        self.sync(input, from.max(near))
+    }
+
     fn next(&self, input: &[u8], at: usize, mut each: impl FnMut(usize)) {
         let Some(&[a, b, c, _, id]) = input.get(at..).and_then(<[u8]>::first_chunk) else { return each(at + PREAMBLE.len()) };
         if [a, b, c] != PREAMBLE {
@@ -352,25 +364,30 @@ pub struct Decoder {
     /// The grammar by which the input is cut: without inferred lengths.
     cutter: Packets,
     lengths: Lengths,
-    timer: Option<Timer>,
+    /// The lengths of the packets that [`Decoder::plain_packets`] reads, by id.
+    plain: [u8; 256],
+    /// The meaning of the timer.
+    since: Since,
 }
 
 impl Decoder {
     /// A decoder of an input that is cut by `cutter`. `lengths` includes the inferred lengths.
     #[must_use]
     pub fn new(cutter: Packets, lengths: Lengths) -> Decoder {
-        Decoder { cutter, lengths, timer: None }
+        let mut plain = [OPEN; 256];
+        for (id, len) in (0..=255).zip(&mut plain) {
+            // After a preamble, the middle byte of another one is at the place of the id.
+            if id != PREAMBLE[1] && is_hook(id) {
+                *len = lengths.of(id).saturating_add(HEAD_BYTES as u8);
+            }
+        }
+        Decoder { cutter, lengths, plain, since: Since::default() }
     }
 
     /// With the meaning of the time fields.
     #[must_use]
     pub fn with_timer(self, timer: Timer) -> Decoder {
-        Decoder { timer: Some(timer), ..self }
-    }
-
-    #[inline]
-    fn since_tick(&self, timer: u16) -> u16 {
-        self.timer.as_ref().map_or(0, |meaning| meaning.since_tick(timer))
+        Decoder { since: timer.since(), ..self }
     }
 
     /// Decodes the part `range` of `input`.
@@ -387,27 +404,8 @@ impl Decoder {
         // Packets are 10 bytes on average.
         records.slots.reserve(range.len() / 10);
         self.each(input, range.clone(), records);
-        self.link(records.slots.get_mut(HEADROOM..).unwrap_or_default());
         let bad: u64 = records.bad.iter().map(|bad| u64::from(bad.len)).sum();
         records.ok_bytes = (range.end.min(input.len()).saturating_sub(range.start) as u64).saturating_sub(bad);
-    }
-
-    /// Finds the packets that are continued by the next one without anything odd.
-    fn link(&self, packets: &mut [Packet]) {
-        let Some(period) = self.timer.as_ref().map(|timer| timer.period) else { return };
-        let mut packets = packets.iter_mut();
-        let Some(mut packet) = packets.next() else { return };
-        let mut is_hook = packet.is_hook();
-        for next in packets {
-            let next_is_hook = next.is_hook();
-            packet.goes_on = (packet.tick == next.tick)
-                & (packet.since_tick <= next.since_tick)
-                & (packet.packet_id.wrapping_add(1) == next.packet_id)
-                & (u32::from(packet.timer) < period)
-                & is_hook
-                & next_is_hook;
-            (packet, is_hook) = (next, next_is_hook);
-        }
     }
 
     /// Passes the packets of the part `range` of `input`, and the bytes that are not packets, to `sink`, in file order.
@@ -423,34 +421,49 @@ impl Decoder {
         }
     }
 
-    /// Reads packets from `at` on that are not object lists and end well before `end`. Returns where the first other packet is.
+    /// Reads packets of hooks from `at` on that end well before `end`. Returns where the first other packet is.
     #[inline]
-    fn plain_packets(&self, input: &[u8], mut at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
-        let stretch = input.get(..end).unwrap_or(input);
-        while let Some(&[a, b, c, packet_id, id, t1, t0, f1, f0, x, y, z]) = stretch.get(at..).and_then(<[u8]>::first_chunk) {
-            let len = self.lengths.of(id);
-            let next = at + HEAD_BYTES + usize::from(len);
-            let follows = stretch.get(next..next + 3);
-            if len > 3 || [a, b, c] != PREAMBLE || follows != Some(&PREAMBLE) || [packet_id, id, t1] == PREAMBLE {
+    fn plain_packets(&self, input: &[u8], at: usize, end: usize, base: usize, sink: &mut impl Sink) -> usize {
+        /// A packet with three bytes of data, and four bytes after it.
+        const NEAR_BYTES: usize = HEAD_BYTES + 3 + 4;
+        /// Those of the data, by the length of the packet.
+        const MASKS: [u32; HEAD_BYTES + 4] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFFFF, 0xFF_FFFF];
+        let mut rest = input.get(at..end).unwrap_or(&[]);
+        if !rest.starts_with(&PREAMBLE) {
+            return at;
+        }
+        let (mut before, mut is_usual) = (Packet::default(), false);
+        let mut offset = (at - base) as u32;
+        while let Some(bytes) = rest.first_chunk::<NEAR_BYTES>() {
+            let number = |at: usize| bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+            let both = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+            let len = usize::from(self.plain[usize::from(bytes[4])]);
+            let Some(mask) = MASKS.get(len) else { break };
+            let [a, b, c] = PREAMBLE;
+            if number(len) << 8 != u32::from_le_bytes([0, a, b, c]) {
                 break;
             }
-            let mask = [0, 0xFF, 0xFFFF, 0xFF_FFFF][usize::from(len)];
-            let [x, y, z, ..] = (u32::from_le_bytes([x, y, z, 0]) & mask).to_le_bytes();
-            let timer = u16::from_be_bytes([f1, f0]);
-            sink.packet(Packet {
-                offset: (at - base) as u32,
-                packet_id,
-                id,
-                tick: u16::from_be_bytes([t1, t0]),
-                timer,
-                since_tick: self.since_tick(timer),
-                goes_on: false,
-                data_len: len,
-                data: [x, y, z, 0, 0, 0, 0, 0],
-            });
-            at = next;
+            let mut packet = Packet {
+                offset,
+                packet_id: bytes[3],
+                id: bytes[4],
+                tick: both(5),
+                timer: both(7),
+                since_tick: self.since.of(both(7)),
+                continues: false,
+                data_len: (len - HEAD_BYTES) as u8,
+                data: u64::from(number(HEAD_BYTES) & mask).to_le_bytes(),
+            };
+            packet.continues = is_usual
+                & (packet.tick == before.tick)
+                & (packet.since_tick >= before.since_tick)
+                & (packet.packet_id == before.packet_id.wrapping_add(1));
+            (before, is_usual) = (packet, self.since.has(packet.timer));
+            sink.packet(packet);
+            rest = rest.get(len..).unwrap_or(&[]);
+            offset += len as u32;
         }
-        at
+        end - rest.len()
     }
 
     /// Reads any packet or damage at `at`. Returns its end.
@@ -506,7 +519,7 @@ impl Decoder {
         } else {
             packet.tick = u16::from_be_bytes([byte(5), byte(6)]);
             packet.timer = u16::from_be_bytes([byte(7), byte(8)]);
-            packet.since_tick = self.since_tick(packet.timer);
+            packet.since_tick = self.since.of(packet.timer);
             let data = bytes.get(HEAD_BYTES..).unwrap_or(&[]);
             packet.data_len = data.len().min(MAX_DATA_BYTES) as u8;
             packet.data.iter_mut().zip(data).for_each(|(to, &from)| *to = from);

@@ -224,9 +224,9 @@ pub struct Packet {
     pub since_tick: u16,
     /// The number of bytes in `data`.
     pub data_len: u8,
-    /// Whether the packet after it in the part continues it without anything odd: both were sent by hooks and have the same tick count, the
-    /// numbers follow each other, and the timer does not go back.
-    pub goes_on: bool,
+    /// Whether it continues the packet before it without anything odd: both were sent by hooks and have the same tick count, the numbers
+    /// follow each other, and the timer does not go back. Not found for all that do.
+    pub continues: bool,
     /// The data. For an object list: its type, its number of objects, and the number of the list in its part (big-endian).
     pub data: [u8; MAX_DATA_BYTES],
 }
@@ -256,10 +256,18 @@ impl Packet {
     }
 
     /// Whether it was sent by a hook: it has a time that advances the clock.
+    #[inline]
     #[must_use]
     pub fn is_hook(&self) -> bool {
-        !matches!(self.id, id::ERROR_STREAM_FIFO_FULL..=id::ERROR_RECEIVE_FIFO_FULL | id::PACKETID_ERROR..=id::SNIFF_FILTER)
+        is_hook(self.id)
     }
+}
+
+/// Whether packets of an id are sent by hooks.
+#[inline]
+#[must_use]
+pub const fn is_hook(id: u8) -> bool {
+    !matches!(id, id::ERROR_STREAM_FIFO_FULL..=id::ERROR_RECEIVE_FIFO_FULL | id::PACKETID_ERROR..=id::SNIFF_FILTER)
 }
 
 /// An entry of an object list.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::InputOptions;
 use super::decode::{BadPacket, Decoder, Decoders, InputDecoder, Lengths, Packets, Sink, is_open};
-use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TASK_TYPE, TYPES, entries, id};
+use super::record::{HEAD_BYTES, MAX_DATA_BYTES, Packet, TASK_TYPE, TYPES, entries, id, is_hook};
 use super::resolve::{Resolver, Setup};
 use super::sniff::{self, Saved};
 use super::timer::TimerCounts;
@@ -119,7 +119,7 @@ impl Used {
 #[derive(Clone, Debug)]
 pub struct ScanFacts {
     /// The number of packets, by id.
-    pub counts: Vec<u64>,
+    pub counts: Box<[u64; 256]>,
     /// How often N bytes of data precede the next preamble, by id and N.
     distances: Vec<[u32; MAX_DATA_BYTES + 1]>,
     /// The last name of each object, by type and number.
@@ -129,7 +129,7 @@ pub struct ScanFacts {
     /// The objects that an operation or a list names.
     pub used: Used,
     /// How often each task was switched in, by number.
-    pub switches: Vec<u64>,
+    pub switches: Box<[u64; 256]>,
     /// The tasks that were created.
     pub created: Used,
     /// The counts from which the meaning of the time fields is inferred.
@@ -145,12 +145,12 @@ pub struct ScanFacts {
 impl Default for ScanFacts {
     fn default() -> Self {
         ScanFacts {
-            counts: vec![0; 256],
+            counts: Box::new([0; 256]),
             distances: vec![[0; MAX_DATA_BYTES + 1]; OPEN_IDS],
             names: BTreeMap::new(),
             lost_numbers: 0,
             used: Used::default(),
-            switches: vec![0; 256],
+            switches: Box::new([0; 256]),
             created: Used::default(),
             timer_counts: TimerCounts::default(),
             is_saved: false,
@@ -160,22 +160,51 @@ impl Default for ScanFacts {
     }
 }
 
+/// What packets of an id say about the whole recording, besides their time.
+#[derive(Clone, Copy)]
+enum Says {
+    Nothing,
+    UsesObject,
+    SwitchesIn,
+    /// See [`ScanFacts::add_rare`].
+    Rare,
+}
+
+const fn says(id: u8) -> Says {
+    match id {
+        id::BLOCKING_ON_QUEUE_RECEIVE..=id::BLOCKING_ON_QUEUE_SEND
+        | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
+        | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => Says::UsesObject,
+        id::TASK_SWITCHED_IN => Says::SwitchesIn,
+        id::TASK_CREATE => Says::Rare,
+        _ if is_hook(id) => Says::Nothing,
+        _ => Says::Rare,
+    }
+}
+
+const SAYS: [Says; 256] = {
+    let mut table = [Says::Nothing; 256];
+    let mut id = 0;
+    while id < table.len() {
+        table[id] = says(id as u8);
+        id += 1;
+    }
+    table
+};
+
 impl Sink for ScanFacts {
     #[inline(always)]
     fn packet(&mut self, packet: Packet) {
         self.counts[usize::from(packet.id)] += 1;
-        match packet.id {
-            id::BLOCKING_ON_QUEUE_RECEIVE..=id::BLOCKING_ON_QUEUE_SEND
-            | id::GIVE_MUTEX_RECURSIVE..=id::TAKE_MUTEX_RECURSIVE_FAILED
-            | id::QUEUE_SEND..=id::QUEUE_PEEK_FROM_ISR_FAILED => self.used.note(packet.data[0], packet.data[1]),
-            id::TASK_SWITCHED_IN => self.switches[usize::from(packet.data[0])] += 1,
-            id::TASK_CREATE => self.created.note(TASK_TYPE as u8, packet.data[0]),
-            id::OBJECT_LIST => self.add_list(packet.data[0], packet.data[1]),
-            _ => {}
+        match SAYS[usize::from(packet.id)] {
+            Says::Nothing => {}
+            Says::UsesObject => self.used.note(packet.data[0], packet.data[1]),
+            Says::SwitchesIn => self.switches[usize::from(packet.data[0])] += 1,
+            // Not the packet itself, so that it stays in registers.
+            Says::Rare if self.add_rare(packet.id, packet.data[0], packet.data[1]) => {}
+            Says::Rare => return,
         }
-        if packet.is_hook() {
-            self.timer_counts.add(&packet);
-        }
+        self.timer_counts.add(&packet);
     }
 
     fn bad(&mut self, _offset: usize, bytes: &[u8], reason: BadPacket) {
@@ -200,6 +229,17 @@ impl Sink for ScanFacts {
 }
 
 impl ScanFacts {
+    /// Adds what a rare packet says. Returns whether its time counts.
+    #[cold]
+    fn add_rare(&mut self, id: u8, first: u8, second: u8) -> bool {
+        match id {
+            id::TASK_CREATE => self.created.note(TASK_TYPE as u8, first),
+            id::OBJECT_LIST => self.add_list(first, second),
+            _ => {}
+        }
+        is_hook(id)
+    }
+
     fn add_list(&mut self, type_number: u8, count: u8) {
         let list = std::mem::take(&mut self.list);
         for (position, entry) in (1u8..=255).zip(entries(count, &list)) {
@@ -223,7 +263,7 @@ impl ScanFacts {
 
     /// Adds the facts of the next part.
     pub fn append(&mut self, mut next: ScanFacts) {
-        self.counts.iter_mut().zip(&next.counts).for_each(|(all, next)| *all += next);
+        self.counts.iter_mut().zip(&*next.counts).for_each(|(all, next)| *all += next);
         for (all, next) in self.distances.iter_mut().flatten().zip(next.distances.iter().flatten()) {
             *all = all.saturating_add(*next);
         }
@@ -232,7 +272,7 @@ impl ScanFacts {
         }
         self.lost_numbers += next.lost_numbers;
         self.used.append(&next.used);
-        self.switches.iter_mut().zip(&next.switches).for_each(|(all, next)| *all += next);
+        self.switches.iter_mut().zip(&*next.switches).for_each(|(all, next)| *all += next);
         self.created.append(&next.created);
         self.timer_counts.append(&next.timer_counts);
         self.is_saved |= next.is_saved;

@@ -157,7 +157,7 @@ fn read_packet(input: &[u8], at: usize) -> Option<(u64, Packet)> {
         tick: u16::from_be_bytes([head.tick_count_high, head.tick_count_low]),
         timer: u16::from_be_bytes([head.timer_byte_high, head.timer_byte_low]),
         since_tick: 0,
-        goes_on: false,
+        continues: false,
         data_len: 0,
         data: [0; MAX_DATA_BYTES],
     };

@@ -46,7 +46,26 @@ pub struct TimerCounts {
     damage: u64,
     /// The first two packets and the last two. The outermost are counted by value when both their neighbours are known.
     first: [Option<Seen>; 2],
-    last: [Option<Seen>; 2],
+    last: Last,
+}
+
+/// The last packets so far.
+#[derive(Clone, Copy, Debug, Default)]
+enum Last {
+    #[default]
+    None,
+    One(Seen),
+    /// The last one, and the tick count of the one before it.
+    Two(Seen, u16),
+}
+
+impl Last {
+    fn seen(self) -> Option<Seen> {
+        match self {
+            Last::None => None,
+            Last::One(seen) | Last::Two(seen, _) => Some(seen),
+        }
+    }
 }
 
 /// The time fields of a packet, and whether it is a tick hook.
@@ -58,10 +77,10 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether its tick count contradicts that of its two neighbours: it is damaged.
-    fn is_odd_between(self, before: Seen, after: Seen) -> bool {
-        let way = after.tick.wrapping_sub(before.tick);
-        self.tick.wrapping_sub(before.tick) > FALL_TICKS && after.tick.wrapping_sub(self.tick) > FALL_TICKS && way <= FALL_TICKS
+    /// Whether its tick count contradicts those of its two neighbours: it is damaged.
+    fn is_odd_between(self, before: u16, after: u16) -> bool {
+        let way = after.wrapping_sub(before);
+        self.tick.wrapping_sub(before) > FALL_TICKS && after.wrapping_sub(self.tick) > FALL_TICKS && way <= FALL_TICKS
     }
 }
 
@@ -75,22 +94,30 @@ impl TimerCounts {
         let is_tick = packet.id == id::TASK_INCREMENT_TICK;
         let now = Seen { tick: packet.tick, timer: packet.timer, is_tick };
         match self.last {
-            [Some(before), Some(last)] => {
-                self.neighbours((last.tick, last.timer), (now.tick, now.timer));
-                self.count_between(before, last, now);
+            // Most packets: the one after it does not contradict the last one.
+            Last::Two(last, _) if last.tick == now.tick => {
+                self.same_tick(last.timer, now.timer);
+                self.count(last);
+                self.last = Last::Two(now, now.tick);
             }
-            [_, Some(last)] => {
-                self.neighbours((last.tick, last.timer), (now.tick, now.timer));
-                self.first[1].get_or_insert(now);
-            }
-            [_, None] => self.first[0] = Some(now),
+            _ => self.add_next(now),
         }
-        self.last = [self.last[1], Some(now)];
     }
 
-    /// Counts a packet by value, if its neighbours do not contradict it.
-    #[inline(always)]
-    fn count_between(&mut self, before: Seen, seen: Seen, after: Seen) {
+    fn add_next(&mut self, now: Seen) {
+        if let Some(last) = self.last.seen() {
+            self.neighbours(last, now);
+        }
+        match self.last {
+            Last::None => self.first[0] = Some(now),
+            Last::One(_) => self.first[1] = self.first[1].or(Some(now)),
+            Last::Two(last, before) => self.count_between(before, last, now.tick),
+        }
+        self.last = self.last.seen().map_or(Last::One(now), |last| Last::Two(now, last.tick));
+    }
+
+    /// Counts a packet by value, if the tick counts of its neighbours do not contradict it.
+    fn count_between(&mut self, before: u16, seen: Seen, after: u16) {
         if !seen.is_odd_between(before, after) {
             self.count(seen);
         }
@@ -100,9 +127,9 @@ impl TimerCounts {
     fn count(&mut self, seen: Seen) {
         if seen.is_tick {
             self.ticks += 1;
-            *place(&mut self.at_tick, seen.timer) += 1;
+            add_at(&mut self.at_tick, seen.timer, 1);
         }
-        *place(&mut self.values, seen.timer) += 1;
+        add_at(&mut self.values, seen.timer, 1);
     }
 
     /// Notes bytes that are no packet.
@@ -110,33 +137,37 @@ impl TimerCounts {
         self.damage += 1;
     }
 
+    /// The timer in a packet and in the one before it, of the same tick.
+    #[inline]
+    fn same_tick(&mut self, last: u16, now: u16) {
+        self.ups += u64::from(now > last);
+        self.downs += u64::from(now < last);
+    }
+
     /// A packet and the one before it.
-    #[inline(always)]
-    fn neighbours(&mut self, last: (u16, u16), now: (u16, u16)) {
-        if last.0 == now.0 {
-            self.ups += u64::from(now.1 > last.1);
-            self.downs += u64::from(now.1 < last.1);
-            return;
+    fn neighbours(&mut self, last: Seen, now: Seen) {
+        if last.tick == now.tick {
+            return self.same_tick(last.timer, now.timer);
         }
-        *place(&mut self.crossings, last.1) -= 1;
-        *place(&mut self.crossings, now.1) += 1;
-        if last.0.checked_sub(now.0).is_some_and(|fall| fall > FALL_TICKS) {
+        add_at(&mut self.crossings, last.timer, -1);
+        add_at(&mut self.crossings, now.timer, 1);
+        if last.tick.checked_sub(now.tick).is_some_and(|fall| fall > FALL_TICKS) {
             self.damage += 1;
             if self.falls.len() < FALLS {
-                self.falls.push((last.0, now.0));
+                self.falls.push((last.tick, now.tick));
             }
         }
     }
 
     /// Adds what the next part gave.
     pub fn append(&mut self, next: &TimerCounts) {
-        if let ([_, Some(last)], [Some(first), second]) = (self.last, next.first) {
-            self.neighbours((last.tick, last.timer), (first.tick, first.timer));
-            if let Some(before) = self.last[0] {
-                self.count_between(before, last, first);
+        if let (Some(last), [Some(first), second]) = (self.last.seen(), next.first) {
+            self.neighbours(last, first);
+            if let Last::Two(last, before) = self.last {
+                self.count_between(before, last, first.tick);
             }
             if let Some(second) = second {
-                self.count_between(last, first, second);
+                self.count_between(last.tick, first, second.tick);
             }
         }
         if next.first[0].is_some() {
@@ -145,8 +176,12 @@ impl TimerCounts {
                 [first, None] => [first, next.first[0]],
                 known => known,
             };
-            self.last = if next.last[0].is_some() { next.last } else { [self.last[1], next.last[1]] };
         }
+        self.last = match (self.last.seen(), next.last) {
+            (_, Last::None) => self.last,
+            (Some(last), Last::One(only)) => Last::Two(only, last.tick),
+            (_, last) => last,
+        };
         add_all(&mut self.crossings, &next.crossings);
         add_all(&mut self.at_tick, &next.at_tick);
         add_all(&mut self.values, &next.values);
@@ -162,11 +197,11 @@ impl TimerCounts {
     #[must_use]
     pub fn infer(&self, options: &TimerOptions) -> Timer {
         let mut all = self.clone();
-        let ends = [self.first[0], self.last[1].filter(|_| self.first[1].is_some())];
+        let ends = [self.first[0], self.last.seen().filter(|_| self.first[1].is_some())];
         ends.into_iter().flatten().for_each(|end| all.count(end));
-        if let (Some(first), Some(last)) = (self.first[0], self.last[1]) {
-            *place(&mut all.crossings, first.timer) += 1;
-            *place(&mut all.crossings, last.timer) -= 1;
+        if let (Some(first), Some(last)) = (self.first[0], self.last.seen()) {
+            add_at(&mut all.crossings, first.timer, 1);
+            add_at(&mut all.crossings, last.timer, -1);
         }
         all.infer_from_all(options)
     }
@@ -277,20 +312,20 @@ impl TimerCounts {
     }
 }
 
-/// The count of a value. `counts` grows to the largest value only: most timers have few values.
+/// Adds to the count of a value. `counts` grows to the largest value only: most timers have few values.
 #[inline(always)]
-fn place<T: Copy + Default>(counts: &mut Vec<T>, value: u16) -> &mut T {
-    let index = usize::from(value);
-    if index >= counts.len() {
-        grow(counts, index);
+fn add_at<T: Copy + Default + std::ops::AddAssign>(counts: &mut Vec<T>, value: u16, number: T) {
+    match counts.get_mut(usize::from(value)) {
+        Some(count) => *count += number,
+        None => grow(counts, usize::from(value), number),
     }
-    &mut counts[index]
 }
 
 #[cold]
 #[inline(never)]
-fn grow<T: Copy + Default>(counts: &mut Vec<T>, index: usize) {
+fn grow<T: Copy + Default + std::ops::AddAssign>(counts: &mut Vec<T>, index: usize, number: T) {
     counts.resize((index + 1).next_power_of_two(), T::default());
+    counts[index] += number;
 }
 
 fn add_all<T: Copy + Default + std::ops::AddAssign>(all: &mut Vec<T>, next: &[T]) {
@@ -370,6 +405,31 @@ pub struct Timer {
     pub modulus: Option<fit::Modulus>,
 }
 
+/// The counts since the tick by the timer's value, prepared for many values. By default, 0 for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Since {
+    largest: i32,
+    flip: i32,
+    start: i32,
+}
+
+impl Since {
+    /// The counts at a value.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, value: u16) -> u16 {
+        let counts = (i32::from(value).min(self.largest) ^ self.flip) + self.start;
+        (if counts < 0 { counts + self.largest + 1 } else { counts }) as u16
+    }
+
+    /// Whether the timer has a value if it is not damaged.
+    #[inline]
+    #[must_use]
+    pub fn has(&self, value: u16) -> bool {
+        i32::from(value) <= self.largest
+    }
+}
+
 impl Timer {
     /// The counts since the timer's start at a value; less than the period.
     #[inline]
@@ -379,12 +439,19 @@ impl Timer {
         if self.is_down { self.period - 1 - value } else { value }
     }
 
-    /// The counts since the tick at a value; less than the period.
-    #[inline]
+    /// The counts since the tick at each value; less than the period.
+    #[must_use]
+    pub fn since(&self) -> Since {
+        let (period, phase) = (self.period as i32, self.phase as i32);
+        // `!value` is `-1 - value`.
+        let (flip, start) = if self.is_down { (!0, period - phase) } else { (0, -phase) };
+        Since { largest: period - 1, flip, start }
+    }
+
+    /// The counts since the tick at a value.
     #[must_use]
     pub fn since_tick(&self, value: u16) -> u16 {
-        let counts = self.counts(value);
-        (if counts >= self.phase { counts - self.phase } else { counts + self.period - self.phase }) as u16
+        self.since().of(value)
     }
 
     /// Nanoseconds since the tick, indexed by [`Timer::since_tick`]. All are less than a tick.

@@ -172,23 +172,55 @@ impl Clock {
         self.last_ns
     }
 
-    /// The time of a hook that continues a run of equal tick counts as most do: neither before the last hook nor after the next one.
-    /// `None`, and nothing is changed, for any other: [`Clock::time`] is to be asked.
+    /// How many hooks from an index on, before `end`, continue the run of equal tick counts without anything odd, and the time of their tick.
+    /// The first has the expected number. Their times are those that [`Clock::time`] would give. [`Clock::note_tick_hook`] is to follow for
+    /// each tick hook.
+    pub fn steady(&mut self, packets: &[Packet], index: usize, end: usize, number: u64) -> Option<(usize, u64)> {
+        let (first, next) = (packets.get(index)?, packets.get(index + 1)?);
+        if self.tick != Some(first.tick) || number >= self.scanned {
+            return None;
+        }
+        let is_steady = first.is_hook()
+            && self.fits_between(first, next)
+            && self.stays(first, 0)
+            && self.tick_ns[1] < Nanos::MAX.0 - u64::from(u32::MAX);
+        // They are late, or they are not.
+        let (tick_ns, until) = match number {
+            _ if number < self.late.start => (self.tick_ns[0], self.late.start),
+            _ if number < self.late.end => (self.tick_ns[1], self.late.end),
+            _ => (self.tick_ns[0], self.scanned),
+        };
+        if !is_steady || tick_ns + self.since_ns(first) < self.last_ns {
+            return None;
+        }
+        let most = usize::try_from(until.min(self.scanned) - number).unwrap_or(usize::MAX);
+        let end = end.min(index.saturating_add(most));
+        let following = packets.get(index + 1..packets.len().min(end + 1)).unwrap_or(&[]);
+        let mut count = following.iter().position(|next| !next.continues).unwrap_or(following.len());
+        self.stays(first, count as u64);
+        if let Some(before) = count.checked_sub(1).and_then(|before| packets.get(index + before)) {
+            self.last_since = before.since_tick;
+        }
+        // The next packet does not continue the last one, but may have been sent after it, or at the next tick.
+        if let (Some(last), Some(next)) = (packets.get(index + count), following.get(count))
+            && self.fits_between(last, next)
+        {
+            let next = if next.is_hook() { next.tick } else { last.tick };
+            count += usize::from(self.judge.step(u64::from(last.tick), u64::from(next)).is_some());
+        }
+        let last = count.checked_sub(1).and_then(|last| packets.get(index + last))?;
+        self.last_since = last.since_tick;
+        self.last_ns = tick_ns + self.since_ns(last);
+        self.after_hook = last.id == id::TASK_INCREMENT_TICK;
+        Some((count, tick_ns))
+    }
+
+    /// Whether the timer of a hook does not contradict the hooks before it and after it.
     #[inline]
-    pub fn plain_time(&mut self, packets: &[Packet], index: usize, number: u64) -> Option<u64> {
-        let (packet, next) = (packets.get(index)?, packets.get(index + 1)?);
-        let counts = packet.since_tick;
-        let time = self.tick_ns[usize::from(self.late.contains(&number))] + u64::from(*self.nanos.get(usize::from(counts))?);
-        let is_plain = self.tick == Some(packet.tick)
-            && next.tick == packet.tick
-            && next.is_hook()
-            && number < self.scanned
-            && self.last_since <= counts
-            && counts <= next.since_tick
-            && u32::from(packet.timer) < self.timer.period
-            && time >= self.last_ns
-            && self.stays(packet, 1);
-        if is_plain { self.next_in_run(packet, number) } else { None }
+    fn fits_between(&self, packet: &Packet, next: &Packet) -> bool {
+        let (before, now, after) = (self.last_since, packet.since_tick, next.since_tick);
+        let is_between = u32::from(packet.timer) < self.timer.period && before <= now && now <= after;
+        is_between || before > after || next.tick != packet.tick || !next.is_hook()
     }
 
     /// Whether the judge has nothing to do for this number of hooks with the tick count of one of them.
@@ -197,33 +229,16 @@ impl Clock {
         self.judge.stays(u64::from(packet.tick), self.ticks.wrapping_sub(self.shift_ticks), hooks)
     }
 
-    /// Whether a hook and those after it, as far as each [goes on](Packet::goes_on) to the next, continue a run of equal tick counts, so that
-    /// [`Clock::next_in_run`] gives their times.
+    /// The time since the tick.
     #[inline]
-    pub fn begins_in_run(&mut self, packet: &Packet) -> bool {
-        self.tick == Some(packet.tick) && self.last_since <= packet.since_tick && self.stays(packet, 0)
+    pub fn since_ns(&self, packet: &Packet) -> u64 {
+        u64::from(self.nanos[usize::from(packet.since_tick)])
     }
 
-    /// The time of such a hook. `None`, and nothing is changed, where it takes more than that to know it.
+    /// Notes a tick hook whose time is known.
     #[inline]
-    pub fn next_in_run(&mut self, packet: &Packet, number: u64) -> Option<u64> {
-        let counts = packet.since_tick;
-        let time = self.tick_ns[usize::from(self.late.contains(&number))] + u64::from(*self.nanos.get(usize::from(counts))?);
-        if number >= self.scanned || time < self.last_ns {
-            return None;
-        }
-        (self.last_since, self.last_ns) = (counts, time);
-        self.after_hook = packet.id == id::TASK_INCREMENT_TICK;
-        if self.after_hook {
-            self.hook_since = Some(counts);
-        }
-        Some(time)
-    }
-
-    /// This number of hooks had their times from [`Clock::next_in_run`]; one of them.
-    #[inline]
-    pub fn end_run(&mut self, packet: &Packet, hooks: u64) {
-        self.stays(packet, hooks);
+    pub fn note_tick_hook(&mut self, packet: &Packet) {
+        self.hook_since = Some(packet.since_tick);
     }
 
     /// The time of a hook. The packets after it are read, [`HEADROOM`] at most. `may_restart`: its number in the stream begins again.
@@ -386,30 +401,29 @@ impl Clock {
         let tick = packets[index].tick;
         let run = packets.get(index..).unwrap_or(&[]);
         let run = run.get(..HEADROOM).unwrap_or(run);
-        let (half, step) = (self.timer.period / 2, self.timer.period * 3 / 10);
-        let has_timer = self.timer.period >= LEAST_PERIOD;
+        let half = self.timer.period / 2;
+        let step = if self.timer.period >= LEAST_PERIOD { self.timer.period * 3 / 10 } else { 0 };
         let start = number;
         self.late = start..start;
-        self.scanned = start;
-        // Where the timer began to rise without a jump, and the first tick hook since then.
+        let mut scanned = start;
+        // Where the timer began to rise without a jump, and a tick hook: the first since then, or an earlier one.
         let (mut rise, mut first_hook) = (number, None);
-        let mut before = None;
+        let mut before = u32::from(packets[index].since_tick);
         for (packet, number) in run.iter().zip(number..) {
-            if !packet.is_hook() {
-                continue;
+            if !packet.continues {
+                if !packet.is_hook() {
+                    continue;
+                }
+                if packet.tick != tick {
+                    break;
+                }
             }
-            if packet.tick != tick {
-                break;
-            }
-            self.scanned = number + 1;
+            scanned = number + 1;
             let since = u32::from(packet.since_tick);
-            let rises = before.is_none_or(|before| since >= before && since - before < step);
-            before = Some(since);
-            if !rises || !has_timer {
-                (rise, first_hook) = (number, None);
-            }
+            rise = if since.wrapping_sub(before) < step { rise } else { number };
+            before = since;
             if packet.id == id::TASK_INCREMENT_TICK && since <= half {
-                let first_hook = *first_hook.get_or_insert(number);
+                let first_hook = *first_hook.insert(first_hook.filter(|&hook| hook >= rise).unwrap_or(number));
                 // Right after the hook of the tick before, the rising packets are the first events of this tick.
                 let begins_tick = self.after_hook && rise == start;
                 let first = if begins_tick { first_hook } else { rise };
@@ -417,6 +431,7 @@ impl Clock {
                 self.late = if self.late.is_empty() { first } else { self.late.start }..number + 1;
             }
         }
+        self.scanned = scanned;
     }
 
     /// The counts since the tick of a packet whose timer contradicts its neighbours of the same tick, and the cause: its halves were read
@@ -424,10 +439,8 @@ impl Clock {
     #[inline]
     fn wrong_timer(&self, packets: &[Packet], index: usize, number: u64) -> Option<(u16, TimeStatus)> {
         let packet = &packets[index];
-        let next = packets.get(index + 1).filter(|next| next.tick == packet.tick && next.is_hook())?;
-        let (before, after) = (self.last_since, next.since_tick);
-        let is_between = u32::from(packet.timer) < self.timer.period && (before..=after).contains(&packet.since_tick);
-        if before > after || is_between { None } else { self.fault_of_timer(packets, index, number, before..=after) }
+        let next = packets.get(index + 1).filter(|next| !self.fits_between(packet, next))?;
+        self.fault_of_timer(packets, index, number, self.last_since..=next.since_tick)
     }
 
     #[cold]

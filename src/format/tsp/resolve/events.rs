@@ -27,7 +27,7 @@ pub(super) fn is_internal(id: u8) -> bool {
 
 impl InputResolver {
     /// Appends the events of a packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn event(&mut self, timed: TimedPacket<'_>, out: &mut Resolved<'_>) {
         let packet = timed.packet;
         let [first, second, ..] = packet.data;
@@ -45,11 +45,8 @@ impl InputResolver {
                     _ => EventKind::Ready { task, from_isr: false },
                 }
             }
-            id::QUEUE_SEND | id::QUEUE_SEND_FROM_ISR => {
-                return self.operation(timed, ObjectOp::Send, packet.id == id::QUEUE_SEND_FROM_ISR, out);
-            }
-            id::QUEUE_RECEIVE | id::QUEUE_RECEIVE_FROM_ISR => {
-                return self.operation(timed, ObjectOp::Receive, packet.id == id::QUEUE_RECEIVE_FROM_ISR, out);
+            id::QUEUE_SEND | id::QUEUE_SEND_FROM_ISR | id::QUEUE_RECEIVE | id::QUEUE_RECEIVE_FROM_ISR => {
+                return self.operation(timed, out);
             }
             id::BLOCKING_ON_QUEUE_RECEIVE | id::BLOCKING_ON_QUEUE_SEND => {
                 let is_receive = packet.id == id::BLOCKING_ON_QUEUE_RECEIVE;
@@ -95,6 +92,7 @@ impl InputResolver {
         self.push(timed.time, kind, out);
     }
 
+    #[cold]
     fn rare_event(&mut self, timed: TimedPacket<'_>, out: &mut Resolved<'_>) {
         let packet = timed.packet;
         let [first, second, ..] = packet.data;
@@ -185,9 +183,11 @@ impl InputResolver {
     }
 
     /// An item is sent to an object or received from it.
-    #[inline]
-    fn operation(&mut self, timed: TimedPacket<'_>, op: ObjectOp, from_isr: bool, out: &mut Resolved<'_>) {
-        let [type_number, number, ..] = timed.packet.data;
+    #[inline(always)]
+    fn operation(&mut self, timed: TimedPacket<'_>, out: &mut Resolved<'_>) {
+        let (id, [type_number, number, ..]) = (timed.packet.id, timed.packet.data);
+        let op = if matches!(id, id::QUEUE_SEND | id::QUEUE_SEND_FROM_ISR) { ObjectOp::Send } else { ObjectOp::Receive };
+        let from_isr = matches!(id, id::QUEUE_SEND_FROM_ISR | id::QUEUE_RECEIVE_FROM_ISR);
         let (running, is_unknown) = (self.running, self.filtered.receives);
         let Some(state) = self.object(type_number, number, timed, out) else { return };
         let level = match op {

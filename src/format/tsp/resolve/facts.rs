@@ -21,7 +21,7 @@ pub fn facts(setups: &[Setup]) -> Facts {
     timer_details(setup, &timer, &mut facts);
     length_details(setup, &mut facts);
     let mut counts: Vec<(u64, u8)> =
-        (0..=u8::MAX).zip(&setup.facts.counts).map(|(id, &count)| (count, id)).filter(|(count, _)| *count > 0).collect();
+        (0..=u8::MAX).zip(&*setup.facts.counts).map(|(id, &count)| (count, id)).filter(|(count, _)| *count > 0).collect();
     counts.sort_unstable_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
     if !counts.is_empty() {
         let each = counts.iter().map(|&(count, id)| match name_of(id) {
@@ -47,7 +47,7 @@ pub fn facts(setups: &[Setup]) -> Facts {
                 .to_owned(),
         );
     }
-    facts.hints.extend(Filtered::new(&setup.facts.counts).hints(&setup.facts.counts));
+    facts.hints.extend(Filtered::new(&*setup.facts.counts).hints(&*setup.facts.counts));
     facts
 }
 
@@ -129,7 +129,7 @@ fn unnamed_tasks(setup: &Setup) -> Option<String> {
         let follows = || number.checked_sub(1).is_some_and(|before| is_named(before) || is_created(before));
         count >= SWITCHES_MIN || is_created(number) && follows()
     };
-    let unnamed = (0u8..=255).zip(&setup.facts.switches).filter(|task| !is_named(task.0) && is_task(*task));
+    let unnamed = (0u8..=255).zip(&*setup.facts.switches).filter(|task| !is_named(task.0) && is_task(*task));
     let numbers: Vec<String> = unnamed.map(|(number, _)| format!("#{number}")).collect();
     (!numbers.is_empty()).then(|| {
         format!(

@@ -69,19 +69,23 @@ impl Ids {
         Ids::new(session, self.filtered)
     }
 
+    #[inline]
     pub fn task(&mut self, number: u8, names: &ListedNames, entities: &mut Entities) -> Option<TaskId> {
-        let place = &mut self.tasks[usize::from(number)];
-        if place.is_none() {
-            let name = names.get(TASK_TYPE, number);
-            let kind = match name.as_deref() {
-                Some("IDLE") => TaskKind::Idle,
-                Some("Tmr Svc") => TaskKind::TimerService,
-                _ => TaskKind::Normal,
-            };
-            let (session, readiness_is_unrecorded) = (self.session, self.filtered.readiness);
-            *place = entities.add_task(Task { number: u32::from(number), name, kind, session, readiness_is_unrecorded });
-        }
-        *place
+        self.tasks[usize::from(number)].or_else(|| self.add_task(number, names, entities))
+    }
+
+    #[cold]
+    fn add_task(&mut self, number: u8, names: &ListedNames, entities: &mut Entities) -> Option<TaskId> {
+        let name = names.get(TASK_TYPE, number);
+        let kind = match name.as_deref() {
+            Some("IDLE") => TaskKind::Idle,
+            Some("Tmr Svc") => TaskKind::TimerService,
+            _ => TaskKind::Normal,
+        };
+        let (session, readiness_is_unrecorded) = (self.session, self.filtered.readiness);
+        let task = entities.add_task(Task { number: u32::from(number), name, kind, session, readiness_is_unrecorded });
+        self.tasks[usize::from(number)] = task;
+        task
     }
 
     /// A queue-like object. `None` for a type that does not exist.

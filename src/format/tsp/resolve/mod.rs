@@ -176,7 +176,7 @@ impl Resolve for Resolver {
 
 impl InputResolver {
     fn new(setup: Setup) -> InputResolver {
-        let filtered = Filtered::new(&setup.facts.counts);
+        let filtered = Filtered::new(&*setup.facts.counts);
         InputResolver {
             core: CoreId(setup.core),
             clock: Clock::new(setup.timer),
@@ -231,7 +231,7 @@ impl InputResolver {
         let mut index = 0;
         while index < ready {
             self.resolve_packet(packets, index, bytes, out);
-            index = self.resolve_run(packets, index + 1, ready, out);
+            index = self.resolve_steady(packets, index + 1, ready, out);
         }
         self.resolved += ready as u64;
         self.previous = ready.checked_sub(1).and_then(|last| packets.get(last)).copied().or(self.previous);
@@ -270,7 +270,7 @@ impl InputResolver {
     fn resolve_packet(&mut self, packets: &[Packet], index: usize, bytes: &[u8], out: &mut Resolved<'_>) {
         let packet = &packets[index];
         let number = self.resolved + index as u64;
-        let offset = self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
+        let offset = self.offset_of(packet);
         if self.is_saved && (id::PACKETID_ERROR..=id::ERROR_STOP).contains(&packet.id) {
             // Written by the viewer, not sent.
             return out.ledger.enter(losses::HOST_ERROR_MARK, offset, 0);
@@ -292,73 +292,82 @@ impl InputResolver {
             return self.resolve_other(packet, number, offset, out);
         }
         self.ends_in_error = None;
-        let plain = if missing.is_none() { self.clock.plain_time(packets, index, number) } else { None };
-        let (time, is_restart) = match plain {
-            Some(time) => (time, false),
-            None => {
-                let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
-                let (time, status) = self.clock.time(at, missing.is_some());
-                if let Some(readings) = self.clock.take_doubt() {
-                    out.ledger.enter_doubt(offset, readings);
-                }
-                match status {
-                    TimeStatus::Restart => self.excess = Excess::default(),
-                    TimeStatus::Repeated => self.excess.repeat(jump, number),
-                    _ => self.note_missing(missing, number, offset, out.ledger),
-                }
-                let is_odd = missing.is_some_and(|missing| missing.missing == 0);
-                if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
-                    return;
-                }
-                (time, status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT)
-            }
-        };
+        let at = At { packets, previous: self.previous.as_ref(), index, number, base: self.base, bytes };
+        let (time, status) = self.clock.time(at, missing.is_some());
+        if let Some(readings) = self.clock.take_doubt() {
+            out.ledger.enter_doubt(offset, readings);
+        }
+        match status {
+            TimeStatus::Restart => self.excess = Excess::default(),
+            TimeStatus::Repeated => self.excess.repeat(jump, number),
+            _ => self.note_missing(missing, number, offset, out.ledger),
+        }
+        let is_odd = missing.is_some_and(|missing| missing.missing == 0);
+        if status != TimeStatus::AsRecorded && !self.note_status(status, number, offset, is_odd, out.ledger) {
+            return;
+        }
+        let is_restart = status == TimeStatus::Restart && self.session + 1 < SESSIONS_LIMIT;
         out.batch.note_judged(offset, Nanos(time));
         #[cfg(test)]
         self.times.push((offset, time));
-        let hint = self.hint(packets, index);
+        let hint = self.hint(packet, packets, index);
         self.pass(packet, Timed { time, hint, number, offset, is_restart }, out);
     }
 
-    /// Resolves packets from an index on that continue a run of equal tick counts without anything odd, as the decoder has found, if no losses
-    /// are to be placed among them. Returns the index of the next packet.
+    /// Resolves packets from an index on as long as they continue a run of equal tick counts without anything odd, and no losses are to be
+    /// placed among them. Returns the index of the next packet.
     #[inline]
-    fn resolve_run(&mut self, packets: &[Packet], start: usize, end: usize, out: &mut Resolved<'_>) -> usize {
-        let run = packets.get(start..end).unwrap_or(&[]);
-        let Some(first) = run.first().filter(|first| first.goes_on) else { return start };
-        let base = self.base;
-        let offset_of = |packet: &Packet| base.wrapping_add_signed(i64::from(packet.offset.cast_signed()));
-        let is_quiet = self.expected == Some(first.packet_id)
-            && !(self.after_error || self.has_errors)
-            && offset_of(first) >= self.copied_until
-            && !self.has_notes()
-            && self.clock.begins_in_run(first);
-        if !is_quiet {
-            return start;
-        }
-        let mut last = None;
-        let numbers = self.resolved + start as u64..;
-        for ((packet, number), index) in run.iter().zip(numbers).zip(start..).take_while(|((packet, _), _)| packet.goes_on) {
-            let Some(time) = self.clock.next_in_run(packet, number) else { break };
-            let offset = offset_of(packet);
-            last = Some((packet, index));
-            out.batch.note_judged(offset, Nanos(time));
-            #[cfg(test)]
-            self.times.push((offset, time));
-            if is_internal(packet.id) {
-                self.last_ns = self.last_ns.max(time);
-                continue;
+    fn resolve_steady(&mut self, packets: &[Packet], start: usize, end: usize, out: &mut Resolved<'_>) -> usize {
+        // Packets that are held back have their losses placed later.
+        let noted = if self.has_errors { u64::MAX } else { self.first_noted() };
+        let end = end.min(usize::try_from(noted.saturating_sub(self.resolved)).unwrap_or(usize::MAX));
+        let mut index = start;
+        while index < end {
+            let (first, number) = (&packets[index], self.resolved + index as u64);
+            let is_next =
+                self.expected == Some(first.packet_id) && !self.after_error && self.offset_of(first) >= self.copied_until;
+            let steady = if is_next { self.clock.steady(packets, index, end, number) } else { None };
+            let Some((count, tick_ns)) = steady else { break };
+            let steady = packets.get(index..index + count).unwrap_or(&[]);
+            for (packet, index) in steady.iter().zip(index..) {
+                let (time, offset) = (tick_ns + self.clock.since_ns(packet), self.offset_of(packet));
+                out.batch.note_judged(offset, Nanos(time));
+                #[cfg(test)]
+                self.times.push((offset, time));
+                if packet.id == id::TASK_INCREMENT_TICK {
+                    self.clock.note_tick_hook(packet);
+                }
+                if self.has_errors {
+                    let (hint, number) = (self.hint(packet, packets, index), self.resolved + index as u64);
+                    self.pass(packet, Timed { time, hint, number, offset, is_restart: false }, out);
+                } else if !is_internal(packet.id) {
+                    let hint = self.hint(packet, packets, index);
+                    self.event(TimedPacket { packet, time: Nanos(time), hint, offset }, out);
+                }
             }
-            let time = Nanos(time).min(Nanos::MAX);
-            self.last_ns = self.last_ns.max(time.0);
-            let hint = self.hint(packets, index);
-            self.event(TimedPacket { packet, time, hint, offset }, out);
+            index += count;
+            self.expected = Some(packets[index - 1].packet_id.wrapping_add(1));
         }
-        let Some((packet, index)) = last else { return start };
-        self.clock.end_run(packet, (index + 1 - start) as u64);
-        self.expected = Some(packet.packet_id.wrapping_add(1));
-        self.ends_in_error = None;
-        index + 1
+        if index > start {
+            self.ends_in_error = None;
+            if !self.has_errors {
+                self.last_ns = self.last_ns.max(self.clock.last_ns());
+            }
+        }
+        index
+    }
+
+    /// Where a packet is in the input.
+    #[inline]
+    fn offset_of(&self, packet: &Packet) -> u64 {
+        self.base.wrapping_add_signed(i64::from(packet.offset.cast_signed()))
+    }
+
+    /// The number of the first packet with losses before it; 0 if losses wait for the next event.
+    #[inline]
+    fn first_noted(&self) -> u64 {
+        let first = |notes: &VecDeque<(u64, LossNote)>| notes.front().map_or(u64::MAX, |note| note.0);
+        if self.pending.is_empty() { first(&self.damage).min(first(&self.gaps)) } else { 0 }
     }
 
     /// Whether losses wait for the next event.
@@ -369,8 +378,8 @@ impl InputResolver {
 
     /// What is known about a packet from its neighbours.
     #[inline]
-    fn hint(&self, packets: &[Packet], index: usize) -> Hint {
-        match packets[index].id {
+    fn hint(&self, packet: &Packet, packets: &[Packet], index: usize) -> Hint {
+        match packet.id {
             id::MOVED_TASK_TO_READY_STATE | id::QUEUE_CREATE => hint(packets, index, self.last_changed(packets, index)),
             _ => Hint::None,
         }
