@@ -181,7 +181,7 @@ section! { RECORDING, "", Recorded:
 }
 
 section! { CORE, "core", CoreReport:
-    "load" Percent Load More "busy, in tasks and interrupts, of the time in which it is known who ran" |core, _| percent(core.busy_ns.saturating_add(core.interrupts_ns), core.known_ns());
+    "load" Percent Load More "busy, in tasks and interrupts, of the time in which it is known who ran; none if only interrupts are known" |core, _| percent(core.busy_ns.saturating_add(core.interrupts_ns), core.load_base_ns());
     "unknown" Nanoseconds Sum Neither "the time in which it is not known who ran" |core, _| whole(core.unknown_ns);
     "switches" Count Sum Neither "switches from task to task" |core, _| whole(core.switches);
     "switch_rate" Hertz Rate Neither "the same in a second" |core, context| context.rate(core.switches);

@@ -64,7 +64,7 @@ impl Statistics {
             load_percent: None,
             switches: core.switches,
         };
-        CoreReport { load_percent: percent(report.busy_ns + report.interrupts_ns, report.known_ns()), ..report }
+        CoreReport { load_percent: percent(report.busy_ns + report.interrupts_ns, report.load_base_ns()), ..report }
     }
 
     fn lane_reports(&self, entities: &Entities) -> Vec<LaneReport> {

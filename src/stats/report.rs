@@ -54,7 +54,7 @@ pub struct CoreReport {
     pub interrupts_ns: u64,
     /// It is not known who ran.
     pub unknown_ns: u64,
-    /// Busy, in per cent of the known time, interrupts included.
+    /// Busy, in per cent of the known time, interrupts included. `None` if nothing but interrupts is known.
     pub load_percent: Option<f64>,
     /// Switches from task to task.
     pub switches: u64,
@@ -376,5 +376,11 @@ impl CoreReport {
     #[must_use]
     pub fn known_ns(&self) -> u64 {
         self.busy_ns + self.idle_ns + self.interrupts_ns
+    }
+
+    /// The time that the load is a share of: 0 if only interrupts are known, because nothing is known of the time between them then.
+    #[must_use]
+    pub fn load_base_ns(&self) -> u64 {
+        if self.busy_ns + self.idle_ns == 0 { 0 } else { self.known_ns() }
     }
 }

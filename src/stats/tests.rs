@@ -127,6 +127,16 @@ fn interrupts_take_their_time_from_what_they_interrupt() {
 }
 
 #[test]
+fn interrupts_alone_say_nothing_of_the_load() {
+    let isrs = [(10, EventKind::IsrEnter(TICK)), (14, EventKind::IsrExit(TICK)), (90, EventKind::CoreEnd)];
+    let core = gather(&isrs).0.cores[0];
+    assert_eq!((core.interrupts_ns, core.unknown_ns, core.load_percent), (4, 76, None));
+    let mut with_idle = vec![(0, EventKind::SwitchedIn(IDLE))];
+    with_idle.extend(isrs);
+    assert_eq!(gather(&with_idle).0.cores[0].load_percent, Some(4.44));
+}
+
+#[test]
 fn nothing_is_measured_across_a_gap() {
     use EventKind::SwitchedIn;
     let (report, _) = gather(&[
