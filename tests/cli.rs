@@ -650,6 +650,21 @@ fn dumps_in_hex_are_read() {
     desk.run("xxd.txt -o x --name a").ends(0).says(&["Tonbandgerät in hex dump"]);
     desk.run("a.bin -o y").ends(0);
     assert!(desk.get("x") == desk.get("y"));
+    let od = |offset: &dyn Fn(usize) -> String| {
+        let line = |(line, bytes): (usize, &[u8])| {
+            let words: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{} {}\n", offset(line * 16), words.join(" "))
+        };
+        bytes.chunks(16).enumerate().map(line).collect::<String>() + &offset(bytes.len()) + "\n"
+    };
+    for dump in [od(&|at| format!("{at:06x}")), od(&|at| format!("{at:07o}")), od(&|at| format!("{at:07}"))] {
+        desk.put("od.txt", dump.as_bytes());
+        desk.run("od.txt -o x --name a").ends(0).says(&["Tonbandgerät in hex dump"]);
+        assert!(desk.get("x") == desk.get("y"));
+    }
+    let words: String = (0..40).map(|line| format!("{:07o} 000403 001002\n", line * 4)).collect();
+    desk.put("words.txt", words.as_bytes());
+    desk.run("words.txt").ends(1).says(&["not a recording in a format known here"]);
 }
 
 #[test]
