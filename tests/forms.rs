@@ -213,3 +213,13 @@ fn limits_of_a_merged_trace_name_who_broke_them() {
     let report = desk.json("r.json");
     assert_eq!([status(&report, 0), status(&report, 1)], ["converted", "too_uncertain"]);
 }
+
+#[test]
+fn no_input_of_a_merged_trace_is_skipped() {
+    let desk = demo_desk();
+    desk.put("notes.md", b"no recording");
+    desk.run("--merge demo.bin damaged.bin notes.md --skip-unrecognised -o m")
+        .ends(2)
+        .says(&["--skip-unrecognised is not for --merge: ", "--glob"]);
+    assert!(!desk.path("m").exists());
+}
